@@ -1,0 +1,35 @@
+// An MPI communicator of the caller, as ropewalk sees it.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+#include "ropewalk/export.hpp"
+
+namespace ropewalk {
+
+// A view: it owns nothing, and the MPI communicator must outlive what is made from it.
+//   ropewalk::Communicator world(MPI_COMM_WORLD);
+class RW_EXPORT Communicator {
+ public:
+  template <class MpiComm>
+  explicit Communicator(MpiComm comm) noexcept {
+    if constexpr (std::is_pointer_v<MpiComm>) {
+      handle_ = reinterpret_cast<std::uintptr_t>(comm);
+    } else if constexpr (sizeof(MpiComm) == sizeof(int)) {
+      handle_ = static_cast<std::uint32_t>(comm);  // MPICH's handles are ints
+    } else {
+      handle_ = static_cast<std::uintptr_t>(comm);
+    }
+  }
+  static Communicator world();  // MPI_COMM_WORLD of the loaded MPI; Error(mpi) where there is none
+
+  std::uintptr_t handle() const noexcept { return handle_; }
+  int rank() const;
+  int size() const;
+
+ private:
+  std::uintptr_t handle_;
+};
+
+}  // namespace ropewalk

@@ -1,0 +1,98 @@
+// Cartesian halo exchange: faces as lattice codes pass them, or ghost layers of N-d fields.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ropewalk/endpoint.hpp"
+
+namespace ropewalk {
+
+// A grid of ranks, 1 to 6 dimensions. Ranks are numbered row-major: the last dimension varies
+// fastest.
+class RW_EXPORT CartesianGrid {
+ public:
+  static constexpr int max_dimensions = 6;
+
+  // Collective: all ranks must pass the same, and the product of extents must be the number of
+  // ranks; Error(argument) on every rank otherwise.
+  CartesianGrid(Communicator, std::vector<int> extents, std::vector<bool> periodic);
+
+  int dimensions() const noexcept { return static_cast<int>(extents_.size()); }
+  const std::vector<int>& extents() const noexcept { return extents_; }
+  const std::vector<bool>& periodic() const noexcept { return periodic_; }
+  const std::vector<int>& coordinates() const noexcept { return coordinates_; }
+  Communicator communicator() const noexcept { return communicator_; }
+  int rank() const noexcept { return rank_; }
+  int size() const noexcept { return size_; }
+  // Rank at coordinates + offset, or -1 beyond an open boundary.
+  int neighbour(const std::vector<int>& offset) const;
+  int neighbour(int dimension, int direction) const;  // direction +1 or -1
+
+ private:
+  Communicator communicator_;
+  std::vector<int> extents_;
+  std::vector<bool> periodic_;
+  std::vector<int> coordinates_;
+  int rank_ = 0;
+  int size_ = 1;
+};
+
+// (a) Faces: one contiguous packet a direction, as lattice codes pass them. Direction index of
+// dimension d: 2d is towards +, 2d+1 towards -. receive[2d] holds what the neighbour at + sent
+// towards -, i.e. its send[2d+1]. Directions with zero bytes, or beyond an open boundary, are left
+// out.
+struct FacePackets {
+  std::vector<const void*> send;  // 2 x dimensions
+  std::vector<void*> receive;     // 2 x dimensions
+  std::vector<std::size_t>
+      bytes;  // 2 x dimensions, equal on both sides of a face (checked jointly)
+};
+
+// (b) A field: an N-d array, row-major, with ghost layers on both sides of each dimension.
+struct Field {
+  void* data = nullptr;           // first byte of the array, ghosts included
+  std::size_t element_bytes = 0;  // of a trivially copyable type
+  std::vector<std::size_t>
+      interior;  // extents without ghosts, at least the ghost width where it sends
+  std::vector<std::size_t> ghost;  // width per dimension, both sides; 0 leaves a dimension alone
+};
+
+enum class Corners { no, yes };  // yes: edges and corners too, as box stencils need
+
+struct HaloOptions {
+  Strategy strategy = Strategy::automatic;
+  Corners corners = Corners::no;
+};
+
+// Made once; start/test/wait/exchange allocate nothing. Between start and wait the caller may read
+// the interior and must not write what is being sent, nor touch the ghosts.
+class RW_EXPORT Halo {
+ public:
+  // Collective over grid and endpoints (same communicator). Throws Error(argument) on every rank
+  // for unequal faces, zero extents, widths above the interior, too few lanes.
+  Halo(const CartesianGrid&, EndpointSet&, const FacePackets&, const HaloOptions& = {});
+  Halo(const CartesianGrid&, EndpointSet&, const std::vector<Field>&, const HaloOptions& = {});
+  Halo(Halo&&) noexcept;
+  Halo& operator=(Halo&&) noexcept;
+  ~Halo();
+
+  void start();
+  bool test();
+  void wait();
+  void exchange() {
+    start();
+    wait();
+  }
+  Strategy strategy() const noexcept;       // chosen, when it was automatic
+  std::size_t send_bytes() const noexcept;  // of this rank in one exchange
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace ropewalk
