@@ -1,0 +1,51 @@
+// What an address range of this process is made of, from the kernel's own tables.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace ropewalk::os {
+
+// Neighbouring present pages of one kind, clipped to the range asked for. Pages that are only the
+// shared zero page do not count as present.
+struct PageRun {
+  std::uintptr_t begin;
+  std::uintptr_t end;
+  bool huge;  // mapped by one entry of 2 MiB or more
+};
+
+// One mapping (a line of /proc/self/maps), not clipped.
+struct MappedArea {
+  std::uintptr_t begin;
+  std::uintptr_t end;
+  // From smaps only:
+  std::size_t page_bytes = 4096;   // hugetlb: of its pages
+  std::size_t resident_bytes = 0;  // hugetlb included
+  std::size_t huge_bytes = 0;      // hugetlb, or mapped by one PMD entry
+};
+
+// ioctl PAGEMAP_SCAN (Linux 6.7), about 1 us a GiB of huge pages. Nothing where the kernel has not
+// got it.
+std::optional<std::vector<PageRun>> scan_pages(const void* address, std::size_t bytes);
+
+// Present pages by /proc/self/pagemap, 8 bytes a page read; `huge` is never set. Any kernel.
+std::vector<PageRun> present_pages(const void* address, std::size_t bytes);
+
+// The mappings that touch the range, in order of address. `sizes` reads smaps, which walks the page
+// tables of the whole process; without it only begin and end are set.
+std::vector<MappedArea> mapped_areas(const void* address, std::size_t bytes, bool sizes);
+
+struct PageSummary {
+  std::size_t resident_bytes = 0;
+  std::size_t huge_bytes = 0;
+};
+// Sum over the range, by the best method this kernel has. Falling back to smaps, huge_bytes is a
+// lower bound where the range is part of a mapping of mixed pages.
+PageSummary summarize_pages(const void* address, std::size_t bytes);
+
+// Bytes of the runs by NUMA node (move_pages in query mode); empty where the kernel does not tell.
+std::vector<std::size_t> bytes_by_node(const std::vector<PageRun>& runs);
+
+}  // namespace ropewalk::os
