@@ -15,6 +15,7 @@ function(ropewalk_room name)
   add_library(ropewalk-${name} OBJECT ${ARGN})
   target_include_directories(ropewalk-${name} PUBLIC ${PROJECT_SOURCE_DIR}/include
                              ${PROJECT_SOURCE_DIR}/src)
-  target_link_libraries(ropewalk-${name} PRIVATE $<BUILD_INTERFACE:ropewalk-options> Threads::Threads)
+  target_link_libraries(ropewalk-${name} PRIVATE $<BUILD_INTERFACE:ropewalk-options>
+                        Threads::Threads)
   set_property(GLOBAL APPEND PROPERTY ROPEWALK_ROOMS ${name})
 endfunction()
