@@ -1,0 +1,288 @@
+"""Finds MPI installations and says of which family they are.
+
+Nothing is started to find out: names of files tell the families apart. `version()` alone runs the
+launcher.
+"""
+
+import os
+import shutil
+import sys
+from dataclasses import dataclass, field
+
+from .errors import CommandError
+
+FAMILIES = ("mpich", "openmpi", "intel")
+TITLES = {"mpich": "MPICH", "openmpi": "Open MPI", "intel": "Intel MPI"}
+
+# Sonames, best first, and the family by which ropewalk calls them (Intel MPI has MPICH's).
+_LIBRARIES = {
+    "openmpi": ("libmpi.so.40",),
+    "mpich": ("libmpi.so.12", "libmpich.so.12", "libmpi_cray.so.12"),
+    "intel": ("libmpi.so.12",),
+}
+_LAUNCHERS = ("mpiexec", "mpirun", "mpiexec.hydra")
+# Files that only Intel's installations have.
+_INTEL_MARKS = ("bin/impi_info", "bin/IMB-MPI1", "lib/libmpi_shm_heap_proxy.so")
+_OPENMPI_MARKS = ("orterun", "prterun", "ompirun", "openmpi")
+_INTEL_PREFIXES = ("/opt/intel/oneapi/mpi/latest", "/opt/intel/mpi/latest")
+
+
+@dataclass(frozen=True)
+class Installation:
+    """One MPI: where it is, what starts it, which library ranks open."""
+
+    family: str
+    prefix: str
+    launcher: str
+    library: str
+    origin: str = field(default="", compare=False)  # why it was looked at
+
+    @property
+    def title(self):
+        return TITLES[self.family]
+
+    @property
+    def library_folder(self):
+        return os.path.dirname(self.library)
+
+    @property
+    def standard_library(self):
+        """The MPI-5 ABI's library beside the classic one, or None."""
+        path = os.path.join(self.library_folder, "libmpi_abi.so.1")
+        return path if os.path.exists(path) else None
+
+    @property
+    def prte(self):
+        """Open MPI 5 and later start through PRRTE."""
+        folder = os.path.dirname(os.path.realpath(self.launcher))
+        return any(os.path.exists(os.path.join(folder, name)) for name in ("prterun", "prte"))
+
+
+def library_family(soname):
+    """Family of a soname a program is linked to, or None if it is not MPI's. MPICH's stands for
+    Intel's, too; `standard` for the MPI-5 ABI, which MPICH and Intel both have."""
+    if soname.startswith("libmpi.so.40") or soname.startswith("libopen-pal.so"):
+        return "openmpi"
+    if soname.startswith(("libmpi.so.12", "libmpich.so.12", "libmpi_cray.so")):
+        return "mpich"
+    return "standard" if soname.startswith("libmpi_abi.so") else None
+
+
+def _library_folders(prefix):
+    yield os.path.join(prefix, "lib")
+    yield os.path.join(prefix, "lib64")
+    multiarch = f"{os.uname().machine}-linux-gnu"
+    yield os.path.join(prefix, "lib", multiarch)
+    yield os.path.join(prefix, "lib", multiarch, "openmpi", "lib")
+    yield os.path.join(prefix, "lib", "release")  # Intel before 2021.11
+
+
+def _find_library(prefix, family):
+    for folder in _library_folders(prefix):
+        for soname in _LIBRARIES[family]:
+            path = os.path.join(folder, soname)
+            if os.path.exists(path):
+                return path
+    return None
+
+
+def _launcher_family(launcher):
+    """What the launcher's real name tells; None if nothing."""
+    name = os.path.basename(os.path.realpath(launcher))
+    if name.startswith(_OPENMPI_MARKS) or name.endswith(".openmpi"):
+        return "openmpi"
+    return "mpich" if "hydra" in name or name.endswith(".mpich") else None
+
+
+def _has_intel_marks(prefix):
+    return any(os.path.exists(os.path.join(prefix, mark)) for mark in _INTEL_MARKS)
+
+
+def _libraries(prefix):
+    """Families whose library lies in `prefix`, with its path."""
+    found = {}
+    for family in ("openmpi", "mpich"):
+        library = _find_library(prefix, family)
+        if library:
+            found[family] = library
+    return found
+
+
+def recognise(prefix, origin="", launcher=None):
+    """The installation in `prefix`, or None if there is no launcher or no library."""
+    prefix = os.path.abspath(prefix)
+    launcher = launcher or next(
+        (
+            path
+            for path in (os.path.join(prefix, "bin", name) for name in _LAUNCHERS)
+            if os.access(path, os.X_OK)
+        ),
+        None,
+    )
+    if launcher is None:
+        return None
+    libraries = _libraries(prefix)
+    told = _launcher_family(launcher)
+    family = told if told in libraries else next(iter(libraries), None)
+    if family is None:
+        return None
+    library = libraries[family]
+    if family == "mpich" and _has_intel_marks(prefix):
+        family = "intel"
+    return Installation(family, prefix, launcher, library, origin)
+
+
+def _of_launcher(launcher, origin):
+    """The installation that a launcher on PATH belongs to."""
+    for path in (launcher, os.path.realpath(launcher)):
+        found = recognise(os.path.dirname(os.path.dirname(path)), origin, launcher)
+        if found:
+            return found
+    return None
+
+
+def _environments():
+    """Prefixes beside and in the current virtual environment, with their names."""
+    beside = os.path.join(sys.prefix, "mpi")
+    names = [name for name in FAMILIES if os.path.isdir(os.path.join(beside, name))]
+    for name in names:
+        yield os.path.join(beside, name), "the environment made by set-up"
+    yield sys.prefix, "a wheel in this Python environment"
+
+
+def _on_path(path):
+    seen = set()
+    for name in ("mpiexec", "mpirun", "mpiexec.openmpi", "mpirun.openmpi", "mpiexec.mpich",
+                 "mpiexec.hydra"):
+        launcher = shutil.which(name, path=path)
+        if launcher and os.path.realpath(launcher) not in seen:
+            seen.add(os.path.realpath(launcher))
+            yield launcher
+
+
+def system(environment=None):
+    """Installations on PATH, in its order."""
+    environment = os.environ if environment is None else environment
+    path = environment.get("PATH", os.defpath)
+    own = os.path.realpath(os.path.join(sys.prefix, "bin"))
+    for launcher in _on_path(path):
+        if os.path.realpath(os.path.dirname(launcher)) == own and sys.prefix != sys.base_prefix:
+            continue  # the wheel in this environment, listed as such
+        found = _of_launcher(launcher, f"{os.path.basename(launcher)} on PATH")
+        if found:
+            yield found
+
+
+def every(environment=None):
+    """All installations, best first, each once."""
+    environment = os.environ if environment is None else environment
+    seen = set()
+
+    def once(found):
+        if found is None or (found.family, os.path.realpath(found.library)) in seen:
+            return False
+        seen.add((found.family, os.path.realpath(found.library)))
+        return True
+
+    for prefix, origin in _environments():
+        found = recognise(prefix, origin)
+        if once(found):
+            yield found
+    for found in system(environment):
+        if once(found):
+            yield found
+    roots = [environment.get("I_MPI_ROOT"), *_INTEL_PREFIXES]
+    for prefix in filter(None, roots):
+        found = recognise(prefix, "an Intel MPI installation")
+        if once(found):
+            yield found
+
+
+_INSTALL = (
+    "install one: `make` sets up MPICH and Open MPI, or `pip install mpich` in an environment of "
+    "its own, or Debian's `apt install libopenmpi-dev openmpi-bin`; or name one with --mpi PREFIX"
+)
+
+
+def _of_prefix(choice, origin):
+    prefix = os.path.expanduser(choice)
+    if os.path.isfile(prefix):  # a launcher: its installation is two folders up
+        found = _of_launcher(os.path.abspath(prefix), origin)
+    else:
+        found = recognise(prefix, origin)
+    if found:
+        return found
+    if not os.path.exists(prefix):
+        raise CommandError(
+            f"{origin}: '{choice}' is neither mpich, openmpi, intel, system nor an existing folder"
+        )
+    raise CommandError(
+        f"{origin}: no MPI in {prefix}, expected bin/mpiexec and lib/libmpi.so.*; give the prefix "
+        "an MPI was installed to"
+    )
+
+
+def _of_name(choice, origin, environment):
+    found = next((found for found in every(environment) if found.family == choice), None)
+    if found is None:
+        raise CommandError(f"{origin}: no {TITLES[choice]} found; {_INSTALL}")
+    return found
+
+
+def choose(choice=None, program_families=(), environment=None):
+    """The installation to use: `choice` (a family, `system` or a prefix), else ROPEWALK_MPI, else
+    the first one found that suits a program linked to `program_families`."""
+    environment = os.environ if environment is None else environment
+    origin = "--mpi"
+    if not choice:
+        choice, origin = environment.get("ROPEWALK_MPI"), "ROPEWALK_MPI"
+    if choice in FAMILIES:
+        return _of_name(choice, origin, environment)
+    if choice == "system":
+        found = next(system(environment), None)
+        if found is None:
+            raise CommandError(f"{origin}: no MPI on PATH; {_INSTALL}")
+        return found
+    if choice:
+        return _of_prefix(choice, origin)
+    return _suitable(list(every(environment)), program_families)
+
+
+def _suitable(found, program_families):
+    if not found:
+        raise CommandError(f"no MPI found; {_INSTALL}")
+    return next((one for one in found if suits(one, program_families)), found[0])
+
+
+def suits(installation, program_families):
+    """Whether a program linked to libraries of these families runs on the installation."""
+    for family in program_families:
+        if family == "standard" and installation.standard_library:
+            continue
+        if family == ("mpich" if installation.family == "intel" else installation.family):
+            continue
+        return False
+    return True
+
+
+def version(installation):
+    """Version as its launcher prints it, '' if it does not."""
+    import re
+    import subprocess
+
+    environment = dict(os.environ)
+    if installation.family == "intel":
+        environment["I_MPI_ROOT"] = installation.prefix
+    try:
+        done = subprocess.run(
+            [installation.launcher, "--version"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=20,
+            env=environment,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    found = re.search(r"\d+\.\d+(\.\d+)*\w*", done.stdout + done.stderr)
+    return found.group(0) if found else ""

@@ -1,0 +1,243 @@
+"""What `ropewalk run` starts: the launcher's command line, and each variable with its reason.
+
+A plan is made from facts alone and starts nothing, so `--dry-run` shows it and tests read it.
+"""
+
+import os
+from dataclasses import dataclass, field
+
+MAXIMUM_LANES = 64  # EndpointSet::max_lanes
+AUTOMATIC_LANES = 8  # more were never faster in Boyle et al. 2017, figure 6
+MPICH_INTERFACES = 16  # more than these cost start-up time and gain nothing
+
+
+@dataclass(frozen=True)
+class Setting:
+    name: str
+    value: str
+    reason: str
+    user: bool = False  # the user's own value, which wins
+
+
+@dataclass
+class Plan:
+    command: list
+    settings: list = field(default_factory=list)
+
+    def environment(self, base):
+        """The environment of the launcher."""
+        return {**base, **{one.name: one.value for one in self.settings}}
+
+
+@dataclass(frozen=True)
+class Request:
+    """What was asked for, and the facts of the machine that a plan depends on."""
+
+    installation: object
+    ranks: int
+    program: list
+    lanes: int = 0  # 0: automatic
+    bind: bool | None = None  # None: when every rank can have a core
+    variables: tuple = ()  # (name, value) of --env
+    launcher_options: tuple = ()
+    cores: int = 1
+    nodes: int = 1
+    root: bool = False
+    needed: tuple = ()  # sonames the program is linked to
+    python: bool = False
+
+    @property
+    def ranks_here(self):
+        return -(-self.ranks // self.nodes)
+
+    @property
+    def oversubscribed(self):
+        return self.ranks_here > self.cores
+
+    @property
+    def cores_each(self):
+        return max(1, self.cores // self.ranks_here)
+
+    @property
+    def lanes_wanted(self):
+        """Lanes the MPI is prepared for: as asked, else from the cores a rank has to spare."""
+        return self.lanes or min(AUTOMATIC_LANES, max(1, self.cores_each - 1))
+
+    @property
+    def binding(self):
+        wanted = not self.oversubscribed if self.bind is None else self.bind
+        return wanted and not self.oversubscribed
+
+
+def make(request, environment=None):
+    """The plan of a request in the user's environment, whose own settings win."""
+    environment = os.environ if environment is None else environment
+    wanted = list(_common(request, environment))
+    wanted += {"mpich": _mpich, "openmpi": _openmpi, "intel": _intel}[request.installation.family](
+        request, environment
+    )
+    given = dict(request.variables)
+    settings = [
+        Setting(name, value, "set with --env", user=True) for name, value in given.items()
+    ]
+    for name, value, reason in wanted:
+        if name in given:
+            continue
+        if name in environment and name not in _EXTENDED:
+            settings.append(Setting(name, environment[name], "your own setting, kept", user=True))
+        else:
+            settings.append(Setting(name, value, reason))
+    launcher = [request.installation.launcher, *_options(request, environment, settings)]
+    return Plan([*launcher, *request.launcher_options, "-n", str(request.ranks), *request.program],
+                settings)
+
+
+# Ours all the same: the first keeps what you had, the second is there only on request.
+_EXTENDED = ("LD_LIBRARY_PATH", "ROPEWALK_LANES")
+
+
+def _common(request, environment):
+    one = request.installation
+    yield "ROPEWALK_MPI_LIBRARY", _library(request), "the MPI that ropewalk calls"
+    folder = _library_path(request)
+    if folder:
+        before = environment.get("LD_LIBRARY_PATH")
+        value = f"{folder}:{before}" if before else folder
+        yield "LD_LIBRARY_PATH", value, f"the program finds {one.title}'s libraries here"
+    if request.python:
+        yield "MPI4PY_LIBMPI", one.library, "mpi4py opens the same MPI"
+    if request.lanes:
+        yield "ROPEWALK_LANES", str(request.lanes), "lanes of an EndpointSet (--lanes)"
+    if request.lanes_wanted > 1:
+        yield "PSM2_MULTI_EP", "1", "Omni-Path: an endpoint of its own for every lane"
+
+
+def _library(request):
+    """The classic library, or the MPI-5 ABI's for a program linked to that one."""
+    one = request.installation
+    if one.standard_library and any(name.startswith("libmpi_abi.so") for name in request.needed):
+        return one.standard_library
+    return one.library
+
+
+def _library_path(request):
+    one = request.installation
+    if one.library_folder.startswith(("/usr/lib", "/lib")) and one.family != "intel":
+        return None  # the loader looks there anyway
+    linked = any(name.startswith(("libmpi", "libopen-pal")) for name in request.needed)
+    return one.library_folder if linked or request.python or one.family == "intel" else None
+
+
+def _mpich(request, environment):
+    if request.lanes_wanted > 1:
+        interfaces = min(request.lanes_wanted + 1, MPICH_INTERFACES)
+        yield ("MPIR_CVAR_CH4_NUM_VCIS", str(interfaces),
+               "a network interface of its own for each lane and one for the caller")
+    if request.oversubscribed:
+        yield ("MPIR_CVAR_DEVICE_COLLECTIVES", "none",
+               "more ranks than cores: shared-memory collectives would wait 4 ms a call")
+
+
+def _openmpi(request, environment):
+    if request.root:
+        reason = "Open MPI refuses to run as root without it"
+        yield "OMPI_ALLOW_RUN_AS_ROOT", "1", reason
+        yield "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", reason
+    if request.oversubscribed:
+        reason = "more ranks than cores: allow it"
+        if request.installation.prte:
+            yield "PRTE_MCA_rmaps_default_mapping_policy", ":OVERSUBSCRIBE", reason
+        else:
+            yield "OMPI_MCA_rmaps_base_oversubscribe", "1", reason
+        yield "OMPI_MCA_mpi_yield_when_idle", "1", "more ranks than cores: waiting ranks yield"
+    if request.lanes_wanted > 1:
+        reason = "a context of its own for every lane"
+        contexts = str(request.lanes_wanted + 1)
+        yield "OMPI_MCA_mtl_ofi_enable_sep", "1", f"libfabric: {reason}"
+        yield "OMPI_MCA_mtl_ofi_thread_grouping", "1", f"libfabric: {reason}"
+        yield "OMPI_MCA_mtl_ofi_num_ctxts", contexts, f"libfabric: {reason}"
+        yield "OMPI_MCA_btl_uct_num_contexts_per_module", contexts, f"UCX: {reason}"
+
+
+def _intel(request, environment):
+    one = request.installation
+    yield "I_MPI_ROOT", one.prefix, "Intel MPI finds its own files here"
+    providers = _providers(one.prefix)
+    if providers:
+        yield "FI_PROVIDER_PATH", providers, "its libfabric's providers"
+    if request.nodes == 1 and request.lanes_wanted == 1:
+        yield "I_MPI_FABRICS", "shm", "one node: shared memory alone, no fabric to start"
+    if request.lanes_wanted > 1:
+        reason = "a real endpoint for every lane (thread-split)"
+        yield "I_MPI_THREAD_SPLIT", "1", reason
+        yield "I_MPI_THREAD_RUNTIME", "generic", reason
+        yield "I_MPI_THREAD_MAX", str(request.lanes_wanted), reason
+    if request.binding and request.ranks_here > 1:
+        yield "I_MPI_PIN_DOMAIN", _intel_domain(request), _binding_reason(request)
+    elif request.bind is False:
+        yield "I_MPI_PIN", "0", "--no-bind"
+    if request.oversubscribed:
+        yield "I_MPI_PIN", "0", "more ranks than cores: no binding"
+
+
+def _intel_domain(request):
+    return f"core:{request.cores_each}" if request.cores_each == 1 else f"{request.cores_each}"
+
+
+def _providers(prefix):
+    """Folder of libfabric's provider libraries (lib*-fi.so), or None."""
+    for folder in ("lib", "lib/prov", "libfabric/lib/prov", "opt/mpi/libfabric/lib/prov"):
+        path = os.path.join(prefix, folder)
+        try:
+            if any(name.endswith("-fi.so") for name in os.listdir(path)):
+                return path
+        except OSError:
+            continue
+    return None
+
+
+def _binding_reason(request):
+    plural = "core" if request.cores_each == 1 else "cores"
+    return f"binds each rank to {request.cores_each} {plural}"
+
+
+# The user's own words on binding: ours then stay out.
+_BINDING_VARIABLES = {
+    "mpich": ("HYDRA_BINDING", "HYDRA_TOPO_DEBUG"),
+    "openmpi": ("OMPI_MCA_hwloc_base_binding_policy", "OMPI_MCA_rmaps_base_mapping_policy",
+                "PRTE_MCA_hwloc_default_binding_policy", "PRTE_MCA_rmaps_default_mapping_policy"),
+    "intel": ("I_MPI_PIN", "I_MPI_PIN_DOMAIN"),
+}
+
+
+def _options(request, environment, settings):
+    """Options of the launcher: binding, and variables for ranks on other nodes."""
+    family = request.installation.family
+    options = []
+    given = {**environment, **dict(request.variables)}
+    asked = any(option.lstrip("-").startswith(("bind-to", "map-by"))
+                for option in request.launcher_options)
+    if not asked and not any(name in given for name in _BINDING_VARIABLES[family]):
+        options += {"mpich": _bind_mpich, "openmpi": _bind_openmpi}.get(family, _bind_none)(request)
+    if family == "openmpi" and request.nodes > 1:  # hydra passes the whole environment on
+        for one in settings:
+            options += ["-x", one.name]
+    return options
+
+
+def _bind_none(request):
+    return []
+
+
+def _bind_mpich(request):
+    if not request.binding:
+        return ["-bind-to", "none"] if request.bind is False else []
+    return ["-bind-to", f"core:{request.cores_each}"] if request.ranks_here > 1 else []
+
+
+def _bind_openmpi(request):
+    if not request.binding or request.ranks_here == 1:
+        return ["--bind-to", "none"]  # its default binds a lone rank, with all its threads
+    if request.cores_each == 1:
+        return ["--bind-to", "core"]
+    return ["--map-by", f"slot:PE={request.cores_each}", "--bind-to", "core"]
