@@ -97,6 +97,13 @@ enum class Combine { sum, min, max };
 void all_reduce(std::span<std::int64_t> values, Combine, Comm);  // in place
 void all_reduce(std::span<double> values, Combine, Comm);
 
+// ---- ranks as threads, in the tests; nothing on a real MPI
+// --------------------------------------- A thread that a rank starts must take on that rank before
+// it calls MPI: the parent asks for one identity for each thread, the thread adopts it first of
+// all.
+std::uintptr_t thread_identity() noexcept;
+void adopt_thread_identity(std::uintptr_t) noexcept;
+
 // A communicator given by a C or C++ caller as its MPI_Comm (int or pointer), as one word.
 template <class MpiComm>
 Comm comm_of(MpiComm comm) noexcept {

@@ -1,0 +1,25 @@
+// MPI attributes: what ropewalk hangs on a communicator of the caller, and how it learns that the
+// communicator is gone.
+#pragma once
+
+#include "mpi/mpi.hpp"
+
+namespace ropewalk::mpi {
+
+// Called with the value when its communicator is freed (MPI_COMM_SELF's: at MPI_Finalize), when
+// the value is replaced and when it is deleted. Duplicates of a communicator do not inherit it.
+using OnDelete = void (*)(void* value) noexcept;
+
+struct Keyval {
+  int value;
+};
+Keyval create_keyval(OnDelete);
+void free_keyval(Keyval&);  // attributes that are set stay until their communicators go
+
+void set_attribute(Comm, Keyval, void* value);
+void* attribute(Comm, Keyval);  // null where none is set
+void delete_attribute(Comm, Keyval);
+
+int tag_upper_bound(Comm);  // MPI_TAG_UB, at least 32767
+
+}  // namespace ropewalk::mpi
