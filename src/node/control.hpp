@@ -1,0 +1,42 @@
+// The control block of one rank in one team: its flags and slots, in its own arena.
+//
+// One writer a line: only the owner writes its block, all ranks of the team read it. Sequence
+// numbers are 64-bit, start at 1 and only grow, so nothing is ever reset.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace ropewalk::node {
+
+// Adjacent lines are prefetched in pairs on x86, so two writers stay 128 bytes apart.
+constexpr std::size_t flag_stride = 128;
+
+// What a rank shows when it arrives at a call. The first 40 bytes of payload share the flag's line.
+struct alignas(flag_stride) Slot {
+  static constexpr std::size_t bytes = 4096;
+  static constexpr std::size_t header_bytes = 24;
+  static constexpr std::size_t payload_bytes = bytes - header_bytes;
+
+  std::atomic<std::uint64_t> sequence;  // released last, acquired by every reader
+  std::uint64_t call;                   // what is called, packed (collectives/call.hpp)
+  std::uint64_t count;
+  std::byte payload[payload_bytes];
+};
+static_assert(sizeof(Slot) == Slot::bytes);
+
+// A slot is written again `slots` calls later; Team::claim makes sure that its readers are gone.
+constexpr std::uint64_t slots = 4;
+
+struct alignas(flag_stride) Control {
+  std::atomic<std::uint64_t> phase;  // phases of bulk calls that this rank has finished
+  // Where others find this rank's staging area, an offset in its arena; written before an arrival.
+  alignas(flag_stride) std::atomic<std::uint64_t> staging;
+  // Only rank 0's are used, and only by ranks that go to sleep and those that wake them.
+  alignas(flag_stride) std::atomic<std::uint32_t> sleepers;
+  std::atomic<std::uint32_t> wake;
+  Slot slot[slots];
+};
+
+}  // namespace ropewalk::node

@@ -1,0 +1,57 @@
+// Other ranks' processes: their arenas as this process maps them, and whether they live.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "mpi/mpi.hpp"
+#include "os/file.hpp"
+
+namespace ropewalk::node {
+
+// What every rank tells the others when a team is made; sent as bytes.
+struct RankFacts {
+  char node[128];               // os::node_identity(), cut to fit
+  std::int32_t process;         // pid, meaningful within one pid namespace
+  std::int32_t arena;           // descriptor number in that process
+  std::uint64_t arena_inode;    // which memfd that is: tells processes apart, too
+  std::uint64_t arena_bytes;    // reserved range
+  std::uint64_t arena_base;     // address in its own process
+  std::uint64_t control;        // offset of its control block
+  std::uint64_t probe_address;  // a word of its private memory, to try CMA on
+  std::uint64_t probe_value;
+};
+
+// A process of this node. Mapped once, however many teams meet it.
+struct Peer {
+  ~Peer();
+  std::int32_t process = 0;
+  bool self = false;
+  os::Descriptor pidfd;       // -1 for this process itself
+  std::byte* base = nullptr;  // of its arena
+  std::size_t bytes = 0;  // of its reserved range; pages beyond its committed part do not exist yet
+};
+
+// The rank's own facts; `control` lies in the arena of the process.
+RankFacts own_facts(const void* control, const std::uint64_t* probe);
+
+// Collective over `comm`: maps every rank's arena, by pidfd_getfd where all ranks may, else by
+// descriptors sent over abstract sockets. Empty on every rank when that fails on one; `reason` says
+// why.
+std::vector<std::shared_ptr<Peer>> map_peers(mpi::Comm comm, std::span<const RankFacts> facts,
+                                             std::string& reason);
+
+// Whether this rank can read the probe words of all others with process_vm_readv.
+bool can_read(std::span<const RankFacts> facts);
+
+// True when the process has ended.
+bool is_dead(const Peer& peer) noexcept;
+
+// Joint decision: true when `value` is true on every rank.
+bool all_agree(mpi::Comm comm, bool value);
+
+}  // namespace ropewalk::node

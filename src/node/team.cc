@@ -1,0 +1,172 @@
+#include "node/team.hpp"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+#include "node/peers.hpp"
+#include "os/clock.hpp"
+#include "os/futex.hpp"
+#include "ropewalk/error.hpp"
+#include "ropewalk/memory.hpp"
+#include "topology/topology.hpp"
+
+namespace ropewalk::node {
+namespace {
+
+// Spins before a waiting rank looks after anything else. With a core for each rank about 20 us,
+// longer than any healthy call of a small message; without, next to nothing: the peer needs this
+// very core.
+constexpr int spins_alone = 2000;
+constexpr int spins_shared = 20;
+
+// Yields before a waiting rank goes to sleep: some ten milliseconds when nobody else wants the
+// core.
+constexpr int yields_before_sleep = 20000;
+
+// A sleeper looks for itself this often: a wake-up may be missed (Team::wake_sleepers).
+constexpr std::int64_t sleep_ns = 1000000;
+
+constexpr int yields_per_progress = 4;  // yields between two looks at the MPI underneath
+constexpr int yields_per_check = 1024;  // yields between two looks whether the peer lives
+
+bool same_node(const std::vector<RankFacts>& facts) {
+  for (const RankFacts& rank : facts) {
+    if (std::memcmp(rank.node, facts.front().node, sizeof rank.node) != 0) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::unique_ptr<Team> Team::create(mpi::Comm comm, std::string& reason) {
+  std::unique_ptr<Team> team(new Team);
+  team->rank_ = mpi::rank(comm);
+  team->size_ = mpi::size(comm);
+  team->comm_ = mpi::dup(comm);
+  if (!all_agree(comm, team->allocate_control(reason))) {
+    if (reason.empty()) reason = "another rank has no communication memory left";
+    return nullptr;
+  }
+  std::uint64_t probe =
+      static_cast<std::uint64_t>(os::steady_ns()) ^ reinterpret_cast<std::uintptr_t>(&probe);
+  const RankFacts own = own_facts(team->own_, &probe);
+  std::vector<RankFacts> facts(team->size_);
+  mpi::all_gather(&own, facts.data(), sizeof own, comm);
+  if (!same_node(facts)) {
+    reason = "the ranks of the communicator are on several nodes";
+    return nullptr;
+  }
+  team->peers_ = map_peers(comm, facts, reason);
+  if (team->peers_.empty()) return nullptr;
+  team->cma_ = all_agree(comm, can_read(facts));
+  for (int rank = 0; rank < team->size_; ++rank) {
+    team->base_.push_back(team->peers_[rank]->base);
+    team->control_.push_back(reinterpret_cast<Control*>(team->base_[rank] + facts[rank].control));
+  }
+  const int cores = static_cast<int>(topology::usable_cpus().size());
+  team->spins_ = team->size_ > cores ? spins_shared : spins_alone;
+  return team;
+}
+
+// No exception: a rank that failed alone would leave the others waiting for it.
+bool Team::allocate_control(std::string& reason) {
+  try {
+    void* memory = Arena::process().allocate(sizeof(Control), flag_stride);
+    std::memset(memory, 0, sizeof(Control));
+    own_ = new (memory) Control;
+    return true;
+  } catch (const Error& error) {
+    reason = error.what();
+    return false;
+  }
+}
+
+Team::~Team() {
+  // With a rank dead a barrier would hang, and the blocks may still be looked at: they are lost.
+  if (broken_) return;
+  try {
+    // Nobody gives its control block back while another may still look at it.
+    if (comm_ != mpi::comm_null() && !mpi::finalized()) {
+      mpi::barrier(comm_);
+      mpi::free(comm_);
+    }
+  } catch (const Error&) {  // a destructor can only let the memory go
+  }
+  if (staging_ != nullptr) Arena::process().deallocate(staging_);
+  if (own_ != nullptr) Arena::process().deallocate(own_);
+}
+
+int Team::process_id(int rank) const noexcept { return peers_[rank]->process; }
+
+// A reader of slot k has left it when it arrives at a later call: rank r is past call k - slots
+// once its slot shows k - slots + 1 or more.
+void Team::wait_for_readers() {
+  const std::uint64_t needed = sequence_ - slots + 1;
+  std::uint64_t oldest = sequence_;
+  for (int rank = 0; rank < size_; ++rank) {
+    if (rank == rank_) continue;
+    const Slot& slot = control_[rank]->slot[needed % slots];
+    wait_until([&] { return slot.sequence.load(std::memory_order_acquire) >= needed; });
+    std::uint64_t newest = needed;
+    for (const Slot& other : control_[rank]->slot) {
+      newest = std::max(newest, other.sequence.load(std::memory_order_acquire));
+    }
+    oldest = std::min(oldest, newest);
+  }
+  seen_ = oldest;
+}
+
+std::byte* Team::staging(std::size_t bytes) {
+  if (bytes > staging_bytes_) {
+    // The others are done with the old area: they have left the last call that used it.
+    if (staging_ != nullptr) Arena::process().deallocate(staging_);
+    staging_ = static_cast<std::byte*>(Arena::process().allocate(bytes, 4096));
+    staging_bytes_ = bytes;
+    own_->staging.store(Arena::process().offset(staging_), std::memory_order_relaxed);
+  }
+  return staging_;
+}
+
+void Team::check_alive(int rank) {
+  if (!is_dead(*peers_[rank])) return;
+  broken_ = true;
+  throw Error(ErrorCode::peer_dead,
+              "rank " + std::to_string(rank) + " (process " + std::to_string(process_id(rank)) +
+                  ") has died: this communicator cannot be used any more; end the job");
+}
+
+void Team::wait_slowly(bool (*ready)(const void*), const void* test) {
+  for (int yields = 1; !ready(test); ++yields) {
+    // A peer may be blocked on a message of ours, or on one that this process must progress.
+    if (yields % yields_per_progress == 0) {
+      mpi::iprobe(mpi::any_source(), mpi::any_tag(), comm_);
+    }
+    if (yields % yields_per_check == 0 || yields > yields_before_sleep) {
+      for (int peer = 0; peer < size_; ++peer) check_alive(peer);
+    }
+    if (yields > yields_before_sleep) {
+      sleep(ready, test);
+    } else {
+      sched_yield();
+    }
+  }
+}
+
+void Team::sleep(bool (*ready)(const void*), const void* test) {
+  Control& shared = *control_[0];
+  const std::uint32_t before = shared.wake.load(std::memory_order_acquire);
+  shared.sleepers.fetch_add(1, std::memory_order_seq_cst);
+  if (!ready(test)) os::futex_wait(shared.wake, before, sleep_ns);
+  shared.sleepers.fetch_sub(1, std::memory_order_relaxed);
+}
+
+void Team::wake_all() noexcept {
+  Control& shared = *control_[0];
+  shared.wake.fetch_add(1, std::memory_order_release);
+  os::futex_wake(shared.wake);
+}
+
+}  // namespace ropewalk::node

@@ -1,0 +1,139 @@
+// The ranks of one communicator that share a node: flags, slots, and each other's memory.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "mpi/mpi.hpp"
+#include "node/control.hpp"
+#include "os/relax.hpp"
+
+namespace ropewalk::node {
+
+struct Peer;  // one rank's process: its arena as we map it, its pidfd
+
+// Made collectively; used by one thread at a time. Different teams may be used by different
+// threads.
+class Team {
+ public:
+  // Collective over `comm`, which the team duplicates. Returns null on every rank when the ranks
+  // are not all on one node or cannot map each other's memory; `reason` then says why.
+  static std::unique_ptr<Team> create(mpi::Comm comm, std::string& reason);
+  ~Team();  // collective, like MPI_Comm_free
+  Team(const Team&) = delete;
+  Team& operator=(const Team&) = delete;
+
+  int rank() const noexcept { return rank_; }
+  int size() const noexcept { return size_; }
+  mpi::Comm comm() const noexcept { return comm_; }
+  bool cma() const noexcept { return cma_; }  // every rank may read every other's memory by CMA
+  int process_id(int rank) const noexcept;
+
+  // ---- arrivals: one slot a call
+  // ------------------------------------------------------------------
+
+  // The slot of this rank for its next call. Its last readers have left it.
+  Slot& claim() {
+    ++sequence_;
+    if (sequence_ > seen_ + slots) [[unlikely]] {
+      wait_for_readers();
+    }
+    return own_->slot[sequence_ % slots];
+  }
+  // Shows the claimed slot; releases everything written before it.
+  void arrive() noexcept {
+    own_->slot[sequence_ % slots].sequence.store(sequence_, std::memory_order_release);
+    wake_sleepers();
+  }
+  // The slot of a rank in the call of the last claim(), once that rank has arrived.
+  const Slot& arrival(int rank) {
+    const Slot& slot = control_[rank]->slot[sequence_ % slots];
+    // Pairs with the release in arrive() of that rank.
+    wait_until([&] { return slot.sequence.load(std::memory_order_acquire) >= sequence_; });
+    return slot;
+  }
+  // To be called when every rank's arrival at this call has been seen: their older slots are free.
+  void all_arrived() noexcept { seen_ = sequence_; }
+
+  // ---- phases of bulk calls: every rank finishes the same number in every call
+  // ----------------------
+
+  // Everything this rank wrote is visible to a rank that has seen the phase.
+  std::uint64_t finish_phase() noexcept {
+    ++phase_;
+    own_->phase.store(phase_, std::memory_order_release);
+    wake_sleepers();
+    return phase_;
+  }
+  void wait_for_phase(int rank, std::uint64_t phase) {
+    const auto& flag = control_[rank]->phase;
+    // Pairs with the release in finish_phase() of that rank.
+    wait_until([&] { return flag.load(std::memory_order_acquire) >= phase; });
+  }
+  void wait_for_all(std::uint64_t phase) {
+    for (int peer = 0; peer < size_; ++peer) {
+      if (peer != rank_) wait_for_phase(peer, phase);
+    }
+  }
+  void barrier() { wait_for_all(finish_phase()); }
+
+  // ---- memory
+  // ---------------------------------------------------------------------------------------
+
+  std::byte* base(int rank) const noexcept {
+    return base_[rank];
+  }  // of a rank's arena, as mapped here
+  // This rank's staging area, at least `bytes` long. Shown to the others by the next arrival.
+  std::byte* staging(std::size_t bytes);
+  // Another rank's, after its arrival at this call.
+  std::byte* staging_of(int rank) const noexcept {
+    return base_[rank] + control_[rank]->staging.load(std::memory_order_relaxed);
+  }
+
+ private:
+  Team() = default;
+  bool allocate_control(std::string& reason);
+  void wait_for_readers();
+  void check_alive(int rank);
+
+  template <class Ready>
+  void wait_until(Ready ready) {
+    for (int spin = 0; spin < spins_; ++spin) {
+      if (ready()) return;
+      os::relax();
+    }
+    wait_slowly([](const void* test) { return (*static_cast<const Ready*>(test))(); }, &ready);
+  }
+  void wait_slowly(bool (*ready)(const void*), const void* test);
+  void sleep(bool (*ready)(const void*), const void* test);
+
+  // A sleeper that this load misses wakes by itself a millisecond later: no fence on the fast path.
+  void wake_sleepers() noexcept {
+    if (control_[0]->sleepers.load(std::memory_order_relaxed) != 0) [[unlikely]] {
+      wake_all();
+    }
+  }
+  void wake_all() noexcept;
+
+  mpi::Comm comm_;
+  int rank_ = 0;
+  int size_ = 1;
+  int spins_ = 0;
+  bool cma_ = false;
+  bool broken_ = false;         // a rank has died
+  std::uint64_t sequence_ = 0;  // calls of this rank
+  std::uint64_t seen_ = 0;      // every rank is known to have arrived at this call
+  std::uint64_t phase_ = 0;
+  Control* own_ = nullptr;
+  std::vector<Control*> control_;
+  std::vector<std::byte*> base_;
+  std::vector<std::shared_ptr<Peer>> peers_;
+  std::byte* staging_ = nullptr;
+  std::size_t staging_bytes_ = 0;
+};
+
+}  // namespace ropewalk::node
