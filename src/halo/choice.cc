@@ -1,0 +1,95 @@
+// The measurement behind Strategy::automatic.
+#include "halo/choice.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <limits>
+#include <optional>
+
+#include "halo/joint.hpp"
+
+namespace ropewalk::halo {
+
+namespace {
+
+// The least of a few repetitions: what disturbs a measurement only ever adds to it. One more run
+// before them sets up connections and registrations.
+constexpr std::size_t repetitions = 4;
+
+std::size_t scratch_bytes(const Draft& draft) {
+  std::size_t largest_send = 0;
+  std::size_t receives = 0;
+  for (const Message& message : draft.messages) {
+    if (draft.staged(message)) continue;
+    if (message.kind == Message::Kind::send) largest_send = std::max(largest_send, message.bytes);
+    if (message.kind == Message::Kind::receive) receives += message.bytes;
+  }
+  return largest_send + receives;
+}
+
+// The same messages with scratch memory in place of the caller's. Sends share one block, which is
+// only read; receives have one each.
+std::vector<Message> redirected(const Draft& draft, const Buffer<std::byte>& scratch) {
+  std::vector<Message> out = draft.messages;
+  std::byte* send = scratch.end();
+  std::byte* receive = scratch.data();
+  for (Message& message : out) {
+    if (draft.staged(message)) continue;
+    if (message.kind == Message::Kind::send) {
+      message.data = send - message.bytes;
+    } else {
+      message.data = receive;
+      receive += message.bytes;
+    }
+  }
+  return out;
+}
+
+bool all(bool own, mpi::Comm comm) {
+  std::array<std::int64_t, 1> value{own ? 1 : 0};
+  mpi::all_reduce(value, mpi::Combine::min, comm);
+  return value[0] == 1;
+}
+
+std::vector<Strategy> candidates(const EndpointSet& endpoints, mpi::Comm comm) {
+  std::vector<Strategy> out{Strategy::concurrent, Strategy::sequential};
+  if (all(endpoints.has_threads(), comm)) out.push_back(Strategy::threaded);
+  return out;
+}
+
+double seconds(MessagePlan& plan, Strategy strategy, mpi::Comm comm) {
+  mpi::barrier(comm);
+  const auto begin = std::chrono::steady_clock::now();
+  plan.start(strategy);
+  plan.wait();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+}  // namespace
+
+Strategy fastest(mpi::Comm comm, EndpointSet& endpoints, const Draft& draft) {
+  if (all(draft.messages.empty(), comm)) return Strategy::concurrent;
+  Buffer<std::byte> scratch;
+  std::optional<MessagePlan> plan;
+  jointly(comm, [&] {
+    const std::size_t bytes = scratch_bytes(draft);
+    if (bytes > 0) scratch = Buffer<std::byte>(bytes);
+    plan = endpoints.plan(redirected(draft, scratch));
+  });
+  const std::vector<Strategy> choices = candidates(endpoints, comm);
+  std::vector<double> times;  // repetition by repetition, so that drift meets all alike
+  for (std::size_t r = 0; r <= repetitions; ++r) {
+    for (Strategy strategy : choices) times.push_back(seconds(*plan, strategy, comm));
+  }
+  mpi::all_reduce(std::span<double>(times), mpi::Combine::max, comm);
+  std::vector<double> best(choices.size(), std::numeric_limits<double>::max());
+  for (std::size_t i = choices.size(); i < times.size(); ++i) {
+    double& least = best[i % choices.size()];
+    least = std::min(least, times[i]);
+  }
+  const auto winner = std::min_element(best.begin(), best.end()) - best.begin();
+  return choices[static_cast<std::size_t>(winner)];
+}
+
+}  // namespace ropewalk::halo

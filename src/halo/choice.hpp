@@ -1,0 +1,16 @@
+// Strategy::automatic: a short measurement that all ranks share.
+#pragma once
+
+#include "halo/draft.hpp"
+#include "mpi/mpi.hpp"
+#include "ropewalk/endpoint.hpp"
+
+namespace ropewalk::halo {
+
+// Collective. Runs the messages of the draft a few times with each strategy the endpoints allow on
+// every rank, and returns the one whose slowest rank was fastest, the same on all ranks. The
+// caller's memory is neither read nor written: messages in place are measured on scratch memory of
+// the same sizes.
+Strategy fastest(mpi::Comm, EndpointSet&, const Draft&);
+
+}  // namespace ropewalk::halo

@@ -1,0 +1,125 @@
+// Halo: drafts an exchange, has it checked by all ranks, and runs it.
+#include "ropewalk/halo.hpp"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <optional>
+
+#include "halo/checks.hpp"
+#include "halo/choice.hpp"
+#include "halo/draft.hpp"
+#include "halo/joint.hpp"
+
+namespace ropewalk {
+
+struct Halo::State {
+  halo::Draft draft;
+  Strategy strategy = Strategy::concurrent;
+  bool started = false;
+  std::optional<MessagePlan> plan;  // after the draft: its end waits for messages in the buffers
+};
+
+namespace {
+
+// Collective. Tags of their own for each halo, so that two exchanges under way on the same
+// endpoints are never confused, however each orders its messages. They go round after 4096
+// directions.
+int reserve_tags(mpi::Comm comm, int directions) {
+  static std::atomic<std::int64_t> next{0};
+  std::array<std::int64_t, 1> first{next.load()};
+  mpi::all_reduce(first, mpi::Combine::max, comm);
+  std::int64_t seen = next.load();
+  const std::int64_t after = first[0] + directions;
+  while (seen < after && !next.compare_exchange_weak(seen, after)) {
+  }
+  return static_cast<int>(first[0] % halo::Labels::tag_count);
+}
+
+halo::Labels labels(const CartesianGrid& grid, const EndpointSet& endpoints, int directions) {
+  return {reserve_tags(halo::comm_of(grid), directions), endpoints.lanes(), directions};
+}
+
+// Dimensions in which any field has ghosts; the same on all ranks, as check_fields made sure.
+std::vector<bool> wide_dimensions(const CartesianGrid& grid, const std::vector<Field>& fields) {
+  std::vector<bool> wide(grid.extents().size(), false);
+  for (const Field& field : fields) {
+    for (std::size_t d = 0; d < wide.size(); ++d) wide[d] = wide[d] || field.ghost[d] > 0;
+  }
+  return wide;
+}
+
+void run_all(const std::vector<halo::StridedCopy>& copies) {
+  for (const halo::StridedCopy& copy : copies) copy.run();
+}
+
+// The last steps, the same for faces and fields: plan the messages, then choose the strategy.
+template <class State>
+void complete(State& state, const CartesianGrid& grid, EndpointSet& endpoints, Strategy wanted) {
+  const mpi::Comm comm = halo::comm_of(grid);
+  halo::jointly(comm, [&] { state.plan = endpoints.plan(state.draft.messages); });
+  state.strategy =
+      wanted == Strategy::automatic ? halo::fastest(comm, endpoints, state.draft) : wanted;
+}
+
+}  // namespace
+
+Halo::Halo(const CartesianGrid& grid, EndpointSet& endpoints, const FacePackets& faces,
+           const HaloOptions& options)
+    : state_(std::make_unique<State>()) {
+  halo::check_setup(grid, endpoints, options, halo::Form::faces, 0);
+  halo::check_faces(grid, faces);
+  const std::vector<bool> wide(grid.extents().size(), true);
+  const halo::Links links = halo::links(grid, Corners::no, wide);
+  const halo::Labels label = labels(grid, endpoints, links.directions);
+  halo::jointly(halo::comm_of(grid),
+                [&] { state_->draft = halo::draft_faces(links, faces, label); });
+  complete(*state_, grid, endpoints, options.strategy);
+}
+
+Halo::Halo(const CartesianGrid& grid, EndpointSet& endpoints, const std::vector<Field>& fields,
+           const HaloOptions& options)
+    : state_(std::make_unique<State>()) {
+  halo::check_setup(grid, endpoints, options, halo::Form::fields, fields.size());
+  halo::check_fields(grid, fields);
+  const halo::Links links = halo::links(grid, options.corners, wide_dimensions(grid, fields));
+  const halo::Labels label = labels(grid, endpoints, links.directions);
+  halo::jointly(halo::comm_of(grid),
+                [&] { state_->draft = halo::draft_fields(links, fields, label); });
+  complete(*state_, grid, endpoints, options.strategy);
+}
+
+Halo::Halo(Halo&&) noexcept = default;
+Halo& Halo::operator=(Halo&&) noexcept = default;
+Halo::~Halo() = default;
+
+void Halo::start() {
+  if (state_->started) {
+    throw Error(ErrorCode::argument,
+                "halo: started while an exchange is under way, expected none; wait for it first");
+  }
+  run_all(state_->draft.packs);
+  state_->plan->start(state_->strategy);
+  state_->started = true;
+  run_all(state_->draft.copies);
+}
+
+bool Halo::test() {
+  if (!state_->started) return true;
+  if (!state_->plan->test()) return false;
+  wait();
+  return true;
+}
+
+void Halo::wait() {
+  if (!state_->started) return;
+  state_->started = false;
+  state_->plan->wait();
+  run_all(state_->draft.unpacks);
+}
+
+Strategy Halo::strategy() const noexcept { return state_->strategy; }
+
+std::size_t Halo::send_bytes() const noexcept { return state_->plan->send_bytes(); }
+
+}  // namespace ropewalk

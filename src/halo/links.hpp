@@ -1,0 +1,42 @@
+// Who exchanges with whom: the directions of a grid, numbered alike on every rank, and the
+// neighbours of this rank in them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ropewalk/halo.hpp"
+
+namespace ropewalk::halo {
+
+// How data reaches a neighbour. The one place to add a carrier for ranks of the same node, whose
+// fields can be read through the peer map with no message and no packing: give it a value here, set
+// it in `links`, and serve it beside `message` in the plan.
+enum class Carrier {
+  copy,    // the neighbour is this rank itself
+  message  // through MPI
+};
+
+// A neighbour of this rank at `offset`, and the numbers that tell its messages apart. On a periodic
+// extent of 2 the same rank is the neighbour on both sides, so the rank alone does not.
+struct Link {
+  std::vector<int> offset;  // -1, 0 or 1 a dimension
+  int peer;
+  Carrier carrier;
+  int towards;  // number of this direction: of the messages sent over this link
+  int from;     // number of the opposite direction: of the messages that arrive over it
+};
+
+struct Links {
+  std::vector<Link> present;  // no link leads beyond an open boundary
+  int directions = 0;         // numbers in use: those that cross ranks somewhere in the grid
+};
+
+// Directions in the order of the public interface (towards + and - of dimension 0, then of 1, ...),
+// then, for Corners::yes, edges and corners. `wide[d]` says whether dimension d exchanges at all.
+Links links(const CartesianGrid&, Corners, const std::vector<bool>& wide);
+
+// "towards + of dimension 2", or "towards offset (1,-1,0)".
+std::string describe(const std::vector<int>& offset);
+
+}  // namespace ropewalk::halo

@@ -1,0 +1,38 @@
+// The geometry of a field: which cells are sent, which ghosts they fill.
+#pragma once
+
+#include <vector>
+
+#include "halo/strided_copy.hpp"
+#include "ropewalk/halo.hpp"
+
+namespace ropewalk::halo {
+
+// A block of a field's array: where it begins, and its extents in elements.
+struct Region {
+  std::byte* first;
+  std::vector<std::size_t> extents;
+};
+
+bool takes_part(const Field&, const std::vector<int>& offset);  // ghosts in each nonzero dimension
+Region sent_towards(const Field&, const std::vector<int>& offset);    // of the interior
+Region ghosts_towards(const Field&, const std::vector<int>& offset);  // beyond the interior
+std::size_t region_bytes(const Field&,
+                         const std::vector<int>& offset);  // of either, they are equal
+
+std::vector<std::size_t> array_strides(const Field&);  // bytes, of the array with its ghosts
+std::vector<std::size_t> dense_strides(const Region&, std::size_t element_bytes);
+
+StridedCopy pack(const Field&, const Region&, std::byte* to);
+StridedCopy unpack(const Field&, const Region&, const std::byte* from);
+StridedCopy copy(const Field&, const Region& from, const Region& to);
+
+// One run of bytes in the field: it can be sent or received in place.
+bool contiguous(const Field&, const Region&);
+
+// Throws Error(argument) naming field[index] and its member: null data, zero extents or elements,
+// wrong numbers of dimensions, arrays beyond the address space, and widths above the interior in
+// dimensions where `grid` has a neighbour. Local.
+void check_field(const Field&, std::size_t index, const CartesianGrid& grid);
+
+}  // namespace ropewalk::halo

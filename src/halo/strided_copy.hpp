@@ -1,0 +1,54 @@
+// Copies of N-d blocks between two strided layouts: packing, unpacking, and ghosts filled from
+// one's own field. Knows nothing of ranks.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <span>
+
+namespace ropewalk::halo {
+
+inline constexpr std::size_t max_copy_levels = 6;
+
+// Extents and byte strides of a block on both sides, outermost dimension first.
+struct CopyShape {
+  std::span<const std::size_t> extents;
+  std::span<const std::size_t> source_strides;
+  std::span<const std::size_t> destination_strides;
+  std::size_t element_bytes;
+};
+
+// A copy planned once and run often. Neighbouring dimensions that are dense on both sides are
+// merged, so the runs are as long as the layouts allow; `run` allocates nothing.
+class StridedCopy {
+ public:
+  StridedCopy(const void* source, void* destination, const CopyShape& shape);
+
+  void run() const noexcept;
+  std::size_t bytes() const noexcept { return bytes_; }
+  bool contiguous() const noexcept { return levels_ == 0; }  // one run on both sides
+  std::size_t run_bytes() const noexcept { return run_bytes_; }
+
+ private:
+  struct Level {
+    std::size_t count;
+    std::size_t source_stride;
+    std::size_t destination_stride;
+  };
+  // Copies `level.count` runs: the innermost loop, chosen for the length of a run.
+  using Row = void (*)(const std::byte* source, std::byte* destination, const Level& level,
+                       std::size_t run_bytes) noexcept;
+
+  void add_inner_to_outer(std::size_t count, std::size_t source_stride,
+                          std::size_t destination_stride);
+
+  const std::byte* source_;
+  std::byte* destination_;
+  std::size_t run_bytes_;
+  std::size_t bytes_;
+  std::size_t levels_ = 0;  // innermost first; dimensions of extent 1 are left out
+  std::array<Level, max_copy_levels> level_{};
+  Row row_;
+};
+
+}  // namespace ropewalk::halo
