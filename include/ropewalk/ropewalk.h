@@ -48,12 +48,23 @@ typedef struct rw_inspection {
 } rw_inspection;
 RW_DEFAULT_EXPORT int rw_inspect(const void* address, size_t bytes, rw_inspection* out);
 
-/* ---- endpoints ---------------------------------------------------------------------------------
+/* ---- process -----------------------------------------------------------------------------------
  */
 
 /* An MPI communicator as one word, whichever MPI the caller was compiled with. */
 typedef uintptr_t rw_mpi_comm;
 #define RW_MPI_COMM(comm) ((rw_mpi_comm)(comm))
+
+/* For programs without mpi.h: MPI_Init_thread(MPI_THREAD_MULTIPLE), or nothing where MPI runs
+ * already, and MPI_Finalize. */
+RW_DEFAULT_EXPORT int rw_init(void);
+RW_DEFAULT_EXPORT int rw_finalize(void);
+RW_DEFAULT_EXPORT int rw_comm_world(rw_mpi_comm* out); /* MPI_COMM_WORLD */
+RW_DEFAULT_EXPORT int rw_comm_rank(rw_mpi_comm comm, int* out);
+RW_DEFAULT_EXPORT int rw_comm_size(rw_mpi_comm comm, int* out);
+
+/* ---- endpoints ---------------------------------------------------------------------------------
+ */
 
 typedef struct rw_endpoints rw_endpoints;
 /* Collective. lanes 0: automatic. threads 0: no comm threads. */

@@ -1,0 +1,103 @@
+// Start and end of MPI for programs without mpi.h: class Process, rw_init and rw_finalize.
+#include "ropewalk/process.hpp"
+
+#include <exception>
+#include <string>
+
+#include "c_call.hpp"
+#include "mpi/mpi.hpp"
+
+namespace ropewalk {
+
+namespace {
+
+const char* mpi_name(ThreadLevel level) {
+  switch (level) {
+    case ThreadLevel::single:
+      return "MPI_THREAD_SINGLE";
+    case ThreadLevel::funneled:
+      return "MPI_THREAD_FUNNELED";
+    case ThreadLevel::serialized:
+      return "MPI_THREAD_SERIALIZED";
+    case ThreadLevel::multiple:
+      return "MPI_THREAD_MULTIPLE";
+  }
+  return "no thread level";
+}
+
+// Throws where the level provided is below the one wanted.
+void check_level(ThreadLevel wanted, ThreadLevel provided) {
+  if (provided >= wanted) return;
+  throw Error(ErrorCode::unsupported,
+              std::string("thread level: MPI gives ") + mpi_name(provided) + ", expected " +
+                  mpi_name(wanted) +
+                  "; use an MPI built with threads, or ask for less and use one lane without "
+                  "threads");
+}
+
+}  // namespace
+
+Process::Process(ThreadLevel wanted) : exceptions_(std::uncaught_exceptions()) {
+  if (wanted < ThreadLevel::single || wanted > ThreadLevel::multiple) {
+    throw Error(ErrorCode::argument, "wanted: " + std::to_string(static_cast<int>(wanted)) +
+                                         ", expected 0 to 3; pass a value of ThreadLevel");
+  }
+  if (mpi::finalized()) {
+    throw Error(ErrorCode::mpi,
+                "process: MPI was finalised already, expected not yet; MPI starts once a process");
+  }
+  const bool running = mpi::initialized();
+  level_ = static_cast<ThreadLevel>(mpi::init(static_cast<mpi::ThreadLevel>(wanted)));
+  if (!running && level_ < wanted) mpi::finalize();  // the destructor does not run after a throw
+  check_level(wanted, level_);
+  started_ = !running;
+}
+
+Process::~Process() {
+  if (!started_ || std::uncaught_exceptions() > exceptions_) return;
+  try {
+    if (!mpi::finalized()) mpi::finalize();
+  } catch (const std::exception&) {  // nowhere to report it, and the process is about to end
+  }
+}
+
+}  // namespace ropewalk
+
+extern "C" {
+
+int rw_init(void) {
+  return ropewalk::c_call([] {
+    ropewalk::mpi::init(ropewalk::mpi::ThreadLevel::multiple);
+    ropewalk::check_level(ropewalk::ThreadLevel::multiple,
+                          static_cast<ropewalk::ThreadLevel>(ropewalk::mpi::thread_level()));
+  });
+}
+
+int rw_finalize(void) {
+  return ropewalk::c_call([] {
+    if (!ropewalk::mpi::finalized()) ropewalk::mpi::finalize();
+  });
+}
+
+int rw_comm_world(rw_mpi_comm* out) {
+  return ropewalk::c_call([&] {
+    ropewalk::require_argument(out, "out");
+    *out = ropewalk::Communicator::world().handle();
+  });
+}
+
+int rw_comm_rank(rw_mpi_comm comm, int* out) {
+  return ropewalk::c_call([&] {
+    ropewalk::require_argument(out, "out");
+    *out = ropewalk::Communicator(comm).rank();
+  });
+}
+
+int rw_comm_size(rw_mpi_comm comm, int* out) {
+  return ropewalk::c_call([&] {
+    ropewalk::require_argument(out, "out");
+    *out = ropewalk::Communicator(comm).size();
+  });
+}
+
+}  // extern "C"
