@@ -1,0 +1,60 @@
+"""Makes a virtual environment of this tree use the package as built here, without pip.
+
+develop.py SOURCE PACKAGE PROGRAMS: links the Python files of SOURCE/python/ropewalk and the folder
+of benchmark PROGRAMS into PACKAGE, beside the compiled module; then, where the interpreter that
+runs this is a virtual environment inside SOURCE, puts PACKAGE on its path and writes the command
+`ropewalk`. Other environments are left alone: `pip install .` is for them.
+"""
+
+import os
+import pathlib
+import sys
+import sysconfig
+
+COMMAND = """#!{python}
+import sys
+
+from ropewalk.command import main
+
+sys.exit(main())
+"""
+
+
+def link(target: pathlib.Path, path: pathlib.Path) -> None:
+    if path.is_symlink() and pathlib.Path(os.readlink(path)) == target:
+        return
+    path.unlink(missing_ok=True)
+    path.symlink_to(target)
+
+
+def link_package(source: pathlib.Path, package: pathlib.Path, programs: pathlib.Path) -> None:
+    package.mkdir(parents=True, exist_ok=True)
+    files = sorted((source / "python/ropewalk").glob("*.py*"))
+    for old in package.glob("*.py"):
+        if not old.exists():  # deleted in the source
+            old.unlink()
+    for file in files:
+        link(file, package / file.name)
+    link(programs, package / "libexec")
+
+
+def install(package: pathlib.Path) -> None:
+    site = pathlib.Path(sysconfig.get_path("purelib"))
+    (site / "ropewalk-develop.pth").write_text(f"{package.parent}\n")
+    command = pathlib.Path(sysconfig.get_path("scripts")) / "ropewalk"
+    text = COMMAND.format(python=sys.executable)
+    if not command.exists() or command.read_text() != text:
+        command.write_text(text)
+        command.chmod(0o755)
+
+
+def main(arguments: list[str]) -> None:
+    source, package, programs = (pathlib.Path(argument).absolute() for argument in arguments)
+    link_package(source, package, programs)
+    environment = pathlib.Path(sys.prefix).absolute()
+    if sys.prefix != sys.base_prefix and environment.is_relative_to(source):
+        install(package)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
