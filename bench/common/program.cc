@@ -1,0 +1,134 @@
+// Start, options and end of a benchmark program; see program.hpp.
+#include "common/program.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <optional>
+
+#include "common/machine.hpp"
+#include "common/scheduling.hpp"
+#include "ropewalk/error.hpp"
+
+namespace ropewalk::bench {
+namespace {
+
+constexpr int wrong_command_line = 2;
+constexpr int failed = 1;
+
+std::string command_line(int argc, char** argv) {
+  std::string text;
+  for (int i = 0; i < argc; ++i) {
+    std::string word = argv[i];
+    // The folder says where somebody keeps the program, not what was measured.
+    if (i == 0) word.erase(0, word.find_last_of('/') + 1);
+    text += (i == 0 ? "" : " ") + word;
+  }
+  return text;
+}
+
+void complain(const std::string& program, const std::string& message) {
+  std::fputs(fmt::format("{}: {}\n", program, message).c_str(), stderr);
+}
+
+// Nothing where the program may go on; otherwise its exit status.
+std::optional<int> parse(const Program& program, int argc, char** argv) {
+  try {
+    program.app->parse(argc, argv);
+    return std::nullopt;
+  } catch (const CLI::ParseError& error) {
+    if (launcher_rank() == 0) program.app->exit(error);
+    return error.get_exit_code() == 0 ? 0 : wrong_command_line;
+  }
+}
+
+// Errors of these kinds come from checks that the library, or jointly(), makes on all ranks.
+bool joint(const Error& error) {
+  return error.code() == ErrorCode::argument || error.code() == ErrorCode::memory ||
+         error.code() == ErrorCode::unsupported;
+}
+
+void measure(const Program& program, const Ranks& ranks, const std::string& command) {
+  const CommonOptions& common = *program.common;
+  ranks.jointly([&] {
+    if (common.pin) pin_to_share(ranks.node_rank(), ranks.node_size());
+  });
+  const RaisedGroup raised(ranks, !common.keep_priority);
+  Json machine = machine_line(program.app->get_name(), command);
+  machine["mpi"] = ranks.library();
+  machine["ranks"] = ranks.size();
+  machine["ranks_per_node"] = ranks.node_size();
+  machine["autogroup"] = raised.state();
+  Report report(ranks, {program.app->get_name(), command, common.json, common.csv, common.progress},
+                machine);
+  report.text(fmt::format("# {} ({})\n# {}\n# MPI: {}; {} rank{}, {} on this node; autogroup: {}\n",
+                          command, commit(), machine_text(machine), ranks.library(), ranks.size(),
+                          ranks.size() == 1 ? "" : "s", ranks.node_size(), raised.state()));
+  program.body(ranks, report);
+}
+
+int measure_with_mpi(const Program& program, bool threads, const std::string& command) {
+  std::optional<Ranks> ranks;
+  const std::string name = program.app->get_name();
+  try {
+    ranks.emplace(program.need, threads);
+  } catch (const std::exception& error) {
+    if (launcher_rank() == 0) complain(name, error.what());
+    return failed;
+  }
+  try {
+    measure(program, *ranks, command);
+    return 0;
+  } catch (const JointError& error) {
+    if (ranks->rank() == 0) complain(name, error.what());
+    return failed;
+  } catch (const Error& error) {
+    if (ranks->size() == 1 || joint(error)) {
+      if (ranks->rank() == 0) complain(name, error.what());
+      return failed;
+    }
+    complain(name, fmt::format("rank {}: {}", ranks->rank(), error.what()));
+  } catch (const std::exception& error) {
+    complain(name, fmt::format("rank {}: {}", ranks->rank(), error.what()));
+  }
+  // One rank alone failed; the others may wait for it for ever.
+  abandon(failed);
+}
+
+}  // namespace
+
+void add_common_options(CLI::App& app, CommonOptions& options) {
+  app.add_option("--json", options.json,
+                 "Write JSON lines to this file: first the machine, then one line a row")
+      ->type_name("FILE");
+  app.add_option("--csv", options.csv, "Write the rows as CSV to this file")->type_name("FILE");
+  app.add_option("--rounds", options.rounds,
+                 "Rounds: each measures every column once, in turn; the median is shown")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1000000));
+  app.add_flag("--quick", options.quick, "Fewer sizes and rounds, for a first look in seconds");
+  app.add_flag("--pin", options.pin,
+               "Keep each rank on its own share of the cores (most launchers do that already)");
+  app.add_flag("--keep-priority", options.keep_priority,
+               "Do not raise this session's scheduling group (autogroup) while measuring");
+  app.add_option("--progress", options.progress,
+                 "Progress line on standard error: auto (on a terminal), always, never")
+      ->type_name("WHEN")
+      ->check(CLI::IsMember({"auto", "always", "never"}));
+}
+
+int run(const Program& program, int argc, char** argv) {
+  if (const auto status = parse(program, argc, argv)) return *status;
+  bool threads = false;
+  try {
+    threads = program.check();
+  } catch (const std::exception& error) {
+    if (launcher_rank() == 0) {
+      complain(program.app->get_name(), fmt::format("{}\nRun with --help for more.", error.what()));
+    }
+    return wrong_command_line;
+  }
+  return measure_with_mpi(program, threads, command_line(argc, argv));
+}
+
+}  // namespace ropewalk::bench

@@ -1,0 +1,87 @@
+// Output of the benchmarks; see report.hpp.
+#include "common/report.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+
+#include "ropewalk/error.hpp"
+
+namespace ropewalk::bench {
+namespace {
+
+void open(std::ofstream& file, const std::string& option, const std::string& path) {
+  if (path.empty()) return;
+  file.open(path, std::ios::trunc);
+  if (!file) {
+    throw Error(ErrorCode::argument,
+                fmt::format("{}: cannot write \"{}\": {}; name a file in a folder that exists and "
+                            "that you may write to",
+                            option, path, std::strerror(errno)));
+  }
+}
+
+// Six significant digits say more than any clock here knows, and keep lines readable.
+double rounded(double value) {
+  if (value == 0 || !std::isfinite(value)) return value;
+  const double scale = std::pow(10.0, 5 - std::floor(std::log10(std::fabs(value))));
+  return std::round(value * scale) / scale;
+}
+
+}  // namespace
+
+Report::Report(const Ranks& ranks, const ReportOptions& options, Json machine)
+    : speaks_(ranks.rank() == 0) {
+  ranks.jointly([&] {
+    if (!speaks_) return;
+    open(json_, "--json", options.json);
+    open(csv_, "--csv", options.csv);
+  });
+  progress_ = speaks_ && (options.progress == "always" ||
+                          (options.progress == "auto" && isatty(STDERR_FILENO) == 1));
+  if (json_.is_open()) json_ << machine.dump() << std::endl;
+}
+
+Report::~Report() { clear_progress(); }
+
+void Report::clear_progress() {
+  if (!progress_shown_) return;
+  std::fputs("\r\033[K", stderr);  // to the start of the line, and erase it
+  std::fflush(stderr);
+  progress_shown_ = false;
+}
+
+void Report::text(const std::string& words) {
+  if (!speaks_) return;
+  clear_progress();
+  std::fputs(words.c_str(), stdout);
+  std::fflush(stdout);
+}
+
+void Report::row(const Json& row) {
+  if (!speaks_) return;
+  if (json_.is_open()) json_ << row.dump() << std::endl;
+  if (csv_.is_open()) rows_.push_back(row);
+}
+
+void Report::progress(const std::string& what, double share) {
+  if (!progress_) return;
+  std::fputs(fmt::format("\r\033[K{:3.0f} % {}", 100 * share, what).c_str(), stderr);
+  std::fflush(stderr);
+  progress_shown_ = true;
+}
+
+void Report::summary(const std::string& line) {
+  text("summary: " + line + "\n");
+  if (csv_.is_open()) csv_ << csv(rows_) << std::flush;
+}
+
+Json to_json(const Summary& t) {
+  return {
+      {"median", rounded(t.median)}, {"min", rounded(t.min)}, {"p99", rounded(t.p99)}, {"n", t.n}};
+}
+
+}  // namespace ropewalk::bench

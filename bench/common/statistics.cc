@@ -1,0 +1,53 @@
+// Order statistics of samples; see statistics.hpp.
+#include "common/statistics.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace ropewalk::bench {
+namespace {
+
+double median_of_sorted(const std::vector<double>& sorted) {
+  const std::size_t half = sorted.size() / 2;
+  if (sorted.size() % 2 == 1) return sorted[half];
+  return 0.5 * (sorted[half - 1] + sorted[half]);
+}
+
+double standard_error(const std::vector<double>& samples, double mean) {
+  const double n = static_cast<double>(samples.size());
+  if (samples.size() < 2) return 0;
+  double squares = 0;
+  for (const double x : samples) squares += (x - mean) * (x - mean);
+  return std::sqrt(squares / (n * (n - 1)));
+}
+
+}  // namespace
+
+Summary summarize(std::vector<double> samples) {
+  Summary summary;
+  if (samples.empty()) return summary;
+  std::sort(samples.begin(), samples.end());
+  const double n = static_cast<double>(samples.size());
+  summary.n = samples.size();
+  summary.median = median_of_sorted(samples);
+  summary.mean = std::accumulate(samples.begin(), samples.end(), 0.0) / n;
+  summary.error = standard_error(samples, summary.mean);
+  summary.min = samples.front();
+  summary.max = samples.back();
+  // The tolerance keeps 0.99 x 100 at rank 99 whatever the last bit of the product is.
+  const auto rank = static_cast<std::size_t>(std::ceil(0.99 * n - 1e-9));
+  summary.p99 = samples[std::max<std::size_t>(rank, 1) - 1];
+  return summary;
+}
+
+double mb_per_s(double bytes, double microseconds) {
+  return microseconds > 0 ? bytes / microseconds : 0;
+}
+
+Rate rate(double bytes, const Summary& t) {
+  return {mb_per_s(bytes, t.median), mb_per_s(bytes * t.error, t.mean * t.mean),
+          mb_per_s(bytes, t.max), mb_per_s(bytes, t.min)};
+}
+
+}  // namespace ropewalk::bench

@@ -1,0 +1,35 @@
+// A few threads that do one thing together, again and again, and how long it took.
+#pragma once
+
+#include <barrier>
+#include <functional>
+#include <thread>
+#include <vector>
+
+namespace ropewalk::bench {
+
+double now_us();  // steady clock, microseconds
+
+// The caller is thread 0. Threads sleep in the barrier between runs.
+class Team {
+ public:
+  explicit Team(int threads);
+  ~Team();
+  Team(const Team&) = delete;
+  Team& operator=(const Team&) = delete;
+
+  int size() const noexcept { return size_; }
+  // Runs action(thread) on all threads; microseconds from the common start to the end of the last.
+  double run(const std::function<void(int)>& action);
+
+ private:
+  void work(int thread);
+
+  int size_;
+  std::barrier<> start_;
+  std::barrier<> end_;
+  const std::function<void(int)>* action_ = nullptr;  // null: the threads end
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace ropewalk::bench
