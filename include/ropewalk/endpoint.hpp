@@ -38,19 +38,34 @@ struct Message {
   int peer;       // rank in the communicator
   int tag;        // 0 to 32767/8; send and receive of one message agree in tag and lane
   int lane = -1;  // -1: dealt by `deal`; both sides must deal alike (same tag, same lane)
-  int step = 0;   // `sequential` completes a step before the next begins
+  int step = 0;   // `sequential` completes a step before the next begins; alike on both sides
 };
 
-// Messages that are sent again and again. start/test/wait allocate nothing.
+// Messages that are sent again and again. start/test/wait allocate nothing. Both sides of a message
+// give it the same tag, lane and step; several messages of one peer, tag and lane come in the order
+// they are listed. Every rank may pick its own strategy: messages meet all the same.
+//
+// One thread at a time uses a plan. An MPI error met on the way comes out of wait() or test().
 class RW_EXPORT MessagePlan {
  public:
   MessagePlan(MessagePlan&&) noexcept;
   MessagePlan& operator=(MessagePlan&&) noexcept;
-  ~MessagePlan();  // waits for what was started
+  // Waits for what was started; while an exception unwinds the stack it cancels that instead.
+  ~MessagePlan();
 
+  // Error(argument) when it is under way already, and for `threaded` without comm threads.
+  // `automatic` is `concurrent` here: it takes a Halo to measure.
   void start(Strategy = Strategy::concurrent);
   bool test();  // true when all is complete; progresses the caller's messages
   void wait();  // rethrows on the caller what a comm thread met
+  // For a rank that gives up: completes what was sent (a peer takes it by its own plan, or drops it
+  // in ~EndpointSet), then cancels the receives. Afterwards this rank's endpoints refuse new
+  // exchanges, since messages of this one may still come; destroying them is all that is left.
+  void cancel() noexcept;
+  // The messages of one lane, posted and completed by the calling thread: for endpoints without
+  // comm threads, called with each lane once, as by OpenMP threads (lane = thread number, Meadows
+  // 2018). Not between start and wait.
+  void exchange_lane(int lane);
   std::size_t send_bytes() const noexcept;
 
  private:
@@ -62,7 +77,13 @@ class RW_EXPORT MessagePlan {
 
 // Collective over the communicator: construction duplicates it once a lane, destruction frees the
 // duplicates. Needs MPI_THREAD_MULTIPLE where threads or more than one lane are used.
-// Every check is made jointly: if one rank's options are bad, every rank gets the error.
+// Every check is made jointly: if one rank's options are bad, every rank gets the error. lanes,
+// threads and split_bytes must be the same on all ranks.
+//
+// The duplicates and threads live until the set and all its plans are gone. Destruction of the last
+// of them is collective: it returns when all ranks have come to it, and drops what cancelled plans
+// left in flight. A child of fork has no comm threads: everything there throws, destruction is
+// harmless.
 class RW_EXPORT EndpointSet {
  public:
   static constexpr int max_lanes = 64;
@@ -81,7 +102,7 @@ class RW_EXPORT EndpointSet {
   Communicator communicator(int lane) const;
 
   // Blocking calls on a lane, from any thread of the caller (lane = OpenMP thread number, as
-  // Meadows).
+  // Meadows). Tags 0 to 32766. They give way to other threads while they wait.
   void send(int lane, const void* data, std::size_t bytes, int destination, int tag);
   void receive(int lane, void* data, std::size_t bytes, int source, int tag);
 

@@ -88,6 +88,7 @@ bool test_all(std::span<Request>);
 void wait_all(std::span<Request>);
 void cancel(Request&) noexcept;          // cancels a receive and waits for it
 bool iprobe(int source, int tag, Comm);  // also the way to progress MPI
+bool iprobe(int source, int tag, Comm, Status& found);
 
 // ---- collectives ropewalk itself needs (bytes, or ints and longs) -------------------------------
 void barrier(Comm);

@@ -164,4 +164,16 @@ bool iprobe(int source, int tag, Comm comm) {
   return flag != 0;
 }
 
+bool iprobe(int source, int tag, Comm comm, Status& found) {
+  const Functions& call = library().call;
+  RawStatus raw;
+  const Word status = address(&raw);
+  int flag = 0;
+  check(call.iprobe(source, tag, comm.value, &flag, status), "MPI_Iprobe");
+  if (flag == 0) return false;
+  found = read_status(library().abi, raw);
+  check(call.get_elements_x(status, byte_word(), &found.bytes), "MPI_Get_elements_x");
+  return true;
+}
+
 }  // namespace ropewalk::mpi

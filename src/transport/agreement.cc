@@ -1,0 +1,181 @@
+#include "transport/agreement.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <type_traits>
+
+#include "os/file.hpp"
+#include "os/node_identity.hpp"
+
+namespace ropewalk::transport {
+namespace {
+
+static_assert(std::is_trivially_copyable_v<Facts>);
+
+// Boyle et al. ran up to eight comm threads a rank; more never won on a measured network.
+constexpr int most_automatic_lanes = 8;
+
+// FNV-1a, 64 bits: equality is all that is asked of it.
+constexpr std::uint64_t hash_start = 14695981039346656037ULL;
+std::uint64_t hash_bytes(const void* data, std::size_t bytes, std::uint64_t hash = hash_start) {
+  const auto* byte = static_cast<const unsigned char*>(data);
+  for (std::size_t i = 0; i < bytes; ++i) hash = (hash ^ byte[i]) * 1099511628211ULL;
+  return hash;
+}
+
+void read_wish(Facts& facts) {
+  const char* text = std::getenv("ROPEWALK_LANES");
+  if (text == nullptr || *text == '\0') return;
+  std::snprintf(facts.wish_text, sizeof(facts.wish_text), "%s", text);
+  char* end = nullptr;
+  const long wish = std::strtol(text, &end, 10);
+  const bool good = *end == '\0' && wish >= 1 && wish <= EndpointSet::max_lanes;
+  facts.wish = good ? static_cast<std::int32_t>(wish) : -1;
+}
+
+const char* level_name(std::int32_t level) {
+  switch (static_cast<mpi::ThreadLevel>(level)) {
+    case mpi::ThreadLevel::single:
+      return "MPI_THREAD_SINGLE";
+    case mpi::ThreadLevel::funneled:
+      return "MPI_THREAD_FUNNELED";
+    case mpi::ThreadLevel::serialized:
+      return "MPI_THREAD_SERIALIZED";
+    case mpi::ThreadLevel::multiple:
+      return "MPI_THREAD_MULTIPLE";
+  }
+  return "an unknown thread level";
+}
+
+bool has_multiple(const Facts& facts) {
+  return facts.thread_level >= static_cast<std::int32_t>(mpi::ThreadLevel::multiple);
+}
+
+// The first rank for which `wrong` holds, or -1.
+template <class Wrong>
+int first_rank(std::span<const Facts> facts, Wrong wrong) {
+  const auto found = std::find_if(facts.begin(), facts.end(), wrong);
+  return found == facts.end() ? -1 : static_cast<int>(found - facts.begin());
+}
+
+template <class Value>
+void check_equal(std::span<const Facts> facts, const char* argument, Value value) {
+  const auto expected = value(facts[0]);
+  const int rank = first_rank(facts, [&](const Facts& other) { return value(other) != expected; });
+  if (rank < 0) return;
+  throw Error(ErrorCode::argument,
+              std::string(argument) + ": " +
+                  std::to_string(value(facts[static_cast<std::size_t>(rank)])) + " on rank " +
+                  std::to_string(rank) + " but " + std::to_string(expected) +
+                  " on rank 0; pass the same on all ranks of the communicator");
+}
+
+void check_range(std::span<const Facts> facts) {
+  const int rank = first_rank(facts, [](const Facts& other) {
+    return other.lanes < 0 || other.lanes > EndpointSet::max_lanes;
+  });
+  if (rank < 0) return;
+  throw Error(ErrorCode::argument,
+              "lanes: " + std::to_string(facts[static_cast<std::size_t>(rank)].lanes) +
+                  " on rank " + std::to_string(rank) + ", expected 1 to " +
+                  std::to_string(EndpointSet::max_lanes) + "; pass 0 for an automatic choice");
+}
+
+void check_wish(std::span<const Facts> facts) {
+  const int rank = first_rank(facts, [](const Facts& other) { return other.wish < 0; });
+  if (rank < 0) return;
+  throw Error(ErrorCode::argument,
+              std::string("ROPEWALK_LANES: '") + facts[static_cast<std::size_t>(rank)].wish_text +
+                  "' on rank " + std::to_string(rank) + ", expected a number from 1 to " +
+                  std::to_string(EndpointSet::max_lanes) +
+                  "; unset it for an automatic choice, or correct it");
+}
+
+void check_thread_level(std::span<const Facts> facts, int lanes) {
+  if (facts[0].threads == 0 && lanes == 1) return;
+  const int rank = first_rank(facts, [](const Facts& other) { return !has_multiple(other); });
+  if (rank < 0) return;
+  throw Error(ErrorCode::unsupported,
+              std::string("thread level: rank ") + std::to_string(rank) + " has " +
+                  level_name(facts[static_cast<std::size_t>(rank)].thread_level) +
+                  ", expected MPI_THREAD_MULTIPLE for comm threads or more than one lane; start "
+                  "MPI with MPI_Init_thread(MPI_THREAD_MULTIPLE), or use one lane without threads");
+}
+
+bool share_cores(const Facts& a, const Facts& b) {
+  return a.node == b.node && a.cores_hash == b.cores_hash;
+}
+
+int neighbours_of(std::span<const Facts> facts, const Facts& own) {
+  return static_cast<int>(std::count_if(
+      facts.begin(), facts.end(), [&](const Facts& other) { return share_cores(own, other); }));
+}
+
+// The cores that ranks leave free, shared out among them.
+int lanes_for(std::span<const Facts> facts, const Facts& own) {
+  if (own.wish > 0) return own.wish;
+  if (own.threads == 0 && !has_multiple(own)) return 1;
+  const int neighbours = neighbours_of(facts, own);
+  return std::clamp((own.cores - neighbours) / neighbours, 1, most_automatic_lanes);
+}
+
+bool same_position(const Facts& a, const Facts& b) {
+  return share_cores(a, b) && a.wish == b.wish && a.thread_level == b.thread_level;
+}
+
+int automatic_lanes(std::span<const Facts> facts) {
+  int lanes = EndpointSet::max_lanes;
+  for (std::size_t i = 0; i < facts.size(); ++i) {
+    // Ranks with the cores of the one before come to its answer: keeps thousands of ranks linear.
+    if (i > 0 && same_position(facts[i], facts[i - 1])) continue;
+    lanes = std::min(lanes, lanes_for(facts, facts[i]));
+  }
+  return lanes;
+}
+
+}  // namespace
+
+Facts local_facts(const EndpointOptions& options, std::span<const int> cores) {
+  Facts facts;
+  // The booted kernel, whatever containers the ranks are in: they share its cores all the same.
+  const std::string node =
+      os::read_text("/proc/sys/kernel/random/boot_id").value_or(os::node_identity());
+  facts.split_bytes = options.split_bytes;
+  facts.node = hash_bytes(node.data(), node.size());
+  facts.cores_hash = hash_bytes(cores.data(), cores.size_bytes());
+  facts.cores = static_cast<std::int32_t>(cores.size());
+  facts.lanes = options.lanes;
+  facts.threads = options.threads ? 1 : 0;
+  facts.thread_level = static_cast<std::int32_t>(mpi::thread_level());
+  read_wish(facts);
+  return facts;
+}
+
+Agreement judge(std::span<const Facts> facts, int rank) {
+  check_range(facts);
+  check_equal(facts, "lanes", [](const Facts& f) { return f.lanes; });
+  check_equal(facts, "threads", [](const Facts& f) { return f.threads; });
+  check_equal(facts, "split_bytes", [](const Facts& f) { return f.split_bytes; });
+  Agreement agreement;
+  agreement.lanes = facts[0].lanes;
+  if (agreement.lanes == 0) {
+    check_wish(facts);
+    agreement.lanes = automatic_lanes(facts);
+  }
+  check_thread_level(facts, agreement.lanes);
+  const Facts& own = facts[static_cast<std::size_t>(rank)];
+  agreement.neighbours = neighbours_of(facts, own);
+  agreement.position = neighbours_of(facts.first(static_cast<std::size_t>(rank)), own);
+  return agreement;
+}
+
+Agreement agree(mpi::Comm comm, const Facts& own) {
+  std::vector<Facts> facts(static_cast<std::size_t>(mpi::size(comm)));
+  mpi::all_gather(&own, facts.data(), sizeof(Facts), comm);
+  return judge(facts, mpi::rank(comm));
+}
+
+}  // namespace ropewalk::transport

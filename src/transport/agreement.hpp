@@ -1,0 +1,42 @@
+// The agreement: what the ranks of a new endpoint set tell each other before anything is made, and
+// what follows from it. Every rank judges the same facts, so either all go on or all get one error.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "mpi/mpi.hpp"
+#include "ropewalk/endpoint.hpp"
+
+namespace ropewalk::transport {
+
+// Sent byte by byte: no padding, no pointers.
+struct Facts {
+  std::uint64_t split_bytes = 0;
+  std::uint64_t node = 0;        // hash of the node's identity
+  std::uint64_t cores_hash = 0;  // of the cores this rank may run on
+  std::int32_t cores = 1;
+  std::int32_t lanes = 0;         // as asked for
+  std::int32_t wish = 0;          // ROPEWALK_LANES: 0 when unset, -1 when it is not a number
+  std::int32_t threads = 0;       // 0 or 1
+  std::int32_t thread_level = 0;  // mpi::ThreadLevel
+  char wish_text[20] = "";        // ROPEWALK_LANES, cut to fit
+};
+
+struct Agreement {
+  int lanes = 1;
+  int neighbours = 1;  // ranks that share this rank's cores, itself included
+  int position = 0;    // of this rank among them
+};
+
+Facts local_facts(const EndpointOptions& options, std::span<const int> cores);
+
+// Pure: the judgement of rank `rank` over the facts of all. Throws the same Error whatever `rank`.
+Agreement judge(std::span<const Facts> facts, int rank);
+
+// Collective. The local facts exchanged and judged.
+Agreement agree(mpi::Comm comm, const Facts& own);
+
+}  // namespace ropewalk::transport

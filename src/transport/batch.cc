@@ -1,0 +1,72 @@
+#include "transport/batch.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace ropewalk::transport {
+
+void Batch::post_kind(bool receives) {
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    const Part& part = parts_[i];
+    if (part.receive != receives) continue;
+    const mpi::Comm lane = lanes_[static_cast<std::size_t>(part.lane)];
+    requests_[i] = receives ? mpi::ireceive(part.data, part.bytes, part.peer, part.tag, lane)
+                            : mpi::isend(part.data, part.bytes, part.peer, part.tag, lane);
+  }
+}
+
+void Batch::post() noexcept {
+  stopping_ = false;
+  error_ = nullptr;
+  try {
+    std::fill(requests_.begin(), requests_.end(), mpi::request_null());
+    post_kind(true);
+    post_kind(false);
+  } catch (...) {
+    fail();
+  }
+}
+
+bool Batch::advance() noexcept {
+  if (!stopping_) {
+    try {
+      return mpi::test_all(requests_);
+    } catch (...) {
+      fail();
+    }
+  }
+  return wind_up();
+}
+
+void Batch::fail() noexcept {
+  error_ = std::current_exception();
+  stopping_ = true;
+}
+
+bool Batch::wind_up() noexcept {
+  bool sends_complete = true;
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    if (!test_quietly(requests_[i]) && !parts_[i].receive) sends_complete = false;
+  }
+  if (!sends_complete) return false;
+  for (mpi::Request& request : requests_) {
+    if (!test_quietly(request)) mpi::cancel(request);
+  }
+  return true;
+}
+
+std::exception_ptr Batch::take_error() noexcept { return std::exchange(error_, nullptr); }
+
+bool test_quietly(mpi::Request& request) noexcept {
+  try {
+    return request == mpi::request_null() || mpi::test(request);
+  } catch (...) {
+    try {
+      request = mpi::request_null();
+    } catch (...) {  // no MPI any more: nothing can be pending either
+    }
+    return true;
+  }
+}
+
+}  // namespace ropewalk::transport

@@ -1,0 +1,48 @@
+// A batch: parts that are posted together and completed together, by one thread.
+#pragma once
+
+#include <exception>
+#include <span>
+
+#include "mpi/mpi.hpp"
+#include "transport/part.hpp"
+
+namespace ropewalk::transport {
+
+// Never throws: what MPI reports is kept until the caller's thread takes it. After an error, or
+// stop(), the batch winds itself up: receives stay posted until the last send is complete, so
+// that peers which wind up too drain each other, then they are cancelled.
+class Batch {
+ public:
+  Batch(std::span<const Part> parts, std::span<const mpi::Comm> lanes,
+        std::span<mpi::Request> requests) noexcept
+      : parts_(parts), lanes_(lanes), requests_(requests) {}
+
+  bool empty() const noexcept { return parts_.empty(); }
+
+  // Receives first: a message that finds its receive posted is not copied twice.
+  void post() noexcept;
+  // True when nothing is pending any more. Progresses MPI.
+  bool advance() noexcept;
+  void stop() noexcept { stopping_ = true; }
+  bool failed() const noexcept { return error_ != nullptr; }
+
+  // What went wrong since the last call, or null.
+  std::exception_ptr take_error() noexcept;
+
+ private:
+  void post_kind(bool receives);
+  void fail() noexcept;
+  bool wind_up() noexcept;
+
+  std::span<const Part> parts_;
+  std::span<const mpi::Comm> lanes_;
+  std::span<mpi::Request> requests_;
+  std::exception_ptr error_;
+  bool stopping_ = false;
+};
+
+// Tests one request; what MPI reports about it counts as its end.
+bool test_quietly(mpi::Request& request) noexcept;
+
+}  // namespace ropewalk::transport

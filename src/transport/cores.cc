@@ -1,0 +1,67 @@
+#include "transport/cores.hpp"
+
+#include <dirent.h>
+#include <pthread.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <memory>
+
+#include "os/affinity.hpp"
+
+namespace ropewalk::transport {
+namespace {
+
+struct CloseDirectory {
+  void operator()(DIR* directory) const noexcept { closedir(directory); }
+};
+
+std::vector<pid_t> threads_of_this_process() {
+  std::vector<pid_t> threads;
+  const std::unique_ptr<DIR, CloseDirectory> directory(opendir("/proc/self/task"));
+  if (!directory) return threads;
+  while (const dirent* entry = readdir(directory.get())) {  // "." and ".." come to 0
+    const int thread = std::atoi(entry->d_name);
+    if (thread > 0) threads.push_back(thread);
+  }
+  return threads;
+}
+
+std::atomic<unsigned> generation{1};
+
+}  // namespace
+
+std::vector<int> process_cores() {
+  std::vector<int> cores = os::thread_cpus();
+  for (const pid_t thread : threads_of_this_process()) {
+    const std::vector<int> more = os::thread_cpus(thread);  // empty if it has just ended
+    cores.insert(cores.end(), more.begin(), more.end());
+  }
+  std::sort(cores.begin(), cores.end());
+  cores.erase(std::unique(cores.begin(), cores.end()), cores.end());
+  if (cores.empty()) cores.push_back(0);  // affinity cannot be read: count on one core
+  return cores;
+}
+
+std::vector<int> cores_of_lane(std::span<const int> cores, int lane, int lanes, int position,
+                               int neighbours) {
+  const auto wanted = static_cast<std::size_t>(lanes) * static_cast<std::size_t>(neighbours);
+  if (wanted > cores.size()) return {cores.begin(), cores.end()};
+  const auto from_end = static_cast<std::size_t>(position * lanes + lane);
+  return {cores[cores.size() - 1 - from_end]};
+}
+
+void run_this_thread_on(const std::vector<int>& cores) noexcept {
+  // A cpuset that has shrunk meanwhile leaves the thread where it is.
+  if (!cores.empty()) os::set_thread_cpus(cores);
+}
+
+unsigned fork_generation() noexcept {
+  static const int registered =
+      pthread_atfork(nullptr, nullptr, [] { generation.fetch_add(1, std::memory_order_relaxed); });
+  (void)registered;
+  return generation.load(std::memory_order_relaxed);
+}
+
+}  // namespace ropewalk::transport

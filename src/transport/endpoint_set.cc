@@ -1,0 +1,101 @@
+// The public face of the room: EndpointSet and MessagePlan over LaneSet and PlanState.
+#include <string>
+#include <utility>
+
+#include "ropewalk/endpoint.hpp"
+#include "transport/backoff.hpp"
+#include "transport/lane_set.hpp"
+#include "transport/plan_state.hpp"
+
+namespace ropewalk {
+
+struct EndpointSet::State : transport::LaneSet {
+  using LaneSet::LaneSet;
+};
+
+struct MessagePlan::State : transport::PlanState {
+  using PlanState::PlanState;
+};
+
+namespace {
+
+mpi::Comm lane_communicator(const transport::LaneSet& set, int lane) {
+  if (lane < 0 || lane >= set.lanes()) {
+    throw Error(ErrorCode::argument, "lane: " + std::to_string(lane) + ", expected 0 to " +
+                                         std::to_string(set.lanes() - 1) +
+                                         "; make the EndpointSet with more lanes");
+  }
+  return set.communicators()[static_cast<std::size_t>(lane)];
+}
+
+void check_call(const transport::LaneSet& set, const char* peer_name, int peer, int tag) {
+  set.require_usable();
+  if (peer < 0 || peer >= set.size()) {
+    throw Error(ErrorCode::argument, std::string(peer_name) + ": " + std::to_string(peer) +
+                                         ", expected a rank from 0 to " +
+                                         std::to_string(set.size() - 1));
+  }
+  if (tag < 0 || tag > transport::max_tag) {
+    throw Error(ErrorCode::argument, "tag: " + std::to_string(tag) + ", expected 0 to " +
+                                         std::to_string(transport::max_tag));
+  }
+}
+
+// Not MPI_Wait: some MPIs spin in it, on a core that the peer may need.
+void complete(mpi::Request request) {
+  transport::Backoff backoff;
+  while (!mpi::test(request)) backoff.pause();
+}
+
+}  // namespace
+
+EndpointSet::EndpointSet(Communicator communicator, const EndpointOptions& options)
+    : state_(std::make_shared<State>(mpi::Comm{communicator.handle()}, options)) {}
+EndpointSet::~EndpointSet() = default;
+
+int EndpointSet::lanes() const noexcept { return state_->lanes(); }
+int EndpointSet::rank() const noexcept { return state_->rank(); }
+int EndpointSet::size() const noexcept { return state_->size(); }
+bool EndpointSet::has_threads() const noexcept { return state_->has_threads(); }
+
+Communicator EndpointSet::communicator(int lane) const {
+  return Communicator(lane_communicator(*state_, lane).value);
+}
+
+void EndpointSet::send(int lane, const void* data, std::size_t bytes, int destination, int tag) {
+  const mpi::Comm comm = lane_communicator(*state_, lane);
+  check_call(*state_, "destination", destination, tag);
+  complete(mpi::isend(data, bytes, destination, tag, comm));
+}
+
+void EndpointSet::receive(int lane, void* data, std::size_t bytes, int source, int tag) {
+  const mpi::Comm comm = lane_communicator(*state_, lane);
+  check_call(*state_, "source", source, tag);
+  complete(mpi::ireceive(data, bytes, source, tag, comm));
+}
+
+MessagePlan EndpointSet::plan(std::vector<Message> messages) {
+  return MessagePlan(std::make_unique<MessagePlan::State>(state_, messages));
+}
+
+MessagePlan::MessagePlan(std::unique_ptr<State> state) : state_(std::move(state)) {}
+MessagePlan::MessagePlan(MessagePlan&&) noexcept = default;
+MessagePlan& MessagePlan::operator=(MessagePlan&& other) noexcept {
+  if (this != &other) {
+    const MessagePlan replaced(std::move(*this));  // completes what it had started
+    state_ = std::move(other.state_);
+  }
+  return *this;
+}
+MessagePlan::~MessagePlan() {
+  if (state_) state_->leave();
+}
+
+void MessagePlan::start(Strategy strategy) { state_->start(strategy); }
+bool MessagePlan::test() { return state_->test(); }
+void MessagePlan::wait() { state_->wait(); }
+void MessagePlan::cancel() noexcept { state_->cancel(); }
+void MessagePlan::exchange_lane(int lane) { state_->exchange_lane(lane); }
+std::size_t MessagePlan::send_bytes() const noexcept { return state_->send_bytes(); }
+
+}  // namespace ropewalk

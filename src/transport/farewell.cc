@@ -1,0 +1,49 @@
+#include "transport/farewell.hpp"
+
+#include "transport/backoff.hpp"
+#include "transport/part.hpp"
+
+namespace ropewalk::transport {
+
+Farewell::Farewell(std::span<const mpi::Comm> lanes)
+    : lanes_(lanes), rank_(mpi::rank(lanes[0])), size_(mpi::size(lanes[0])) {
+  for (int distance = 1; distance < size_; distance *= 2) {
+    const int from = (rank_ - distance + size_) % size_;
+    receives_.push_back(mpi::ireceive(nullptr, 0, from, control_tag, lanes_[0]));
+  }
+  sends_.assign(receives_.size(), mpi::request_null());
+}
+
+void Farewell::wait() {
+  Backoff backoff;
+  if (!receives_.empty()) send_round();
+  while (!advance()) {
+    drain();
+    backoff.pause();
+  }
+}
+
+void Farewell::send_round() {
+  const int to = (rank_ + (1 << round_)) % size_;
+  sends_[round_] = mpi::isend(nullptr, 0, to, control_tag, lanes_[0]);
+}
+
+bool Farewell::advance() {
+  while (round_ < receives_.size()) {
+    if (!mpi::test(receives_[round_])) return false;
+    if (++round_ < receives_.size()) send_round();
+  }
+  return mpi::test_all(sends_);
+}
+
+void Farewell::drain() {
+  for (const mpi::Comm lane : lanes_) {
+    mpi::Status found;
+    while (mpi::iprobe(mpi::any_source(), mpi::any_tag(), lane, found)) {
+      dropped_.resize(static_cast<std::size_t>(found.bytes));
+      mpi::receive(dropped_.data(), dropped_.size(), found.source, found.tag, lane);
+    }
+  }
+}
+
+}  // namespace ropewalk::transport

@@ -1,0 +1,176 @@
+#include "transport/lane.hpp"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+
+#include <cstdio>
+#include <utility>
+#include <vector>
+
+#include "os/futex.hpp"
+#include "transport/backoff.hpp"
+#include "transport/cores.hpp"
+
+namespace ropewalk::transport {
+namespace {
+
+// Yields of an idle comm thread before it sleeps: some 20 us on a core of its own, a wake-up's
+// worth.
+constexpr int idle_yields = 64;
+// Long enough to cost nothing, short enough that the owner of a plan progresses MPI meanwhile.
+constexpr std::int64_t owner_sleep_ns = 1'000'000;
+// Insurance only: a wake-up cannot be missed.
+constexpr std::int64_t idle_sleep_ns = 1'000'000'000;
+
+// The host's signal handlers run on the host's threads. Faults stay where they happen.
+class SignalsBlocked {
+ public:
+  SignalsBlocked() noexcept {
+    sigset_t all;
+    sigfillset(&all);
+    for (int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP}) sigdelset(&all, fault);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+ private:
+  sigset_t before_;
+};
+
+void name_this_thread(int lane) noexcept {
+  char name[16];  // the kernel's limit
+  std::snprintf(name, sizeof(name), "rw-lane-%d", lane);
+  pthread_setname_np(pthread_self(), name);
+}
+
+// Work under way, in the order it came. Owned by the comm thread alone.
+class Active {
+ public:
+  bool empty() const noexcept { return first_ == nullptr; }
+
+  void append(LaneWork* work) noexcept {
+    while (work != nullptr) {
+      LaneWork* const following = std::exchange(work->next, nullptr);
+      work->batch.post();
+      LaneWork** end = &first_;
+      while (*end != nullptr) end = &(*end)->next;
+      *end = work;
+      work = following;
+    }
+  }
+
+  // True if some work was completed.
+  bool advance() noexcept {
+    bool completed = false;
+    for (LaneWork** link = &first_; *link != nullptr;) {
+      LaneWork& work = **link;
+      if (work.cancelled.load(std::memory_order_relaxed)) work.batch.stop();
+      if (!work.batch.advance()) {
+        link = &work.next;
+        continue;
+      }
+      *link = work.next;
+      work.countdown->count_down();  // the owner may destroy `work` from here on
+      completed = true;
+    }
+    return completed;
+  }
+
+ private:
+  LaneWork* first_ = nullptr;
+};
+
+}  // namespace
+
+void Countdown::count_down() noexcept {
+  // Acquire as well: the last lane's release then covers what the other lanes received.
+  const std::uint32_t before = word_.fetch_sub(1, std::memory_order_acq_rel);
+  // Waking touches no memory: the address is only a name, should the plan be gone already.
+  if (before == (sleeper | 1U)) os::futex_wake(word_);
+}
+
+void Countdown::sleep() noexcept {
+  const std::uint32_t before = word_.fetch_or(sleeper, std::memory_order_relaxed);
+  if ((before & ~sleeper) != 0) os::futex_wait(word_, before | sleeper, owner_sleep_ns);
+}
+
+LaneThread::LaneThread(int lane, std::span<const int> cores) {
+  const SignalsBlocked blocked;
+  thread_ = std::thread([this, lane, where = std::vector<int>(cores.begin(), cores.end())] {
+    name_this_thread(lane);
+    run_this_thread_on(where);
+    run();
+  });
+}
+
+LaneThread::~LaneThread() {
+  leaving_.store(true, std::memory_order_seq_cst);
+  wake();
+  thread_.join();
+}
+
+void LaneThread::push(LaneWork& work) noexcept {
+  work.next = inbox_.load(std::memory_order_relaxed);
+  // Release pairs with the acquire of take(). Sequentially consistent with idle(): either we see
+  // it asleep, or it sees our work.
+  while (!inbox_.compare_exchange_weak(work.next, &work, std::memory_order_seq_cst,
+                                       std::memory_order_relaxed)) {
+  }
+  wake();
+}
+
+void LaneThread::wake() noexcept {
+  if (asleep_.load(std::memory_order_seq_cst) == 0) return;
+  asleep_.store(0, std::memory_order_seq_cst);
+  os::futex_wake(asleep_);
+}
+
+// The inbox is a stack, newest first: turned round, so that plans are posted as they were started.
+LaneWork* LaneThread::take() noexcept {
+  if (inbox_.load(std::memory_order_relaxed) == nullptr) return nullptr;
+  LaneWork* newest = inbox_.exchange(nullptr, std::memory_order_acquire);
+  LaneWork* oldest = nullptr;
+  while (newest != nullptr) {
+    LaneWork* const following = std::exchange(newest->next, oldest);
+    oldest = std::exchange(newest, following);
+  }
+  return oldest;
+}
+
+bool LaneThread::has_news() const noexcept {
+  return inbox_.load(std::memory_order_seq_cst) != nullptr ||
+         leaving_.load(std::memory_order_seq_cst);
+}
+
+void LaneThread::idle() noexcept {
+  for (int i = 0; i < idle_yields; ++i) {
+    if (has_news()) return;
+    sched_yield();
+  }
+  asleep_.store(1, std::memory_order_seq_cst);
+  if (!has_news()) os::futex_wait(asleep_, 1, idle_sleep_ns);
+  asleep_.store(0, std::memory_order_seq_cst);
+}
+
+void LaneThread::run() noexcept {
+  Active active;
+  Backoff backoff;
+  for (;;) {
+    LaneWork* const fresh = take();
+    active.append(fresh);
+    if (active.advance() || fresh != nullptr) {
+      backoff.reset();
+    } else if (!active.empty()) {
+      backoff.pause();
+    } else if (leaving_.load(std::memory_order_acquire)) {
+      return;  // push() is never called after the destructor has begun: the inbox is empty
+    } else {
+      idle();
+    }
+  }
+}
+
+}  // namespace ropewalk::transport

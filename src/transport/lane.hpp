@@ -1,0 +1,66 @@
+// A lane: one comm thread with the duplicated communicator it alone drives (Boyle et al. 2017,
+// section III.D).
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <span>
+#include <thread>
+
+#include "transport/batch.hpp"
+
+namespace ropewalk::transport {
+
+// Counts the lanes at work on one plan; the top bit says that the plan's owner sleeps on it. One
+// word, so that a lane touches nothing of the plan after its own count is gone.
+class Countdown {
+ public:
+  void set(std::uint32_t lanes) noexcept { word_.store(lanes, std::memory_order_relaxed); }
+  // Acquire pairs with the release of count_down(): what the lanes received is visible.
+  bool done() const noexcept { return (word_.load(std::memory_order_acquire) & ~sleeper) == 0; }
+  void count_down() noexcept;
+  // Returns when all lanes are done, or earlier.
+  void sleep() noexcept;
+
+ private:
+  static constexpr std::uint32_t sleeper = 0x80000000U;
+  std::atomic<std::uint32_t> word_{0};
+};
+
+// The messages of one plan on one lane, linked into the lane's lists while they are under way.
+struct LaneWork {
+  Batch batch;
+  Countdown* countdown = nullptr;
+  std::atomic<bool> cancelled{false};
+  LaneWork* next = nullptr;
+
+  explicit LaneWork(const Batch& messages) noexcept : batch(messages) {}
+  LaneWork(LaneWork&& other) noexcept : batch(other.batch) {}  // before any use only
+};
+
+class LaneThread {
+ public:
+  // Starts the thread, on `cores` if there are any.
+  LaneThread(int lane, std::span<const int> cores);
+  ~LaneThread();  // finishes the work it has, then joins
+  LaneThread(const LaneThread&) = delete;
+  LaneThread& operator=(const LaneThread&) = delete;
+
+  // Hands over work and wakes the thread if it sleeps. From any thread; no lock, no allocation.
+  void push(LaneWork& work) noexcept;
+
+ private:
+  void run() noexcept;
+  LaneWork* take() noexcept;
+  void idle() noexcept;
+  bool has_news() const noexcept;
+  void wake() noexcept;
+
+  // Producers and the comm thread each write their own cache lines.
+  alignas(128) std::atomic<LaneWork*> inbox_{nullptr};
+  std::atomic<bool> leaving_{false};
+  alignas(128) std::atomic<std::uint32_t> asleep_{0};
+  std::thread thread_;
+};
+
+}  // namespace ropewalk::transport

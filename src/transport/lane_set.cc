@@ -1,0 +1,133 @@
+#include "transport/lane_set.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <string>
+
+#include "transport/cores.hpp"
+#include "transport/farewell.hpp"
+
+namespace ropewalk::transport {
+namespace {
+
+mpi::Comm checked(mpi::Comm parent) {
+  if (!mpi::initialized() || mpi::finalized()) {
+    throw Error(ErrorCode::mpi, std::string("MPI: ") +
+                                    (mpi::finalized() ? "already finalised" : "not initialised") +
+                                    "; make endpoints between "
+                                    "MPI_Init_thread(MPI_THREAD_MULTIPLE) and MPI_Finalize");
+  }
+  if (parent == mpi::comm_null()) {
+    throw Error(ErrorCode::argument,
+                "communicator: MPI_COMM_NULL; pass a communicator this rank belongs to");
+  }
+  return parent;
+}
+
+// Says on every rank which rank could not set itself up, and why on that rank.
+void agree_on_success(mpi::Comm parent, int rank, const std::exception_ptr& own) {
+  std::int64_t failed[] = {own ? rank : std::int64_t{mpi::size(parent)}};
+  mpi::all_reduce(std::span<std::int64_t>(failed), mpi::Combine::min, parent);
+  if (own) std::rethrow_exception(own);
+  if (failed[0] < mpi::size(parent)) {
+    throw Error(ErrorCode::system, "endpoints: rank " + std::to_string(failed[0]) +
+                                       " could not start its comm threads; see its error, or ask "
+                                       "for fewer lanes");
+  }
+}
+
+}  // namespace
+
+LaneSet::LaneSet(mpi::Comm parent, const EndpointOptions& options)
+    : parent_(checked(parent)),
+      rank_(mpi::rank(parent)),
+      size_(mpi::size(parent)),
+      split_bytes_(options.split_bytes),
+      generation_(fork_generation()) {
+  const std::vector<int> cores = process_cores();
+  const Agreement agreement = agree(parent_, local_facts(options, cores));
+  set_up(agreement, cores, options);
+}
+
+void LaneSet::set_up(const Agreement& agreement, std::span<const int> cores,
+                     const EndpointOptions& options) {
+  const auto threads_here = static_cast<std::size_t>((1 + (options.threads ? agreement.lanes : 0)) *
+                                                     agreement.neighbours);
+  crowded_ = threads_here > cores.size();
+  std::exception_ptr error;
+  try {
+    communicators_.reserve(static_cast<std::size_t>(agreement.lanes));
+    for (int lane = 0; lane < agreement.lanes; ++lane) {
+      communicators_.push_back(mpi::dup(parent_));
+      mpi::return_errors(communicators_.back());
+    }
+    if (options.threads) start_threads(agreement, cores, options.pin);
+  } catch (...) {
+    error = std::current_exception();
+  }
+  try {
+    agree_on_success(parent_, rank_, error);
+  } catch (...) {
+    threads_.clear();
+    free_communicators();
+    throw;
+  }
+}
+
+void LaneSet::start_threads(const Agreement& agreement, std::span<const int> cores, bool pin) {
+  threads_.reserve(static_cast<std::size_t>(agreement.lanes));
+  for (int lane = 0; lane < agreement.lanes; ++lane) {
+    const std::vector<int> where =
+        pin ? cores_of_lane(cores, lane, agreement.lanes, agreement.position, agreement.neighbours)
+            : std::vector<int>(cores.begin(), cores.end());
+    threads_.push_back(std::make_unique<LaneThread>(lane, where));
+  }
+}
+
+LaneSet::~LaneSet() {
+  if (!is_here()) {
+    // The threads are the parent's: joining them would hang, and MPI does not survive a fork.
+    for (std::unique_ptr<LaneThread>& thread : threads_) (void)thread.release();
+    return;
+  }
+  threads_.clear();
+  try {
+    if (mpi::finalized()) return;
+    Farewell(communicators_).wait();
+  } catch (...) {  // MPI is failing: freeing is all that is left to try
+  }
+  free_communicators();
+}
+
+void LaneSet::free_communicators() noexcept {
+  for (mpi::Comm& communicator : communicators_) {
+    try {
+      mpi::free(communicator);
+    } catch (...) {  // nothing else can be done about it, nor depends on it
+    }
+  }
+  communicators_.clear();
+}
+
+bool LaneSet::is_here() const noexcept { return generation_ == fork_generation(); }
+
+void LaneSet::require_usable() const {
+  if (!is_here()) {
+    throw Error(ErrorCode::unsupported,
+                "endpoints: made before a fork, and this is the child; exchange in the parent");
+  }
+  if (broken_.load(std::memory_order_relaxed)) {
+    throw Error(ErrorCode::mpi,
+                "endpoints: an earlier exchange failed or was cancelled, so messages of it may be "
+                "under way; make a new EndpointSet on all ranks");
+  }
+}
+
+void LaneSet::progress() const noexcept {
+  try {
+    mpi::iprobe(mpi::any_source(), mpi::any_tag(), parent_);
+  } catch (...) {  // the plan's own messages tell of errors that matter to it
+  }
+}
+
+}  // namespace ropewalk::transport

@@ -1,0 +1,66 @@
+// The state of an endpoint set: the duplicated communicators and the comm threads. Shared by the
+// set and its plans; the last of them that goes takes it down.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "mpi/mpi.hpp"
+#include "ropewalk/endpoint.hpp"
+#include "transport/agreement.hpp"
+#include "transport/lane.hpp"
+
+namespace ropewalk::transport {
+
+class LaneSet {
+ public:
+  LaneSet(mpi::Comm parent, const EndpointOptions& options);  // collective, checks jointly
+  // Collective. Takes in and drops what cancelled plans of other ranks still send, until no rank
+  // has anything pending, and only then frees the communicators.
+  ~LaneSet();
+  LaneSet(const LaneSet&) = delete;
+  LaneSet& operator=(const LaneSet&) = delete;
+
+  int rank() const noexcept { return rank_; }
+  int size() const noexcept { return size_; }
+  int lanes() const noexcept { return static_cast<int>(communicators_.size()); }
+  bool has_threads() const noexcept { return !threads_.empty(); }
+  std::size_t split_bytes() const noexcept { return split_bytes_; }
+  std::span<const mpi::Comm> communicators() const noexcept { return communicators_; }
+
+  // Threads outnumber cores: waiting threads should get out of the way at once.
+  bool crowded() const noexcept { return crowded_; }
+
+  // False in a child of fork, which has neither the comm threads nor a working MPI.
+  bool is_here() const noexcept;
+  // Throws where an exchange can no longer be started.
+  void require_usable() const;
+  // After a failed or cancelled exchange, later messages could meet receives of an earlier one.
+  void mark_broken() noexcept { broken_.store(true, std::memory_order_relaxed); }
+
+  void push(int lane, LaneWork& work) noexcept {
+    threads_[static_cast<std::size_t>(lane)]->push(work);
+  }
+  // Progresses the caller's own MPI traffic: a peer may wait for it before it comes to us.
+  void progress() const noexcept;
+
+ private:
+  void start_threads(const Agreement& agreement, std::span<const int> cores, bool pin);
+  void set_up(const Agreement& agreement, std::span<const int> cores,
+              const EndpointOptions& options);
+  void free_communicators() noexcept;
+
+  mpi::Comm parent_;
+  int rank_;
+  int size_;
+  std::size_t split_bytes_;
+  bool crowded_ = false;
+  unsigned generation_;
+  std::atomic<bool> broken_{false};
+  std::vector<mpi::Comm> communicators_;
+  std::vector<std::unique_ptr<LaneThread>> threads_;
+};
+
+}  // namespace ropewalk::transport

@@ -1,0 +1,40 @@
+// Parts: how the messages of a plan fall on lanes. A function of the message, the number of lanes
+// and split_bytes alone, all of which both sides share, so sender and receiver cut alike.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "ropewalk/endpoint.hpp"
+
+namespace ropewalk::transport {
+
+// Tags of messages end here: the headroom to MPI's guaranteed 32767 is kept for tags of our own.
+inline constexpr int max_message_tag = 32767 / 8;
+inline constexpr int max_tag = 32766;
+inline constexpr int control_tag = 32767;
+
+// A cache line: two lanes never write to one line of a receive buffer.
+inline constexpr std::size_t part_alignment = 64;
+
+// What one MPI call sends or receives.
+struct Part {
+  bool receive;
+  std::byte* data;
+  std::size_t bytes;
+  int peer;
+  int tag;
+  int lane;
+  int step;
+};
+
+// The parts of one message, appended to `parts`. Cost: at most `lanes` parts.
+void append_parts(const Message& message, int lanes, std::size_t split_bytes,
+                  std::vector<Part>& parts);
+
+// All parts of a plan, by step. Messages of one peer, tag and lane keep the order they were given
+// in: it is what MPI matches them by.
+std::vector<Part> parts_of(std::span<const Message> messages, int lanes, std::size_t split_bytes);
+
+}  // namespace ropewalk::transport

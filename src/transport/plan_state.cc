@@ -1,0 +1,248 @@
+#include "transport/plan_state.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "os/relax.hpp"
+#include "transport/backoff.hpp"
+
+namespace ropewalk::transport {
+namespace {
+
+// Looks at the countdown before the first yield: some 2 us.
+constexpr unsigned spins = 64;
+// Where threads outnumber cores, the caller's core is wanted by a comm thread.
+constexpr unsigned looks_when_crowded = spins + 8;
+// Now and then the owner of a plan progresses its other MPI traffic (0.1 to 1 us a time).
+constexpr unsigned looks_per_progress = 64;
+
+[[noreturn]] void refuse(const char* argument, std::size_t message, const std::string& text) {
+  throw Error(ErrorCode::argument,
+              std::string(argument) + ": message " + std::to_string(message) + " has " + text);
+}
+
+void check_message(const Message& message, std::size_t index, const LaneSet& set) {
+  if (message.peer < 0 || message.peer >= set.size()) {
+    refuse("peer", index,
+           std::to_string(message.peer) + ", expected a rank from 0 to " +
+               std::to_string(set.size() - 1) + "; leave out messages to no one");
+  }
+  if (message.tag < 0 || message.tag > max_message_tag) {
+    refuse("tag", index,
+           std::to_string(message.tag) + ", expected 0 to " + std::to_string(max_message_tag));
+  }
+  if (message.lane < -1 || message.lane >= set.lanes()) {
+    refuse("lane", index,
+           std::to_string(message.lane) + ", expected 0 to " + std::to_string(set.lanes() - 1) +
+               ", or -1 to have it dealt; ask for more lanes if it needs its own");
+  }
+  if (message.data == nullptr && message.bytes != 0) {
+    refuse("data", index, "no address but " + std::to_string(message.bytes) + " bytes");
+  }
+}
+
+// Batches over runs of parts that agree in `key`; `parts` is sorted by it.
+template <class Key, class Make>
+void for_each_run(std::span<const Part> parts, Key key, Make make) {
+  for (std::size_t begin = 0; begin < parts.size();) {
+    std::size_t end = begin;
+    while (end < parts.size() && key(parts[end]) == key(parts[begin])) ++end;
+    make(begin, end - begin);
+    begin = end;
+  }
+}
+
+}  // namespace
+
+PlanState::PlanState(std::shared_ptr<LaneSet> set, std::span<const Message> messages)
+    : set_(std::move(set)), exceptions_before_(std::uncaught_exceptions()) {
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    check_message(messages[i], i, *set_);
+    if (messages[i].kind == Message::Kind::send) send_bytes_ += messages[i].bytes;
+  }
+  by_step_ = parts_of(messages, set_->lanes(), set_->split_bytes());
+  by_lane_ = by_step_;
+  std::stable_sort(by_lane_.begin(), by_lane_.end(),
+                   [](const Part& a, const Part& b) { return a.lane < b.lane; });
+  requests_.assign(by_step_.size(), mpi::request_null());
+  make_steps(set_->communicators());
+  make_lanes(set_->communicators());
+}
+
+void PlanState::make_steps(std::span<const mpi::Comm> lanes) {
+  const std::span<const Part> parts(by_step_);
+  const std::span<mpi::Request> requests(requests_);
+  all_.emplace_back(parts, lanes, requests);
+  const auto step = [](const Part& part) { return part.step; };
+  for_each_run(parts, step, [&](std::size_t begin, std::size_t count) {
+    steps_.emplace_back(parts.subspan(begin, count), lanes, requests.subspan(begin, count));
+  });
+}
+
+void PlanState::make_lanes(std::span<const mpi::Comm> lanes) {
+  const std::span<const Part> parts(by_lane_);
+  const std::span<mpi::Request> requests(requests_);
+  lanes_.reserve(lanes.size());
+  std::size_t begin = 0;
+  for (std::size_t lane = 0; lane < lanes.size(); ++lane) {
+    std::size_t end = begin;
+    while (end < parts.size() && parts[end].lane == static_cast<int>(lane)) ++end;
+    lanes_.emplace_back(
+        Batch(parts.subspan(begin, end - begin), lanes, requests.subspan(begin, end - begin)));
+    lanes_.back().countdown = &countdown_;
+    begin = end;
+  }
+}
+
+void PlanState::check_start(Strategy strategy) const {
+  if (started_) {
+    throw Error(ErrorCode::argument,
+                "start: the plan is under way already; call wait() before the next start()");
+  }
+  if (strategy == Strategy::threaded && !set_->has_threads()) {
+    throw Error(ErrorCode::argument,
+                "strategy: threaded, but these endpoints have no comm threads; make them with "
+                "EndpointOptions::threads, or use concurrent or sequential");
+  }
+  set_->require_usable();
+}
+
+void PlanState::start(Strategy strategy) {
+  check_start(strategy);
+  strategy_ = strategy == Strategy::automatic ? Strategy::concurrent : strategy;
+  started_ = true;
+  if (strategy_ == Strategy::threaded) {
+    start_lanes();
+  } else if (strategy_ == Strategy::sequential) {
+    step_ = 0;
+    if (!steps_.empty()) steps_[0].post();
+  } else {
+    all_[0].post();
+  }
+}
+
+void PlanState::start_lanes() noexcept {
+  const auto busy = std::count_if(lanes_.begin(), lanes_.end(),
+                                  [](const LaneWork& work) { return !work.batch.empty(); });
+  countdown_.set(static_cast<std::uint32_t>(busy));
+  for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
+    if (!lanes_[lane].batch.empty()) set_->push(static_cast<int>(lane), lanes_[lane]);
+  }
+}
+
+bool PlanState::advance_steps() noexcept {
+  while (step_ < steps_.size()) {
+    if (!steps_[step_].advance()) return false;
+    if (cancelled_ || steps_[step_].failed()) return true;
+    if (++step_ < steps_.size()) steps_[step_].post();
+  }
+  return true;
+}
+
+bool PlanState::advance() noexcept {
+  if (strategy_ == Strategy::threaded) return countdown_.done();
+  return strategy_ == Strategy::sequential ? advance_steps() : all_[0].advance();
+}
+
+bool PlanState::test() {
+  if (!started_) return true;
+  if (!set_->is_here()) set_->require_usable();
+  if (!advance()) {
+    if (strategy_ == Strategy::threaded && ++tests_ % looks_per_progress == 0) set_->progress();
+    return false;
+  }
+  finish();
+  return true;
+}
+
+void PlanState::wait() {
+  if (!started_) return;
+  if (!set_->is_here()) set_->require_usable();
+  wait_quietly();
+  finish();
+}
+
+void PlanState::wait_quietly() noexcept {
+  if (strategy_ == Strategy::threaded) return wait_for_lanes();
+  Backoff backoff;
+  while (!advance()) backoff.pause();
+}
+
+void PlanState::wait_for_lanes() noexcept {
+  Backoff backoff;
+  for (unsigned look = 1; !countdown_.done(); ++look) {
+    if (look <= spins) {
+      os::relax();
+    } else if (backoff.patient() || (set_->crowded() && look > looks_when_crowded)) {
+      countdown_.sleep();
+      set_->progress();
+    } else {
+      backoff.pause();
+      if (look % looks_per_progress == 0) set_->progress();
+    }
+  }
+}
+
+std::exception_ptr PlanState::take_errors() noexcept {
+  std::exception_ptr first;
+  const auto take = [&first](Batch& batch) {
+    std::exception_ptr error = batch.take_error();
+    if (!first) first = std::move(error);
+  };
+  take(all_[0]);
+  for (Batch& step : steps_) take(step);
+  for (LaneWork& lane : lanes_) take(lane.batch);
+  return first;
+}
+
+void PlanState::finish() {
+  started_ = false;
+  const std::exception_ptr error = take_errors();
+  if (!error) return;
+  set_->mark_broken();
+  std::rethrow_exception(error);
+}
+
+void PlanState::cancel() noexcept {
+  if (!started_ || !set_->is_here()) return;
+  set_->mark_broken();
+  cancelled_ = true;
+  if (strategy_ == Strategy::threaded) {
+    for (LaneWork& lane : lanes_) lane.cancelled.store(true, std::memory_order_relaxed);
+  } else if (strategy_ == Strategy::sequential) {
+    if (step_ < steps_.size()) steps_[step_].stop();
+  } else {
+    all_[0].stop();
+  }
+  wait_quietly();
+  take_errors();
+  started_ = false;
+}
+
+void PlanState::leave() noexcept {
+  if (!started_ || !set_->is_here()) return;
+  if (std::uncaught_exceptions() > exceptions_before_) return cancel();
+  wait_quietly();
+  if (take_errors()) set_->mark_broken();
+  started_ = false;
+}
+
+void PlanState::exchange_lane(int lane) {
+  if (lane < 0 || lane >= set_->lanes()) {
+    throw Error(ErrorCode::argument, "lane: " + std::to_string(lane) + ", expected 0 to " +
+                                         std::to_string(set_->lanes() - 1) +
+                                         "; make as many lanes as threads call this");
+  }
+  check_start(Strategy::concurrent);
+  Batch& batch = lanes_[static_cast<std::size_t>(lane)].batch;
+  batch.post();
+  Backoff backoff;
+  while (!batch.advance()) backoff.pause();
+  if (const std::exception_ptr error = batch.take_error()) {
+    set_->mark_broken();
+    std::rethrow_exception(error);
+  }
+}
+
+}  // namespace ropewalk::transport

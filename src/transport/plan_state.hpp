@@ -1,0 +1,63 @@
+// What a plan of messages holds, and how each strategy drives it.
+#pragma once
+
+#include <exception>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "ropewalk/endpoint.hpp"
+#include "transport/lane_set.hpp"
+
+namespace ropewalk::transport {
+
+// All memory is taken by the constructor. Driven by one thread of the caller at a time, but for
+// exchange_lane(), which takes one thread a lane.
+class PlanState {
+ public:
+  PlanState(std::shared_ptr<LaneSet> set, std::span<const Message> messages);
+  PlanState(const PlanState&) = delete;
+  PlanState& operator=(const PlanState&) = delete;
+
+  void start(Strategy strategy);
+  bool test();
+  void wait();
+  void cancel() noexcept;
+  // The end of a plan: waits, or cancels where an exception is on its way.
+  void leave() noexcept;
+  void exchange_lane(int lane);
+  std::size_t send_bytes() const noexcept { return send_bytes_; }
+
+ private:
+  void make_steps(std::span<const mpi::Comm> lanes);
+  void make_lanes(std::span<const mpi::Comm> lanes);
+  void check_start(Strategy strategy) const;
+  void start_lanes() noexcept;
+  bool advance() noexcept;
+  bool advance_steps() noexcept;
+  void wait_quietly() noexcept;
+  void wait_for_lanes() noexcept;
+  void finish();
+  std::exception_ptr take_errors() noexcept;
+
+  std::shared_ptr<LaneSet> set_;
+  std::size_t send_bytes_ = 0;
+  // The same parts in the two orders in which they are posted; each order has neighbouring parts
+  // in neighbouring requests. One strategy runs at a time, so they share the requests.
+  std::vector<Part> by_step_;
+  std::vector<Part> by_lane_;
+  std::vector<mpi::Request> requests_;
+  std::vector<Batch> steps_;
+  std::vector<Batch> all_;  // one
+  std::vector<LaneWork> lanes_;
+  Countdown countdown_;
+
+  Strategy strategy_ = Strategy::concurrent;
+  bool started_ = false;
+  bool cancelled_ = false;
+  std::size_t step_ = 0;
+  unsigned tests_ = 0;
+  int exceptions_before_;  // on their way when the plan was made
+};
+
+}  // namespace ropewalk::transport
