@@ -1,4 +1,4 @@
-# What `cmake --install` lays down: headers, both libraries, the CMake package and pkg-config's file.
+# What `cmake --install` lays down: headers, both libraries, the CMake package, pkg-config's file.
 # All of it is in the component "development"; programs and the Python package have their own.
 include(CMakePackageConfigHelpers)
 

@@ -1,5 +1,5 @@
-# Installs the build tree BUILD below WORK, moves it, and builds and runs the project CONSUMER against
-# it. The tree is moved first because an installed tree must not remember where it was made.
+# Installs the build tree BUILD below WORK, moves it, and builds and runs the project CONSUMER
+# against it. It is moved first because an installed tree must not remember where it was made.
 set(prefix ${WORK}/moved)
 file(REMOVE_RECURSE ${WORK})
 
