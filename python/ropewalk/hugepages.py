@@ -106,6 +106,7 @@ def _write_record(root, record):
     if not record:
         if os.path.exists(path):
             os.unlink(path)
+            os.rmdir(os.path.dirname(path))
         return
     os.makedirs(os.path.dirname(path), mode=0o755, exist_ok=True)
     with open(path, "w", encoding="ascii") as file:

@@ -162,9 +162,9 @@ def _openmpi(request, environment):
 def _intel(request, environment):
     one = request.installation
     yield "I_MPI_ROOT", one.prefix, "Intel MPI finds its own files here"
-    providers = _providers(one.prefix)
-    if providers:
-        yield "FI_PROVIDER_PATH", providers, "its libfabric's providers"
+    folder = providers(one.prefix)
+    if folder:
+        yield "FI_PROVIDER_PATH", folder, "its libfabric's providers"
     if request.nodes == 1 and request.lanes_wanted == 1:
         yield "I_MPI_FABRICS", "shm", "one node: shared memory alone, no fabric to start"
     if request.lanes_wanted > 1:
@@ -184,7 +184,7 @@ def _intel_domain(request):
     return f"core:{request.cores_each}" if request.cores_each == 1 else f"{request.cores_each}"
 
 
-def _providers(prefix):
+def providers(prefix):
     """Folder of libfabric's provider libraries (lib*-fi.so), or None."""
     for folder in ("lib", "lib/prov", "libfabric/lib/prov", "opt/mpi/libfabric/lib/prov"):
         path = os.path.join(prefix, folder)

@@ -1,0 +1,158 @@
+"""What `ropewalk doctor` prints: tables on a terminal, plain lines otherwise, or JSON."""
+
+import sys
+
+from . import doctor
+from .hugepages import readable, size_name
+
+_FEATURES = {
+    "madv_collapse": "2 MiB pages without a pool (MADV_COLLAPSE)",
+    "hugetlb_memfd": "2 MiB pages of the pool (memfd)",
+    "madv_populate_write": "first touch without SIGBUS (MADV_POPULATE_WRITE)",
+    "memfd_seals": "sealed memory (F_SEAL_SHRINK)",
+    "pagemap_scan": "page sizes in one call (PAGEMAP_SCAN)",
+    "cma": "copies between ranks (process_vm_readv)",
+    "pidfd_getfd": "memory shared between ranks (pidfd_getfd)",
+}
+
+
+def main(as_json, quick):
+    facts = doctor.collect(run_mpi=not quick)
+    findings = doctor.judge(facts)
+    if as_json:
+        import json
+
+        print(json.dumps({**facts, "findings": findings}, indent=2))
+    elif sys.stdout.isatty():
+        _print_tables(sections(facts), findings)
+    else:
+        _print_plain(sections(facts), findings)
+    return 0
+
+
+def sections(facts):
+    """[(title, [(label, value)])], the same for both kinds of output."""
+    return [
+        ("Machine", list(_machine(facts))),
+        ("Pages", list(_pages(facts))),
+        ("Kernel features, tried", list(_features(facts))),
+        ("Limits", list(_limits(facts))),
+        ("MPI", list(_mpi(facts))),
+        ("Network", list(_network(facts))),
+    ]
+
+
+def _count(number, noun):
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _machine(facts):
+    processor = facts["processor"]
+    yield "processor", processor["model"]
+    allowed, threads = processor["cores_allowed"], processor["hardware_threads_allowed"]
+    quota = processor["quota_cores"]
+    yield "cores", (f"{_count(allowed, 'core')}, {_count(threads, 'hardware thread')} of "
+                    f"{processor['hardware_threads']}"
+                    + (f", control group allows {quota:g}" if quota is not None else ""))
+    for cache in facts["caches"]:
+        yield f"L{cache['level']} cache", (
+            f"{readable(cache['bytes'])}, shared by {_count(cache['shared_by'], 'thread')}")
+    for node in facts["numa"]:
+        yield f"NUMA node {node['node']}", (
+            f"cpus {node['cpus']}, {readable(node['memory_bytes'])}, "
+            f"{readable(node['free_bytes'])} free")
+    limit = facts["memory"]["cgroup_limit_bytes"]
+    if limit is not None:
+        yield "memory limit", f"{readable(limit)} (control group)"
+    yield "kernel", f"Linux {facts['kernel']} {facts['architecture']}"
+
+
+def _pages(facts):
+    pages = facts["transparent_huge_pages"]
+    yield "transparent", ", ".join(f"{name} {value or 'unknown'}" for name, value in pages.items())
+    for pool in facts["hugetlb"]:
+        yield f"pool of {size_name(pool['page_bytes'])}", (
+            f"{pool['total']} pages, {pool['free']} free, {pool['overcommit']} on demand")
+    for node in facts["fragmentation"]:
+        yield f"free, node {node['node']}", (
+            f"{node['free_2m_blocks']} whole 2 MiB blocks, {node['whole_share']:.0%} of "
+            f"{readable(node['free_bytes'])}")
+
+
+def _features(facts):
+    for name, title in _FEATURES.items():
+        result = facts["features"][name]
+        word = "yes" if result["works"] else "no"
+        yield title, f"{word}{': ' + result['detail'] if result['detail'] else ''}"
+
+
+def _limits(facts):
+    soft = facts["memlock"]["soft_bytes"]
+    yield "memlock", "unlimited" if soft is None else readable(soft)
+    scope = facts["ptrace_scope"]
+    yield "ptrace scope", "no Yama" if scope is None else str(scope)
+    shared = facts["shared_memory"]
+    yield "/dev/shm", (f"{readable(shared['free_bytes'])} free of {readable(shared['bytes'])}"
+                       if shared else "missing")
+
+
+def _mpi(facts):
+    for one in facts["mpi"]:
+        abi = f"{one['abi']} ABI" + (" and MPI-5 ABI" if one["mpi5_abi"] else "")
+        level = one.get("thread_level") or one.get("error") or "not asked"
+        providers = f"; providers {' '.join(one['providers'])}" if one["providers"] else ""
+        yield (f"{one['family']} {one['version']}".strip(),
+               f"{abi}, thread level {level}; {one['library']} ({one['origin']}){providers}")
+    if not facts["mpi"]:
+        yield "none", "found"
+
+
+def _network(facts):
+    for one in facts["fabrics"]:
+        port = f" port {one['port']}" if one["port"] else ""
+        rate = ", ".join(filter(None, (one["state"], one["rate"])))
+        yield f"{one['device']}{port}", f"{one['kind']} {rate}".strip()
+    if not facts["fabrics"]:
+        yield "fabric", "none (TCP between nodes)"
+    for one in facts["interfaces"]:
+        speed = f"{one['mbit_per_s']} Mbit/s" if one["mbit_per_s"] else "speed unknown"
+        yield one["interface"], f"{one['state']}, {speed}"
+
+
+def _print_plain(found, findings):
+    for title, rows in found:
+        print(title)
+        width = max((len(label) for label, _ in rows), default=0)
+        for label, value in rows:
+            print(f"  {label:<{width}}  {value}")
+    if not findings:
+        print("Nothing falls short")
+        return
+    print(f"{len(findings)} to improve")
+    for one in findings:
+        print(f"  {one['subject']}: {one['what']}")
+        print(f"    consequence: {one['consequence']}")
+        print(f"    remedy: {one['remedy']}")
+
+
+def _print_tables(found, findings):
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(highlight=False)
+    for title, rows in found:
+        table = Table(title=title, title_justify="left", show_header=False, box=box.SIMPLE)
+        table.add_column(style="cyan", no_wrap=True)
+        table.add_column(overflow="fold")
+        for label, value in rows:
+            table.add_row(label, value)
+        console.print(table)
+    if not findings:
+        console.print("Nothing falls short", style="green")
+        return
+    table = Table("", "found", "consequence", "remedy", box=box.SIMPLE_HEAD,
+                  title=f"{len(findings)} to improve", title_justify="left")
+    for one in findings:
+        table.add_row(one["subject"], one["what"], one["consequence"], one["remedy"])
+    console.print(table)
