@@ -1,0 +1,31 @@
+// The kernels with AVX-512 (x86-64-v4). Everything here lives in a namespace of
+// its own: no inline function may leave this file, another machine could not run it.
+#include <immintrin.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/table.hpp"
+
+namespace ropewalk::kernels::avx512 {
+
+namespace {
+
+constexpr int vector_bytes = 64;
+
+#include "kernels/x86_stores.inc"
+// The formats use the conversions, and those the vectors: the order matters.
+// clang-format off
+#include "kernels/vectors.inc"
+#include "kernels/f16c.inc"
+#include "kernels/formats.inc"
+#include "kernels/operations.inc"
+#include "kernels/passes.inc"
+#include "kernels/table.inc"
+// clang-format on
+
+}  // namespace
+
+const Table table = made;
+
+}  // namespace ropewalk::kernels::avx512

@@ -1,0 +1,28 @@
+// What the copies of the kernels, one an instruction set, give to the dispatcher. Included by files
+// that are compiled for one instruction set: keep it free of inline functions and std:: templates,
+// of which the linker might keep the copy that other machines cannot run.
+#pragma once
+
+#include "kernels/kernels.hpp"
+
+namespace ropewalk::kernels {
+
+using CopyFunction = void (*)(void* const* outputs, int output_count, const void* from,
+                              std::size_t bytes, Stores stores);
+
+struct Table {
+  ReduceFunction reduce[element_type_count][reduction_op_count];
+  CopyFunction copy;
+};
+
+namespace baseline {
+extern const Table table;
+}
+namespace avx2 {
+extern const Table table;
+}
+namespace avx512 {
+extern const Table table;
+}
+
+}  // namespace ropewalk::kernels
