@@ -74,7 +74,8 @@ struct ArenaStatistics {
   std::size_t live_bytes = 0;       // handed out
   std::size_t cached_bytes = 0;     // freed and kept
   std::size_t committed_bytes = 0;  // of the memfd
-  std::size_t huge_bytes = 0;       // verified on huge pages when committed
+  std::size_t huge_bytes = 0;       // verified on huge pages when handed out
+  std::uint64_t ignored_frees = 0;  // deallocate of what is no live block
 };
 
 // Memory of one rank that every rank of the node can map: a sealed memfd that grows inside one

@@ -13,9 +13,9 @@ namespace {
 
 unsigned page_flags(MemfdPages pages) noexcept {
   switch (pages) {
-    case MemfdPages::huge_2m:
+    case MemfdPages::hugetlb_2m:
       return MFD_HUGETLB | MFD_HUGE_2MB;
-    case MemfdPages::huge_1g:
+    case MemfdPages::hugetlb_1g:
       return MFD_HUGETLB | MFD_HUGE_1GB;
     case MemfdPages::normal:
       break;

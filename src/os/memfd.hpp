@@ -8,7 +8,7 @@
 
 namespace ropewalk::os {
 
-enum class MemfdPages { normal, huge_2m, huge_1g };
+enum class MemfdPages { normal, hugetlb_2m, hugetlb_1g };
 
 // An empty memfd, closed on exec. Sealed at once so that nobody who gets the descriptor can shrink
 // it under a mapping (which would be SIGBUS) or add seals; it can still grow. The name shows in

@@ -80,12 +80,9 @@ PageSummary summarize_by_smaps(const void* address, std::size_t bytes) {
   PageSummary sum;
   const auto runs = present_pages(address, bytes);
   for (const MappedArea& area : mapped_areas(address, bytes, true)) {
-    std::size_t resident = 0;
-    for (const PageRun& run : runs) resident += overlap(run, area);
-    // What of the area's small pages may lie in our part is taken to lie there.
-    const std::size_t small = area.resident_bytes - std::min(area.resident_bytes, area.huge_bytes);
-    sum.resident_bytes += resident;
-    sum.huge_bytes += resident - std::min(resident, small);
+    const PageSummary part = summarize_area(area, runs);
+    sum.resident_bytes += part.resident_bytes;
+    sum.huge_bytes += part.huge_bytes;
   }
   return sum;
 }
@@ -165,6 +162,15 @@ std::vector<MappedArea> mapped_areas(const void* address, std::size_t bytes, boo
     }
   }
   return areas;
+}
+
+PageSummary summarize_area(const MappedArea& area, const std::vector<PageRun>& runs) {
+  PageSummary sum;
+  for (const PageRun& run : runs) sum.resident_bytes += overlap(run, area);
+  // What of the area's small pages may lie in our part is taken to lie there.
+  const std::size_t small = area.resident_bytes - std::min(area.resident_bytes, area.huge_bytes);
+  sum.huge_bytes = sum.resident_bytes - std::min(sum.resident_bytes, small);
+  return sum;
 }
 
 PageSummary summarize_pages(const void* address, std::size_t bytes) {

@@ -41,8 +41,10 @@ struct PageSummary {
   std::size_t resident_bytes = 0;
   std::size_t huge_bytes = 0;
 };
-// Sum over the range, by the best method this kernel has. Falling back to smaps, huge_bytes is a
-// lower bound where the range is part of a mapping of mixed pages.
+// What of the runs lies in the area. smaps has one sum for a mapping: of a part of one with mixed
+// pages, huge_bytes is a lower bound.
+PageSummary summarize_area(const MappedArea& area, const std::vector<PageRun>& runs);
+// Sum over the range, by the best method this kernel has.
 PageSummary summarize_pages(const void* address, std::size_t bytes);
 
 // Bytes of the runs by NUMA node (move_pages in query mode); empty where the kernel does not tell.

@@ -1,0 +1,321 @@
+#include "memory/arena_state.hpp"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+
+#include "memory/ladder.hpp"
+#include "memory/options.hpp"
+#include "os/hugepool.hpp"
+
+namespace ropewalk::memory {
+namespace {
+
+constexpr std::size_t least_range = 64 * os::mib;  // of a guessed range; half of a tiny machine
+constexpr std::size_t line = 128;  // two cache lines: the pair that x86 fetches together
+
+// Small blocks in lines, larger ones in pages, so that no two blocks share a page that is
+// registered or mapped by a peer, at a cost of a sixteenth at most.
+std::size_t round_block(std::size_t bytes) {
+  constexpr std::size_t paged = 64 * os::kib;
+  return os::round_up(std::max<std::size_t>(bytes, 1), bytes < paged ? line : 4096);
+}
+
+// Half of RAM, and not more than a quarter of what the program may map at all.
+std::size_t guess_range() {
+  std::uint64_t bytes = os::total_memory_bytes() / 2;
+  rlimit limit{};
+  if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
+    bytes = std::min<std::uint64_t>(bytes, limit.rlim_cur / 4);
+  }
+  return std::max<std::size_t>(bytes, least_range);
+}
+
+MemoryOptions with_range(MemoryOptions options) {
+  if (options.reserve_bytes == 0) options.reserve_bytes = environment_arena_bytes().value_or(0);
+  return options;
+}
+
+os::Mapping reserve(std::size_t bytes, const Mechanism& how) {
+  const std::size_t unit = std::max(how.page_bytes, os::huge_2m);
+  os::Mapping range;
+  if (bytes < SIZE_MAX - unit) range = os::reserve_range(os::round_up(bytes, unit), unit);
+  if (!range) {
+    throw Error(ErrorCode::memory, "arena: no address range of " + std::to_string(bytes) +
+                                       " bytes; set ROPEWALK_ARENA_BYTES lower, or raise the "
+                                       "limit with `ulimit -v unlimited`");
+  }
+  return range;
+}
+
+const Mechanism& arena_mechanism(PageSource source) {
+  const Mechanism& how = mechanism(source);
+  if (how.memfd) return how;
+  throw Error(ErrorCode::argument,
+              std::string("source: ") + name(source) +
+                  " cannot grow and be mapped by peers; expected one of hugetlb-1g-memfd, "
+                  "hugetlb-memfd, shmem-huge, shmem-small");
+}
+
+}  // namespace
+
+ArenaState::ArenaState(const MemoryOptions& options)
+    : options_(with_range(options)), explicit_range_(options_.reserve_bytes != 0), cache_(0) {
+  if (!explicit_range_) options_.reserve_bytes = guess_range();
+  if (options_.source) {
+    open_growing(*options_.source);
+  } else if (options_.pages == PagePolicy::never) {
+    open_growing(PageSource::shmem_small);
+  } else if (!open_hugetlb_whole()) {
+    open_best();
+  }
+  // The rest stays for blocks of other sizes.
+  cache_ = BlockCache(segment_->reserved() / 4);
+}
+
+// A hugetlb memfd cannot hold small pages, so an arena on one ends with the pool. Under `prefer` it
+// must not: so hugetlb is taken only where the pool promises the whole range at once, which needs
+// a range somebody asked for. (Rather than a second segment: peers map one.)
+bool ArenaState::open_hugetlb_whole() {
+  const Mechanism& how = mechanism(PageSource::hugetlb_memfd);
+  const auto pool = os::read_huge_pool(os::huge_2m);
+  if (!explicit_range_) {
+    downgrade_ =
+        "hugetlb-memfd: taken for a range asked for that the pool holds whole; set "
+        "ROPEWALK_ARENA_BYTES";
+    return false;
+  }
+  const std::size_t bytes = options_.reserve_bytes;
+  if (!pool || pool->available() < bytes / os::huge_2m + (bytes % os::huge_2m != 0)) {
+    add_reason(downgrade_, how.source, explain_pool(os::huge_2m, bytes, 0));
+    return false;
+  }
+  segment_ = std::make_unique<Segment>(how, reserve(bytes, how));
+  const std::string refused = segment_->grow(segment_->reserved());
+  if (refused.empty()) free_.give({0, segment_->committed()});
+  if (refused.empty() && probe()) {
+    strict_ = true;
+    return true;
+  }
+  add_reason(downgrade_, how.source, refused);
+  segment_.reset();
+  free_.clear();
+  return false;
+}
+
+// The first granule, backed: what it gives tells what the others will.
+bool ArenaState::probe() {
+  if (segment_->committed() == 0) {
+    const std::string refused = segment_->grow(1);
+    add_reason(downgrade_, segment_->how().source, refused);
+    if (!refused.empty()) return false;
+    free_.give({0, segment_->committed()});
+  }
+  const Backing first = segment_->back({0, segment_->granule()}, true);
+  add_reason(downgrade_, segment_->how().source, first.shortfall);
+  return first.present && (!segment_->how().huge || first.huge_bytes == segment_->granule());
+}
+
+void ArenaState::open_growing(PageSource source) {
+  const Mechanism& how = arena_mechanism(source);
+  segment_ = std::make_unique<Segment>(how, reserve(options_.reserve_bytes, how));
+  strict_ = is_strict(options_, how);
+  if (!probe()) fail(segment_->granule(), downgrade_);
+}
+
+// No range that the pool holds: collapsed pages, else, under `require`, a hugetlb arena that ends
+// with the pool; under `prefer` the same memfd with small pages.
+void ArenaState::open_best() {
+  const Mechanism& how = mechanism(PageSource::shmem_huge);
+  segment_ = std::make_unique<Segment>(how, reserve(options_.reserve_bytes, how));
+  strict_ = options_.pages == PagePolicy::require;
+  if (probe()) return;
+  if (!strict_) {
+    segment_->settle_for(mechanism(PageSource::shmem_small));
+    return;
+  }
+  free_.clear();
+  open_growing(PageSource::hugetlb_memfd);
+}
+
+void ArenaState::fail(std::size_t bytes, const std::string& reason) const {
+  throw Error(ErrorCode::memory,
+              "arena: " + std::to_string(bytes) + " bytes cannot be had: " + reason);
+}
+
+bool ArenaState::take_free(std::size_t bytes, std::size_t alignment, Extent& found) {
+  const auto base = reinterpret_cast<std::uintptr_t>(segment_->base());
+  const auto offset = free_.take(bytes, alignment, base);
+  if (offset) found = {*offset, bytes};
+  return offset.has_value();
+}
+
+std::string ArenaState::grow_for(std::size_t bytes, std::size_t alignment) {
+  const auto base = reinterpret_cast<std::uintptr_t>(segment_->base());
+  const std::size_t end = segment_->committed();
+  const std::size_t start = os::round_up(base + end - free_.tail(end), alignment) - base;
+  if (start > segment_->reserved() || bytes > segment_->reserved() - start) {
+    return segment_->grow(SIZE_MAX - segment_->granule());  // its text for a full range
+  }
+  // Address space and file size cost nothing on ordinary memory, and few large mappings are cheaper
+  // for peers than many small ones; the pages come when they are handed out. A hugetlb pool pays at
+  // once.
+  std::size_t wanted = start + bytes;
+  if (segment_->how().memfd == os::MemfdPages::normal) {
+    wanted = std::max(wanted, std::min(end + end / 8, segment_->reserved()));
+  }
+  std::string refused = segment_->grow(wanted);
+  if (refused.empty()) free_.give({end, segment_->committed() - end});
+  return refused;
+}
+
+Extent ArenaState::find_extent(std::size_t bytes, std::size_t alignment) {
+  const auto base = reinterpret_cast<std::uintptr_t>(segment_->base());
+  if (const auto cached = cache_.take(bytes, alignment, base)) {
+    ++counters_.cache_hits;
+    return *cached;
+  }
+  ++counters_.cache_misses;
+  Extent found{};
+  if (take_free(bytes, alignment, found)) return found;
+  std::string refused = grow_for(bytes, alignment);
+  if (!refused.empty()) {
+    flush_cache();  // what is kept may be what is missing
+    if (take_free(bytes, alignment, found)) return found;
+    refused = grow_for(bytes, alignment);
+  }
+  if (!refused.empty() || !take_free(bytes, alignment, found)) fail(bytes, refused);
+  return found;
+}
+
+void* ArenaState::allocate(std::size_t bytes, std::size_t alignment) {
+  if (!std::has_single_bit(alignment)) {
+    throw Error(ErrorCode::argument,
+                "alignment: found " + std::to_string(alignment) + "; expected a power of two");
+  }
+  const std::lock_guard lock(mutex_);
+  if (bytes > segment_->reserved() || alignment > segment_->reserved()) {
+    fail(std::max(bytes, alignment), segment_->grow(SIZE_MAX - segment_->granule()));
+  }
+  const Extent block = find_extent(round_block(bytes), std::max(alignment, line));
+  const Backing pages = segment_->back(block, strict_);
+  const bool huge_enough = !strict_ || pages.shortfall.empty();
+  add_reason(downgrade_, segment_->how().source, pages.shortfall);
+  if (!pages.present || !huge_enough) {
+    free_.give(block);
+    fail(bytes, std::string(name(segment_->how().source)) + ": " + pages.shortfall);
+  }
+  live_.emplace(block.offset, block.bytes);
+  ++counters_.allocations;
+  counters_.live_bytes += block.bytes;
+  return segment_->base() + block.offset;
+}
+
+// Out of use altogether: large blocks give their pages back at once, small ones when trimmed,
+// because their pages are shared with neighbours that are likely to be wanted soon.
+void ArenaState::retire(Extent block) {
+  free_.give(block);
+  if (block.bytes >= os::huge_2m) segment_->release(block);
+}
+
+void ArenaState::deallocate(void* address) noexcept {
+  if (address == nullptr) return;
+  const std::lock_guard lock(mutex_);
+  const auto offset = static_cast<std::size_t>(static_cast<std::byte*>(address) - segment_->base());
+  const auto found = live_.find(offset);
+  if (found == live_.end()) {
+    ++counters_.ignored_frees;
+    return;
+  }
+  const Extent block{found->first, found->second};
+  live_.erase(found);
+  counters_.live_bytes -= block.bytes;
+  if (!options_.cache) {
+    retire(block);
+    return;
+  }
+  for (const Extent leaving : cache_.give(block)) retire(leaving);
+}
+
+std::size_t ArenaState::usable_bytes(const void* address) const {
+  const std::lock_guard lock(mutex_);
+  const auto offset =
+      static_cast<std::size_t>(static_cast<const std::byte*>(address) - segment_->base());
+  const auto found = live_.find(offset);
+  if (found != live_.end()) return found->second;
+  throw Error(ErrorCode::argument, "address: no live block of this arena begins there");
+}
+
+void ArenaState::flush_cache() {
+  for (const Extent block : cache_.clear()) free_.give(block);
+}
+
+void ArenaState::trim() noexcept {
+  const std::lock_guard lock(mutex_);
+  flush_cache();
+  for (const auto& [offset, bytes] : free_.extents()) segment_->release({offset, bytes});
+}
+
+bool ArenaState::contains(const void* address, std::size_t bytes) const noexcept {
+  const auto base = reinterpret_cast<std::uintptr_t>(segment_->base());
+  const auto at = reinterpret_cast<std::uintptr_t>(address);
+  const std::size_t end = segment_->committed();
+  return at >= base + segment_->begin() && at - base <= end && bytes <= end - (at - base);
+}
+
+PageSource ArenaState::source() const {
+  const std::lock_guard lock(mutex_);
+  return segment_->how().source;
+}
+
+ArenaStatistics ArenaState::statistics() const {
+  const std::lock_guard lock(mutex_);
+  ArenaStatistics result = counters_;
+  result.cached_bytes = cache_.bytes();
+  result.committed_bytes = segment_->committed();
+  result.huge_bytes = segment_->huge_bytes();
+  return result;
+}
+
+std::string ArenaState::downgrade() const {
+  const std::lock_guard lock(mutex_);
+  return downgrade_;
+}
+
+// ---- fork ---------------------------------------------------------------------------------------
+
+namespace {
+
+// The copy is ordinary memory: the pool was sized for the parent, and a child that only calls exec
+// should not pay for huge pages.
+const Mechanism& child_mechanism(const Mechanism& parent) {
+  const bool small = parent.source == PageSource::shmem_small;
+  return small ? parent : mechanism(PageSource::shmem_huge);
+}
+
+}  // namespace
+
+bool ArenaState::copy_in_child() noexcept {
+  std::vector<Extent> blocks;
+  blocks.reserve(live_.size());
+  for (const auto& [offset, bytes] : live_) blocks.push_back({offset, bytes});
+  if (!segment_->copy(blocks, child_mechanism(segment_->how()))) return false;
+  strict_ = false;
+  flush_cache();
+  return true;
+}
+
+void ArenaState::drop_in_child() noexcept {
+  segment_->drop(child_mechanism(segment_->how()));
+  strict_ = false;
+  live_.clear();
+  cache_.clear();
+  free_.clear();
+  counters_.live_bytes = 0;
+  add_reason(downgrade_, segment_->how().source,
+             "this process was forked without the memory of its parent");
+}
+
+}  // namespace ropewalk::memory

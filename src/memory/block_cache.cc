@@ -1,0 +1,49 @@
+#include "memory/block_cache.hpp"
+
+namespace ropewalk::memory {
+
+std::optional<Extent> BlockCache::take(std::size_t bytes, std::size_t alignment, std::size_t base) {
+  const std::size_t largest = bytes + bytes / 8;
+  for (auto at = by_size_.lower_bound(bytes); at != by_size_.end() && at->first <= largest; ++at) {
+    const Extent block = *at->second;
+    if ((base + block.offset) % alignment != 0) continue;
+    drop(at);
+    return block;
+  }
+  return std::nullopt;
+}
+
+std::vector<Extent> BlockCache::give(Extent block) {
+  blocks_.push_back(block);
+  by_size_.emplace(block.bytes, std::prev(blocks_.end()));
+  bytes_ += block.bytes;
+  std::vector<Extent> leaving;
+  while (bytes_ > most_bytes_ || blocks_.size() > most_blocks) {
+    leaving.push_back(blocks_.front());
+    drop_oldest();
+  }
+  return leaving;
+}
+
+std::vector<Extent> BlockCache::clear() {
+  std::vector<Extent> leaving(blocks_.begin(), blocks_.end());
+  blocks_.clear();
+  by_size_.clear();
+  bytes_ = 0;
+  return leaving;
+}
+
+void BlockCache::drop(std::multimap<std::size_t, Blocks::iterator>::iterator entry) {
+  bytes_ -= entry->first;
+  blocks_.erase(entry->second);
+  by_size_.erase(entry);
+}
+
+void BlockCache::drop_oldest() {
+  const auto oldest = blocks_.begin();
+  auto [at, end] = by_size_.equal_range(oldest->bytes);
+  while (at != end && at->second != oldest) ++at;
+  drop(at);
+}
+
+}  // namespace ropewalk::memory

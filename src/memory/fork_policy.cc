@@ -1,0 +1,126 @@
+#include "memory/fork_policy.hpp"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <mutex>
+#include <vector>
+
+#include "memory/options.hpp"
+#include "os/file.hpp"
+
+namespace ropewalk::memory {
+namespace {
+
+struct Registry {
+  std::mutex mutex;  // taken before any participant's
+  std::vector<ForkParticipant*> participants;
+  ForkPolicy policy = ForkPolicy::copy;
+  bool installed = false;
+  // Of the fork in progress: its child closes the write end, by hand or by dying, when it has
+  // copied.
+  std::array<int, 2> pipe{-1, -1};
+};
+
+// Never destroyed: objects of static lifetime may free their memory after us.
+Registry& registry() {
+  static auto* instance = new Registry;
+  return *instance;
+}
+
+void close_end(int& descriptor) noexcept {
+  if (descriptor >= 0) close(descriptor);
+  descriptor = -1;
+}
+
+void before_fork() noexcept {
+  Registry& all = registry();
+  all.mutex.lock();
+  bool data = false;
+  for (ForkParticipant* one : all.participants) {
+    one->lock();
+    data = data || one->has_data();
+  }
+  if (data && all.policy == ForkPolicy::copy && pipe2(all.pipe.data(), O_CLOEXEC) != 0) {
+    all.pipe = {-1, -1};  // out of descriptors: the child drops
+  }
+}
+
+void unlock_all(Registry& all) noexcept {
+  for (ForkParticipant* one : all.participants) one->unlock();
+  all.mutex.unlock();
+}
+
+void in_parent() noexcept {
+  Registry& all = registry();
+  const int kept = errno;  // of a fork that failed
+  close_end(all.pipe[1]);
+  if (all.pipe[0] >= 0) {
+    char byte = 0;
+    while (read(all.pipe[0], &byte, 1) < 0 && errno == EINTR) {
+    }
+    close_end(all.pipe[0]);
+  }
+  errno = kept;
+  unlock_all(all);
+}
+
+void in_child() noexcept {
+  Registry& all = registry();
+  close_end(all.pipe[0]);
+  const bool copies = all.policy == ForkPolicy::copy;
+  for (ForkParticipant* one : all.participants) {
+    const bool safe = !one->has_data() || all.pipe[1] >= 0;  // the parent waits for us
+    if (!copies || !safe || !one->copy_in_child()) one->drop_in_child();
+  }
+  close_end(all.pipe[1]);
+  unlock_all(all);
+}
+
+void install(Registry& all) {
+  all.policy = environment_fork_policy();
+  if (const int error = pthread_atfork(before_fork, in_parent, in_child)) {
+    throw os::system_error("pthread_atfork", error);
+  }
+  all.installed = true;
+}
+
+}  // namespace
+
+void add_participant(ForkParticipant& participant) {
+  Registry& all = registry();
+  const std::lock_guard lock(all.mutex);
+  if (!all.installed) install(all);
+  all.participants.push_back(&participant);
+}
+
+void remove_participant(ForkParticipant& participant) noexcept {
+  Registry& all = registry();
+  const std::lock_guard lock(all.mutex);
+  const auto found = std::find(all.participants.begin(), all.participants.end(), &participant);
+  if (found != all.participants.end()) all.participants.erase(found);
+}
+
+ForkParticipant* take_participant(const void* base) noexcept {
+  Registry& all = registry();
+  const std::lock_guard lock(all.mutex);
+  const auto found = std::find_if(all.participants.begin(), all.participants.end(),
+                                  [&](const auto* one) { return one->base() == base; });
+  if (found == all.participants.end()) return nullptr;
+  ForkParticipant* one = *found;
+  all.participants.erase(found);
+  return one;
+}
+
+bool peers_can_map(const void* address, std::size_t bytes) noexcept {
+  Registry& all = registry();
+  const std::lock_guard lock(all.mutex);
+  return std::any_of(all.participants.begin(), all.participants.end(),
+                     [&](const auto* one) { return one->peers_can_map(address, bytes); });
+}
+
+}  // namespace ropewalk::memory

@@ -1,0 +1,50 @@
+// What becomes of shared memory when the process forks, and which ranges of this process are ours.
+//
+// A child that shared our memory would overwrite what the parent's peers read. So, with the policy
+// `copy`, the child gets live blocks as a private copy at the same addresses, and the parent goes
+// on only when the copy is complete: neither sees later writes of the other. With `refuse` the
+// child gets nothing; touching the old addresses there is a segmentation fault, never silent
+// sharing. A child that has no room for the copy is treated as with `refuse`.
+//
+// Other threads of the parent run on during the copy, and peers may write: what they change
+// meanwhile is in the copy or not, as with any race against fork().
+//
+// Cost of `copy`: fork() takes a copy of all live bytes, 0.2 to 0.5 s/GiB, and the memory until the
+// child ends or calls exec. posix_spawn, system and vfork run no fork handlers and pay nothing.
+#pragma once
+
+#include <cstddef>
+
+namespace ropewalk::memory {
+
+class ForkParticipant {
+ public:
+  ForkParticipant() = default;
+  ForkParticipant(const ForkParticipant&) = delete;
+  ForkParticipant& operator=(const ForkParticipant&) = delete;
+  virtual ~ForkParticipant() = default;
+
+  virtual const void* base() const noexcept = 0;
+  // Around the fork, in the parent; unlock also in the child, last.
+  virtual void lock() noexcept {}
+  virtual void unlock() noexcept {}
+  // Anything the child would copy; if not, the parent need not wait.
+  virtual bool has_data() const noexcept = 0;
+  // In the child, which has this thread only. False: no room; drop_in_child comes next.
+  virtual bool copy_in_child() noexcept = 0;
+  virtual void drop_in_child() noexcept = 0;
+  // An arena that has this range; called with the registry locked.
+  virtual bool peers_can_map(const void*, std::size_t) const noexcept { return false; }
+};
+
+// Error(argument) for a malformed ROPEWALK_FORK, read at the first call. The participant must be
+// removed before it dies, and must not be locked by the caller in either call.
+void add_participant(ForkParticipant&);
+void remove_participant(ForkParticipant&) noexcept;
+// Removes the one with this base; null where there is none.
+ForkParticipant* take_participant(const void* base) noexcept;
+
+// Of any arena of this process.
+bool peers_can_map(const void* address, std::size_t bytes) noexcept;
+
+}  // namespace ropewalk::memory

@@ -1,0 +1,12 @@
+// Inspection by one named method, so that tests can hold the two against each other.
+#pragma once
+
+#include "ropewalk/memory.hpp"
+
+namespace ropewalk::memory {
+
+// Nothing where the kernel has no PAGEMAP_SCAN. Both throw Error(argument) as inspect does.
+std::optional<Inspection> inspect_by_scan(const void* address, std::size_t bytes);
+Inspection inspect_by_smaps(const void* address, std::size_t bytes);
+
+}  // namespace ropewalk::memory

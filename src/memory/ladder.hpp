@@ -1,0 +1,28 @@
+// The order in which mechanisms are tried, and the words for what was tried in vain.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "memory/mechanism.hpp"
+
+namespace ropewalk::memory {
+
+// Rungs from best to last. A source asked for by name is the only rung.
+std::vector<PageSource> rungs(const MemoryOptions&);
+
+// Nothing less than verified huge pages will do.
+bool is_strict(const MemoryOptions&, const Mechanism&);
+
+// "hugetlb-memfd: the pool ...; shmem-huge: ..." without doubles.
+void add_reason(std::string& reasons, PageSource, const std::string& shortfall);
+
+struct LadderBlock {
+  Block block;
+  PageSource source;
+  std::string downgrade;
+};
+// First rung that gives `bytes` as promised; Error(memory) with all reasons where none does.
+LadderBlock climb(std::size_t bytes, const MemoryOptions&);
+
+}  // namespace ropewalk::memory

@@ -1,0 +1,25 @@
+// A child's own copy of a shared mapping, at the same address and under the same descriptor.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "os/file.hpp"
+
+namespace ropewalk::memory {
+
+struct Extent {
+  std::size_t offset;
+  std::size_t bytes;
+};
+
+// A new memfd of `bytes` with the extents of [base, base + bytes) copied; invalid with errno where
+// there is no room. Never SIGBUS or SIGXFSZ.
+os::Descriptor copy_extents(const std::byte* base, std::size_t bytes,
+                            std::span<const Extent> extents) noexcept;
+
+// Maps `file`, from `offset`, over [address, address + bytes) and gives it the number `descriptor`.
+bool replace_mapping(std::byte* address, std::size_t bytes, std::size_t offset, os::Descriptor file,
+                     int descriptor) noexcept;
+
+}  // namespace ropewalk::memory
