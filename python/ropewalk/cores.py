@@ -69,8 +69,11 @@ def batch_nodes(environment=None):
         if environment.get(name, "").isdigit():
             return max(1, int(environment[name]))
     for name in ("PBS_NODEFILE", "PE_HOSTFILE", "LSB_DJOB_HOSTFILE"):
-        hosts = {line.split()[0] for line in (_read(environment.get(name, "")) or "").splitlines()
-                 if line.split()}
+        hosts = {
+            line.split()[0]
+            for line in (_read(environment.get(name, "")) or "").splitlines()
+            if line.split()
+        }
         if hosts:
             return len(hosts)
     return 1

@@ -20,8 +20,19 @@ def finding(subject, what, consequence, remedy):
 def judge(facts):
     """The findings for facts as collect() returns them, most costly first."""
     found = []
-    for check in (_mpi, _pages, _peers, _quota, _memory_limit, _shared_memory, _memlock,
-                  _fragmentation, _private_pages, _balancing, _inspection):
+    for check in (
+        _mpi,
+        _pages,
+        _peers,
+        _quota,
+        _memory_limit,
+        _shared_memory,
+        _memlock,
+        _fragmentation,
+        _private_pages,
+        _balancing,
+        _inspection,
+    ):
         found += check(facts)
     return found
 
@@ -48,36 +59,49 @@ def _pool_pages(facts):
 def _mpi(facts):
     if not facts["mpi"]:
         yield finding(
-            "MPI", "none found", "no program can be started",
+            "MPI",
+            "none found",
+            "no program can be started",
             "`make` sets up MPICH and Open MPI; or `apt install libopenmpi-dev openmpi-bin`; or "
-            "give --mpi PREFIX to `ropewalk run`")
+            "give --mpi PREFIX to `ropewalk run`",
+        )
     for one in facts["mpi"]:
         name = f"{one['family']} {one['version']}".strip()
         if "error" in one:
-            yield finding("MPI", f"{name} did not start one rank: {one['error']}",
-                          "it cannot be used",
-                          f"try `ropewalk run --mpi {one['prefix']} -- true`")
+            yield finding(
+                "MPI",
+                f"{name} did not start one rank: {one['error']}",
+                "it cannot be used",
+                f"try `ropewalk run --mpi {one['prefix']} -- true`",
+            )
         elif one.get("thread_level", "multiple") != "multiple":
-            yield finding("MPI", f"{name} provides thread level {one['thread_level']} only",
-                          "an EndpointSet has one lane and no comm thread",
-                          "use an MPI built with MPI_THREAD_MULTIPLE")
+            yield finding(
+                "MPI",
+                f"{name} provides thread level {one['thread_level']} only",
+                "an EndpointSet has one lane and no comm thread",
+                "use an MPI built with MPI_THREAD_MULTIPLE",
+            )
 
 
 def _pages(facts):
     if _works(facts, "madv_collapse") or _pool_pages(facts):
         return
     yield finding(
-        "pages", f"no 2 MiB pages: {_detail(facts, 'madv_collapse')}; the hugetlb pool is empty",
+        "pages",
+        f"no 2 MiB pages: {_detail(facts, 'madv_collapse')}; the hugetlb pool is empty",
         "communication memory lies on scattered 4 KiB pages: slower first touch and registration",
-        "Linux 6.1 or later, or `ropewalk hugepages reserve 1G` as root")
+        "Linux 6.1 or later, or `ropewalk hugepages reserve 1G` as root",
+    )
 
 
 def _private_pages(facts):
     if facts["transparent_huge_pages"].get("enabled") == "never":
         yield finding(
-            "pages", "transparent huge pages: never",
+            "pages",
+            "transparent huge pages: never",
             "buffers that do not come from ropewalk stay on 4 KiB pages",
-            "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled; or allocate with ropewalk")
+            "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled; or allocate with ropewalk",
+        )
 
 
 def _peers(facts):
@@ -85,15 +109,20 @@ def _peers(facts):
         scope = facts["ptrace_scope"]
         yama = f" (yama ptrace_scope is {scope})" if scope else ""
         yield finding(
-            "peers", f"no process_vm_readv between ranks: {_detail(facts, 'cma')}{yama}",
+            "peers",
+            f"no process_vm_readv between ranks: {_detail(facts, 'cma')}{yama}",
             "buffers outside ropewalk's memory are copied twice between ranks of a node",
-            "echo 0 > /proc/sys/kernel/yama/ptrace_scope" if scope else
-            "allow it in the container (--cap-add SYS_PTRACE, or a seccomp profile that has it)")
+            "echo 0 > /proc/sys/kernel/yama/ptrace_scope"
+            if scope
+            else "allow it in the container (--cap-add SYS_PTRACE, or a seccomp profile that has it)",
+        )
     if not _works(facts, "pidfd_getfd"):
         yield finding(
-            "peers", f"no pidfd_getfd between ranks: {_detail(facts, 'pidfd_getfd')}",
+            "peers",
+            f"no pidfd_getfd between ranks: {_detail(facts, 'pidfd_getfd')}",
             "arenas are handed over through sockets: start takes a little longer",
-            "the same setting as for process_vm_readv, and Linux 5.6 or later")
+            "the same setting as for process_vm_readv, and Linux 5.6 or later",
+        )
 
 
 def _quota(facts):
@@ -101,9 +130,11 @@ def _quota(facts):
     quota, cores = processor["quota_cores"], processor["cores_allowed"]
     if quota is not None and quota < cores:
         yield finding(
-            "cores", f"the control group allows {quota:g} of {cores} cores",
+            "cores",
+            f"the control group allows {quota:g} of {cores} cores",
             "ranks that wait use it up, then all stand still until the period ends",
-            f"start at most {max(1, int(quota))} ranks, or raise cpu.max")
+            f"start at most {max(1, int(quota))} ranks, or raise cpu.max",
+        )
 
 
 def _memory_limit(facts):
@@ -111,31 +142,42 @@ def _memory_limit(facts):
     limit, total = memory["cgroup_limit_bytes"], memory["total_bytes"]
     if limit is not None and limit < total // 2:
         yield finding(
-            "memory", f"the control group allows {readable(limit)} of {readable(total)}",
+            "memory",
+            f"the control group allows {readable(limit)} of {readable(total)}",
             "an arena's default range is half of all memory: it may end in an error before that",
-            "set ROPEWALK_ARENA_BYTES below the limit, or raise memory.max")
+            "set ROPEWALK_ARENA_BYTES below the limit, or raise memory.max",
+        )
 
 
 def _shared_memory(facts):
     shared = facts["shared_memory"]
     if shared is None:
-        yield finding("/dev/shm", "missing", "most MPIs cannot communicate inside a node",
-                      "mount -t tmpfs tmpfs /dev/shm")
+        yield finding(
+            "/dev/shm",
+            "missing",
+            "most MPIs cannot communicate inside a node",
+            "mount -t tmpfs tmpfs /dev/shm",
+        )
     elif shared["free_bytes"] < _SMALL_SHARED_MEMORY:
         yield finding(
-            "/dev/shm", f"{readable(shared['free_bytes'])} free of {readable(shared['bytes'])}",
+            "/dev/shm",
+            f"{readable(shared['free_bytes'])} free of {readable(shared['bytes'])}",
             "MPIs put their segments there and end with SIGBUS when it is full "
             "(ropewalk does not use it)",
-            "docker run --shm-size=2g, or mount -o remount,size=50% /dev/shm")
+            "docker run --shm-size=2g, or mount -o remount,size=50% /dev/shm",
+        )
 
 
 def _memlock(facts):
     soft = facts["memlock"]["soft_bytes"]
     if facts["fabrics"] and soft is not None and soft < _SMALL_MEMLOCK:
-        yield finding("memlock", f"limited to {readable(soft)}",
-                      "memory cannot be registered with the adapter: MPI falls back to TCP or ends",
-                      "`* - memlock unlimited` in /etc/security/limits.conf; LimitMEMLOCK=infinity "
-                      "for slurmd")
+        yield finding(
+            "memlock",
+            f"limited to {readable(soft)}",
+            "memory cannot be registered with the adapter: MPI falls back to TCP or ends",
+            "`* - memlock unlimited` in /etc/security/limits.conf; LimitMEMLOCK=infinity "
+            "for slurmd",
+        )
 
 
 def _fragmentation(facts):
@@ -146,23 +188,32 @@ def _fragmentation(facts):
                 f"NUMA node {node['node']}: {node['free_2m_blocks']} whole 2 MiB blocks in "
                 f"{readable(node['free_bytes'])} of free memory",
                 "the kernel has to move pages for each huge one: allocation is slow or falls back",
-                "echo 1 > /proc/sys/vm/compact_memory; reserve a pool at boot")
+                "echo 1 > /proc/sys/vm/compact_memory; reserve a pool at boot",
+            )
 
 
 def _balancing(facts):
     if facts["numa_balancing"] and len(facts["numa"]) > 1:
-        yield finding("NUMA", "automatic balancing is on",
-                      "bound ranks pay for page faults that find nothing to improve",
-                      "echo 0 > /proc/sys/kernel/numa_balancing")
+        yield finding(
+            "NUMA",
+            "automatic balancing is on",
+            "bound ranks pay for page faults that find nothing to improve",
+            "echo 0 > /proc/sys/kernel/numa_balancing",
+        )
 
 
 def _inspection(facts):
     if not _works(facts, "pagemap_scan"):
-        yield finding("inspection", f"no PAGEMAP_SCAN: {_detail(facts, 'pagemap_scan')}",
-                      "inspect() reads smaps, which is slower and takes the address space's lock",
-                      "Linux 6.7 or later")
+        yield finding(
+            "inspection",
+            f"no PAGEMAP_SCAN: {_detail(facts, 'pagemap_scan')}",
+            "inspect() reads smaps, which is slower and takes the address space's lock",
+            "Linux 6.7 or later",
+        )
     if not _works(facts, "madv_populate_write"):
         yield finding(
-            "memory", f"no MADV_POPULATE_WRITE: {_detail(facts, 'madv_populate_write')}",
+            "memory",
+            f"no MADV_POPULATE_WRITE: {_detail(facts, 'madv_populate_write')}",
             "memory that runs out while it is first touched ends the program",
-            "Linux 5.14 or later")
+            "Linux 5.14 or later",
+        )

@@ -51,16 +51,27 @@ def _machine(facts):
     yield "processor", processor["model"]
     allowed, threads = processor["cores_allowed"], processor["hardware_threads_allowed"]
     quota = processor["quota_cores"]
-    yield "cores", (f"{_count(allowed, 'core')}, {_count(threads, 'hardware thread')} of "
-                    f"{processor['hardware_threads']}"
-                    + (f", control group allows {quota:g}" if quota is not None else ""))
+    yield (
+        "cores",
+        (
+            f"{_count(allowed, 'core')}, {_count(threads, 'hardware thread')} of "
+            f"{processor['hardware_threads']}"
+            + (f", control group allows {quota:g}" if quota is not None else "")
+        ),
+    )
     for cache in facts["caches"]:
-        yield f"L{cache['level']} cache", (
-            f"{readable(cache['bytes'])}, shared by {_count(cache['shared_by'], 'thread')}")
+        yield (
+            f"L{cache['level']} cache",
+            (f"{readable(cache['bytes'])}, shared by {_count(cache['shared_by'], 'thread')}"),
+        )
     for node in facts["numa"]:
-        yield f"NUMA node {node['node']}", (
-            f"cpus {node['cpus']}, {readable(node['memory_bytes'])}, "
-            f"{readable(node['free_bytes'])} free")
+        yield (
+            f"NUMA node {node['node']}",
+            (
+                f"cpus {node['cpus']}, {readable(node['memory_bytes'])}, "
+                f"{readable(node['free_bytes'])} free"
+            ),
+        )
     limit = facts["memory"]["cgroup_limit_bytes"]
     if limit is not None:
         yield "memory limit", f"{readable(limit)} (control group)"
@@ -71,12 +82,18 @@ def _pages(facts):
     pages = facts["transparent_huge_pages"]
     yield "transparent", ", ".join(f"{name} {value or 'unknown'}" for name, value in pages.items())
     for pool in facts["hugetlb"]:
-        yield f"pool of {size_name(pool['page_bytes'])}", (
-            f"{pool['total']} pages, {pool['free']} free, {pool['overcommit']} on demand")
+        yield (
+            f"pool of {size_name(pool['page_bytes'])}",
+            (f"{pool['total']} pages, {pool['free']} free, {pool['overcommit']} on demand"),
+        )
     for node in facts["fragmentation"]:
-        yield f"free, node {node['node']}", (
-            f"{node['free_2m_blocks']} whole 2 MiB blocks, {node['whole_share']:.0%} of "
-            f"{readable(node['free_bytes'])}")
+        yield (
+            f"free, node {node['node']}",
+            (
+                f"{node['free_2m_blocks']} whole 2 MiB blocks, {node['whole_share']:.0%} of "
+                f"{readable(node['free_bytes'])}"
+            ),
+        )
 
 
 def _features(facts):
@@ -92,8 +109,14 @@ def _limits(facts):
     scope = facts["ptrace_scope"]
     yield "ptrace scope", "no Yama" if scope is None else str(scope)
     shared = facts["shared_memory"]
-    yield "/dev/shm", (f"{readable(shared['free_bytes'])} free of {readable(shared['bytes'])}"
-                       if shared else "missing")
+    yield (
+        "/dev/shm",
+        (
+            f"{readable(shared['free_bytes'])} free of {readable(shared['bytes'])}"
+            if shared
+            else "missing"
+        ),
+    )
 
 
 def _mpi(facts):
@@ -101,8 +124,10 @@ def _mpi(facts):
         abi = f"{one['abi']} ABI" + (" and MPI-5 ABI" if one["mpi5_abi"] else "")
         level = one.get("thread_level") or one.get("error") or "not asked"
         providers = f"; providers {' '.join(one['providers'])}" if one["providers"] else ""
-        yield (f"{one['family']} {one['version']}".strip(),
-               f"{abi}, thread level {level}; {one['library']} ({one['origin']}){providers}")
+        yield (
+            f"{one['family']} {one['version']}".strip(),
+            f"{abi}, thread level {level}; {one['library']} ({one['origin']}){providers}",
+        )
     if not facts["mpi"]:
         yield "none", "found"
 
@@ -151,8 +176,15 @@ def _print_tables(found, findings):
     if not findings:
         console.print("Nothing falls short", style="green")
         return
-    table = Table("", "found", "consequence", "remedy", box=box.SIMPLE_HEAD,
-                  title=f"{len(findings)} to improve", title_justify="left")
+    table = Table(
+        "",
+        "found",
+        "consequence",
+        "remedy",
+        box=box.SIMPLE_HEAD,
+        title=f"{len(findings)} to improve",
+        title_justify="left",
+    )
     for one in findings:
         table.add_row(one["subject"], one["what"], one["consequence"], one["remedy"])
     console.print(table)

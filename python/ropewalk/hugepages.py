@@ -244,23 +244,29 @@ def status_lines(root="/"):
     found = pools(root)
     if not found:
         return ["this kernel has no huge pages (CONFIG_HUGETLBFS is off)"]
-    lines = [f"{'pages of':<10}{'total':>8}{'free':>8}{'reserved':>10}{'on demand':>11}"
-             f"{'available':>11}  size"]
+    lines = [
+        f"{'pages of':<10}{'total':>8}{'free':>8}{'reserved':>10}{'on demand':>11}"
+        f"{'available':>11}  size"
+    ]
     for pool in found:
         lines.append(
             f"{size_name(pool.page_bytes):<10}{pool.total:>8}{pool.free:>8}{pool.reserved:>10}"
             f"{pool.overcommit:>11}{pool.available:>11}  {readable(pool.total * pool.page_bytes)}"
         )
     for size, pages in sorted(_record(root).items()):
-        lines.append(f"{pages} pages of {size_name(size)} were reserved by ropewalk; "
-                     "`ropewalk hugepages release` gives them back")
+        lines.append(
+            f"{pages} pages of {size_name(size)} were reserved by ropewalk; "
+            "`ropewalk hugepages release` gives them back"
+        )
     return lines
 
 
 def reserve_lines(change):
     size, name = readable(change.done * change.page_bytes), size_name(change.page_bytes)
-    lines = [f"{change.done} of {change.asked} pages of {name} reserved ({size}), "
-             f"{change.total} in the pool now"]
+    lines = [
+        f"{change.done} of {change.asked} pages of {name} reserved ({size}), "
+        f"{change.total} in the pool now"
+    ]
     if change.done < change.asked:
         lines.append(
             "the kernel found no more whole blocks: memory is fragmented or in use. End what uses "
@@ -274,8 +280,10 @@ def release_lines(changes):
         return ["nothing reserved by ropewalk; `ropewalk hugepages status` shows the pool"]
     lines = []
     for change in changes:
-        lines.append(f"{change.done} of {change.asked} pages of {size_name(change.page_bytes)} "
-                     f"given back, {change.total} in the pool now")
+        lines.append(
+            f"{change.done} of {change.asked} pages of {size_name(change.page_bytes)} "
+            f"given back, {change.total} in the pool now"
+        )
         if change.done < change.asked:
             lines.append("the others are in use; they go back as surplus when their users end")
     return lines

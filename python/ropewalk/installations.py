@@ -152,8 +152,14 @@ def _environments():
 
 def _on_path(path):
     seen = set()
-    for name in ("mpiexec", "mpirun", "mpiexec.openmpi", "mpirun.openmpi", "mpiexec.mpich",
-                 "mpiexec.hydra"):
+    for name in (
+        "mpiexec",
+        "mpirun",
+        "mpiexec.openmpi",
+        "mpirun.openmpi",
+        "mpiexec.mpich",
+        "mpiexec.hydra",
+    ):
         launcher = shutil.which(name, path=path)
         if launcher and os.path.realpath(launcher) not in seen:
             seen.add(os.path.realpath(launcher))

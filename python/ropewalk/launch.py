@@ -15,24 +15,37 @@ _PR_SET_CHILD_SUBREAPER = 36
 _SI_KERNEL = 0x80  # sent by the kernel, as the terminal's Ctrl-C is: the launcher got it, too
 _GRACE_SECONDS = 2.0  # for ranks to end by themselves once their launcher has
 
-_PASSED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1,
-           signal.SIGUSR2)
+_PASSED = (
+    signal.SIGINT,
+    signal.SIGTERM,
+    signal.SIGHUP,
+    signal.SIGQUIT,
+    signal.SIGUSR1,
+    signal.SIGUSR2,
+)
 
 
 def start(command, environment):
     """Runs the command to its end; returns its exit status, 128 + N where signal N ended it."""
+    return start_one_of(command, environment)[0]
+
+
+def start_one_of(command, environment):
+    """As start(), for several in a row: returns the status and the last signal passed on, or
+    None."""
     prctl = ctypes.CDLL(None, use_errno=True).prctl
     prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     # Blocked, not handled: sigwaitinfo below takes them one by one, and none is lost.
-    signal.pthread_sigmask(signal.SIG_BLOCK, (*_PASSED, signal.SIGCHLD))
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, (*_PASSED, signal.SIGCHLD))
     sys.stdout.flush()
     parent = os.getpid()
     child = os.fork()
     if child == 0:
         _become(command, environment, prctl, parent)
-    status = _wait(child)
+    status, passed = _wait(child)
     _end_orphans()
-    return _exit_status(status)
+    signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    return _exit_status(status), passed
 
 
 def _become(command, environment, prctl, parent):
@@ -84,10 +97,12 @@ def _stdin_is_useful():
 
 
 def _wait(child):
-    """Passes signals on until the child ends; returns its wait status."""
+    """Passes signals on until the child ends; returns its wait status and the last of them."""
+    passed = None
     while True:
         info = signal.sigwaitinfo((*_PASSED, signal.SIGCHLD))
         if info.si_signo != signal.SIGCHLD:
+            passed = info.si_signo
             if info.si_code != _SI_KERNEL:
                 os.kill(child, info.si_signo)
             continue
@@ -95,9 +110,9 @@ def _wait(child):
             try:
                 ended, status = os.waitpid(-1, os.WNOHANG)
             except ChildProcessError:
-                return 0
+                return 0, passed
             if ended == child:
-                return status
+                return status, passed
             if ended == 0:
                 break
 

@@ -37,8 +37,9 @@ def chosen(path):
 
 
 def processor(root="/"):
-    model = re.search(r"^model name\s*:\s*(.+)$", text(os.path.join(root, "proc/cpuinfo")) or "",
-                      re.MULTILINE)
+    model = re.search(
+        r"^model name\s*:\s*(.+)$", text(os.path.join(root, "proc/cpuinfo")) or "", re.MULTILINE
+    )
     online = len(cpu_list(text(os.path.join(root, "sys/devices/system/cpu/online")) or ""))
     allowed = os.sched_getaffinity(0)
     return {
@@ -70,12 +71,14 @@ def caches(root="/"):
         if not name.startswith("index") or kind == "Instruction" or not size:
             continue
         shared = cpu_list(text(os.path.join(folder, "shared_cpu_list")) or "")
-        found.append({
-            "level": number(os.path.join(folder, "level")),
-            "bytes": int(size.rstrip("K")) << 10 if size.endswith("K") else int(size),
-            "line_bytes": number(os.path.join(folder, "coherency_line_size")),
-            "shared_by": len(shared),
-        })
+        found.append(
+            {
+                "level": number(os.path.join(folder, "level")),
+                "bytes": int(size.rstrip("K")) << 10 if size.endswith("K") else int(size),
+                "line_bytes": number(os.path.join(folder, "coherency_line_size")),
+                "shared_by": len(shared),
+            }
+        )
     return found
 
 
@@ -86,21 +89,31 @@ def numa(root="/"):
         if not re.fullmatch(r"node\d+", name):
             continue
         folder = os.path.join(top, name)
-        memory = dict(re.findall(r"(MemTotal|MemFree):\s*(\d+) kB",
-                                 text(os.path.join(folder, "meminfo")) or ""))
-        found.append({
-            "node": int(name[4:]),
-            "cpus": text(os.path.join(folder, "cpulist")) or "",
-            "memory_bytes": int(memory.get("MemTotal", 0)) << 10,
-            "free_bytes": int(memory.get("MemFree", 0)) << 10,
-            "distances": [int(d) for d in (text(os.path.join(folder, "distance")) or "").split()],
-        })
+        memory = dict(
+            re.findall(
+                r"(MemTotal|MemFree):\s*(\d+) kB", text(os.path.join(folder, "meminfo")) or ""
+            )
+        )
+        found.append(
+            {
+                "node": int(name[4:]),
+                "cpus": text(os.path.join(folder, "cpulist")) or "",
+                "memory_bytes": int(memory.get("MemTotal", 0)) << 10,
+                "free_bytes": int(memory.get("MemFree", 0)) << 10,
+                "distances": [
+                    int(d) for d in (text(os.path.join(folder, "distance")) or "").split()
+                ],
+            }
+        )
     return found
 
 
 def memory(root="/"):
-    found = dict(re.findall(r"^(\w+):\s+(\d+) kB", text(os.path.join(root, "proc/meminfo")) or "",
-                            re.MULTILINE))
+    found = dict(
+        re.findall(
+            r"^(\w+):\s+(\d+) kB", text(os.path.join(root, "proc/meminfo")) or "", re.MULTILINE
+        )
+    )
     return {
         "total_bytes": int(found.get("MemTotal", 0)) << 10,
         "available_bytes": int(found.get("MemAvailable", 0)) << 10,
@@ -128,15 +141,22 @@ def memory_limit(root="/"):
 
 def transparent_huge_pages(root="/"):
     folder = os.path.join(root, "sys/kernel/mm/transparent_hugepage")
-    return {name: chosen(os.path.join(folder, name))
-            for name in ("enabled", "shmem_enabled", "defrag")}
+    return {
+        name: chosen(os.path.join(folder, name)) for name in ("enabled", "shmem_enabled", "defrag")
+    }
 
 
 def hugetlb(root="/"):
     return [
-        {"page_bytes": pool.page_bytes, "total": pool.total, "free": pool.free,
-         "reserved": pool.reserved, "surplus": pool.surplus, "overcommit": pool.overcommit,
-         "available": pool.available}
+        {
+            "page_bytes": pool.page_bytes,
+            "total": pool.total,
+            "free": pool.free,
+            "reserved": pool.reserved,
+            "surplus": pool.surplus,
+            "overcommit": pool.overcommit,
+            "available": pool.available,
+        }
         for pool in hugepages.pools(root)
     ]
 
@@ -157,9 +177,15 @@ def fragmentation(root="/", page_bytes=None):
             count << (power - order) for power, count in enumerate(counts) if power >= order
         )
     return [
-        {"node": node, **found,
-         "whole_share": (found["free_2m_blocks"] * (2 << 20) / found["free_bytes"]
-                         if found["free_bytes"] else 0.0)}
+        {
+            "node": node,
+            **found,
+            "whole_share": (
+                found["free_2m_blocks"] * (2 << 20) / found["free_bytes"]
+                if found["free_bytes"]
+                else 0.0
+            ),
+        }
         for node, found in sorted(nodes.items())
     ]
 
@@ -174,8 +200,10 @@ def memlock():
 
     soft, hard = resource.getrlimit(resource.RLIMIT_MEMLOCK)
     unlimited = resource.RLIM_INFINITY
-    return {"soft_bytes": None if soft == unlimited else soft,
-            "hard_bytes": None if hard == unlimited else hard}
+    return {
+        "soft_bytes": None if soft == unlimited else soft,
+        "hard_bytes": None if hard == unlimited else hard,
+    }
 
 
 def shared_memory(path="/dev/shm"):
@@ -196,20 +224,24 @@ def fabrics(root="/"):
     for name in entries(top):
         for port in entries(os.path.join(top, name, "ports")):
             folder = os.path.join(top, name, "ports", port)
-            found.append({
-                "device": name,
-                "kind": _fabric_kind(name, text(os.path.join(folder, "link_layer"))),
-                "port": port,
-                "state": (text(os.path.join(folder, "state")) or "").split(": ")[-1],
-                "rate": text(os.path.join(folder, "rate")),
-            })
+            found.append(
+                {
+                    "device": name,
+                    "kind": _fabric_kind(name, text(os.path.join(folder, "link_layer"))),
+                    "port": port,
+                    "state": (text(os.path.join(folder, "state")) or "").split(": ")[-1],
+                    "rate": text(os.path.join(folder, "rate")),
+                }
+            )
     for name in entries(os.path.join(root, "dev")):
         if re.fullmatch(r"hfi1_\d+", name) and not any(f["device"] == name for f in found):
-            found.append({"device": name, "kind": "Omni-Path", "port": None, "state": None,
-                          "rate": None})
+            found.append(
+                {"device": name, "kind": "Omni-Path", "port": None, "state": None, "rate": None}
+            )
     for name in entries(os.path.join(root, "sys/class/cxi")):
-        found.append({"device": name, "kind": "Slingshot", "port": None, "state": None,
-                      "rate": None})
+        found.append(
+            {"device": name, "kind": "Slingshot", "port": None, "state": None, "rate": None}
+        )
     return found
 
 
@@ -230,11 +262,13 @@ def interfaces(root="/"):
         if name == "lo" or not os.path.exists(os.path.join(folder, "device")):
             continue
         speed = number(os.path.join(folder, "speed"))
-        found.append({
-            "interface": name,
-            "state": text(os.path.join(folder, "operstate")),
-            "mbit_per_s": speed if speed and speed > 0 else None,
-        })
+        found.append(
+            {
+                "interface": name,
+                "state": text(os.path.join(folder, "operstate")),
+                "mbit_per_s": speed if speed and speed > 0 else None,
+            }
+        )
     return found
 
 

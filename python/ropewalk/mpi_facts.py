@@ -68,8 +68,11 @@ def _providers(installation):
     folder = plan.providers(installation.prefix)
     if folder is None:
         return []
-    names = {name.removeprefix("lib").split("-")[0]
-             for name in os.listdir(folder) if name.endswith("-fi.so")}
+    names = {
+        name.removeprefix("lib").split("-")[0]
+        for name in os.listdir(folder)
+        if name.endswith("-fi.so")
+    }
     return sorted(names)
 
 

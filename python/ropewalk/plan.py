@@ -77,9 +77,7 @@ def make(request, environment=None):
         request, environment
     )
     given = dict(request.variables)
-    settings = [
-        Setting(name, value, "set with --env", user=True) for name, value in given.items()
-    ]
+    settings = [Setting(name, value, "set with --env", user=True) for name, value in given.items()]
     for name, value, reason in wanted:
         if name in given:
             continue
@@ -88,8 +86,9 @@ def make(request, environment=None):
         else:
             settings.append(Setting(name, value, reason))
     launcher = [request.installation.launcher, *_options(request, environment, settings)]
-    return Plan([*launcher, *request.launcher_options, "-n", str(request.ranks), *request.program],
-                settings)
+    return Plan(
+        [*launcher, *request.launcher_options, "-n", str(request.ranks), *request.program], settings
+    )
 
 
 # Ours all the same: the first keeps what you had, the second is there only on request.
@@ -131,11 +130,17 @@ def _library_path(request):
 def _mpich(request, environment):
     if request.lanes_wanted > 1:
         interfaces = min(request.lanes_wanted + 1, MPICH_INTERFACES)
-        yield ("MPIR_CVAR_CH4_NUM_VCIS", str(interfaces),
-               "a network interface of its own for each lane and one for the caller")
+        yield (
+            "MPIR_CVAR_CH4_NUM_VCIS",
+            str(interfaces),
+            "a network interface of its own for each lane and one for the caller",
+        )
     if request.oversubscribed:
-        yield ("MPIR_CVAR_DEVICE_COLLECTIVES", "none",
-               "more ranks than cores: shared-memory collectives would wait 4 ms a call")
+        yield (
+            "MPIR_CVAR_DEVICE_COLLECTIVES",
+            "none",
+            "more ranks than cores: shared-memory collectives would wait 4 ms a call",
+        )
 
 
 def _openmpi(request, environment):
@@ -204,8 +209,12 @@ def _binding_reason(request):
 # The user's own words on binding: ours then stay out.
 _BINDING_VARIABLES = {
     "mpich": ("HYDRA_BINDING", "HYDRA_TOPO_DEBUG"),
-    "openmpi": ("OMPI_MCA_hwloc_base_binding_policy", "OMPI_MCA_rmaps_base_mapping_policy",
-                "PRTE_MCA_hwloc_default_binding_policy", "PRTE_MCA_rmaps_default_mapping_policy"),
+    "openmpi": (
+        "OMPI_MCA_hwloc_base_binding_policy",
+        "OMPI_MCA_rmaps_base_mapping_policy",
+        "PRTE_MCA_hwloc_default_binding_policy",
+        "PRTE_MCA_rmaps_default_mapping_policy",
+    ),
     "intel": ("I_MPI_PIN", "I_MPI_PIN_DOMAIN"),
 }
 
@@ -215,8 +224,9 @@ def _options(request, environment, settings):
     family = request.installation.family
     options = []
     given = {**environment, **dict(request.variables)}
-    asked = any(option.lstrip("-").startswith(("bind-to", "map-by"))
-                for option in request.launcher_options)
+    asked = any(
+        option.lstrip("-").startswith(("bind-to", "map-by")) for option in request.launcher_options
+    )
     if not asked and not any(name in given for name in _BINDING_VARIABLES[family]):
         options += {"mpich": _bind_mpich, "openmpi": _bind_openmpi}.get(family, _bind_none)(request)
     if family == "openmpi" and request.nodes > 1:  # hydra passes the whole environment on

@@ -20,8 +20,14 @@ _PAGEMAP_SCAN = (3 << 30) | (96 << 16) | (ord("f") << 8) | 16
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.mmap.restype = ctypes.c_void_p
-_libc.mmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int,
-                       ctypes.c_long)
+_libc.mmap.argtypes = (
+    ctypes.c_void_p,
+    ctypes.c_size_t,
+    ctypes.c_int,
+    ctypes.c_int,
+    ctypes.c_int,
+    ctypes.c_long,
+)
 _libc.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
 _libc.madvise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
 _libc.syscall.restype = ctypes.c_long
@@ -40,13 +46,15 @@ class _Mapping:
 
     def __init__(self, descriptor, size=_HUGE):
         self.size = size
-        self._range = _libc.mmap(None, size + _HUGE, 0, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1,
-                                 0)
+        self._range = _libc.mmap(
+            None, size + _HUGE, 0, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1, 0
+        )
         if self._range == _FAILED:
             raise OSError(ctypes.get_errno(), "mmap")
         wanted = -(-self._range // _HUGE) * _HUGE
-        self.address = _libc.mmap(wanted, size, _READ_WRITE, mmap.MAP_SHARED | _MAP_FIXED,
-                                  descriptor, 0)
+        self.address = _libc.mmap(
+            wanted, size, _READ_WRITE, mmap.MAP_SHARED | _MAP_FIXED, descriptor, 0
+        )
         if self.address == _FAILED:
             number = ctypes.get_errno()
             self.close()
@@ -92,8 +100,9 @@ def collapse():
 def hugetlb_memfd():
     """A memfd of the pool's 2 MiB pages."""
     try:
-        descriptor = os.memfd_create("ropewalk-doctor", os.MFD_CLOEXEC | _MFD_HUGETLB |
-                                     _MFD_HUGE_2MB)
+        descriptor = os.memfd_create(
+            "ropewalk-doctor", os.MFD_CLOEXEC | _MFD_HUGETLB | _MFD_HUGE_2MB
+        )
     except OSError as error:
         return False, f"memfd_create(MFD_HUGETLB): {_error(error.errno)}"
     try:
@@ -138,9 +147,23 @@ def pagemap_scan():
             page[0] = 1
             start = ctypes.addressof(ctypes.c_char.from_buffer(page))
             regions = (ctypes.c_uint64 * 3)()
-            request = bytearray(struct.pack(
-                "12Q", 96, 0, start, start + mmap.PAGESIZE, 0, ctypes.addressof(regions), 1, 0, 0,
-                0, 1 << 3, 1 << 3))  # category PAGE_IS_PRESENT
+            request = bytearray(
+                struct.pack(
+                    "12Q",
+                    96,
+                    0,
+                    start,
+                    start + mmap.PAGESIZE,
+                    0,
+                    ctypes.addressof(regions),
+                    1,
+                    0,
+                    0,
+                    0,
+                    1 << 3,
+                    1 << 3,
+                )
+            )  # category PAGE_IS_PRESENT
             fcntl.ioctl(descriptor, _PAGEMAP_SCAN, request)
             found = regions[1] == start + mmap.PAGESIZE
         return (True, "") if found else (False, "ioctl(PAGEMAP_SCAN) did not find a touched page")
@@ -166,8 +189,14 @@ def _read_peer(peer, address):
     own = ctypes.create_string_buffer(len(_SECRET))
     local = _Iovec(ctypes.addressof(own), len(_SECRET))
     remote = _Iovec(address, len(_SECRET))
-    done = _libc.process_vm_readv(ctypes.c_int(peer), ctypes.byref(local), ctypes.c_ulong(1),
-                                  ctypes.byref(remote), ctypes.c_ulong(1), ctypes.c_ulong(0))
+    done = _libc.process_vm_readv(
+        ctypes.c_int(peer),
+        ctypes.byref(local),
+        ctypes.c_ulong(1),
+        ctypes.byref(remote),
+        ctypes.c_ulong(1),
+        ctypes.c_ulong(0),
+    )
     if done < 0:
         return ctypes.get_errno()
     return 0 if own.raw == _SECRET else errno.EIO
@@ -179,8 +208,12 @@ def _take_descriptor(peer, descriptor):
         handle = os.pidfd_open(peer)
     except OSError as error:
         return error.errno
-    got = _libc.syscall(ctypes.c_long(_SYS_PIDFD_GETFD), ctypes.c_int(handle),
-                        ctypes.c_int(descriptor), ctypes.c_uint(0))
+    got = _libc.syscall(
+        ctypes.c_long(_SYS_PIDFD_GETFD),
+        ctypes.c_int(handle),
+        ctypes.c_int(descriptor),
+        ctypes.c_uint(0),
+    )
     return 0 if got >= 0 else ctypes.get_errno()
 
 
@@ -222,8 +255,10 @@ def between_ranks():
         os.waitpid(child, 0)
     numbers = struct.unpack("2i", answer) if len(answer) == 8 else (errno.EIO, errno.EIO)
     names = ("process_vm_readv", "pidfd_getfd")
-    told = [(True, "") if number == 0 else (False, f"{name}: {_error(number)}")
-            for name, number in zip(names, numbers, strict=True)]
+    told = [
+        (True, "") if number == 0 else (False, f"{name}: {_error(number)}")
+        for name, number in zip(names, numbers, strict=True)
+    ]
     return {"cma": told[0], "pidfd_getfd": told[1]}
 
 

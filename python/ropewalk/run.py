@@ -71,8 +71,9 @@ def main(arguments):
     return launch.start(planned.command, planned.environment(os.environ))
 
 
-def make_request(options):
-    """Checks the options against each other and the machine."""
+def make_request(options, installation=None):
+    """Checks the options against each other and the machine; the installation may be chosen
+    already."""
     if options.ranks < 1:
         raise CommandError(f"-n: {options.ranks} ranks, expected 1 or more")
     if options.lanes is not None and not 1 <= options.lanes <= plan.MAXIMUM_LANES:
@@ -81,7 +82,7 @@ def make_request(options):
     program, python = find_program(options.program)
     linked = tuple(elf.needed(program[0]))
     families = {family for family in map(installations.library_family, linked) if family}
-    installation = installations.choose(options.mpi, families)
+    installation = installation or installations.choose(options.mpi, families)
     if not installations.suits(installation, families):
         raise CommandError(_wrong_family(program[0], linked, installation))
     return plan.Request(
@@ -118,8 +119,10 @@ def find_program(program):
     if program[:1] == ["--"]:
         program = program[1:]
     if not program:
-        raise CommandError("PROGRAM: none given; write it after the options, as in "
-                           "`ropewalk run -n 2 -- ./program`")
+        raise CommandError(
+            "PROGRAM: none given; write it after the options, as in "
+            "`ropewalk run -n 2 -- ./program`"
+        )
     name = program[0]
     path = shutil.which(name)
     if path:
@@ -127,19 +130,23 @@ def find_program(program):
     if name.endswith(".py") and os.path.isfile(name):
         return [sys.executable, *program], True
     if os.path.exists(name):
-        raise CommandError(f"PROGRAM: {name} cannot be executed; see its mode, or name its "
-                           "interpreter", status=126)
+        raise CommandError(
+            f"PROGRAM: {name} cannot be executed; see its mode, or name its interpreter", status=126
+        )
     where = "no such file" if "/" in name else "not found on PATH"
-    raise CommandError(f"PROGRAM: {name}: {where}; give its path, as in ./{os.path.basename(name)}",
-                       status=127)
+    raise CommandError(
+        f"PROGRAM: {name}: {where}; give its path, as in ./{os.path.basename(name)}", status=127
+    )
 
 
 def _wrong_family(program, linked, installation):
     sonames = [name for name in linked if installations.library_family(name)]
-    families = sorted({
-        {"mpich": "mpich or intel", "standard": "mpich or intel"}.get(family, family)
-        for family in map(installations.library_family, sonames)
-    })
+    families = sorted(
+        {
+            {"mpich": "mpich or intel", "standard": "mpich or intel"}.get(family, family)
+            for family in map(installations.library_family, sonames)
+        }
+    )
     return (
         f"PROGRAM: {program} is linked to {', '.join(sonames)}, which {installation.title} in "
         f"{installation.prefix} does not have; start it with --mpi {families[0]}, or compile it "

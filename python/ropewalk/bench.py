@@ -1,0 +1,216 @@
+"""`ropewalk bench`: starts the benchmark programs, under one MPI or several, and joins their rows.
+
+The programs are ropewalk-bench-NAME; options this file does not know are theirs.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+from . import bench_summary, installations, launch, plan, run
+from .errors import CommandError
+
+PREFIX = "ropewalk-bench-"
+# The quick suite, in the order people read it, and the ranks a program is made for.
+SUITE = ("comms", "memory", "pages")
+_DEFAULT_RANKS = {"memory": 1, "pages": 1}
+
+DESCRIPTION = """Measure communication and memory on this machine. Without NAME: the quick suite, in
+about a minute. Options that are not listed here are the program's."""
+
+
+def parser():
+    made = argparse.ArgumentParser(
+        prog="ropewalk bench",
+        description=DESCRIPTION,
+        allow_abbrev=False,
+        add_help=False,
+        usage="ropewalk bench [NAME] [options] [options of the program]",
+    )
+    made.add_argument("-h", "--help", action="store_true", help="this, and the program's options")
+    made.add_argument("-n", "--ranks", type=int, metavar="N", help="ranks (2 where they talk)")
+    made.add_argument(
+        "--mpi",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="mpich, openmpi, intel, system or a prefix; several, as a list or repeated, are "
+        "measured one after the other",
+    )
+    made.add_argument("--lanes", type=int, metavar="K", help="lanes of each rank")
+    made.add_argument(
+        "--bind",
+        action=argparse.BooleanOptionalAction,
+        default=None,
+        help="bind ranks to cores (when there are enough)",
+    )
+    made.add_argument(
+        "--env", action="append", default=[], metavar="NAME=VALUE", help="a variable of the ranks"
+    )
+    made.add_argument(
+        "--launcher-option",
+        action="append",
+        default=[],
+        metavar="OPTION",
+        help="passed to the launcher as it is",
+    )
+    made.add_argument("--json", metavar="FILE", help="write all rows of all MPIs as JSON lines")
+    made.add_argument("--dry-run", action="store_true", help="show the commands, start nothing")
+    return made
+
+
+def folders():
+    """Where the programs may lie, first to last."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    if os.environ.get("ROPEWALK_LIBEXEC"):
+        yield os.environ["ROPEWALK_LIBEXEC"]
+    yield os.path.join(here, "libexec")
+    source = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))  # python/
+    yield os.path.join(os.path.dirname(source), "build", "release", "bench")
+
+
+def programs():
+    """{name: path} of the programs found."""
+    found = {}
+    for folder in folders():
+        try:
+            files = sorted(os.listdir(folder))
+        except OSError:
+            continue
+        for file in files:
+            path = os.path.join(folder, file)
+            if file.startswith(PREFIX) and os.path.isfile(path) and os.access(path, os.X_OK):
+                found.setdefault(file.removeprefix(PREFIX), path)
+    return found
+
+
+def main(arguments):
+    name = arguments[0] if arguments and not arguments[0].startswith("-") else None
+    options, rest = parser().parse_known_args(arguments[1:] if name else arguments)
+    found = programs()
+    if options.help:
+        return _help(name, found)
+    names = _names(name, rest, found)
+    mpis = [choice for given in options.mpi for choice in given.split(",") if choice] or [None]
+    chosen = [installations.choose(choice) for choice in mpis]
+    jobs = [(one, found[one], installation) for one in names for installation in chosen]
+    if options.dry_run:
+        for one, path, installation in jobs:
+            request = _request(options, one, [path, *_own(name, rest)], installation)
+            print(run.describe(request, plan.make(request)))
+        return 0
+    if len(jobs) == 1:
+        return _start_one(*jobs[0], options, _own(name, rest))
+    with tempfile.TemporaryDirectory(prefix="ropewalk-bench-") as folder:
+        return _measure(jobs, options, _own(name, rest), folder)
+
+
+def _names(name, rest, found):
+    if name is None:
+        if rest:
+            raise CommandError(f"{rest[0]}: name the bench it is for: {', '.join(sorted(found))}")
+        suite = [one for one in SUITE if one in found]
+        if suite:
+            return suite
+    elif name in found:
+        return [name]
+    if not found:
+        raise CommandError(
+            "no benchmark programs in " + ", ".join(folders()) + "; build them with `make build`, "
+            "or give their folder in ROPEWALK_LIBEXEC",
+            status=1,
+        )
+    raise CommandError(f"NAME: '{name}', expected {', '.join(sorted(found))}")
+
+
+def _own(name, rest):
+    """The program's options; those of the suite are quick."""
+    rest = rest[1:] if rest[:1] == ["--"] else rest
+    return rest if name else ["--quick"]
+
+
+def _request(options, name, program, installation):
+    ranks = options.ranks or _DEFAULT_RANKS.get(name, 2)
+    words = ["-n", str(ranks)]
+    if options.lanes is not None:
+        words += ["--lanes", str(options.lanes)]
+    if options.bind is not None:
+        words.append("--bind" if options.bind else "--no-bind")
+    words += [f"--env={text}" for text in options.env]
+    words += [f"--launcher-option={text}" for text in options.launcher_option]
+    parsed = run.parser().parse_args([*words, "--mpi", installation.prefix, "--", *program])
+    return run.make_request(parsed, installation)
+
+
+def _start_one(name, path, installation, options, own):
+    """A single program writes its rows itself."""
+    own = [*own, "--json", options.json] if options.json else own
+    planned = plan.make(_request(options, name, [path, *own], installation))
+    return launch.start(planned.command, planned.environment(os.environ))
+
+
+def _measure(jobs, options, own, folder):
+    """Runs several jobs and joins their rows; the first failure is the status, a signal ends
+    all."""
+    first_failure, rows, begun = 0, [], time.monotonic()
+    for index, (one, path, installation) in enumerate(jobs):
+        _progress(index, len(jobs), one, installation, begun)
+        file = os.path.join(folder, f"{index}.json")
+        planned = plan.make(_request(options, one, [path, *own, "--json", file], installation))
+        status, passed = launch.start_one_of(planned.command, planned.environment(os.environ))
+        rows += _read_rows(file, installation)
+        if status:
+            first_failure = first_failure or status
+            if passed is not None:
+                break
+            sys.stderr.write(
+                f"ropewalk bench: {one} under {installation.title} ended with status {status}\n"
+            )
+        print(flush=True)
+    if options.json:
+        _write_rows(options.json, rows)
+    print("\n".join(bench_summary.lines(rows, time.monotonic() - begun)))
+    return first_failure
+
+
+def _progress(index, count, name, installation, begun):
+    seconds = f", {time.monotonic() - begun:.0f} s" if index else ""
+    sys.stderr.write(f"-- {index + 1}/{count}: {name} under {installation.title}{seconds}\n")
+    sys.stderr.flush()
+
+
+def _read_rows(file, installation):
+    """The rows a program wrote, each with the MPI it was measured under; [] if it wrote none."""
+    rows = []
+    try:
+        with open(file, encoding="utf-8") as lines:
+            for line in lines:
+                row = json.loads(line)
+                row.setdefault("mpi", installation.title)
+                row["mpi_family"] = installation.family
+                rows.append(row)
+    except (OSError, ValueError):
+        pass
+    return rows
+
+
+def _write_rows(path, rows):
+    try:
+        with open(path, "w", encoding="utf-8") as file:
+            file.writelines(json.dumps(row) + "\n" for row in rows)
+    except OSError as error:
+        raise CommandError(f"--json: {path}: {error.strerror}", status=1) from None
+
+
+def _help(name, found):
+    print(parser().format_help())
+    if name is None:
+        print("benches: " + (", ".join(sorted(found)) or "none found; build them with `make`"))
+        return 0
+    path = found[_names(name, [], found)[0]]
+    print(f"options of {name}:", flush=True)
+    return subprocess.run([path, "--help"], stdin=subprocess.DEVNULL).returncode
