@@ -82,9 +82,11 @@ bool ArenaState::open_hugetlb_whole() {
   const Mechanism& how = mechanism(PageSource::hugetlb_memfd);
   const auto pool = os::read_huge_pool(os::huge_2m);
   if (!explicit_range_) {
-    downgrade_ =
-        "hugetlb-memfd: taken for a range asked for that the pool holds whole; set "
-        "ROPEWALK_ARENA_BYTES";
+    // Pages of 2 MiB either way: worth a word only to whoever has set up a pool.
+    if (pool && pool->total > 0) {
+      add_reason(downgrade_, how.source,
+                 "only for a range asked for that the pool holds whole; set ROPEWALK_ARENA_BYTES");
+    }
     return false;
   }
   const std::size_t bytes = options_.reserve_bytes;

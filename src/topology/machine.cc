@@ -1,0 +1,158 @@
+#include "topology/machine.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+#include "os/affinity.hpp"
+#include "os/file.hpp"
+
+namespace ropewalk::topology {
+namespace {
+
+std::vector<int> read_list(const std::string& path) {
+  const auto text = os::read_text(path);
+  return text ? os::parse_cpu_list(*text) : std::vector<int>{};
+}
+
+int read_int(const std::string& path, int otherwise) {
+  const auto value = os::read_number(path);  // core_id can be -1 in virtual machines
+  return value ? static_cast<int>(*value) : otherwise;
+}
+
+// "48K", "32M" as sysfs writes cache sizes.
+std::size_t read_size(const std::string& path) {
+  const auto text = os::read_text(path);
+  if (!text || text->empty()) return 0;
+  const std::size_t count = std::strtoull(text->c_str(), nullptr, 10);
+  switch (text->back()) {
+    case 'K':
+      return count << 10;
+    case 'M':
+      return count << 20;
+    case 'G':
+      return count << 30;
+    default:
+      return count;
+  }
+}
+
+std::string cpu_directory(const std::string& root, int cpu) {
+  return root + "/devices/system/cpu/cpu" + std::to_string(cpu);
+}
+
+bool contains(const std::vector<int>& cpus, int cpu) {
+  return std::find(cpus.begin(), cpus.end(), cpu) != cpus.end();
+}
+
+std::vector<int> online_cpus(const std::string& root) {
+  std::vector<int> cpus = read_list(root + "/devices/system/cpu/online");
+  return cpus.empty() ? os::thread_cpus() : cpus;
+}
+
+void keep_online(std::vector<int>& cpus, const std::vector<int>& online) {
+  cpus.erase(
+      std::remove_if(cpus.begin(), cpus.end(), [&](int cpu) { return !contains(online, cpu); }),
+      cpus.end());
+}
+
+Core read_core(const std::string& root, int cpu, const std::vector<int>& online) {
+  const std::string directory = cpu_directory(root, cpu) + "/topology/";
+  Core core{read_int(directory + "physical_package_id", 0), read_int(directory + "core_id", cpu),
+            read_list(directory + "thread_siblings_list")};
+  keep_online(core.cpus, online);
+  if (!contains(core.cpus, cpu)) core.cpus = {cpu};
+  return core;
+}
+
+void read_cores(const std::string& root, Machine& machine) {
+  for (const int cpu : machine.cpus) {
+    if (machine.core_of(cpu) == nullptr) {
+      machine.cores.push_back(read_core(root, cpu, machine.cpus));
+    }
+  }
+}
+
+void read_caches_of(const std::string& root, int cpu, Machine& machine) {
+  for (int index = 0;; ++index) {
+    const std::string directory =
+        cpu_directory(root, cpu) + "/cache/index" + std::to_string(index) + "/";
+    const auto type = os::read_text(directory + "type");
+    if (!type) return;
+    Cache cache{read_int(directory + "level", 0), *type, read_size(directory + "size"),
+                read_size(directory + "coherency_line_size"),
+                read_list(directory + "shared_cpu_list")};
+    keep_online(cache.cpus, machine.cpus);
+    if (!contains(cache.cpus, cpu)) cache.cpus = {cpu};
+    if (cache.cpus.front() == cpu) machine.caches.push_back(std::move(cache));
+  }
+}
+
+void read_caches(const std::string& root, Machine& machine) {
+  for (const int cpu : machine.cpus) read_caches_of(root, cpu, machine);
+  std::sort(machine.caches.begin(), machine.caches.end(), [](const Cache& a, const Cache& b) {
+    return std::tie(a.level, a.type, a.cpus) < std::tie(b.level, b.type, b.cpus);
+  });
+}
+
+// "Node 0 MemTotal:       24689664 kB"
+std::size_t node_bytes(const std::string& directory) {
+  const auto text = os::read_text(directory + "/meminfo");
+  const std::string key = "MemTotal:";
+  const auto at = text ? text->find(key) : std::string::npos;
+  if (at == std::string::npos) return 0;
+  return std::strtoull(text->c_str() + at + key.size(), nullptr, 10) * 1024;
+}
+
+void read_nodes(const std::string& root, Machine& machine) {
+  const std::string top = root + "/devices/system/node";
+  for (const int number : read_list(top + "/online")) {
+    const std::string directory = top + "/node" + std::to_string(number);
+    machine.nodes.push_back({number, node_bytes(directory), read_list(directory + "/cpulist")});
+    keep_online(machine.nodes.back().cpus, machine.cpus);
+  }
+  if (machine.nodes.empty()) machine.nodes.push_back({0, 0, machine.cpus});
+}
+
+}  // namespace
+
+const Core* Machine::core_of(int cpu) const {
+  for (const Core& core : cores) {
+    if (contains(core.cpus, cpu)) return &core;
+  }
+  return nullptr;
+}
+
+const NumaNode* Machine::node_of(int cpu) const {
+  for (const NumaNode& node : nodes) {
+    if (contains(node.cpus, cpu)) return &node;
+  }
+  return nullptr;
+}
+
+std::size_t Machine::cache_bytes(int level, int cpu) const {
+  for (const Cache& cache : caches) {
+    if (cache.level == level && cache.type != "Instruction" && contains(cache.cpus, cpu)) {
+      return cache.bytes;
+    }
+  }
+  return 0;
+}
+
+std::size_t Machine::last_level_cache_bytes(int cpu) const {
+  std::size_t bytes = 0;
+  for (const Cache& cache : caches) {  // by level: the last one found is the outermost
+    if (cache.type != "Instruction" && contains(cache.cpus, cpu)) bytes = cache.bytes;
+  }
+  return bytes;
+}
+
+Machine read_machine(const std::string& root) {
+  Machine machine;
+  machine.cpus = online_cpus(root);
+  read_cores(root, machine);
+  read_caches(root, machine);
+  read_nodes(root, machine);
+  return machine;
+}
+
+}  // namespace ropewalk::topology
