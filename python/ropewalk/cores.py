@@ -25,7 +25,7 @@ def quota(root="/"):
     """Cores' worth of time that the control group allows, or None for no limit."""
     limits = []
     for line in (_read(os.path.join(root, "proc/self/cgroup")) or "").splitlines():
-        kind, controllers, group = (line.split(":", 2) + ["", ""])[:3]
+        kind, controllers, group = [*line.split(":", 2), "", ""][:3]
         if kind == "0":
             limits += _unified_limits(root, group)
         elif "cpu" in controllers.split(","):

@@ -114,7 +114,7 @@ def _peers(facts):
             "buffers outside ropewalk's memory are copied twice between ranks of a node",
             "echo 0 > /proc/sys/kernel/yama/ptrace_scope"
             if scope
-            else "allow it in the container (--cap-add SYS_PTRACE, or a seccomp profile that has it)",
+            else "allow it in the container (--cap-add SYS_PTRACE, or by its seccomp profile)",
         )
     if not _works(facts, "pidfd_getfd"):
         yield finding(

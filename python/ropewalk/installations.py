@@ -61,7 +61,7 @@ class Installation:
 def library_family(soname):
     """Family of a soname a program is linked to, or None if it is not MPI's. MPICH's stands for
     Intel's, too; `standard` for the MPI-5 ABI, which MPICH and Intel both have."""
-    if soname.startswith("libmpi.so.40") or soname.startswith("libopen-pal.so"):
+    if soname.startswith(("libmpi.so.40", "libopen-pal.so")):
         return "openmpi"
     if soname.startswith(("libmpi.so.12", "libmpich.so.12", "libmpi_cray.so")):
         return "mpich"

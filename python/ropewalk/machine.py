@@ -125,7 +125,7 @@ def memory_limit(root="/"):
     """Bytes the control group may use, or None for no limit."""
     limits = []
     for line in (text(os.path.join(root, "proc/self/cgroup")) or "").splitlines():
-        kind, controllers, group = (line.split(":", 2) + ["", ""])[:3]
+        kind, controllers, group = [*line.split(":", 2), "", ""][:3]
         unified = kind == "0"
         if not unified and controllers != "memory":
             continue
