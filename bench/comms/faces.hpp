@@ -1,0 +1,49 @@
+// The packets of the benchmark: how large a face is, where its buffers lie, what is in them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ropewalk/halo.hpp"
+#include "ropewalk/memory.hpp"
+
+namespace ropewalk::bench {
+
+// A half spinor of 2 spins x 3 colours, single precision complex: what lattice codes send a site.
+constexpr std::size_t half_spinor_bytes = 96;
+
+struct Lattice {
+  std::vector<int> local;  // x, y, z, t of one rank
+  int Ls = 8;
+};
+std::string label(const Lattice& lattice);  // "8" for 8.8.8.8, else "8.8.8.4"
+// Bytes of the face orthogonal to a dimension: 49152 for L=4, Ls=8; 25165824 for L=32.
+std::size_t face_bytes(const Lattice& lattice, int dimension);
+// Of both directions of all dimensions that are divided: what a rank sends in one exchange.
+std::size_t exchange_bytes(const Lattice& lattice, const std::vector<int>& rank_grid);
+// Bytes of one slot: buffers to send and to receive all faces of an exchange, on 4 KiB boundaries.
+std::size_t slot_bytes(const Lattice& lattice, const std::vector<int>& rank_grid);
+
+// Buffers of `slots` exchanges of one lattice in a block of memory, one slot behind the other.
+class FaceBuffers {
+ public:
+  FaceBuffers(std::byte* memory, const Lattice& lattice, const CartesianGrid& grid, int slots);
+
+  int slots() const noexcept { return static_cast<int>(packets_.size()); }
+  const FacePackets& packets(int slot) const { return packets_[static_cast<std::size_t>(slot)]; }
+
+  // Writes what this rank sends, and ruins what it received before.
+  void fill(std::uint64_t serial);
+  // Empty where every face came whole from the right neighbour; else what is wrong.
+  std::string check(std::uint64_t serial) const;
+  // The limit: this rank's packets copied once from send to receive buffers.
+  void copy(int slot) const;
+
+ private:
+  const CartesianGrid& grid_;
+  std::vector<FacePackets> packets_;
+};
+
+}  // namespace ropewalk::bench

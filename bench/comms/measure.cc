@@ -1,0 +1,187 @@
+// Interleaved, verified samples of halo exchanges; see measure.hpp.
+#include "comms/measure.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+#include "common/machine.hpp"
+#include "common/parse.hpp"
+#include "common/team.hpp"
+#include "ropewalk/error.hpp"
+
+namespace ropewalk::bench {
+namespace {
+
+constexpr double sample_us = 5000;        // a sample lasts this long, so that the barrier vanishes
+constexpr double quick_sample_us = 2000;  // the same for --quick
+constexpr int max_iterations = 2000;
+constexpr int max_slots = 128;  // plans are made collectively, one a slot and column
+
+EndpointOptions endpoint_options(const CommsOptions& options) {
+  EndpointOptions result;
+  result.lanes = options.lanes;
+  const auto& list = options.strategy_list;
+  const auto needs_threads = [](Strategy s) {
+    return s == Strategy::threaded || s == Strategy::automatic;
+  };
+  result.threads = std::any_of(list.begin(), list.end(), needs_threads);
+  if (!result.threads && options.lanes == 0) result.lanes = 1;
+  return result;
+}
+
+void check_memory(std::size_t bytes, int node_ranks) {
+  const std::size_t available = available_memory();
+  const std::size_t wanted = bytes * static_cast<std::size_t>(node_ranks);
+  if (available == 0 || wanted <= available / 10 * 9) return;
+  throw Error(
+      ErrorCode::memory,
+      fmt::format("--L: the buffers of {} ranks on this node take {}, and {} are free; give "
+                  "smaller L, fewer ranks a node or one kind of --pages",
+                  node_ranks, size_text(wanted), size_text(available)));
+}
+
+}  // namespace
+
+struct Measurement::Case {
+  std::string strategy;
+  std::string pages;
+  std::shared_ptr<FaceBuffers> buffers;  // shared by the cases of one kind of pages
+  std::vector<Halo> halos;               // one a slot; none for the limit
+  int iterations = 1;
+  std::vector<double> us;
+  std::string wrong;
+};
+
+std::vector<double> slowest(const Column& column) {
+  std::vector<double> result(column.us.empty() ? 0 : column.us[0].size(), 0.0);
+  for (const auto& rank : column.us) {
+    for (std::size_t round = 0; round < result.size(); ++round) {
+      result[round] = std::max(result[round], rank[round]);
+    }
+  }
+  return result;
+}
+
+Measurement::Measurement(const CommsOptions& options, const Ranks& ranks,
+                         const std::vector<int>& rank_grid, const std::vector<Lattice>& lattices)
+    : options_(options),
+      ranks_(ranks),
+      grid_(ranks.communicator(), rank_grid, std::vector<bool>(rank_grid.size(), true)),
+      endpoints_(ranks.communicator(), endpoint_options(options)),
+      rounds_(options.common.rounds_or(20, 5)) {
+  std::size_t largest = 0;
+  for (const Lattice& lattice : lattices) {
+    for (const std::string& buffers : options.buffer_list) {
+      const auto slots = static_cast<std::size_t>(slots_for(lattice, buffers));
+      largest = std::max(largest, slots * slot_bytes(lattice, rank_grid));
+    }
+  }
+  ranks.jointly([&] { check_memory(largest * options.kinds.size(), ranks.node_size()); });
+  ranks.jointly([&] {
+    for (const std::string& kind : options.kinds) {
+      pools_[kind] = page_block(kind, largest);
+      backings_[kind] = backing(kind, pools_[kind]);
+    }
+  });
+}
+
+Measurement::~Measurement() = default;
+
+int Measurement::slots_for(const Lattice& lattice, const std::string& buffers) const {
+  if (buffers == "hot") return 1;
+  const std::size_t slot = slot_bytes(lattice, grid_.extents());
+  const std::size_t wanted = (2 * last_level_bytes() + slot - 1) / slot;
+  return static_cast<int>(std::clamp<std::size_t>(wanted, 1, max_slots));
+}
+
+std::vector<Measurement::Case> Measurement::cases(const Lattice& lattice, int slots) {
+  std::vector<Case> all;
+  for (const std::string& kind : options_.kinds) {
+    auto buffers = std::make_shared<FaceBuffers>(pools_.at(kind).data(), lattice, grid_, slots);
+    for (const Strategy strategy : options_.strategy_list) {
+      Case one{name(strategy), kind, buffers, {}, 1, {}, ""};
+      for (int slot = 0; slot < slots; ++slot) {
+        one.halos.emplace_back(grid_, endpoints_, buffers->packets(slot),
+                               HaloOptions{strategy, Corners::no});
+      }
+      all.push_back(std::move(one));
+    }
+    all.push_back({"limit", kind, buffers, {}, 1, {}, ""});
+  }
+  return all;
+}
+
+double Measurement::sample(Case& one, int iterations) {
+  const int slots = one.buffers->slots();
+  ranks_.barrier();
+  const double begin = now_us();
+  if (one.halos.empty()) {
+    for (int i = 0; i < iterations; ++i) one.buffers->copy(i % slots);
+  } else {
+    for (int i = 0; i < iterations; ++i) one.halos[static_cast<std::size_t>(i % slots)].exchange();
+  }
+  return (now_us() - begin) / iterations;
+}
+
+double Measurement::checked_sample(Case& one, int iterations) {
+  ++serial_;
+  one.buffers->fill(serial_);
+  const double time = sample(one, iterations);
+  if (!one.halos.empty() && one.wrong.empty()) one.wrong = one.buffers->check(serial_);
+  return time;
+}
+
+// Exchanges a sample of one column, the same on all ranks: a whole number of rotations.
+int Measurement::calibrate(Case& one, int slots) {
+  checked_sample(one, slots);  // connections, registrations and pages of the MPI itself
+  if (options_.iterations > 0) return (options_.iterations + slots - 1) / slots * slots;
+  const double wanted = options_.common.quick ? quick_sample_us : sample_us;
+  int iterations = slots;
+  for (;;) {
+    // The mean of the ranks, so that one slow moment of one rank does not decide for all.
+    const double mean = ranks_.sum(sample(one, iterations)) / ranks_.size();
+    if (mean * iterations >= wanted / 2 || iterations >= max_iterations) return iterations;
+    iterations *= 2;
+  }
+}
+
+Column Measurement::column(Case& one) const {
+  Column result;
+  result.strategy = one.strategy;
+  result.pages = one.pages;
+  result.chosen = one.halos.empty() ? "memcpy" : name(one.halos.front().strategy());
+  result.iterations = one.iterations;
+  result.us = ranks_.gather(one.us);
+  result.verified = ranks_.all(one.wrong.empty());
+  if (!result.verified) {
+    for (const std::string& wrong : ranks_.gather(one.wrong)) {
+      if (result.wrong.empty()) result.wrong = wrong;
+    }
+  }
+  return result;
+}
+
+Result Measurement::measure(const Lattice& lattice, const std::string& buffers, Report& report,
+                            double share, double share_each) {
+  const int slots = slots_for(lattice, buffers);
+  std::vector<Case> all = cases(lattice, slots);
+  Result result{lattice, buffers, slots, {}};
+  for (Case& one : all) one.iterations = calibrate(one, slots);
+  for (int round = 0; round < rounds_; ++round) {
+    report.progress(
+        fmt::format("comms L={} {} round {} of {}", label(lattice), buffers, round + 1, rounds_),
+        share + share_each * round / rounds_);
+    // Each round begins with another column, so that none always follows the same one.
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      Case& one = all[(i + static_cast<std::size_t>(round)) % all.size()];
+      one.us.push_back(checked_sample(one, one.iterations));
+    }
+  }
+  for (Case& one : all) result.columns.push_back(column(one));
+  return result;
+}
+
+}  // namespace ropewalk::bench

@@ -1,0 +1,46 @@
+// The command line of ropewalk-bench-comms.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "common/program.hpp"
+#include "comms/faces.hpp"
+#include "ropewalk/endpoint.hpp"
+
+namespace ropewalk::bench {
+
+struct CommsOptions {
+  CommonOptions common;
+  // As written.
+  std::string L = "4,8,..,32";
+  std::string grid;
+  std::string mpi_grid;
+  std::string strategies = "sequential,concurrent,threaded";
+  std::string pages = "huge,memalign";
+  std::string buffers = "hot,cold";
+  std::string line_rate = "measured";
+  int Ls = 8;
+  int lanes = 0;
+  int iterations = 0;  // 0: so many that a sample lasts sample_us
+
+  // As understood by check().
+  std::vector<int> extents;  // of --mpi-grid; empty: all ranks in the last dimension
+  std::vector<int> sizes;    // of --L
+  std::vector<int> global;   // of --grid; empty: the list of L
+  std::vector<std::string> kinds;
+  std::vector<Strategy> strategy_list;
+  std::vector<std::string> buffer_list;
+  double line_rate_mb = 0;  // one direction; 0: measured
+};
+
+void describe(CLI::App& app, CommsOptions& options);
+// Throws Error(argument). True where comm threads are needed.
+bool check(CommsOptions& options);
+
+// With the number of ranks known: the grid of ranks, and the lattices to measure. Throws
+// Error(argument), alike on every rank.
+std::vector<int> rank_grid(const CommsOptions& options, int ranks);
+std::vector<Lattice> lattices(const CommsOptions& options, const std::vector<int>& rank_grid);
+
+}  // namespace ropewalk::bench
