@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* NOLINTBEGIN(modernize-use-using): this is C */
+
 #ifdef __cplusplus
 extern "C" {
 #define RW_DEFAULT_EXPORT __attribute__((visibility("default")))
@@ -115,6 +117,8 @@ RW_DEFAULT_EXPORT int rw_halo_test(rw_halo* halo, int* done);
 RW_DEFAULT_EXPORT int rw_halo_wait(rw_halo* halo);
 RW_DEFAULT_EXPORT int rw_halo_exchange(rw_halo* halo);
 RW_DEFAULT_EXPORT int rw_halo_free(rw_halo* halo);
+
+/* NOLINTEND(modernize-use-using) */
 
 #ifdef __cplusplus
 }

@@ -105,8 +105,7 @@ int rw_grid_create(rw_mpi_comm comm, int dimensions, const int* extents, const i
     ropewalk::halo::jointly({communicator.handle()}, [&] {
       ropewalk::check_grid_arguments(dimensions, extents, periodic, out);
     });
-    std::vector<bool> wraps;
-    for (int d = 0; d < dimensions; ++d) wraps.push_back(periodic[d] != 0);
+    std::vector<bool> wraps(periodic, periodic + dimensions);
     *out = new rw_grid{
         ropewalk::CartesianGrid(communicator, {extents, extents + dimensions}, std::move(wraps))};
   });

@@ -48,7 +48,8 @@ std::vector<int> cores_of_lane(std::span<const int> cores, int lane, int lanes, 
                                int neighbours) {
   const auto wanted = static_cast<std::size_t>(lanes) * static_cast<std::size_t>(neighbours);
   if (wanted > cores.size()) return {cores.begin(), cores.end()};
-  const auto from_end = static_cast<std::size_t>(position * lanes + lane);
+  const auto from_end = static_cast<std::size_t>(position) * static_cast<std::size_t>(lanes) +
+                        static_cast<std::size_t>(lane);
   return {cores[cores.size() - 1 - from_end]};
 }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 #include <thread>
+#include <utility>
 
 #include "transport/batch.hpp"
 
@@ -35,7 +36,7 @@ struct LaneWork {
   LaneWork* next = nullptr;
 
   explicit LaneWork(const Batch& messages) noexcept : batch(messages) {}
-  LaneWork(LaneWork&& other) noexcept : batch(other.batch) {}  // before any use only
+  LaneWork(LaneWork&& other) noexcept : batch(std::move(other.batch)) {}  // before any use only
 };
 
 class LaneThread {

@@ -51,8 +51,8 @@ LaneSet::LaneSet(mpi::Comm parent, const EndpointOptions& options)
 
 void LaneSet::set_up(const Agreement& agreement, std::span<const int> cores,
                      const EndpointOptions& options) {
-  const auto threads_here = static_cast<std::size_t>((1 + (options.threads ? agreement.lanes : 0)) *
-                                                     agreement.neighbours);
+  const auto threads_here = static_cast<std::size_t>(1 + (options.threads ? agreement.lanes : 0)) *
+                            static_cast<std::size_t>(agreement.neighbours);
   crowded_ = threads_here > cores.size();
   std::exception_ptr error;
   try {
