@@ -30,9 +30,11 @@ _PASS_ON = {
 
 def application(arguments):
     """Runs one verb; returns the exit status."""
-    command = typer.main.get_command(app)
-    status = command.main(arguments, prog_name="ropewalk", standalone_mode=True) or 0
-    return status if isinstance(status, int) else 0
+    try:
+        typer.main.get_command(app).main(arguments, prog_name="ropewalk")
+    except SystemExit as end:  # how Typer returns
+        return end.code if isinstance(end.code, int) else int(end.code is not None)
+    return 0
 
 
 def _version(wanted: bool):

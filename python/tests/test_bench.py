@@ -1,0 +1,133 @@
+"""`ropewalk bench` with a made-up program."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+from conftest import write_program
+from ropewalk import bench, bench_summary
+from test_launch import PATIENCE, environment
+
+PROGRAM = """#!/bin/sh
+echo "ran $*"
+[ "$1" = --help ] && exit 0
+[ "$1" = --fail ] && exit 9
+while [ $# -gt 0 ]; do [ "$1" = --json ] && file=$2; shift; done
+[ -z "$file" ] || printf '%s\\n' '{"bench":"machine"}' \
+  '{"bench":"NAME","mb_per_s":1200,"pages":"huge","verified":true}' >"$file"
+exit 0
+"""
+
+
+@pytest.fixture
+def programs(tmp_path, monkeypatch):
+    folder = tmp_path / "libexec"
+    for name in ("comms", "memory"):
+        write_program(folder / f"ropewalk-bench-{name}", PROGRAM.replace("NAME", name))
+    monkeypatch.setenv("ROPEWALK_LIBEXEC", str(folder))
+    monkeypatch.setattr(bench, "SUITE", ("comms", "memory"))
+    return folder
+
+
+def run_bench(*arguments):
+    return subprocess.run(
+        [sys.executable, "-m", "ropewalk", "bench", *map(str, arguments)],
+        env={**environment(), "ROPEWALK_LIBEXEC": os.environ["ROPEWALK_LIBEXEC"]},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+    )
+
+
+def test_options_of_the_program_pass_through(programs, prefix):
+    done = run_bench("comms", "--mpi", prefix("mpich"), "--L", "4,8", "-n", 1, "--pages=huge")
+    assert done.stdout == "ran --L 4,8 --pages=huge\n"
+    assert done.returncode == 0
+
+
+def test_several_mpis_join_their_rows(programs, prefix, tmp_path):
+    one, two = prefix("mpich"), prefix("openmpi")
+    file = tmp_path / "rows.json"
+    done = run_bench("comms", "--mpi", f"{one},{two}", "--json", file, "--quick")
+    assert done.returncode == 0
+    assert "2/2: comms under Open MPI" in done.stderr
+    rows = [json.loads(line) for line in file.read_text().splitlines()]
+    assert [(row["bench"], row["mpi_family"]) for row in rows] == [
+        ("machine", "mpich"),
+        ("comms", "mpich"),
+        ("machine", "openmpi"),
+        ("comms", "openmpi"),
+    ]
+    assert "1200 MB/s" in done.stdout
+
+
+def test_one_mpi_writes_the_file_itself(programs, prefix, tmp_path):
+    file = tmp_path / "rows.json"
+    done = run_bench("comms", "--mpi", prefix("mpich"), "--json", file)
+    assert done.stdout == f"ran --json {file}\n"
+    assert file.exists()
+
+
+def test_status_of_the_program(programs, prefix):
+    assert run_bench("comms", "--mpi", prefix("mpich"), "--fail").returncode == 9
+
+
+def test_suite(programs, prefix):
+    done = run_bench("--mpi", prefix("mpich"))
+    assert done.returncode == 0
+    assert done.stdout.count("ran --quick") == 2
+    assert "1/" in done.stderr
+    assert "Summary" in done.stdout
+
+
+def test_help(programs):
+    text = run_bench("--help").stdout
+    assert "benches: comms, memory" in text
+    text = run_bench("comms", "--help").stdout
+    assert "--launcher-option" in text
+    assert text.rstrip().endswith("ran --help")
+
+
+def test_dry_run(programs, prefix):
+    done = run_bench("comms", "--mpi", prefix("mpich"), "--dry-run", "--lanes", 3)
+    assert "MPIR_CVAR_CH4_NUM_VCIS=4" in done.stdout
+    assert "ran --" not in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["nope"], ["NAME: 'nope'", "comms"]),
+        (["--L", "4"], ["--L", "name the bench"]),
+        (["comms", "--mpi", "/nonexistent"], ["--mpi", "/nonexistent"]),
+    ],
+)
+def test_errors(programs, arguments, words):
+    done = run_bench(*arguments)
+    assert done.returncode == 2
+    for word in words:
+        assert word in done.stderr
+
+
+def test_no_programs(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(bench, "folders", lambda: iter([str(tmp_path)]))
+    with pytest.raises(bench.CommandError, match="make build"):
+        bench.main(["comms"])
+
+
+def test_summary_shows_wrong_data():
+    rows = [{"bench": "comms", "mb_per_s": {"median": 5.0}, "verified": False, "L": 4}]
+    text = "\n".join(bench_summary.lines(rows, 1))
+    assert "5 MB/s" in text
+    assert "WRONG DATA" in text
+
+
+def test_programs_folder_of_the_tree(monkeypatch):
+    monkeypatch.delenv("ROPEWALK_LIBEXEC", raising=False)
+    top = pathlib.Path(bench.__file__).resolve().parents[2]
+    assert str(top / "build/release/bench") in list(bench.folders())
