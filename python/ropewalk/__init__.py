@@ -1,22 +1,59 @@
 """ropewalk: line-rate communication for MPI programs, from user space.
 
-Importing the package costs nothing: the compiled part is loaded when one of its names is used.
+    import numpy as np, ropewalk
+
+    field = ropewalk.zeros((66, 66))  # on 2 MiB pages that peers of the node can map
+    grid = ropewalk.CartesianGrid([2, 1])
+    with ropewalk.EndpointSet() as endpoints:
+        halo = ropewalk.Halo(grid, endpoints, field)
+        halo.exchange()
+
+Importing the package costs nothing: NumPy and the compiled part are loaded when a name is used.
 """
 
 __version__ = "0.1.0"
 
-_CORE_NAMES = frozenset()
+# The module of each public name.
+_NAMES = {
+    **dict.fromkeys(
+        ("empty", "zeros", "inspect", "Inspection", "arena_statistics", "ArenaStatistics", "trim"),
+        "arrays",
+    ),
+    **dict.fromkeys(("EndpointSet", "MessagePlan", "CartesianGrid", "Halo"), "exchange"),
+    **dict.fromkeys(
+        (
+            "Error",
+            "ArgumentError",
+            "MemoryError",
+            "SystemError",
+            "MpiError",
+            "PeerDeadError",
+            "UnsupportedError",
+            "InternalError",
+        ),
+        "exceptions",
+    ),
+}
 
-__all__ = ["__version__", *sorted(_CORE_NAMES)]
+__all__ = ["__version__", *sorted(_NAMES)]
 
 
 def __getattr__(name):
-    if name not in _CORE_NAMES:
+    if name not in _NAMES:
         raise AttributeError(f"module 'ropewalk' has no attribute '{name}'")
-    from . import _core
+    from importlib import import_module
 
-    return getattr(_core, name)
+    try:
+        module = import_module(f".{_NAMES[name]}", __name__)
+    except ModuleNotFoundError as error:
+        if error.name in ("ropewalk._core", "numpy"):
+            raise ImportError(
+                f"ropewalk.{name} needs {error.name}, which is not here: build the package with "
+                "`make build` or `pip install .`"
+            ) from error
+        raise
+    return getattr(module, name)
 
 
 def __dir__():
-    return sorted(__all__)
+    return list(__all__)

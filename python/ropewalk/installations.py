@@ -147,7 +147,7 @@ def _environments():
     names = [name for name in FAMILIES if os.path.isdir(os.path.join(beside, name))]
     for name in names:
         yield os.path.join(beside, name), "the environment made by set-up"
-    yield sys.prefix, "a wheel in this Python environment"
+    yield sys.prefix, "in the Python environment"
 
 
 def _on_path(path):

@@ -1,0 +1,257 @@
+// The compiled part of the Python package: memory, endpoints and halos by address. The Python
+// classes around it (arrays.py, exchange.py) check shapes and keep the arrays alive.
+//
+// Whatever may wait for another rank releases the GIL: the application's other threads go on.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "ropewalk/endpoint.hpp"
+#include "ropewalk/error.hpp"
+#include "ropewalk/halo.hpp"
+#include "ropewalk/memory.hpp"
+#include "ropewalk/process.hpp"
+
+namespace nb = nanobind;
+using nb::literals::operator""_a;
+
+namespace ropewalk::python {
+namespace {
+
+using release_gil = nb::call_guard<nb::gil_scoped_release>;
+
+// ---- errors -------------------------------------------------------------------------------------
+
+// In the order of ErrorCode, from argument = 1.
+constexpr std::array exception_names = {"ArgumentError", "MemoryError",   "SystemError",
+                                        "MpiError",      "PeerDeadError", "UnsupportedError",
+                                        "InternalError"};
+
+void translate(const std::exception_ptr& thrown, void*) {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const Error& error) {
+    const auto index = static_cast<std::size_t>(error.code()) - 1;
+    const char* name = index < exception_names.size() ? exception_names[index] : "Error";
+    const nb::object type = nb::module_::import_("ropewalk.exceptions").attr(name);
+    PyErr_SetString(type.ptr(), error.what());
+  }
+}
+
+// ---- memory -------------------------------------------------------------------------------------
+
+using Bytes = nb::ndarray<nb::numpy, std::uint8_t, nb::ndim<1>>;
+
+// An array that gives its block back when the last view of it is gone.
+Bytes allocate(std::size_t bytes) {
+  void* data = nullptr;
+  {
+    const nb::gil_scoped_release released;  // first touch of new pages takes 0.1 to 0.5 s/GiB
+    data = Arena::process().allocate(std::max<std::size_t>(bytes, 1));
+  }
+  const nb::capsule owner(data, [](void* block) noexcept { Arena::process().deallocate(block); });
+  return Bytes(data, {bytes}, owner);
+}
+
+auto arena_statistics() {
+  const Arena& arena = Arena::process();
+  const ArenaStatistics found = arena.statistics();
+  return std::tuple(found.allocations, found.cache_hits, found.cache_misses, found.live_bytes,
+                    found.cached_bytes, found.committed_bytes, found.huge_bytes,
+                    std::string(name(arena.source())), arena.downgrade());
+}
+
+auto inspect_range(std::uintptr_t address, std::size_t bytes) {
+  const Inspection found = inspect(reinterpret_cast<const void*>(address), bytes);
+  std::vector<std::tuple<std::size_t, std::size_t>> pages;
+  for (const PageUse& use : found.pages) pages.emplace_back(use.page_bytes, use.bytes);
+  return std::tuple(found.bytes, found.resident_bytes, pages, found.node_bytes, found.peers_can_map,
+                    found.alignment, found.method, found.all_huge());
+}
+
+// ---- MPI ----------------------------------------------------------------------------------------
+
+std::unique_ptr<Process>& process() {
+  static std::unique_ptr<Process> started;  // set by start_mpi, cleared by end_mpi at exit
+  return started;
+}
+void start_mpi() {
+  if (process() == nullptr) process() = std::make_unique<Process>();
+}
+void end_mpi() { process().reset(); }
+
+// No handle means the world, for which MPI is started if nobody has.
+Communicator communicator(std::optional<std::uintptr_t> handle) {
+  if (handle) return Communicator(*handle);
+  start_mpi();
+  return Communicator::world();
+}
+
+// ---- endpoints ----------------------------------------------------------------------------------
+
+// Closed explicitly, because the destructor is collective and Python's moment for it is not.
+struct Endpoints {
+  Endpoints(std::optional<std::uintptr_t> handle, const EndpointOptions& options)
+      : set(std::make_unique<EndpointSet>(communicator(handle), options)) {}
+  EndpointSet& get() const {
+    if (set == nullptr) {
+      throw Error(ErrorCode::argument, "endpoints: closed, expected an open EndpointSet");
+    }
+    return *set;
+  }
+  std::unique_ptr<EndpointSet> set;
+};
+
+std::unique_ptr<Endpoints> make_endpoints(std::optional<std::uintptr_t> handle, int lanes,
+                                          bool threads, bool pin, std::size_t split_bytes) {
+  EndpointOptions options;
+  options.lanes = lanes;
+  options.threads = threads;
+  options.pin = pin;
+  options.split_bytes = split_bytes;
+  return std::make_unique<Endpoints>(handle, options);
+}
+
+// (is a send, address, bytes, peer, tag, lane, step)
+using MessageWords = std::tuple<bool, std::uintptr_t, std::size_t, int, int, int, int>;
+
+std::unique_ptr<MessagePlan> make_plan(Endpoints& endpoints,
+                                       const std::vector<MessageWords>& words) {
+  std::vector<Message> messages;
+  messages.reserve(words.size());
+  for (const auto& [send, address, bytes, peer, tag, lane, step] : words) {
+    messages.push_back({send ? Message::Kind::send : Message::Kind::receive,
+                        reinterpret_cast<void*>(address), bytes, peer, tag, lane, step});
+  }
+  return std::make_unique<MessagePlan>(endpoints.get().plan(std::move(messages)));
+}
+
+void define_endpoints(nb::module_& module) {
+  nb::class_<MessagePlan>(module, "MessagePlan")
+      .def(
+          "start",
+          [](MessagePlan& plan, const std::string& wanted) { plan.start(strategy(wanted)); },
+          release_gil())
+      .def("test", &MessagePlan::test, release_gil())
+      .def("wait", &MessagePlan::wait, release_gil())
+      .def("send_bytes", &MessagePlan::send_bytes);
+  nb::class_<Endpoints>(module, "Endpoints")
+      .def("lanes", [](const Endpoints& self) { return self.get().lanes(); })
+      .def("rank", [](const Endpoints& self) { return self.get().rank(); })
+      .def("size", [](const Endpoints& self) { return self.get().size(); })
+      .def("has_threads", [](const Endpoints& self) { return self.get().has_threads(); })
+      .def("plan", &make_plan)
+      .def(
+          "send",
+          [](Endpoints& self, int lane, std::uintptr_t data, std::size_t bytes, int peer, int tag) {
+            self.get().send(lane, reinterpret_cast<const void*>(data), bytes, peer, tag);
+          },
+          release_gil())
+      .def(
+          "receive",
+          [](Endpoints& self, int lane, std::uintptr_t data, std::size_t bytes, int peer, int tag) {
+            self.get().receive(lane, reinterpret_cast<void*>(data), bytes, peer, tag);
+          },
+          release_gil())
+      .def(
+          "close", [](Endpoints& self) { self.set.reset(); }, release_gil());
+  module.def("endpoints", &make_endpoints, "handle"_a.none(), "lanes"_a, "threads"_a, "pin"_a,
+             "split_bytes"_a, release_gil());
+}
+
+// ---- halo ---------------------------------------------------------------------------------------
+
+std::unique_ptr<CartesianGrid> make_grid(std::optional<std::uintptr_t> handle,
+                                         std::vector<int> extents,
+                                         const std::vector<bool>& periodic) {
+  return std::make_unique<CartesianGrid>(communicator(handle), std::move(extents), periodic);
+}
+
+HaloOptions halo_options(const std::string& wanted, bool corners) {
+  return {strategy(wanted), corners ? Corners::yes : Corners::no};
+}
+
+// (address, bytes of an element, interior, ghost widths)
+using FieldWords =
+    std::tuple<std::uintptr_t, std::size_t, std::vector<std::size_t>, std::vector<std::size_t>>;
+
+std::unique_ptr<Halo> make_field_halo(const CartesianGrid& grid, Endpoints& endpoints,
+                                      const std::vector<FieldWords>& words,
+                                      const std::string& wanted, bool corners) {
+  std::vector<Field> fields;
+  fields.reserve(words.size());
+  for (const auto& [address, element_bytes, interior, ghost] : words) {
+    fields.push_back({reinterpret_cast<void*>(address), element_bytes, interior, ghost});
+  }
+  return std::make_unique<Halo>(grid, endpoints.get(), fields, halo_options(wanted, corners));
+}
+
+std::unique_ptr<Halo> make_face_halo(const CartesianGrid& grid, Endpoints& endpoints,
+                                     const std::vector<std::uintptr_t>& send,
+                                     const std::vector<std::uintptr_t>& receive,
+                                     const std::vector<std::size_t>& bytes,
+                                     const std::string& wanted) {
+  FacePackets packets;
+  for (const std::uintptr_t address : send) {
+    packets.send.push_back(reinterpret_cast<const void*>(address));
+  }
+  for (const std::uintptr_t address : receive) {
+    packets.receive.push_back(reinterpret_cast<void*>(address));
+  }
+  packets.bytes = bytes;
+  return std::make_unique<Halo>(grid, endpoints.get(), packets, halo_options(wanted, false));
+}
+
+void define_halo(nb::module_& module) {
+  nb::class_<CartesianGrid>(module, "Grid")
+      .def("extents", &CartesianGrid::extents)
+      .def("periodic", &CartesianGrid::periodic)
+      .def("coordinates", &CartesianGrid::coordinates)
+      .def("rank", &CartesianGrid::rank)
+      .def("size", &CartesianGrid::size)
+      .def("neighbour",
+           nb::overload_cast<const std::vector<int>&>(&CartesianGrid::neighbour, nb::const_));
+  nb::class_<Halo>(module, "Halo")
+      .def("start", &Halo::start, release_gil())
+      .def("test", &Halo::test, release_gil())
+      .def("wait", &Halo::wait, release_gil())
+      .def("exchange", &Halo::exchange, release_gil())
+      .def("strategy", [](const Halo& halo) { return std::string(name(halo.strategy())); })
+      .def("send_bytes", &Halo::send_bytes);
+  module.def("grid", &make_grid, "handle"_a.none(), "extents"_a, "periodic"_a, release_gil());
+  module.def("field_halo", &make_field_halo, release_gil());
+  module.def("face_halo", &make_face_halo, release_gil());
+}
+
+}  // namespace
+
+void define(nb::module_& module) {
+  nb::register_exception_translator(translate);
+  module.def("allocate", &allocate);
+  module.def(
+      "trim", [] { Arena::process().trim(); }, release_gil());
+  module.def("arena_statistics", &arena_statistics);
+  module.def("inspect", &inspect_range, release_gil());
+  module.def("start_mpi", &start_mpi, release_gil());
+  module.def("end_mpi", &end_mpi, release_gil());
+  define_endpoints(module);
+  define_halo(module);
+}
+
+}  // namespace ropewalk::python
+
+NB_MODULE(_core, module) { ropewalk::python::define(module); }

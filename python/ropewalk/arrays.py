@@ -1,0 +1,96 @@
+"""NumPy arrays in the arena, which peers of the node can map, and what memory is really made of."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from . import _core
+from .exceptions import ArgumentError
+
+
+def empty(shape, dtype=np.float64, order="C"):
+    """An array in the arena; its contents are undefined. As numpy.empty otherwise."""
+    dtype = np.dtype(dtype)
+    if dtype.hasobject:
+        raise ArgumentError(f"dtype: {dtype} holds Python objects, expected plain data")
+    shape = (shape,) if np.ndim(shape) == 0 else tuple(shape)
+    if any(int(extent) < 0 for extent in shape):
+        raise ArgumentError(f"shape: {shape}, expected extents of 0 or more")
+    count = 1
+    for extent in shape:
+        count *= int(extent)  # Python's integers: no overflow
+    if count * dtype.itemsize >= 1 << 63:
+        raise ArgumentError(f"shape: {shape}, more than any memory holds")
+    memory = _core.allocate(count * dtype.itemsize)
+    return np.ndarray(shape, dtype, buffer=memory, order=order)
+
+
+def zeros(shape, dtype=np.float64, order="C"):
+    """An array of zeros in the arena."""
+    array = empty(shape, dtype, order)
+    array.fill(np.zeros((), array.dtype)[()])
+    return array
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """What a range of memory is made of."""
+
+    bytes: int
+    resident_bytes: int
+    pages: dict  # page size -> bytes of the range on such pages
+    node_bytes: tuple  # resident bytes by NUMA node; () where the kernel does not tell
+    peers_can_map: bool  # lies in an arena
+    alignment: int
+    method: str  # "pagemap-scan" or "smaps"
+    all_huge: bool  # every resident byte on pages of 2 MiB or more
+
+
+def inspect(array):
+    """Page sizes, NUMA nodes and alignment of an array's memory, ours or not. Strided arrays are
+    looked at from their first byte to their last."""
+    array = np.asarray(array)
+    first, end = _byte_bounds(array)
+    if first == end:
+        raise ArgumentError("array: empty, expected at least one element")
+    found = _core.inspect(first, end - first)
+    size, resident, pages, nodes, mappable, alignment, method, all_huge = found
+    return Inspection(
+        size, resident, dict(pages), tuple(nodes), mappable, alignment, method, all_huge
+    )
+
+
+def _byte_bounds(array):
+    first = last = array.__array_interface__["data"][0]
+    if array.size == 0:
+        return first, first
+    for extent, stride in zip(array.shape, array.strides, strict=True):
+        if stride < 0:
+            first += (extent - 1) * stride
+        else:
+            last += (extent - 1) * stride
+    return first, last + array.itemsize
+
+
+@dataclass(frozen=True)
+class ArenaStatistics:
+    """The arena of this process, as it is now."""
+
+    allocations: int
+    cache_hits: int
+    cache_misses: int
+    live_bytes: int
+    cached_bytes: int
+    committed_bytes: int
+    huge_bytes: int
+    source: str  # where its pages come from
+    downgrade: str  # why they are not better; "" if best
+
+
+def arena_statistics():
+    return ArenaStatistics(*_core.arena_statistics())
+
+
+def trim():
+    """Gives freed blocks that the arena keeps for reuse back to the kernel."""
+    _core.trim()
