@@ -1,0 +1,134 @@
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "mpi/mpi.hpp"
+#include "ropewalk/ropewalk.h"
+#include "support/thread_mpi.hpp"
+
+namespace ropewalk::test {
+namespace {
+
+bool last_error_has(const char* word) { return std::strstr(rw_last_error(), word) != nullptr; }
+
+TEST(HaloC, ExchangesFieldsAndFaces) {
+  run_ranks(4, [](int rank) {
+    rw_mpi_comm world = 0;
+    ASSERT_EQ(rw_comm_world(&world), RW_SUCCESS);
+    int found = -1;
+    ASSERT_EQ(rw_comm_rank(world, &found), RW_SUCCESS);
+    EXPECT_EQ(found, rank);
+    ASSERT_EQ(rw_comm_size(world, &found), RW_SUCCESS);
+    EXPECT_EQ(found, 4);
+
+    const int extents[] = {4};
+    const int periodic[] = {1};
+    rw_grid* grid = nullptr;
+    ASSERT_EQ(rw_grid_create(world, 1, extents, periodic, &grid), RW_SUCCESS) << rw_last_error();
+    ASSERT_EQ(rw_grid_coordinates(grid, &found), RW_SUCCESS);
+    EXPECT_EQ(found, rank);
+    ASSERT_EQ(rw_grid_neighbour(grid, 0, -1, &found), RW_SUCCESS);
+    EXPECT_EQ(found, (rank + 3) % 4);
+    EXPECT_EQ(rw_grid_neighbour(grid, 3, -1, &found), RW_ERROR_ARGUMENT);
+
+    rw_endpoints* endpoints = nullptr;
+    ASSERT_EQ(rw_endpoints_create(world, 1, 0, &endpoints), RW_SUCCESS) << rw_last_error();
+
+    const int low = rank * 10;
+    int array[] = {-1, low, low + 1, -1};
+    const std::size_t interior[] = {2};
+    const std::size_t ghost[] = {1};
+    const rw_field field{array, sizeof(int), interior, ghost};
+    rw_halo* halo = nullptr;
+    ASSERT_EQ(rw_halo_fields(grid, endpoints, 1, &field, 0, RW_STRATEGY_CONCURRENT, &halo),
+              RW_SUCCESS)
+        << rw_last_error();
+    ASSERT_EQ(rw_halo_exchange(halo), RW_SUCCESS) << rw_last_error();
+    EXPECT_EQ(array[0], (rank + 3) % 4 * 10 + 1);
+    EXPECT_EQ(array[3], (rank + 1) % 4 * 10);
+    EXPECT_EQ(rw_halo_free(halo), RW_SUCCESS);
+
+    const int up = 100 + rank;
+    const int down = 200 + rank;
+    int from_up = -1;
+    int from_down = -1;
+    const void* send[] = {&up, &down};
+    void* receive[] = {&from_up, &from_down};
+    const std::size_t bytes[] = {sizeof(int), sizeof(int)};
+    ASSERT_EQ(rw_halo_faces(grid, endpoints, send, receive, bytes, RW_STRATEGY_SEQUENTIAL, &halo),
+              RW_SUCCESS)
+        << rw_last_error();
+    ASSERT_EQ(rw_halo_start(halo), RW_SUCCESS);
+    int done = 0;
+    ASSERT_EQ(rw_halo_test(halo, &done), RW_SUCCESS);
+    ASSERT_EQ(rw_halo_wait(halo), RW_SUCCESS);
+    ASSERT_EQ(rw_halo_test(halo, &done), RW_SUCCESS);
+    EXPECT_EQ(done, 1);
+    EXPECT_EQ(from_up, 200 + (rank + 1) % 4);
+    EXPECT_EQ(from_down, 100 + (rank + 3) % 4);
+    EXPECT_EQ(rw_halo_free(halo), RW_SUCCESS);
+    EXPECT_EQ(rw_endpoints_free(endpoints), RW_SUCCESS);
+    EXPECT_EQ(rw_grid_free(grid), RW_SUCCESS);
+  });
+}
+
+TEST(HaloC, NullOnOneRankIsAnErrorOnAll) {
+  run_ranks(3, [](int rank) {
+    const bool wrong = rank == 1;
+    rw_mpi_comm world = 0;
+    ASSERT_EQ(rw_comm_world(&world), RW_SUCCESS);
+    const int extents[] = {3};
+    const int periodic[] = {0};
+    rw_grid* grid = nullptr;
+    EXPECT_EQ(rw_grid_create(world, 1, wrong ? nullptr : extents, periodic, &grid),
+              RW_ERROR_ARGUMENT);
+    EXPECT_TRUE(last_error_has("extents: NULL")) << rw_last_error();
+    EXPECT_EQ(rw_grid_create(world, wrong ? 0 : 1, extents, periodic, &grid), RW_ERROR_ARGUMENT);
+    EXPECT_TRUE(last_error_has("dimensions: 0")) << rw_last_error();
+    EXPECT_EQ(rw_grid_create(world, 1, extents, periodic, wrong ? nullptr : &grid),
+              RW_ERROR_ARGUMENT);
+    EXPECT_EQ(grid, nullptr);
+    ASSERT_EQ(rw_grid_create(world, 1, extents, periodic, &grid), RW_SUCCESS);
+    rw_endpoints* endpoints = nullptr;
+    ASSERT_EQ(rw_endpoints_create(world, 1, 0, &endpoints), RW_SUCCESS);
+
+    int array[4] = {};
+    const std::size_t interior[] = {2};
+    const std::size_t ghost[] = {1};
+    const rw_field field{array, sizeof(int), wrong ? nullptr : interior, ghost};
+    rw_halo* halo = nullptr;
+    EXPECT_EQ(rw_halo_fields(grid, endpoints, 1, &field, 0, 0, &halo), RW_ERROR_ARGUMENT);
+    EXPECT_TRUE(last_error_has("field[0].interior: NULL")) << rw_last_error();
+    EXPECT_EQ(rw_halo_fields(grid, endpoints, wrong ? 0 : 1, &field, 0, 0, &halo),
+              RW_ERROR_ARGUMENT);
+    EXPECT_EQ(rw_halo_fields(grid, wrong ? nullptr : endpoints, 1, &field, 0, 0, &halo),
+              RW_ERROR_ARGUMENT);
+    EXPECT_TRUE(last_error_has("endpoints: NULL")) << rw_last_error();
+    EXPECT_EQ(rw_halo_faces(grid, endpoints, nullptr, nullptr, nullptr, 0, &halo),
+              RW_ERROR_ARGUMENT);
+    EXPECT_TRUE(last_error_has("send: NULL")) << rw_last_error();
+    EXPECT_EQ(halo, nullptr);
+    EXPECT_EQ(rw_endpoints_free(endpoints), RW_SUCCESS);
+    EXPECT_EQ(rw_grid_free(grid), RW_SUCCESS);
+  });
+}
+
+TEST(HaloC, NullHandles) {
+  int value = 0;
+  EXPECT_EQ(rw_halo_start(nullptr), RW_ERROR_ARGUMENT);
+  EXPECT_EQ(rw_halo_wait(nullptr), RW_ERROR_ARGUMENT);
+  EXPECT_EQ(rw_halo_test(nullptr, &value), RW_ERROR_ARGUMENT);
+  EXPECT_EQ(rw_halo_exchange(nullptr), RW_ERROR_ARGUMENT);
+  EXPECT_EQ(rw_grid_coordinates(nullptr, &value), RW_ERROR_ARGUMENT);
+  EXPECT_EQ(rw_grid_neighbour(nullptr, 0, 1, &value), RW_ERROR_ARGUMENT);
+  EXPECT_EQ(rw_halo_faces(nullptr, nullptr, nullptr, nullptr, nullptr, 0, nullptr),
+            RW_ERROR_ARGUMENT);
+  EXPECT_TRUE(last_error_has("grid: NULL"));
+  EXPECT_EQ(rw_halo_free(nullptr), RW_SUCCESS);
+  EXPECT_EQ(rw_grid_free(nullptr), RW_SUCCESS);
+}
+
+}  // namespace
+}  // namespace ropewalk::test
