@@ -3,6 +3,7 @@
 #include "common/team.hpp"
 
 #include <chrono>
+#include <utility>
 
 namespace ropewalk::bench {
 
@@ -11,7 +12,8 @@ double now_us() {
   return std::chrono::duration<double, std::micro>(time).count();
 }
 
-Team::Team(int threads) : size_(threads), start_(threads), end_(threads) {
+Team::Team(int threads)
+    : size_(threads), start_(threads), end_(threads), errors_(static_cast<std::size_t>(threads)) {
   for (int thread = 1; thread < threads; ++thread) {
     threads_.emplace_back([this, thread] { work(thread); });
   }
@@ -27,7 +29,7 @@ void Team::work(int thread) {
   for (;;) {
     start_.arrive_and_wait();
     if (action_ == nullptr) return;
-    (*action_)(thread);
+    act(thread);
     end_.arrive_and_wait();
   }
 }
@@ -36,9 +38,21 @@ double Team::run(const std::function<void(int)>& action) {
   action_ = &action;
   start_.arrive_and_wait();
   const double begin = now_us();
-  action(0);
+  act(0);
   end_.arrive_and_wait();
-  return now_us() - begin;
+  const double time = now_us() - begin;
+  for (std::exception_ptr& error : errors_) {
+    if (error != nullptr) std::rethrow_exception(std::exchange(error, nullptr));
+  }
+  return time;
+}
+
+void Team::act(int thread) noexcept {
+  try {
+    (*action_)(thread);
+  } catch (...) {
+    errors_[static_cast<std::size_t>(thread)] = std::current_exception();
+  }
 }
 
 }  // namespace ropewalk::bench

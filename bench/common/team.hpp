@@ -2,6 +2,7 @@
 #pragma once
 
 #include <barrier>
+#include <exception>
 #include <functional>
 #include <thread>
 #include <vector>
@@ -20,15 +21,18 @@ class Team {
 
   int size() const noexcept { return size_; }
   // Runs action(thread) on all threads; microseconds from the common start to the end of the last.
+  // Rethrows what an action threw, once all threads are done.
   double run(const std::function<void(int)>& action);
 
  private:
   void work(int thread);
+  void act(int thread) noexcept;
 
   int size_;
   std::barrier<> start_;
   std::barrier<> end_;
   const std::function<void(int)>* action_ = nullptr;  // null: the threads end
+  std::vector<std::exception_ptr> errors_;            // one a thread
   std::vector<std::thread> threads_;
 };
 

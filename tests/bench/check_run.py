@@ -1,0 +1,98 @@
+"""Runs a benchmark program and checks what it wrote: exit status, JSON lines, CSV, summary.
+
+check_run.py [--ranks N] [--launcher WORD...] -- PROGRAM ARG...
+
+`--expect-error TEXT` among the arguments of the program turns the check round: it must fail, and
+say TEXT exactly once, whatever the number of ranks.
+"""
+
+import csv
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+BINDING = {"bench", "ranks", "pages", "buffers", "time_us", "mb_per_s", "verified"}
+
+
+def arguments(words):
+    """Splits the command line into ranks, launcher and program."""
+    ranks = 1
+    if words and words[0] == "--ranks":
+        ranks = int(words[1])
+        words = words[2:]
+    at = words.index("--")
+    launcher = words[1:at]
+    program = words[at + 1 :]
+    if launcher:
+        launcher.append("--")
+    return ranks, launcher, program
+
+
+def fail(message, run):
+    """Ends with the reason and all that the program said."""
+    sys.exit(f"{message}\n--- status {run.returncode}\n--- out\n{run.stdout}\n--- err\n{run.stderr}")
+
+
+def check_rows(lines, ranks, run):
+    """Checks the JSON lines against the format that all benches share."""
+    machine, rows = lines[0], lines[1:]
+    missing = {"host", "kernel", "cpu", "caches", "pages", "mpi", "commit"} - machine.keys()
+    if machine.get("bench") != "machine" or missing:
+        fail(f"the first line is not the machine: {machine}, without {missing}", run)
+    if not rows:
+        fail("no rows", run)
+    for row in rows:
+        if BINDING - row.keys():
+            fail(f"row without {BINDING - row.keys()}: {row}", run)
+        if row["verified"] is not True or row["ranks"] != ranks:
+            fail(f"not verified, or not {ranks} ranks: {row}", run)
+        times = row["time_us"]
+        if not (0 < times["min"] <= times["median"] <= times["p99"] and times["n"] > 0):
+            fail(f"times out of order: {row}", run)
+    return len(rows)
+
+
+def check_success(command, ranks):
+    """Runs with --json and --csv, and checks both files and the last line."""
+    with tempfile.TemporaryDirectory() as folder:
+        json_file = pathlib.Path(folder) / "rows.json"
+        csv_file = pathlib.Path(folder) / "rows.csv"
+        command = [*command, "--json", str(json_file), "--csv", str(csv_file)]
+        run = subprocess.run(command, capture_output=True, text=True, check=False)
+        if run.returncode != 0:
+            fail("the program failed", run)
+        lines = [json.loads(line) for line in json_file.read_text().splitlines()]
+        rows = check_rows(lines, ranks, run)
+        with csv_file.open(newline="") as file:
+            table = list(csv.DictReader(file))
+        if len(table) != rows or any(None in row for row in table):
+            fail(f"CSV has {len(table)} rows, JSON {rows}", run)
+    said = run.stdout.strip().splitlines()
+    if not said or not said[-1].startswith("summary: "):
+        fail("the last line is no summary", run)
+
+
+def check_error(command, expected):
+    """The program must fail and name the reason once."""
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    if run.returncode == 0:
+        fail("the program succeeded, an error was expected", run)
+    said = run.stdout + run.stderr
+    if said.count(expected) != 1:
+        fail(f"expected once: {expected}", run)
+
+
+def main():
+    ranks, launcher, program = arguments(sys.argv[1:])
+    if "--expect-error" in program:
+        at = program.index("--expect-error")
+        expected = program[at + 1]
+        check_error([*launcher, *program[:at], *program[at + 2 :]], expected)
+    else:
+        check_success([*launcher, *program], ranks)
+
+
+if __name__ == "__main__":
+    main()
