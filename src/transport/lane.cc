@@ -5,6 +5,8 @@
 #include <signal.h>
 
 #include <cstdio>
+#include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -99,11 +101,20 @@ void Countdown::sleep() noexcept {
 
 LaneThread::LaneThread(int lane, std::span<const int> cores) {
   const SignalsBlocked blocked;
-  thread_ = std::thread([this, lane, where = std::vector<int>(cores.begin(), cores.end())] {
-    name_this_thread(lane);
-    run_this_thread_on(where);
-    run();
-  });
+  const std::uintptr_t identity = mpi::thread_identity();
+  try {
+    thread_ =
+        std::thread([this, lane, identity, where = std::vector<int>(cores.begin(), cores.end())] {
+          mpi::adopt_thread_identity(identity);
+          name_this_thread(lane);
+          run_this_thread_on(where);
+          run();
+        });
+  } catch (const std::system_error& error) {
+    throw Error(ErrorCode::system, "lanes: the comm thread of lane " + std::to_string(lane) +
+                                       " cannot be started (" + error.what() +
+                                       "); raise `ulimit -u` or ask for fewer lanes");
+  }
 }
 
 LaneThread::~LaneThread() {
