@@ -90,7 +90,7 @@ constexpr Row op_rows[] = {
     {"MPI_LAND", 0x58000005, 0x30, "land"},       {"MPI_BAND", 0x58000006, 0x28, "band"},
     {"MPI_LOR", 0x58000007, 0x31, "lor"},         {"MPI_BOR", 0x58000008, 0x29, "bor"},
     {"MPI_LXOR", 0x58000009, 0x32, "lxor"},       {"MPI_BXOR", 0x5800000a, 0x2a, "bxor"},
-    {"MPI_MAXLOC", 0x5800000b, 0x39, "maxloc"},   {"MPI_MINLOC", 0x5800000c, 0x38, "minloc"},
+    {"MPI_MAXLOC", 0x5800000c, 0x39, "maxloc"},   {"MPI_MINLOC", 0x5800000b, 0x38, "minloc"},
     {"MPI_REPLACE", 0x5800000d, 0x3c, "replace"}, {"MPI_NO_OP", 0x5800000e, 0x3d, "no_op"},
 };
 static_assert(std::size(op_rows) == op_names);

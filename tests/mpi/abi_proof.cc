@@ -1,0 +1,251 @@
+// Proves the facts of src/mpi/abi.cc against a real mpi.h: compiled against that header, linked to
+// its library, and run without mpiexec. Exits with 1 and names each entry that differs.
+#include ROPEWALK_PROOF_HEADER
+
+#include <cstddef>
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "mpi/abi.hpp"
+#include "mpi/library.hpp"
+
+namespace {
+
+namespace rw = ropewalk::mpi;
+
+int differences = 0;
+
+void expect(const char* what, std::uintptr_t ours, std::uintptr_t theirs) {
+  if (ours == theirs) return;
+  ++differences;
+  std::printf("%s: the table has %#zx, mpi.h has %#zx\n", what, ours, theirs);
+}
+
+template <class Handle>
+std::uintptr_t word(Handle handle) {
+  if constexpr (std::is_pointer_v<Handle>) {
+    return reinterpret_cast<std::uintptr_t>(handle);
+  } else {
+    return static_cast<std::uint32_t>(handle);
+  }
+}
+
+std::uintptr_t number(long value) { return static_cast<std::uintptr_t>(value); }
+
+struct Named {
+  const char* name;
+  std::uintptr_t handle;
+};
+
+const std::vector<Named>& datatypes() {
+  static const std::vector<Named> all = {
+      {"MPI_BYTE", word(MPI_BYTE)},
+      {"MPI_PACKED", word(MPI_PACKED)},
+      {"MPI_CHAR", word(MPI_CHAR)},
+      {"MPI_SIGNED_CHAR", word(MPI_SIGNED_CHAR)},
+      {"MPI_UNSIGNED_CHAR", word(MPI_UNSIGNED_CHAR)},
+      {"MPI_SHORT", word(MPI_SHORT)},
+      {"MPI_UNSIGNED_SHORT", word(MPI_UNSIGNED_SHORT)},
+      {"MPI_INT", word(MPI_INT)},
+      {"MPI_UNSIGNED", word(MPI_UNSIGNED)},
+      {"MPI_LONG", word(MPI_LONG)},
+      {"MPI_UNSIGNED_LONG", word(MPI_UNSIGNED_LONG)},
+      {"MPI_LONG_LONG", word(MPI_LONG_LONG)},
+      {"MPI_UNSIGNED_LONG_LONG", word(MPI_UNSIGNED_LONG_LONG)},
+      {"MPI_FLOAT", word(MPI_FLOAT)},
+      {"MPI_DOUBLE", word(MPI_DOUBLE)},
+      {"MPI_LONG_DOUBLE", word(MPI_LONG_DOUBLE)},
+      {"MPI_WCHAR", word(MPI_WCHAR)},
+      {"MPI_C_BOOL", word(MPI_C_BOOL)},
+      {"MPI_INT8_T", word(MPI_INT8_T)},
+      {"MPI_INT16_T", word(MPI_INT16_T)},
+      {"MPI_INT32_T", word(MPI_INT32_T)},
+      {"MPI_INT64_T", word(MPI_INT64_T)},
+      {"MPI_UINT8_T", word(MPI_UINT8_T)},
+      {"MPI_UINT16_T", word(MPI_UINT16_T)},
+      {"MPI_UINT32_T", word(MPI_UINT32_T)},
+      {"MPI_UINT64_T", word(MPI_UINT64_T)},
+      {"MPI_AINT", word(MPI_AINT)},
+      {"MPI_COUNT", word(MPI_COUNT)},
+      {"MPI_OFFSET", word(MPI_OFFSET)},
+      {"MPI_C_FLOAT_COMPLEX", word(MPI_C_FLOAT_COMPLEX)},
+      {"MPI_C_DOUBLE_COMPLEX", word(MPI_C_DOUBLE_COMPLEX)},
+      {"MPI_C_LONG_DOUBLE_COMPLEX", word(MPI_C_LONG_DOUBLE_COMPLEX)},
+      {"MPI_CXX_BOOL", word(MPI_CXX_BOOL)},
+      {"MPI_CXX_FLOAT_COMPLEX", word(MPI_CXX_FLOAT_COMPLEX)},
+      {"MPI_CXX_DOUBLE_COMPLEX", word(MPI_CXX_DOUBLE_COMPLEX)},
+      {"MPI_CXX_LONG_DOUBLE_COMPLEX", word(MPI_CXX_LONG_DOUBLE_COMPLEX)},
+      {"MPI_FLOAT_INT", word(MPI_FLOAT_INT)},
+      {"MPI_DOUBLE_INT", word(MPI_DOUBLE_INT)},
+      {"MPI_LONG_INT", word(MPI_LONG_INT)},
+      {"MPI_2INT", word(MPI_2INT)},
+      {"MPI_SHORT_INT", word(MPI_SHORT_INT)},
+      {"MPI_LONG_DOUBLE_INT", word(MPI_LONG_DOUBLE_INT)},
+#ifdef MPI_CHARACTER
+      {"MPI_CHARACTER", word(MPI_CHARACTER)},
+#endif
+#ifdef MPI_LOGICAL
+      {"MPI_LOGICAL", word(MPI_LOGICAL)},
+#endif
+#ifdef MPI_INTEGER
+      {"MPI_INTEGER", word(MPI_INTEGER)},
+#endif
+#ifdef MPI_REAL
+      {"MPI_REAL", word(MPI_REAL)},
+#endif
+#ifdef MPI_DOUBLE_PRECISION
+      {"MPI_DOUBLE_PRECISION", word(MPI_DOUBLE_PRECISION)},
+#endif
+#ifdef MPI_COMPLEX
+      {"MPI_COMPLEX", word(MPI_COMPLEX)},
+#endif
+#ifdef MPI_DOUBLE_COMPLEX
+      {"MPI_DOUBLE_COMPLEX", word(MPI_DOUBLE_COMPLEX)},
+#endif
+#ifdef MPI_2INTEGER
+      {"MPI_2INTEGER", word(MPI_2INTEGER)},
+#endif
+#ifdef MPI_2REAL
+      {"MPI_2REAL", word(MPI_2REAL)},
+#endif
+#ifdef MPI_2DOUBLE_PRECISION
+      {"MPI_2DOUBLE_PRECISION", word(MPI_2DOUBLE_PRECISION)},
+#endif
+#ifdef MPI_INTEGER1
+      {"MPI_INTEGER1", word(MPI_INTEGER1)},
+#endif
+#ifdef MPI_INTEGER2
+      {"MPI_INTEGER2", word(MPI_INTEGER2)},
+#endif
+#ifdef MPI_INTEGER4
+      {"MPI_INTEGER4", word(MPI_INTEGER4)},
+#endif
+#ifdef MPI_INTEGER8
+      {"MPI_INTEGER8", word(MPI_INTEGER8)},
+#endif
+#ifdef MPI_REAL4
+      {"MPI_REAL4", word(MPI_REAL4)},
+#endif
+#ifdef MPI_REAL8
+      {"MPI_REAL8", word(MPI_REAL8)},
+#endif
+#ifdef MPI_REAL16
+      {"MPI_REAL16", word(MPI_REAL16)},
+#endif
+#ifdef MPI_COMPLEX8
+      {"MPI_COMPLEX8", word(MPI_COMPLEX8)},
+#endif
+#ifdef MPI_COMPLEX16
+      {"MPI_COMPLEX16", word(MPI_COMPLEX16)},
+#endif
+#ifdef MPI_COMPLEX32
+      {"MPI_COMPLEX32", word(MPI_COMPLEX32)},
+#endif
+  };
+  return all;
+}
+
+const std::vector<Named>& operations() {
+  static const std::vector<Named> all = {
+      {"MPI_MAX", word(MPI_MAX)},         {"MPI_MIN", word(MPI_MIN)},
+      {"MPI_SUM", word(MPI_SUM)},         {"MPI_PROD", word(MPI_PROD)},
+      {"MPI_LAND", word(MPI_LAND)},       {"MPI_BAND", word(MPI_BAND)},
+      {"MPI_LOR", word(MPI_LOR)},         {"MPI_BOR", word(MPI_BOR)},
+      {"MPI_LXOR", word(MPI_LXOR)},       {"MPI_BXOR", word(MPI_BXOR)},
+      {"MPI_MAXLOC", word(MPI_MAXLOC)},   {"MPI_MINLOC", word(MPI_MINLOC)},
+      {"MPI_REPLACE", word(MPI_REPLACE)}, {"MPI_NO_OP", word(MPI_NO_OP)},
+  };
+  return all;
+}
+
+const Named* find(const std::vector<Named>& all, const char* name) {
+  for (const Named& named : all) {
+    if (std::strcmp(named.name, name) == 0) return &named;
+  }
+  return nullptr;
+}
+
+void prove_datatypes(const rw::Abi& abi) {
+  for (std::size_t i = 0; i < rw::datatype_names; ++i) {
+    const auto name = static_cast<rw::DatatypeName>(i);
+    const Named* theirs = find(datatypes(), rw::name(name));
+    const bool fortran = name >= rw::DatatypeName::character;
+    const bool absent = theirs == nullptr || theirs->handle == word(MPI_DATATYPE_NULL);
+    if (absent && fortran) continue;  // not every MPI has every size of Fortran's types
+    expect(rw::name(name), abi.datatype(name), theirs == nullptr ? 0 : theirs->handle);
+  }
+}
+
+void prove_operations(const rw::Abi& abi) {
+  for (std::size_t i = 0; i < rw::op_names; ++i) {
+    const auto name = static_cast<rw::OpName>(i);
+    const Named* theirs = find(operations(), rw::name(name));
+    expect(rw::name(name), abi.op(name), theirs == nullptr ? 0 : theirs->handle);
+  }
+}
+
+void prove_handles(const rw::Abi& abi) {
+  expect("size of a handle", abi.int_handles ? sizeof(int) : sizeof(void*), sizeof(MPI_Comm));
+  expect("size of a request", abi.int_handles ? sizeof(int) : sizeof(void*), sizeof(MPI_Request));
+  expect("MPI_COMM_WORLD", abi.comm_world, word(MPI_COMM_WORLD));
+  expect("MPI_COMM_SELF", abi.comm_self, word(MPI_COMM_SELF));
+  expect("MPI_COMM_NULL", abi.comm_null, word(MPI_COMM_NULL));
+  expect("MPI_REQUEST_NULL", abi.request_null, word(MPI_REQUEST_NULL));
+  expect("MPI_OP_NULL", abi.op_null, word(MPI_OP_NULL));
+  expect("MPI_INFO_NULL", abi.info_null, word(MPI_INFO_NULL));
+  expect("MPI_GROUP_NULL", abi.group_null, word(MPI_GROUP_NULL));
+  expect("MPI_DATATYPE_NULL", abi.datatype_null, word(MPI_DATATYPE_NULL));
+}
+
+void prove_constants(const rw::Abi& abi) {
+  expect("MPI_ANY_SOURCE", number(abi.any_source), number(MPI_ANY_SOURCE));
+  expect("MPI_ANY_TAG", number(abi.any_tag), number(MPI_ANY_TAG));
+  expect("MPI_PROC_NULL", number(abi.proc_null), number(MPI_PROC_NULL));
+  expect("MPI_UNDEFINED", number(abi.undefined), number(MPI_UNDEFINED));
+  expect("MPI_KEYVAL_INVALID", number(abi.keyval_invalid), number(MPI_KEYVAL_INVALID));
+  expect("MPI_COMM_TYPE_SHARED", number(abi.comm_type_shared), number(MPI_COMM_TYPE_SHARED));
+  expect("MPI_TAG_UB", number(abi.tag_upper_bound), number(MPI_TAG_UB));
+  expect("MPI_THREAD_SINGLE", number(abi.thread_levels[0]), number(MPI_THREAD_SINGLE));
+  expect("MPI_THREAD_FUNNELED", number(abi.thread_levels[1]), number(MPI_THREAD_FUNNELED));
+  expect("MPI_THREAD_SERIALIZED", number(abi.thread_levels[2]), number(MPI_THREAD_SERIALIZED));
+  expect("MPI_THREAD_MULTIPLE", number(abi.thread_levels[3]), number(MPI_THREAD_MULTIPLE));
+  expect("MPI_IN_PLACE", abi.in_place, word(MPI_IN_PLACE));
+  expect("MPI_STATUS_IGNORE", abi.status_ignore, word(MPI_STATUS_IGNORE));
+  expect("MPI_STATUSES_IGNORE", abi.statuses_ignore, word(MPI_STATUSES_IGNORE));
+  expect("MPI_SUCCESS", 0, MPI_SUCCESS);
+}
+
+void prove_layouts(const rw::Abi& abi) {
+  expect("sizeof(MPI_Status)", abi.status_bytes, sizeof(MPI_Status));
+  expect("MPI_SOURCE", abi.status_source, offsetof(MPI_Status, MPI_SOURCE));
+  expect("MPI_TAG", abi.status_tag, offsetof(MPI_Status, MPI_TAG));
+  expect("MPI_ERROR", abi.status_error, offsetof(MPI_Status, MPI_ERROR));
+  expect("room for MPI_Status", 1, sizeof(MPI_Status) <= sizeof(rw::RawStatus));
+  expect("sizeof(MPI_Count)", sizeof(rw::Count), sizeof(MPI_Count));
+  expect("sizeof(MPI_Aint)", sizeof(rw::Count), sizeof(MPI_Aint));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const rw::Abi& abi = rw::library().abi;
+  static const char* const families[] = {"mpich", "openmpi", "standard"};
+  const char* family = families[static_cast<int>(abi.family)];
+  if (argc > 1 && std::strcmp(argv[1], family) != 0) {
+    ++differences;
+    std::printf("%s: recognised as %s, expected %s\n", rw::library().path.c_str(), family, argv[1]);
+  }
+  prove_handles(abi);
+  prove_datatypes(abi);
+  prove_operations(abi);
+  prove_constants(abi);
+  prove_layouts(abi);
+  // The library is really linked: without this reference the linker would leave it out.
+  int flag = 0;
+  MPI_Initialized(&flag);
+  std::printf("%s (%s): %d differences\n", rw::library().path.c_str(), family, differences);
+  return differences == 0 && flag == 0 ? 0 : 1;
+}
