@@ -7,10 +7,10 @@ import sys
 
 import numpy as np
 import pytest
-from conftest import real_mpis
-from test_launch import environment
 
 import ropewalk
+from conftest import real_mpis
+from test_launch import environment
 
 try:
     from ropewalk import _core  # noqa: F401
