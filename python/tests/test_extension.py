@@ -1,7 +1,6 @@
 """The compiled part: arrays in the arena, and halos. Ranks are started under the MPIs of set-up."""
 
 import json
-import os
 import subprocess
 import sys
 
@@ -109,7 +108,7 @@ def test_without_mpi():
         "except ropewalk.MpiError as error: print('ropewalk run' in str(error))"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], env=os.environ, capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", code], env=environment(), capture_output=True, text=True, timeout=60
     )
     assert done.stdout.strip() == "True", done.stderr
 
@@ -165,7 +164,7 @@ grid = ropewalk.CartesianGrid([1, 2])
 endpoints = ropewalk.EndpointSet(lanes=1)
 for arrays in (
     np.zeros((6, 6))[:, ::2] if grid.rank == 1 else np.zeros((6, 6)),  # one rank alone is wrong
-    np.zeros((6, 6 + 2 * grid.rank)),
+    np.zeros((6 + 2 * grid.rank, 6)),
 ):
     try:
         ropewalk.Halo(grid, endpoints, arrays)
@@ -188,7 +187,7 @@ def run_ranks(path, ranks, code, before=""):
     command = [sys.executable, "-m", "ropewalk", "run", "-n", ranks, "--mpi", path, "--"]
     done = subprocess.run(
         [*map(str, command), sys.executable, "-c", before + code],
-        env=environment() if "site-packages" not in ropewalk.__file__ else None,
+        env=environment(),
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

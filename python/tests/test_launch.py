@@ -9,17 +9,19 @@ import time
 
 import pytest
 
+import ropewalk
 from conftest import real_mpis, write_program
 
-SOURCE = str(pathlib.Path(__file__).resolve().parents[1])
+# Where the package under test was imported from, for the processes started here.
+PACKAGES = str(pathlib.Path(ropewalk.__file__).absolute().parents[1])
 PATIENCE = 30.0  # seconds until a test that waits for something gives up
 
 
 def environment():
-    return {**os.environ, "PYTHONPATH": SOURCE}
+    return {**os.environ, "PYTHONPATH": PACKAGES}
 
 
-def ropewalk(*arguments, **options):
+def start(*arguments, **options):
     return subprocess.run(
         [sys.executable, "-m", "ropewalk", "run", *map(str, arguments)],
         env=environment(),
@@ -60,7 +62,7 @@ def test_output_and_status(prefix, tmp_path):
         tmp_path / "p", '#!/bin/sh\necho "$1" "$ROPEWALK_MPI_LIBRARY"\nexit 7\n'
     )
     path = prefix("mpich")
-    done = ropewalk("-n", 2, "--mpi", path, "--", program, "--help")
+    done = start("-n", 2, "--mpi", path, "--", program, "--help")
     assert done.stdout == f"--help {path}/lib/libmpi.so.12\n"
     assert done.returncode == 7
 
@@ -110,12 +112,12 @@ def test_the_launcher_ends_when_ropewalk_is_killed(prefix, tmp_path):
 def test_standard_input(prefix, tmp_path):
     program = write_program(tmp_path / "p", "#!/bin/sh\nexec cat\n")
     path = prefix("mpich")
-    assert ropewalk("--mpi", path, program, input="some text").stdout == "some text"
-    assert ropewalk("--mpi", path, program, stdin=subprocess.DEVNULL).stdout == ""
+    assert start("--mpi", path, program, input="some text").stdout == "some text"
+    assert start("--mpi", path, program, stdin=subprocess.DEVNULL).stdout == ""
     file = tmp_path / "input"
     file.write_text("from a file")
     with file.open() as stream:
-        assert ropewalk("--mpi", path, program, stdin=stream).stdout == "from a file"
+        assert start("--mpi", path, program, stdin=stream).stdout == "from a file"
 
 
 def test_closed_standard_input(prefix, tmp_path):
@@ -159,5 +161,5 @@ def test_real_mpi(path):
         "import ctypes, os; mpi = ctypes.CDLL(os.environ['ROPEWALK_MPI_LIBRARY'],"
         "mode=ctypes.RTLD_GLOBAL); mpi.MPI_Init(None, None); print('in'); mpi.MPI_Finalize()"
     )
-    done = ropewalk("-n", 3, "--mpi", path, "--", sys.executable, "-c", code)
+    done = start("-n", 3, "--mpi", path, "--", sys.executable, "-c", code)
     assert (done.stdout.split(), done.returncode) == (["in"] * 3, 0), done.stderr
