@@ -23,7 +23,7 @@ struct RunOptions {
   bool check_leaks = true;         // requests and communicators must be gone at the end
   // Called as ("MPI_Send", rank) at the start of every call; what it returns, unless 0, is the
   // code with which that call fails. It must not call MPI and must be thread-safe.
-  std::function<int(const char* function, int rank)> fail;
+  std::function<int(const char* function, int rank)> fail = {};
 };
 
 // Runs body(rank) on one thread a rank, joins them, and rethrows the first exception. A rank that
