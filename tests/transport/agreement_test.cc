@@ -30,7 +30,9 @@ std::string joint_error(const std::vector<Facts>& facts, ErrorCode code) {
       ADD_FAILURE() << "no error on rank " << rank;
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), code);
-      if (rank > 0) EXPECT_EQ(error.what(), text);
+      if (rank > 0) {
+        EXPECT_EQ(error.what(), text);
+      }
       text = error.what();
     }
   }

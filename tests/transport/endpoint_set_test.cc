@@ -313,8 +313,12 @@ TEST(EndpointSet, TheCInterface) {
     EXPECT_EQ(rw_endpoints_lanes(endpoints, &lanes), RW_SUCCESS);
     EXPECT_EQ(lanes, 2);
     int value = 7 + rank;
-    if (rank == 0) EXPECT_EQ(rw_send(endpoints, 1, &value, sizeof(value), 1, 3), RW_SUCCESS);
-    if (rank == 1) EXPECT_EQ(rw_receive(endpoints, 1, &value, sizeof(value), 0, 3), RW_SUCCESS);
+    if (rank == 0) {
+      EXPECT_EQ(rw_send(endpoints, 1, &value, sizeof(value), 1, 3), RW_SUCCESS);
+    }
+    if (rank == 1) {
+      EXPECT_EQ(rw_receive(endpoints, 1, &value, sizeof(value), 0, 3), RW_SUCCESS);
+    }
     EXPECT_EQ(value, 7);
     EXPECT_EQ(rw_send(endpoints, 5, &value, 4, 1, 3), RW_ERROR_ARGUMENT);
     EXPECT_EQ(std::string(rw_last_error()).find("lane: 5"), 0U);

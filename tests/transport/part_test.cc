@@ -24,7 +24,9 @@ TEST(Part, SplitCoversTheMessageOnceInAlignedPieces) {
         EXPECT_EQ(parts[i].data, data.data() + end) << bytes << " bytes on " << lanes;
         EXPECT_EQ(end % part_alignment, 0U);
         EXPECT_GT(parts[i].bytes, 0U);
-        if (parts.size() > 1) EXPECT_EQ(parts[i].lane, static_cast<int>(i));
+        if (parts.size() > 1) {
+          EXPECT_EQ(parts[i].lane, static_cast<int>(i));
+        }
         end += parts[i].bytes;
       }
       EXPECT_EQ(end, bytes) << "on " << lanes << " lanes";
@@ -71,7 +73,9 @@ TEST(Part, StepsComeInOrderAndMessagesOfAStepAsListed) {
   ASSERT_EQ(parts.size(), messages.size());
   for (std::size_t i = 1; i < parts.size(); ++i) {
     ASSERT_LE(parts[i - 1].step, parts[i].step);
-    if (parts[i - 1].step == parts[i].step) EXPECT_LT(parts[i - 1].tag, parts[i].tag);
+    if (parts[i - 1].step == parts[i].step) {
+      EXPECT_LT(parts[i - 1].tag, parts[i].tag);
+    }
   }
 }
 
