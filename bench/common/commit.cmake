@@ -3,7 +3,8 @@
 set(commit "unknown")
 find_program(GIT_EXECUTABLE git)
 if(GIT_EXECUTABLE)
-  execute_process(COMMAND ${GIT_EXECUTABLE} --no-optional-locks -C ${SOURCE} describe --always --dirty --abbrev=10
+  execute_process(COMMAND ${GIT_EXECUTABLE} --no-optional-locks -C ${SOURCE}
+                          describe --always --dirty --abbrev=10
                   OUTPUT_VARIABLE found OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET
                   RESULT_VARIABLE failed)
   if(NOT failed)

@@ -1,5 +1,5 @@
 #!/bin/sh
-# For Slurm's Prolog and Epilog, which run as root on every node of a job: a pool while the job runs.
+# For Slurm's Prolog and Epilog, which run as root on every node of a job: a pool for its duration.
 #   slurm.conf:  Prolog=/etc/slurm/prolog.d/*   Epilog=/etc/slurm/epilog.d/*
 # Install it once in each folder. Users ask for pages in the job's comment: --comment=hugepages=512
 PATH=/usr/sbin:/usr/bin:/sbin:/bin

@@ -32,7 +32,8 @@ def arguments(words):
 
 def fail(message, run):
     """Ends with the reason and all that the program said."""
-    sys.exit(f"{message}\n--- status {run.returncode}\n--- out\n{run.stdout}\n--- err\n{run.stderr}")
+    said = f"--- out\n{run.stdout}\n--- err\n{run.stderr}"
+    sys.exit(f"{message}\n--- status {run.returncode}\n{said}")
 
 
 def check_rows(lines, ranks, run):
