@@ -37,7 +37,7 @@ void require_handles(const rw_grid* grid, const rw_endpoints* endpoints, const v
 }
 
 std::vector<std::size_t> values(const std::size_t* array, int count) {
-  return {array, array + count};
+  return std::vector<std::size_t>(array, array + count);
 }
 
 FacePackets face_packets(const void* const* send, void* const* receive, const std::size_t* bytes,
@@ -46,7 +46,9 @@ FacePackets face_packets(const void* const* send, void* const* receive, const st
   require_argument(receive, "receive");
   require_argument(bytes, "bytes");
   const int count = 2 * dimensions;
-  return {{send, send + count}, {receive, receive + count}, values(bytes, count)};
+  // In parentheses: in braces the two ends would be taken for two packets.
+  return {std::vector<const void*>(send, send + count),
+          std::vector<void*>(receive, receive + count), values(bytes, count)};
 }
 
 std::vector<Field> fields_of(int count, const rw_field* field, int dimensions) {
