@@ -41,18 +41,15 @@ __all__ = ["__version__", *sorted(_NAMES)]
 def __getattr__(name):
     if name not in _NAMES:
         raise AttributeError(f"module 'ropewalk' has no attribute '{name}'")
-    from importlib import import_module
+    from importlib import import_module, util
 
-    try:
-        module = import_module(f".{_NAMES[name]}", __name__)
-    except ModuleNotFoundError as error:
-        if error.name in ("ropewalk._core", "numpy"):
+    for needed in (f"{__name__}._core", "numpy"):
+        if _NAMES[name] != "exceptions" and util.find_spec(needed) is None:
             raise ImportError(
-                f"ropewalk.{name} needs {error.name}, which is not here: build the package with "
+                f"ropewalk.{name} needs {needed}, which is not here: build the package with "
                 "`make build` or `pip install .`"
-            ) from error
-        raise
-    return getattr(module, name)
+            )
+    return getattr(import_module(f".{_NAMES[name]}", __name__), name)
 
 
 def __dir__():

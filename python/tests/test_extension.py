@@ -183,7 +183,7 @@ except ropewalk.ArgumentError as error:
 """
 
 
-def run_ranks(path, ranks, code, before=""):
+def run_ranks(path, ranks, code, before="", status=0):
     command = [sys.executable, "-m", "ropewalk", "run", "-n", ranks, "--mpi", path, "--"]
     done = subprocess.run(
         [*map(str, command), sys.executable, "-c", before + code],
@@ -193,7 +193,9 @@ def run_ranks(path, ranks, code, before=""):
         text=True,
         timeout=120,
     )
-    assert done.returncode == 0, done.stderr
+    if status is None:
+        return done
+    assert done.returncode == status, done.stderr
     return done.stdout
 
 
@@ -218,6 +220,19 @@ def test_halo(path, ranks, lanes, strategy):
 @mpis
 def test_errors_on_every_rank(path):
     assert run_ranks(path, 2, WRONG).split() == ["refused"] * 8
+
+
+@mpis
+def test_an_uncaught_error_ends_the_other_ranks(path):
+    code = (
+        "import numpy as np, ropewalk\n"
+        "endpoints = ropewalk.EndpointSet(lanes=1)\n"
+        "if endpoints.rank == 1: raise KeyError('this rank alone')\n"
+        "endpoints.receive(np.zeros(1), 1)\n"
+    )
+    done = run_ranks(path, 2, code, status=None)
+    assert done.returncode != 0
+    assert "this rank alone" in done.stderr
 
 
 @mpis
