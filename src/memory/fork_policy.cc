@@ -8,9 +8,9 @@
 #include <array>
 #include <cerrno>
 #include <mutex>
+#include <utility>
 #include <vector>
 
-#include "memory/options.hpp"
 #include "os/file.hpp"
 
 namespace ropewalk::memory {
@@ -114,6 +114,13 @@ ForkParticipant* take_participant(const void* base) noexcept {
   ForkParticipant* one = *found;
   all.participants.erase(found);
   return one;
+}
+
+ForkPolicy set_fork_policy(ForkPolicy policy) {
+  Registry& all = registry();
+  const std::lock_guard lock(all.mutex);
+  if (!all.installed) install(all);
+  return std::exchange(all.policy, policy);
 }
 
 bool peers_can_map(const void* address, std::size_t bytes) noexcept {

@@ -15,6 +15,8 @@
 
 #include <cstddef>
 
+#include "memory/options.hpp"
+
 namespace ropewalk::memory {
 
 class ForkParticipant {
@@ -43,6 +45,9 @@ void add_participant(ForkParticipant&);
 void remove_participant(ForkParticipant&) noexcept;
 // Removes the one with this base; null where there is none.
 ForkParticipant* take_participant(const void* base) noexcept;
+
+// Instead of ROPEWALK_FORK, from the next fork on; returns what it was.
+ForkPolicy set_fork_policy(ForkPolicy);
 
 // Of any arena of this process.
 bool peers_can_map(const void* address, std::size_t bytes) noexcept;

@@ -23,8 +23,13 @@ std::size_t huge_bytes(const std::byte* data, std::size_t bytes) {
 std::string explain_collapse(std::size_t bytes, std::size_t huge, int error) {
   const std::size_t small_blocks = (bytes - huge) / os::huge_2m;
   std::string text = std::to_string(small_blocks) + " of " + std::to_string(bytes / os::huge_2m) +
-                     " blocks of 2 MiB stayed on small pages: MADV_COLLAPSE: " +
-                     (error == 0 ? "no error, no huge page" : os::error_text(error));
+                     " blocks of 2 MiB stayed on small pages: MADV_COLLAPSE: ";
+  if (error == 0) {
+    return text +
+           "no error, yet /proc/self/pagemap does not show huge pages, or this process may "
+           "not read it (prctl PR_SET_DUMPABLE)";
+  }
+  text += os::error_text(error);
   if (error == EINVAL) return text + "; needs Linux 6.1 with transparent huge pages built in";
   return text + "; memory is fragmented: run `ropewalk hugepages reserve " +
          std::to_string(bytes / os::huge_2m) + "`";
