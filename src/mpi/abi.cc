@@ -107,6 +107,8 @@ Abi mpich_abi() {
   abi.info_null = 0x1c000000;
   abi.group_null = 0x08000000;
   abi.datatype_null = 0x0c000000;
+  abi.file_null = 0;
+  abi.errors_return = 0x54000001;
   for (std::size_t i = 0; i < datatype_names; ++i) abi.datatypes[i] = datatype_rows[i].mpich;
   for (std::size_t i = 0; i < op_names; ++i) abi.ops[i] = op_rows[i].mpich;
   abi.any_source = -2;
@@ -139,6 +141,8 @@ Abi standard_abi() {
   abi.info_null = 0x130;
   abi.group_null = 0x108;
   abi.datatype_null = 0x200;
+  abi.file_null = 0x118;
+  abi.errors_return = 0;
   for (std::size_t i = 0; i < datatype_names; ++i) abi.datatypes[i] = datatype_rows[i].standard;
   for (std::size_t i = 0; i < op_names; ++i) abi.ops[i] = op_rows[i].standard;
   abi.any_source = -1;
@@ -170,6 +174,8 @@ void openmpi_handles(Abi& abi, const SymbolLookup& symbol) {
   abi.info_null = word(symbol("ompi_mpi_info_null"));
   abi.group_null = word(symbol("ompi_mpi_group_null"));
   abi.datatype_null = word(symbol("ompi_mpi_datatype_null"));
+  abi.file_null = word(symbol("ompi_mpi_file_null"));
+  abi.errors_return = word(symbol("ompi_mpi_errors_return"));
   for (std::size_t i = 0; i < datatype_names; ++i) {
     abi.datatypes[i] = word(symbol(("ompi_mpi_" + std::string(datatype_rows[i].openmpi)).c_str()));
   }

@@ -108,7 +108,10 @@ struct Abi {
 
   // Handles, as words. 0 is no handle in any of the three: such an entry is absent in this MPI.
   std::uintptr_t comm_world, comm_self, comm_null;
-  std::uintptr_t request_null, op_null, info_null, group_null, datatype_null;
+  std::uintptr_t request_null, op_null, info_null, group_null, datatype_null, file_null;
+  // MPI_ERRORS_RETURN; 0 in the standard ABI, where the library has to be asked: 0x143 in MPICH
+  // 5.0.2, but 0x142 in Intel MPI 2021.19, which is MPI_ERRORS_ABORT in MPICH's.
+  std::uintptr_t errors_return;
   std::array<std::uintptr_t, datatype_names> datatypes;
   std::array<std::uintptr_t, op_names> ops;
 

@@ -4,8 +4,16 @@
 namespace ropewalk::mpi {
 namespace {
 
-// MPI returns the code of the error to the caller once a handler that we wrote has returned.
-void ignore_error(void*, int*, ...) {}
+// Files that are not open have the handler MPI_ERRORS_RETURN (MPI 5.0, section 14.7).
+Word errors_return() {
+  const Library& mpi = library();
+  Word handler = mpi.abi.errors_return;
+  if (handler != 0) return handler;
+  if (mpi.call.file_get_errhandler != nullptr) {
+    check(mpi.call.file_get_errhandler(mpi.abi.file_null, &handler), "MPI_File_get_errhandler");
+  }
+  return handler != 0 ? handler : 0x143;  // as in mpi_abi.h of MPICH
+}
 
 Comm ours(Comm comm) {
   if (comm != comm_null()) return_errors(comm);
@@ -52,15 +60,9 @@ void free(Comm& comm) {
   comm = comm_null();
 }
 
-// Not MPI_ERRORS_RETURN: its value in the standard ABI differs between MPICH 5.0 (0x143) and Intel
-// MPI 2021.19 (0x142, which is MPI_ERRORS_ABORT in MPICH's).
+// A handler of our own would not do: MPICH 5.0.2 returns MPI_SUCCESS once such a handler has run.
 void return_errors(Comm comm) {
-  const Functions& call = library().call;
-  Word handler = 0;
-  check(call.comm_create_errhandler(&ignore_error, &handler), "MPI_Comm_create_errhandler");
-  const int code = call.comm_set_errhandler(comm.value, handler);
-  call.errhandler_free(&handler);  // the communicator keeps a reference
-  check(code, "MPI_Comm_set_errhandler");
+  check(library().call.comm_set_errhandler(comm.value, errors_return()), "MPI_Comm_set_errhandler");
 }
 
 }  // namespace ropewalk::mpi

@@ -23,7 +23,6 @@ using Count = std::int64_t;   // MPI_Count and MPI_Aint on every supported machi
 
 using CopyAttribute = int(Word comm, int keyval, void* extra, void* value, void* out, int* flag);
 using DeleteAttribute = int(Word comm, int keyval, void* value, void* extra);
-using ErrorHandler = void(void* comm, int* code, ...);
 
 struct Functions {
   // environment
@@ -45,9 +44,7 @@ struct Functions {
   int (*comm_split_type)(Word, int, int, Word, Word*) = nullptr;
   int (*comm_free)(Word*) = nullptr;
   int (*comm_test_inter)(Word, int*) = nullptr;
-  int (*comm_create_errhandler)(ErrorHandler*, Word*) = nullptr;
   int (*comm_set_errhandler)(Word, Word) = nullptr;
-  int (*errhandler_free)(Word*) = nullptr;
   int (*comm_create_keyval)(CopyAttribute*, DeleteAttribute*, int*, void*) = nullptr;
   int (*comm_free_keyval)(int*) = nullptr;
   int (*comm_set_attr)(Word, int, void*) = nullptr;
@@ -127,6 +124,8 @@ struct Functions {
   int (*reduce_scatter_block_c)(const void*, void*, Count, Word, Word, Word) = nullptr;
   int (*scan_c)(const void*, void*, Count, Word, Word, Word) = nullptr;
   int (*exscan_c)(const void*, void*, Count, Word, Word, Word) = nullptr;
+
+  int (*file_get_errhandler)(Word, Word*) = nullptr;  // null in an MPI built without MPI-IO
 
   // Of the tests' MPI for ranks as threads; null in every real library.
   std::uintptr_t (*thread_identity)() = nullptr;

@@ -6,8 +6,6 @@
 namespace ropewalk::mpi {
 namespace {
 
-constexpr std::size_t block = std::size_t{1} << 30;  // elements; any value of that order will do
-
 Word contiguous(std::size_t count, Word element) {
   Word made = 0;
   check(library().call.type_contiguous(static_cast<int>(count), element, &made),
@@ -39,7 +37,7 @@ Word joined(Word head, Word tail, Count tail_offset) {
 
 }  // namespace
 
-LargeType::LargeType(std::size_t count, Datatype element) {
+LargeType::LargeType(std::size_t count, Datatype element, std::size_t block) {
   const Functions& call = library().call;
   Word one_block = contiguous(block, element.value);
   Word head = contiguous(count / block, one_block);

@@ -14,7 +14,8 @@ constexpr bool fits_int(std::size_t count) { return count <= static_cast<std::si
 // matches any other way of saying it. May be destroyed as soon as the call is started.
 class LargeType {
  public:
-  LargeType(std::size_t count, Datatype element);
+  // block: elements of the inner contiguous type; any value well below INT_MAX will do.
+  LargeType(std::size_t count, Datatype element, std::size_t block = std::size_t{1} << 30);
   ~LargeType();
   LargeType(const LargeType&) = delete;
   LargeType& operator=(const LargeType&) = delete;

@@ -43,9 +43,7 @@ void load_communicators(Functions& call, Loader& load) {
   load.required(call.comm_split_type, "PMPI_Comm_split_type");
   load.required(call.comm_free, "PMPI_Comm_free");
   load.required(call.comm_test_inter, "PMPI_Comm_test_inter");
-  load.required(call.comm_create_errhandler, "PMPI_Comm_create_errhandler");
   load.required(call.comm_set_errhandler, "PMPI_Comm_set_errhandler");
-  load.required(call.errhandler_free, "PMPI_Errhandler_free");
   load.required(call.comm_create_keyval, "PMPI_Comm_create_keyval");
   load.required(call.comm_free_keyval, "PMPI_Comm_free_keyval");
   load.required(call.comm_set_attr, "PMPI_Comm_set_attr");
@@ -137,6 +135,7 @@ std::string load_functions(Functions& call, const SymbolLookup& symbol) {
   load_datatypes(call, load);
   load_collectives(call, load);
   load_large_counts(call, load);
+  load.optional(call.file_get_errhandler, "PMPI_File_get_errhandler");
   return load.missing();
 }
 

@@ -236,11 +236,9 @@ void fill_communicators(mpi::Functions& call) {
   call.comm_free = &fake_comm_free;
   call.comm_test_inter = [](Word, int* flag) { return *flag = 0; };
   // Every error is returned here, whatever handler is set.
-  call.comm_create_errhandler = [](mpi::ErrorHandler*, Word*) { return 0; };
   call.comm_set_errhandler = [](Word, Word) {
     return in_call("MPI_Comm_set_errhandler", [](Here&) { return 0; });
   };
-  call.errhandler_free = [](Word*) { return 0; };
   call.comm_create_keyval = &fake_create_keyval;
   call.comm_free_keyval = &fake_free_keyval;
   call.comm_set_attr = &fake_set_attr;
