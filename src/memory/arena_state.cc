@@ -38,16 +38,19 @@ MemoryOptions with_range(MemoryOptions options) {
   return options;
 }
 
-os::Mapping reserve(std::size_t bytes, const Mechanism& how) {
+// A range that nobody asked for is halved until it fits what else the program has mapped.
+os::Mapping reserve(std::size_t bytes, bool guessed, const Mechanism& how) {
   const std::size_t unit = std::max(how.page_bytes, os::huge_2m);
   os::Mapping range;
-  if (bytes < SIZE_MAX - unit) range = os::reserve_range(os::round_up(bytes, unit), unit);
-  if (!range) {
-    throw Error(ErrorCode::memory, "arena: no address range of " + std::to_string(bytes) +
-                                       " bytes; set ROPEWALK_ARENA_BYTES lower, or raise the "
-                                       "limit with `ulimit -v unlimited`");
+  while (bytes < SIZE_MAX - unit) {
+    range = os::reserve_range(os::round_up(bytes, unit), unit);
+    if (range || !guessed || bytes <= least_range) break;
+    bytes /= 2;
   }
-  return range;
+  if (range) return range;
+  throw Error(ErrorCode::memory, "arena: no address range of " + std::to_string(bytes) +
+                                     " bytes; set ROPEWALK_ARENA_BYTES lower, or raise the limit "
+                                     "with `ulimit -v unlimited`");
 }
 
 const Mechanism& arena_mechanism(PageSource source) {
@@ -94,7 +97,7 @@ bool ArenaState::open_hugetlb_whole() {
     add_reason(downgrade_, how.source, explain_pool(os::huge_2m, bytes, 0));
     return false;
   }
-  segment_ = std::make_unique<Segment>(how, reserve(bytes, how));
+  segment_ = std::make_unique<Segment>(how, reserve(bytes, false, how));
   const std::string refused = segment_->grow(segment_->reserved());
   if (refused.empty()) free_.give({0, segment_->committed()});
   if (refused.empty() && probe()) {
@@ -122,7 +125,7 @@ bool ArenaState::probe() {
 
 void ArenaState::open_growing(PageSource source) {
   const Mechanism& how = arena_mechanism(source);
-  segment_ = std::make_unique<Segment>(how, reserve(options_.reserve_bytes, how));
+  segment_ = std::make_unique<Segment>(how, reserve(options_.reserve_bytes, !explicit_range_, how));
   strict_ = is_strict(options_, how);
   if (!probe()) fail(segment_->granule(), downgrade_);
 }
@@ -131,7 +134,7 @@ void ArenaState::open_growing(PageSource source) {
 // with the pool; under `prefer` the same memfd with small pages.
 void ArenaState::open_best() {
   const Mechanism& how = mechanism(PageSource::shmem_huge);
-  segment_ = std::make_unique<Segment>(how, reserve(options_.reserve_bytes, how));
+  segment_ = std::make_unique<Segment>(how, reserve(options_.reserve_bytes, !explicit_range_, how));
   strict_ = options_.pages == PagePolicy::require;
   if (probe()) return;
   if (!strict_) {

@@ -1,0 +1,191 @@
+// fork: neither side sees what the other writes afterwards.
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <atomic>
+#include <thread>
+
+#include "child.hpp"
+#include "memory/fork_policy.hpp"
+#include "os/mapping.hpp"
+#include "pattern.hpp"
+#include "ropewalk/memory.hpp"
+
+namespace ropewalk {
+namespace {
+
+using memory::ForkPolicy;
+
+class Fork : public testing::Test {
+ protected:
+  Fork() { options_.reserve_bytes = 64 * os::mib; }
+  void use(ForkPolicy policy) { before_ = memory::set_fork_policy(policy); }
+  void TearDown() override { memory::set_fork_policy(before_); }
+
+  MemoryOptions options_;
+  ForkPolicy before_ = ForkPolicy::copy;
+};
+
+ino_t inode(int descriptor) {
+  struct stat state {};
+  return fstat(descriptor, &state) == 0 ? state.st_ino : 0;
+}
+
+TEST_F(Fork, CopyKeepsParentAndChildApart) {
+  use(ForkPolicy::copy);
+  Arena arena(options_);
+  constexpr std::size_t bytes = 3 * os::mib + 100;
+  void* first = arena.allocate(bytes);
+  void* freed = arena.allocate(bytes);
+  void* second = arena.allocate(1000);
+  arena.deallocate(freed);
+  test::fill(first, bytes, 1);
+  test::fill(second, 1000, 2);
+  const ino_t memfd = inode(arena.descriptor());
+  const test::Turn parent_wrote;
+  const test::Turn child_wrote;
+  const pid_t child = test::start_child([&] {
+    if (inode(arena.descriptor()) == memfd) return 1;
+    parent_wrote.take();
+    if (!test::holds(first, bytes, 1) || !test::holds(second, 1000, 2)) return 2;
+    test::fill(first, bytes, 10);
+    void* third = arena.allocate(2 * os::mib);
+    test::fill(third, 2 * os::mib, 11);
+    if (!test::holds(first, bytes, 10) || !test::holds(second, 1000, 2)) return 3;
+    // What peers of the child would map is the child's.
+    const os::Mapping view = os::map_shared(arena.descriptor(), arena.committed_bytes());
+    if (!view || !test::holds(view.data() + arena.offset(first), bytes, 10)) return 4;
+    arena.deallocate(first);
+    arena.trim();
+    child_wrote.give();
+    return 0;
+  });
+  test::fill(first, bytes, 20);
+  test::fill(second, 1000, 21);
+  parent_wrote.give();
+  EXPECT_EQ(test::wait_for(child), 0);
+  EXPECT_TRUE(test::holds(first, bytes, 20));
+  EXPECT_TRUE(test::holds(second, 1000, 21));
+  EXPECT_EQ(inode(arena.descriptor()), memfd);
+}
+
+TEST_F(Fork, CopyGoesOnToGrandchildren) {
+  use(ForkPolicy::copy);
+  Arena arena(options_);
+  void* block = arena.allocate(100000);
+  test::fill(block, 100000, 1);
+  EXPECT_EQ(test::in_child([&] {
+              test::fill(block, 100000, 2);
+              const int code = test::in_child([&] {
+                if (!test::holds(block, 100000, 2)) return 5;
+                test::fill(block, 100000, 3);
+                return 0;
+              });
+              return code != 0 ? code : test::holds(block, 100000, 2) ? 0 : 6;
+            }),
+            0);
+  EXPECT_TRUE(test::holds(block, 100000, 1));
+}
+
+TEST_F(Fork, CopyCoversPageBlocks) {
+  use(ForkPolicy::copy);
+  const PageBlock block(3 * os::mib);
+  test::fill(block.data(), block.bytes(), 1);
+  const test::Turn parent_wrote;
+  const pid_t child = test::start_child([&] {
+    parent_wrote.take();
+    if (!test::holds(block.data(), block.bytes(), 1)) return 1;
+    test::fill(block.data(), block.bytes(), 2);
+    const os::Mapping view = os::map_shared(block.descriptor(), block.mapped_bytes());
+    return view && test::holds(view.data(), block.bytes(), 2) ? 0 : 2;
+  });
+  test::fill(block.data(), block.bytes(), 3);
+  parent_wrote.give();
+  EXPECT_EQ(test::wait_for(child), 0);
+  EXPECT_TRUE(test::holds(block.data(), block.bytes(), 3));
+}
+
+TEST_F(Fork, CopyOfAnEmptyArenaIsUsableToo) {
+  use(ForkPolicy::copy);
+  Arena arena(options_);
+  const pid_t child = test::start_child([&] {
+    void* block = arena.allocate(5000);
+    test::fill(block, 5000, 1);
+    return test::holds(block, 5000, 1) ? 0 : 1;
+  });
+  void* block = arena.allocate(5000);  // perhaps the same address as the child's
+  test::fill(block, 5000, 2);
+  EXPECT_EQ(test::wait_for(child), 0);
+  EXPECT_TRUE(test::holds(block, 5000, 2));
+}
+
+// A system call tells what a load would meet, without the signal.
+bool is_readable(const void* address) {
+  const test::Turn turn;
+  int ends[2];
+  if (pipe(ends) != 0) return true;
+  const bool readable = write(ends[1], address, 1) == 1;
+  close(ends[0]);
+  close(ends[1]);
+  return readable;
+}
+
+TEST_F(Fork, RefuseGivesTheChildNothingOfTheParents) {
+  use(ForkPolicy::refuse);
+  Arena arena(options_);
+  const PageBlock page_block(os::mib);
+  auto* block = static_cast<std::byte*>(arena.allocate(100000));
+  test::fill(block, 100000, 1);
+  const std::size_t committed = arena.committed_bytes();
+  EXPECT_EQ(test::in_child([&] {
+              if (is_readable(block) || is_readable(page_block.data())) return 1;
+              if (arena.contains(block)) return 2;
+              arena.deallocate(block);  // stale, and harmless
+              auto* own = static_cast<std::byte*>(arena.allocate(100000));
+              test::fill(own, 100000, 2);
+              if (!test::holds(own, 100000, 2)) return 3;
+              if (own < arena.base() + committed) return 4;
+              // And a grandchild, of a child whose arena begins later.
+              memory::set_fork_policy(ForkPolicy::copy);
+              return test::in_child([&] {
+                if (!test::holds(own, 100000, 2)) return 5;
+                if (is_readable(block)) return 6;
+                test::fill(own, 100000, 3);
+                return test::holds(own, 100000, 3) ? 0 : 7;
+              });
+            }),
+            0);
+  EXPECT_TRUE(test::holds(block, 100000, 1));
+}
+
+TEST_F(Fork, WhileOtherThreadsAllocate) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "the thread sanitizer does not follow a fork of many threads";
+#endif
+  use(ForkPolicy::copy);
+  Arena arena(options_);
+  void* kept = arena.allocate(1000);
+  test::fill(kept, 1000, 9);
+  std::atomic<bool> stop{false};
+  std::thread other([&] {
+    while (!stop.load()) {
+      void* block = arena.allocate(3000);
+      test::fill(block, 3000, 4);
+      arena.deallocate(block);
+    }
+  });
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_EQ(test::in_child([&] {
+                void* block = arena.allocate(20000);
+                test::fill(block, 20000, 5);
+                arena.deallocate(block);
+                return test::holds(kept, 1000, 9) ? 0 : 1;
+              }),
+              0);
+  }
+  stop.store(true);
+  other.join();
+}
+
+}  // namespace
+}  // namespace ropewalk
