@@ -70,25 +70,36 @@ struct HaloOptions {
 
 // Made once; start/test/wait/exchange allocate nothing. Between start and wait the caller may read
 // the interior and must not write what is being sent, nor touch the ghosts.
+//
+// Messages: one to each neighbour, or for Corners::yes to each of up to 3^N-1, with all fields in
+// it; packed in buffers on the process arena, except for a single field whose face is one run of
+// bytes, which is sent and received in place, as face packets are. A rank that is its own neighbour
+// copies. `sequential` goes one direction after the other, as in Boyle et al. 2017, section III.
+// `threaded` gives each direction a lane (several share one where lanes are fewer); it needs
+// endpoints with comm threads. `automatic` runs the messages a few times with each strategy when
+// the halo is made, on memory of its own, and all ranks take the one whose slowest rank was
+// fastest. Several halos may be under way on one EndpointSet; every rank must start them in the
+// same order.
 class RW_EXPORT Halo {
  public:
   // Collective over grid and endpoints (same communicator). Throws Error(argument) on every rank
-  // for unequal faces, zero extents, widths above the interior, too few lanes.
+  // for unequal faces, zero extents, widths above the interior, null pointers, options or fields
+  // that differ between ranks, and `threaded` on endpoints without comm threads.
   Halo(const CartesianGrid&, EndpointSet&, const FacePackets&, const HaloOptions& = {});
   Halo(const CartesianGrid&, EndpointSet&, const std::vector<Field>&, const HaloOptions& = {});
   Halo(Halo&&) noexcept;
   Halo& operator=(Halo&&) noexcept;
-  ~Halo();
+  ~Halo();  // waits for what was started; its ghosts are then not to be relied on
 
-  void start();
-  bool test();
-  void wait();
+  void start();  // Error(argument) while an exchange is under way
+  bool test();   // true when all ghosts are filled, or nothing was started
+  void wait();   // nothing where nothing was started
   void exchange() {
     start();
     wait();
   }
   Strategy strategy() const noexcept;       // chosen, when it was automatic
-  std::size_t send_bytes() const noexcept;  // of this rank in one exchange
+  std::size_t send_bytes() const noexcept;  // of this rank to other ranks, in one exchange
 
  private:
   struct State;
