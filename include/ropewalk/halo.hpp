@@ -78,8 +78,8 @@ struct HaloOptions {
 // `threaded` gives each direction a lane (several share one where lanes are fewer); it needs
 // endpoints with comm threads. `automatic` runs the messages a few times with each strategy when
 // the halo is made, on memory of its own, and all ranks take the one whose slowest rank was
-// fastest. Several halos may be under way on one EndpointSet; every rank must start them in the
-// same order.
+// fastest. Several halos may be under way on one EndpointSet; every rank must wait for them in
+// the same order.
 class RW_EXPORT Halo {
  public:
   // Collective over grid and endpoints (same communicator). Throws Error(argument) on every rank
