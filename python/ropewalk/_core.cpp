@@ -85,14 +85,33 @@ auto inspect_range(std::uintptr_t address, std::size_t bytes) {
 
 // ---- MPI ----------------------------------------------------------------------------------------
 
-std::unique_ptr<Process>& process() {
-  static std::unique_ptr<Process> started;  // set by start_mpi, cleared by end_mpi at exit
-  return started;
-}
+// Set by start_mpi, cleared by end_mpi at exit. A plain pointer: a static destructor would end MPI,
+// and wait for the other ranks, when end_mpi was left out on purpose.
+Process* started = nullptr;
 void start_mpi() {
-  if (process() == nullptr) process() = std::make_unique<Process>();
+  if (started == nullptr) started = new Process;
 }
-void end_mpi() { process().reset(); }
+void end_mpi() { delete std::exchange(started, nullptr); }
+
+// Set when this rank ends by an uncaught exception: destructors that are collective, or wait for
+// messages, would then wait for ranks that may never come.
+bool& abandoned() {
+  static bool flag = false;
+  return flag;
+}
+
+// Owns a T until it is abandoned.
+template <class T>
+struct Held {
+  explicit Held(std::unique_ptr<T> made) : value(std::move(made)) {}
+  Held(Held&&) = default;
+  ~Held() {
+    if (abandoned()) static_cast<void>(value.release());
+  }
+  std::unique_ptr<T> value;
+};
+using HeldPlan = Held<MessagePlan>;
+using HeldHalo = Held<Halo>;
 
 // No handle means the world, for which MPI is started if nobody has.
 Communicator communicator(std::optional<std::uintptr_t> handle) {
@@ -104,16 +123,14 @@ Communicator communicator(std::optional<std::uintptr_t> handle) {
 // ---- endpoints ----------------------------------------------------------------------------------
 
 // Closed explicitly, because the destructor is collective and Python's moment for it is not.
-struct Endpoints {
-  Endpoints(std::optional<std::uintptr_t> handle, const EndpointOptions& options)
-      : set(std::make_unique<EndpointSet>(communicator(handle), options)) {}
+struct Endpoints : Held<EndpointSet> {
+  using Held::Held;
   EndpointSet& get() const {
-    if (set == nullptr) {
+    if (value == nullptr) {
       throw Error(ErrorCode::argument, "endpoints: closed, expected an open EndpointSet");
     }
-    return *set;
+    return *value;
   }
-  std::unique_ptr<EndpointSet> set;
 };
 
 std::unique_ptr<Endpoints> make_endpoints(std::optional<std::uintptr_t> handle, int lanes,
@@ -123,32 +140,33 @@ std::unique_ptr<Endpoints> make_endpoints(std::optional<std::uintptr_t> handle, 
   options.threads = threads;
   options.pin = pin;
   options.split_bytes = split_bytes;
-  return std::make_unique<Endpoints>(handle, options);
+  return std::make_unique<Endpoints>(std::make_unique<EndpointSet>(communicator(handle), options));
 }
 
 // (is a send, address, bytes, peer, tag, lane, step)
 using MessageWords = std::tuple<bool, std::uintptr_t, std::size_t, int, int, int, int>;
 
-std::unique_ptr<MessagePlan> make_plan(Endpoints& endpoints,
-                                       const std::vector<MessageWords>& words) {
+HeldPlan make_plan(Endpoints& endpoints, const std::vector<MessageWords>& words) {
   std::vector<Message> messages;
   messages.reserve(words.size());
   for (const auto& [send, address, bytes, peer, tag, lane, step] : words) {
     messages.push_back({send ? Message::Kind::send : Message::Kind::receive,
                         reinterpret_cast<void*>(address), bytes, peer, tag, lane, step});
   }
-  return std::make_unique<MessagePlan>(endpoints.get().plan(std::move(messages)));
+  return HeldPlan(std::make_unique<MessagePlan>(endpoints.get().plan(std::move(messages))));
 }
 
 void define_endpoints(nb::module_& module) {
-  nb::class_<MessagePlan>(module, "MessagePlan")
+  nb::class_<HeldPlan>(module, "MessagePlan")
       .def(
           "start",
-          [](MessagePlan& plan, const std::string& wanted) { plan.start(strategy(wanted)); },
+          [](HeldPlan& plan, const std::string& wanted) { plan.value->start(strategy(wanted)); },
           release_gil())
-      .def("test", &MessagePlan::test, release_gil())
-      .def("wait", &MessagePlan::wait, release_gil())
-      .def("send_bytes", &MessagePlan::send_bytes);
+      .def(
+          "test", [](HeldPlan& plan) { return plan.value->test(); }, release_gil())
+      .def(
+          "wait", [](HeldPlan& plan) { plan.value->wait(); }, release_gil())
+      .def("send_bytes", [](const HeldPlan& plan) { return plan.value->send_bytes(); });
   nb::class_<Endpoints>(module, "Endpoints")
       .def("lanes", [](const Endpoints& self) { return self.get().lanes(); })
       .def("rank", [](const Endpoints& self) { return self.get().rank(); })
@@ -168,7 +186,7 @@ void define_endpoints(nb::module_& module) {
           },
           release_gil())
       .def(
-          "close", [](Endpoints& self) { self.set.reset(); }, release_gil());
+          "close", [](Endpoints& self) { self.value.reset(); }, release_gil());
   module.def("endpoints", &make_endpoints, "handle"_a.none(), "lanes"_a, "threads"_a, "pin"_a,
              "split_bytes"_a, release_gil());
 }
@@ -189,22 +207,22 @@ HaloOptions halo_options(const std::string& wanted, bool corners) {
 using FieldWords =
     std::tuple<std::uintptr_t, std::size_t, std::vector<std::size_t>, std::vector<std::size_t>>;
 
-std::unique_ptr<Halo> make_field_halo(const CartesianGrid& grid, Endpoints& endpoints,
-                                      const std::vector<FieldWords>& words,
-                                      const std::string& wanted, bool corners) {
+HeldHalo make_field_halo(const CartesianGrid& grid, Endpoints& endpoints,
+                         const std::vector<FieldWords>& words, const std::string& wanted,
+                         bool corners) {
   std::vector<Field> fields;
   fields.reserve(words.size());
   for (const auto& [address, element_bytes, interior, ghost] : words) {
     fields.push_back({reinterpret_cast<void*>(address), element_bytes, interior, ghost});
   }
-  return std::make_unique<Halo>(grid, endpoints.get(), fields, halo_options(wanted, corners));
+  return HeldHalo(
+      std::make_unique<Halo>(grid, endpoints.get(), fields, halo_options(wanted, corners)));
 }
 
-std::unique_ptr<Halo> make_face_halo(const CartesianGrid& grid, Endpoints& endpoints,
-                                     const std::vector<std::uintptr_t>& send,
-                                     const std::vector<std::uintptr_t>& receive,
-                                     const std::vector<std::size_t>& bytes,
-                                     const std::string& wanted) {
+HeldHalo make_face_halo(const CartesianGrid& grid, Endpoints& endpoints,
+                        const std::vector<std::uintptr_t>& send,
+                        const std::vector<std::uintptr_t>& receive,
+                        const std::vector<std::size_t>& bytes, const std::string& wanted) {
   FacePackets packets;
   for (const std::uintptr_t address : send) {
     packets.send.push_back(reinterpret_cast<const void*>(address));
@@ -213,7 +231,8 @@ std::unique_ptr<Halo> make_face_halo(const CartesianGrid& grid, Endpoints& endpo
     packets.receive.push_back(reinterpret_cast<void*>(address));
   }
   packets.bytes = bytes;
-  return std::make_unique<Halo>(grid, endpoints.get(), packets, halo_options(wanted, false));
+  return HeldHalo(
+      std::make_unique<Halo>(grid, endpoints.get(), packets, halo_options(wanted, false)));
 }
 
 void define_halo(nb::module_& module) {
@@ -225,13 +244,18 @@ void define_halo(nb::module_& module) {
       .def("size", &CartesianGrid::size)
       .def("neighbour",
            nb::overload_cast<const std::vector<int>&>(&CartesianGrid::neighbour, nb::const_));
-  nb::class_<Halo>(module, "Halo")
-      .def("start", &Halo::start, release_gil())
-      .def("test", &Halo::test, release_gil())
-      .def("wait", &Halo::wait, release_gil())
-      .def("exchange", &Halo::exchange, release_gil())
-      .def("strategy", [](const Halo& halo) { return std::string(name(halo.strategy())); })
-      .def("send_bytes", &Halo::send_bytes);
+  nb::class_<HeldHalo>(module, "Halo")
+      .def(
+          "start", [](HeldHalo& halo) { halo.value->start(); }, release_gil())
+      .def(
+          "test", [](HeldHalo& halo) { return halo.value->test(); }, release_gil())
+      .def(
+          "wait", [](HeldHalo& halo) { halo.value->wait(); }, release_gil())
+      .def(
+          "exchange", [](HeldHalo& halo) { halo.value->exchange(); }, release_gil())
+      .def("strategy",
+           [](const HeldHalo& halo) { return std::string(name(halo.value->strategy())); })
+      .def("send_bytes", [](const HeldHalo& halo) { return halo.value->send_bytes(); });
   module.def("grid", &make_grid, "handle"_a.none(), "extents"_a, "periodic"_a, release_gil());
   module.def("field_halo", &make_field_halo, release_gil());
   module.def("face_halo", &make_face_halo, release_gil());
@@ -248,6 +272,7 @@ void define(nb::module_& module) {
   module.def("inspect", &inspect_range, release_gil());
   module.def("start_mpi", &start_mpi, release_gil());
   module.def("end_mpi", &end_mpi, release_gil());
+  module.def("abandon", [] { abandoned() = true; });
   define_endpoints(module);
   define_halo(module);
 }

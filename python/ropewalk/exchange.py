@@ -16,9 +16,11 @@ from .exceptions import ArgumentError, Error
 
 
 def _end_mpi():
-    # After an uncaught exception other ranks may wait for this one: the launcher ends them when it
-    # sees that this one ended without MPI_Finalize.
-    if not hasattr(sys, "last_value"):
+    # After an uncaught exception other ranks may wait for this one, and to end MPI or close
+    # endpoints would be to wait for them: the launcher ends them when it sees this rank gone.
+    if hasattr(sys, "last_value"):
+        _core.abandon()
+    else:
         _core.end_mpi()
 
 

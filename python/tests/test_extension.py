@@ -191,7 +191,7 @@ def run_ranks(path, ranks, code, before="", status=0):
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=60,
     )
     if status is None:
         return done
