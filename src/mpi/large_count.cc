@@ -42,8 +42,12 @@ LargeType::LargeType(std::size_t count, Datatype element, std::size_t block) {
   Word one_block = contiguous(block, element.value);
   Word head = contiguous(count / block, one_block);
   Word tail = contiguous(count % block, element.value);
-  type_ = joined(head, tail, extent(head));
-  for (Word* part : {&one_block, &head, &tail}) call.type_free(part);
+  // Padding for alignment must not reach the extent: elements of the whole may follow each other.
+  Word plain = joined(head, tail, extent(head));
+  check(
+      call.type_create_resized(plain, 0, static_cast<Count>(count) * extent(element.value), &type_),
+      "MPI_Type_create_resized");
+  for (Word* part : {&one_block, &head, &tail, &plain}) call.type_free(part);
   check(call.type_commit(&type_), "MPI_Type_commit");
 }
 

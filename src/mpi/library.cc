@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "mpi/load_functions.hpp"
@@ -114,7 +115,7 @@ const Library* load() {
   void* handle = open_library();
   const SymbolLookup symbol = [handle](const char* name) { return dlsym(handle, name); };
   const Origin from = origin(symbol(entry));
-  auto* made = new Library{abi_of(recognise(from, symbol), symbol), {}, from.path};
+  auto* made = new Library(abi_of(recognise(from, symbol), symbol), from.path);
   const std::string missing = load_functions(made->call, symbol);
   if (!missing.empty()) {
     delete made;
@@ -124,6 +125,13 @@ const Library* load() {
 }
 
 }  // namespace
+
+Library::Library(const Abi& facts, std::string file) : abi(facts), path(std::move(file)) {
+  for (std::size_t i = 0; i < datatype_names; ++i) {
+    datatypes.insert(abi.datatypes[i], static_cast<DatatypeName>(i));
+  }
+  for (std::size_t i = 0; i < op_names; ++i) ops.insert(abi.ops[i], static_cast<OpName>(i));
+}
 
 const Library& library() {
   const Library* found = current.load(std::memory_order_acquire);  // pairs with the store below

@@ -10,14 +10,19 @@
 
 #include "mpi/abi.hpp"
 #include "mpi/functions.hpp"
+#include "mpi/handle_map.hpp"
 #include "mpi/mpi.hpp"
 
 namespace ropewalk::mpi {
 
 struct Library {
+  Library(const Abi&, std::string file);
+
   Abi abi;
   Functions call;
   std::string path;  // file the functions come from
+  HandleMap<DatatypeName> datatypes;
+  HandleMap<OpName> ops;
 };
 
 // Found at first use and kept. Throws Error(mpi) with the remedy; a later call looks again.

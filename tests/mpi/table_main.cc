@@ -6,6 +6,7 @@
 
 #include "mpi/attributes.hpp"
 #include "mpi/check.hpp"
+#include "mpi/datatypes.hpp"
 #include "mpi/large_count.hpp"
 #include "mpi/library.hpp"
 #include "ropewalk/communicator.hpp"
@@ -252,6 +253,41 @@ void datatypes() {
   }
 }
 
+// On a real MPI, pairs have gaps and Fortran's types have sizes of their own.
+void element_types() {
+  for (int i = 0; i < element_type_count; ++i) {
+    const auto type = static_cast<ElementType>(i);
+    if (type == ElementType::float16 || type == ElementType::bfloat16) continue;
+    const mpi::Datatype handle = mpi::datatype(type);
+    expect(mpi::element_type(handle) == type, std::string("there and back: ") + name(type));
+    expect_equal(mpi::type_extent(handle).bytes, static_cast<std::int64_t>(size_of(type)),
+                 std::string("extent of ") + name(type));
+  }
+  const mpi::Abi& abi = mpi::library().abi;
+  for (const auto name : {mpi::DatatypeName::integer, mpi::DatatypeName::double_precision}) {
+    const mpi::Datatype fortran{abi.datatype(name)};
+    const auto type = mpi::element_type(fortran);
+    expect(!type || size_of(*type) == static_cast<std::size_t>(mpi::type_size(fortran)),
+           mpi::name(name));
+  }
+  expect(mpi::reduction_op(mpi::op(ReductionOp::bxor)) == ReductionOp::bxor, "MPI_BXOR");
+  expect(!mpi::reduction_op(mpi::null_op()), "MPI_OP_NULL is no operation");
+  expect(mpi::commutative(mpi::op(ReductionOp::sum)), "MPI_SUM commutes");
+}
+
+void local_work(mpi::Comm comm) {
+  const mpi::Datatype type = mpi::datatype(ElementType::short_int);  // 6 bytes of data in 8
+  std::array<ShortInt, 3> a{{{1, 1}, {5, 2}, {3, 3}}};
+  std::array<ShortInt, 3> b{{{2, 7}, {4, 8}, {3, 9}}};
+  mpi::reduce_local(a.data(), b.data(), 3, type, mpi::op(ReductionOp::maxloc));
+  expect(b[0].index == 7 && b[1].index == 2 && b[2].index == 3, "MPI_MAXLOC");
+  std::array<char, 18> packed{};
+  mpi::pack(b.data(), 3, type, packed.data(), comm);
+  std::array<ShortInt, 3> back{};
+  mpi::unpack(packed.data(), back.data(), 3, type, comm);
+  expect(back[1].value == 5 && back[2].index == 3, "packed and unpacked");
+}
+
 // The operations themselves, so that none is taken for another. (MPI_REPLACE and MPI_NO_OP are for
 // one-sided communication only.)
 void operations() {
@@ -310,6 +346,8 @@ int main() {
   attributes();
   datatypes();
   operations();
+  element_types();
+  local_work(comm);
   large_type(comm);
   mpi::free(comm);
   const int code = test::exit_code();

@@ -101,7 +101,7 @@ void fill_environment(mpi::Functions& call) {
 
 const mpi::Library& fake_library() {
   static const mpi::Library* library = [] {
-    auto* made = new mpi::Library{abi(), {}, "threads"};
+    auto* made = new mpi::Library(abi(), "threads");
     fill_environment(made->call);
     fill_communicators(made->call);
     fill_messages(made->call);
