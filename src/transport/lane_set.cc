@@ -24,16 +24,10 @@ mpi::Comm checked(mpi::Comm parent) {
   return parent;
 }
 
-// Says on every rank which rank could not set itself up, and why on that rank.
-void agree_on_success(mpi::Comm parent, int rank, const std::exception_ptr& own) {
-  std::int64_t failed[] = {own ? rank : std::int64_t{mpi::size(parent)}};
-  mpi::all_reduce(std::span<std::int64_t>(failed), mpi::Combine::min, parent);
-  if (own) std::rethrow_exception(own);
-  if (failed[0] < mpi::size(parent)) {
-    throw Error(ErrorCode::system, "endpoints: rank " + std::to_string(failed[0]) +
-                                       " could not start its comm threads; see its error, or ask "
-                                       "for fewer lanes");
-  }
+Error setup_error(std::int64_t rank) {
+  return Error(ErrorCode::system, "endpoints: rank " + std::to_string(rank) +
+                                      " could not duplicate the communicator or start its comm "
+                                      "threads; see its error, or ask for fewer lanes");
 }
 
 }  // namespace
@@ -54,24 +48,44 @@ void LaneSet::set_up(const Agreement& agreement, std::span<const int> cores,
   const auto threads_here = static_cast<std::size_t>(1 + (options.threads ? agreement.lanes : 0)) *
                             static_cast<std::size_t>(agreement.neighbours);
   crowded_ = threads_here > cores.size();
-  std::exception_ptr error;
+  std::exception_ptr error = duplicate(agreement.lanes);
   try {
-    communicators_.reserve(static_cast<std::size_t>(agreement.lanes));
-    for (int lane = 0; lane < agreement.lanes; ++lane) {
-      communicators_.push_back(mpi::dup(parent_));
-      mpi::return_errors(communicators_.back());
-    }
     if (options.threads) start_threads(agreement, cores, options.pin);
   } catch (...) {
-    error = std::current_exception();
+    if (!error) error = std::current_exception();
   }
-  try {
-    agree_on_success(parent_, rank_, error);
-  } catch (...) {
-    threads_.clear();
-    free_communicators();
-    throw;
+  agree_on_success(error);
+}
+
+// Goes on after a failure, so that the collective calls of all ranks keep in step.
+std::exception_ptr LaneSet::duplicate(int lanes) {
+  std::exception_ptr error;
+  communicators_.assign(static_cast<std::size_t>(lanes), mpi::comm_null());
+  for (mpi::Comm& communicator : communicators_) {
+    try {
+      communicator = mpi::dup(parent_);
+    } catch (...) {
+      if (!error) error = std::current_exception();
+    }
   }
+  return error;
+}
+
+// Freeing is collective: a communicator that only some ranks came to have is not freed at all.
+void LaneSet::agree_on_success(const std::exception_ptr& error) {
+  std::vector<std::int64_t> least{error ? rank_ : size_};
+  for (const mpi::Comm communicator : communicators_) {
+    least.push_back(communicator == mpi::comm_null() ? 0 : 1);
+  }
+  mpi::all_reduce(std::span<std::int64_t>(least), mpi::Combine::min, parent_);
+  if (least[0] == size_) return;
+  threads_.clear();
+  for (std::size_t lane = 0; lane < communicators_.size(); ++lane) {
+    if (least[lane + 1] == 0) communicators_[lane] = mpi::comm_null();
+  }
+  free_communicators();
+  if (error) std::rethrow_exception(error);
+  throw setup_error(least[0]);
 }
 
 void LaneSet::start_threads(const Agreement& agreement, std::span<const int> cores, bool pin) {
@@ -102,7 +116,7 @@ LaneSet::~LaneSet() {
 void LaneSet::free_communicators() noexcept {
   for (mpi::Comm& communicator : communicators_) {
     try {
-      mpi::free(communicator);
+      if (communicator != mpi::comm_null()) mpi::free(communicator);
     } catch (...) {  // nothing else can be done about it, nor depends on it
     }
   }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <exception>
 #include <memory>
 #include <span>
 #include <vector>
@@ -50,6 +51,8 @@ class LaneSet {
   void start_threads(const Agreement& agreement, std::span<const int> cores, bool pin);
   void set_up(const Agreement& agreement, std::span<const int> cores,
               const EndpointOptions& options);
+  std::exception_ptr duplicate(int lanes);
+  void agree_on_success(const std::exception_ptr& error);
   void free_communicators() noexcept;
 
   mpi::Comm parent_;

@@ -105,6 +105,8 @@ class MessageSet {
         return random() % 3;  // empty and tiny ones
       case 1:
         return random() % 200;
+      case 2:
+        return random() % (most / 16 + 1);
       default:
         return random() % (most + 1);
     }
