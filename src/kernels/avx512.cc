@@ -13,10 +13,10 @@ namespace {
 
 constexpr int vector_bytes = 64;
 
-#include "kernels/x86_stores.inc"
 // The formats use the conversions, and those the vectors: the order matters.
 // clang-format off
 #include "kernels/vectors.inc"
+#include "kernels/x86.inc"
 #include "kernels/f16c.inc"
 #include "kernels/formats.inc"
 #include "kernels/operations.inc"

@@ -16,15 +16,23 @@ constexpr int vector_bytes = 16;
 
 // The formats use the conversions, and those the vectors: the order matters.
 // clang-format off
+#include "kernels/vectors.inc"
 #if defined(__x86_64__)
-#include "kernels/x86_stores.inc"
+#include "kernels/x86.inc"
 #else
 constexpr bool can_stream = false;
 template <class V>
 inline void stream(char*, V) {}
 inline void fence() {}
+template <int L>
+inline Vector<std::uint32_t, L> widen_words(Vector<std::uint16_t, L> half) {
+  return __builtin_convertvector(half, Vector<std::uint32_t, L>);
+}
+template <int L>
+inline Vector<std::uint16_t, L> narrow_words(Vector<std::uint32_t, L> word) {
+  return __builtin_convertvector(word, Vector<std::uint16_t, L>);
+}
 #endif
-#include "kernels/vectors.inc"
 #include "kernels/float16.inc"
 #include "kernels/formats.inc"
 #include "kernels/operations.inc"
