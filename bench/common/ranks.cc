@@ -10,6 +10,7 @@
 #include <cstring>
 #include <exception>
 #include <span>
+#include <sstream>
 
 #include "mpi/mpi.hpp"
 #include "ropewalk/error.hpp"
@@ -40,6 +41,15 @@ void require_threads(mpi::ThreadLevel provided) {
 
 }  // namespace
 
+std::string short_version(const std::string& library) {
+  std::istringstream words(library.substr(0, library.find_first_of(",\n")));
+  std::string text;
+  for (std::string word; words >> word;) {
+    if (word != "Version:") text += (text.empty() ? "" : " ") + word;
+  }
+  return text;
+}
+
 bool started_by_launcher() { return launcher_word() != nullptr; }
 
 int launcher_rank() {
@@ -59,7 +69,7 @@ Ranks::Ranks(Need need, bool threads) {
   const mpi::Comm world = mpi::comm_world();
   rank_ = mpi::rank(world);
   size_ = mpi::size(world);
-  library_ = mpi::library_version();
+  library_ = short_version(mpi::library_version());
   mpi::Comm node = mpi::split_shared(world);
   node_rank_ = mpi::rank(node);
   node_size_ = mpi::size(node);

@@ -17,6 +17,9 @@ bool started_by_launcher();
 // The rank as the launcher's environment tells it, before MPI is up; 0 where it tells nothing.
 int launcher_rank();
 
+// "MPICH Version:      5.0.2", "Open MPI v5.0.11, package: ...": "MPICH 5.0.2", "Open MPI v5.0.11".
+std::string short_version(const std::string& library);
+
 enum class Need {
   mpi,     // Error(mpi) where none is found
   if_run,  // only where a launcher started the program; alone otherwise

@@ -26,8 +26,12 @@ void print(const CommsOptions& options, const Context& context, const std::vecto
            Report& report) {
   for (const std::string& buffers : options.buffer_list) {
     report.text(paper_table(context, results, buffers));
+    const Column& best = best_column(context, results);
     for (const Column& column : results.front().columns) {
       if (column.strategy == "limit") continue;
+      // The first look shows the details of one column; all of them are in the JSON rows.
+      const bool shown = column.strategy == best.strategy && column.pages == best.pages;
+      if (options.common.quick && !shown) continue;
       report.text(itt_table(context, results, buffers, column.strategy, column.pages));
     }
   }

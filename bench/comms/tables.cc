@@ -191,24 +191,36 @@ std::string itt_table(const Context& context, const std::vector<Result>& results
   return text;
 }
 
+namespace {
+
+const Result& best_result(const Context& context, const std::vector<Result>& results) {
+  const auto best = [&](const Result& result) {
+    return uni_rate(context, result, fastest(context, result)).median;
+  };
+  return *std::max_element(results.begin(), results.end(),
+                           [&](const Result& a, const Result& b) { return best(a) < best(b); });
+}
+
+}  // namespace
+
+const Column& best_column(const Context& context, const std::vector<Result>& results) {
+  return fastest(context, best_result(context, results));
+}
+
 std::string summary(const Context& context, const std::vector<Result>& results) {
-  const Result* best = nullptr;
+  const Result& best = best_result(context, results);
   double gain = 0;
   bool verified = true;
   for (const Result& result : results) {
-    if (best == nullptr || uni_rate(context, result, fastest(context, result)).median >
-                               uni_rate(context, *best, fastest(context, *best)).median) {
-      best = &result;
-    }
     gain = std::max(gain, page_gain(context, result));
     for (const Column& column : result.columns) verified = verified && column.verified;
   }
-  const Column& column = fastest(context, *best);
+  const Column& column = fastest(context, best);
   std::string text = fmt::format(
       "halo exchange up to {:.0f} MB/s bidirectional a rank ({} on {}, L={}, {} buffers), {:.0f} % "
       "of the {}",
-      2 * uni_rate(context, *best, column).median, column.strategy, column.pages,
-      label(best->lattice), best->buffers, percent(context, *best, column), limit_header(context));
+      2 * uni_rate(context, best, column).median, column.strategy, column.pages,
+      label(best.lattice), best.buffers, percent(context, best, column), limit_header(context));
   if (gain > 0) text += fmt::format("; huge pages up to {:.2f} x memalign", gain);
   return text + (verified ? "; all data verified" : "; RECEIVED DATA WRONG");
 }

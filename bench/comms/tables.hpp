@@ -32,6 +32,8 @@ std::string paper_table(const Context& context, const std::vector<Result>& resul
 std::string itt_table(const Context& context, const std::vector<Result>& results,
                       const std::string& buffers, const std::string& strategy,
                       const std::string& pages);
+// The column with the largest bandwidth of all.
+const Column& best_column(const Context& context, const std::vector<Result>& results);
 std::string summary(const Context& context, const std::vector<Result>& results);
 
 }  // namespace ropewalk::bench

@@ -46,6 +46,13 @@ TEST(TableText, AlignsColumns) {
             "short\n");
 }
 
+TEST(Version, IsShort) {
+  EXPECT_EQ(short_version("MPICH Version:      5.0.2\nMPICH Release date: x"), "MPICH 5.0.2");
+  EXPECT_EQ(short_version("Open MPI v5.0.11, package: Open MPI x"), "Open MPI v5.0.11");
+  EXPECT_EQ(short_version("Intel(R) MPI Library 2021.19 for Linux* OS\n"),
+            "Intel(R) MPI Library 2021.19 for Linux* OS");
+}
+
 TEST(Csv, UnitesKeysAndQuotes) {
   const std::vector<Json> rows = {
       {{"bench", "comms"}, {"time_us", {{"median", 1.5}, {"n", 3}}}, {"note", "a,\"b\""}},
