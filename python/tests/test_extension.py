@@ -155,7 +155,7 @@ with ropewalk.EndpointSet(lanes=LANES) as endpoints:
                               receives=[(ring, (grid.rank - 1) % grid.size)])
         plan.start(); plan.wait()
         good = good and (ring == (grid.rank - 1) % grid.size).all()
-    print(json.dumps([bool(good), endpoints.lanes, endpoints.rank, endpoints.size]), flush=True)
+    tell(json.dumps([bool(good), endpoints.lanes, endpoints.rank, endpoints.size]))
 """
 
 WRONG = """
@@ -168,35 +168,44 @@ for arrays in (
 ):
     try:
         ropewalk.Halo(grid, endpoints, arrays)
-        print("no error")
+        tell("no error")
     except ropewalk.ArgumentError as error:
-        print("refused", flush=True)
+        tell("refused")
 try:
     ropewalk.CartesianGrid([3, 5])
 except ropewalk.ArgumentError as error:
-    print("refused", flush=True)
+    tell("refused")
 endpoints.close()
 try:
     endpoints.lanes
 except ropewalk.ArgumentError as error:
-    print("refused", flush=True)
+    tell("refused")
 """
 
 
-def run_ranks(path, ranks, code, before="", status=0):
+# Ranks tell by file: what they print may be mixed by the launcher in the middle of a line.
+TELL = """
+import os
+def tell(text):
+    with open(f"FOLDER/{os.getpid()}", "a") as file: file.write(text + "\\n")
+"""
+
+
+def run_ranks(path, ranks, code, folder, status=0):
+    """The lines that the ranks told, and what the launcher wrote to standard error."""
     command = [sys.executable, "-m", "ropewalk", "run", "-n", ranks, "--mpi", path, "--"]
+    told = folder / "told"
+    told.mkdir()
     done = subprocess.run(
-        [*map(str, command), sys.executable, "-c", before + code],
+        [*map(str, command), sys.executable, "-c", TELL.replace("FOLDER", str(told)) + code],
         env=environment(),
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
     )
-    if status is None:
-        return done
-    assert done.returncode == status, done.stderr
-    return done.stdout
+    assert (done.returncode == 0) == (status == 0), done.stderr
+    return [line for file in told.iterdir() for line in file.read_text().splitlines()], done.stderr
 
 
 mpis = pytest.mark.parametrize(
@@ -210,37 +219,35 @@ mpis = pytest.mark.parametrize(
 @pytest.mark.parametrize(
     ("ranks", "lanes", "strategy"), [(1, 1, "concurrent"), (2, 2, "threaded"), (3, 1, "automatic")]
 )
-def test_halo(path, ranks, lanes, strategy):
+def test_halo(path, tmp_path, ranks, lanes, strategy):
     code = HALO.replace("RANKS", str(ranks)).replace("LANES", str(lanes))
-    output = run_ranks(path, ranks, code.replace("STRATEGY", strategy))
-    found = sorted(json.loads(line) for line in output.splitlines())
+    told, _ = run_ranks(path, ranks, code.replace("STRATEGY", strategy), tmp_path)
+    found = sorted(json.loads(line) for line in told)
     assert found == [[True, lanes, rank, ranks] for rank in range(ranks)]
 
 
 @mpis
-def test_errors_on_every_rank(path):
-    assert run_ranks(path, 2, WRONG).split() == ["refused"] * 8
+def test_errors_on_every_rank(path, tmp_path):
+    assert run_ranks(path, 2, WRONG, tmp_path)[0] == ["refused"] * 8
 
 
 @mpis
-def test_an_uncaught_error_ends_the_other_ranks(path):
+def test_an_uncaught_error_ends_the_other_ranks(path, tmp_path):
     code = (
         "import numpy as np, ropewalk\n"
         "endpoints = ropewalk.EndpointSet(lanes=1)\n"
         "if endpoints.rank == 1: raise KeyError('this rank alone')\n"
         "endpoints.receive(np.zeros(1), 1)\n"
     )
-    done = run_ranks(path, 2, code, status=None)
-    assert done.returncode != 0
-    assert "this rank alone" in done.stderr
+    assert "this rank alone" in run_ranks(path, 2, code, tmp_path, status=1)[1]
 
 
 @mpis
-def test_mpi4py(path):
+def test_mpi4py(path, tmp_path):
     pytest.importorskip("mpi4py")
-    before = "from mpi4py import MPI\n"
-    code = HALO.replace("[True, False])", "[True, False], MPI.COMM_WORLD.Dup())")
+    code = "from mpi4py import MPI\n" + HALO
+    code = code.replace("[True, False])", "[True, False], MPI.COMM_WORLD.Dup())")
     code = code.replace("EndpointSet(", "EndpointSet(MPI.COMM_WORLD, ")
     code = code.replace("RANKS", "2").replace("LANES", "1").replace("STRATEGY", "concurrent")
-    output = run_ranks(path, 2, code, before)
-    assert [json.loads(line)[0] for line in output.splitlines()] == [True, True]
+    told, _ = run_ranks(path, 2, code, tmp_path)
+    assert [json.loads(line)[0] for line in told] == [True, True]
