@@ -34,6 +34,12 @@ int size(Comm comm) {
   return value;
 }
 
+bool is_inter(Comm comm) {
+  int flag = 0;
+  check(library().call.comm_test_inter(comm.value, &flag), "MPI_Comm_test_inter");
+  return flag != 0;
+}
+
 Comm dup(Comm comm) {
   Comm made;
   check(library().call.comm_dup(comm.value, &made.value), "MPI_Comm_dup");

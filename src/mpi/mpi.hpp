@@ -70,6 +70,7 @@ void* in_place() noexcept;  // MPI_IN_PLACE
 // ---- communicators ------------------------------------------------------------------------------
 int rank(Comm);
 int size(Comm);
+bool is_inter(Comm);  // an intercommunicator: two groups of ranks
 Comm dup(Comm);
 Comm split(Comm, int color, int key);  // color undefined() gives comm_null()
 Comm split_shared(Comm);               // MPI_COMM_TYPE_SHARED

@@ -7,6 +7,8 @@
 #include "mpi/attributes.hpp"
 #include "mpi/check.hpp"
 #include "mpi/datatypes.hpp"
+#include "mpi/fallback_cases.hpp"
+#include "mpi/fallback_counts.hpp"
 #include "mpi/large_count.hpp"
 #include "mpi/library.hpp"
 #include "ropewalk/communicator.hpp"
@@ -329,6 +331,16 @@ void large_type(mpi::Comm comm) {
   expect_equal(size, static_cast<mpi::Count>(huge), "size of a type above 4 GiB");
 }
 
+void fallbacks(mpi::Comm comm) {
+  for (const std::size_t limit : {std::size_t{INT_MAX}, std::size_t{100}}) {
+    mpi::fallback::int_limit = limit;
+    for (const std::size_t count : {0, 101, 1001}) {
+      test::try_fallbacks(comm, count, &expect);
+    }
+  }
+  mpi::fallback::int_limit = INT_MAX;
+}
+
 }  // namespace
 
 int main() {
@@ -349,6 +361,7 @@ int main() {
   element_types();
   local_work(comm);
   large_type(comm);
+  fallbacks(comm);
   mpi::free(comm);
   const int code = test::exit_code();
   mpi::finalize();

@@ -99,17 +99,25 @@ void fill_environment(mpi::Functions& call) {
   call.adopt_thread_identity = &fake_adopt;
 }
 
-const mpi::Library& fake_library() {
-  static const mpi::Library* library = [] {
-    auto* made = new mpi::Library(abi(), "threads");
-    fill_environment(made->call);
-    fill_communicators(made->call);
-    fill_messages(made->call);
-    fill_collectives(made->call);
-    fill_types(made->call);
-    return made;
-  }();
-  return *library;
+const mpi::Library* make_library(bool large_counts) {
+  auto* made = new mpi::Library(abi(), "threads");
+  fill_environment(made->call);
+  fill_communicators(made->call);
+  fill_messages(made->call);
+  fill_collectives(made->call);
+  fill_types(made->call);
+  if (!large_counts) return made;
+  fill_large_messages(made->call);
+  fill_large_collectives(made->call);
+  fill_large_types(made->call);
+  return made;
+}
+
+// Kept for the life of the process, as a real library is.
+const mpi::Library& fake_library(bool large_counts) {
+  static const mpi::Library* with = make_library(true);
+  static const mpi::Library* without = make_library(false);
+  return large_counts ? *with : *without;
 }
 
 // ---- a run ----------------------------------------------------------------------------------
@@ -241,7 +249,7 @@ int in_call(const char* function, const std::function<int(Here&)>& work) {
 
 void run_ranks(int ranks, const std::function<void(int rank)>& body, const RunOptions& options) {
   start_world(ranks, options);
-  const mpi::Library* before = mpi::exchange_library(&fake_library());
+  const mpi::Library* before = mpi::exchange_library(&fake_library(options.large_counts));
   std::vector<std::thread> threads;
   for (int rank = 0; rank < ranks; ++rank) threads.emplace_back(run_rank, rank, std::cref(body));
   for (std::thread& thread : threads) thread.join();

@@ -372,24 +372,6 @@ int fake_exscan(const void* send, void* receive, Number count, Word type, Word o
   return collective("MPI_Exscan", comm, part, &do_exscan);
 }
 
-void fill_large_counts(mpi::Functions& call) {
-  call.bcast_c = &fake_bcast<Count>;
-  call.allgather_c = &fake_allgather<Count>;
-  call.allgatherv_c = &fake_allgatherv<Count>;
-  call.gather_c = &fake_gather<Count>;
-  call.gatherv_c = &fake_gatherv<Count>;
-  call.scatter_c = &fake_scatter<Count>;
-  call.scatterv_c = &fake_scatterv<Count>;
-  call.alltoall_c = &fake_alltoall<Count>;
-  call.alltoallv_c = &fake_alltoallv<Count>;
-  call.reduce_c = &fake_reduce<Count>;
-  call.allreduce_c = &fake_allreduce<Count>;
-  call.reduce_scatter_c = &fake_reduce_scatter<Count>;
-  call.reduce_scatter_block_c = &fake_reduce_scatter_block<Count>;
-  call.scan_c = &fake_scan<Count>;
-  call.exscan_c = &fake_exscan<Count>;
-}
-
 }  // namespace
 
 int collective(const char* function, Word comm, Part& part, const Execute& execute) {
@@ -435,7 +417,24 @@ void fill_collectives(mpi::Functions& call) {
   call.reduce_scatter_block = &fake_reduce_scatter_block<int>;
   call.scan = &fake_scan<int>;
   call.exscan = &fake_exscan<int>;
-  fill_large_counts(call);
+}
+
+void fill_large_collectives(mpi::Functions& call) {
+  call.bcast_c = &fake_bcast<Count>;
+  call.allgather_c = &fake_allgather<Count>;
+  call.allgatherv_c = &fake_allgatherv<Count>;
+  call.gather_c = &fake_gather<Count>;
+  call.gatherv_c = &fake_gatherv<Count>;
+  call.scatter_c = &fake_scatter<Count>;
+  call.scatterv_c = &fake_scatterv<Count>;
+  call.alltoall_c = &fake_alltoall<Count>;
+  call.alltoallv_c = &fake_alltoallv<Count>;
+  call.reduce_c = &fake_reduce<Count>;
+  call.allreduce_c = &fake_allreduce<Count>;
+  call.reduce_scatter_c = &fake_reduce_scatter<Count>;
+  call.reduce_scatter_block_c = &fake_reduce_scatter_block<Count>;
+  call.scan_c = &fake_scan<Count>;
+  call.exscan_c = &fake_exscan<Count>;
 }
 
 }  // namespace ropewalk::test

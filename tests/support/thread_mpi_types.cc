@@ -208,6 +208,23 @@ int fake_type_contiguous(int count, Word type, Word* out) {
   });
 }
 
+// Types without gaps: a struct is its bytes.
+int fake_type_struct(int count, const int* lengths, const Count*, const Word* types, Word* out) {
+  return in_call("MPI_Type_create_struct", [&](Here& here) {
+    std::size_t bytes = 0;
+    for (int i = 0; i < count; ++i) {
+      bytes += static_cast<std::size_t>(lengths[i]) * type_bytes(here.world, types[i]);
+    }
+    *out = here.world.next_handle++;
+    here.world.derived_types[*out] = bytes;
+    return 0;
+  });
+}
+
+int fake_type_resized(Word type, Count, Count, Word* out) {
+  return fake_type_contiguous(1, type, out);
+}
+
 int fake_type_free(Word* type) {
   return in_call("MPI_Type_free", [&](Here& here) {
     if (here.world.derived_types.erase(*type) == 0) return here.world.error("not a derived type");
@@ -243,14 +260,19 @@ void fill_types(mpi::Functions& call) {
   call.type_get_extent = &fake_type_extent;
   call.type_get_true_extent = &fake_type_extent;
   call.type_contiguous = &fake_type_contiguous;
+  call.type_create_struct = &fake_type_struct;
+  call.type_create_resized = &fake_type_resized;
   call.type_commit = [](Word*) { return 0; };
   call.type_free = &fake_type_free;
   call.pack = &fake_pack<int>;
   call.unpack = &fake_unpack<int>;
-  call.pack_c = &fake_pack<Count>;
-  call.unpack_c = &fake_unpack<Count>;
   call.op_commutative = [](Word, int* flag) { return *flag = 1, 0; };
   call.reduce_local = &fake_reduce_local<int>;
+}
+
+void fill_large_types(mpi::Functions& call) {
+  call.pack_c = &fake_pack<Count>;
+  call.unpack_c = &fake_unpack<Count>;
   call.reduce_local_c = &fake_reduce_local<Count>;
 }
 

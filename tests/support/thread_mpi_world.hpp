@@ -156,6 +156,9 @@ void fill_communicators(mpi::Functions&);
 void fill_messages(mpi::Functions&);
 void fill_collectives(mpi::Functions&);
 void fill_types(mpi::Functions&);
+void fill_large_messages(mpi::Functions&);  // the MPI_*_c functions
+void fill_large_collectives(mpi::Functions&);
+void fill_large_types(mpi::Functions&);
 void delete_attributes(World&, std::unique_lock<std::mutex>&, Word handle,
                        const CommunicatorPointer&, int member);
 

@@ -1,0 +1,50 @@
+// MPI's own collectives with 64-bit counts, for every call that ropewalk does not take itself.
+//
+// Where the library has MPI_*_c they are called. Elsewhere (Open MPI 4 and 5) counts that fit an
+// int go to the plain function; larger ones become one derived type (movements), pieces
+// (reductions), or messages (the forms ending in v). What all ranks must do alike is decided
+// alike: from the count of a reduction, which is the same everywhere, or, in the forms ending in
+// v, from an agreement of all ranks, which costs one small allreduce.
+//
+// Arguments are those of MPI; counts and displacements are in elements. `in_place()` is allowed
+// where MPI allows it. Intracommunicators only, see is_inter().
+#pragma once
+
+#include <cstddef>
+
+#include "mpi/mpi.hpp"
+
+namespace ropewalk::mpi::fallback {
+
+void allreduce(const void* send, void* receive, std::size_t count, Datatype, Op, Comm);
+void reduce(const void* send, void* receive, std::size_t count, Datatype, Op, int root, Comm);
+void scan(const void* send, void* receive, std::size_t count, Datatype, Op, Comm);
+void exscan(const void* send, void* receive, std::size_t count, Datatype, Op, Comm);
+void reduce_scatter(const void* send, void* receive, const std::size_t* counts, Datatype, Op, Comm);
+void reduce_scatter_block(const void* send, void* receive, std::size_t count, Datatype, Op, Comm);
+
+void broadcast(void* data, std::size_t count, Datatype, int root, Comm);
+void allgather(const void* send, std::size_t send_count, Datatype send_type, void* receive,
+               std::size_t receive_count, Datatype receive_type, Comm);
+void gather(const void* send, std::size_t send_count, Datatype send_type, void* receive,
+            std::size_t receive_count, Datatype receive_type, int root, Comm);
+void scatter(const void* send, std::size_t send_count, Datatype send_type, void* receive,
+             std::size_t receive_count, Datatype receive_type, int root, Comm);
+void alltoall(const void* send, std::size_t send_count, Datatype send_type, void* receive,
+              std::size_t receive_count, Datatype receive_type, Comm);
+
+void allgatherv(const void* send, std::size_t send_count, Datatype send_type, void* receive,
+                const std::size_t* counts, const std::size_t* displacements, Datatype receive_type,
+                Comm);
+void gatherv(const void* send, std::size_t send_count, Datatype send_type, void* receive,
+             const std::size_t* counts, const std::size_t* displacements, Datatype receive_type,
+             int root, Comm);
+void scatterv(const void* send, const std::size_t* counts, const std::size_t* displacements,
+              Datatype send_type, void* receive, std::size_t receive_count, Datatype receive_type,
+              int root, Comm);
+void alltoallv(const void* send, const std::size_t* send_counts,
+               const std::size_t* send_displacements, Datatype send_type, void* receive,
+               const std::size_t* counts, const std::size_t* displacements, Datatype receive_type,
+               Comm);
+
+}  // namespace ropewalk::mpi::fallback
