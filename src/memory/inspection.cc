@@ -48,10 +48,9 @@ void finish(Inspection& result, const PageSizes& sizes) {
 // The scan tells huge from small. 1 GiB pages are looked for only where a mapping could hold one:
 // smaps, which knows, walks the whole process.
 std::size_t huge_page_bytes(const os::PageRun& run) {
-  const auto* address = reinterpret_cast<const void*>(run.begin);
-  for (const os::MappedArea& area : os::mapped_areas(address, 1, false)) {
+  for (const os::MappedArea& area : os::mapped_areas(run.begin, run.begin + 1, false)) {
     if (area.begin % os::gib != 0 || (area.end - area.begin) % os::gib != 0) continue;
-    for (const os::MappedArea& sized : os::mapped_areas(address, 1, true)) {
+    for (const os::MappedArea& sized : os::mapped_areas(run.begin, run.begin + 1, true)) {
       if (sized.page_bytes > os::huge_2m) return sized.page_bytes;
     }
   }
@@ -62,8 +61,7 @@ std::size_t huge_page_bytes(const os::PageRun& run) {
 void add_huge_run(PageSizes& sizes, const os::PageRun& run) {
   for (auto at = run.begin; at < run.end;) {
     auto end = run.end;
-    for (const os::MappedArea& area :
-         os::mapped_areas(reinterpret_cast<const void*>(at), 1, false)) {
+    for (const os::MappedArea& area : os::mapped_areas(at, at + 1, false)) {
       end = std::min(end, area.end);
     }
     sizes[huge_page_bytes({at, end, true})] += end - at;

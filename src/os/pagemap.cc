@@ -144,7 +144,10 @@ std::vector<PageRun> present_pages(const void* address, std::size_t bytes) {
 
 std::vector<MappedArea> mapped_areas(const void* address, std::size_t bytes, bool sizes) {
   const auto begin = reinterpret_cast<std::uintptr_t>(address);
-  const auto end = begin + bytes;
+  return mapped_areas(begin, begin + bytes, sizes);
+}
+
+std::vector<MappedArea> mapped_areas(std::uintptr_t begin, std::uintptr_t end, bool sizes) {
   std::vector<MappedArea> areas;
   const File file(std::fopen(sizes ? "/proc/self/smaps" : "/proc/self/maps", "re"));
   if (!file) return areas;
@@ -189,7 +192,7 @@ namespace {
 // One question to the kernel: up to a batch of pages, and how many bytes of ours each stands for.
 struct NodeQuery {
   static constexpr std::size_t capacity = 1024;
-  std::array<void*, capacity> pages;
+  std::array<std::uintptr_t, capacity> pages;  // the kernel reads them as void*
   std::array<std::size_t, capacity> weight;
   std::size_t count = 0;
 
@@ -217,7 +220,7 @@ std::vector<std::size_t> bytes_by_node(const std::vector<PageRun>& runs) {
     const std::size_t step = run.huge ? huge_2m : page_bytes();
     for (auto at = run.begin; at < run.end;) {
       const auto next = std::min<std::uintptr_t>(run.end, round_down(at, step) + step);
-      query->pages[query->count] = reinterpret_cast<void*>(round_down(at, page_bytes()));
+      query->pages[query->count] = round_down(at, page_bytes());
       query->weight[query->count++] = next - at;
       at = next;
       if (query->count == NodeQuery::capacity && !query->ask(by_node)) return {};

@@ -36,6 +36,7 @@ std::vector<PageRun> present_pages(const void* address, std::size_t bytes);
 // The mappings that touch the range, in order of address. `sizes` reads smaps, which walks the page
 // tables of the whole process; without it only begin and end are set.
 std::vector<MappedArea> mapped_areas(const void* address, std::size_t bytes, bool sizes);
+std::vector<MappedArea> mapped_areas(std::uintptr_t begin, std::uintptr_t end, bool sizes);
 
 struct PageSummary {
   std::size_t resident_bytes = 0;
