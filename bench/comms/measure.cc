@@ -18,7 +18,10 @@ namespace {
 constexpr double sample_us = 5000;        // a sample lasts this long, so that the barrier vanishes
 constexpr double quick_sample_us = 2000;  // the same for --quick
 constexpr int max_iterations = 2000;
-constexpr int max_slots = 128;  // plans are made collectively, one a slot and column
+// Plans are made collectively, one a slot and column, which takes long where ranks share cores. For
+// L = 4 the rotation is then larger than the private caches only; from L = 8 on than most shared
+// ones.
+constexpr int max_slots = 24;
 
 EndpointOptions endpoint_options(const CommsOptions& options) {
   EndpointOptions result;

@@ -20,17 +20,20 @@ TEST(Contiguity, CountsRunsOfNeighbours) {
   EXPECT_EQ(contiguity_of({1, 2, 3, 4}).mean_run_bytes(), 16384U);
 }
 
-// Root alone sees frame numbers. A huge page is one run by construction, so the two ends of the
-// comparison check each other.
+// Root alone sees frame numbers. On a busy machine others may take the holes before we do, so a
+// few attempts are made; code that scatters nothing fails them all.
 TEST(Fragmented, SmallPagesComeScattered) {
-  const FragmentedMemory fragmented(16 * mebibyte);
-  const SmallPages pages(2 * mebibyte);
-  std::memset(pages.data(), 1, 2 * mebibyte);
-  const auto found = contiguity(pages.data(), 2 * mebibyte);
-  if (!found) GTEST_SKIP() << "frame numbers are shown to root alone";
-  EXPECT_EQ(found->pages, 512U);
-  // Other processes free memory too; a tenth of the worst case is scattered enough to be sure.
-  EXPECT_GT(found->runs, 51U) << text(found);
+  std::optional<Contiguity> found;
+  for (int attempt = 0; attempt < 8; ++attempt) {
+    const FragmentedMemory fragmented(16 * mebibyte);
+    const SmallPages pages(2 * mebibyte);
+    std::memset(pages.data(), 1, 2 * mebibyte);
+    found = contiguity(pages.data(), 2 * mebibyte);
+    if (!found) GTEST_SKIP() << "frame numbers are shown to root alone";
+    EXPECT_EQ(found->pages, 512U);
+    if (found->runs > 51) return;  // a tenth of the worst case; pages in order make a handful
+  }
+  FAIL() << text(found);
 }
 
 TEST(Fragmented, PagesStaySmall) {
