@@ -120,6 +120,104 @@ RW_DEFAULT_EXPORT int rw_halo_free(rw_halo* halo);
 
 /* NOLINTEND(modernize-use-using) */
 
+/* ---- collectives ------------------------------------------------------------------------------- */
+
+/* Types and operations: ropewalk's own, below, or those of the MPI at hand, RW_MPI_TYPE(MPI_DOUBLE)
+ * and RW_MPI_OP(MPI_SUM), derived and user-defined ones included. Own numbers lie where no MPI has a
+ * handle: neither an int nor an address of user space. */
+typedef uint64_t rw_type;
+typedef uint64_t rw_op;
+#define RW_FIRST_TYPE UINT64_C(0x7277000000000000)
+#define RW_FIRST_OP UINT64_C(0x7277000000001000)
+#define RW_INT8 (RW_FIRST_TYPE + 0)
+#define RW_UINT8 (RW_FIRST_TYPE + 1)
+#define RW_INT16 (RW_FIRST_TYPE + 2)
+#define RW_UINT16 (RW_FIRST_TYPE + 3)
+#define RW_INT32 (RW_FIRST_TYPE + 4)
+#define RW_UINT32 (RW_FIRST_TYPE + 5)
+#define RW_INT64 (RW_FIRST_TYPE + 6)
+#define RW_UINT64 (RW_FIRST_TYPE + 7)
+#define RW_FLOAT16 (RW_FIRST_TYPE + 8)
+#define RW_BFLOAT16 (RW_FIRST_TYPE + 9)
+#define RW_FLOAT32 (RW_FIRST_TYPE + 10)
+#define RW_FLOAT64 (RW_FIRST_TYPE + 11)
+#define RW_LONG_DOUBLE (RW_FIRST_TYPE + 12)
+#define RW_COMPLEX_FLOAT32 (RW_FIRST_TYPE + 13)
+#define RW_COMPLEX_FLOAT64 (RW_FIRST_TYPE + 14)
+#define RW_BOOLEAN (RW_FIRST_TYPE + 16)
+#define RW_BYTE (RW_FIRST_TYPE + 17)
+#define RW_MAX (RW_FIRST_OP + 0)
+#define RW_MIN (RW_FIRST_OP + 1)
+#define RW_SUM (RW_FIRST_OP + 2)
+#define RW_PROD (RW_FIRST_OP + 3)
+#define RW_LAND (RW_FIRST_OP + 4)
+#define RW_BAND (RW_FIRST_OP + 5)
+#define RW_LOR (RW_FIRST_OP + 6)
+#define RW_BOR (RW_FIRST_OP + 7)
+#define RW_LXOR (RW_FIRST_OP + 8)
+#define RW_BXOR (RW_FIRST_OP + 9)
+#define RW_MPI_TYPE(type) ((rw_type)(uintptr_t)(type))
+#define RW_MPI_OP(op) ((rw_op)(uintptr_t)(op))
+
+/* The data is already where the result goes; MPI_IN_PLACE is understood, too. */
+#define RW_IN_PLACE ((void*)(intptr_t)-1)
+
+typedef struct rw_comm rw_comm;
+/* Collective. The MPI communicator must outlive it. */
+RW_DEFAULT_EXPORT int rw_comm_create(rw_mpi_comm comm, rw_comm** out);
+RW_DEFAULT_EXPORT int rw_comm_free(rw_comm* comm); /* collective; NULL is allowed */
+/* 1 where the ranks share a node and reach each other's memory, 0 where every call goes to MPI. */
+RW_DEFAULT_EXPORT int rw_comm_direct(const rw_comm* comm, int* out);
+
+/* As MPI's, with 64-bit counts; counts and displacements are in elements. */
+RW_DEFAULT_EXPORT int rw_barrier(rw_comm* comm);
+RW_DEFAULT_EXPORT int rw_allreduce(const void* send, void* receive, size_t count, rw_type type,
+                                   rw_op op, rw_comm* comm);
+RW_DEFAULT_EXPORT int rw_reduce(const void* send, void* receive, size_t count, rw_type type,
+                                rw_op op, int root, rw_comm* comm);
+RW_DEFAULT_EXPORT int rw_scan(const void* send, void* receive, size_t count, rw_type type, rw_op op,
+                              rw_comm* comm);
+RW_DEFAULT_EXPORT int rw_exscan(const void* send, void* receive, size_t count, rw_type type,
+                                rw_op op, rw_comm* comm);
+RW_DEFAULT_EXPORT int rw_reduce_scatter(const void* send, void* receive, const size_t* counts,
+                                        rw_type type, rw_op op, rw_comm* comm);
+RW_DEFAULT_EXPORT int rw_reduce_scatter_block(const void* send, void* receive, size_t count,
+                                              rw_type type, rw_op op, rw_comm* comm);
+RW_DEFAULT_EXPORT int rw_bcast(void* data, size_t count, rw_type type, int root, rw_comm* comm);
+RW_DEFAULT_EXPORT int rw_allgather(const void* send, void* receive, size_t count, rw_type type,
+                                   rw_comm* comm);
+RW_DEFAULT_EXPORT int rw_allgatherv(const void* send, size_t send_count, void* receive,
+                                    const size_t* counts, const size_t* displacements, rw_type type,
+                                    rw_comm* comm);
+RW_DEFAULT_EXPORT int rw_gather(const void* send, void* receive, size_t count, rw_type type,
+                                int root, rw_comm* comm);
+RW_DEFAULT_EXPORT int rw_gatherv(const void* send, size_t send_count, void* receive,
+                                 const size_t* counts, const size_t* displacements, rw_type type,
+                                 int root, rw_comm* comm);
+RW_DEFAULT_EXPORT int rw_scatter(const void* send, void* receive, size_t count, rw_type type,
+                                 int root, rw_comm* comm);
+RW_DEFAULT_EXPORT int rw_scatterv(const void* send, const size_t* counts,
+                                  const size_t* displacements, void* receive, size_t receive_count,
+                                  rw_type type, int root, rw_comm* comm);
+RW_DEFAULT_EXPORT int rw_alltoall(const void* send, void* receive, size_t count, rw_type type,
+                                  rw_comm* comm);
+RW_DEFAULT_EXPORT int rw_alltoallv(const void* send, const size_t* send_counts,
+                                   const size_t* send_displacements, void* receive,
+                                   const size_t* receive_counts,
+                                   const size_t* receive_displacements, rw_type type,
+                                   rw_comm* comm);
+
+/* Nonblocking: need MPI_THREAD_MULTIPLE, run in the order they were started. */
+typedef struct rw_request rw_request;
+RW_DEFAULT_EXPORT int rw_iallreduce(const void* send, void* receive, size_t count, rw_type type,
+                                    rw_op op, rw_comm* comm, rw_request** out);
+RW_DEFAULT_EXPORT int rw_ibcast(void* data, size_t count, rw_type type, int root, rw_comm* comm,
+                                rw_request** out);
+RW_DEFAULT_EXPORT int rw_ibarrier(rw_comm* comm, rw_request** out);
+/* When *done is 1 the request is freed and *request is NULL. */
+RW_DEFAULT_EXPORT int rw_test(rw_request** request, int* done);
+RW_DEFAULT_EXPORT int rw_wait(rw_request** request);
+
 #ifdef __cplusplus
 }
 #endif

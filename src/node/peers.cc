@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -14,6 +15,7 @@
 #include "os/node_identity.hpp"
 #include "os/pidfd.hpp"
 #include "ropewalk/memory.hpp"
+#include "topology/machine.hpp"
 
 namespace ropewalk::node {
 namespace {
@@ -131,6 +133,10 @@ RankFacts own_facts(const void* control, const std::uint64_t* probe) {
   facts.control = arena.offset(control);
   facts.probe_address = reinterpret_cast<std::uintptr_t>(probe);
   facts.probe_value = *probe;
+  for (const int cpu : topology::usable_cpus().cpus) {
+    const auto word = static_cast<std::size_t>(cpu) / 64;
+    if (word < std::size(facts.cpus)) facts.cpus[word] |= std::uint64_t{1} << cpu % 64;
+  }
   return facts;
 }
 
@@ -154,6 +160,24 @@ std::vector<std::shared_ptr<Peer>> map_peers(mpi::Comm comm, std::span<const Ran
   reason =
       "ranks cannot map each other's arenas: neither pidfd_getfd nor abstract sockets work here";
   return {};
+}
+
+bool same_node(std::span<const RankFacts> facts) {
+  for (const RankFacts& rank : facts) {
+    if (std::memcmp(rank.node, facts.front().node, sizeof rank.node) != 0) return false;
+  }
+  return true;
+}
+
+int cores_of(std::span<const RankFacts> facts) {
+  int cores = 0;
+  for (std::size_t word = 0; word < std::size(facts.front().cpus); ++word) {
+    std::uint64_t any = 0;
+    for (const RankFacts& rank : facts) any |= rank.cpus[word];
+    cores += std::popcount(any);
+  }
+  const auto quota = topology::usable_cpus().quota;
+  return quota ? std::min(cores, std::max(1, static_cast<int>(*quota))) : cores;
 }
 
 bool can_read(std::span<const RankFacts> facts) {

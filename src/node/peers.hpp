@@ -24,6 +24,7 @@ struct RankFacts {
   std::uint64_t control;        // offset of its control block
   std::uint64_t probe_address;  // a word of its private memory, to try CMA on
   std::uint64_t probe_value;
+  std::uint64_t cpus[16];  // affinity mask, a bit a CPU
 };
 
 // A process of this node. Mapped once, however many teams meet it.
@@ -44,6 +45,11 @@ RankFacts own_facts(const void* control, const std::uint64_t* probe);
 // why.
 std::vector<std::shared_ptr<Peer>> map_peers(mpi::Comm comm, std::span<const RankFacts> facts,
                                              std::string& reason);
+
+bool same_node(std::span<const RankFacts> facts);
+
+// Cores the ranks may use together: with fewer than ranks, a waiting rank must give its core away.
+int cores_of(std::span<const RankFacts> facts);
 
 // Whether this rank can read the probe words of all others with process_vm_readv.
 bool can_read(std::span<const RankFacts> facts);

@@ -11,7 +11,6 @@
 #include "os/futex.hpp"
 #include "ropewalk/error.hpp"
 #include "ropewalk/memory.hpp"
-#include "topology/topology.hpp"
 
 namespace ropewalk::node {
 namespace {
@@ -31,13 +30,6 @@ constexpr std::int64_t sleep_ns = 1000000;
 
 constexpr int yields_per_progress = 4;  // yields between two looks at the MPI underneath
 constexpr int yields_per_check = 1024;  // yields between two looks whether the peer lives
-
-bool same_node(const std::vector<RankFacts>& facts) {
-  for (const RankFacts& rank : facts) {
-    if (std::memcmp(rank.node, facts.front().node, sizeof rank.node) != 0) return false;
-  }
-  return true;
-}
 
 }  // namespace
 
@@ -66,8 +58,7 @@ std::unique_ptr<Team> Team::create(mpi::Comm comm, std::string& reason) {
     team->base_.push_back(team->peers_[rank]->base);
     team->control_.push_back(reinterpret_cast<Control*>(team->base_[rank] + facts[rank].control));
   }
-  const int cores = static_cast<int>(topology::usable_cpus().size());
-  team->spins_ = team->size_ > cores ? spins_shared : spins_alone;
+  team->spins_ = team->size_ > cores_of(facts) ? spins_shared : spins_alone;
   return team;
 }
 

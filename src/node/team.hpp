@@ -39,7 +39,9 @@ class Team {
   // The slot of this rank for its next call. Its last readers have left it.
   Slot& claim() {
     ++sequence_;
-    if (sequence_ > seen_ + slots) [[unlikely]] {
+    // The slot was last used `slots` calls ago. Its readers have left it when they have arrived at
+    // the call after that one.
+    if (sequence_ >= seen_ + slots) [[unlikely]] {
       wait_for_readers();
     }
     return own_->slot[sequence_ % slots];
@@ -69,6 +71,7 @@ class Team {
     wake_sleepers();
     return phase_;
   }
+  std::uint64_t phase() const noexcept { return phase_; }  // finished by this rank
   void wait_for_phase(int rank, std::uint64_t phase) {
     const auto& flag = control_[rank]->phase;
     // Pairs with the release in finish_phase() of that rank.

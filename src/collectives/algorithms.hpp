@@ -1,0 +1,41 @@
+// The collectives, one file each. All ranks of the engine's team call the same one; in place has
+// been resolved (send == receive), arguments have been checked, and the team has two ranks or more.
+#pragma once
+
+#include "collectives/engine.hpp"
+
+namespace ropewalk::collectives {
+
+struct Blocks {  // of bytes, one a rank
+  const std::size_t* counts;
+  const std::size_t* displacements;
+};
+
+void barrier(Engine&);
+
+// reduction.cc: root -1 means that every rank gets the result.
+void reduce(Engine&, const void* send, void* receive, std::size_t count, const Operation&,
+            int root);
+void scan(Engine&, const void* send, void* receive, std::size_t count, const Operation&,
+          bool exclusive);
+void reduce_scatter(Engine&, const void* send, void* receive, const std::size_t* counts,
+                    const Operation&);
+
+void broadcast(Engine&, void* data, std::size_t bytes, int root);
+
+// `send` is this rank's block; where it already lies in `receive` it is not copied.
+void allgather(Engine&, const void* send, void* receive, const Blocks&);
+// Blocks are the root's; others pass null.
+void gather(Engine&, const void* send, std::size_t bytes, void* receive, const Blocks*, int root);
+// receive may be null at the root: its block stays where it is.
+void scatter(Engine&, const void* send, const Blocks*, void* receive, std::size_t bytes, int root);
+void alltoall(Engine&, const void* send, void* receive, std::size_t bytes_each);
+void alltoallv(Engine&, const void* send, const Blocks& sends, void* receive,
+               const Blocks& receives);
+
+// staged.cc: reductions and broadcasts of private buffers, chunk by chunk through the arenas.
+void staged_reduce(Engine&, const std::vector<Shown>& shown, const void* send, void* receive,
+                   std::size_t count, const Operation&, int root);
+void staged_broadcast(Engine&, void* data, std::size_t bytes, int root);
+
+}  // namespace ropewalk::collectives

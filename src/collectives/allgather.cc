@@ -1,0 +1,63 @@
+// allgather(v): every rank copies every other's block into its own receive buffer.
+#include <algorithm>
+#include <cstring>
+
+#include "collectives/algorithms.hpp"
+
+namespace ropewalk::collectives {
+namespace {
+
+void copy_own(Engine& engine, const void* send, std::byte* target, std::size_t bytes) {
+  if (bytes > 0 && target != send) kernels::copy(target, send, bytes, engine.stores(bytes));
+}
+
+std::uint32_t form_of(Engine& engine, const Blocks& blocks) {
+  std::uint32_t form = 2166136261U;  // FNV-1a: ranks must agree on all counts
+  for (int peer = 0; peer < engine.size(); ++peer) {
+    form = (form ^ static_cast<std::uint32_t>(blocks.counts[peer])) * 16777619U;
+  }
+  return form;
+}
+
+}  // namespace
+
+void allgather(Engine& engine, const void* send, void* receive, const Blocks& blocks) {
+  std::size_t largest = 0;
+  for (int peer = 0; peer < engine.size(); ++peer) {
+    largest = std::max(largest, blocks.counts[peer]);
+  }
+  auto* target = static_cast<std::byte*>(receive);
+  const std::size_t bytes = blocks.counts[engine.rank()];
+  const Scratch scratch(engine);
+  node::Slot& own = engine.claim(Kind::allgather, largest, 0, form_of(engine, blocks));
+  if (largest <= engine.limits().one_shot_bytes) {
+    engine.path = Path::inlined;
+    if (bytes > 0) std::memcpy(own.payload, send, bytes);
+    engine.team().arrive();
+    for (int peer = 0; peer < engine.size(); ++peer) {
+      if (peer != engine.rank()) engine.arrival(peer, own);
+    }
+    engine.team().all_arrived();
+    engine.check(own);
+    for (int peer = 0; peer < engine.size(); ++peer) {
+      if (peer == engine.rank() || blocks.counts[peer] == 0) continue;
+      std::memcpy(target + blocks.displacements[peer], engine.arrival(peer, own).payload,
+                  blocks.counts[peer]);
+    }
+    copy_own(engine, send, target + blocks.displacements[engine.rank()], bytes);
+    return;
+  }
+  engine.path = Path::mapped;
+  const auto& shown = engine.meet(own, engine.show(send, bytes));
+  bool complete = true;
+  for (int step = 1; step < engine.size(); ++step) {
+    const int peer = (engine.rank() + step) % engine.size();
+    complete &= engine.read(target + blocks.displacements[peer], peer, shown[peer], 0,
+                            blocks.counts[peer], engine.stores(largest));
+    if (shown[peer].private_send != 0) engine.path = Path::cma;
+  }
+  copy_own(engine, send, target + blocks.displacements[engine.rank()], bytes);
+  engine.leave(complete);
+}
+
+}  // namespace ropewalk::collectives

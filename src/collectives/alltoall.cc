@@ -1,0 +1,157 @@
+// alltoall(v): every rank copies its block out of every other's send buffer.
+#include <algorithm>
+#include <cstring>
+
+#include "collectives/algorithms.hpp"
+
+namespace ropewalk::collectives {
+namespace {
+
+// Slots hold Shown and one entry a rank: where its block begins in the send buffer, and its length.
+struct Block {
+  std::uint64_t offset;
+  std::uint64_t bytes;
+};
+constexpr std::size_t table_at = sizeof(Shown);
+
+std::size_t table_end(const Engine& engine) { return table_at + engine.size() * sizeof(Block); }
+
+// Marks a sender whose blocks lie in its slot.
+constexpr Reference inlined_reference = private_reference - 1;
+
+bool fits_slot(const Engine& engine, const Blocks& sends) {
+  std::size_t total = table_end(engine);
+  for (int peer = 0; peer < engine.size(); ++peer) {
+    if (sends.counts[peer] > node::Slot::payload_bytes) return false;
+    total += sends.counts[peer];
+  }
+  return total <= node::Slot::payload_bytes;
+}
+
+Shown inline_blocks(Engine& engine, node::Slot& own, const std::byte* send, const Blocks& sends) {
+  std::size_t at = table_end(engine);
+  for (int peer = 0; peer < engine.size(); ++peer) {
+    const Block block{at, sends.counts[peer]};
+    std::memcpy(own.payload + table_at + peer * sizeof block, &block, sizeof block);
+    if (block.bytes > 0) {
+      std::memcpy(own.payload + at, send + sends.displacements[peer], block.bytes);
+    }
+    at += block.bytes;
+  }
+  return {inlined_reference, private_reference, 0};
+}
+
+Shown show_blocks(Engine& engine, node::Slot& own, const std::byte* send, const Blocks& sends) {
+  std::size_t end = 0;
+  for (int peer = 0; peer < engine.size(); ++peer) {
+    const Block block{sends.displacements[peer], sends.counts[peer]};
+    std::memcpy(own.payload + table_at + peer * sizeof block, &block, sizeof block);
+    end = std::max(end, block.offset + block.bytes);
+  }
+  return engine.show(send, end);
+}
+
+struct Outcome {
+  bool complete = true;
+  int wrong = -1;  // a rank whose count differs
+};
+
+void take_block(Engine& engine, int peer, const node::Slot& slot, std::byte* target,
+                std::size_t expected, Outcome& outcome) {
+  Shown shown;
+  Block block;
+  std::memcpy(&shown, slot.payload, sizeof shown);
+  std::memcpy(&block, slot.payload + table_at + engine.rank() * sizeof block, sizeof block);
+  if (block.bytes != expected) {
+    outcome.wrong = peer;
+  } else if (shown.send == inlined_reference) {
+    if (expected > 0) std::memcpy(target, slot.payload + block.offset, expected);
+  } else {
+    engine.path = shown.private_send != 0 ? Path::cma : Path::mapped;
+    outcome.complete &= engine.read(target, peer, shown, block.offset, expected,
+                                    engine.stores(expected * engine.size()));
+  }
+}
+
+void inlined_alltoall(Engine& engine, node::Slot& own, const std::byte* send, std::byte* target,
+                      std::size_t bytes) {
+  engine.path = Path::inlined;
+  const int rank = engine.rank();
+  std::memcpy(own.payload, send, bytes * engine.size());
+  engine.team().arrive();
+  for (int peer = 0; peer < engine.size(); ++peer) {
+    if (peer != rank) engine.arrival(peer, own);
+  }
+  engine.team().all_arrived();
+  engine.check(own);
+  for (int peer = 0; peer < engine.size(); ++peer) {
+    const node::Slot& slot = peer == rank ? own : engine.arrival(peer, own);
+    std::memcpy(target + peer * bytes, slot.payload + rank * bytes, bytes);
+  }
+}
+
+}  // namespace
+
+void alltoall(Engine& engine, const void* send, void* receive, std::size_t bytes_each) {
+  const Scratch scratch(engine);
+  const std::size_t total = bytes_each * engine.size();
+  auto* target = static_cast<std::byte*>(receive);
+  node::Slot& own = engine.claim(Kind::alltoall, bytes_each);
+  const auto* source = static_cast<const std::byte*>(send);
+  if (total <= engine.limits().one_shot_bytes) {
+    inlined_alltoall(engine, own, source, target, bytes_each);
+    return;
+  }
+  engine.path = Path::mapped;
+  if (send == receive) source = engine.visible_copy(send, total);
+  const auto& shown = engine.meet(own, engine.show(source, total));
+  const std::size_t offset = engine.rank() * bytes_each;
+  bool complete = true;
+  for (int step = 0; step < engine.size(); ++step) {
+    const int peer = (engine.rank() + step) % engine.size();
+    if (peer == engine.rank()) {
+      kernels::copy(target + offset, source + offset, bytes_each, engine.stores(total));
+      continue;
+    }
+    complete &= engine.read(target + peer * bytes_each, peer, shown[peer], offset, bytes_each,
+                            engine.stores(total));
+    if (shown[peer].private_send != 0) engine.path = Path::cma;
+  }
+  engine.leave(complete);
+}
+
+void alltoallv(Engine& engine, const void* send, const Blocks& sends, void* receive,
+               const Blocks& receives) {
+  const Scratch scratch(engine);
+  const int rank = engine.rank();
+  auto* target = static_cast<std::byte*>(receive);
+  const auto* source = static_cast<const std::byte*>(send);
+  node::Slot& own = engine.claim(Kind::alltoall, 0, 1);
+  const bool inlined = fits_slot(engine, sends);
+  engine.path = inlined ? Path::inlined : Path::mapped;
+  if (send == receive && !inlined) {
+    std::size_t end = 0;
+    for (int peer = 0; peer < engine.size(); ++peer) {
+      end = std::max(end, sends.displacements[peer] + sends.counts[peer]);
+    }
+    source = engine.visible_copy(send, end);
+  }
+  const Shown mine =
+      inlined ? inline_blocks(engine, own, source, sends) : show_blocks(engine, own, source, sends);
+  engine.meet(own, mine);
+  Outcome outcome;
+  for (int step = 0; step < engine.size(); ++step) {
+    const int peer = (rank + step) % engine.size();
+    const node::Slot& slot = peer == rank ? own : engine.arrival(peer, own);
+    take_block(engine, peer, slot, target + receives.displacements[peer], receives.counts[peer],
+               outcome);
+  }
+  engine.leave(outcome.complete);
+  if (outcome.wrong >= 0) {
+    throw Error(ErrorCode::argument, "receive_counts: rank " + std::to_string(outcome.wrong) +
+                                         " sends another number of bytes than rank " +
+                                         std::to_string(rank) + " expects from it");
+  }
+}
+
+}  // namespace ropewalk::collectives

@@ -1,0 +1,79 @@
+// broadcast and barrier.
+//
+// A small broadcast goes through the root's slot, and the root does not wait. A large one between
+// mapped buffers is shared out: rank i copies slice i of the root's buffer into all others', so
+// with two ranks both cores copy. A private root's data goes through its staging area; private
+// receivers pull.
+#include <algorithm>
+#include <cstring>
+
+#include "collectives/algorithms.hpp"
+
+namespace ropewalk::collectives {
+namespace {
+
+constexpr std::size_t page_bytes = 4096;  // slices end on borders of small pages
+
+void push_slices(Engine& engine, const std::vector<Shown>& shown, std::size_t bytes, int root) {
+  const Range part = slice(bytes, engine.rank(), engine.size(), page_bytes);
+  const std::byte* from = engine.resolve(root, shown[root].send) + part.begin;
+  // Every rank starts with another output, so that not all write to one rank's memory at once.
+  for (int step = 0; step < engine.size(); ++step) {
+    const int peer = (engine.rank() + step) % engine.size();
+    if (peer == root) continue;
+    kernels::copy(engine.resolve(peer, shown[peer].receive) + part.begin, from, part.length(),
+                  engine.stores(bytes));
+  }
+  engine.leave();
+}
+
+void large_broadcast(Engine& engine, node::Slot& own, void* data, std::size_t bytes, int root) {
+  const Reference buffer = Engine::reference(data, bytes);
+  const auto& shown = engine.meet(own, {buffer, buffer, 0});
+  const bool receivers_mapped = std::ranges::all_of(
+      shown, [](const Shown& rank) { return rank.receive != private_reference; });
+  if (receivers_mapped) {
+    engine.path = Path::mapped;
+    push_slices(engine, shown, bytes, root);
+  } else if (shown[root].send != private_reference) {
+    engine.path = Path::mapped;
+    if (engine.rank() != root) engine.read(data, root, shown[root], 0, bytes, engine.stores(bytes));
+    engine.leave();
+  } else {
+    engine.path = Path::staged;
+    staged_broadcast(engine, data, bytes, root);
+  }
+}
+
+}  // namespace
+
+void broadcast(Engine& engine, void* data, std::size_t bytes, int root) {
+  node::Slot& own = engine.claim(Kind::broadcast, bytes, 0, static_cast<std::uint32_t>(root));
+  if (bytes > node::Slot::payload_bytes) {
+    large_broadcast(engine, own, data, bytes, root);
+    return;
+  }
+  engine.path = Path::inlined;
+  if (engine.rank() == root) {
+    std::memcpy(own.payload, data, bytes);
+    engine.team().arrive();
+    return;
+  }
+  engine.team().arrive();
+  const node::Slot& slot = engine.arrival(root, own);
+  engine.check(own);
+  std::memcpy(data, slot.payload, bytes);
+}
+
+void barrier(Engine& engine) {
+  engine.path = Path::inlined;
+  node::Slot& own = engine.claim(Kind::barrier, 0);
+  engine.team().arrive();
+  for (int peer = 0; peer < engine.size(); ++peer) {
+    if (peer != engine.rank()) engine.arrival(peer, own);
+  }
+  engine.team().all_arrived();
+  engine.check(own);
+}
+
+}  // namespace ropewalk::collectives

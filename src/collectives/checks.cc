@@ -1,0 +1,19 @@
+#include "collectives/checks.hpp"
+
+#include <cstdint>
+
+namespace ropewalk::collectives {
+
+void refuse(NodeCommunicator::State& state, const std::string& message) {
+  if (state.engine != nullptr) state.engine->refuse();
+  throw Error(ErrorCode::argument, message);
+}
+
+std::size_t bytes_of(NodeCommunicator::State& state, std::size_t count, std::size_t element_bytes) {
+  if (count > PTRDIFF_MAX / element_bytes) {
+    refuse(state, "count: " + std::to_string(count) + " elements are more than memory can hold");
+  }
+  return count * element_bytes;
+}
+
+}  // namespace ropewalk::collectives

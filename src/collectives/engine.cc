@@ -1,0 +1,168 @@
+#include "collectives/engine.hpp"
+
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "mpi/mpi.hpp"
+#include "ropewalk/memory.hpp"
+
+namespace ropewalk::collectives {
+namespace {
+
+constexpr std::size_t largest_cma_read = std::size_t{1} << 30;  // the kernel stops at 2 GiB - 4 KiB
+
+// The header of a rank whose arguments were refused: differs from every proper one.
+constexpr std::uint64_t refused_call = ~std::uint64_t{0};
+
+std::string describe(const node::Slot& slot) {
+  if (slot.call == refused_call) return "a call whose arguments were refused there";
+  const auto kind = static_cast<Kind>(slot.call >> 56);
+  const auto code = static_cast<std::uint32_t>(slot.call >> 32 & 0xffffff);
+  return std::string(name(kind)) + " (count " + std::to_string(slot.count) + ", type " +
+         ropewalk::name(static_cast<ElementType>(code >> 8 & 0xff)) + ", operation " +
+         ropewalk::name(static_cast<ReductionOp>(code & 0xff)) + ", root or form " +
+         std::to_string(slot.call & 0xffffffff) + ")";
+}
+
+}  // namespace
+
+const char* name(Kind kind) {
+  constexpr const char* names[] = {"none",      "barrier", "allreduce",      "reduce",
+                                   "scan",      "exscan",  "reduce_scatter", "broadcast",
+                                   "allgather", "gather",  "scatter",        "alltoall"};
+  const auto index = static_cast<std::size_t>(kind);
+  return index < std::size(names) ? names[index] : "unknown collective";
+}
+
+Range slice(std::size_t count, int part, int parts, std::size_t grain) {
+  const std::size_t grains = (count + grain - 1) / grain;
+  const auto edge = [&](int index) {
+    const auto whole = grains / parts * index;
+    const auto rest = grains % parts * index / parts;
+    return std::min(count, (whole + rest) * grain);
+  };
+  return {edge(part), edge(part + 1)};
+}
+
+Limits limits_for(int ranks) {
+  // One-shot reads p times the payload on every rank; beyond about 8 KiB in all, two exchanges are
+  // cheaper. Streaming and chunks: docs/explanation/collectives.md.
+  const std::size_t one_shot = std::max<std::size_t>(512, 8192 / ranks);
+  return {.one_shot_bytes = std::min(one_shot, node::Slot::payload_bytes),
+          .streaming_bytes = std::size_t{2} << 20,
+          .chunk_bytes = std::size_t{64} << 10,
+          .cma_bytes = std::size_t{64} << 10};
+}
+
+Engine::Engine(std::unique_ptr<node::Team> team, Limits limits)
+    : inputs(team->size()),
+      outputs(team->size()),
+      team_(std::move(team)),
+      limits_(limits),
+      rank_(team_->rank()),
+      size_(team_->size()),
+      shown_(team_->size()) {
+  scratch_.reserve(4);
+}
+
+const std::vector<Shown>& Engine::meet(node::Slot& own, const Shown& shown) {
+  std::memcpy(own.payload, &shown, sizeof shown);
+  team_->arrive();
+  for (int peer = 0; peer < size_; ++peer) {
+    const node::Slot& slot = peer == rank_ ? own : arrival(peer, own);
+    std::memcpy(&shown_[peer], slot.payload, sizeof(Shown));
+  }
+  team_->all_arrived();
+  check(own);
+  return shown_;
+}
+
+void Engine::refuse() {
+  if (size_ == 1) return;
+  node::Slot& own = team_->claim();
+  own.call = refused_call;
+  own.count = 0;
+  team_->arrive();
+}
+
+void Engine::mismatch(const node::Slot& own) {
+  const int peer = std::exchange(differs_, -1);
+  const node::Slot& other = team_->arrival(peer);
+  throw Error(ErrorCode::argument, "collective: rank " + std::to_string(rank_) + " calls " +
+                                       describe(own) + " while rank " + std::to_string(peer) +
+                                       " calls " + describe(other) +
+                                       "; all ranks must make the same call");
+}
+
+Reference Engine::reference(const void* buffer, std::size_t bytes) {
+  Arena& arena = Arena::process();
+  return arena.contains(buffer, std::max<std::size_t>(bytes, 1)) ? arena.offset(buffer)
+                                                                 : private_reference;
+}
+
+std::byte* Engine::scratch(std::size_t bytes) {
+  void* memory = Arena::process().allocate(bytes);
+  scratch_.push_back(memory);
+  return static_cast<std::byte*>(memory);
+}
+
+std::byte* Engine::visible_copy(const void* data, std::size_t bytes) {
+  std::byte* copy = scratch(bytes);
+  if (bytes > 0) kernels::copy(copy, data, bytes, kernels::Stores::temporal);
+  return copy;
+}
+
+void Engine::release_scratch() noexcept {
+  for (void* memory : scratch_) Arena::process().deallocate(memory);
+  scratch_.clear();
+}
+
+bool Engine::read(void* to, int peer, const Shown& shown, std::size_t offset, std::size_t bytes,
+                  kernels::Stores stores) const {
+  if (bytes == 0) return true;
+  if (shown.send != private_reference) {
+    kernels::copy(to, resolve(peer, shown.send) + offset, bytes, stores);
+    return true;
+  }
+  std::size_t done = 0;
+  while (done < bytes) {
+    iovec local{static_cast<std::byte*>(to) + done, std::min(bytes - done, largest_cma_read)};
+    iovec remote{reinterpret_cast<void*>(shown.private_send + offset + done), local.iov_len};
+    const ssize_t moved = process_vm_readv(team_->process_id(peer), &local, 1, &remote, 1, 0);
+    if (moved <= 0) return false;
+    done += static_cast<std::size_t>(moved);
+  }
+  return true;
+}
+
+Shown Engine::show(const void* send, std::size_t bytes) {
+  Shown shown{reference(send, bytes), private_reference, 0};
+  if (shown.send != private_reference || bytes == 0) return shown;
+  if (team_->cma() && bytes >= limits_.cma_bytes) {
+    shown.private_send = reinterpret_cast<std::uintptr_t>(send);
+  } else {
+    shown.send = Arena::process().offset(visible_copy(send, bytes));
+    path = Path::staged;
+  }
+  return shown;
+}
+
+void Engine::leave(bool complete) {
+  team_->barrier();
+  if (!complete) throw_unreadable();
+}
+
+void Engine::throw_unreadable() const {
+  throw Error(
+      ErrorCode::system,
+      "send: the buffer of another rank could not be read with process_vm_readv; check that "
+      "its address and count are valid there");
+}
+
+bool is_in_place(const void* buffer) {
+  return buffer == in_place || (buffer != nullptr && mpi::loaded() && buffer == mpi::in_place());
+}
+
+}  // namespace ropewalk::collectives

@@ -1,0 +1,177 @@
+// What the algorithms of this room share: the team, what a call says about itself, how buffers are
+// shown.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "kernels/kernels.hpp"
+#include "node/team.hpp"
+#include "ropewalk/collectives.hpp"
+
+namespace ropewalk::collectives {
+
+enum class Kind : std::uint8_t {
+  barrier = 1,
+  allreduce,
+  reduce,
+  scan,
+  exscan,
+  reduce_scatter,
+  broadcast,
+  allgather,
+  gather,
+  scatter,
+  alltoall
+};
+const char* name(Kind);
+
+// How elements are combined: by our kernels, or by MPI_Reduce_local for what only MPI knows.
+struct Operation {
+  ElementType type = ElementType::byte;
+  ReductionOp op = ReductionOp::sum;
+  std::size_t element_bytes = 1;
+  bool by_mpi = false;
+  mpi::Datatype mpi_type{};
+  mpi::Op mpi_op{};
+
+  // out_j = in_0 op in_1 op ..., `count` elements of each; an output may be one of the inputs.
+  void combine(std::span<void* const> outputs, std::span<const void* const> inputs,
+               std::size_t count, kernels::Stores stores) const;
+  std::uint32_t code() const noexcept;  // for the header of a call, below 2^24
+};
+Operation operation(ElementType, ReductionOp);  // Error(argument) for a pair MPI does not allow
+
+// Where a buffer is, for other ranks: an offset in the arena of its owner, or nowhere.
+using Reference = std::uint64_t;
+constexpr Reference private_reference = ~Reference{0};
+
+// What a rank shows of its buffers when a bulk call begins; fits the flag's line.
+struct Shown {
+  Reference send;
+  Reference receive;
+  std::uint64_t private_send;  // its address in its own process, for CMA; 0: not readable that way
+};
+
+// A half-open range of elements or bytes.
+struct Range {
+  std::size_t begin;
+  std::size_t end;
+  std::size_t length() const noexcept { return end - begin; }
+};
+// The part of rank `part` when `count` elements are dealt to `parts`, cut at multiples of `grain`.
+Range slice(std::size_t count, int part, int parts, std::size_t grain);
+
+// Sizes at which the algorithms change; figures and their origin in
+// docs/explanation/collectives.md.
+struct Limits {
+  std::size_t one_shot_bytes;   // up to here payload goes through the slots
+  std::size_t streaming_bytes;  // from here on results are stored past the caches
+  std::size_t chunk_bytes;      // of staging areas
+  std::size_t cma_bytes;        // private buffers of this size and more are read by CMA
+};
+Limits limits_for(int ranks);
+
+class Engine {
+ public:
+  Engine(std::unique_ptr<node::Team> team, Limits limits);
+
+  node::Team& team() noexcept { return *team_; }
+  int rank() const noexcept { return rank_; }
+  int size() const noexcept { return size_; }
+  const Limits& limits() const noexcept { return limits_; }
+  Path path = Path::none;  // of the last call
+
+  // ---- arriving
+  // -------------------------------------------------------------------------------------
+
+  // Claims the slot of the next call and fills its header.
+  node::Slot& claim(Kind kind, std::uint64_t count, std::uint32_t type_and_op = 0,
+                    std::uint32_t root = 0) {
+    node::Slot& slot = team_->claim();
+    slot.call = std::uint64_t{static_cast<std::uint8_t>(kind)} << 56 |
+                std::uint64_t{type_and_op & 0xffffffU} << 32 | root;
+    slot.count = count;
+    return slot;
+  }
+  // The slot of `peer`; remembers whether its header differs from ours.
+  const node::Slot& arrival(int peer, const node::Slot& own) {
+    const node::Slot& slot = team_->arrival(peer);
+    if (slot.call != own.call || slot.count != own.count) [[unlikely]] {
+      differs_ = peer;
+    }
+    return slot;
+  }
+  // Arrives with a header nobody else has, so that the others do not wait for this rank's call.
+  void refuse();
+  // Throws on every rank when any rank's header differs from another's.
+  void check(const node::Slot& own) {
+    if (differs_ >= 0) [[unlikely]] {
+      mismatch(own);
+    }
+  }
+
+  // Arrives with references to buffers, waits for all ranks, checks. Result: what each rank showed.
+  const std::vector<Shown>& meet(node::Slot& own, const Shown& shown);
+
+  // ---- buffers
+  // --------------------------------------------------------------------------------------
+
+  static Reference reference(const void* buffer, std::size_t bytes);
+  std::byte* resolve(int peer, Reference reference) const noexcept {
+    return team_->base(peer) + reference;
+  }
+  // A copy in this rank's arena that lasts until the end of the call, for buffers others must see.
+  std::byte* visible_copy(const void* data, std::size_t bytes);
+  // Memory of the arena for the length of the call.
+  std::byte* scratch(std::size_t bytes);
+  void release_scratch() noexcept;
+
+  // Copies from another rank's buffer, mapped or by CMA; false where the kernel refuses.
+  bool read(void* to, int peer, const Shown& shown, std::size_t offset, std::size_t bytes,
+            kernels::Stores stores) const;
+  // A send buffer made readable for the others: mapped as it is, else by CMA or as a copy.
+  Shown show(const void* send, std::size_t bytes);
+  // The end of a bulk call: nobody touches another's memory any more. Throws where a read failed.
+  void leave(bool complete = true);
+  [[noreturn]] void throw_unreadable() const;
+  kernels::Stores stores(std::size_t bytes) const noexcept {
+    return bytes >= limits_.streaming_bytes ? kernels::Stores::streaming
+                                            : kernels::Stores::temporal;
+  }
+
+  // Pointers, one a rank: room for kernels' arguments without allocation.
+  std::vector<const void*> inputs;
+  std::vector<void*> outputs;
+
+ private:
+  [[noreturn]] void mismatch(const node::Slot& own);
+
+  std::unique_ptr<node::Team> team_;
+  Limits limits_;
+  int rank_;
+  int size_;
+  int differs_ = -1;
+  std::vector<Shown> shown_;
+  std::vector<void*> scratch_;
+};
+
+// Frees scratch memory at the end of a call, whichever way it ends.
+class Scratch {
+ public:
+  explicit Scratch(Engine& engine) : engine_(engine) {}
+  ~Scratch() { engine_.release_scratch(); }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+
+ private:
+  Engine& engine_;
+};
+
+// True for our in_place and for the loaded MPI's MPI_IN_PLACE.
+bool is_in_place(const void* buffer);
+
+}  // namespace ropewalk::collectives

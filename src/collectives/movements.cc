@@ -1,0 +1,220 @@
+// The movements of bytes that a NodeCommunicator offers.
+#include <cstring>
+
+#include "collectives/algorithms.hpp"
+#include "collectives/checks.hpp"
+#include "collectives/state.hpp"
+#include "collectives/through_mpi.hpp"
+
+namespace ropewalk {
+
+namespace {
+
+using collectives::Blocks;
+using collectives::check_buffer;
+using collectives::check_counts;
+using collectives::check_root;
+using collectives::is_in_place;
+
+using Sizes = std::vector<std::size_t>;
+
+// Equal blocks as one count and displacement a rank.
+struct EqualBlocks {
+  EqualBlocks(int ranks, std::size_t bytes) : counts(ranks, bytes), displacements(ranks) {
+    for (int peer = 0; peer < ranks; ++peer) displacements[peer] = peer * bytes;
+  }
+  Sizes counts;
+  Sizes displacements;
+};
+
+std::size_t end_of(const NodeCommunicator::State& state, const std::size_t* counts,
+                   const std::size_t* displacements) {
+  std::size_t end = 0;
+  for (int peer = 0; peer < state.size; ++peer) {
+    if (counts[peer] > 0) end = std::max(end, displacements[peer] + counts[peer]);
+  }
+  return end;
+}
+
+void check_blocks(NodeCommunicator::State& state, const void* buffer, const std::size_t* counts,
+                  const std::size_t* displacements, const char* argument) {
+  check_counts(state, counts, "counts");
+  check_counts(state, displacements, "displacements");
+  check_buffer(state, buffer, end_of(state, counts, displacements), argument);
+}
+
+void copy_alone(const void* send, void* receive, std::size_t bytes) {
+  if (bytes > 0 && send != receive) std::memmove(receive, send, bytes);
+}
+
+}  // namespace
+
+void NodeCommunicator::barrier() {
+  state_->run([&] {
+    if (state_->engine == nullptr) {
+      mpi::barrier(state_->comm);
+    } else if (state_->size > 1) {
+      collectives::barrier(*state_->engine);
+    }
+  });
+}
+
+void NodeCommunicator::broadcast(void* data, std::size_t bytes, int root) {
+  state_->run([&] {
+    check_root(*state_, root);
+    check_buffer(*state_, data, bytes, "data");
+    if (state_->engine == nullptr) {
+      collectives::mpi_broadcast(*state_, data, bytes, root);
+    } else if (state_->size > 1) {
+      collectives::broadcast(*state_->engine, data, bytes, root);
+    }
+  });
+}
+
+void NodeCommunicator::allgather(const void* send, void* receive, std::size_t bytes_each) {
+  const EqualBlocks blocks(state_->size, bytes_each);
+  allgatherv(send, bytes_each, receive, blocks.counts.data(), blocks.displacements.data());
+}
+
+void NodeCommunicator::allgatherv(const void* send, std::size_t send_bytes, void* receive,
+                                  const std::size_t* counts, const std::size_t* displacements) {
+  state_->run([&] {
+    check_blocks(*state_, receive, counts, displacements, "receive");
+    auto* target = static_cast<std::byte*>(receive);
+    if (is_in_place(send)) {
+      send = target + displacements[state_->rank];
+      send_bytes = counts[state_->rank];
+    }
+    if (send_bytes != counts[state_->rank]) {
+      collectives::refuse(
+          *state_, "send_bytes: " + std::to_string(send_bytes) +
+                       " differ from counts[own rank] = " + std::to_string(counts[state_->rank]));
+    }
+    check_buffer(*state_, send, send_bytes, "send");
+    if (state_->engine == nullptr) {
+      collectives::mpi_allgatherv(*state_, send, send_bytes, receive, counts, displacements);
+    } else if (state_->size == 1) {
+      copy_alone(send, target + displacements[0], send_bytes);
+    } else {
+      collectives::allgather(*state_->engine, send, receive, {counts, displacements});
+    }
+  });
+}
+
+void NodeCommunicator::gather(const void* send, void* receive, std::size_t bytes_each, int root) {
+  const EqualBlocks blocks(state_->size, bytes_each);
+  gatherv(send, bytes_each, receive, blocks.counts.data(), blocks.displacements.data(), root);
+}
+
+void NodeCommunicator::gatherv(const void* send, std::size_t send_bytes, void* receive,
+                               const std::size_t* counts, const std::size_t* displacements,
+                               int root) {
+  state_->run([&] {
+    check_root(*state_, root);
+    const bool at_root = state_->rank == root;
+    auto* target = static_cast<std::byte*>(receive);
+    if (at_root) check_blocks(*state_, receive, counts, displacements, "receive");
+    if (is_in_place(send)) {
+      if (!at_root) collectives::refuse(*state_, "send: in place is for the root alone");
+      send = target + displacements[root];
+      send_bytes = counts[root];
+    }
+    if (at_root && send_bytes != counts[root]) {
+      collectives::refuse(*state_, "send_bytes: " + std::to_string(send_bytes) +
+                                       " differ from the root's own count of " +
+                                       std::to_string(counts[root]));
+    }
+    check_buffer(*state_, send, send_bytes, "send");
+    const Blocks blocks{counts, displacements};
+    if (state_->engine == nullptr) {
+      collectives::mpi_gatherv(*state_, send, send_bytes, receive, counts, displacements, root);
+    } else if (state_->size == 1) {
+      copy_alone(send, target + displacements[0], send_bytes);
+    } else {
+      collectives::gather(*state_->engine, send, send_bytes, receive, at_root ? &blocks : nullptr,
+                          root);
+    }
+  });
+}
+
+void NodeCommunicator::scatter(const void* send, void* receive, std::size_t bytes_each, int root) {
+  const EqualBlocks blocks(state_->size, bytes_each);
+  scatterv(send, blocks.counts.data(), blocks.displacements.data(), receive, bytes_each, root);
+}
+
+void NodeCommunicator::scatterv(const void* send, const std::size_t* counts,
+                                const std::size_t* displacements, void* receive,
+                                std::size_t receive_bytes, int root) {
+  state_->run([&] {
+    check_root(*state_, root);
+    const bool at_root = state_->rank == root;
+    const auto* source = static_cast<const std::byte*>(send);
+    if (at_root) check_blocks(*state_, send, counts, displacements, "send");
+    const bool stays = is_in_place(receive);
+    if (stays && !at_root) collectives::refuse(*state_, "receive: in place is for the root alone");
+    if (at_root && !stays && receive_bytes != counts[root]) {
+      collectives::refuse(*state_, "receive_bytes: " + std::to_string(receive_bytes) +
+                                       " differ from the root's own count of " +
+                                       std::to_string(counts[root]));
+    }
+    if (stays) {
+      receive = nullptr;
+    } else {
+      check_buffer(*state_, receive, receive_bytes, "receive");
+    }
+    const Blocks blocks{counts, displacements};
+    if (state_->engine == nullptr) {
+      collectives::mpi_scatterv(*state_, send, counts, displacements, receive, receive_bytes, root);
+    } else if (state_->size == 1) {
+      if (receive != nullptr) copy_alone(source + displacements[0], receive, receive_bytes);
+    } else {
+      collectives::scatter(*state_->engine, send, at_root ? &blocks : nullptr, receive,
+                           receive_bytes, root);
+    }
+  });
+}
+
+void NodeCommunicator::alltoall(const void* send, void* receive, std::size_t bytes_each) {
+  const std::size_t total = bytes_each * static_cast<std::size_t>(state_->size);
+  state_->run([&] {
+    if (is_in_place(send)) send = receive;
+    check_buffer(*state_, send, total, "send");
+    check_buffer(*state_, receive, total, "receive");
+    if (state_->engine == nullptr) {
+      const EqualBlocks blocks(state_->size, bytes_each);
+      collectives::mpi_alltoallv(*state_, send, blocks.counts.data(), blocks.displacements.data(),
+                                 receive, blocks.counts.data(), blocks.displacements.data());
+    } else if (state_->size == 1) {
+      copy_alone(send, receive, total);
+    } else {
+      collectives::alltoall(*state_->engine, send, receive, bytes_each);
+    }
+  });
+}
+
+void NodeCommunicator::alltoallv(const void* send, const std::size_t* send_counts,
+                                 const std::size_t* send_displacements, void* receive,
+                                 const std::size_t* receive_counts,
+                                 const std::size_t* receive_displacements) {
+  state_->run([&] {
+    if (is_in_place(send)) {
+      send = receive;
+      send_counts = receive_counts;
+      send_displacements = receive_displacements;
+    }
+    check_blocks(*state_, send, send_counts, send_displacements, "send");
+    check_blocks(*state_, receive, receive_counts, receive_displacements, "receive");
+    if (state_->engine == nullptr) {
+      collectives::mpi_alltoallv(*state_, send, send_counts, send_displacements, receive,
+                                 receive_counts, receive_displacements);
+    } else if (state_->size == 1) {
+      copy_alone(static_cast<const std::byte*>(send) + send_displacements[0],
+                 static_cast<std::byte*>(receive) + receive_displacements[0], receive_counts[0]);
+    } else {
+      collectives::alltoallv(*state_->engine, send, {send_counts, send_displacements}, receive,
+                             {receive_counts, receive_displacements});
+    }
+  });
+}
+
+}  // namespace ropewalk

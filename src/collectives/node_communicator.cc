@@ -1,0 +1,181 @@
+// A NodeCommunicator comes to be, and the reductions it offers.
+#include <cstring>
+
+#include "collectives/algorithms.hpp"
+#include "collectives/checks.hpp"
+#include "collectives/reductions.hpp"
+#include "collectives/state.hpp"
+#include "collectives/through_mpi.hpp"
+
+namespace ropewalk {
+
+namespace {
+
+// Tables of one entry a rank must fit a slot (gather.cc, alltoall.cc).
+constexpr int largest_team = 128;
+
+std::unique_ptr<collectives::Engine> make_engine(mpi::Comm comm, int size, std::string& reason) {
+  if (size > largest_team) {
+    reason = "more than " + std::to_string(largest_team) + " ranks";
+    return nullptr;
+  }
+  auto team = node::Team::create(comm, reason);
+  if (team == nullptr) return nullptr;
+  return std::make_unique<collectives::Engine>(std::move(team), collectives::limits_for(size));
+}
+
+}  // namespace
+
+const char* name(Path path) {
+  constexpr const char* names[] = {"none", "inlined", "mapped", "cma", "staged", "mpi"};
+  return names[static_cast<int>(path)];
+}
+
+NodeCommunicator::NodeCommunicator(Communicator communicator) : state_(new State) {
+  state_->comm = mpi::Comm{communicator.handle()};
+  state_->rank = mpi::rank(state_->comm);
+  state_->size = mpi::size(state_->comm);
+  state_->engine = make_engine(state_->comm, state_->size, state_->reason);
+}
+
+NodeCommunicator::~NodeCommunicator() {
+  if (state_ != nullptr) state_->worker.drain();
+}
+// Jobs of the worker know the object they were started on, so they end before it moves.
+NodeCommunicator::NodeCommunicator(NodeCommunicator&& other) noexcept {
+  if (other.state_ != nullptr) other.state_->worker.drain();
+  state_ = std::move(other.state_);
+}
+NodeCommunicator& NodeCommunicator::operator=(NodeCommunicator&& other) noexcept {
+  if (state_ != nullptr) state_->worker.drain();
+  if (other.state_ != nullptr) other.state_->worker.drain();
+  state_ = std::move(other.state_);
+  return *this;
+}
+
+int NodeCommunicator::rank() const noexcept { return state_->rank; }
+int NodeCommunicator::size() const noexcept { return state_->size; }
+bool NodeCommunicator::direct() const noexcept { return state_->engine != nullptr; }
+const std::string& NodeCommunicator::reason() const noexcept { return state_->reason; }
+Path NodeCommunicator::last_path() const noexcept {
+  return state_->engine != nullptr ? state_->engine->path : Path::mpi;
+}
+
+namespace collectives {
+
+void reduce(NodeCommunicator::State& state, const void* send, void* receive, std::size_t count,
+            const Operation& operation, int root) {
+  const std::size_t bytes = bytes_of(state, count, operation.element_bytes);
+  const bool has_output = root < 0 || root == state.rank;
+  if (is_in_place(send)) {
+    if (!has_output)
+      refuse(state, "send: in place is for the root alone; pass this rank's elements");
+    send = receive;
+  }
+  check_buffer(state, send, bytes, "send");
+  if (has_output) check_buffer(state, receive, bytes, "receive");
+  if (count == 0 && state.size == 1) return;
+  if (state.engine == nullptr) {
+    mpi_reduce(state, send, receive, count, operation, root);
+  } else if (state.size == 1) {
+    if (send != receive) std::memcpy(receive, send, bytes);
+    state.engine->path = Path::none;
+  } else {
+    reduce(*state.engine, send, receive, count, operation, root);
+  }
+}
+
+void scan(NodeCommunicator::State& state, const void* send, void* receive, std::size_t count,
+          const Operation& operation, bool exclusive) {
+  const std::size_t bytes = bytes_of(state, count, operation.element_bytes);
+  if (is_in_place(send)) send = receive;
+  check_buffer(state, send, bytes, "send");
+  if (!exclusive || state.rank > 0) check_buffer(state, receive, bytes, "receive");
+  if (state.engine == nullptr) {
+    mpi_scan(state, send, receive, count, operation, exclusive);
+  } else if (state.size == 1) {
+    if (send != receive && !exclusive && bytes > 0) std::memcpy(receive, send, bytes);
+    state.engine->path = Path::none;
+  } else {
+    scan(*state.engine, send, receive, count, operation, exclusive);
+  }
+}
+
+void reduce_scatter(NodeCommunicator::State& state, const void* send, void* receive,
+                    const std::size_t* counts, const Operation& operation) {
+  check_counts(state, counts, "counts");
+  std::size_t total = 0;
+  for (int peer = 0; peer < state.size; ++peer) {
+    total += counts[peer];
+    if (total < counts[peer]) refuse(state, "counts: their sum overflows");
+  }
+  const std::size_t bytes = bytes_of(state, total, operation.element_bytes);
+  if (is_in_place(send)) send = receive;
+  check_buffer(state, send, bytes, "send");
+  check_buffer(state, receive, counts[state.rank] * operation.element_bytes, "receive");
+  if (state.engine == nullptr) {
+    mpi_reduce_scatter(state, send, receive, counts, operation);
+  } else if (state.size == 1) {
+    if (send != receive && bytes > 0) std::memcpy(receive, send, bytes);
+    state.engine->path = Path::none;
+  } else {
+    reduce_scatter(*state.engine, send, receive, counts, operation);
+  }
+}
+
+// An operation for this call; a pair MPI does not allow is refused jointly.
+Operation checked_operation(NodeCommunicator::State& state, ElementType type, ReductionOp op) {
+  if (size_of(type) == 0 || !supports(op, type)) {
+    if (state.engine != nullptr) state.engine->refuse();
+  }
+  return operation(type, op);
+}
+
+}  // namespace collectives
+
+using collectives::checked_operation;
+
+void NodeCommunicator::allreduce(const void* send, void* receive, std::size_t count,
+                                 ElementType type, ReductionOp op) {
+  state_->run([&] {
+    collectives::reduce(*state_, send, receive, count, checked_operation(*state_, type, op), -1);
+  });
+}
+
+void NodeCommunicator::reduce(const void* send, void* receive, std::size_t count, ElementType type,
+                              ReductionOp op, int root) {
+  state_->run([&] {
+    collectives::check_root(*state_, root);
+    collectives::reduce(*state_, send, receive, count, checked_operation(*state_, type, op), root);
+  });
+}
+
+void NodeCommunicator::scan(const void* send, void* receive, std::size_t count, ElementType type,
+                            ReductionOp op) {
+  state_->run([&] {
+    collectives::scan(*state_, send, receive, count, checked_operation(*state_, type, op), false);
+  });
+}
+
+void NodeCommunicator::exscan(const void* send, void* receive, std::size_t count, ElementType type,
+                              ReductionOp op) {
+  state_->run([&] {
+    collectives::scan(*state_, send, receive, count, checked_operation(*state_, type, op), true);
+  });
+}
+
+void NodeCommunicator::reduce_scatter(const void* send, void* receive, const std::size_t* counts,
+                                      ElementType type, ReductionOp op) {
+  state_->run([&] {
+    collectives::reduce_scatter(*state_, send, receive, counts,
+                                checked_operation(*state_, type, op));
+  });
+}
+
+void NodeCommunicator::reduce_scatter_block(const void* send, void* receive, std::size_t count,
+                                            ElementType type, ReductionOp op) {
+  const std::vector<std::size_t> counts(state_->size, count);
+  reduce_scatter(send, receive, counts.data(), type, op);
+}
+
+}  // namespace ropewalk

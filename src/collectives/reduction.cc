@@ -1,0 +1,161 @@
+// allreduce, reduce, scan, exscan and reduce_scatter.
+//
+// Up to one_shot_bytes every rank puts its elements into its slot and combines all slots itself:
+// one exchange of flags. Above it, with all buffers mapped, rank i combines slice i of all inputs
+// and pushes the result into all outputs: each input is read once and each output written once, 2ps
+// bytes in all, the lower bound (Hashmi et al. 2018 pull, and move 3ps).
+#include <algorithm>
+#include <cstring>
+
+#include "collectives/algorithms.hpp"
+
+namespace ropewalk::collectives {
+namespace {
+
+// Slices end on 128-byte borders of the buffers, so two ranks seldom write to one line.
+std::size_t grain_of(const Operation& operation) {
+  return std::max<std::size_t>(1, node::flag_stride / operation.element_bytes);
+}
+
+// Waits for every slot of the call; inputs then point at the payloads.
+void gather_payloads(Engine& engine, const node::Slot& own) {
+  for (int peer = 0; peer < engine.size(); ++peer) {
+    engine.inputs[peer] = peer == engine.rank() ? own.payload : engine.arrival(peer, own).payload;
+  }
+  engine.team().all_arrived();
+  engine.check(own);
+}
+
+void one_shot(Engine& engine, node::Slot& own, const void* send, void* receive, std::size_t count,
+              const Operation& operation, int root) {
+  engine.path = Path::inlined;
+  std::memcpy(own.payload, send, count * operation.element_bytes);
+  engine.team().arrive();
+  // At a root other ranks need not wait: the slot holds what they sent.
+  if (root >= 0 && root != engine.rank()) return;
+  gather_payloads(engine, own);
+  operation.combine(std::span(&receive, 1), engine.inputs, count, kernels::Stores::temporal);
+}
+
+bool all_sends_mapped(const std::vector<Shown>& shown) {
+  return std::ranges::all_of(shown,
+                             [](const Shown& rank) { return rank.send != private_reference; });
+}
+
+bool outputs_mapped(const std::vector<Shown>& shown, int root) {
+  if (root >= 0) return shown[root].receive != private_reference;
+  return std::ranges::all_of(shown,
+                             [](const Shown& rank) { return rank.receive != private_reference; });
+}
+
+void push_slices(Engine& engine, const std::vector<Shown>& shown, std::size_t count,
+                 const Operation& operation, int root) {
+  const Range part = slice(count, engine.rank(), engine.size(), grain_of(operation));
+  const std::size_t offset = part.begin * operation.element_bytes;
+  std::size_t outputs = 0;
+  for (int peer = 0; peer < engine.size(); ++peer) {
+    engine.inputs[peer] = engine.resolve(peer, shown[peer].send) + offset;
+    if (root < 0 || root == peer) {
+      engine.outputs[outputs++] = engine.resolve(peer, shown[peer].receive) + offset;
+    }
+  }
+  operation.combine(std::span(engine.outputs).first(outputs), engine.inputs, part.length(),
+                    engine.stores(count * operation.element_bytes));
+  engine.leave();
+}
+
+// Where this rank's elements lie for the others; a copy when the result would overwrite them.
+Shown show_for_scan(Engine& engine, const void* send, const void* receive, std::size_t bytes) {
+  Shown shown{Engine::reference(send, bytes), private_reference, 0};
+  if (shown.send == private_reference || send == receive) {
+    engine.path = Path::staged;
+    shown.send = Engine::reference(engine.visible_copy(send, bytes), bytes);
+  }
+  return shown;
+}
+
+}  // namespace
+
+void reduce(Engine& engine, const void* send, void* receive, std::size_t count,
+            const Operation& operation, int root) {
+  const std::size_t bytes = count * operation.element_bytes;
+  const Kind kind = root < 0 ? Kind::allreduce : Kind::reduce;
+  node::Slot& own =
+      engine.claim(kind, count, operation.code(), static_cast<std::uint32_t>(std::max(root, 0)));
+  if (bytes <= engine.limits().one_shot_bytes) {
+    one_shot(engine, own, send, receive, count, operation, root);
+    return;
+  }
+  const bool has_output = root < 0 || root == engine.rank();
+  const auto& shown =
+      engine.meet(own, {Engine::reference(send, bytes),
+                        has_output ? Engine::reference(receive, bytes) : private_reference, 0});
+  if (all_sends_mapped(shown) && outputs_mapped(shown, root)) {
+    engine.path = Path::mapped;
+    push_slices(engine, shown, count, operation, root);
+  } else {
+    engine.path = Path::staged;
+    staged_reduce(engine, shown, send, receive, count, operation, root);
+  }
+}
+
+// Rank r combines the elements of ranks 0 to r (exclusive: r - 1). Rank 0's result of an exclusive
+// scan is left alone, as MPI says.
+void scan(Engine& engine, const void* send, void* receive, std::size_t count,
+          const Operation& operation, bool exclusive) {
+  const std::size_t bytes = count * operation.element_bytes;
+  const Scratch scratch(engine);
+  node::Slot& own = engine.claim(exclusive ? Kind::exscan : Kind::scan, count, operation.code());
+  const std::size_t ranks = static_cast<std::size_t>(engine.rank()) + (exclusive ? 0 : 1);
+  if (bytes <= engine.limits().one_shot_bytes) {
+    engine.path = Path::inlined;
+    std::memcpy(own.payload, send, bytes);
+    engine.team().arrive();
+    gather_payloads(engine, own);
+  } else {
+    engine.path = Path::mapped;
+    const auto& shown = engine.meet(own, show_for_scan(engine, send, receive, bytes));
+    for (int peer = 0; peer < engine.size(); ++peer) {
+      engine.inputs[peer] = engine.resolve(peer, shown[peer].send);
+    }
+  }
+  if (ranks > 0) {
+    operation.combine(std::span(&receive, 1), std::span(engine.inputs).first(ranks), count,
+                      kernels::Stores::temporal);
+  }
+  if (bytes > engine.limits().one_shot_bytes) engine.leave();
+}
+
+void reduce_scatter(Engine& engine, const void* send, void* receive, const std::size_t* counts,
+                    const Operation& operation) {
+  std::size_t total = 0;
+  std::size_t before = 0;
+  std::uint32_t form = 2166136261U;  // FNV-1a over the counts: ranks must agree on all of them
+  for (int peer = 0; peer < engine.size(); ++peer) {
+    if (peer == engine.rank()) before = total;
+    total += counts[peer];
+    form = (form ^ static_cast<std::uint32_t>(counts[peer])) * 16777619U;
+  }
+  const std::size_t bytes = total * operation.element_bytes;
+  const std::size_t offset = before * operation.element_bytes;
+  const std::size_t count = counts[engine.rank()];
+  const Scratch scratch(engine);
+  node::Slot& own = engine.claim(Kind::reduce_scatter, total, operation.code(), form);
+  if (bytes <= engine.limits().one_shot_bytes) {
+    engine.path = Path::inlined;
+    std::memcpy(own.payload, send, bytes);
+    engine.team().arrive();
+    gather_payloads(engine, own);
+  } else {
+    engine.path = Path::mapped;
+    const auto& shown = engine.meet(own, show_for_scan(engine, send, receive, bytes));
+    for (int peer = 0; peer < engine.size(); ++peer) {
+      engine.inputs[peer] = engine.resolve(peer, shown[peer].send);
+    }
+  }
+  for (const void*& input : engine.inputs) input = static_cast<const std::byte*>(input) + offset;
+  operation.combine(std::span(&receive, 1), engine.inputs, count, engine.stores(bytes));
+  if (bytes > engine.limits().one_shot_bytes) engine.leave();
+}
+
+}  // namespace ropewalk::collectives

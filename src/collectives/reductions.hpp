@@ -1,0 +1,17 @@
+// Reductions of a NodeCommunicator with any operation, ours or MPI's; the C interface uses these.
+#pragma once
+
+#include "collectives/state.hpp"
+
+namespace ropewalk::collectives {
+
+// root -1: every rank gets the result. send may be in place.
+void reduce(NodeCommunicator::State&, const void* send, void* receive, std::size_t count,
+            const Operation&, int root);
+void scan(NodeCommunicator::State&, const void* send, void* receive, std::size_t count,
+          const Operation&, bool exclusive);
+void reduce_scatter(NodeCommunicator::State&, const void* send, void* receive,
+                    const std::size_t* counts, const Operation&);
+Operation checked_operation(NodeCommunicator::State&, ElementType, ReductionOp);
+
+}  // namespace ropewalk::collectives

@@ -1,0 +1,138 @@
+// Random collectives on ranks as threads.
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "collectives/cases.hpp"
+#include "ropewalk/memory.hpp"
+#include "support/thread_mpi.hpp"
+
+namespace ropewalk::test {
+namespace {
+
+class RandomCollectives : public testing::TestWithParam<int> {};
+
+TEST_P(RandomCollectives, GiveWhatLoopsGive) {
+  const int ranks = GetParam();
+  run_ranks(ranks, [&](int rank) {
+    NodeCommunicator communicator(Communicator::world());
+    ASSERT_TRUE(communicator.direct()) << communicator.reason();
+    std::mt19937_64 random(1000 + ranks);
+    for (int trial = 0; trial < 300; ++trial) {
+      const Case drawn = draw(random, ranks, {.count = 20000});
+      const std::string difference = run(communicator, drawn);
+      ASSERT_EQ(difference, "") << "rank " << rank << ", trial " << trial << ": " << drawn.text();
+    }
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Ranks, RandomCollectives, testing::Values(1, 2, 3, 4, 5, 8),
+                         testing::PrintToStringParamName());
+
+TEST(Collectives, PathsFollowTheBuffers) {
+  run_ranks(3, [](int) {
+    NodeCommunicator communicator(Communicator::world());
+    constexpr std::size_t count = 30000;
+    Buffer<float> send(count);
+    Buffer<float> receive(count);
+    std::vector<float> own(count);
+    const auto path_of = [&](const float* from, float* to, std::size_t elements) {
+      communicator.allreduce(from, to, elements, ElementType::float32, ReductionOp::sum);
+      return communicator.last_path();
+    };
+    EXPECT_EQ(path_of(send.data(), receive.data(), 2), Path::inlined);
+    EXPECT_EQ(path_of(send.data(), receive.data(), count), Path::mapped);
+    EXPECT_EQ(path_of(own.data(), receive.data(), count), Path::staged);
+    EXPECT_EQ(path_of(send.data(), own.data(), count), Path::staged);
+  });
+}
+
+TEST(Collectives, DifferingCallsAreAnErrorOnEveryRank) {
+  run_ranks(4, [](int rank) {
+    NodeCommunicator communicator(Communicator::world());
+    std::vector<int> data(20000, rank);
+    std::vector<int> result(20000);
+    const auto expect_error = [&](auto&& call) {
+      try {
+        call();
+        ADD_FAILURE() << "no error on rank " << rank;
+      } catch (const Error& error) {
+        EXPECT_EQ(error.code(), ErrorCode::argument) << error.what();
+      }
+    };
+    for (const std::size_t count : {2, 15000}) {
+      expect_error([&] {
+        communicator.allreduce(data.data(), result.data(), count + (rank == 2), ElementType::int32,
+                               ReductionOp::sum);
+      });
+      expect_error([&] {
+        communicator.allreduce(data.data(), result.data(), count, ElementType::int32,
+                               rank == 1 ? ReductionOp::max : ReductionOp::sum);
+      });
+      expect_error([&] {
+        communicator.allreduce(rank == 3 ? nullptr : data.data(), result.data(), count,
+                               ElementType::int32, ReductionOp::sum);
+      });
+    }
+    // The communicator is as good as before.
+    communicator.allreduce(data.data(), result.data(), 4, ElementType::int32, ReductionOp::sum);
+    EXPECT_EQ(result[3], 6);
+  });
+}
+
+TEST(Collectives, AnUnknownPairOfTypeAndOperationIsAnError) {
+  run_ranks(2, [](int) {
+    NodeCommunicator communicator(Communicator::world());
+    float value = 1;
+    float result = 0;
+    for (const auto [type, op] :
+         {std::pair{ElementType::float32, ReductionOp::band},
+          std::pair{static_cast<ElementType>(element_type_count), ReductionOp::sum},
+          std::pair{ElementType::float32, static_cast<ReductionOp>(reduction_op_count)}}) {
+      try {
+        communicator.allreduce(&value, &result, 1, type, op);
+        ADD_FAILURE() << "no error";
+      } catch (const Error& error) {
+        EXPECT_EQ(error.code(), ErrorCode::argument);
+      }
+    }
+  });
+}
+
+TEST(Collectives, ManyCommunicatorsLeakNothing) {
+  run_ranks(3, [](int rank) {
+    std::size_t before = 0;
+    for (int round = 0; round < 60; ++round) {
+      if (round == 10 && rank == 0) before = Arena::process().statistics().committed_bytes;
+      NodeCommunicator communicator(Communicator::world());
+      std::vector<double> data(5000, rank);
+      communicator.allreduce(in_place, data.data(), data.size(), ElementType::float64,
+                             ReductionOp::sum);
+      ASSERT_EQ(data.back(), 3.0);
+    }
+    if (rank == 0) {
+      EXPECT_EQ(Arena::process().statistics().committed_bytes, before);
+    }
+  });
+}
+
+TEST(Collectives, SeveralNonblockingCallsRunInOrder) {
+  run_ranks(3, [](int rank) {
+    NodeCommunicator communicator(Communicator::world());
+    std::vector<std::int64_t> values(3000, rank + 1);
+    CollectiveRequest first = communicator.start_allreduce(in_place, values.data(), values.size(),
+                                                           ElementType::int64, ReductionOp::sum);
+    CollectiveRequest second = communicator.start_allreduce(in_place, values.data(), values.size(),
+                                                            ElementType::int64, ReductionOp::sum);
+    std::int64_t one = 1;
+    // A blocking call waits for those that were started before it.
+    communicator.allreduce(in_place, &one, 1, ElementType::int64, ReductionOp::sum);
+    EXPECT_EQ(one, 3);
+    second.wait();
+    first.wait();
+    EXPECT_EQ(values[1234], 18);
+  });
+}
+
+}  // namespace
+}  // namespace ropewalk::test
