@@ -123,11 +123,9 @@ void Segment::drop(const Mechanism& how) noexcept {
   const std::size_t old = committed();
   os::unmap_to_reserved(base(), old);
   os::Descriptor file = os::open_memfd("ropewalk-fork", os::MemfdPages::normal);
-  if (file && os::grow_file(file.get(), old) == 0) {
-    dup3(file.get(), file_.get(), O_CLOEXEC);
-  } else {
-    file_.reset();  // every growth fails with EBADF
-  }
+  const bool own =
+      file && os::grow_file(file.get(), old) == 0 && dup3(file.get(), file_.get(), O_CLOEXEC) >= 0;
+  if (!own) file_.reset();  // never the parent's: every growth fails with EBADF
   begin_.store(old, std::memory_order_release);
   how_ = &how;
   forget_pages();
