@@ -1,16 +1,16 @@
-"""The last lines of `ropewalk bench`: the best figure of each table, from the rows alone."""
+"""The last lines of `ropewalk bench`: what the rows of all programs come to."""
 
 
 def lines(rows, seconds):
     """Text for the rows of all programs, under all MPIs."""
     made = [f"Summary ({seconds:.0f} s)"]
     for (bench, mpi), group in _groups(rows).items():
-        best = _best(group)
-        if best is not None:
-            made.append(f"  {bench:<8} {mpi:<10} {best}")
+        text = {"comms": _comms, "memory": _memory, "pages": _pages}.get(bench, _fastest)(group)
+        if text:
+            made.append(f"  {bench:<8} {mpi:<9} {text}")
     wrong = [row for row in rows if row.get("verified") is False]
     if wrong:
-        made.append(f"  {len(wrong)} rows had WRONG DATA: {_case(wrong[0])}")
+        made.append(f"  {len(wrong)} rows had WRONG DATA, the first: {_case(wrong[0])}")
     return made
 
 
@@ -18,28 +18,72 @@ def _groups(rows):
     groups = {}
     for row in rows:
         if row.get("bench") not in (None, "machine"):
-            key = row["bench"].removeprefix("ropewalk-bench-"), row.get("mpi_family", "")
-            groups.setdefault(key, []).append(row)
+            groups.setdefault((row["bench"], row.get("mpi_family", "")), []).append(row)
     return groups
 
 
-def _best(rows):
-    rated = [row for row in rows if isinstance(_rate(row), (int, float))]
+def _comms(rows):
+    """The fastest exchange, and the most that huge pages gain over memalign in one case."""
+    text = _fastest(rows)
+    names = ("L", "strategy", "buffers", "bytes", "lanes")
+    plain = {_key(row, names): _rate(row) for row in rows if row.get("pages") == "memalign"}
+    gains = [
+        _rate(row) / plain[_key(row, names)]
+        for row in rows
+        if row.get("pages") == "huge" and _rate(row) and plain.get(_key(row, names))
+    ]
+    return f"{text}; huge pages up to {max(gains):.2f} x memalign" if text and gains else text
+
+
+def _memory(rows):
+    """The largest case is memory's; smaller ones show caches."""
+    size = max((row.get("bytes", 0) for row in rows), default=0)
+    text = _fastest([row for row in rows if row.get("bytes") == size])
+    limits = [
+        row["limit_percent"]
+        for row in rows
+        if row.get("bytes") == size and isinstance(row.get("limit_percent"), (int, float))
+    ]
+    return f"{text}; {max(limits):.0f} % of the limit" if text and limits else text
+
+
+def _pages(rows):
+    rated = [row for row in rows if isinstance(row.get("ratio_to_huge"), (int, float))]
+    if not rated:
+        return None
+    worst = max(rated, key=lambda row: row["ratio_to_huge"])
+    case = ", ".join(str(worst[name]) for name in ("transfer", "path") if name in worst)
+    return (
+        f"scattered 4 KiB pages cost up to {worst['ratio_to_huge']:.2f} x huge ones "
+        f"({case}, {worst.get('bytes')} bytes)"
+    )
+
+
+def _fastest(rows):
+    rated = [row for row in rows if _rate(row) is not None]
     if not rated:
         return None
     best = max(rated, key=_rate)
-    return f"{_rate(best):.0f} MB/s: {_case(best)}"
+    return f"{_rate(best):.0f} MB/s ({_case(best)})"
 
 
 def _rate(row):
     rate = row.get("mb_per_s")
-    return rate.get("median") if isinstance(rate, dict) else rate
+    rate = rate.get("median") if isinstance(rate, dict) else rate
+    return rate if isinstance(rate, (int, float)) else None
+
+
+def _key(row, names):
+    return tuple(str(row.get(name)) for name in names)
 
 
 # What tells a row's case apart, in the order of reading.
-_CASE = ("op", "type", "strategy", "pages", "buffers", "bytes", "L", "ranks", "lanes")
+_CASE = ("op", "type", "strategy", "pages", "buffers", "bytes")
 
 
 def _case(row):
-    words = [f"{name} {row[name]}" for name in _CASE if name in row]
-    return ", ".join(words)
+    return ", ".join(
+        f"{row[name]} {name}" if name == "bytes" else str(row[name])
+        for name in _CASE
+        if name in row
+    )

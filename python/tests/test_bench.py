@@ -127,6 +127,27 @@ def test_summary_shows_wrong_data():
     assert "WRONG DATA" in text
 
 
+def test_summary_of_each_bench():
+    def comms(pages, rate):
+        return {"bench": "comms", "pages": pages, "mb_per_s": rate, "L": "4", "strategy": "s"}
+
+    rows = [
+        comms("huge", 30.0),
+        comms("memalign", 10.0),
+        {"bench": "memory", "bytes": 1, "mb_per_s": 99, "limit_percent": 50},
+        {"bench": "memory", "bytes": 2, "mb_per_s": 7, "limit_percent": 90.4},
+        {"bench": "pages", "bytes": 4, "ratio_to_huge": 2.5, "transfer": "fresh"},
+        {"bench": "pages", "bytes": 8, "ratio_to_huge": 1.5, "transfer": "steady"},
+    ]
+    text = bench_summary.lines(rows, 1)
+    assert "30 MB/s" in text[1]
+    assert "3.00 x memalign" in text[1]
+    assert "7 MB/s" in text[2]
+    assert "90 % of the limit" in text[2]
+    assert "2.50 x huge" in text[3]
+    assert "fresh" in text[3]
+
+
 def test_programs_folder_of_the_tree(monkeypatch):
     monkeypatch.delenv("ROPEWALK_LIBEXEC", raising=False)
     top = pathlib.Path(bench.__file__).resolve().parents[2]

@@ -202,7 +202,7 @@ def run_ranks(path, ranks, code, folder, status=0):
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=60,
     )
     assert (done.returncode == 0) == (status == 0), done.stderr
     return [line for file in told.iterdir() for line in file.read_text().splitlines()], done.stderr
