@@ -118,8 +118,6 @@ RW_DEFAULT_EXPORT int rw_halo_wait(rw_halo* halo);
 RW_DEFAULT_EXPORT int rw_halo_exchange(rw_halo* halo);
 RW_DEFAULT_EXPORT int rw_halo_free(rw_halo* halo);
 
-/* NOLINTEND(modernize-use-using) */
-
 /* ---- collectives ------------------------------------------------------------------------------- */
 
 /* Types and operations: ropewalk's own, below, or those of the MPI at hand, RW_MPI_TYPE(MPI_DOUBLE)
@@ -217,6 +215,8 @@ RW_DEFAULT_EXPORT int rw_ibarrier(rw_comm* comm, rw_request** out);
 /* When *done is 1 the request is freed and *request is NULL. */
 RW_DEFAULT_EXPORT int rw_test(rw_request** request, int* done);
 RW_DEFAULT_EXPORT int rw_wait(rw_request** request);
+
+/* NOLINTEND(modernize-use-using) */
 
 #ifdef __cplusplus
 }
