@@ -71,8 +71,8 @@ struct Marked<Member> {
 };
 
 const mpi::Library* marked_library(const mpi::Library& of) {
-  static mpi::Library library{};
-  library = of;
+  static mpi::Library library(of.abi, of.path);  // once a process: it outlives the run
+  library.call = of.call;
   Marked<&mpi::Functions::isend>::install(library.call);
   Marked<&mpi::Functions::irecv>::install(library.call);
   Marked<&mpi::Functions::isend_c>::install(library.call);
