@@ -1,5 +1,6 @@
 // Start and end of MPI, what it is, and its predefined handles.
 #include <array>
+#include <bit>
 #include <cstdlib>
 #include <limits>
 
@@ -87,7 +88,7 @@ int undefined() { return library().abi.undefined; }
 
 void* in_place() noexcept {
   // The value 1 is right for two of the three families, and for no call at all without a library.
-  return loaded() ? reinterpret_cast<void*>(library().abi.in_place) : reinterpret_cast<void*>(1);
+  return std::bit_cast<void*>(loaded() ? library().abi.in_place : std::uintptr_t{1});
 }
 
 std::uintptr_t thread_identity() noexcept {
