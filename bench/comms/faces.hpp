@@ -26,6 +26,15 @@ std::size_t exchange_bytes(const Lattice& lattice, const std::vector<int>& rank_
 // Bytes of one slot: buffers to send and to receive all faces of an exchange, on 4 KiB boundaries.
 std::size_t slot_bytes(const Lattice& lattice, const std::vector<int>& rank_grid);
 
+// Ways to copy a face; which one is fastest differs between machines and sizes.
+enum class CopyWay {
+  library,      // memcpy
+  string_move,  // `rep movsb`, as kernels copy
+  streaming     // non-temporal stores
+};
+std::vector<CopyWay> copy_ways();  // those of this machine
+const char* name(CopyWay way);
+
 // Buffers of `slots` exchanges of one lattice in a block of memory, one slot behind the other.
 class FaceBuffers {
  public:
@@ -39,7 +48,7 @@ class FaceBuffers {
   // Empty where every face came whole from the right neighbour; else what is wrong.
   std::string check(std::uint64_t serial) const;
   // The limit: this rank's packets copied once from send to receive buffers.
-  void copy(int slot) const;
+  void copy(int slot, CopyWay way) const;
 
  private:
   const CartesianGrid& grid_;

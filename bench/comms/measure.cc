@@ -53,6 +53,7 @@ struct Measurement::Case {
   std::string pages;
   std::shared_ptr<FaceBuffers> buffers;  // shared by the cases of one kind of pages
   std::vector<Halo> halos;               // one a slot; none for the limit
+  CopyWay way = CopyWay::library;        // of the limit
   int iterations = 1;
   std::vector<double> us;
   std::string wrong;
@@ -105,14 +106,16 @@ std::vector<Measurement::Case> Measurement::cases(const Lattice& lattice, int sl
   for (const std::string& kind : options_.kinds) {
     auto buffers = std::make_shared<FaceBuffers>(pools_.at(kind).data(), lattice, grid_, slots);
     for (const Strategy strategy : options_.strategy_list) {
-      Case one{name(strategy), kind, buffers, {}, 1, {}, ""};
+      Case one{name(strategy), kind, buffers, {}, CopyWay::library, 1, {}, ""};
       for (int slot = 0; slot < slots; ++slot) {
         one.halos.emplace_back(grid_, endpoints_, buffers->packets(slot),
                                HaloOptions{strategy, Corners::no});
       }
       all.push_back(std::move(one));
     }
-    all.push_back({"limit", kind, buffers, {}, 1, {}, ""});
+    if (kind != options_.kinds.front()) continue;
+    for (const CopyWay way : copy_ways())
+      all.push_back({"limit", kind, buffers, {}, way, 1, {}, ""});
   }
   return all;
 }
@@ -122,7 +125,7 @@ double Measurement::sample(Case& one, int iterations) {
   ranks_.barrier();
   const double begin = now_us();
   if (one.halos.empty()) {
-    for (int i = 0; i < iterations; ++i) one.buffers->copy(i % slots);
+    for (int i = 0; i < iterations; ++i) one.buffers->copy(i % slots, one.way);
   } else {
     for (int i = 0; i < iterations; ++i) one.halos[static_cast<std::size_t>(i % slots)].exchange();
   }
@@ -155,7 +158,7 @@ Column Measurement::column(Case& one) const {
   Column result;
   result.strategy = one.strategy;
   result.pages = one.pages;
-  result.chosen = one.halos.empty() ? "memcpy" : name(one.halos.front().strategy());
+  result.chosen = one.halos.empty() ? name(one.way) : name(one.halos.front().strategy());
   result.iterations = one.iterations;
   result.us = ranks_.gather(one.us);
   result.verified = ranks_.all(one.wrong.empty());

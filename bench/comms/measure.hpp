@@ -18,8 +18,8 @@ namespace ropewalk::bench {
 struct Column {
   std::string strategy;  // "limit" for the copy
   std::string pages;
-  std::string chosen;                   // what "automatic" came to; "memcpy" for the limit
-  int iterations = 1;                   // exchanges a sample
+  std::string chosen;  // what "automatic" came to; the way of copying for the limit
+  int iterations = 1;  // exchanges a sample
   std::vector<std::vector<double>> us;  // [rank][round], microseconds an exchange
   bool verified = false;                // every rank, every round
   std::string wrong;                    // the first thing that was wrong, if it was
