@@ -37,7 +37,15 @@ void* operator new(std::size_t bytes) { return counted_new(bytes); }
 void* operator new[](std::size_t bytes) { return counted_new(bytes); }
 void* operator new(std::size_t bytes, std::align_val_t a) { return counted_new(bytes, a); }
 void* operator new[](std::size_t bytes, std::align_val_t a) { return counted_new(bytes, a); }
+// The forms that do not throw too: under the address sanitizer they would be its own, and what they
+// give would be freed by ours. std::stable_sort uses them.
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept { return counted_new(bytes); }
+void* operator new[](std::size_t bytes, const std::nothrow_t&) noexcept {
+  return counted_new(bytes);
+}
 void operator delete(void* address) noexcept { std::free(address); }
+void operator delete(void* address, const std::nothrow_t&) noexcept { std::free(address); }
+void operator delete[](void* address, const std::nothrow_t&) noexcept { std::free(address); }
 void operator delete[](void* address) noexcept { std::free(address); }
 void operator delete(void* address, std::size_t) noexcept { std::free(address); }
 void operator delete[](void* address, std::size_t) noexcept { std::free(address); }
