@@ -289,13 +289,24 @@ int run(const Options& options, ropewalk::Communicator world) {
   return wrong == 0 ? 0 : 1;
 }
 
+// Wrong arguments are found by all ranks together, so all come here and MPI can end in order.
+int run_or_explain(const Options& options, ropewalk::Communicator world) {
+  try {
+    return run(options, world);
+  } catch (const ropewalk::Error& error) {
+    if (error.code() != ropewalk::ErrorCode::argument) throw;
+    if (world.rank() == 0) std::fprintf(stderr, "heat3d: %s\n", error.what());
+    return 1;
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   try {
     const Options options = parse(argc, argv);
     const ropewalk::Process process;
-    return run(options, process.world());
+    return run_or_explain(options, process.world());
   } catch (const std::exception& error) {
     std::fprintf(stderr, "heat3d: %s\n", error.what());
     return 1;
