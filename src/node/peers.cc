@@ -164,7 +164,7 @@ std::vector<std::shared_ptr<Peer>> map_peers(mpi::Comm comm, std::span<const Ran
 
 bool same_node(std::span<const RankFacts> facts) {
   for (const RankFacts& rank : facts) {
-    if (std::memcmp(rank.node, facts.front().node, sizeof rank.node) != 0) return false;
+    if (std::strncmp(rank.node, facts.front().node, sizeof rank.node) != 0) return false;
   }
   return true;
 }

@@ -85,7 +85,7 @@ TEST(Collectives, AnUnknownPairOfTypeAndOperationIsAnError) {
     NodeCommunicator communicator(Communicator::world());
     float value = 1;
     float result = 0;
-    for (const auto [type, op] :
+    for (const auto& [type, op] :
          {std::pair{ElementType::float32, ReductionOp::band},
           std::pair{static_cast<ElementType>(element_type_count), ReductionOp::sum},
           std::pair{ElementType::float32, static_cast<ReductionOp>(reduction_op_count)}}) {

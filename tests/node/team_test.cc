@@ -6,6 +6,7 @@
 #include <cstring>
 #include <random>
 
+#include "node/peers.hpp"
 #include "ropewalk/memory.hpp"
 #include "support/thread_mpi.hpp"
 
