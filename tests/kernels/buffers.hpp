@@ -57,6 +57,7 @@ inline std::string describe(const Case& c) {
 // of gaps must be as in `expected`, which is painted as the outputs are.
 inline std::string difference(const Case& c, const std::byte* found, const std::byte* expected) {
   const std::size_t size = size_of(c.type);
+  if (c.count == 0) return {};
   if (std::memcmp(found, expected, c.count * size) == 0) return {};
   for (std::size_t i = 0; i < c.count; ++i) {
     const std::byte* f = found + i * size;

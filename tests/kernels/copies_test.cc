@@ -32,7 +32,8 @@ void check_copy(std::size_t bytes, std::size_t from_offset, std::size_t to_offse
   else
     kernels::copy(pointers.data(), outputs, from.data(), bytes, stores);
   for (const Buffer& buffer : to) {
-    ASSERT_EQ(std::memcmp(buffer.data(), from.data(), bytes), 0) << bytes << " bytes";
+    ASSERT_TRUE(bytes == 0 || std::memcmp(buffer.data(), from.data(), bytes) == 0)
+        << bytes << " bytes";
     ASSERT_TRUE(buffer.guarded()) << bytes << " bytes";
   }
 }
@@ -62,6 +63,11 @@ TEST(Copy, OntoItselfChangesNothing) {
     EXPECT_EQ(std::memcmp(a.data(), b.data(), 5000), 0);
     EXPECT_EQ(a.data()[4999], std::byte{1});
   }
+}
+
+TEST(Copy, NothingMayBeNull) {
+  for (const Stores stores : {Stores::temporal, Stores::streaming})
+    kernels::copy(nullptr, nullptr, 0, stores);
 }
 
 TEST(Copy, NoOutputIsAnError) {
