@@ -13,12 +13,17 @@
 
 namespace ropewalk {
 
+namespace transport {
+struct Access;
+}
+
 // Who drives the messages of an exchange.
 enum class Strategy {
   automatic,   // the fastest in a measurement all ranks share
   sequential,  // the caller, one direction after the other
   concurrent,  // the caller, all messages at once
-  threaded     // the comm threads, each the messages of its lane
+  threaded,    // the comm threads, each the messages of its lane
+  direct       // neighbours of one node read each other's memory; no messages (Halo only)
 };
 RW_EXPORT const char* name(Strategy);
 RW_EXPORT Strategy strategy(const std::string& name);  // Error(argument) lists the names
@@ -53,7 +58,8 @@ class RW_EXPORT MessagePlan {
   // Waits for what was started; while an exception unwinds the stack it cancels that instead.
   ~MessagePlan();
 
-  // Error(argument) when it is under way already, and for `threaded` without comm threads.
+  // Error(argument) when it is under way already, for `threaded` without comm threads, and for
+  // `direct`, which has no messages.
   // `automatic` is `concurrent` here: it takes a Halo to measure.
   void start(Strategy = Strategy::concurrent);
   bool test();  // true when all is complete; progresses the caller's messages
@@ -110,6 +116,7 @@ class RW_EXPORT EndpointSet {
   MessagePlan plan(std::vector<Message> messages);
 
  private:
+  friend struct transport::Access;
   struct State;
   std::shared_ptr<State> state_;
 };

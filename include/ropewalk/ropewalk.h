@@ -86,7 +86,8 @@ enum {
   RW_STRATEGY_AUTOMATIC = 0,
   RW_STRATEGY_SEQUENTIAL,
   RW_STRATEGY_CONCURRENT,
-  RW_STRATEGY_THREADED
+  RW_STRATEGY_THREADED,
+  RW_STRATEGY_DIRECT /* halos only: neighbours of one node read each other's memory */
 };
 
 typedef struct rw_grid rw_grid;

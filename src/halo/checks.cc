@@ -40,9 +40,9 @@ void check_endpoints(const CartesianGrid& grid, const EndpointSet& endpoints,
 }
 
 void check_options(const HaloOptions& options) {
-  if (options.strategy < Strategy::automatic || options.strategy > Strategy::threaded) {
+  if (options.strategy < Strategy::automatic || options.strategy > Strategy::direct) {
     refuse("strategy: " + std::to_string(static_cast<int>(options.strategy)) +
-           ", expected 0 to 3; pass automatic, sequential, concurrent or threaded");
+           ", expected 0 to 4; pass automatic, sequential, concurrent, threaded or direct");
   }
   if (options.corners != Corners::no && options.corners != Corners::yes) {
     refuse("corners: " + std::to_string(static_cast<int>(options.corners)) +

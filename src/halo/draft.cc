@@ -25,18 +25,6 @@ StridedCopy plain_copy(const void* from, void* to, std::size_t bytes) {
   return {from, to, {{}, {}, {}, bytes}};
 }
 
-// Index of a face offset in the public arrays: 2d towards +, 2d+1 towards -.
-std::size_t face_index(const std::vector<int>& offset) {
-  std::size_t d = 0;
-  while (offset[d] == 0) ++d;
-  return 2 * d + (offset[d] > 0 ? 0 : 1);
-}
-
-std::vector<int> opposite(std::vector<int> offset) {
-  for (int& step : offset) step = -step;
-  return offset;
-}
-
 std::vector<const Field*> fields_of(const Link& link, const std::vector<Field>& fields) {
   std::vector<const Field*> out;
   for (const Field& field : fields) {
@@ -110,7 +98,7 @@ void add_message(Draft& draft, const Parcel& parcel, const Labels& labels) {
 // ourselves.
 void add_own_copies(Draft& draft, const Link& link, const std::vector<Field>& fields) {
   for (const Field* field : fields_of(link, fields)) {
-    draft.copies.push_back(copy(*field, sent_towards(*field, opposite(link.offset)),
+    draft.copies.push_back(copy(*field, sent_towards(*field, opposite(link.offset)), *field,
                                 ghosts_towards(*field, link.offset)));
   }
 }

@@ -10,6 +10,7 @@
 #include "halo/choice.hpp"
 #include "halo/draft.hpp"
 #include "halo/joint.hpp"
+#include "halo/neighbours.hpp"
 
 namespace ropewalk {
 
@@ -17,7 +18,10 @@ struct Halo::State {
   halo::Draft draft;
   Strategy strategy = Strategy::concurrent;
   bool started = false;
-  std::optional<MessagePlan> plan;  // after the draft: its end waits for messages in the buffers
+  std::size_t send_bytes = 0;
+  // After the draft: their end waits for what is under way in the buffers. One of them is there.
+  std::optional<MessagePlan> plan;
+  std::unique_ptr<halo::Direct> direct;
 };
 
 namespace {
@@ -53,13 +57,52 @@ void run_all(const std::vector<halo::StridedCopy>& copies) {
   for (const halo::StridedCopy& copy : copies) copy.run();
 }
 
-// The last steps, the same for faces and fields: plan the messages, then choose the strategy.
-template <class State>
-void complete(State& state, const CartesianGrid& grid, EndpointSet& endpoints, Strategy wanted) {
-  const mpi::Comm comm = halo::comm_of(grid);
-  halo::jointly(comm, [&] { state.plan = endpoints.plan(state.draft.messages); });
-  state.strategy =
-      wanted == Strategy::automatic ? halo::fastest(comm, endpoints, state.draft) : wanted;
+// The steps that are the same for faces and fields. `draft(links)` gives messages and copies,
+// `direct()` the exchange without messages.
+struct Making {
+  const CartesianGrid& grid;
+  EndpointSet& endpoints;
+  const halo::Links& links;
+  Strategy wanted;
+};
+
+// Collective. Null on every rank where it is not possible; an error where nothing else is wanted.
+template <class Direct>
+std::unique_ptr<halo::Direct> direct_if_possible(Strategy wanted, const Direct& direct) {
+  if (wanted == Strategy::direct) return direct();
+  if (wanted != Strategy::automatic) return nullptr;
+  try {
+    return direct();
+  } catch (const Error&) {  // of all ranks
+    return nullptr;
+  }
+}
+
+template <class State, class Draft>
+void settle_on_direct(State& state, const Making& making, const Draft& draft) {
+  state.plan.reset();
+  halo::jointly(halo::comm_of(making.grid),
+                [&] { state.draft = draft(halo::to_itself(making.links)); });
+  state.strategy = Strategy::direct;
+  state.send_bytes = state.direct->bytes();
+}
+
+template <class State, class Draft, class Direct>
+void complete(State& state, const Making& making, const Draft& draft, const Direct& direct) {
+  const mpi::Comm comm = halo::comm_of(making.grid);
+  state.direct = direct_if_possible(making.wanted, direct);
+  if (making.wanted == Strategy::direct) return settle_on_direct(state, making, draft);
+  halo::jointly(comm, [&] {
+    state.draft = draft(making.links);
+    state.plan = making.endpoints.plan(state.draft.messages);
+  });
+  state.strategy = making.wanted;
+  if (making.wanted == Strategy::automatic) {
+    state.strategy = halo::fastest(comm, making.endpoints, state.draft, state.direct.get());
+  }
+  if (state.strategy == Strategy::direct) return settle_on_direct(state, making, draft);
+  state.direct.reset();
+  state.send_bytes = state.plan->send_bytes();
 }
 
 }  // namespace
@@ -72,9 +115,10 @@ Halo::Halo(const CartesianGrid& grid, EndpointSet& endpoints, const FacePackets&
   const std::vector<bool> wide(grid.extents().size(), true);
   const halo::Links links = halo::links(grid, Corners::no, wide);
   const halo::Labels label = labels(grid, endpoints, links.directions);
-  halo::jointly(halo::comm_of(grid),
-                [&] { state_->draft = halo::draft_faces(links, faces, label); });
-  complete(*state_, grid, endpoints, options.strategy);
+  complete(
+      *state_, {grid, endpoints, links, options.strategy},
+      [&](const halo::Links& some) { return halo::draft_faces(some, faces, label); },
+      [&] { return halo::direct_faces(grid, endpoints, links, faces); });
 }
 
 Halo::Halo(const CartesianGrid& grid, EndpointSet& endpoints, const std::vector<Field>& fields,
@@ -84,9 +128,10 @@ Halo::Halo(const CartesianGrid& grid, EndpointSet& endpoints, const std::vector<
   halo::check_fields(grid, fields);
   const halo::Links links = halo::links(grid, options.corners, wide_dimensions(grid, fields));
   const halo::Labels label = labels(grid, endpoints, links.directions);
-  halo::jointly(halo::comm_of(grid),
-                [&] { state_->draft = halo::draft_fields(links, fields, label); });
-  complete(*state_, grid, endpoints, options.strategy);
+  complete(
+      *state_, {grid, endpoints, links, options.strategy},
+      [&](const halo::Links& some) { return halo::draft_fields(some, fields, label); },
+      [&] { return halo::direct_fields(grid, endpoints, links, fields); });
 }
 
 Halo::Halo(Halo&&) noexcept = default;
@@ -98,15 +143,19 @@ void Halo::start() {
     throw Error(ErrorCode::argument,
                 "halo: started while an exchange is under way, expected none; wait for it first");
   }
-  run_all(state_->draft.packs);
-  state_->plan->start(state_->strategy);
+  if (state_->direct) {
+    state_->direct->start();
+  } else {
+    run_all(state_->draft.packs);
+    state_->plan->start(state_->strategy);
+  }
   state_->started = true;
   run_all(state_->draft.copies);
 }
 
 bool Halo::test() {
   if (!state_->started) return true;
-  if (!state_->plan->test()) return false;
+  if (!(state_->direct ? state_->direct->test() : state_->plan->test())) return false;
   wait();
   return true;
 }
@@ -114,12 +163,13 @@ bool Halo::test() {
 void Halo::wait() {
   if (!state_->started) return;
   state_->started = false;
+  if (state_->direct) return state_->direct->wait();
   state_->plan->wait();
   run_all(state_->draft.unpacks);
 }
 
 Strategy Halo::strategy() const noexcept { return state_->strategy; }
 
-std::size_t Halo::send_bytes() const noexcept { return state_->plan->send_bytes(); }
+std::size_t Halo::send_bytes() const noexcept { return state_->send_bytes; }
 
 }  // namespace ropewalk

@@ -56,11 +56,6 @@ bool all_wide(const Offset& offset, const std::vector<bool>& wide) {
   return true;
 }
 
-Offset opposite(Offset offset) {
-  for (int& step : offset) step = -step;
-  return offset;
-}
-
 // Base-3 code of an offset, to find the number of the opposite direction.
 std::size_t code(const Offset& offset) {
   std::size_t out = 0;
@@ -87,6 +82,25 @@ Links links(const CartesianGrid& grid, Corners corners, const std::vector<bool>&
         {offset, peer, carrier, numbers[code(offset)], numbers[code(opposite(offset))]});
   }
   return out;
+}
+
+Links to_itself(const Links& links) {
+  Links out{{}, links.directions};
+  for (const Link& link : links.present) {
+    if (link.carrier == Carrier::copy) out.present.push_back(link);
+  }
+  return out;
+}
+
+std::vector<int> opposite(std::vector<int> offset) {
+  for (int& step : offset) step = -step;
+  return offset;
+}
+
+std::size_t face_index(const std::vector<int>& offset) {
+  std::size_t d = 0;
+  while (offset[d] == 0) ++d;
+  return 2 * d + (offset[d] > 0 ? 0 : 1);
 }
 
 std::string describe(const std::vector<int>& offset) {

@@ -9,12 +9,10 @@
 
 namespace ropewalk::halo {
 
-// How data reaches a neighbour. The one place to add a carrier for ranks of the same node, whose
-// fields can be read through the peer map with no message and no packing: give it a value here, set
-// it in `links`, and serve it beside `message` in the plan.
+// How data reaches a neighbour.
 enum class Carrier {
   copy,    // the neighbour is this rank itself
-  message  // through MPI
+  message  // another rank: through MPI, or from its memory where the strategy is `direct`
 };
 
 // A neighbour of this rank at `offset`, and the numbers that tell its messages apart. On a periodic
@@ -35,6 +33,12 @@ struct Links {
 // Directions in the order of the public interface (towards + and - of dimension 0, then of 1, ...),
 // then, for Corners::yes, edges and corners. `wide[d]` says whether dimension d exchanges at all.
 Links links(const CartesianGrid&, Corners, const std::vector<bool>& wide);
+
+Links to_itself(const Links&);  // those to this rank alone
+
+std::vector<int> opposite(std::vector<int> offset);
+// Index of a face offset in the public arrays: 2d towards +, 2d+1 towards -.
+std::size_t face_index(const std::vector<int>& offset);
 
 // "towards + of dimension 2", or "towards offset (1,-1,0)".
 std::string describe(const std::vector<int>& offset);

@@ -135,9 +135,11 @@ StridedCopy unpack(const Field& field, const Region& to, const std::byte* from) 
   return {from, to.first, {to.extents, source, destination, field.element_bytes}};
 }
 
-StridedCopy copy(const Field& field, const Region& from, const Region& to) {
-  const auto strides = array_strides(field);
-  return {from.first, to.first, {from.extents, strides, strides, field.element_bytes}};
+StridedCopy copy(const Field& source, const Region& from, const Field& destination,
+                 const Region& to) {
+  const auto from_strides = array_strides(source);
+  const auto to_strides = array_strides(destination);
+  return {from.first, to.first, {to.extents, from_strides, to_strides, source.element_bytes}};
 }
 
 bool contiguous(const Field& field, const Region& region) {

@@ -25,7 +25,9 @@ std::vector<std::size_t> dense_strides(const Region&, std::size_t element_bytes)
 
 StridedCopy pack(const Field&, const Region&, std::byte* to);
 StridedCopy unpack(const Field&, const Region&, const std::byte* from);
-StridedCopy copy(const Field&, const Region& from, const Region& to);
+// Between two arrays of the same elements, which may differ in extents.
+StridedCopy copy(const Field& source, const Region& from, const Field& destination,
+                 const Region& to);
 
 // One run of bytes in the field: it can be sent or received in place.
 bool contiguous(const Field&, const Region&);

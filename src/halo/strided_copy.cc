@@ -3,6 +3,8 @@
 
 #include <cstring>
 
+#include "kernels/kernels.hpp"
+
 namespace ropewalk::halo {
 
 namespace {
@@ -106,6 +108,24 @@ void StridedCopy::run() const noexcept {
     }
     if (l == levels_) return;
   }
+}
+
+void StridedCopy::run(std::size_t streaming_bytes) const noexcept {
+  if (levels_ > 0 || bytes_ == 0) return run();
+  const bool large = run_bytes_ > streaming_bytes;
+  kernels::copy(destination_, source_, run_bytes_,
+                large ? kernels::Stores::streaming : kernels::Stores::temporal);
+}
+
+StridedCopy StridedCopy::gathered(void* destination) const noexcept {
+  StridedCopy out = *this;
+  out.destination_ = static_cast<std::byte*>(destination);
+  std::size_t stride = run_bytes_;
+  for (std::size_t l = 0; l < levels_; ++l) {
+    out.level_[l].destination_stride = stride;
+    stride *= level_[l].count;
+  }
+  return out;
 }
 
 }  // namespace ropewalk::halo

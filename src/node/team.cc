@@ -77,7 +77,7 @@ bool Team::allocate_control(std::string& reason) {
 
 Team::~Team() {
   // With a rank dead a barrier would hang, and the blocks may still be looked at: they are lost.
-  if (broken_) return;
+  if (broken()) return;
   try {
     // Nobody gives its control block back while another may still look at it.
     if (comm_ != mpi::comm_null() && !mpi::finalized()) {
@@ -123,7 +123,7 @@ std::byte* Team::staging(std::size_t bytes) {
 
 void Team::check_alive(int rank) {
   if (!is_dead(*peers_[rank])) return;
-  broken_ = true;
+  broken_.store(true, std::memory_order_relaxed);
   throw Error(ErrorCode::peer_dead,
               "rank " + std::to_string(rank) + " (process " + std::to_string(process_id(rank)) +
                   ") has died: this communicator cannot be used any more; end the job");
@@ -144,6 +144,11 @@ void Team::wait_slowly(bool (*ready)(const void*), const void* test) {
       sched_yield();
     }
   }
+}
+
+void Team::look_around() {
+  mpi::iprobe(mpi::any_source(), mpi::any_tag(), comm_);
+  for (int peer = 0; peer < size_; ++peer) check_alive(peer);
 }
 
 void Team::sleep(bool (*ready)(const void*), const void* test) {

@@ -32,6 +32,7 @@ class Team {
   mpi::Comm comm() const noexcept { return comm_; }
   bool cma() const noexcept { return cma_; }  // every rank may read every other's memory by CMA
   int process_id(int rank) const noexcept;
+  bool broken() const noexcept { return broken_.load(std::memory_order_relaxed); }
 
   // ---- arrivals: one slot a call
   // ------------------------------------------------------------------
@@ -97,12 +98,12 @@ class Team {
     return base_[rank] + control_[rank]->staging.load(std::memory_order_relaxed);
   }
 
- private:
-  Team() = default;
-  bool allocate_control(std::string& reason);
-  void wait_for_readers();
-  void check_alive(int rank);
+  // ---- waiting, for flags of one's own in the arenas of the team
+  // ---------------------------------
 
+  // Returns when `ready()` is true; it may do work of its own and throw. Adapts: spins, yields,
+  // sleeps, and on the way progresses MPI and notices dead ranks: Error(peer_dead). Several threads
+  // may wait at the same time where MPI allows them to call it.
   template <class Ready>
   void wait_until(Ready ready) {
     for (int spin = 0; spin < spins_; ++spin) {
@@ -111,15 +112,25 @@ class Team {
     }
     wait_slowly([](const void* test) { return (*static_cast<const Ready*>(test))(); }, &ready);
   }
-  void wait_slowly(bool (*ready)(const void*), const void* test);
-  void sleep(bool (*ready)(const void*), const void* test);
-
-  // A sleeper that this load misses wakes by itself a millisecond later: no fence on the fast path.
+  // To be called after a flag was raised. A sleeper that this load misses wakes by itself a
+  // millisecond later: no fence on the fast path.
   void wake_sleepers() noexcept {
     if (control_[0]->sleepers.load(std::memory_order_relaxed) != 0) [[unlikely]] {
       wake_all();
     }
   }
+  // A look at MPI and at the life of the others, for loops that test instead of waiting.
+  void look_around();
+
+ private:
+  Team() = default;
+  bool allocate_control(std::string& reason);
+  void wait_for_readers();
+  void check_alive(int rank);
+
+  void wait_slowly(bool (*ready)(const void*), const void* test);
+  void sleep(bool (*ready)(const void*), const void* test);
+
   void wake_all() noexcept;
 
   mpi::Comm comm_;
@@ -127,9 +138,9 @@ class Team {
   int size_ = 1;
   int spins_ = 0;
   bool cma_ = false;
-  bool broken_ = false;         // a rank has died
-  std::uint64_t sequence_ = 0;  // calls of this rank
-  std::uint64_t seen_ = 0;      // every rank is known to have arrived at this call
+  std::atomic<bool> broken_{false};  // a rank has died
+  std::uint64_t sequence_ = 0;       // calls of this rank
+  std::uint64_t seen_ = 0;           // every rank is known to have arrived at this call
   std::uint64_t phase_ = 0;
   Control* own_ = nullptr;
   std::vector<Control*> control_;

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "ropewalk/endpoint.hpp"
+#include "transport/access.hpp"
 #include "transport/backoff.hpp"
 #include "transport/lane_set.hpp"
 #include "transport/plan_state.hpp"
@@ -52,6 +53,10 @@ void complete(mpi::Request request) {
 EndpointSet::EndpointSet(Communicator communicator, const EndpointOptions& options)
     : state_(std::make_shared<State>(mpi::Comm{communicator.handle()}, options)) {}
 EndpointSet::~EndpointSet() = default;
+
+std::shared_ptr<transport::LaneSet> transport::Access::lanes(const EndpointSet& endpoints) {
+  return endpoints.state_;
+}
 
 int EndpointSet::lanes() const noexcept { return state_->lanes(); }
 int EndpointSet::rank() const noexcept { return state_->rank(); }

@@ -102,12 +102,15 @@ LaneSet::~LaneSet() {
   if (!is_here()) {
     // The threads are the parent's: joining them would hang, and MPI does not survive a fork.
     for (std::unique_ptr<LaneThread>& thread : threads_) (void)thread.release();
+    (void)team_.release();
     return;
   }
   threads_.clear();
   try {
     if (mpi::finalized()) return;
-    Farewell(communicators_).wait();
+    // With a rank of the team dead, nobody may wait for all.
+    if (!team_ || !team_->broken()) Farewell(communicators_).wait();
+    team_.reset();
   } catch (...) {  // MPI is failing: freeing is all that is left to try
   }
   free_communicators();
@@ -121,6 +124,15 @@ void LaneSet::free_communicators() noexcept {
     }
   }
   communicators_.clear();
+}
+
+node::Team* LaneSet::team(std::string& reason) {
+  if (!asked_for_team_) {
+    team_ = node::Team::create(parent_, no_team_);
+    asked_for_team_ = true;
+  }
+  reason = no_team_;
+  return team_.get();
 }
 
 bool LaneSet::is_here() const noexcept { return generation_ == fork_generation(); }

@@ -6,9 +6,11 @@
 #include <exception>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "mpi/mpi.hpp"
+#include "node/team.hpp"
 #include "ropewalk/endpoint.hpp"
 #include "transport/agreement.hpp"
 #include "transport/lane.hpp"
@@ -41,6 +43,10 @@ class LaneSet {
   // After a failed or cancelled exchange, later messages could meet receives of an earlier one.
   void mark_broken() noexcept { broken_.store(true, std::memory_order_relaxed); }
 
+  // Collective at the first call. The ranks as a team that shares memory; null on every rank where
+  // they cannot, and `reason` says why. It lives as long as the set, whose end is collective too.
+  node::Team* team(std::string& reason);
+
   void push(int lane, LaneWork& work) noexcept {
     threads_[static_cast<std::size_t>(lane)]->push(work);
   }
@@ -64,6 +70,9 @@ class LaneSet {
   std::atomic<bool> broken_{false};
   std::vector<mpi::Comm> communicators_;
   std::vector<std::unique_ptr<LaneThread>> threads_;
+  std::unique_ptr<node::Team> team_;
+  std::string no_team_;  // why there is none
+  bool asked_for_team_ = false;
 };
 
 }  // namespace ropewalk::transport

@@ -7,11 +7,12 @@
 namespace ropewalk {
 namespace {
 
-constexpr std::array<std::pair<Strategy, const char*>, 4> names{
+constexpr std::array<std::pair<Strategy, const char*>, 5> names{
     {{Strategy::automatic, "automatic"},
      {Strategy::sequential, "sequential"},
      {Strategy::concurrent, "concurrent"},
-     {Strategy::threaded, "threaded"}}};
+     {Strategy::threaded, "threaded"},
+     {Strategy::direct, "direct"}}};
 
 }  // namespace
 

@@ -10,6 +10,7 @@
 #include "halo/random_case.hpp"
 #include "mpi/library.hpp"
 #include "ropewalk/halo.hpp"
+#include "ropewalk/memory.hpp"
 #include "support/thread_mpi.hpp"
 
 namespace {
@@ -136,9 +137,9 @@ TEST(Allocation, ExchangesMakeNone) {
     {
       const CartesianGrid grid(Communicator::world(), {2, 2, 1}, {true, false, true});
       EndpointSet endpoints(Communicator::world(), {.lanes = 2, .threads = true, .pin = false});
-      std::vector<double> array(6 * 7 * 8);
+      std::vector<double, Allocator<double>> array(6 * 7 * 8);
       const std::vector<Field> fields{{array.data(), 8, {4, 5, 6}, {1, 1, 1}}};
-      std::vector<std::byte> packet(4096);
+      std::vector<std::byte, Allocator<std::byte>> packet(4096);
       std::vector<std::byte> received(6 * 4096);
       FacePackets faces;
       for (std::size_t i = 0; i < 6; ++i) {
@@ -146,9 +147,10 @@ TEST(Allocation, ExchangesMakeNone) {
         faces.receive.push_back(received.data() + i * 4096);
         faces.bytes.push_back(4096);
       }
-      for (Strategy strategy : {Strategy::sequential, Strategy::concurrent, Strategy::threaded}) {
-        Halo direct(grid, endpoints, faces, {strategy, Corners::no});
-        count_exchanges(rank, direct, name(strategy));
+      for (Strategy strategy :
+           {Strategy::sequential, Strategy::concurrent, Strategy::threaded, Strategy::direct}) {
+        Halo in_place(grid, endpoints, faces, {strategy, Corners::no});
+        count_exchanges(rank, in_place, name(strategy));
         Halo packed(grid, endpoints, fields, {strategy, Corners::yes});
         count_exchanges(rank, packed, name(strategy));
       }

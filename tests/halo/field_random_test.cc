@@ -27,6 +27,7 @@ HaloCase fixed_case(std::vector<int> extents, bool periodic, Corners corners, St
   out.periodic.assign(out.extents.size(), periodic);
   out.corners = corners;
   out.strategy = strategy;
+  out.arena = strategy == Strategy::direct;
   out.lanes = 2;
   out.threads = true;
   FieldCase field{8, {}, {}};
@@ -39,15 +40,18 @@ HaloCase fixed_case(std::vector<int> extents, bool periodic, Corners corners, St
 }
 
 TEST(Fields, BothSidesTheSameNeighbour) {
-  for (Strategy strategy : {Strategy::sequential, Strategy::concurrent, Strategy::threaded}) {
+  for (Strategy strategy :
+       {Strategy::sequential, Strategy::concurrent, Strategy::threaded, Strategy::direct}) {
     const HaloCase halo = fixed_case({2, 1}, true, Corners::yes, strategy);
     ASSERT_NO_THROW(run_ranks(2, [&](int) { run_case(halo, Communicator::world()); }));
   }
 }
 
 TEST(Fields, SixDimensionsWithCorners) {
-  const HaloCase halo = fixed_case({2, 1, 1, 2, 1, 1}, true, Corners::yes, Strategy::concurrent);
-  ASSERT_NO_THROW(run_ranks(4, [&](int) { run_case(halo, Communicator::world()); }));
+  for (Strategy strategy : {Strategy::concurrent, Strategy::direct}) {
+    const HaloCase halo = fixed_case({2, 1, 1, 2, 1, 1}, true, Corners::yes, strategy);
+    ASSERT_NO_THROW(run_ranks(4, [&](int) { run_case(halo, Communicator::world()); }));
+  }
 }
 
 TEST(Fields, LaneWithoutThreads) {
@@ -61,9 +65,9 @@ TEST(Fields, LaneWithoutThreads) {
 }
 
 // Two halos on one EndpointSet, started in one order on some ranks and in the other on the rest.
-TEST(Fields, HalosUnderWayTogetherAreNotConfused) {
-  const HaloCase a = fixed_case({2, 2}, true, Corners::yes, Strategy::concurrent);
-  HaloCase b = fixed_case({2, 2}, true, Corners::yes, Strategy::concurrent);
+void two_under_way(Strategy strategy) {
+  const HaloCase a = fixed_case({2, 2}, true, Corners::yes, strategy);
+  HaloCase b = fixed_case({2, 2}, true, Corners::yes, strategy);
   b.fields[0].ghost = {2, 1};
   run_ranks(4, [&](int rank) {
     const CartesianGrid grid(Communicator::world(), a.extents, a.periodic);
@@ -84,9 +88,13 @@ TEST(Fields, HalosUnderWayTogetherAreNotConfused) {
   });
 }
 
-// Destroyed under way: waits for its messages, and the next exchange is not disturbed.
-TEST(Fields, DestroyedWhileUnderWay) {
-  const HaloCase halo = fixed_case({3}, true, Corners::no, Strategy::concurrent);
+TEST(Fields, HalosUnderWayTogetherAreNotConfused) {
+  two_under_way(Strategy::concurrent);
+  two_under_way(Strategy::direct);
+}
+
+void destroy_under_way(Strategy strategy) {
+  const HaloCase halo = fixed_case({3}, true, Corners::no, strategy);
   run_ranks(3, [&](int) {
     const CartesianGrid grid(Communicator::world(), halo.extents, halo.periodic);
     EndpointSet endpoints(Communicator::world(), {.lanes = 1, .threads = false, .pin = false});
@@ -103,18 +111,30 @@ TEST(Fields, DestroyedWhileUnderWay) {
   });
 }
 
-TEST(Fields, PlanningLeavesTheFieldAlone) {
+// Destroyed under way: waits for its messages, and the next exchange is not disturbed.
+TEST(Fields, DestroyedWhileUnderWay) {
+  destroy_under_way(Strategy::concurrent);
+  destroy_under_way(Strategy::direct);
+}
+
+template <class Bytes>
+void plan_and_compare() {
   const HaloCase halo = fixed_case({2, 2}, true, Corners::yes, Strategy::automatic);
   run_ranks(4, [&](int) {
     const CartesianGrid grid(Communicator::world(), halo.extents, halo.periodic);
     EndpointSet endpoints(Communicator::world(), {.lanes = 2, .threads = true, .pin = false});
-    std::vector<std::uint8_t> bytes(4 * 4 * 8, 0x5a);
+    Bytes bytes(4 * 4 * 8, 0x5a);
     const Field field{bytes.data(), 8, {2, 2}, {1, 1}};
     const Halo planned(grid, endpoints, std::vector<Field>{field}, {halo.strategy, halo.corners});
-    EXPECT_EQ(bytes, std::vector<std::uint8_t>(bytes.size(), 0x5a));
+    EXPECT_EQ(bytes, Bytes(bytes.size(), 0x5a));
     EXPECT_NE(planned.strategy(), Strategy::automatic);
     EXPECT_EQ(planned.send_bytes(), 8U * (4 * 2 + 4));
   });
+}
+
+TEST(Fields, PlanningLeavesTheFieldAlone) {
+  plan_and_compare<std::vector<std::uint8_t>>();
+  plan_and_compare<std::vector<std::uint8_t, Allocator<std::uint8_t>>>();  // direct is measured too
 }
 
 }  // namespace

@@ -62,7 +62,7 @@ std::string HaloCase::text() const {
   std::ostringstream out;
   out << "seed " << seed << ", grid " << join(extents) << ", periodic " << join(periodic)
       << ", strategy " << name(strategy) << ", lanes " << lanes << (threads ? " threads" : "")
-      << (corners == Corners::yes ? ", corners" : "");
+      << (corners == Corners::yes ? ", corners" : "") << (arena ? ", in the arena" : "");
   for (const FieldCase& field : fields) {
     out << ", field of " << field.element_bytes << " B, ghosts " << join(field.ghost);
   }
@@ -87,6 +87,8 @@ HaloCase random_case(std::uint64_t seed, int ranks, const CaseLimits& limits) {
   out.lanes = static_cast<int>(draw(random, 1, 3));
   out.threads = limits.threads && random() % 2 == 0;
   out.strategy = static_cast<Strategy>(random() % (out.threads ? 4 : 3));
+  out.arena = random() % 2 == 0;
+  if (out.arena && random() % 2 == 0) out.strategy = Strategy::direct;
   return out;
 }
 
@@ -106,18 +108,24 @@ LocalField::LocalField(const HaloCase& halo, std::size_t index, const std::vecto
     interior_.push_back(field.cells[d][static_cast<std::size_t>(coordinates[d])]);
     total *= interior_[d] + 2 * ghost_[d];
   }
-  bytes_.resize(total);
+  size_ = total;
+  if (halo.arena) {
+    shared_ = Buffer<std::uint8_t>(total);
+  } else {
+    private_.resize(total);
+  }
+  bytes_ = halo.arena ? shared_.data() : private_.data();
 }
 
 Field LocalField::field() {
-  return {bytes_.data(), case_.fields[index_].element_bytes, interior_, ghost_};
+  return {bytes_, case_.fields[index_].element_bytes, interior_, ghost_};
 }
 
 template <class Visit>
 void LocalField::each_cell(Visit&& visit) const {
   std::vector<std::size_t> cell(interior_.size(), 0);
   const std::size_t size = case_.fields[index_].element_bytes;
-  for (std::size_t at = 0; at < bytes_.size(); at += size) {
+  for (std::size_t at = 0; at < size_; at += size) {
     for (std::size_t byte = 0; byte < size; ++byte) visit(cell, byte, at + byte);
     for (std::size_t d = cell.size(); d-- > 0;) {
       if (++cell[d] < interior_[d] + 2 * ghost_[d]) break;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "ropewalk/halo.hpp"
+#include "ropewalk/memory.hpp"
 
 namespace ropewalk::test {
 
@@ -27,6 +28,7 @@ struct HaloCase {
   Strategy strategy;
   int lanes;
   bool threads;
+  bool arena;  // fields where neighbours can map them; always for Strategy::direct
 
   std::string text() const;
 };
@@ -62,7 +64,10 @@ class LocalField {
   std::vector<std::size_t> ghost_;
   std::vector<std::size_t> start_;   // global coordinate of the first interior cell
   std::vector<std::size_t> global_;  // extents of the global array
-  std::vector<std::uint8_t> bytes_;
+  std::uint8_t* bytes_ = nullptr;
+  std::size_t size_ = 0;
+  std::vector<std::uint8_t> private_;
+  Buffer<std::uint8_t> shared_;
 };
 
 // Runs the case on a grid over `communicator`: two rounds, the second by start/test/wait.

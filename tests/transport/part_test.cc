@@ -80,8 +80,8 @@ TEST(Part, StepsComeInOrderAndMessagesOfAStepAsListed) {
 }
 
 TEST(Strategy, NamesGoBothWays) {
-  for (const Strategy value :
-       {Strategy::automatic, Strategy::sequential, Strategy::concurrent, Strategy::threaded}) {
+  for (const Strategy value : {Strategy::automatic, Strategy::sequential, Strategy::concurrent,
+                               Strategy::threaded, Strategy::direct}) {
     EXPECT_EQ(strategy(name(value)), value);
   }
   EXPECT_EQ(strategy("auto"), Strategy::automatic);
