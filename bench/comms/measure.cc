@@ -35,6 +35,15 @@ EndpointOptions endpoint_options(const CommsOptions& options) {
   return result;
 }
 
+// Only ranks of one node can read each other's memory.
+bool wants_direct(const CommsOptions& options, const Ranks& ranks) {
+  const auto has = [](const auto& list, const auto& value) {
+    return std::find(list.begin(), list.end(), value) != list.end();
+  };
+  return ranks.size() > 1 && ranks.size() == ranks.node_size() &&
+         has(options.strategy_list, Strategy::direct) && has(options.kinds, std::string("huge"));
+}
+
 void check_memory(std::size_t bytes, int node_ranks) {
   const std::size_t available = available_memory();
   const std::size_t wanted = bytes * static_cast<std::size_t>(node_ranks);
@@ -83,13 +92,29 @@ Measurement::Measurement(const CommsOptions& options, const Ranks& ranks,
       largest = std::max(largest, slots * slot_bytes(lattice, rank_grid));
     }
   }
-  ranks.jointly([&] { check_memory(largest * options.kinds.size(), ranks.node_size()); });
+  const std::size_t pools = options.kinds.size() + (wants_direct(options, ranks) ? 1 : 0);
+  ranks.jointly([&] { check_memory(largest * pools, ranks.node_size()); });
   ranks.jointly([&] {
     for (const std::string& kind : options.kinds) {
       pools_[kind] = page_block(kind, largest);
       backings_[kind] = backing(kind, pools_[kind]);
     }
   });
+  if (wants_direct(options, ranks)) make_shared_pool(largest);
+  if (shared_pool_.size() == 0 && options.strategy_list == std::vector{Strategy::direct}) {
+    throw JointError(ErrorCode::unsupported,
+                     "--strategy: direct alone, expected several ranks on one node and huge pages; "
+                     "start it there with --pages huge, or give other strategies too");
+  }
+}
+
+// The other columns keep the blocks they always had. Without huge pages there is no column: it
+// would stand beside columns of another kind of pages.
+void Measurement::make_shared_pool(std::size_t bytes) {
+  ranks_.jointly([&] { shared_pool_ = Buffer<std::byte>(bytes); });
+  const bool huge = backing_of("huge", shared_pool_.data(), bytes).all_huge;
+  if (ranks_.all(huge || !backings_.at("huge").all_huge)) return;
+  shared_pool_ = {};
 }
 
 Measurement::~Measurement() = default;
@@ -101,17 +126,35 @@ int Measurement::slots_for(const Lattice& lattice, const std::string& buffers) c
   return static_cast<int>(std::clamp<std::size_t>(wanted, 1, max_slots));
 }
 
+// One halo a slot. False on every rank where neighbours cannot map each other's memory.
+bool Measurement::add_halos(Case& one, Strategy strategy) {
+  for (int slot = 0; slot < one.buffers->slots(); ++slot) {
+    try {
+      one.halos.emplace_back(grid_, endpoints_, one.buffers->packets(slot),
+                             HaloOptions{strategy, Corners::no});
+    } catch (const Error& error) {
+      const bool alone = options_.strategy_list.size() == 1;
+      if (alone || strategy != Strategy::direct || error.code() != ErrorCode::unsupported) throw;
+      return false;
+    }
+  }
+  return true;
+}
+
 std::vector<Measurement::Case> Measurement::cases(const Lattice& lattice, int slots) {
   std::vector<Case> all;
+  std::shared_ptr<FaceBuffers> shared;
+  if (shared_pool_.size() > 0) {
+    shared = std::make_shared<FaceBuffers>(shared_pool_.data(), lattice, grid_, slots);
+  }
   for (const std::string& kind : options_.kinds) {
     auto buffers = std::make_shared<FaceBuffers>(pools_.at(kind).data(), lattice, grid_, slots);
     for (const Strategy strategy : options_.strategy_list) {
-      Case one{name(strategy), kind, buffers, {}, CopyWay::library, 1, {}, ""};
-      for (int slot = 0; slot < slots; ++slot) {
-        one.halos.emplace_back(grid_, endpoints_, buffers->packets(slot),
-                               HaloOptions{strategy, Corners::no});
-      }
-      all.push_back(std::move(one));
+      const bool direct = strategy == Strategy::direct;
+      if (direct && (kind != "huge" || shared_pool_.size() == 0)) continue;
+      all.push_back(
+          {name(strategy), kind, direct ? shared : buffers, {}, CopyWay::library, 1, {}, ""});
+      if (!add_halos(all.back(), strategy)) all.pop_back();
     }
     if (kind != options_.kinds.front()) continue;
     for (const CopyWay way : copy_ways())

@@ -53,6 +53,8 @@ class Measurement {
  private:
   struct Case;
   int slots_for(const Lattice& lattice, const std::string& buffers) const;
+  void make_shared_pool(std::size_t bytes);
+  bool add_halos(Case& one, Strategy strategy);
   std::vector<Case> cases(const Lattice& lattice, int slots);
   double sample(Case& one, int iterations);
   double checked_sample(Case& one, int iterations);
@@ -66,6 +68,8 @@ class Measurement {
   int rounds_;
   std::uint64_t serial_ = 0;  // of samples; the same on all ranks, part of the pattern
   std::map<std::string, PageBlock> pools_;
+  Buffer<std::byte>
+      shared_pool_;  // huge pages of the arena, for `direct`; empty where not possible
   std::map<std::string, Backing> backings_;
 };
 

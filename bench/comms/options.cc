@@ -110,7 +110,8 @@ bool check(CommsOptions& options) {
   if (options.common.quick && options.buffers == CommsOptions().buffers) {
     options.buffer_list = {"hot"};
   }
-  const std::vector<std::string> known = {"sequential", "concurrent", "threaded", "automatic"};
+  const std::vector<std::string> known = {"sequential", "concurrent", "threaded", "automatic",
+                                          "direct"};
   bool threads = options.lanes > 1;
   for (const std::string& word : words("--strategy", options.strategies, known)) {
     options.strategy_list.push_back(strategy(word));

@@ -16,7 +16,7 @@ struct CommsOptions {
   std::string L = "4,8,..,32";
   std::string grid;
   std::string mpi_grid;
-  std::string strategies = "sequential,concurrent,threaded";
+  std::string strategies = "sequential,concurrent,threaded,direct";
   std::string pages = "huge,memalign";
   std::string buffers = "hot,cold";
   std::string line_rate = "measured";

@@ -78,8 +78,14 @@ struct HaloOptions {
 // `threaded` gives each direction a lane (several share one where lanes are fewer); it needs
 // endpoints with comm threads. `automatic` runs the messages a few times with each strategy when
 // the halo is made, on memory of its own, and all ranks take the one whose slowest rank was
-// fastest. Several halos may be under way on one EndpointSet; every rank must wait for them in
-// the same order.
+// fastest; `direct` is among them where it is possible. Several halos may be under way on one
+// EndpointSet; every rank must wait for them in the same order.
+//
+// `direct`: the receiver copies each face from the neighbour's memory, strided on both sides, in
+// test() and wait(); nothing is packed or sent. Needs all ranks of the grid on one node, and fields
+// or send packets in the process arena (Buffer, Allocator, rw_alloc): Error(unsupported) on every
+// rank where one rank's are not. wait() returns when the neighbours have read this rank's faces, so
+// between start() and wait() a rank may not block on what another does after its wait().
 class RW_EXPORT Halo {
  public:
   // Collective over grid and endpoints (same communicator). Throws Error(argument) on every rank
