@@ -57,8 +57,9 @@ void describe(CLI::App& app, CommsOptions& options) {
          "Ranks along each dimension; their product is the number of ranks. Only dimensions "
          "above 1 communicate. Default: all ranks in the last")
       ->type_name("X.Y.Z.T");
-  app.add_option("--strategy", options.strategies,
-                 "Who drives the messages: sequential, concurrent, threaded, automatic")
+  app.add_option(
+         "--strategy", options.strategies,
+         "Who drives the messages: sequential, concurrent, threaded, automatic; direct: none")
       ->type_name("NAME,...")
       ->capture_default_str();
   app.add_option("--pages", options.pages,
