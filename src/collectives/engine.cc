@@ -161,8 +161,6 @@ void Engine::throw_unreadable() const {
       "its address and count are valid there");
 }
 
-bool is_in_place(const void* buffer) {
-  return buffer == in_place || (buffer != nullptr && mpi::loaded() && buffer == mpi::in_place());
-}
+bool is_mpi_in_place(const void* buffer) { return mpi::loaded() && buffer == mpi::in_place(); }
 
 }  // namespace ropewalk::collectives

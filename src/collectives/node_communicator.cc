@@ -123,12 +123,15 @@ void reduce_scatter(NodeCommunicator::State& state, const void* send, void* rece
   }
 }
 
-// An operation for this call; a pair MPI does not allow is refused jointly.
-Operation checked_operation(NodeCommunicator::State& state, ElementType type, ReductionOp op) {
-  if (size_of(type) == 0 || !supports(op, type)) {
+const Operation& checked_operation(NodeCommunicator::State& state, ElementType type,
+                                   ReductionOp op) {
+  try {
+    return operation(type, op);
+  } catch (const Error&) {
+    // The others must not wait for this rank's call.
     if (state.engine != nullptr) state.engine->refuse();
+    throw;
   }
-  return operation(type, op);
 }
 
 }  // namespace collectives
