@@ -35,7 +35,7 @@ struct Everybody {
 // Collective; buffers lie in the arenas of the processes.
 Everybody everybody(const Ranks& ranks, NodeCommunicator& node, float* send, float* receive);
 
-// Before each call, outside of what is called: rewrites the send buffer, or nothing.
+// Tells what was written into a send buffer apart from what was there before.
 using Serial = unsigned;
 
 // `iterations` calls, one after the other; microseconds of this rank for all of them. With
@@ -47,6 +47,9 @@ struct Run {
   int iterations = 1;
   bool rewritten = false;
   Serial first = 0;
+  // For rewritten buffers. Given: each call is timed alone, after a barrier of this communicator,
+  // and the time is that of the calls. Null: the time is that of rewriting and calls together.
+  NodeCommunicator* apart = nullptr;
 };
 double time_plain(const Plain& plain, const Run& run);
 double time_ropewalk(NodeCommunicator& node, const Run& run);

@@ -17,6 +17,11 @@ namespace {
 constexpr double sample_us = 5000;        // a sample lasts this long, so that its ends vanish
 constexpr double quick_sample_us = 2000;  // the same for --quick
 constexpr double least_us = 0.001;        // a difference of two loops may come out below nothing
+// From here on a call on rewritten buffers is long beside a barrier, and is timed alone. Below,
+// what is written goes through slots, and the loop of rewriting alone is subtracted: that would
+// charge larger calls with what the writer waits for lines that its peers have read.
+constexpr std::size_t least_apart_bytes = 4096;
+constexpr int most_apart = 200;                  // calls a sample: each costs two barriers more
 constexpr std::size_t checked_always = 1 << 20;  // larger results: in the first and last round
 
 std::size_t largest_buffer(const CollectivesOptions& options, int ranks) {
@@ -113,7 +118,11 @@ std::vector<CollectivesMeasurement::Column> CollectivesMeasurement::columns(bool
     const auto stores =
         what == What::temporal ? kernels::Stores::temporal : kernels::Stores::streaming;
     all.push_back({what,
-                   [this, stores](const Run& one) { return time_limit(everybody_, one, stores); },
+                   [this, stores](const Run& one) {
+                     Run mapped = one;
+                     mapped.send = memory_.at("arena")->send;
+                     return time_limit(everybody_, mapped, stores);
+                   },
                    1,
                    {}});
   }
@@ -129,7 +138,7 @@ double CollectivesMeasurement::sample(Column& column, Run run) {
   column.time(warm);
   ranks_.barrier();
   double time = ranks_.max(column.time(run));
-  if (run.rewritten) {
+  if (run.rewritten && run.apart == nullptr) {
     serial_ += static_cast<Serial>(run.iterations);
     ranks_.barrier();
     time -= ranks_.max(time_rewriting(run));
@@ -170,6 +179,10 @@ void CollectivesMeasurement::calibrate(Column& column, const Run& run) {
     const double time = ranks_.max(column.time(trial));
     const double each = std::max(time / trial.iterations, least_us);
     column.iterations = iterations_for(each, wanted);
+    if (run.apart != nullptr) {
+      column.iterations = std::min(column.iterations, most_apart);
+      return;
+    }
     if (time >= wanted / 4 || trial.iterations >= column.iterations) return;
     trial.iterations = std::min(column.iterations, trial.iterations * 8);
   }
@@ -186,6 +199,14 @@ void CollectivesMeasurement::round(std::vector<Column>& all, const Run& run, int
     if (checks) verify(column, one, wrong);
     column.us.push_back(sample(column, one));
   }
+}
+
+// Of one more call: barriers between the calls of a sample have paths of their own.
+std::string CollectivesMeasurement::path(Run run) {
+  run.iterations = 1;
+  run.rewritten = false;
+  time_ropewalk(node_, run);
+  return name(node_.last_path());
 }
 
 std::string CollectivesMeasurement::first_wrong(const std::string& mine) const {
@@ -206,7 +227,9 @@ CollectiveResult CollectivesMeasurement::measure(Op op, std::size_t bytes,
           used.receive,
           1,
           buffers == "rewritten",
-          0};
+          0,
+          nullptr};
+  if (run.rewritten && run.shape.bytes >= least_apart_bytes) run.apart = &node_;
   CollectiveResult result;
   result.op = op;
   result.bytes = run.shape.bytes;
@@ -231,7 +254,7 @@ CollectiveResult CollectivesMeasurement::measure(Op op, std::size_t bytes,
       result.limit = column.us;
     }
   }
-  result.path = name(node_.last_path());
+  result.path = path(run);
   result.wrong = first_wrong(wrong);
   if (model_) result.predicted_us = predicted_us(*model_, op, result.bytes, ranks_.size());
   return result;
@@ -248,7 +271,8 @@ Model CollectivesMeasurement::measure_model() {
   const Memory& arena = *memory_.at("arena");
   const double others = ranks_.size() - 1;
   const auto best = [&](Op op, std::size_t bytes) {
-    Run run{{op, bytes, ranks_.size(), ranks_.rank()}, arena.send, arena.receive, 1, false, 0};
+    Run run{
+        {op, bytes, ranks_.size(), ranks_.rank()}, arena.send, arena.receive, 1, false, 0, nullptr};
     double least = 0;
     for (const auto stores : {kernels::Stores::temporal, kernels::Stores::streaming}) {
       Column column{Column::What::temporal,

@@ -56,6 +56,7 @@ class CollectivesMeasurement {
   void verify(Column& column, const Run& run, std::string& wrong);
   void calibrate(Column& column, const Run& run);
   void round(std::vector<Column>& columns, const Run& run, int number, std::string& wrong);
+  std::string path(Run run);
   Model measure_model();
   std::string first_wrong(const std::string& mine) const;
 

@@ -16,7 +16,7 @@ from .errors import CommandError
 
 PREFIX = "ropewalk-bench-"
 # The quick suite, in the order people read it, and the ranks a program is made for.
-SUITE = ("comms", "memory", "pages")
+SUITE = ("comms", "collectives", "memory", "pages")
 _DEFAULT_RANKS = {"memory": 1, "pages": 1}
 
 DESCRIPTION = """Measure communication and memory on this machine. Without NAME: the quick suite, in
