@@ -75,7 +75,7 @@ struct Limits {
   std::size_t chunk_bytes;      // of staging areas
   std::size_t cma_bytes;        // private buffers of this size and more are read by CMA
 };
-Limits limits_for(int ranks);
+Limits limits_for(int ranks, bool crowded);
 
 class Engine {
  public:

@@ -21,7 +21,8 @@ std::unique_ptr<collectives::Engine> make_engine(mpi::Comm comm, int size, std::
   }
   auto team = node::Team::create(comm, reason);
   if (team == nullptr) return nullptr;
-  return std::make_unique<collectives::Engine>(std::move(team), collectives::limits_for(size));
+  const collectives::Limits limits = collectives::limits_for(size, team->crowded());
+  return std::make_unique<collectives::Engine>(std::move(team), limits);
 }
 
 }  // namespace
