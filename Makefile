@@ -2,7 +2,7 @@
 # `make` runs the main job, `make test` all tests; both set up what they need in this tree.
 
 all: build  ## the halo-exchange bandwidth table of Boyle et al. 2017, on this machine (default)
-	@.venv/bin/ropewalk bench comms -n 2 --mpi .venv/mpi/mpich
+	@.venv/bin/ropewalk bench comms -n 2 --mpi mpich
 
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 10
@@ -32,8 +32,9 @@ tsan:  ## unit tests under the thread sanitizer
 	@scripts/setup run test && scripts/sanitize tsan
 
 PREFIX ?= /usr/local
-install: build  ## libraries, headers and CMake package into PREFIX (default /usr/local)
-	@PATH="$$PWD/.venv/bin:$$PATH" cmake --install build/release --prefix $(PREFIX)
+install: build  ## libraries, headers and benchmark programs into PREFIX (default /usr/local)
+	@for part in development programs; do PATH="$$PWD/.venv/bin:$$PATH" \
+	  cmake --install build/release --prefix "$(PREFIX)" --component $$part || exit 1; done
 
 clean:  ## removes what was built; .venv stays
 	rm -rf build

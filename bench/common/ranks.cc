@@ -1,5 +1,5 @@
-// Ranks of a benchmark over the table of MPI calls; see ranks.hpp. This is the one file of bench/
-// that knows src/mpi.
+// Ranks of a benchmark over the table of MPI calls; see ranks.hpp. With collectives/calls.cc, what
+// bench/ knows of src/mpi.
 #include "common/ranks.hpp"
 
 #include <fmt/format.h>

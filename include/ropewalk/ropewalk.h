@@ -119,11 +119,11 @@ RW_DEFAULT_EXPORT int rw_halo_wait(rw_halo* halo);
 RW_DEFAULT_EXPORT int rw_halo_exchange(rw_halo* halo);
 RW_DEFAULT_EXPORT int rw_halo_free(rw_halo* halo);
 
-/* ---- collectives ------------------------------------------------------------------------------- */
+/* ---- collectives --------------------------------------------------------------------------- */
 
 /* Types and operations: ropewalk's own, below, or those of the MPI at hand, RW_MPI_TYPE(MPI_DOUBLE)
- * and RW_MPI_OP(MPI_SUM), derived and user-defined ones included. Own numbers lie where no MPI has a
- * handle: neither an int nor an address of user space. */
+ * and RW_MPI_OP(MPI_SUM), derived and user-defined ones included. Own numbers lie where no MPI has
+ * a handle: neither an int nor an address of user space. */
 typedef uint64_t rw_type;
 typedef uint64_t rw_op;
 #define RW_FIRST_TYPE UINT64_C(0x7277000000000000)

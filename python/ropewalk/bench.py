@@ -16,7 +16,7 @@ from .errors import CommandError
 
 PREFIX = "ropewalk-bench-"
 # The quick suite, in the order people read it, and the ranks a program is made for.
-SUITE = ("comms", "memory", "pages")
+SUITE = ("comms", "collectives", "memory", "pages")
 _DEFAULT_RANKS = {"memory": 1, "pages": 1}
 
 DESCRIPTION = """Measure communication and memory on this machine. Without NAME: the quick suite, in
@@ -40,6 +40,12 @@ def parser():
         metavar="NAME",
         help="mpich, openmpi, intel, system or a prefix; several, as a list or repeated, are "
         "measured one after the other",
+    )
+    made.add_argument(
+        "--against",
+        metavar="PEER,...",
+        help="collectives: the same sweep under each of mpich, mpich-nodevice, openmpi, "
+        "openmpi-ucx, intel (or PEER=PREFIX), and the best of them in each case",
     )
     made.add_argument("--lanes", type=int, metavar="K", help="lanes of each rank")
     made.add_argument(
@@ -95,12 +101,16 @@ def main(arguments):
     if options.help:
         return _help(name, found)
     names = _names(name, rest, found)
+    if options.against is not None:
+        from . import bench_against
+
+        return bench_against.main(name, found[names[0]], options, _own(name, rest))
     mpis = [choice for given in options.mpi for choice in given.split(",") if choice] or [None]
     chosen = [installations.choose(choice) for choice in mpis]
     jobs = [(one, found[one], installation) for one in names for installation in chosen]
     if options.dry_run:
         for one, path, installation in jobs:
-            request = _request(options, one, [path, *_own(name, rest)], installation)
+            request = request_for(options, one, [path, *_own(name, rest)], installation)
             print(run.describe(request, plan.make(request)))
         return 0
     if len(jobs) == 1:
@@ -133,7 +143,7 @@ def _own(name, rest):
     return rest if name else ["--quick"]
 
 
-def _request(options, name, program, installation):
+def request_for(options, name, program, installation):
     ranks = options.ranks or _DEFAULT_RANKS.get(name, 2)
     words = ["-n", str(ranks)]
     if options.lanes is not None:
@@ -149,7 +159,7 @@ def _request(options, name, program, installation):
 def _start_one(name, path, installation, options, own):
     """A single program writes its rows itself."""
     own = [*own, "--json", options.json] if options.json else own
-    planned = plan.make(_request(options, name, [path, *own], installation))
+    planned = plan.make(request_for(options, name, [path, *own], installation))
     return launch.start(planned.command, planned.environment(os.environ))
 
 
@@ -160,9 +170,9 @@ def _measure(jobs, options, own, folder):
     for index, (one, path, installation) in enumerate(jobs):
         _progress(index, len(jobs), one, installation, begun)
         file = os.path.join(folder, f"{index}.json")
-        planned = plan.make(_request(options, one, [path, *own, "--json", file], installation))
+        planned = plan.make(request_for(options, one, [path, *own, "--json", file], installation))
         status, passed = launch.start_one_of(planned.command, planned.environment(os.environ))
-        rows += _read_rows(file, installation)
+        rows += read_rows(file, installation)
         if status:
             first_failure = first_failure or status
             if passed is not None:
@@ -172,7 +182,7 @@ def _measure(jobs, options, own, folder):
             )
         print(flush=True)
     if options.json:
-        _write_rows(options.json, rows)
+        write_rows(options.json, rows)
     print("\n".join(bench_summary.lines(rows, time.monotonic() - begun)))
     return first_failure
 
@@ -183,7 +193,7 @@ def _progress(index, count, name, installation, begun):
     sys.stderr.flush()
 
 
-def _read_rows(file, installation):
+def read_rows(file, installation):
     """The rows a program wrote, each with the MPI it was measured under; [] if it wrote none."""
     rows = []
     try:
@@ -198,7 +208,7 @@ def _read_rows(file, installation):
     return rows
 
 
-def _write_rows(path, rows):
+def write_rows(path, rows):
     try:
         with open(path, "w", encoding="utf-8") as file:
             file.writelines(json.dumps(row) + "\n" for row in rows)

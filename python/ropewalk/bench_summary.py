@@ -1,13 +1,20 @@
 """The last lines of `ropewalk bench`: what the rows of all programs come to."""
 
+import math
+
 
 def lines(rows, seconds):
     """Text for the rows of all programs, under all MPIs."""
     made = [f"Summary ({seconds:.0f} s)"]
     for (bench, mpi), group in _groups(rows).items():
-        text = {"comms": _comms, "memory": _memory, "pages": _pages}.get(bench, _fastest)(group)
+        text = {
+            "comms": _comms,
+            "memory": _memory,
+            "pages": _pages,
+            "collectives": _collectives,
+        }.get(bench, _fastest)(group)
         if text:
-            made.append(f"  {bench:<8} {mpi:<9} {text}")
+            made.append(f"  {bench:<11} {mpi:<9} {text}")
     wrong = [row for row in rows if row.get("verified") is False]
     if wrong:
         made.append(f"  {len(wrong)} rows had WRONG DATA, the first: {_case(wrong[0])}")
@@ -33,6 +40,16 @@ def _comms(rows):
         if row.get("pages") == "huge" and _rate(row) and plain.get(_key(row, names))
     ]
     return f"{text}; huge pages up to {max(gains):.2f} x memalign" if text and gains else text
+
+
+def _collectives(rows):
+    """The geometric mean of the plain MPI's time over ropewalk's, and the least."""
+    rated = [row for row in rows if isinstance(row.get("ratio"), (int, float)) and row["ratio"] > 0]
+    if not rated:
+        return None
+    mean = math.exp(sum(math.log(row["ratio"]) for row in rated) / len(rated))
+    least = min(rated, key=lambda row: row["ratio"])
+    return f"{mean:.2f} x the plain MPI; least {least['ratio']:.2f} x ({_case(least)})"
 
 
 def _memory(rows):

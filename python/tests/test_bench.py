@@ -139,7 +139,9 @@ def test_summary_of_each_bench():
         {"bench": "pages", "bytes": 4, "ratio_to_huge": 2.5, "transfer": "fresh"},
         {"bench": "pages", "bytes": 8, "ratio_to_huge": 1.5, "transfer": "steady"},
     ]
+    rows += [{"bench": "collectives", "op": op, "ratio": r} for op, r in (("a", 8), ("b", 2))]
     text = bench_summary.lines(rows, 1)
+    assert "4.00 x the plain MPI; least 2.00 x (b)" in text[4]
     assert "30 MB/s" in text[1]
     assert "3.00 x memalign" in text[1]
     assert "7 MB/s" in text[2]

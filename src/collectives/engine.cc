@@ -7,6 +7,7 @@
 
 #include "mpi/mpi.hpp"
 #include "ropewalk/memory.hpp"
+#include "topology/machine.hpp"
 
 namespace ropewalk::collectives {
 namespace {
@@ -46,12 +47,18 @@ Range slice(std::size_t count, int part, int parts, std::size_t grain) {
   return {edge(part), edge(part + 1)};
 }
 
-Limits limits_for(int ranks) {
-  // One-shot reads p times the payload on every rank; beyond about 8 KiB in all, two exchanges are
-  // cheaper. Streaming and chunks: docs/explanation/collectives.md.
-  const std::size_t one_shot = std::max<std::size_t>(512, 8192 / ranks);
-  return {.one_shot_bytes = std::min(one_shot, node::Slot::payload_bytes),
-          .streaming_bytes = std::size_t{2} << 20,
+Limits limits_for(int ranks, bool crowded) {
+  // Through a slot every byte passes between caches twice as often as straight between buffers, for
+  // one exchange of flags instead of two. Where ranks share cores an exchange costs time slices.
+  const std::size_t shared = std::clamp<std::size_t>(8192 / ranks, 512, node::Slot::payload_bytes);
+  const int cpu = topology::usable_cpus().cpus.front();
+  const std::size_t cache = topology::read_machine().last_level_cache_bytes(cpu);
+  // Send and receive buffers of all ranks together leave the last cache. What virtual machines are
+  // told of it may be the host's: no more than 64 MiB are believed.
+  const std::size_t believed =
+      std::clamp<std::size_t>(cache, std::size_t{16} << 20, std::size_t{64} << 20);
+  return {.one_shot_bytes = crowded ? shared : 512,
+          .streaming_bytes = believed / (2 * static_cast<std::size_t>(ranks)),
           .chunk_bytes = std::size_t{64} << 10,
           .cma_bytes = std::size_t{64} << 10};
 }
@@ -161,8 +168,6 @@ void Engine::throw_unreadable() const {
       "its address and count are valid there");
 }
 
-bool is_in_place(const void* buffer) {
-  return buffer == in_place || (buffer != nullptr && mpi::loaded() && buffer == mpi::in_place());
-}
+bool is_mpi_in_place(const void* buffer) { return mpi::loaded() && buffer == mpi::in_place(); }
 
 }  // namespace ropewalk::collectives

@@ -34,6 +34,7 @@ struct Operation {
   ElementType type = ElementType::byte;
   ReductionOp op = ReductionOp::sum;
   std::size_t element_bytes = 1;
+  kernels::ReduceFunction function = nullptr;  // null for what MPI combines
   bool by_mpi = false;
   mpi::Datatype mpi_type{};
   mpi::Op mpi_op{};
@@ -43,7 +44,8 @@ struct Operation {
                std::size_t count, kernels::Stores stores) const;
   std::uint32_t code() const noexcept;  // for the header of a call, below 2^24
 };
-Operation operation(ElementType, ReductionOp);  // Error(argument) for a pair MPI does not allow
+const Operation& operation(ElementType,
+                           ReductionOp);  // Error(argument) for a pair MPI does not allow
 
 // Where a buffer is, for other ranks: an offset in the arena of its owner, or nowhere.
 using Reference = std::uint64_t;
@@ -73,7 +75,7 @@ struct Limits {
   std::size_t chunk_bytes;      // of staging areas
   std::size_t cma_bytes;        // private buffers of this size and more are read by CMA
 };
-Limits limits_for(int ranks);
+Limits limits_for(int ranks, bool crowded);
 
 class Engine {
  public:
@@ -171,7 +173,12 @@ class Scratch {
   Engine& engine_;
 };
 
-// True for our in_place and for the loaded MPI's MPI_IN_PLACE.
-bool is_in_place(const void* buffer);
+// True for our in_place and for the loaded MPI's MPI_IN_PLACE. Every MPI's is -1 or 1 (mpi/abi.cc),
+// so that real addresses are told apart at once.
+bool is_mpi_in_place(const void* buffer);
+inline bool is_in_place(const void* buffer) {
+  if (buffer == in_place) return true;
+  return reinterpret_cast<std::uintptr_t>(buffer) == 1 && is_mpi_in_place(buffer);
+}
 
 }  // namespace ropewalk::collectives

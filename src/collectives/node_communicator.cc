@@ -21,7 +21,8 @@ std::unique_ptr<collectives::Engine> make_engine(mpi::Comm comm, int size, std::
   }
   auto team = node::Team::create(comm, reason);
   if (team == nullptr) return nullptr;
-  return std::make_unique<collectives::Engine>(std::move(team), collectives::limits_for(size));
+  const collectives::Limits limits = collectives::limits_for(size, team->crowded());
+  return std::make_unique<collectives::Engine>(std::move(team), limits);
 }
 
 }  // namespace
@@ -123,12 +124,15 @@ void reduce_scatter(NodeCommunicator::State& state, const void* send, void* rece
   }
 }
 
-// An operation for this call; a pair MPI does not allow is refused jointly.
-Operation checked_operation(NodeCommunicator::State& state, ElementType type, ReductionOp op) {
-  if (size_of(type) == 0 || !supports(op, type)) {
+const Operation& checked_operation(NodeCommunicator::State& state, ElementType type,
+                                   ReductionOp op) {
+  try {
+    return operation(type, op);
+  } catch (const Error&) {
+    // The others must not wait for this rank's call.
     if (state.engine != nullptr) state.engine->refuse();
+    throw;
   }
-  return operation(type, op);
 }
 
 }  // namespace collectives

@@ -1,4 +1,5 @@
 // Elements combined by our kernels, or by MPI_Reduce_local where only MPI knows how.
+#include <array>
 #include <cstring>
 
 #include "collectives/engine.hpp"
@@ -22,18 +23,41 @@ void combine_by_mpi(const Operation& operation, std::span<void* const> outputs,
 
 }  // namespace
 
-Operation operation(ElementType type, ReductionOp op) {
-  const std::size_t bytes = size_of(type);
-  if (bytes == 0) {
+namespace {
+
+using Table = std::array<std::array<Operation, reduction_op_count>, element_type_count>;
+
+Table make_table() {
+  Table table{};
+  for (int type = 0; type < element_type_count; ++type) {
+    for (int op = 0; op < reduction_op_count; ++op) {
+      Operation& entry = table[type][op];
+      entry.type = static_cast<ElementType>(type);
+      entry.op = static_cast<ReductionOp>(op);
+      entry.element_bytes = size_of(entry.type);
+      entry.function = kernels::find(entry.type, entry.op);
+    }
+  }
+  return table;
+}
+
+}  // namespace
+
+// Looked up, not made: this is on the way of every small message.
+const Operation& operation(ElementType type, ReductionOp op) {
+  static const Table table = make_table();
+  const auto row = static_cast<std::size_t>(type);
+  const auto column = static_cast<std::size_t>(op);
+  if (row >= element_type_count) {
     throw Error(ErrorCode::argument, "type: " + std::to_string(static_cast<int>(type)) +
                                          " is no element type; see ElementType");
   }
-  if (!supports(op, type)) {
+  if (column >= reduction_op_count || table[row][column].function == nullptr) {
     throw Error(ErrorCode::argument, std::string("op: ") + ropewalk::name(op) +
                                          " is not defined for elements of type " +
                                          ropewalk::name(type));
   }
-  return {.type = type, .op = op, .element_bytes = bytes};
+  return table[row][column];
 }
 
 std::uint32_t Operation::code() const noexcept {
@@ -47,8 +71,8 @@ void Operation::combine(std::span<void* const> outputs, std::span<const void* co
   if (by_mpi) {
     combine_by_mpi(*this, outputs, inputs, count);
   } else {
-    kernels::reduce(outputs.data(), static_cast<int>(outputs.size()), inputs.data(),
-                    static_cast<int>(inputs.size()), count, type, op, stores);
+    function(outputs.data(), static_cast<int>(outputs.size()), inputs.data(),
+             static_cast<int>(inputs.size()), count, stores);
   }
 }
 

@@ -12,6 +12,7 @@ void scan(NodeCommunicator::State&, const void* send, void* receive, std::size_t
           const Operation&, bool exclusive);
 void reduce_scatter(NodeCommunicator::State&, const void* send, void* receive,
                     const std::size_t* counts, const Operation&);
-Operation checked_operation(NodeCommunicator::State&, ElementType, ReductionOp);
+// An operation for this call; a pair that MPI does not allow is an error on every rank.
+const Operation& checked_operation(NodeCommunicator::State&, ElementType, ReductionOp);
 
 }  // namespace ropewalk::collectives

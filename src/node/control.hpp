@@ -26,8 +26,9 @@ struct alignas(flag_stride) Slot {
 };
 static_assert(sizeof(Slot) == Slot::bytes);
 
-// A slot is written again `slots` calls later; Team::claim makes sure that its readers are gone.
-constexpr std::uint64_t slots = 4;
+// A slot is written again `slots` calls later; Team::claim makes sure that its readers are gone. So
+// far may a rank that waits for nobody, as the sender of a small gather, run ahead of its readers.
+constexpr std::uint64_t slots = 16;
 
 struct alignas(flag_stride) Control {
   std::atomic<std::uint64_t> phase;  // phases of bulk calls that this rank has finished

@@ -133,7 +133,9 @@ RankFacts own_facts(const void* control, const std::uint64_t* probe) {
   facts.control = arena.offset(control);
   facts.probe_address = reinterpret_cast<std::uintptr_t>(probe);
   facts.probe_value = *probe;
-  for (const int cpu : topology::usable_cpus().cpus) {
+  const topology::UsableCpus usable = topology::usable_cpus();
+  facts.quota_cores = usable.quota ? std::max(1, static_cast<int>(*usable.quota)) : 0;
+  for (const int cpu : usable.cpus) {
     const auto word = static_cast<std::size_t>(cpu) / 64;
     if (word < std::size(facts.cpus)) facts.cpus[word] |= std::uint64_t{1} << cpu % 64;
   }
@@ -176,8 +178,10 @@ int cores_of(std::span<const RankFacts> facts) {
     for (const RankFacts& rank : facts) any |= rank.cpus[word];
     cores += std::popcount(any);
   }
-  const auto quota = topology::usable_cpus().quota;
-  return quota ? std::min(cores, std::max(1, static_cast<int>(*quota))) : cores;
+  for (const RankFacts& rank : facts) {
+    if (rank.quota_cores > 0) cores = std::min(cores, static_cast<int>(rank.quota_cores));
+  }
+  return cores;
 }
 
 bool can_read(std::span<const RankFacts> facts) {

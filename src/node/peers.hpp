@@ -24,7 +24,8 @@ struct RankFacts {
   std::uint64_t control;        // offset of its control block
   std::uint64_t probe_address;  // a word of its private memory, to try CMA on
   std::uint64_t probe_value;
-  std::uint64_t cpus[16];  // affinity mask, a bit a CPU
+  std::uint64_t cpus[16];    // affinity mask, a bit a CPU
+  std::int32_t quota_cores;  // that the cgroup pays for; 0: no quota
 };
 
 // A process of this node. Mapped once, however many teams meet it.
@@ -49,6 +50,7 @@ std::vector<std::shared_ptr<Peer>> map_peers(mpi::Comm comm, std::span<const Ran
 bool same_node(std::span<const RankFacts> facts);
 
 // Cores the ranks may use together: with fewer than ranks, a waiting rank must give its core away.
+// From shared facts alone, since algorithms are chosen by it.
 int cores_of(std::span<const RankFacts> facts);
 
 // Whether this rank can read the probe words of all others with process_vm_readv.

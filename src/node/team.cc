@@ -58,7 +58,8 @@ std::unique_ptr<Team> Team::create(mpi::Comm comm, std::string& reason) {
     team->base_.push_back(team->peers_[rank]->base);
     team->control_.push_back(reinterpret_cast<Control*>(team->base_[rank] + facts[rank].control));
   }
-  team->spins_ = team->size_ > cores_of(facts) ? spins_shared : spins_alone;
+  team->crowded_ = team->size_ > cores_of(facts);
+  team->spins_ = team->crowded_ ? spins_shared : spins_alone;
   return team;
 }
 

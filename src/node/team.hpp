@@ -33,6 +33,7 @@ class Team {
   bool cma() const noexcept { return cma_; }  // every rank may read every other's memory by CMA
   int process_id(int rank) const noexcept;
   bool broken() const noexcept { return broken_.load(std::memory_order_relaxed); }
+  bool crowded() const noexcept { return crowded_; }  // more ranks than cores
 
   // ---- arrivals: one slot a call
   // ------------------------------------------------------------------
@@ -138,6 +139,7 @@ class Team {
   int size_ = 1;
   int spins_ = 0;
   bool cma_ = false;
+  bool crowded_ = false;
   std::atomic<bool> broken_{false};  // a rank has died
   std::uint64_t sequence_ = 0;       // calls of this rank
   std::uint64_t seen_ = 0;           // every rank is known to have arrived at this call

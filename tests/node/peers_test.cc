@@ -69,8 +69,9 @@ TEST(Peers, CoresAreCountedOnceForAllRanks) {
   facts[0].cpus[0] = 0b0011;
   facts[1].cpus[0] = 0b0110;
   facts[2].cpus[1] = 0b1;
-  EXPECT_LE(cores_of(facts), 4);  // a cgroup quota may leave fewer
-  EXPECT_GE(cores_of(facts), 1);
+  EXPECT_EQ(cores_of(facts), 4);
+  facts[1].quota_cores = 2;
+  EXPECT_EQ(cores_of(facts), 2);
 }
 
 }  // namespace

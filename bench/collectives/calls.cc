@@ -1,0 +1,262 @@
+// Timed loops over the columns; see calls.hpp.
+#include "collectives/calls.hpp"
+
+#include <algorithm>
+
+#include "collectives/data.hpp"
+#include "collectives/state.hpp"
+#include "common/team.hpp"
+#include "mpi/datatypes.hpp"
+#include "mpi/fallback.hpp"
+#include "mpi/library.hpp"
+#include "mpi/mpi.hpp"
+#include "ropewalk/memory.hpp"
+
+namespace ropewalk::bench {
+namespace {
+
+// One reading of the clock.
+double clock_us() {
+  static const double each = [] {
+    constexpr int readings = 10000;
+    const double begin = now_us();
+    double end = begin;
+    for (int i = 0; i < readings; ++i) end = now_us();
+    return (end - begin) / readings;
+  }();
+  return each;
+}
+
+// Rewriting, then the call alone is timed, with barriers of ropewalk's on both sides.
+template <class Call>
+double time_each(const Run& run, Call call) {
+  double time = 0;
+  for (int i = 0; i < run.iterations; ++i) {
+    rewrite(run.shape, run.send, run.first + static_cast<Serial>(i));
+    run.apart->barrier();
+    const double begin = now_us();
+    call();
+    time += now_us() - begin;
+    run.apart->barrier();
+  }
+  return std::max(0.0, time - run.iterations * clock_us());
+}
+
+// The loops are instantiated for each collective, so that nothing is decided between two calls.
+template <class Call>
+double repeat(const Run& run, Call call) {
+  if (run.rewritten && run.apart != nullptr) return time_each(run, call);
+  const double begin = now_us();
+  if (run.rewritten) {
+    for (int i = 0; i < run.iterations; ++i) {
+      rewrite(run.shape, run.send, run.first + static_cast<Serial>(i));
+      call();
+    }
+  } else {
+    for (int i = 0; i < run.iterations; ++i) call();
+  }
+  return now_us() - begin;
+}
+
+std::vector<std::size_t> part_counts(const Shape& shape) {
+  std::vector<std::size_t> counts;
+  for (int part = 0; part < shape.ranks; ++part) {
+    counts.push_back(shape.part_begin(part + 1) - shape.part_begin(part));
+  }
+  return counts;
+}
+
+// The bytes of one call of this rank, straight between the ranks' buffers.
+class Bare {
+ public:
+  Bare(const Everybody& all, const Shape& shape, kernels::Stores stores)
+      : all_(all),
+        shape_(shape),
+        stores_(stores),
+        n_(shape.count()),
+        rank_(static_cast<std::size_t>(shape.rank)),
+        begin_(shape.part_begin(shape.rank)),
+        length_(shape.part_begin(shape.rank + 1) - begin_),
+        inputs_(shape.ranks),
+        outputs_(shape.ranks) {}
+
+  void operator()() {
+    switch (shape_.op) {
+      case Op::barrier:
+        return;
+      case Op::allreduce:
+      case Op::reduce:
+      case Op::reduce_scatter:
+        return reduce();
+      case Op::bcast:
+        return broadcast();
+      case Op::allgather:
+        for (std::size_t q = 0; q < ranks(); ++q) copy(all_.receive[rank_] + q * n_, all_.send[q]);
+        return;
+      case Op::alltoall:
+        for (std::size_t q = 0; q < ranks(); ++q) {
+          copy(all_.receive[rank_] + q * n_, all_.send[q] + rank_ * n_);
+        }
+        return;
+      case Op::gather:
+        return copy(all_.receive[0] + rank_ * n_, all_.send[rank_]);
+      case Op::scatter:
+        return copy(all_.receive[rank_], all_.send[0] + rank_ * n_);
+    }
+  }
+
+ private:
+  std::size_t ranks() const { return static_cast<std::size_t>(shape_.ranks); }
+  void copy(float* to, const float* from) const {
+    kernels::copy(to, from, n_ * sizeof(float), stores_);
+  }
+
+  // Slice of this rank, from all inputs to all outputs, to the root's, or to its own.
+  void reduce() {
+    int outputs = 0;
+    for (std::size_t q = 0; q < ranks(); ++q) {
+      inputs_[q] = all_.send[q] + begin_;
+      if (shape_.op == Op::allreduce || (shape_.op == Op::reduce && q == 0)) {
+        outputs_[static_cast<std::size_t>(outputs++)] = all_.receive[q] + begin_;
+      }
+    }
+    if (shape_.op == Op::reduce_scatter)
+      outputs_[static_cast<std::size_t>(outputs++)] = all_.receive[rank_];
+    kernels::reduce(outputs_.data(), outputs, inputs_.data(), shape_.ranks, length_,
+                    ElementType::float32, ReductionOp::sum, stores_);
+  }
+
+  void broadcast() {
+    for (std::size_t q = 1; q < ranks(); ++q) outputs_[q - 1] = all_.receive[q] + begin_;
+    kernels::copy(outputs_.data(), shape_.ranks - 1, all_.send[0] + begin_, length_ * sizeof(float),
+                  stores_);
+  }
+
+  const Everybody& all_;
+  Shape shape_;
+  kernels::Stores stores_;
+  std::size_t n_;
+  std::size_t rank_;
+  std::size_t begin_;
+  std::size_t length_;
+  std::vector<const void*> inputs_;
+  std::vector<void*> outputs_;
+};
+
+}  // namespace
+
+struct Plain::State {
+  mpi::Comm comm;
+  mpi::Datatype type = mpi::datatype(ElementType::float32);
+  mpi::Op sum = mpi::op(ReductionOp::sum);
+};
+
+Plain::Plain(const Ranks&) : state_(new State{mpi::dup(mpi::comm_world())}) {}
+Plain::~Plain() {
+  try {
+    mpi::free(state_->comm);
+  } catch (const std::exception&) {
+    // The results are out; what the MPI says at the end does not change them.
+  }
+}
+
+Everybody everybody(const Ranks& ranks, NodeCommunicator& node, float* send, float* receive) {
+  Everybody all;
+  const Arena& arena = Arena::process();
+  // Offsets are far below 2^53.
+  const auto offsets = ranks.gather(std::vector<double>{
+      static_cast<double>(arena.offset(send)), static_cast<double>(arena.offset(receive))});
+  if (!node.direct()) return all;
+  const node::Team& team = node.state().engine->team();
+  for (int rank = 0; rank < ranks.size(); ++rank) {
+    const auto at = [&](double offset) {
+      return reinterpret_cast<float*>(team.base(rank) + static_cast<std::size_t>(offset));
+    };
+    all.send.push_back(at(offsets[rank][0]));
+    all.receive.push_back(at(offsets[rank][1]));
+  }
+  return all;
+}
+
+double time_plain(const Plain& plain, const Run& run) {
+  namespace fallback = mpi::fallback;
+  const mpi::Comm comm = plain.state().comm;
+  const mpi::Datatype type = plain.state().type;
+  const mpi::Op sum = plain.state().sum;
+  const Shape& shape = run.shape;
+  const std::size_t n = shape.count();
+  float* const s = run.send;
+  float* const r = run.receive;
+  switch (shape.op) {
+    case Op::barrier:
+      return repeat(run, [&] { mpi::barrier(comm); });
+    case Op::allreduce:
+      return repeat(run, [&] { fallback::allreduce(s, r, n, type, sum, comm); });
+    case Op::reduce:
+      return repeat(run, [&] { fallback::reduce(s, r, n, type, sum, 0, comm); });
+    case Op::bcast:
+      return repeat(run, [&] { fallback::broadcast(shape.rank == 0 ? s : r, n, type, 0, comm); });
+    case Op::allgather:
+      return repeat(run, [&] { fallback::allgather(s, n, type, r, n, type, comm); });
+    case Op::alltoall:
+      return repeat(run, [&] { fallback::alltoall(s, n, type, r, n, type, comm); });
+    case Op::gather:
+      return repeat(run, [&] { fallback::gather(s, n, type, r, n, type, 0, comm); });
+    case Op::scatter:
+      return repeat(run, [&] { fallback::scatter(s, n, type, r, n, type, 0, comm); });
+    case Op::reduce_scatter: {
+      // Past the fallback, which would make a vector of ints of the counts in every call.
+      const std::vector<std::size_t> parts = part_counts(shape);
+      const std::vector<int> counts(parts.begin(), parts.end());
+      const auto call = mpi::library().call.reduce_scatter;
+      return repeat(run, [&] { call(s, r, counts.data(), type.value, sum.value, comm.value); });
+    }
+  }
+  return 0;
+}
+
+double time_ropewalk(NodeCommunicator& node, const Run& run) {
+  constexpr auto type = ElementType::float32;
+  constexpr auto sum = ReductionOp::sum;
+  const Shape& shape = run.shape;
+  const std::size_t n = shape.count();
+  float* const s = run.send;
+  float* const r = run.receive;
+  switch (shape.op) {
+    case Op::barrier:
+      return repeat(run, [&] { node.barrier(); });
+    case Op::allreduce:
+      return repeat(run, [&] { node.allreduce(s, r, n, type, sum); });
+    case Op::reduce:
+      return repeat(run, [&] { node.reduce(s, r, n, type, sum, 0); });
+    case Op::bcast:
+      return repeat(run, [&] { node.broadcast(shape.rank == 0 ? s : r, shape.bytes, 0); });
+    case Op::allgather:
+      return repeat(run, [&] { node.allgather(s, r, shape.bytes); });
+    case Op::alltoall:
+      return repeat(run, [&] { node.alltoall(s, r, shape.bytes); });
+    case Op::gather:
+      return repeat(run, [&] { node.gather(s, r, shape.bytes, 0); });
+    case Op::scatter:
+      return repeat(run, [&] { node.scatter(s, r, shape.bytes, 0); });
+    case Op::reduce_scatter: {
+      const auto counts = part_counts(shape);
+      return repeat(run, [&] { node.reduce_scatter(s, r, counts.data(), type, sum); });
+    }
+  }
+  return 0;
+}
+
+double time_limit(const Everybody& all, const Run& run, kernels::Stores stores) {
+  Bare bare(all, run.shape, stores);
+  return repeat(run, [&] { bare(); });
+}
+
+double time_rewriting(const Run& run) {
+  Run alone = run;
+  alone.rewritten = true;
+  alone.apart = nullptr;
+  return repeat(alone, [] {});
+}
+
+}  // namespace ropewalk::bench

@@ -1,0 +1,59 @@
+// The three columns of a case: the call of the plain MPI, ropewalk's, and the same loads and stores
+// without synchronisation. With ranks.cc, the files of bench/ that know src/.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "collectives/shape.hpp"
+#include "common/ranks.hpp"
+#include "kernels/kernels.hpp"
+#include "ropewalk/collectives.hpp"
+
+namespace ropewalk::bench {
+
+// The plain MPI's communicator: a duplicate of the world's, which nobody else uses.
+class Plain {
+ public:
+  explicit Plain(const Ranks& ranks);
+  ~Plain();
+  Plain(const Plain&) = delete;
+  Plain& operator=(const Plain&) = delete;
+
+  struct State;
+  const State& state() const { return *state_; }
+
+ private:
+  std::unique_ptr<State> state_;
+};
+
+// Every rank's buffers as this process maps them; empty where it does not.
+struct Everybody {
+  std::vector<float*> send;
+  std::vector<float*> receive;
+};
+// Collective; buffers lie in the arenas of the processes.
+Everybody everybody(const Ranks& ranks, NodeCommunicator& node, float* send, float* receive);
+
+// Tells what was written into a send buffer apart from what was there before.
+using Serial = unsigned;
+
+// `iterations` calls, one after the other; microseconds of this rank for all of them. With
+// `rewritten` the send buffer gets flat_value(rank, first + i) before call i.
+struct Run {
+  Shape shape;
+  float* send = nullptr;
+  float* receive = nullptr;
+  int iterations = 1;
+  bool rewritten = false;
+  Serial first = 0;
+  // For rewritten buffers. Given: each call is timed alone, after a barrier of this communicator,
+  // and the time is that of the calls. Null: the time is that of rewriting and calls together.
+  NodeCommunicator* apart = nullptr;
+};
+double time_plain(const Plain& plain, const Run& run);
+double time_ropewalk(NodeCommunicator& node, const Run& run);
+double time_limit(const Everybody& all, const Run& run, kernels::Stores stores);
+double time_rewriting(const Run& run);  // the rewriting alone
+
+}  // namespace ropewalk::bench

@@ -1,0 +1,75 @@
+// Interleaved, verified samples of collectives.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "collectives/calls.hpp"
+#include "collectives/model.hpp"
+#include "collectives/options.hpp"
+#include "common/pages.hpp"
+#include "common/ranks.hpp"
+#include "common/report.hpp"
+
+namespace ropewalk::bench {
+
+// One collective of one size: microseconds of a call, one value a round, of the slowest rank.
+struct CollectiveResult {
+  Op op = Op::barrier;
+  std::size_t bytes = 0;
+  std::string memory;
+  std::string buffers;
+  std::vector<double> plain;
+  std::vector<double> ropewalk;
+  std::vector<double> limit;  // the faster kind of stores; empty where there is none
+  int iterations = 1;         // of ropewalk's samples
+  int plain_iterations = 1;
+  std::string path;
+  std::string wrong;  // the first wrong element of any rank; empty when all was right
+  std::optional<double> predicted_us;
+};
+
+class CollectivesMeasurement {
+ public:
+  // Collective. Error(argument) for one rank, Error(memory) where buffers do not fit.
+  CollectivesMeasurement(const CollectivesOptions& options, const Ranks& ranks);
+  ~CollectivesMeasurement();
+
+  CollectiveResult measure(Op op, std::size_t bytes, const std::string& memory,
+                           const std::string& buffers);
+  int rounds() const noexcept { return rounds_; }
+  bool direct() const noexcept { return node_.direct(); }
+  const std::string& reason() const noexcept { return node_.reason(); }
+  const std::map<std::string, Backing>& backings() const noexcept { return backings_; }
+
+ private:
+  struct Memory;
+  struct Column;
+
+  void make_memory(const std::string& kind, std::size_t floats);
+  std::vector<Column> columns(bool limits);
+  double sample(Column& column, Run run);
+  void verify(Column& column, const Run& run, std::string& wrong);
+  void calibrate(Column& column, const Run& run);
+  void round(std::vector<Column>& columns, const Run& run, int number, std::string& wrong);
+  std::string path(Run run);
+  Model measure_model();
+  std::string first_wrong(const std::string& mine) const;
+
+  const CollectivesOptions& options_;
+  const Ranks& ranks_;
+  int rounds_;
+  Plain plain_;
+  NodeCommunicator node_;
+  std::map<std::string, std::unique_ptr<Memory>> memory_;
+  std::map<std::string, Backing> backings_;
+  Everybody everybody_;  // the arena's buffers
+  std::optional<Model> model_;
+  Serial serial_ = 0;
+};
+
+}  // namespace ropewalk::bench

@@ -1,0 +1,81 @@
+// Options of the benchmark of collectives; see options.hpp.
+#include "collectives/options.hpp"
+
+#include <fmt/format.h>
+
+#include "common/parse.hpp"
+#include "ropewalk/error.hpp"
+
+namespace ropewalk::bench {
+namespace {
+
+constexpr std::size_t largest = std::size_t{1} << 30;
+
+void check_sizes(CollectivesOptions& options) {
+  if (options.common.quick && options.sizes == CollectivesOptions().sizes) {
+    options.sizes = "8,1K,16K,256K,4M";
+  }
+  options.size_list = byte_list("--sizes", options.sizes);
+  for (const std::size_t size : options.size_list) {
+    if (size % sizeof(float) == 0 && size <= largest) continue;
+    throw Error(ErrorCode::argument,
+                fmt::format("--sizes: {} bytes, expected multiples of 4 (floats are summed) up to "
+                            "1G; write for example --sizes 8,1K,16K,4M",
+                            size));
+  }
+}
+
+}  // namespace
+
+void describe(CLI::App& app, CollectivesOptions& options) {
+  app.add_option("--op", options.ops, "Collectives to measure, as a list")
+      ->type_name("NAME,...")
+      ->capture_default_str();
+  app.add_option("--sizes", options.sizes,
+                 "Bytes, as OSU counts them: of the vector (allreduce, reduce, bcast, "
+                 "reduce_scatter) or of one block (allgather, alltoall, gather, scatter); to 1G")
+      ->type_name("BYTES,...")
+      ->capture_default_str();
+  app.add_option("--buffers", options.buffers,
+                 "hot: the same data every time, as OSU; rewritten: the owner writes its send "
+                 "buffer anew before each call")
+      ->type_name("NAME,...")
+      ->capture_default_str();
+  app.add_option("--memory", options.memory,
+                 "arena: buffers that peers can map; private: memory of libc")
+      ->type_name("NAME,...")
+      ->capture_default_str();
+  app.add_flag("--model", options.model,
+               "Measure the constants of the cost model of Hashmi et al. 2018, and show what it "
+               "predicts");
+  app.add_option("--iterations", options.iterations,
+                 "Calls a sample; default: as many as last a few milliseconds")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1000000));
+  add_common_options(app, options.common);
+  app.footer(
+      "Each collective (float, sum, root 0) through the plain MPI and through ropewalk, in turn, "
+      "by\n"
+      "the same processes on the same buffers; results are checked. The limit is the time of the "
+      "same\n"
+      "loads and stores by all ranks at once, without any synchronisation, from 16 KiB on.\n"
+      "Examples:\n"
+      "  ropewalk run -n 2 -- ropewalk-bench-collectives --quick\n"
+      "  ropewalk run -n 2 -- ropewalk-bench-collectives --op allreduce --sizes 8,1K,64M --model\n"
+      "  ropewalk bench collectives -n 2 --against mpich,openmpi,intel");
+}
+
+bool check(CollectivesOptions& options) {
+  check_sizes(options);
+  for (const std::string& word : words("--op", options.ops, op_names())) {
+    options.op_list.push_back(op_of(word));
+  }
+  options.buffer_list = words("--buffers", options.buffers, {"hot", "rewritten"});
+  if (options.common.quick && options.buffers == CollectivesOptions().buffers) {
+    options.buffer_list = {"hot"};
+  }
+  options.memory_list = words("--memory", options.memory, {"arena", "private"});
+  return false;
+}
+
+}  // namespace ropewalk::bench

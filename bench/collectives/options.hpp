@@ -1,0 +1,34 @@
+// The command line of ropewalk-bench-collectives.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "collectives/shape.hpp"
+#include "common/program.hpp"
+
+namespace ropewalk::bench {
+
+struct CollectivesOptions {
+  CommonOptions common;
+  // As written.
+  std::string ops =
+      "barrier,allreduce,reduce,bcast,allgather,alltoall,gather,scatter,reduce_scatter";
+  std::string sizes = "4,16,64,256,1K,4K,16K,64K,256K,1M,4M,16M,64M";
+  std::string buffers = "hot,rewritten";
+  std::string memory = "arena";
+  bool model = false;
+  int iterations = 0;  // 0: so many that a sample lasts sample_us
+
+  // As understood by check().
+  std::vector<Op> op_list;
+  std::vector<std::size_t> size_list;
+  std::vector<std::string> buffer_list;
+  std::vector<std::string> memory_list;
+};
+
+void describe(CLI::App& app, CollectivesOptions& options);
+// Throws Error(argument). Comm threads are never needed: false.
+bool check(CollectivesOptions& options);
+
+}  // namespace ropewalk::bench

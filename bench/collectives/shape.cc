@@ -1,0 +1,94 @@
+// Arithmetic of the collectives; see shape.hpp.
+#include "collectives/shape.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace ropewalk::bench {
+namespace {
+
+constexpr double most_iterations = 100000;
+
+}  // namespace
+
+const std::vector<std::string>& op_names() {
+  static const std::vector<std::string> names = {"barrier", "allreduce", "reduce",
+                                                 "bcast",   "allgather", "alltoall",
+                                                 "gather",  "scatter",   "reduce_scatter"};
+  return names;
+}
+
+const std::string& name(Op op) { return op_names()[static_cast<std::size_t>(op)]; }
+
+Op op_of(const std::string& name) {
+  const auto& names = op_names();
+  return static_cast<Op>(std::find(names.begin(), names.end(), name) - names.begin());
+}
+
+std::size_t Shape::part_begin(int part) const {
+  return count() * static_cast<std::size_t>(part) / static_cast<std::size_t>(ranks);
+}
+
+std::size_t Shape::send_count() const {
+  switch (op) {
+    case Op::barrier:
+      return 0;
+    case Op::bcast:
+      return rank == 0 ? count() : 0;
+    case Op::scatter:
+      return rank == 0 ? count() * static_cast<std::size_t>(ranks) : 0;
+    case Op::alltoall:
+      return count() * static_cast<std::size_t>(ranks);
+    default:
+      return count();
+  }
+}
+
+std::size_t Shape::receive_count() const {
+  switch (op) {
+    case Op::barrier:
+      return 0;
+    case Op::reduce:
+      return rank == 0 ? count() : 0;
+    case Op::bcast:
+      return rank == 0 ? 0 : count();
+    case Op::gather:
+      return rank == 0 ? count() * static_cast<std::size_t>(ranks) : 0;
+    case Op::allgather:
+    case Op::alltoall:
+      return count() * static_cast<std::size_t>(ranks);
+    case Op::reduce_scatter:
+      return part_begin(rank + 1) - part_begin(rank);
+    default:
+      return count();
+  }
+}
+
+Traffic traffic(Op op, std::size_t bytes, int ranks) {
+  const auto p = static_cast<std::size_t>(ranks);
+  switch (op) {
+    case Op::barrier:
+      return {0, 0};
+    case Op::allreduce:
+      return {p * bytes, p * bytes};
+    case Op::reduce:
+    case Op::reduce_scatter:
+      return {p * bytes, bytes};
+    case Op::bcast:
+      return {bytes, (p - 1) * bytes};
+    case Op::allgather:
+    case Op::alltoall:
+      return {p * p * bytes, p * p * bytes};
+    case Op::gather:
+    case Op::scatter:
+      return {p * bytes, p * bytes};
+  }
+  return {0, 0};
+}
+
+int iterations_for(double call_us, double sample_us) {
+  if (!(call_us > 0)) return static_cast<int>(most_iterations);
+  return static_cast<int>(std::clamp(std::round(sample_us / call_us), 1.0, most_iterations));
+}
+
+}  // namespace ropewalk::bench

@@ -1,0 +1,58 @@
+// What each collective moves: elements of the buffers, bytes of the limit, and how often a sample
+// repeats it. Pure arithmetic.
+//
+// `bytes` is what OSU's benchmarks call the size: of the vector for allreduce, reduce, bcast and
+// reduce_scatter (the whole one, dealt to the ranks), of one block for allgather, gather, scatter
+// and alltoall. The root is rank 0.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace ropewalk::bench {
+
+enum class Op {
+  barrier,
+  allreduce,
+  reduce,
+  bcast,
+  allgather,
+  alltoall,
+  gather,
+  scatter,
+  reduce_scatter
+};
+const std::vector<std::string>& op_names();  // in the order of Op
+const std::string& name(Op op);
+Op op_of(const std::string& name);  // one of op_names()
+
+struct Shape {
+  Op op = Op::barrier;
+  std::size_t bytes = 0;  // a multiple of 4: float elements
+  int ranks = 1;
+  int rank = 0;
+
+  std::size_t count() const { return bytes / sizeof(float); }
+  // Elements of the send buffer that this rank fills; 0 where it sends nothing.
+  std::size_t send_count() const;
+  // Elements that this rank gets; 0 where it gets nothing.
+  std::size_t receive_count() const;
+  // Half-open range of elements of a vector of count() elements that is `part`'s share.
+  std::size_t part_begin(int part) const;
+};
+
+// Bytes that all ranks together load and store when each input is read once for each rank that
+// must have it, and each output is written once: what limit_us is the time of.
+struct Traffic {
+  std::size_t loaded = 0;
+  std::size_t stored = 0;
+};
+Traffic traffic(Op op, std::size_t bytes, int ranks);
+
+constexpr std::size_t least_limit_bytes = 16384;  // below, flags and not bytes take the time
+
+// Calls in a sample that is to last `sample_us` when one call takes `call_us`: at least one.
+int iterations_for(double call_us, double sample_us);
+
+}  // namespace ropewalk::bench

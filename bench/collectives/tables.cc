@@ -1,0 +1,105 @@
+// Text and rows; see tables.hpp.
+#include "collectives/tables.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "common/parse.hpp"
+#include "common/statistics.hpp"
+
+namespace ropewalk::bench {
+namespace {
+
+double median(const std::vector<double>& us) { return summarize(us).median; }
+
+std::string time_text(double us) {
+  return us < 10     ? fmt::format("{:.3f}", us)
+         : us < 1000 ? fmt::format("{:.1f}", us)
+                     : fmt::format("{:.0f}", us);
+}
+
+double rounded(double value) { return std::round(1000 * value) / 1000; }
+
+}  // namespace
+
+double ratio(const CollectiveResult& result) {
+  const double ours = median(result.ropewalk);
+  return ours > 0 ? median(result.plain) / ours : 0;
+}
+
+Json row(const CollectivesContext& context, const CollectiveResult& result) {
+  const double ours = median(result.ropewalk);
+  const Backing& backing = context.backings.at(result.memory);
+  Json json = {{"bench", "collectives"},
+               {"op", name(result.op)},
+               {"bytes", result.bytes},
+               {"ranks", context.ranks},
+               {"mpi", context.mpi},
+               {"memory", result.memory},
+               {"pages", backing.all_huge ? "huge" : "small"},
+               {"page_backing", to_json(backing)},
+               {"buffers", result.buffers},
+               {"iterations", result.iterations},
+               {"time_us", to_json(summarize(result.ropewalk))},
+               {"mb_per_s", rounded(mb_per_s(static_cast<double>(result.bytes), ours))},
+               {"plain_us", rounded(median(result.plain))},
+               {"plain_time_us", to_json(summarize(result.plain))},
+               {"ratio", rounded(ratio(result))}};
+  if (!result.limit.empty()) {
+    json["limit_us"] = rounded(median(result.limit));
+    json["limit_ratio"] = rounded(ours / median(result.limit));
+  }
+  if (result.predicted_us) json["predicted_us"] = rounded(*result.predicted_us);
+  json["path"] = result.path;
+  json["verified"] = result.wrong.empty();
+  if (!result.wrong.empty()) json["wrong"] = result.wrong;
+  return json;
+}
+
+std::string table(const std::vector<CollectiveResult>& results) {
+  const CollectiveResult& first = results.front();
+  std::vector<std::string> headers = {"bytes", "MPI us",   "ropewalk us",
+                                      "ratio", "limit us", "/ limit"};
+  if (first.predicted_us) headers.emplace_back("predicted us");
+  headers.insert(headers.end(), {"path", "verified"});
+  Table lines(headers);
+  for (const CollectiveResult& result : results) {
+    const double ours = median(result.ropewalk);
+    std::vector<std::string> cells = {size_text(result.bytes), time_text(median(result.plain)),
+                                      time_text(ours), fmt::format("{:.2f}", ratio(result))};
+    const bool limited = !result.limit.empty();
+    cells.push_back(limited ? time_text(median(result.limit)) : "-");
+    cells.push_back(limited ? fmt::format("{:.2f}", ours / median(result.limit)) : "-");
+    if (result.predicted_us) cells.push_back(time_text(*result.predicted_us));
+    cells.push_back(result.path);
+    cells.emplace_back(result.wrong.empty() ? "yes" : "WRONG");
+    lines.add(cells);
+  }
+  return fmt::format("\n{}, {} memory, {} buffers\n{}", name(first.op), first.memory, first.buffers,
+                     lines.text());
+}
+
+std::string summary(const std::vector<CollectiveResult>& results) {
+  std::map<Op, std::vector<double>> ratios;
+  const CollectiveResult* worst = nullptr;
+  bool verified = true;
+  for (const CollectiveResult& result : results) {
+    ratios[result.op].push_back(ratio(result));
+    if (worst == nullptr || ratio(result) < ratio(*worst)) worst = &result;
+    verified = verified && result.wrong.empty();
+  }
+  std::vector<std::string> parts;
+  for (const auto& [op, list] : ratios) {
+    double logs = 0;
+    for (const double one : list) logs += std::log(one);
+    parts.push_back(
+        fmt::format("{} {:.2f}", name(op), std::exp(logs / static_cast<double>(list.size()))));
+  }
+  return fmt::format(
+      "times the plain MPI's speed, geometric mean: {}; least {:.2f} ({}, {}, {}, {}); {}",
+      fmt::join(parts, ", "), ratio(*worst), name(worst->op), size_text(worst->bytes),
+      worst->memory, worst->buffers, verified ? "all data verified" : "RECEIVED DATA WRONG");
+}
+
+}  // namespace ropewalk::bench
