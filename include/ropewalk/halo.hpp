@@ -78,7 +78,7 @@ struct HaloOptions {
 // `threaded` gives each direction a lane (several share one where lanes are fewer); it needs
 // endpoints with comm threads. `automatic` runs the messages a few times with each strategy when
 // the halo is made, on memory of its own, and all ranks take the one whose slowest rank was
-// fastest; `direct` is among them where it is possible. Several halos may be under way on one
+// fastest; `direct` is never chosen unasked. Several halos may be under way on one
 // EndpointSet; every rank must wait for them in the same order.
 //
 // `direct`: the receiver copies each face from the neighbour's memory, strided on both sides, in

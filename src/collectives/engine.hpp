@@ -88,7 +88,6 @@ class Engine {
   Path path = Path::none;  // of the last call
 
   // ---- arriving
-  // -------------------------------------------------------------------------------------
 
   // Claims the slot of the next call and fills its header.
   node::Slot& claim(Kind kind, std::uint64_t count, std::uint32_t type_and_op = 0,
@@ -120,7 +119,6 @@ class Engine {
   const std::vector<Shown>& meet(node::Slot& own, const Shown& shown);
 
   // ---- buffers
-  // --------------------------------------------------------------------------------------
 
   static Reference reference(const void* buffer, std::size_t bytes);
   std::byte* resolve(int peer, Reference reference) const noexcept {

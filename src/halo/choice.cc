@@ -58,54 +58,36 @@ std::vector<Strategy> candidates(const EndpointSet& endpoints, mpi::Comm comm) {
   return out;
 }
 
-// What is measured: the messages with their packing, and the direct exchange.
-struct Rivals {
-  const Draft& draft;
-  MessagePlan& plan;
-  Direct* direct;
-};
-
-void exchange(const Rivals& rivals, Strategy strategy) {
-  if (strategy == Strategy::direct) {
-    rivals.direct->start();
-    rivals.direct->wait();
-    return;
-  }
-  for (const StridedCopy& pack : rivals.draft.packs) pack.run();
-  rivals.plan.start(strategy);
-  rivals.plan.wait();
+// What is measured: the messages with their packing.
+void exchange(const Draft& draft, MessagePlan& plan, Strategy strategy) {
+  for (const StridedCopy& pack : draft.packs) pack.run();
+  plan.start(strategy);
+  plan.wait();
 }
 
-double seconds(const Rivals& rivals, Strategy strategy, mpi::Comm comm) {
+double seconds(const Draft& draft, MessagePlan& plan, Strategy strategy, mpi::Comm comm) {
   mpi::barrier(comm);
   const auto begin = std::chrono::steady_clock::now();
-  exchange(rivals, strategy);
+  exchange(draft, plan, strategy);
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
 }  // namespace
 
-Strategy fastest(mpi::Comm comm, EndpointSet& endpoints, const Draft& draft, Direct* direct) {
+Strategy fastest(mpi::Comm comm, EndpointSet& endpoints, const Draft& draft) {
   if (all(draft.messages.empty(), comm)) return Strategy::concurrent;
   Buffer<std::byte> scratch;
-  Buffer<std::byte> landing;
   std::optional<MessagePlan> plan;
   jointly(comm, [&] {
     const std::size_t bytes = scratch_bytes(draft);
     if (bytes > 0) scratch = Buffer<std::byte>(bytes);
     plan = endpoints.plan(redirected(draft, scratch));
-    if (direct == nullptr) return;
-    landing = Buffer<std::byte>(direct->bytes() + 1);  // at least one: null means no scratch
-    direct->redirect(landing.data());
   });
-  std::vector<Strategy> choices = candidates(endpoints, comm);
-  if (direct != nullptr) choices.push_back(Strategy::direct);
-  const Rivals rivals{draft, *plan, direct};
+  const std::vector<Strategy> choices = candidates(endpoints, comm);
   std::vector<double> times;  // repetition by repetition, so that drift meets all alike
   for (std::size_t r = 0; r <= repetitions; ++r) {
-    for (Strategy strategy : choices) times.push_back(seconds(rivals, strategy, comm));
+    for (Strategy strategy : choices) times.push_back(seconds(draft, *plan, strategy, comm));
   }
-  if (direct != nullptr) direct->redirect(nullptr);
   mpi::all_reduce(std::span<double>(times), mpi::Combine::max, comm);
   std::vector<double> best(choices.size(), std::numeric_limits<double>::max());
   for (std::size_t i = choices.size(); i < times.size(); ++i) {

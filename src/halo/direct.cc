@@ -15,14 +15,14 @@ namespace {
 
 constexpr unsigned tests_per_look = 64;  // at MPI and the others' lives: 0.1 to 1 us a time
 
-// Runs longer than the second-level cache are stored around it: the reader of one face would find
-// its beginning evicted anyway.
-std::size_t second_level_bytes() {
+// Runs longer than the last-level cache are stored around it: the reader of one face would find its
+// beginning evicted anyway.
+std::size_t last_level_bytes() {
   static const std::size_t bytes = [] {
-    constexpr std::size_t usual = std::size_t{1} << 20;
+    constexpr std::size_t usual = std::size_t{16} << 20;
     const std::vector<int> cpus = topology::usable_cpus().cpus;
     const std::size_t found =
-        cpus.empty() ? 0 : topology::read_machine().cache_bytes(2, cpus.front());
+        cpus.empty() ? 0 : topology::read_machine().last_level_cache_bytes(cpus.front());
     return found > 0 ? found : usual;
   }();
   return bytes;
@@ -43,7 +43,7 @@ Direct::Direct(std::shared_ptr<transport::LaneSet> lanes, node::Team* team, Flag
       flags_(std::move(flags)),
       incoming_(std::move(incoming)),
       outgoing_(std::move(outgoing)),
-      streaming_bytes_(second_level_bytes()),
+      streaming_bytes_(last_level_bytes()),
       exceptions_before_(std::uncaught_exceptions()) {
   for (const Incoming& link : incoming_) {
     for (const StridedCopy& copy : link.copies) bytes_ += copy.bytes();
@@ -143,21 +143,6 @@ bool Direct::released() const noexcept {
     // Pairs with the release in take_all() of the neighbour.
     return flags_.done(direction).exchange.load(std::memory_order_acquire) >= exchange_;
   });
-}
-
-void Direct::redirect(std::byte* scratch) {
-  if (scratch == nullptr) {
-    for (std::size_t i = 0; i < aside_.size(); ++i) incoming_[i].copies = std::move(aside_[i]);
-    aside_.clear();
-    return;
-  }
-  for (Incoming& link : incoming_) {
-    aside_.push_back(link.copies);
-    for (StridedCopy& copy : link.copies) {
-      copy = copy.gathered(scratch);
-      scratch += copy.bytes();
-    }
-  }
 }
 
 }  // namespace ropewalk::halo

@@ -45,9 +45,6 @@ class Direct {
 
   std::size_t bytes() const noexcept { return bytes_; }  // that come in; as many are read by others
 
-  // For measurements: exchanges write to `scratch` (bytes() long), not to the ghosts; null ends it.
-  void redirect(std::byte* scratch);
-
  private:
   template <class Body>
   void guarded(Body&& body);  // after an error nothing more can be started
@@ -60,8 +57,7 @@ class Direct {
   node::Team* team_;
   FlagBlock flags_;
   std::vector<Incoming> incoming_;
-  std::vector<std::vector<StridedCopy>> aside_;  // the real copies, while redirected
-  std::vector<int> outgoing_;                    // directions whose done lines are awaited
+  std::vector<int> outgoing_;  // directions whose done lines are awaited
   std::size_t bytes_ = 0;
   std::size_t streaming_bytes_;
   std::uint64_t exchange_ = 0;

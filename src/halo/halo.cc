@@ -66,18 +66,6 @@ struct Making {
   Strategy wanted;
 };
 
-// Collective. Null on every rank where it is not possible; an error where nothing else is wanted.
-template <class Direct>
-std::unique_ptr<halo::Direct> direct_if_possible(Strategy wanted, const Direct& direct) {
-  if (wanted == Strategy::direct) return direct();
-  if (wanted != Strategy::automatic) return nullptr;
-  try {
-    return direct();
-  } catch (const Error&) {  // of all ranks
-    return nullptr;
-  }
-}
-
 template <class State, class Draft>
 void settle_on_direct(State& state, const Making& making, const Draft& draft) {
   state.plan.reset();
@@ -90,18 +78,18 @@ void settle_on_direct(State& state, const Making& making, const Draft& draft) {
 template <class State, class Draft, class Direct>
 void complete(State& state, const Making& making, const Draft& draft, const Direct& direct) {
   const mpi::Comm comm = halo::comm_of(making.grid);
-  state.direct = direct_if_possible(making.wanted, direct);
-  if (making.wanted == Strategy::direct) return settle_on_direct(state, making, draft);
+  if (making.wanted == Strategy::direct) {
+    state.direct = direct();
+    return settle_on_direct(state, making, draft);
+  }
   halo::jointly(comm, [&] {
     state.draft = draft(making.links);
     state.plan = making.endpoints.plan(state.draft.messages);
   });
   state.strategy = making.wanted;
   if (making.wanted == Strategy::automatic) {
-    state.strategy = halo::fastest(comm, making.endpoints, state.draft, state.direct.get());
+    state.strategy = halo::fastest(comm, making.endpoints, state.draft);
   }
-  if (state.strategy == Strategy::direct) return settle_on_direct(state, making, draft);
-  state.direct.reset();
   state.send_bytes = state.plan->send_bytes();
 }
 

@@ -117,15 +117,4 @@ void StridedCopy::run(std::size_t streaming_bytes) const noexcept {
                 large ? kernels::Stores::streaming : kernels::Stores::temporal);
 }
 
-StridedCopy StridedCopy::gathered(void* destination) const noexcept {
-  StridedCopy out = *this;
-  out.destination_ = static_cast<std::byte*>(destination);
-  std::size_t stride = run_bytes_;
-  for (std::size_t l = 0; l < levels_; ++l) {
-    out.level_[l].destination_stride = stride;
-    stride *= level_[l].count;
-  }
-  return out;
-}
-
 }  // namespace ropewalk::halo

@@ -27,8 +27,6 @@ class StridedCopy {
   void run() const noexcept;
   // A single run longer than `streaming_bytes` is stored around the caches.
   void run(std::size_t streaming_bytes) const noexcept;
-  // The same source, one run after the other from `destination` on.
-  StridedCopy gathered(void* destination) const noexcept;
   std::size_t bytes() const noexcept { return bytes_; }
   bool contiguous() const noexcept { return levels_ == 0; }  // one run on both sides
   std::size_t run_bytes() const noexcept { return run_bytes_; }

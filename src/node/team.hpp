@@ -36,7 +36,6 @@ class Team {
   bool crowded() const noexcept { return crowded_; }  // more ranks than cores
 
   // ---- arrivals: one slot a call
-  // ------------------------------------------------------------------
 
   // The slot of this rank for its next call. Its last readers have left it.
   Slot& claim() {
@@ -64,7 +63,6 @@ class Team {
   void all_arrived() noexcept { seen_ = sequence_; }
 
   // ---- phases of bulk calls: every rank finishes the same number in every call
-  // ----------------------
 
   // Everything this rank wrote is visible to a rank that has seen the phase.
   std::uint64_t finish_phase() noexcept {
@@ -87,11 +85,9 @@ class Team {
   void barrier() { wait_for_all(finish_phase()); }
 
   // ---- memory
-  // ---------------------------------------------------------------------------------------
 
-  std::byte* base(int rank) const noexcept {
-    return base_[rank];
-  }  // of a rank's arena, as mapped here
+  // Of a rank's arena, as mapped here.
+  std::byte* base(int rank) const noexcept { return base_[rank]; }
   // This rank's staging area, at least `bytes` long. Shown to the others by the next arrival.
   std::byte* staging(std::size_t bytes);
   // Another rank's, after its arrival at this call.
@@ -100,7 +96,6 @@ class Team {
   }
 
   // ---- waiting, for flags of one's own in the arenas of the team
-  // ---------------------------------
 
   // Returns when `ready()` is true; it may do work of its own and throw. Adapts: spins, yields,
   // sleeps, and on the way progresses MPI and notices dead ranks: Error(peer_dead). Several threads
