@@ -51,7 +51,6 @@ void write_table(Engine& engine, node::Slot& own, const Shown& shown, const Bloc
 }
 
 // ---- gather
-// ---------------------------------------------------------------------------------------
 
 void gather_at_root(Engine& engine, node::Slot& own, const void* send, void* receive,
                     const Blocks& blocks) {
@@ -139,7 +138,6 @@ void gather_at_sender(Engine& engine, node::Slot& own, const void* send, std::si
 }
 
 // ---- scatter
-// --------------------------------------------------------------------------------------
 
 // True when all blocks fit the slot behind the table; they then lie there at their running sum.
 bool fits_slot(const Engine& engine, const Blocks& blocks) {

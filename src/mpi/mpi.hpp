@@ -78,7 +78,6 @@ void free(Comm&);                      // collective; sets it to comm_null()
 void return_errors(Comm);              // MPI_ERRORS_RETURN on this communicator
 
 // ---- point to point; byte counts up to 2^63, chunked or MPI_*_c as the library allows
-// ------------
 void send(const void* data, std::size_t bytes, int destination, int tag, Comm);
 Status receive(void* data, std::size_t bytes, int source, int tag, Comm);
 Request isend(const void* data, std::size_t bytes, int destination, int tag, Comm);
@@ -100,9 +99,9 @@ void all_reduce(std::span<std::int64_t> values, Combine, Comm);  // in place
 void all_reduce(std::span<double> values, Combine, Comm);
 
 // ---- ranks as threads, in the tests; nothing on a real MPI
-// --------------------------------------- A thread that a rank starts must take on that rank before
-// it calls MPI: the parent asks for one identity for each thread, the thread adopts it first of
-// all.
+
+// A thread that a rank starts must take on that rank before it calls MPI: the parent asks for one
+// identity for each thread, the thread adopts it first of all.
 std::uintptr_t thread_identity() noexcept;
 void adopt_thread_identity(std::uintptr_t) noexcept;
 
