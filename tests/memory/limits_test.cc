@@ -80,6 +80,7 @@ TEST(Limits, OfFileSizeAreNoSignal) {
 }
 
 TEST(Limits, OfDescriptors) {
+  if (test::sanitized) GTEST_SKIP() << "the sanitizer's own checks need a descriptor";
   EXPECT_EQ(test::in_child([] {
               if (!limit(RLIMIT_NOFILE, 3)) return 10;
               return expect_memory_error("", [] { Arena none(small(8 * os::mib)); });
