@@ -70,10 +70,11 @@ def parser():
 
 
 def folders():
-    """Where the programs may lie, first to last."""
+    """Where the programs may lie, first to last; only there where ROPEWALK_LIBEXEC says so."""
     here = os.path.dirname(os.path.abspath(__file__))
     if os.environ.get("ROPEWALK_LIBEXEC"):
         yield os.environ["ROPEWALK_LIBEXEC"]
+        return
     yield os.path.join(here, "libexec")
     source = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))  # python/
     yield os.path.join(os.path.dirname(source), "build", "release", "bench")
