@@ -8,6 +8,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "node/flag.hpp"
+
 namespace ropewalk::node {
 
 // Adjacent lines are prefetched in pairs on x86, so two writers stay 128 bytes apart.
@@ -19,21 +21,21 @@ struct alignas(flag_stride) Slot {
   static constexpr std::size_t header_bytes = 24;
   static constexpr std::size_t payload_bytes = bytes - header_bytes;
 
-  std::atomic<std::uint64_t> sequence;  // released last, acquired by every reader
-  std::uint64_t call;                   // what is called, packed (collectives/call.hpp)
-  std::uint64_t count;
+  Flag<std::uint64_t> sequence;  // released last, acquired by every reader
+  Plain<std::uint64_t> call;     // what is called, packed (collectives/call.hpp)
+  Plain<std::uint64_t> count;
   std::byte payload[payload_bytes];
 };
 static_assert(sizeof(Slot) == Slot::bytes);
 
 // A slot is written again `slots` calls later; Team::claim makes sure that its readers are gone. So
 // far may a rank that waits for nobody, as the sender of a small gather, run ahead of its readers.
-constexpr std::uint64_t slots = 16;
+constexpr std::uint64_t slots = slots_unless_modelled(16);
 
 struct alignas(flag_stride) Control {
-  std::atomic<std::uint64_t> phase;  // phases of bulk calls that this rank has finished
+  Flag<std::uint64_t> phase;  // phases of bulk calls that this rank has finished
   // Where others find this rank's staging area, an offset in its arena; written before an arrival.
-  alignas(flag_stride) std::atomic<std::uint64_t> staging;
+  alignas(flag_stride) Flag<std::uint64_t> staging;
   // Only rank 0's are used, and only by ranks that go to sleep and those that wake them.
   alignas(flag_stride) std::atomic<std::uint32_t> sleepers;
   std::atomic<std::uint32_t> wake;

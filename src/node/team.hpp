@@ -102,6 +102,7 @@ class Team {
   // may wait at the same time where MPI allows them to call it.
   template <class Ready>
   void wait_until(Ready ready) {
+    if (waited_in_model(ready)) return;
     for (int spin = 0; spin < spins_; ++spin) {
       if (ready()) return;
       os::relax();
