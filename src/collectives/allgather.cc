@@ -32,7 +32,7 @@ void allgather(Engine& engine, const void* send, void* receive, const Blocks& bl
   node::Slot& own = engine.claim(Kind::allgather, largest, 0, form_of(engine, blocks));
   if (largest <= engine.limits().one_shot_bytes) {
     engine.path = Path::inlined;
-    if (bytes > 0) std::memcpy(own.payload, send, bytes);
+    if (bytes > 0) std::memcpy(own.place(bytes), send, bytes);
     engine.team().arrive();
     for (int peer = 0; peer < engine.size(); ++peer) {
       if (peer != engine.rank()) engine.arrival(peer, own);
@@ -41,8 +41,8 @@ void allgather(Engine& engine, const void* send, void* receive, const Blocks& bl
     engine.check(own);
     for (int peer = 0; peer < engine.size(); ++peer) {
       if (peer == engine.rank() || blocks.counts[peer] == 0) continue;
-      std::memcpy(target + blocks.displacements[peer], engine.arrival(peer, own).payload,
-                  blocks.counts[peer]);
+      std::memcpy(target + blocks.displacements[peer],
+                  engine.arrival(peer, own).place(blocks.counts[peer]), blocks.counts[peer]);
     }
     copy_own(engine, send, target + blocks.displacements[engine.rank()], bytes);
     return;

@@ -77,7 +77,8 @@ void inlined_alltoall(Engine& engine, node::Slot& own, const std::byte* send, st
                       std::size_t bytes) {
   engine.path = Path::inlined;
   const int rank = engine.rank();
-  std::memcpy(own.payload, send, bytes * engine.size());
+  const std::size_t total = bytes * static_cast<std::size_t>(engine.size());
+  std::memcpy(own.place(total), send, total);
   engine.team().arrive();
   for (int peer = 0; peer < engine.size(); ++peer) {
     if (peer != rank) engine.arrival(peer, own);
@@ -86,7 +87,7 @@ void inlined_alltoall(Engine& engine, node::Slot& own, const std::byte* send, st
   engine.check(own);
   for (int peer = 0; peer < engine.size(); ++peer) {
     const node::Slot& slot = peer == rank ? own : engine.arrival(peer, own);
-    std::memcpy(target + peer * bytes, slot.payload + rank * bytes, bytes);
+    std::memcpy(target + peer * bytes, slot.place(total) + rank * bytes, bytes);
   }
 }
 

@@ -55,14 +55,14 @@ void broadcast(Engine& engine, void* data, std::size_t bytes, int root) {
   }
   engine.path = Path::inlined;
   if (engine.rank() == root) {
-    std::memcpy(own.payload, data, bytes);
+    std::memcpy(own.place(bytes), data, bytes);
     engine.team().arrive();
     return;
   }
   engine.team().arrive();
   const node::Slot& slot = engine.arrival(root, own);
   engine.check(own);
-  std::memcpy(data, slot.payload, bytes);
+  std::memcpy(data, slot.place(bytes), bytes);
 }
 
 void barrier(Engine& engine) {

@@ -2,8 +2,8 @@
 //
 // Ranks know only their own count, so each pair decides for itself from what both know: a block
 // that fits a slot travels in it, and its sender does not wait; larger blocks are pushed into a
-// mapped root by their owners, all at once, or pulled by the root. Every rank finishes one phase a
-// call.
+// mapped root by their owners, all at once, or pulled by the root. Every rank counts one phase a
+// call, and shows it where somebody waits for it.
 #include <algorithm>
 #include <cstring>
 
@@ -12,15 +12,16 @@
 namespace ropewalk::collectives {
 namespace {
 
-// What a slot holds here: Shown, then at the root a table of blocks, then inlined bytes.
+// What the slot of a rank holds that shows its buffer: Shown, and at the root a table of blocks.
 struct Block {
   std::uint64_t offset;
   std::uint64_t bytes;
 };
 constexpr std::size_t table_at = sizeof(Shown);
 
-// Beyond this a block does not fit beside the table in the slots of the largest team.
-std::size_t inline_limit(const Engine& engine) { return engine.limits().one_shot_bytes / 2; }
+// Stands first in the root's slot when nothing is read from or pushed into the root's buffer; never
+// an offset in an arena.
+constexpr Reference inlined_reference = private_reference - 1;
 
 Shown shown_of(const node::Slot& slot) {
   Shown shown;
@@ -42,28 +43,90 @@ void write_table(Engine& engine, node::Slot& own, const Shown& shown, const Bloc
   }
 }
 
-[[noreturn]] void wrong_count(const char* argument, int rank, std::size_t here, int root,
-                              std::size_t there) {
-  throw Error(ErrorCode::argument,
-              std::string(argument) + ": rank " + std::to_string(rank) + " passes " +
-                  std::to_string(here) + " bytes, the root (rank " + std::to_string(root) +
-                  ") expects " + std::to_string(there) + "; both must be equal");
+Reference first_of(const node::Slot& slot) {
+  Reference reference = 0;
+  std::memcpy(&reference, slot.payload, sizeof reference);
+  return reference;
 }
 
-// ---- gather
-
-void gather_at_root(Engine& engine, node::Slot& own, const void* send, void* receive,
-                    const Blocks& blocks) {
-  const int rank = engine.rank();
-  auto* target = static_cast<std::byte*>(receive);
-  Shown mine{private_reference, private_reference, 0};
+std::size_t end_of(const Engine& engine, const Blocks& blocks) {
   std::size_t end = 0;
   for (int peer = 0; peer < engine.size(); ++peer) {
     end = std::max(end, blocks.displacements[peer] + blocks.counts[peer]);
   }
-  mine.receive = Engine::reference(receive, end);
-  write_table(engine, own, mine, blocks);
+  return end;
+}
+
+[[noreturn]] void wrong_count(const char* argument, int rank, std::size_t here, int root,
+                              const std::string& there) {
+  throw Error(ErrorCode::argument, std::string(argument) + ": rank " + std::to_string(rank) +
+                                       " passes " + std::to_string(here) +
+                                       " bytes, the root (rank " + std::to_string(root) +
+                                       ") expects " + there + "; both must be equal");
+}
+
+// ---- gather
+
+// What a sender's slot holds: the bytes of its block, then the block itself or Shown.
+constexpr std::size_t sent_at = sizeof(std::uint64_t);
+constexpr std::size_t beside_flag_bytes = node::Slot::beside_flag_bytes - sent_at;
+
+bool fits_slot(const Engine& engine, std::size_t bytes) {
+  return bytes <= engine.limits().rooted_bytes;
+}
+// Where an inlined block of a sender lies: in the flag's line, or from the next line on.
+std::size_t block_at(std::size_t bytes) {
+  return bytes <= beside_flag_bytes ? sent_at : node::Slot::beside_flag_bytes;
+}
+std::uint64_t sent_bytes(const node::Slot& slot) {
+  std::uint64_t bytes = 0;
+  std::memcpy(&bytes, slot.payload, sizeof bytes);
+  return bytes;
+}
+Shown shown_by_sender(const node::Slot& slot) {
+  Shown shown;
+  std::memcpy(&shown, slot.payload + sent_at, sizeof shown);
+  return shown;
+}
+
+// Takes the block of one sender, or finds that it pushes it. False where it could not be read.
+bool take_block(Engine& engine, int peer, const node::Slot& slot, std::byte* target,
+                std::size_t bytes, bool pushed) {
+  if (fits_slot(engine, bytes)) {
+    if (bytes > 0) std::memcpy(target, slot.payload + block_at(bytes), bytes);
+    return true;
+  }
+  engine.path = Path::mapped;
+  if (pushed) return true;
+  const Shown shown = shown_by_sender(slot);
+  if (shown.private_send != 0) engine.path = Path::cma;
+  return engine.read(target, peer, shown, 0, bytes, engine.stores(bytes));
+}
+
+// The root arrives: with its buffer and a table of blocks where some are too large for a slot.
+// True when senders may push.
+bool show_target(Engine& engine, node::Slot& own, void* receive, const Blocks& blocks) {
+  bool any_large = false;
+  for (int peer = 0; peer < engine.size(); ++peer) {
+    any_large |= peer != engine.rank() && !fits_slot(engine, blocks.counts[peer]);
+  }
+  Shown mine{inlined_reference, inlined_reference, 0};
+  if (any_large) {
+    mine = {0, Engine::reference(receive, end_of(engine, blocks)), 0};
+    write_table(engine, own, mine, blocks);
+  } else {
+    std::memcpy(own.payload, &mine.send, sizeof mine.send);
+  }
   engine.team().arrive();
+  return mine.receive != private_reference;
+}
+
+void gather_at_root(Engine& engine, node::Slot& own, const void* send, void* receive,
+                    const Blocks& blocks) {
+  node::Team& team = engine.team();
+  const int rank = engine.rank();
+  auto* target = static_cast<std::byte*>(receive);
+  const bool pushed = show_target(engine, own, receive, blocks);
   engine.path = Path::inlined;
   if (blocks.counts[rank] > 0 && target + blocks.displacements[rank] != send) {
     kernels::copy(target + blocks.displacements[rank], send, blocks.counts[rank],
@@ -71,114 +134,124 @@ void gather_at_root(Engine& engine, node::Slot& own, const void* send, void* rec
   }
   bool complete = true;
   int wrong = -1;
-  std::uint64_t there = 0;
   for (int step = 1; step < engine.size(); ++step) {
     const int peer = (rank + step) % engine.size();
     const node::Slot& slot = engine.arrival(peer, own);
-    std::uint64_t bytes = 0;
-    std::memcpy(&bytes, slot.payload + table_at, sizeof bytes);
     if (slot.call != own.call) continue;
-    if (bytes != blocks.counts[peer]) {
+    if (sent_bytes(slot) != blocks.counts[peer]) {
       wrong = peer;
-      there = bytes;
-    } else if (bytes <= inline_limit(engine)) {
-      if (bytes > 0) {
-        std::memcpy(target + blocks.displacements[peer], slot.payload + table_at + sizeof(Block),
-                    bytes);
-      }
-    } else if (mine.receive == private_reference) {
-      const Shown shown = shown_of(slot);
-      engine.path = shown.private_send != 0 ? Path::cma : Path::mapped;
-      complete &= engine.read(target + blocks.displacements[peer], peer, shown, 0, bytes,
-                              engine.stores(bytes));
     } else {
-      engine.path = Path::mapped;
+      complete &= take_block(engine, peer, slot, target + blocks.displacements[peer],
+                             blocks.counts[peer], pushed);
     }
   }
-  engine.team().all_arrived();
-  const std::uint64_t phase = engine.team().finish_phase();
-  engine.check(own);  // a rank in another call finishes no phase of this one
+  team.all_arrived();
+  const std::uint64_t phase =
+      engine.path == Path::inlined ? team.skip_phase() : team.finish_phase();
   for (int peer = 0; peer < engine.size(); ++peer) {
-    if (peer != rank && blocks.counts[peer] > inline_limit(engine)) {
-      engine.team().wait_for_phase(peer, phase);
+    if (peer == rank || fits_slot(engine, blocks.counts[peer])) continue;
+    const node::Slot& slot = team.arrival(peer);
+    // A rank in another call, or with another count, finishes no phase that this one could await.
+    if (slot.call == own.call && sent_bytes(slot) == blocks.counts[peer]) {
+      team.wait_for_phase(peer, phase);
     }
   }
-  if (wrong >= 0) wrong_count("counts", wrong, there, rank, blocks.counts[wrong]);
+  engine.check(own);
+  if (wrong >= 0) {
+    wrong_count("counts", wrong, sent_bytes(team.arrival(wrong)), rank,
+                std::to_string(blocks.counts[wrong]));
+  }
   if (!complete) engine.throw_unreadable();
 }
 
-void gather_at_sender(Engine& engine, node::Slot& own, const void* send, std::size_t bytes,
+void send_inlined(Engine& engine, node::Slot& own, const void* send, std::uint64_t bytes) {
+  engine.path = Path::inlined;
+  std::memcpy(own.payload, &bytes, sizeof bytes);
+  if (bytes > 0) std::memcpy(own.payload + block_at(bytes), send, bytes);
+  engine.team().arrive();
+  engine.team().skip_phase();
+}
+
+void gather_at_sender(Engine& engine, node::Slot& own, const void* send, std::uint64_t bytes,
                       int root) {
-  node::Team& team = engine.team();
-  const std::uint64_t size = bytes;
-  const bool inlined = bytes <= inline_limit(engine);
-  Shown mine{private_reference, private_reference, 0};
-  engine.path = inlined ? Path::inlined : Path::mapped;
-  if (!inlined) mine = engine.show(send, bytes);
-  std::memcpy(own.payload, &mine, sizeof mine);
-  std::memcpy(own.payload + table_at, &size, sizeof size);
-  if (inlined && bytes > 0) std::memcpy(own.payload + table_at + sizeof(Block), send, bytes);
-  team.arrive();
-  if (inlined) {
-    team.finish_phase();
+  if (fits_slot(engine, bytes)) {
+    send_inlined(engine, own, send, bytes);
     return;
   }
+  node::Team& team = engine.team();
+  engine.path = Path::mapped;
+  const Shown mine = engine.show(send, bytes);
+  std::memcpy(own.payload, &bytes, sizeof bytes);
+  std::memcpy(own.payload + sent_at, &mine, sizeof mine);
+  team.arrive();
   const node::Slot& slot = engine.arrival(root, own);
-  const Shown at_root = shown_of(slot);
-  const Block block = block_of(slot, engine.rank());
-  const bool agreed = slot.call == own.call && block.bytes == bytes;
-  if (agreed && at_root.receive != private_reference) {
-    kernels::copy(engine.resolve(root, at_root.receive) + block.offset, send, bytes,
-                  engine.stores(bytes));
+  const bool has_table = slot.call == own.call && first_of(slot) != inlined_reference;
+  const Block block = has_table ? block_of(slot, engine.rank()) : Block{0, 0};
+  const bool agreed = block.bytes == bytes;
+  const Reference target = agreed ? shown_of(slot).receive : private_reference;
+  if (target != private_reference) {
+    kernels::copy(engine.resolve(root, target) + block.offset, send, bytes, engine.stores(bytes));
   }
   const std::uint64_t phase = team.finish_phase();
   engine.check(own);
+  if (!agreed) {
+    wrong_count("send_bytes", engine.rank(), bytes, root,
+                has_table ? std::to_string(block.bytes) : "less");
+  }
   team.wait_for_phase(root, phase);
-  if (!agreed) wrong_count("send_bytes", engine.rank(), bytes, root, block.bytes);
 }
 
 // ---- scatter
 
-// True when all blocks fit the slot behind the table; they then lie there at their running sum.
-bool fits_slot(const Engine& engine, const Blocks& blocks) {
-  std::size_t total = 0;
+// A root's slot with all blocks in it: inlined_reference, one Place a rank, the blocks.
+struct Place {
+  std::uint16_t at;  // from the beginning of the payload
+  std::uint16_t bytes;
+};
+constexpr std::size_t places_at = sizeof(Reference);
+
+// Where a block goes at `at` or behind, so that it straddles no more lines than it must.
+std::size_t placed(std::size_t at, std::size_t bytes) {
+  constexpr std::size_t line = node::Slot::line_bytes;
+  const std::size_t first = at + node::Slot::header_bytes;
+  const bool straddles = first / line != (first + std::max<std::size_t>(bytes, 1) - 1) / line;
+  return straddles ? (first + line - 1) / line * line - node::Slot::header_bytes : at;
+}
+
+// Deals the blocks to places behind each other, none to the root. False when they do not fit.
+template <class Take>
+bool deal(const Engine& engine, const Blocks& blocks, Take take) {
+  std::size_t at = places_at + static_cast<std::size_t>(engine.size()) * sizeof(Place);
   for (int peer = 0; peer < engine.size(); ++peer) {
-    if (blocks.counts[peer] > node::Slot::payload_bytes) return false;
-    total += blocks.counts[peer];
+    const std::size_t bytes = peer == engine.rank() ? 0 : blocks.counts[peer];
+    at = placed(at, bytes);
+    if (bytes > node::Slot::payload_bytes || at + bytes > node::Slot::payload_bytes) return false;
+    take(peer, Place{static_cast<std::uint16_t>(at), static_cast<std::uint16_t>(bytes)});
+    at += bytes;
   }
-  return table_at + engine.size() * sizeof(Block) + total <= node::Slot::payload_bytes;
+  return true;
 }
 
 void inline_blocks(Engine& engine, node::Slot& own, const std::byte* send, const Blocks& blocks) {
-  std::size_t at = table_at + engine.size() * sizeof(Block);
-  for (int peer = 0; peer < engine.size(); ++peer) {
-    const Block block{at, blocks.counts[peer]};
-    std::memcpy(own.payload + table_at + peer * sizeof block, &block, sizeof block);
-    if (block.bytes > 0) {
-      std::memcpy(own.payload + at, send + blocks.displacements[peer], block.bytes);
+  std::memcpy(own.payload, &inlined_reference, sizeof inlined_reference);
+  deal(engine, blocks, [&](int peer, Place place) {
+    std::memcpy(own.payload + places_at + static_cast<std::size_t>(peer) * sizeof place, &place,
+                sizeof place);
+    if (place.bytes > 0) {
+      std::memcpy(own.payload + place.at, send + blocks.displacements[peer], place.bytes);
     }
-    at += block.bytes;
-  }
+  });
 }
-
-// Marks a root whose blocks lie in its slot; never an offset in an arena.
-constexpr Reference inlined_reference = private_reference - 1;
 
 void scatter_at_root(Engine& engine, node::Slot& own, const void* send, const Blocks& blocks,
                      void* receive) {
   const auto* source = static_cast<const std::byte*>(send);
-  const bool inlined = fits_slot(engine, blocks);
+  const bool inlined = deal(engine, blocks, [](int, Place) {});
   engine.path = inlined ? Path::inlined : Path::mapped;
   if (inlined) {
-    const Shown mine{inlined_reference, private_reference, 0};
-    std::memcpy(own.payload, &mine, sizeof mine);
     inline_blocks(engine, own, source, blocks);
   } else {
-    std::size_t end = 0;
-    for (int peer = 0; peer < engine.size(); ++peer) {
-      end = std::max(end, blocks.displacements[peer] + blocks.counts[peer]);
-    }
-    write_table(engine, own, engine.show(send, end), blocks);
+    write_table(engine, own, engine.show(send, end_of(engine, blocks)), blocks);
   }
   engine.team().arrive();
   const std::size_t bytes = blocks.counts[engine.rank()];
@@ -186,7 +259,7 @@ void scatter_at_root(Engine& engine, node::Slot& own, const void* send, const Bl
   if (receive != nullptr && bytes > 0 && receive != own_block) {
     kernels::copy(receive, own_block, bytes, engine.stores(bytes));
   }
-  const std::uint64_t phase = engine.team().finish_phase();
+  const std::uint64_t phase = engine.team().skip_phase();  // nobody waits for the root
   if (inlined) return;
   for (int peer = 0; peer < engine.size(); ++peer) {
     if (peer != engine.rank()) engine.arrival(peer, own);
@@ -195,24 +268,42 @@ void scatter_at_root(Engine& engine, node::Slot& own, const void* send, const Bl
   engine.team().wait_for_all(phase);
 }
 
+// Takes an inlined block; false when the root has another number of bytes for this rank.
+bool take_place(Engine& engine, const node::Slot& slot, void* receive, std::size_t bytes,
+                std::size_t& there) {
+  Place place;
+  std::memcpy(&place,
+              slot.payload + places_at + static_cast<std::size_t>(engine.rank()) * sizeof place,
+              sizeof place);
+  there = place.bytes;
+  if (there == bytes && bytes > 0) std::memcpy(receive, slot.payload + place.at, bytes);
+  return there == bytes;
+}
+
 void scatter_at_receiver(Engine& engine, node::Slot& own, void* receive, std::size_t bytes,
                          int root) {
   engine.team().arrive();
   const node::Slot& slot = engine.arrival(root, own);
-  const Shown shown = shown_of(slot);
-  const Block block = block_of(slot, engine.rank());
-  const bool agreed = slot.call == own.call && block.bytes == bytes;
+  bool agreed = slot.call == own.call;
   bool complete = true;
-  engine.path = Path::inlined;
-  if (agreed && shown.send == inlined_reference) {
-    if (bytes > 0) std::memcpy(receive, slot.payload + block.offset, bytes);
-  } else if (agreed) {
-    engine.path = shown.private_send != 0 ? Path::cma : Path::mapped;
-    complete = engine.read(receive, root, shown, block.offset, bytes, engine.stores(bytes));
+  std::size_t there = 0;
+  if (agreed && first_of(slot) == inlined_reference) {
+    engine.path = Path::inlined;
+    engine.team().skip_phase();
+    agreed = take_place(engine, slot, receive, bytes, there);
+  } else {
+    const Shown shown = shown_of(slot);
+    const Block block = block_of(slot, engine.rank());
+    there = block.bytes;
+    agreed = agreed && there == bytes;
+    engine.path = agreed && shown.private_send != 0 ? Path::cma : Path::mapped;
+    if (agreed) {
+      complete = engine.read(receive, root, shown, block.offset, bytes, engine.stores(bytes));
+    }
+    engine.team().finish_phase();
   }
-  engine.team().finish_phase();
   engine.check(own);
-  if (!agreed) wrong_count("receive_bytes", engine.rank(), bytes, root, block.bytes);
+  if (!agreed) wrong_count("receive_bytes", engine.rank(), bytes, root, std::to_string(there));
   if (!complete) engine.throw_unreadable();
 }
 

@@ -1,5 +1,7 @@
 // The movements of bytes that a NodeCommunicator offers.
+#include <array>
 #include <cstring>
+#include <vector>
 
 #include "collectives/algorithms.hpp"
 #include "collectives/checks.hpp"
@@ -16,15 +18,30 @@ using collectives::check_counts;
 using collectives::check_root;
 using collectives::is_in_place;
 
-using Sizes = std::vector<std::size_t>;
-
-// Equal blocks as one count and displacement a rank.
-struct EqualBlocks {
-  EqualBlocks(int ranks, std::size_t bytes) : counts(ranks, bytes), displacements(ranks) {
-    for (int peer = 0; peer < ranks; ++peer) displacements[peer] = peer * bytes;
+// Equal blocks as one count and displacement a rank; no allocation for the usual number of ranks.
+class EqualBlocks {
+ public:
+  EqualBlocks(int ranks, std::size_t bytes) {
+    const auto size = static_cast<std::size_t>(ranks);
+    if (size > few) more_.resize(2 * size);
+    counts_ = size > few ? more_.data() : room_.data();
+    displacements_ = counts_ + size;
+    for (std::size_t peer = 0; peer < size; ++peer) {
+      counts_[peer] = bytes;
+      displacements_[peer] = peer * bytes;
+    }
   }
-  Sizes counts;
-  Sizes displacements;
+  EqualBlocks(const EqualBlocks&) = delete;
+  EqualBlocks& operator=(const EqualBlocks&) = delete;
+  const std::size_t* counts() const noexcept { return counts_; }
+  const std::size_t* displacements() const noexcept { return displacements_; }
+
+ private:
+  static constexpr std::size_t few = 32;
+  std::array<std::size_t, 2 * few> room_;  // not set: only what is used is written
+  std::vector<std::size_t> more_;
+  std::size_t* counts_;
+  std::size_t* displacements_;
 };
 
 std::size_t end_of(const NodeCommunicator::State& state, const std::size_t* counts,
@@ -73,7 +90,7 @@ void NodeCommunicator::broadcast(void* data, std::size_t bytes, int root) {
 
 void NodeCommunicator::allgather(const void* send, void* receive, std::size_t bytes_each) {
   const EqualBlocks blocks(state_->size, bytes_each);
-  allgatherv(send, bytes_each, receive, blocks.counts.data(), blocks.displacements.data());
+  allgatherv(send, bytes_each, receive, blocks.counts(), blocks.displacements());
 }
 
 void NodeCommunicator::allgatherv(const void* send, std::size_t send_bytes, void* receive,
@@ -103,7 +120,7 @@ void NodeCommunicator::allgatherv(const void* send, std::size_t send_bytes, void
 
 void NodeCommunicator::gather(const void* send, void* receive, std::size_t bytes_each, int root) {
   const EqualBlocks blocks(state_->size, bytes_each);
-  gatherv(send, bytes_each, receive, blocks.counts.data(), blocks.displacements.data(), root);
+  gatherv(send, bytes_each, receive, blocks.counts(), blocks.displacements(), root);
 }
 
 void NodeCommunicator::gatherv(const void* send, std::size_t send_bytes, void* receive,
@@ -139,7 +156,7 @@ void NodeCommunicator::gatherv(const void* send, std::size_t send_bytes, void* r
 
 void NodeCommunicator::scatter(const void* send, void* receive, std::size_t bytes_each, int root) {
   const EqualBlocks blocks(state_->size, bytes_each);
-  scatterv(send, blocks.counts.data(), blocks.displacements.data(), receive, bytes_each, root);
+  scatterv(send, blocks.counts(), blocks.displacements(), receive, bytes_each, root);
 }
 
 void NodeCommunicator::scatterv(const void* send, const std::size_t* counts,
@@ -182,8 +199,8 @@ void NodeCommunicator::alltoall(const void* send, void* receive, std::size_t byt
     check_buffer(*state_, receive, total, "receive");
     if (state_->engine == nullptr) {
       const EqualBlocks blocks(state_->size, bytes_each);
-      collectives::mpi_alltoallv(*state_, send, blocks.counts.data(), blocks.displacements.data(),
-                                 receive, blocks.counts.data(), blocks.displacements.data());
+      collectives::mpi_alltoallv(*state_, send, blocks.counts(), blocks.displacements(), receive,
+                                 blocks.counts(), blocks.displacements());
     } else if (state_->size == 1) {
       copy_alone(send, receive, total);
     } else {

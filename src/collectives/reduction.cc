@@ -18,9 +18,10 @@ std::size_t grain_of(const Operation& operation) {
 }
 
 // Waits for every slot of the call; inputs then point at the payloads.
-void gather_payloads(Engine& engine, const node::Slot& own) {
+void gather_payloads(Engine& engine, const node::Slot& own, std::size_t bytes) {
   for (int peer = 0; peer < engine.size(); ++peer) {
-    engine.inputs[peer] = peer == engine.rank() ? own.payload : engine.arrival(peer, own).payload;
+    const node::Slot& slot = peer == engine.rank() ? own : engine.arrival(peer, own);
+    engine.inputs[peer] = slot.place(bytes);
   }
   engine.team().all_arrived();
   engine.check(own);
@@ -29,11 +30,11 @@ void gather_payloads(Engine& engine, const node::Slot& own) {
 void one_shot(Engine& engine, node::Slot& own, const void* send, void* receive, std::size_t count,
               const Operation& operation, int root) {
   engine.path = Path::inlined;
-  std::memcpy(own.payload, send, count * operation.element_bytes);
+  const std::size_t bytes = count * operation.element_bytes;
+  std::memcpy(own.place(bytes), send, bytes);
   engine.team().arrive();
-  // At a root other ranks need not wait: the slot holds what they sent.
   if (root >= 0 && root != engine.rank()) return;
-  gather_payloads(engine, own);
+  gather_payloads(engine, own, bytes);
   operation.combine(std::span(&receive, 1), engine.inputs, count, kernels::Stores::temporal);
 }
 
@@ -82,7 +83,9 @@ void reduce(Engine& engine, const void* send, void* receive, std::size_t count,
   const Kind kind = root < 0 ? Kind::allreduce : Kind::reduce;
   node::Slot& own =
       engine.claim(kind, count, operation.code(), static_cast<std::uint32_t>(std::max(root, 0)));
-  if (bytes <= engine.limits().one_shot_bytes) {
+  // At a root other ranks need not wait for what they put into their slots.
+  const Limits& limits = engine.limits();
+  if (bytes <= (root < 0 ? limits.one_shot_bytes : limits.rooted_bytes)) {
     one_shot(engine, own, send, receive, count, operation, root);
     return;
   }
@@ -109,9 +112,9 @@ void scan(Engine& engine, const void* send, void* receive, std::size_t count,
   const std::size_t ranks = static_cast<std::size_t>(engine.rank()) + (exclusive ? 0 : 1);
   if (bytes <= engine.limits().one_shot_bytes) {
     engine.path = Path::inlined;
-    std::memcpy(own.payload, send, bytes);
+    std::memcpy(own.place(bytes), send, bytes);
     engine.team().arrive();
-    gather_payloads(engine, own);
+    gather_payloads(engine, own, bytes);
   } else {
     engine.path = Path::mapped;
     const auto& shown = engine.meet(own, show_for_scan(engine, send, receive, bytes));
@@ -143,9 +146,9 @@ void reduce_scatter(Engine& engine, const void* send, void* receive, const std::
   node::Slot& own = engine.claim(Kind::reduce_scatter, total, operation.code(), form);
   if (bytes <= engine.limits().one_shot_bytes) {
     engine.path = Path::inlined;
-    std::memcpy(own.payload, send, bytes);
+    std::memcpy(own.place(bytes), send, bytes);
     engine.team().arrive();
-    gather_payloads(engine, own);
+    gather_payloads(engine, own, bytes);
   } else {
     engine.path = Path::mapped;
     const auto& shown = engine.meet(own, show_for_scan(engine, send, receive, bytes));

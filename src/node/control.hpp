@@ -15,16 +15,29 @@ namespace ropewalk::node {
 // Adjacent lines are prefetched in pairs on x86, so two writers stay 128 bytes apart.
 constexpr std::size_t flag_stride = 128;
 
-// What a rank shows when it arrives at a call. The first 40 bytes of payload share the flag's line.
+// What a rank shows when it arrives at a call. A payload of up to 40 bytes shares the flag's line;
+// a larger one begins on the next line, so that no vector straddles two.
 struct alignas(flag_stride) Slot {
-  static constexpr std::size_t bytes = 4096;
+  // More than a page, and no multiple of one: slots in turn would all fall on the same few sets of
+  // the first cache, and every call would miss it.
+  static constexpr std::size_t bytes = 4096 + 1024 + flag_stride;
+  static constexpr std::size_t line_bytes = 64;
   static constexpr std::size_t header_bytes = 24;
-  static constexpr std::size_t payload_bytes = bytes - header_bytes;
+  static constexpr std::size_t beside_flag_bytes = line_bytes - header_bytes;
+  static constexpr std::size_t payload_bytes = bytes - line_bytes;  // wherever it begins
+
+  // Where a payload of `length` bytes lies.
+  std::byte* place(std::size_t length) noexcept {
+    return length <= beside_flag_bytes ? payload : payload + beside_flag_bytes;
+  }
+  const std::byte* place(std::size_t length) const noexcept {
+    return length <= beside_flag_bytes ? payload : payload + beside_flag_bytes;
+  }
 
   Flag<std::uint64_t> sequence;  // released last, acquired by every reader
   Plain<std::uint64_t> call;     // what is called, packed (collectives/call.hpp)
   Plain<std::uint64_t> count;
-  std::byte payload[payload_bytes];
+  std::byte payload[bytes - header_bytes];
 };
 static_assert(sizeof(Slot) == Slot::bytes);
 
@@ -33,7 +46,11 @@ static_assert(sizeof(Slot) == Slot::bytes);
 constexpr std::uint64_t slots = slots_unless_modelled(16);
 
 struct alignas(flag_stride) Control {
-  Flag<std::uint64_t> phase;  // phases of bulk calls that this rank has finished
+  // The last call that this rank has arrived at. Stored at every call, read only by a rank that has
+  // gone round its slots: the line stays where it is written.
+  Flag<std::uint64_t> arrived;
+  alignas(
+      flag_stride) Flag<std::uint64_t> phase;  // phases of bulk calls that this rank has finished
   // Where others find this rank's staging area, an offset in its arena; written before an arrival.
   alignas(flag_stride) Flag<std::uint64_t> staging;
   // Only rank 0's are used, and only by ranks that go to sleep and those that wake them.

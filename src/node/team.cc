@@ -93,20 +93,21 @@ Team::~Team() {
 
 int Team::process_id(int rank) const noexcept { return peers_[rank]->process; }
 
-// A reader of slot k has left it when it arrives at a later call: rank r is past call k - slots
-// once its slot shows k - slots + 1 or more.
+// A reader of call k's slot has left it when it has arrived at call k + 1. Half of the slots are
+// waited for, not one: a sender that is faster than its readers then looks at their lines every few
+// calls, instead of taking them away at each. Nobody needs this rank's arrival to get so far.
 void Team::wait_for_readers() {
-  const std::uint64_t needed = sequence_ - slots + 1;
+  const std::uint64_t wanted = sequence_ - slots / 2;
   std::uint64_t oldest = sequence_;
   for (int rank = 0; rank < size_; ++rank) {
     if (rank == rank_) continue;
-    const Slot& slot = control_[rank]->slot[needed % slots];
-    wait_until([&] { return slot.sequence.load(std::memory_order_acquire) >= needed; });
-    std::uint64_t newest = needed;
-    for (const Slot& other : control_[rank]->slot) {
-      newest = std::max(newest, other.sequence.load(std::memory_order_acquire));
-    }
-    oldest = std::min(oldest, newest);
+    std::uint64_t arrived = 0;
+    wait_until([&] {
+      // Pairs with the release in arrive() of that rank: it has read what it had to read before.
+      arrived = control_[rank]->arrived.load(std::memory_order_acquire);
+      return arrived >= wanted;
+    });
+    oldest = std::min(oldest, arrived);
   }
   seen_ = oldest;
 }

@@ -50,6 +50,7 @@ class Team {
   // Shows the claimed slot; releases everything written before it.
   void arrive() noexcept {
     own_->slot[sequence_ % slots].sequence.store(sequence_, std::memory_order_release);
+    own_->arrived.store(sequence_, std::memory_order_release);
     wake_sleepers();
   }
   // The slot of a rank in the call of the last claim(), once that rank has arrived.
@@ -71,6 +72,9 @@ class Team {
     wake_sleepers();
     return phase_;
   }
+  // The same when nobody waits for this rank in this call: nothing is shown. What a later phase
+  // shows covers it.
+  std::uint64_t skip_phase() noexcept { return ++phase_; }
   std::uint64_t phase() const noexcept { return phase_; }  // finished by this rank
   void wait_for_phase(int rank, std::uint64_t phase) {
     const auto& flag = control_[rank]->phase;
