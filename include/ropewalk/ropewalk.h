@@ -206,13 +206,47 @@ RW_DEFAULT_EXPORT int rw_alltoallv(const void* send, const size_t* send_counts,
                                    const size_t* receive_displacements, rw_type type,
                                    rw_comm* comm);
 
-/* Nonblocking: need MPI_THREAD_MULTIPLE, run in the order they were started. */
+/* Nonblocking: need MPI_THREAD_MULTIPLE, run in the order they were started. Buffers, counts,
+ * displacements, derived types and operations are the call's own until it is complete. */
 typedef struct rw_request rw_request;
+RW_DEFAULT_EXPORT int rw_ibarrier(rw_comm* comm, rw_request** out);
 RW_DEFAULT_EXPORT int rw_iallreduce(const void* send, void* receive, size_t count, rw_type type,
                                     rw_op op, rw_comm* comm, rw_request** out);
+RW_DEFAULT_EXPORT int rw_ireduce(const void* send, void* receive, size_t count, rw_type type,
+                                 rw_op op, int root, rw_comm* comm, rw_request** out);
+RW_DEFAULT_EXPORT int rw_iscan(const void* send, void* receive, size_t count, rw_type type,
+                               rw_op op, rw_comm* comm, rw_request** out);
+RW_DEFAULT_EXPORT int rw_iexscan(const void* send, void* receive, size_t count, rw_type type,
+                                 rw_op op, rw_comm* comm, rw_request** out);
+RW_DEFAULT_EXPORT int rw_ireduce_scatter(const void* send, void* receive, const size_t* counts,
+                                         rw_type type, rw_op op, rw_comm* comm, rw_request** out);
+RW_DEFAULT_EXPORT int rw_ireduce_scatter_block(const void* send, void* receive, size_t count,
+                                               rw_type type, rw_op op, rw_comm* comm,
+                                               rw_request** out);
 RW_DEFAULT_EXPORT int rw_ibcast(void* data, size_t count, rw_type type, int root, rw_comm* comm,
                                 rw_request** out);
-RW_DEFAULT_EXPORT int rw_ibarrier(rw_comm* comm, rw_request** out);
+RW_DEFAULT_EXPORT int rw_iallgather(const void* send, void* receive, size_t count, rw_type type,
+                                    rw_comm* comm, rw_request** out);
+RW_DEFAULT_EXPORT int rw_iallgatherv(const void* send, size_t send_count, void* receive,
+                                     const size_t* counts, const size_t* displacements,
+                                     rw_type type, rw_comm* comm, rw_request** out);
+RW_DEFAULT_EXPORT int rw_igather(const void* send, void* receive, size_t count, rw_type type,
+                                 int root, rw_comm* comm, rw_request** out);
+RW_DEFAULT_EXPORT int rw_igatherv(const void* send, size_t send_count, void* receive,
+                                  const size_t* counts, const size_t* displacements, rw_type type,
+                                  int root, rw_comm* comm, rw_request** out);
+RW_DEFAULT_EXPORT int rw_iscatter(const void* send, void* receive, size_t count, rw_type type,
+                                  int root, rw_comm* comm, rw_request** out);
+RW_DEFAULT_EXPORT int rw_iscatterv(const void* send, const size_t* counts,
+                                   const size_t* displacements, void* receive, size_t receive_count,
+                                   rw_type type, int root, rw_comm* comm, rw_request** out);
+RW_DEFAULT_EXPORT int rw_ialltoall(const void* send, void* receive, size_t count, rw_type type,
+                                   rw_comm* comm, rw_request** out);
+RW_DEFAULT_EXPORT int rw_ialltoallv(const void* send, const size_t* send_counts,
+                                    const size_t* send_displacements, void* receive,
+                                    const size_t* receive_counts,
+                                    const size_t* receive_displacements, rw_type type,
+                                    rw_comm* comm, rw_request** out);
 /* When *done is 1 the request is freed and *request is NULL. */
 RW_DEFAULT_EXPORT int rw_test(rw_request** request, int* done);
 RW_DEFAULT_EXPORT int rw_wait(rw_request** request);

@@ -1,5 +1,9 @@
 #include "collectives/datatypes.hpp"
 
+#include <optional>
+#include <string>
+#include <vector>
+
 #include "mpi/datatypes.hpp"
 
 namespace ropewalk::collectives {
@@ -36,21 +40,65 @@ ReductionOp own_op(rw_op op) {
   return static_cast<ReductionOp>(index);
 }
 
+// True when the packed bytes of an element are those of memory, in their order: sizes do not tell a
+// type whose blocks are shuffled or overlap. Byte k says, in a pass for each digit of k, where it
+// lay; only derived types of the right sizes are asked.
+bool keeps_order(mpi::Datatype type, std::size_t bytes) {
+  std::vector<std::byte> element(bytes);
+  std::vector<std::byte> packed(bytes);
+  for (std::size_t rest = bytes, shift = 0; rest > 0; rest >>= 8, shift += 8) {
+    for (std::size_t at = 0; at < bytes; ++at) element[at] = static_cast<std::byte>(at >> shift);
+    mpi::pack(element.data(), 1, type, packed.data(), mpi::comm_self());
+    if (packed != element) return false;
+  }
+  return true;
+}
+
+// No object lies in the first page, and no type reaches further than the lower half of the
+// addresses: a displacement in between, with a null buffer, is an address.
+bool is_absolute(const mpi::Extent& extent) { return extent.true_lower >= 4096; }
+
+Elements mpi_elements(mpi::Datatype type) {
+  const mpi::Extent extent = mpi::type_extent(type);
+  const std::int64_t size = mpi::type_size(type);
+  const auto bytes = static_cast<std::size_t>(size);
+  const bool dense = extent.lower == 0 && extent.true_lower == 0 && extent.bytes == size &&
+                     extent.true_bytes == size;
+  const bool plain = dense && (mpi::is_predefined(type) || keeps_order(type, bytes));
+  return {bytes, !plain, is_absolute(extent), type, extent.bytes};
+}
+
+Elements own_elements(ElementType type, mpi::Datatype handle) {
+  return {size_of(type), false, false, handle, static_cast<std::int64_t>(size_of(type))};
+}
+
 mpi::Datatype mpi_type(rw_type type) {
-  return is_own(type, RW_FIRST_TYPE) ? mpi::datatype(own_type(type)) : handle<mpi::Datatype>(type);
+  if (!is_own(type, RW_FIRST_TYPE)) return handle<mpi::Datatype>(type);
+  const mpi::Datatype known = mpi::datatype(own_type(type));
+  if (known == mpi::datatype_null()) {
+    throw Error(ErrorCode::unsupported, std::string("type: this MPI has no datatype for ") +
+                                            name(own_type(type)) +
+                                            ", and the operation is MPI's; convert to float32");
+  }
+  return known;
+}
+
+// One element of zeroes combined with another: MPI refuses the pair here, before any rank waits.
+void try_out(const Operation& operation) {
+  const std::vector<std::byte> zeroes(operation.element_bytes);
+  std::vector<std::byte> result(operation.element_bytes);
+  const void* const inputs[] = {zeroes.data(), zeroes.data()};
+  void* const output = result.data();
+  operation.combine(std::span(&output, 1), inputs, 1, kernels::Stores::temporal);
 }
 
 }  // namespace
 
 Elements elements(rw_type type) {
-  if (is_own(type, RW_FIRST_TYPE)) return {size_of(own_type(type)), false, {}};
+  if (is_own(type, RW_FIRST_TYPE)) return own_elements(own_type(type), {});
   const auto given = handle<mpi::Datatype>(type);
-  if (const auto known = mpi::element_type(given)) return {size_of(*known), false, given};
-  const mpi::Extent extent = mpi::type_extent(given);
-  const std::int64_t size = mpi::type_size(given);
-  const bool contiguous = extent.lower == 0 && extent.true_lower == 0 && extent.bytes == size &&
-                          extent.true_bytes == size;
-  return {static_cast<std::size_t>(size), !contiguous, given};
+  if (const auto known = mpi::element_type(given)) return own_elements(*known, given);
+  return mpi_elements(given);
 }
 
 Operation operation(rw_type type, rw_op op) {
@@ -68,34 +116,13 @@ Operation operation(rw_type type, rw_op op) {
   }
   if (element && reduction) return operation(*element, *reduction);
   const Elements given = elements(type);
-  if (given.packed) {
-    throw Error(ErrorCode::unsupported,
-                "type: reductions of a derived type with gaps are left to MPI; call MPI's own");
-  }
-  return {.element_bytes = given.bytes,
-          .by_mpi = true,
-          .mpi_type = mpi_type(type),
-          .mpi_op = reduction ? mpi::op(*reduction) : handle<mpi::Op>(op)};
-}
-
-Contiguous::Contiguous(const Elements& elements, const void* data, std::size_t count,
-                       mpi::Comm comm)
-    : elements_(elements),
-      original_(const_cast<void*>(data)),
-      count_(count),
-      comm_(comm),
-      data_(original_) {
-  if (!elements.packed || data == nullptr || is_in_place(data)) return;
-  copy_.resize(count * elements.bytes);
-  data_ = copy_.data();
-}
-
-void Contiguous::fill() {
-  if (!copy_.empty()) mpi::pack(original_, count_, elements_.type, data_, comm_);
-}
-
-void Contiguous::finish() {
-  if (!copy_.empty()) mpi::unpack(data_, original_, count_, elements_.type, comm_);
+  const Operation result{.element_bytes = given.bytes,
+                         .by_mpi = true,
+                         .packed = given.packed,
+                         .mpi_type = mpi_type(type),
+                         .mpi_op = reduction ? mpi::op(*reduction) : handle<mpi::Op>(op)};
+  if (reduction) try_out(result);
+  return result;
 }
 
 }  // namespace ropewalk::collectives

@@ -21,10 +21,13 @@ std::string describe(const node::Slot& slot) {
   if (slot.call == refused_call) return "a call whose arguments were refused there";
   const auto kind = static_cast<Kind>(slot.call >> 56);
   const auto code = static_cast<std::uint32_t>(slot.call >> 32 & 0xffffff);
-  return std::string(name(kind)) + " (count " + std::to_string(slot.count) + ", type " +
-         ropewalk::name(static_cast<ElementType>(code >> 8 & 0xff)) + ", operation " +
-         ropewalk::name(static_cast<ReductionOp>(code & 0xff)) + ", root or form " +
-         std::to_string(slot.call & 0xffffffff) + ")";
+  const std::string elements =
+      Operation::is_by_mpi(code)
+          ? "an operation or type of MPI's own"
+          : std::string("type ") + ropewalk::name(static_cast<ElementType>(code >> 8 & 0xff)) +
+                ", operation " + ropewalk::name(static_cast<ReductionOp>(code & 0xff));
+  return std::string(name(kind)) + " (count " + std::to_string(slot.count) + ", " + elements +
+         ", root or form " + std::to_string(slot.call & 0xffffffff) + ")";
 }
 
 }  // namespace

@@ -36,6 +36,7 @@ struct Operation {
   std::size_t element_bytes = 1;
   kernels::ReduceFunction function = nullptr;  // null for what MPI combines
   bool by_mpi = false;
+  bool packed = false;  // elements travel without their gaps; MPI lays them out to combine them
   mpi::Datatype mpi_type{};
   mpi::Op mpi_op{};
 
@@ -43,6 +44,7 @@ struct Operation {
   void combine(std::span<void* const> outputs, std::span<const void* const> inputs,
                std::size_t count, kernels::Stores stores) const;
   std::uint32_t code() const noexcept;  // for the header of a call, below 2^24
+  static bool is_by_mpi(std::uint32_t code) { return (code >> 23 & 1) != 0; }
 };
 const Operation& operation(ElementType,
                            ReductionOp);  // Error(argument) for a pair MPI does not allow

@@ -1,5 +1,7 @@
 // Elements combined by our kernels, or by MPI_Reduce_local where only MPI knows how.
+#include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <cstring>
 
 #include "collectives/engine.hpp"
@@ -7,6 +9,52 @@
 
 namespace ropewalk::collectives {
 namespace {
+
+// Elements of a derived type as MPI wants them: in memory of our own, gaps included.
+class Laid {
+ public:
+  Laid(mpi::Datatype type, std::size_t elements) : type_(type), memory_(room(type, elements)) {
+    const mpi::Extent extent = mpi::type_extent(type);
+    const std::int64_t lowest = first_byte(extent, elements);
+    // The address of element 0 is aligned as it would be at address 0: as well as the caller's.
+    const auto start = reinterpret_cast<std::uintptr_t>(memory_.data());
+    const std::uintptr_t aligned = (start + 2 * alignment - 1) / alignment * alignment;
+    const std::int64_t offset = (lowest % alignment + alignment) % alignment;
+    // An address below our memory, or anywhere for a type of absolute addresses: only MPI uses it.
+    base_ = aligned + static_cast<std::uintptr_t>(offset - lowest);
+  }
+
+  void* data() const { return reinterpret_cast<void*>(base_); }
+  void fill(const void* packed, std::size_t count) {
+    mpi::unpack(packed, data(), count, type_, mpi::comm_self());
+  }
+  void read(void* packed, std::size_t count) const {
+    mpi::pack(data(), count, type_, packed, mpi::comm_self());
+  }
+
+  // How many elements are combined at once: what fits the first cache, twice.
+  static std::size_t block(mpi::Datatype type) {
+    const auto bytes = static_cast<std::size_t>(mpi::type_extent(type).true_bytes);
+    return std::max<std::size_t>(1, (std::size_t{16} << 10) / std::max<std::size_t>(1, bytes));
+  }
+
+ private:
+  static constexpr std::int64_t alignment = 64;  // more than any C type needs
+
+  static std::int64_t first_byte(const mpi::Extent& extent, std::size_t elements) {
+    const auto last = static_cast<std::int64_t>(elements - 1) * extent.bytes;
+    return std::min<std::int64_t>(0, last) + extent.true_lower;
+  }
+  static std::size_t room(mpi::Datatype type, std::size_t elements) {
+    const mpi::Extent extent = mpi::type_extent(type);
+    const auto last = static_cast<std::int64_t>(elements - 1) * extent.bytes;
+    return static_cast<std::size_t>(std::abs(last) + extent.true_bytes + 3 * alignment);
+  }
+
+  mpi::Datatype type_;
+  std::vector<std::byte> memory_;
+  std::uintptr_t base_ = 0;
+};
 
 // MPI_Reduce_local(in, inout) gives in op inout, so the last input is combined first: the same
 // bracketing on every rank. It works in a copy, since an output may be one of the inputs.
@@ -19,6 +67,32 @@ void combine_by_mpi(const Operation& operation, std::span<void* const> outputs,
     mpi::reduce_local(inputs[index], result.data(), count, operation.mpi_type, operation.mpi_op);
   }
   for (void* output : outputs) std::memcpy(output, result.data(), bytes);
+}
+
+// The same for elements with gaps, block by block: unpacked, combined, and packed again.
+void combine_packed(const Operation& operation, std::span<void* const> outputs,
+                    std::span<const void* const> inputs, std::size_t count) {
+  const std::size_t block = std::min(count, Laid::block(operation.mpi_type));
+  Laid left(operation.mpi_type, block);
+  Laid result(operation.mpi_type, block);
+  std::vector<std::byte> packed(block * operation.element_bytes);
+  const auto part = [&](const void* input, std::size_t begin) {
+    return static_cast<const std::byte*>(input) + begin * operation.element_bytes;
+  };
+  for (std::size_t begin = 0; begin < count; begin += block) {
+    const std::size_t now = std::min(block, count - begin);
+    result.fill(part(inputs.back(), begin), now);
+    for (std::size_t index = inputs.size() - 1; index-- > 0;) {
+      left.fill(part(inputs[index], begin), now);
+      mpi::reduce_local(left.data(), result.data(), now, operation.mpi_type, operation.mpi_op);
+    }
+    result.read(packed.data(), now);
+    const std::size_t bytes = now * operation.element_bytes;
+    for (void* output : outputs) {
+      std::memcpy(static_cast<std::byte*>(output) + begin * operation.element_bytes, packed.data(),
+                  bytes);
+    }
+  }
 }
 
 }  // namespace
@@ -61,14 +135,17 @@ const Operation& operation(ElementType type, ReductionOp op) {
 }
 
 std::uint32_t Operation::code() const noexcept {
-  return (by_mpi ? 1U << 16 : 0U) | static_cast<std::uint32_t>(type) << 8 |
-         static_cast<std::uint32_t>(op);
+  // Of what MPI combines, ranks can compare the size of an element: all they must share to be safe.
+  if (by_mpi) return 1U << 23 | (static_cast<std::uint32_t>(element_bytes) & 0x7fffffU);
+  return static_cast<std::uint32_t>(type) << 8 | static_cast<std::uint32_t>(op);
 }
 
 void Operation::combine(std::span<void* const> outputs, std::span<const void* const> inputs,
                         std::size_t count, kernels::Stores stores) const {
   if (count == 0 || outputs.empty()) return;
-  if (by_mpi) {
+  if (packed) {
+    combine_packed(*this, outputs, inputs, count);
+  } else if (by_mpi) {
     combine_by_mpi(*this, outputs, inputs, count);
   } else {
     function(outputs.data(), static_cast<int>(outputs.size()), inputs.data(),

@@ -170,6 +170,8 @@ std::optional<ElementType> element_type(Datatype type) {
   return c_type(*name);
 }
 
+bool is_predefined(Datatype type) { return library().datatypes.find(type.value).has_value(); }
+
 std::optional<ReductionOp> reduction_op(Op op) {
   const std::optional<OpName> name = library().ops.find(op.value);
   if (!name) return std::nullopt;

@@ -13,6 +13,8 @@ namespace ropewalk::mpi {
 // The element type behind a predefined datatype; none for derived ones, for Fortran's logicals and
 // pairs of reals, and for sizes that ropewalk has no type of. Local, one hash probe.
 std::optional<ElementType> element_type(Datatype);
+// A predefined datatype of MPI's own, whether ropewalk has an element type for it or not. Local.
+bool is_predefined(Datatype);
 std::optional<ReductionOp> reduction_op(Op);  // none for operations of the user
 
 // The way back. datatype_null() for float16 and bfloat16, which MPI 5.0 does not have.

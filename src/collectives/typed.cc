@@ -1,0 +1,252 @@
+#include "collectives/typed.hpp"
+
+#include <vector>
+
+#include "collectives/checks.hpp"
+#include "collectives/reductions.hpp"
+#include "collectives/through_mpi.hpp"
+#include "collectives/view.hpp"
+
+namespace ropewalk::collectives::typed {
+namespace {
+
+// A refusal of this rank alone must reach the others, who are about to wait for it; behind the
+// nonblocking calls that are under way, as the call itself would.
+template <class Prepare>
+auto jointly(NodeCommunicator& on, Prepare prepare) {
+  try {
+    return prepare();
+  } catch (...) {
+    NodeCommunicator::State& state = on.state();
+    state.worker.drain();
+    if (state.engine != nullptr) state.engine->refuse();
+    throw;
+  }
+}
+
+// Both buffers of a call; in place, what is sent lies in the receive buffer.
+struct Sides {
+  template <class MakeSend, class MakeReceive>
+  Sides(NodeCommunicator& on, const void* send_data, MakeSend make_send, MakeReceive make_receive)
+      : send(jointly(on, make_send)), receive(jointly(on, make_receive)) {
+    jointly(on, [&] {
+      send.pack();
+      if (is_in_place(send_data)) receive.pack();
+    });
+  }
+  View send;
+  View receive;
+};
+
+std::size_t ranks_of(const NodeCommunicator& on) { return static_cast<std::size_t>(on.size()); }
+
+// Elements without data are none: reductions divide by their size.
+std::size_t with_data(const Reduction& reduction, std::size_t count) {
+  return reduction.operation.element_bytes == 0 ? 0 : count;
+}
+
+// A reduction of elements that are packed for it; `call` gets both buffers.
+template <class Call>
+void packed_reduction(NodeCommunicator& on, const Reduction& reduction, const void* send,
+                      std::size_t send_count, void* receive, std::size_t receive_count,
+                      std::size_t result_count, Call call) {
+  const Elements& elements = reduction.elements;
+  Sides sides(
+      on, send, [&] { return View(elements, send, send_count); },
+      [&] { return View(elements, receive, receive_count); });
+  call(sides.send.data(), sides.receive.data());
+  sides.receive.unpack_only(result_count);
+}
+
+}  // namespace
+
+Elements elements_of(NodeCommunicator& on, rw_type type) {
+  return jointly(on, [&] { return elements(type); });
+}
+
+Reduction reduction_of(NodeCommunicator& on, rw_type type, rw_op op) {
+  return jointly(on, [&] {
+    Reduction result{operation(type, op), {}};
+    if (result.operation.packed) result.elements = elements(type);
+    return result;
+  });
+}
+
+void reduce(NodeCommunicator& on, const void* send, void* receive, std::size_t count,
+            const Reduction& reduction, int root) {
+  NodeCommunicator::State& state = on.state();
+  const Operation& operation = reduction.operation;
+  const bool has_output = root < 0 || root == state.rank;
+  const std::size_t results = has_output ? count : 0;
+  state.run([&] {
+    if (!operation.packed) {
+      collectives::reduce(state, send, receive, with_data(reduction, count), operation, root);
+    } else if (state.engine == nullptr) {
+      mpi_reduce(state, is_in_place(send) ? receive : send, receive, count, operation, root);
+    } else {
+      packed_reduction(
+          on, reduction, send, count, receive, results, results, [&](const void* from, void* to) {
+            collectives::reduce(state, from, to, with_data(reduction, count), operation, root);
+          });
+    }
+  });
+}
+
+void reduce_to(NodeCommunicator& on, const void* send, void* receive, std::size_t count,
+               const Reduction& reduction, int root) {
+  on.state().run([&] { check_root(on.state(), root); });
+  reduce(on, send, receive, count, reduction, root);
+}
+
+void scan(NodeCommunicator& on, const void* send, void* receive, std::size_t count,
+          const Reduction& reduction, bool exclusive) {
+  NodeCommunicator::State& state = on.state();
+  const Operation& operation = reduction.operation;
+  const std::size_t results = exclusive && state.rank == 0 ? 0 : count;
+  const std::size_t shown = is_in_place(send) ? count : results;
+  state.run([&] {
+    if (!operation.packed) {
+      collectives::scan(state, send, receive, with_data(reduction, count), operation, exclusive);
+    } else if (state.engine == nullptr) {
+      mpi_scan(state, is_in_place(send) ? receive : send, receive, count, operation, exclusive);
+    } else {
+      packed_reduction(
+          on, reduction, send, count, receive, shown, results, [&](const void* from, void* to) {
+            collectives::scan(state, from, to, with_data(reduction, count), operation, exclusive);
+          });
+    }
+  });
+}
+
+void reduce_scatter(NodeCommunicator& on, const void* send, void* receive,
+                    const std::size_t* counts, const Reduction& reduction) {
+  NodeCommunicator::State& state = on.state();
+  const Operation& operation = reduction.operation;
+  state.run([&] {
+    check_counts(state, counts, "counts");
+    std::vector<std::size_t> sizes;
+    std::size_t total = 0;
+    for (int rank = 0; rank < state.size; ++rank) {
+      sizes.push_back(with_data(reduction, counts[rank]));
+      total += counts[rank];
+    }
+    const std::size_t results = counts[state.rank];
+    if (!operation.packed) {
+      collectives::reduce_scatter(state, send, receive, sizes.data(), operation);
+    } else if (state.engine == nullptr) {
+      mpi_reduce_scatter(state, is_in_place(send) ? receive : send, receive, counts, operation);
+    } else {
+      packed_reduction(on, reduction, send, total, receive, is_in_place(send) ? total : results,
+                       results, [&](const void* from, void* to) {
+                         collectives::reduce_scatter(state, from, to, sizes.data(), operation);
+                       });
+    }
+  });
+}
+
+void reduce_scatter_block(NodeCommunicator& on, const void* send, void* receive, std::size_t count,
+                          const Reduction& reduction) {
+  const std::vector<std::size_t> counts(ranks_of(on), count);
+  reduce_scatter(on, send, receive, counts.data(), reduction);
+}
+
+void broadcast(NodeCommunicator& on, void* data, std::size_t count, const Elements& elements,
+               int root) {
+  View view = jointly(on, [&] { return View(elements, data, count); });
+  if (on.rank() == root) jointly(on, [&] { view.pack(); });
+  on.broadcast(view.data(), view.bytes(), root);
+  if (on.rank() != root) view.unpack();
+}
+
+void allgather(NodeCommunicator& on, const void* send, void* receive, std::size_t count,
+               const Elements& elements) {
+  Sides sides(
+      on, send, [&] { return View(elements, send, count); },
+      [&] { return View(elements, receive, count * ranks_of(on)); });
+  on.allgather(sides.send.data(), sides.receive.data(), sides.send.bytes());
+  sides.receive.unpack();
+}
+
+void allgatherv(NodeCommunicator& on, const void* send, std::size_t send_count, void* receive,
+                const std::size_t* counts, const std::size_t* displacements,
+                const Elements& elements) {
+  Sides sides(
+      on, send, [&] { return View(elements, send, send_count); },
+      [&] { return View(elements, receive, counts, displacements, on.size()); });
+  on.allgatherv(sides.send.data(), sides.send.bytes(), sides.receive.data(), sides.receive.counts(),
+                sides.receive.displacements());
+  sides.receive.unpack();
+}
+
+void gather(NodeCommunicator& on, const void* send, void* receive, std::size_t count,
+            const Elements& elements, int root) {
+  const std::size_t results = on.rank() == root ? count * ranks_of(on) : 0;
+  Sides sides(
+      on, send, [&] { return View(elements, send, count); },
+      [&] { return View(elements, receive, results); });
+  on.gather(sides.send.data(), sides.receive.data(), sides.send.bytes(), root);
+  sides.receive.unpack();
+}
+
+void gatherv(NodeCommunicator& on, const void* send, std::size_t send_count, void* receive,
+             const std::size_t* counts, const std::size_t* displacements, const Elements& elements,
+             int root) {
+  const int blocks = on.rank() == root ? on.size() : 0;
+  Sides sides(
+      on, send, [&] { return View(elements, send, send_count); },
+      [&] { return View(elements, receive, counts, displacements, blocks); });
+  on.gatherv(sides.send.data(), sides.send.bytes(), sides.receive.data(), sides.receive.counts(),
+             sides.receive.displacements(), root);
+  sides.receive.unpack();
+}
+
+void scatter(NodeCommunicator& on, const void* send, void* receive, std::size_t count,
+             const Elements& elements, int root) {
+  const std::size_t all = on.rank() == root ? count * ranks_of(on) : 0;
+  Sides sides(
+      on, send, [&] { return View(elements, send, all); },
+      [&] { return View(elements, receive, count); });
+  on.scatter(sides.send.data(), sides.receive.data(), sides.receive.bytes(), root);
+  sides.receive.unpack();
+}
+
+void scatterv(NodeCommunicator& on, const void* send, const std::size_t* counts,
+              const std::size_t* displacements, void* receive, std::size_t receive_count,
+              const Elements& elements, int root) {
+  const int blocks = on.rank() == root ? on.size() : 0;
+  Sides sides(
+      on, send, [&] { return View(elements, send, counts, displacements, blocks); },
+      [&] { return View(elements, receive, receive_count); });
+  on.scatterv(sides.send.data(), sides.send.counts(), sides.send.displacements(),
+              sides.receive.data(), sides.receive.bytes(), root);
+  sides.receive.unpack();
+}
+
+void alltoall(NodeCommunicator& on, const void* send, void* receive, std::size_t count,
+              const Elements& elements) {
+  const std::size_t all = count * ranks_of(on);
+  Sides sides(
+      on, send, [&] { return View(elements, send, all); },
+      [&] { return View(elements, receive, all); });
+  on.alltoall(sides.send.data(), sides.receive.data(), count * elements.bytes);
+  sides.receive.unpack();
+}
+
+void alltoallv(NodeCommunicator& on, const void* send, const std::size_t* send_counts,
+               const std::size_t* send_displacements, void* receive,
+               const std::size_t* receive_counts, const std::size_t* receive_displacements,
+               const Elements& elements) {
+  const int ranks = on.size();
+  Sides sides(
+      on, send,
+      [&] {
+        return is_in_place(send) ? View(elements, send, 0)
+                                 : View(elements, send, send_counts, send_displacements, ranks);
+      },
+      [&] { return View(elements, receive, receive_counts, receive_displacements, ranks); });
+  on.alltoallv(sides.send.data(), sides.send.counts(), sides.send.displacements(),
+               sides.receive.data(), sides.receive.counts(), sides.receive.displacements());
+  sides.receive.unpack();
+}
+
+}  // namespace ropewalk::collectives::typed
