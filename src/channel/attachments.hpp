@@ -1,0 +1,56 @@
+// Private memory of the ranks of a team, attached at first use: what a team needs of the
+// registration cache of the process.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "channel/registration_cache.hpp"
+#include "node/team.hpp"
+
+namespace ropewalk::channel {
+
+// The cache of this process: XPMEM behind it, ROPEWALK_REGISTRATIONS entries. Never destroyed:
+// communicators may be freed after static destructors have run.
+RegistrationCache& process_cache();
+// Puts another cache in its place, null for the real one; returns what was there. For tests,
+// between the lives of communicators.
+RegistrationCache* replace_process_cache(RegistrationCache*) noexcept;
+
+// Used by one thread at a time, as its team. Pins what a call uses until the end of the call.
+class Attachments {
+ public:
+  // Collective over the team. Null on every rank unless every rank can attach the memory of all
+  // others, tried on a word of each; `reason` then says why not. Error(argument) on every rank when
+  // the environment of one is malformed.
+  static std::unique_ptr<Attachments> create(node::Team& team, std::string& reason);
+  ~Attachments();  // after the team's, whose barrier says that nobody looks at failures any more
+  Attachments(const Attachments&) = delete;
+  Attachments& operator=(const Attachments&) = delete;
+
+  // `bytes` > 0 at `address` of another rank's process, as seen here until the end of the call;
+  // null where the kernel refuses.
+  std::byte* attach(int peer, std::uint64_t address, std::size_t bytes);
+  void end_call() noexcept;
+
+  // A rank that could not attach what a call needs says so before it finishes the phase with this
+  // number; those that wait for that phase find it.
+  void fail(std::uint64_t phase) noexcept;
+  int failed_rank(std::uint64_t phase) const noexcept;  // -1: none
+
+ private:
+  struct Facts;
+  Attachments();
+  bool open(node::Team& team, const std::vector<Facts>& facts);
+  bool probe(int peer, const Facts& facts);
+
+  RegistrationCache& cache_;
+  std::vector<Segment> segments_;  // by rank, all opened
+  std::vector<RegistrationCache::Entry*> pinned_;
+  std::atomic<std::uint64_t>* failed_;  // of this rank, in its arena: the phase, 0 for none
+  std::vector<const std::atomic<std::uint64_t>*> failed_of_;  // every rank's
+};
+
+}  // namespace ropewalk::channel
