@@ -52,29 +52,42 @@ bool all(bool own, mpi::Comm comm) {
   return value[0] == 1;
 }
 
-std::vector<Strategy> candidates(const EndpointSet& endpoints, mpi::Comm comm) {
-  std::vector<Strategy> out{Strategy::concurrent, Strategy::sequential};
-  if (all(endpoints.has_threads(), comm)) out.push_back(Strategy::threaded);
-  return out;
+// What is measured.
+struct Subjects {
+  const Draft& draft;
+  MessagePlan& plan;
+  Direct* rehearsal;
+};
+
+void exchange(const Subjects& subjects, Strategy strategy) {
+  if (strategy == Strategy::direct) {
+    subjects.rehearsal->start();
+    subjects.rehearsal->wait();
+    return;
+  }
+  for (const StridedCopy& pack : subjects.draft.packs) pack.run();
+  subjects.plan.start(strategy);
+  subjects.plan.wait();
 }
 
-// What is measured: the messages with their packing.
-void exchange(const Draft& draft, MessagePlan& plan, Strategy strategy) {
-  for (const StridedCopy& pack : draft.packs) pack.run();
-  plan.start(strategy);
-  plan.wait();
-}
-
-double seconds(const Draft& draft, MessagePlan& plan, Strategy strategy, mpi::Comm comm) {
+double seconds(const Subjects& subjects, Strategy strategy, mpi::Comm comm) {
   mpi::barrier(comm);
   const auto begin = std::chrono::steady_clock::now();
-  exchange(draft, plan, strategy);
+  exchange(subjects, strategy);
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
 }  // namespace
 
-Strategy fastest(mpi::Comm comm, EndpointSet& endpoints, const Draft& draft) {
+std::vector<Strategy> candidates(mpi::Comm comm, const EndpointSet& endpoints,
+                                 const Direct* rehearsal) {
+  std::vector<Strategy> out{Strategy::concurrent};
+  if (all(endpoints.has_threads(), comm)) out.push_back(Strategy::threaded);
+  if (all(rehearsal != nullptr, comm)) out.push_back(Strategy::direct);
+  return out;
+}
+
+Strategy fastest(mpi::Comm comm, EndpointSet& endpoints, const Draft& draft, Direct* rehearsal) {
   if (all(draft.messages.empty(), comm)) return Strategy::concurrent;
   Buffer<std::byte> scratch;
   std::optional<MessagePlan> plan;
@@ -83,10 +96,12 @@ Strategy fastest(mpi::Comm comm, EndpointSet& endpoints, const Draft& draft) {
     if (bytes > 0) scratch = Buffer<std::byte>(bytes);
     plan = endpoints.plan(redirected(draft, scratch));
   });
-  const std::vector<Strategy> choices = candidates(endpoints, comm);
+  const std::vector<Strategy> choices = candidates(comm, endpoints, rehearsal);
   std::vector<double> times;  // repetition by repetition, so that drift meets all alike
   for (std::size_t r = 0; r <= repetitions; ++r) {
-    for (Strategy strategy : choices) times.push_back(seconds(draft, *plan, strategy, comm));
+    for (Strategy strategy : choices) {
+      times.push_back(seconds({draft, *plan, rehearsal}, strategy, comm));
+    }
   }
   mpi::all_reduce(std::span<double>(times), mpi::Combine::max, comm);
   std::vector<double> best(choices.size(), std::numeric_limits<double>::max());

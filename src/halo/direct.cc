@@ -1,11 +1,12 @@
-// The protocol of flags and the copies between.
+// The protocol of flags and the copies between; direct.hpp has its invariants.
 #include "halo/direct.hpp"
 
-#include <algorithm>
 #include <exception>
 #include <string>
+#include <thread>
 #include <utility>
 
+#include "node/peers.hpp"
 #include "ropewalk/error.hpp"
 #include "topology/machine.hpp"
 
@@ -14,6 +15,10 @@ namespace ropewalk::halo {
 namespace {
 
 constexpr unsigned tests_per_look = 64;  // at MPI and the others' lives: 0.1 to 1 us a time
+
+// Polls of a waiting rank with nothing left to take before it helps its neighbours: about 1 us, in
+// which a neighbour that is there begins itself, into its own cache. On a shared core it is not.
+constexpr unsigned polls_before_help = 16;
 
 // Runs longer than the last-level cache are stored around it: the reader of one face would find its
 // beginning evicted anyway.
@@ -28,49 +33,41 @@ std::size_t last_level_bytes() {
   return bytes;
 }
 
-[[noreturn]] void neighbour_gave_up(int peer) {
-  throw Error(ErrorCode::mpi, "halo: rank " + std::to_string(peer) +
-                                  " gave up an exchange, expected its data; see its error, and "
-                                  "make new endpoints and halos on all ranks");
-}
-
 }  // namespace
 
-Direct::Direct(std::shared_ptr<transport::LaneSet> lanes, node::Team* team, FlagBlock flags,
-               std::vector<Incoming> incoming, std::vector<int> outgoing)
+Direct::Direct(std::shared_ptr<transport::LaneSet> lanes, node::Team* team, Transfers transfers)
     : lanes_(std::move(lanes)),
       team_(team),
-      flags_(std::move(flags)),
-      incoming_(std::move(incoming)),
-      outgoing_(std::move(outgoing)),
+      flags_(std::move(transfers.flags)),
+      incoming_(std::move(transfers.incoming)),
+      outgoing_(std::move(transfers.outgoing)),
+      left_(std::move(transfers.left)),
       streaming_bytes_(last_level_bytes()),
       exceptions_before_(std::uncaught_exceptions()) {
-  for (const Incoming& link : incoming_) {
-    for (const StridedCopy& copy : link.copies) bytes_ += copy.bytes();
+  for (const Transfer& face : incoming_) {
+    for (const StridedCopy& copy : face.copies) bytes_ += copy.bytes();
   }
 }
 
 Direct::~Direct() {
-  // In a child of fork neither the team nor the neighbours' memory is there.
-  if (!lanes_->is_here()) flags_.abandon();
-  if (!started_ || !lanes_->is_here()) return;
-  if (!failed_ && std::uncaught_exceptions() <= exceptions_before_) {
-    try {
-      wait();
-    } catch (...) {  // a neighbour has died or given up
-    }
+  if (!lanes_->is_here()) {
+    // In a child of fork neither the team nor the neighbours' memory is there.
+    flags_.abandon();
+  } else if (team_ != nullptr && !failed_) {
+    end();
   }
-  if (started_) give_up();
 }
 
-void Direct::give_up() noexcept {
-  lanes_->mark_broken();
-  flags_.ready().exchange.store(withdrawn, std::memory_order_release);
-  for (Incoming& link : incoming_) {
-    if (link.taken != exchange_) link.done->exchange.store(exchange_, std::memory_order_release);
+void Direct::end() noexcept {
+  if (std::uncaught_exceptions() > exceptions_before_) {
+    give_up();
+    return;
   }
-  if (team_ != nullptr) team_->wake_sleepers();
-  flags_.abandon();
+  try {
+    wait();
+    flags_.retire(exchange_);
+  } catch (...) {  // a neighbour has died or given up; wait() has given up in turn
+  }
 }
 
 template <class Body>
@@ -79,7 +76,7 @@ void Direct::guarded(Body&& body) {
     body();
   } catch (...) {
     failed_ = true;
-    lanes_->mark_broken();
+    give_up();
     throw;
   }
 }
@@ -88,18 +85,21 @@ void Direct::start() {
   lanes_->require_usable();
   ++exchange_;
   started_ = true;
+  polls_ = 0;
   if (team_ == nullptr) return;
-  // Pairs with the acquire in take_all() of the neighbours: they see what this rank has written.
-  flags_.ready().exchange.store(exchange_, std::memory_order_release);
+  // Pairs with the acquire in settle() of the neighbours: they see what this rank has written, and
+  // what it has read it has read.
+  flags_.started().number.store(exchange_, std::memory_order_release);
   team_->wake_sleepers();
 }
 
 bool Direct::test() {
+  if (failed_ || !lanes_->is_here()) lanes_->require_usable();
   if (!started_) return true;
-  if (!lanes_->is_here()) lanes_->require_usable();
+  if (team_ == nullptr) return finish(), true;
   guarded([this] {
-    started_ = !advance();
-    if (started_ && ++tests_ % tests_per_look == 0) team_->look_around();
+    // Nobody knows when the next call comes: it helps at once.
+    if (!advance(0) && ++tests_ % tests_per_look == 0) team_->look_around();
   });
   return !started_;
 }
@@ -107,42 +107,97 @@ bool Direct::test() {
 void Direct::wait() {
   if (!started_) return;
   if (!lanes_->is_here()) lanes_->require_usable();
-  if (team_ != nullptr) {
-    guarded([this] { team_->wait_until([this] { return advance(); }); });
+  if (team_ == nullptr) return finish();
+  const unsigned patience = team_->crowded() ? 0 : polls_before_help;
+  guarded([&] { team_->wait_until([&] { return advance(patience); }); });
+}
+
+// Takes what comes in, then helps with what goes out; true when all is there.
+bool Direct::advance(unsigned patience) {
+  const std::uint64_t before = copies_made_;
+  std::size_t open = 0;
+  for (Transfer& face : incoming_) open += settle(face, true) ? 0 : 1;
+  const bool helps = polls_ >= patience;
+  for (Transfer& face : outgoing_) open += settle(face, helps) ? 0 : 1;
+  ++polls_;
+  if (copies_made_ != before) {
+    polls_ = 0;
+    team_->wake_sleepers();
   }
+  if (open == 0) finish();
+  return open == 0;
+}
+
+// Copies the face where that is possible and nobody else has begun; true when it is copied.
+bool Direct::settle(Transfer& face, bool may_copy) {
+  if (face.finished == exchange_) return true;
+  // Pairs with the release in start() of the neighbour.
+  const std::uint64_t started = face.started->number.load(std::memory_order_acquire);
+  if (started < exchange_) return false;
+  // Pairs with the release in copy() of the neighbour.
+  const std::uint64_t state = face.state->number.load(std::memory_order_acquire);
+  if (state == copied(exchange_)) {
+    face.finished = exchange_;
+    return true;
+  }
+  if (started == withdrawn || state == withdrawn) neighbour_gave_up(face.peer);
+  if (state != unclaimed(exchange_) || !may_copy || face.copies.empty()) return false;
+  return claim(face) && copy(face);
+}
+
+// Both sides may come here at the same time: one of them goes on.
+bool Direct::claim(const Transfer& face) const noexcept {
+  std::uint64_t expected = unclaimed(exchange_);
+  return face.state->number.compare_exchange_strong(
+      expected, claimed(exchange_), std::memory_order_acquire, std::memory_order_relaxed);
+}
+
+bool Direct::copy(Transfer& face) noexcept {
+  for (const StridedCopy& field : face.copies) field.run(streaming_bytes_);
+  face.finished = exchange_;
+  ++copies_made_;
+  // Releases what was read and written: the neighbour that acquires it in settle() may do the same.
+  face.state->number.store(copied(exchange_), std::memory_order_release);
+  return true;
+}
+
+// Nothing of this exchange is looked at any more. Pairs with the acquire in FlagBlock::all_left.
+void Direct::finish() noexcept {
   started_ = false;
+  for (FlagLine* line : left_) line->number.store(exchange_, std::memory_order_release);
 }
 
-bool Direct::advance() { return take_all() && released(); }
-
-// Copies from every neighbour that is ready; true when nothing is left to copy.
-bool Direct::take_all() {
-  bool all = true;
-  bool any = false;
-  for (Incoming& link : incoming_) {
-    if (link.taken == exchange_) continue;
-    // Pairs with the release in start() of the neighbour.
-    const std::uint64_t ready = link.ready->exchange.load(std::memory_order_acquire);
-    if (ready == withdrawn) neighbour_gave_up(link.peer);
-    if (ready < exchange_) {
-      all = false;
-      continue;
-    }
-    for (const StridedCopy& copy : link.copies) copy.run(streaming_bytes_);
-    link.taken = exchange_;
-    // Releases the reads before it: the neighbour that acquires it in released() may write again.
-    link.done->exchange.store(exchange_, std::memory_order_release);
-    any = true;
+void Direct::give_up() noexcept {
+  if (started_) {
+    lanes_->mark_broken();
+    for (Transfer& face : incoming_) withdraw(face);
+    for (Transfer& face : outgoing_) withdraw(face);
+    finish();
   }
-  if (any) team_->wake_sleepers();
-  return all;
+  flags_.started().number.store(withdrawn, std::memory_order_release);
+  team_->wake_sleepers();
+  flags_.abandon();
 }
 
-bool Direct::released() const noexcept {
-  return std::all_of(outgoing_.begin(), outgoing_.end(), [this](int direction) {
-    // Pairs with the release in take_all() of the neighbour.
-    return flags_.done(direction).exchange.load(std::memory_order_acquire) >= exchange_;
-  });
+// Takes back a face that nobody has claimed; waits for the neighbour that copies it, while it
+// lives.
+void Direct::withdraw(Transfer& face) noexcept {
+  if (face.finished == exchange_) return;
+  std::uint64_t state = unclaimed(exchange_);
+  if (face.state->number.compare_exchange_strong(state, withdrawn, std::memory_order_acquire))
+    return;
+  while (state == claimed(exchange_) && !node::is_dead(team_->peer(face.peer))) {
+    std::this_thread::yield();
+    state = face.state->number.load(std::memory_order_acquire);
+  }
+}
+
+// The death of a rank makes its neighbours give up, and theirs: whoever died is the better answer.
+void Direct::neighbour_gave_up(int peer) const {
+  team_->look_around();
+  throw Error(ErrorCode::mpi, "halo: rank " + std::to_string(peer) +
+                                  " gave up an exchange, expected its data; see its error, and "
+                                  "make new endpoints and halos on all ranks");
 }
 
 }  // namespace ropewalk::halo

@@ -1,5 +1,5 @@
-// Strategy::direct: ranks of one node read each other's faces where they lie. No message, nothing
-// packed: one copy, strided on both sides, made by the receiver.
+// Strategy::direct: ranks of one node copy faces from where they lie to where they belong, strided
+// on both sides. No message, nothing packed.
 #pragma once
 
 #include <cstdint>
@@ -13,28 +13,56 @@
 
 namespace ropewalk::halo {
 
-// What one neighbour has for this rank: a copy for each field.
-struct Incoming {
-  int peer;
-  FlagLine* ready;  // both in the block of the neighbour
-  FlagLine* done;
+// The face that one rank sends another over one link: the same on both, but for the addresses.
+struct Transfer {
+  int peer;                 // the rank on the other side
+  const FlagLine* started;  // of the peer, in its block
+  FlagLine* state;          // in the block of the receiver
+  int direction;            // from which the receiver gets it; it takes them in this order
+  // From the sender's memory to the receiver's, a copy for each field. Empty where only the peer
+  // can make them.
   std::vector<StridedCopy> copies;
-  std::uint64_t taken = 0;  // exchange whose data were copied
+  std::uint64_t finished = 0;  // exchange in which this rank has last seen it copied
+};
+
+// What a rank exchanges with its neighbours, as it maps their memory.
+struct Transfers {
+  FlagBlock flags;                 // its own
+  std::vector<Transfer> incoming;  // in the order in which it takes them
+  std::vector<Transfer> outgoing;  // in the order in which it helps with them
+  std::vector<FlagLine*> left;     // its lines in the neighbours' blocks
 };
 
 // An exchange through shared memory, made once and run often; start/test/wait allocate nothing.
 //
-// Exchange k of one rank: raise `ready` to k; copy from each neighbour whose `ready` is k, then
-// raise one's `done` line in its block to k; finished when all `done` lines of the own block are k.
-// The copies are made in test() and wait(), so that start() is quick and the neighbours' memory is
-// read by the core that wants the data.
+// Both ranks of a link map both of its buffers, so either can copy. Exchange n of one rank: raise
+// `started` to n; then, in test() and wait(), for every face in or out whose other rank has started
+// n and which nobody has claimed: claim it, copy it, say so. Finished when all are copied. So
+// wait() needs nothing of a neighbour but that it has started, as with messages that are posted.
+//
+// Invariants, for a face of a link between A and B:
+// 1. Its state in an exchange n goes unclaimed -> claimed -> copied (flags.hpp). It is claimed for
+//    n only by a rank that has started n and has seen that the other has, by compare-exchange: one
+//    wins, and it alone copies and stores `copied`.
+// 2. A finishes n, and may start n + 1, only when all its faces are copied in n. So while A is in
+//    n, states of its faces are unclaimed, claimed or copied in n and nothing else; and a fast B
+//    may have started n + 1, but all that is between them is copied in n, and stays so until A
+//    starts n + 1.
+// 3. What A wrote before start(n) is seen by who copies in n: it has acquired A's `started`. What
+//    was copied in n is seen by who finishes n: it has acquired `copied`. What either rank reads or
+//    writes after it has finished n happens after the copy for the same reason.
+// 4. B looks at A's block in n until it has seen `copied`, after which it writes its `left` line
+//    there and stays away until it starts n + 1. A may be long gone by then: its block is given
+//    back when all have left (FlagBlock::retire), its data need not wait.
+// 5. A rank that gives up in n claims for itself what nobody has claimed (`withdrawn`), waits for
+//    copies that a living neighbour has begun, and withdraws `started`. Afterwards nobody reads or
+//    writes its data, and a neighbour that wants them gets an error.
 class Direct {
  public:
-  // `team` may be null where nothing comes in and nothing is awaited.
-  Direct(std::shared_ptr<transport::LaneSet> lanes, node::Team* team, FlagBlock flags,
-         std::vector<Incoming> incoming, std::vector<int> outgoing);
-  // Waits for what was started. While an exception unwinds the stack, or after an error, it gives
-  // up instead: neighbours are let go, and those that still want its data get an error.
+  // `team` may be null where there are no transfers.
+  Direct(std::shared_ptr<transport::LaneSet> lanes, node::Team* team, Transfers transfers);
+  // Waits for what was started. While an exception unwinds the stack it gives up instead, and
+  // neighbours that still want its data get an error.
   ~Direct();
   Direct(const Direct&) = delete;
   Direct& operator=(const Direct&) = delete;
@@ -43,24 +71,33 @@ class Direct {
   bool test();
   void wait();
 
-  std::size_t bytes() const noexcept { return bytes_; }  // that come in; as many are read by others
+  std::size_t bytes() const noexcept { return bytes_; }  // that come in, and as many go out
+  std::uint64_t copies_made() const noexcept { return copies_made_; }  // of faces, by this rank
 
  private:
   template <class Body>
   void guarded(Body&& body);  // after an error nothing more can be started
-  bool advance();
-  bool take_all();
-  bool released() const noexcept;
+  bool advance(unsigned patience);
+  bool settle(Transfer&, bool may_copy);
+  bool claim(const Transfer&) const noexcept;
+  bool copy(Transfer&) noexcept;
+  void finish() noexcept;
+  void end() noexcept;
   void give_up() noexcept;
+  void withdraw(Transfer&) noexcept;
+  [[noreturn]] void neighbour_gave_up(int peer) const;
 
   std::shared_ptr<transport::LaneSet> lanes_;  // keeps the team
   node::Team* team_;
   FlagBlock flags_;
-  std::vector<Incoming> incoming_;
-  std::vector<int> outgoing_;  // directions whose done lines are awaited
+  std::vector<Transfer> incoming_;
+  std::vector<Transfer> outgoing_;
+  std::vector<FlagLine*> left_;
   std::size_t bytes_ = 0;
   std::size_t streaming_bytes_;
   std::uint64_t exchange_ = 0;
+  std::uint64_t copies_made_ = 0;
+  unsigned polls_ = 0;  // since anything was copied
   unsigned tests_ = 0;
   bool started_ = false;
   bool failed_ = false;

@@ -1,24 +1,52 @@
 // Where the flags of a halo come from and go to.
 #include "halo/flags.hpp"
 
+#include <mutex>
 #include <new>
 #include <utility>
+#include <vector>
 
 #include "ropewalk/memory.hpp"
 
 namespace ropewalk::halo {
 
-FlagBlock::FlagBlock(int directions) {
-  const auto count = 1 + static_cast<std::size_t>(directions);
+namespace {
+
+// Blocks whose halos are gone, and whose neighbours may not have noticed that all was copied.
+struct Retired {
+  FlagBlock block;
+  std::uint64_t exchange;
+};
+struct Retirement {
+  std::mutex mutex;
+  std::vector<Retired> blocks;
+};
+
+// Of all ranks of the process. Never destroyed: halos may go after static destructors have run. A
+// child of fork leaves it alone (~Direct).
+Retirement& retirement() {
+  static auto* instance = new Retirement;
+  return *instance;
+}
+
+}  // namespace
+
+FlagBlock::FlagBlock(int directions) : directions_(directions) {
+  const auto count = 1 + 2 * static_cast<std::size_t>(directions);
   void* memory = Arena::process().allocate(count * sizeof(FlagLine), alignof(FlagLine));
   lines_ = static_cast<FlagLine*>(memory);
   for (std::size_t i = 0; i < count; ++i) new (lines_ + i) FlagLine;
+  for (int d = 0; d < directions; ++d) {  // where nobody is, nobody stays
+    left_of(block(), d).number.store(withdrawn, std::memory_order_relaxed);
+  }
 }
 
-FlagBlock::FlagBlock(FlagBlock&& other) noexcept : lines_(std::exchange(other.lines_, nullptr)) {}
+FlagBlock::FlagBlock(FlagBlock&& other) noexcept
+    : lines_(std::exchange(other.lines_, nullptr)), directions_(other.directions_) {}
 
 FlagBlock& FlagBlock::operator=(FlagBlock&& other) noexcept {
   std::swap(lines_, other.lines_);
+  std::swap(directions_, other.directions_);
   return *this;
 }
 
@@ -27,5 +55,30 @@ FlagBlock::~FlagBlock() {
 }
 
 std::size_t FlagBlock::offset() const noexcept { return Arena::process().offset(lines_); }
+
+void FlagBlock::expect(int direction) const noexcept {
+  left_of(block(), direction).number.store(0, std::memory_order_relaxed);
+}
+
+bool FlagBlock::all_left(std::uint64_t exchange) const noexcept {
+  for (int d = 0; d < directions_; ++d) {
+    // Pairs with the release in Direct::leave() of the neighbour, which looks no more.
+    if (left_of(block(), d).number.load(std::memory_order_acquire) < exchange) return false;
+  }
+  return true;
+}
+
+void FlagBlock::retire(std::uint64_t exchange) noexcept {
+  if (lines_ == nullptr) return;
+  try {
+    Retirement& others = retirement();
+    const std::lock_guard lock(others.mutex);
+    std::erase_if(others.blocks,
+                  [](const Retired& old) { return old.block.all_left(old.exchange); });
+    if (!all_left(exchange)) others.blocks.push_back({std::move(*this), exchange});
+  } catch (...) {  // out of memory: the block is lost, and nobody is harmed
+    abandon();
+  }
+}
 
 }  // namespace ropewalk::halo

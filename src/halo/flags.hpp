@@ -1,6 +1,6 @@
 // The flags of one halo on one rank: lines in its arena that its neighbours map.
 //
-// One writer a line at a time, 128 bytes apart; 64-bit numbers of exchanges, which only grow.
+// Lines are 128 bytes apart; 64-bit numbers, which only grow while the halo lives.
 #pragma once
 
 #include <atomic>
@@ -10,16 +10,22 @@
 namespace ropewalk::halo {
 
 struct alignas(128) FlagLine {  // adjacent lines are prefetched in pairs on x86
-  std::atomic<std::uint64_t> exchange{0};
+  std::atomic<std::uint64_t> number{0};
 };
 
-// In place of a number in `ready`: the owner has given up and will not come any more.
+// In place of a number: its writer has given up and will not come any more.
 inline constexpr std::uint64_t withdrawn = UINT64_MAX;
 
-// ready():  written by the owner: what it sends in this exchange may be read.
-// done(n):  written by the neighbour towards direction n, into the owner's block: it has read it.
-// An owner that has seen all its done lines is alone with its block and its data, so that they can
-// go without anybody being asked.
+// The states of one face on its way in exchange n = 1, 2, ...: nobody has claimed it, somebody
+// copies it, it is there. Unclaimed in exchange n is copied in n - 1, so nothing is ever reset.
+constexpr std::uint64_t unclaimed(std::uint64_t exchange) noexcept { return 2 * exchange - 2; }
+constexpr std::uint64_t claimed(std::uint64_t exchange) noexcept { return 2 * exchange - 1; }
+constexpr std::uint64_t copied(std::uint64_t exchange) noexcept { return 2 * exchange; }
+
+// started():  written by the owner: its faces may be read and its ghosts written in this exchange.
+// face(n):    state of the face that comes in from direction n. The one line with two writers: the
+//             owner and the neighbour there claim it by compare-exchange; who did writes the rest.
+// left(n):    written by the neighbour towards direction n, the last it does here in an exchange.
 class FlagBlock {
  public:
   FlagBlock() = default;
@@ -28,24 +34,37 @@ class FlagBlock {
   FlagBlock& operator=(FlagBlock&& other) noexcept;
   ~FlagBlock();
 
-  // Neighbours may still write into it: the memory is given up.
+  // Neighbours may look at it for ever: the memory is given up.
   void abandon() noexcept { lines_ = nullptr; }
+  // Neighbours may still be looking at it in `exchange`, the last: the memory goes back when all
+  // have left it, at the latest when a later block is retired. Nobody waits.
+  void retire(std::uint64_t exchange) noexcept;
+  // Whether retiring would give the memory back at once.
+  bool all_left(std::uint64_t exchange) const noexcept;
 
   std::size_t offset() const noexcept;  // in the arena of the process
-  FlagLine& ready() const noexcept { return lines_[0]; }
-  FlagLine& done(int direction) const noexcept { return lines_[1 + direction]; }
+  FlagLine& started() const noexcept { return lines_[0]; }
+  FlagLine& face(int direction) const noexcept { return face_of(block(), direction); }
+  // There is a neighbour in this direction, and it will leave.
+  void expect(int direction) const noexcept;
 
-  // The lines of a block that begins at `block`, another rank's.
-  static FlagLine& ready_of(std::byte* block) noexcept { return line(block, 0); }
-  static FlagLine& done_of(std::byte* block, int direction) noexcept {
-    return line(block, 1 + direction);
+  // The lines of a block that begins at `block`, this or another rank's.
+  static FlagLine& started_of(std::byte* block) noexcept { return line(block, 0); }
+  static FlagLine& face_of(std::byte* block, int direction) noexcept {
+    return line(block, 1 + 2 * direction);
+  }
+  static FlagLine& left_of(std::byte* block, int direction) noexcept {
+    return line(block, 2 + 2 * direction);
   }
 
  private:
   static FlagLine& line(std::byte* block, int index) noexcept {
     return reinterpret_cast<FlagLine*>(block)[index];
   }
+  std::byte* block() const noexcept { return reinterpret_cast<std::byte*>(lines_); }
+
   FlagLine* lines_ = nullptr;
+  int directions_ = 0;
 };
 
 }  // namespace ropewalk::halo

@@ -58,7 +58,7 @@ void run_all(const std::vector<halo::StridedCopy>& copies) {
 }
 
 // The steps that are the same for faces and fields. `draft(links)` gives messages and copies,
-// `direct()` the exchange without messages.
+// `direct(scratch)` the exchange without messages, or its rehearsal.
 struct Making {
   const CartesianGrid& grid;
   EndpointSet& endpoints;
@@ -66,29 +66,38 @@ struct Making {
   Strategy wanted;
 };
 
-template <class State, class Draft>
-void settle_on_direct(State& state, const Making& making, const Draft& draft) {
-  state.plan.reset();
-  halo::jointly(halo::comm_of(making.grid),
-                [&] { state.draft = draft(halo::to_itself(making.links)); });
-  state.strategy = Strategy::direct;
-  state.send_bytes = state.direct->bytes();
+// Collective. `direct` is a candidate where every rank can have it.
+template <class State, class Direct>
+Strategy choose(const State& state, const Making& making, const Direct& direct) {
+  Buffer<std::byte> scratch;
+  std::unique_ptr<halo::Direct> rehearsal;
+  try {
+    rehearsal = direct(&scratch);
+  } catch (const Error& error) {  // the same on all ranks
+    if (error.code() != ErrorCode::unsupported && error.code() != ErrorCode::memory) throw;
+  }
+  return halo::fastest(halo::comm_of(making.grid), making.endpoints, state.draft, rehearsal.get());
 }
 
 template <class State, class Draft, class Direct>
 void complete(State& state, const Making& making, const Draft& draft, const Direct& direct) {
   const mpi::Comm comm = halo::comm_of(making.grid);
-  if (making.wanted == Strategy::direct) {
-    state.direct = direct();
-    return settle_on_direct(state, making, draft);
-  }
+  const auto settle_on_direct = [&] {
+    state.direct = direct(nullptr);
+    state.plan.reset();
+    halo::jointly(comm, [&] { state.draft = draft(halo::to_itself(making.links)); });
+    state.strategy = Strategy::direct;
+    state.send_bytes = state.direct->bytes();
+  };
+  if (making.wanted == Strategy::direct) return settle_on_direct();
   halo::jointly(comm, [&] {
     state.draft = draft(making.links);
     state.plan = making.endpoints.plan(state.draft.messages);
   });
   state.strategy = making.wanted;
   if (making.wanted == Strategy::automatic) {
-    state.strategy = halo::fastest(comm, making.endpoints, state.draft);
+    state.strategy = choose(state, making, direct);
+    if (state.strategy == Strategy::direct) return settle_on_direct();
   }
   state.send_bytes = state.plan->send_bytes();
 }
@@ -106,7 +115,9 @@ Halo::Halo(const CartesianGrid& grid, EndpointSet& endpoints, const FacePackets&
   complete(
       *state_, {grid, endpoints, links, options.strategy},
       [&](const halo::Links& some) { return halo::draft_faces(some, faces, label); },
-      [&] { return halo::direct_faces(grid, endpoints, links, faces); });
+      [&](Buffer<std::byte>* scratch) {
+        return halo::direct_faces(grid, endpoints, links, faces, scratch);
+      });
 }
 
 Halo::Halo(const CartesianGrid& grid, EndpointSet& endpoints, const std::vector<Field>& fields,
@@ -119,7 +130,9 @@ Halo::Halo(const CartesianGrid& grid, EndpointSet& endpoints, const std::vector<
   complete(
       *state_, {grid, endpoints, links, options.strategy},
       [&](const halo::Links& some) { return halo::draft_fields(some, fields, label); },
-      [&] { return halo::direct_fields(grid, endpoints, links, fields); });
+      [&](Buffer<std::byte>* scratch) {
+        return halo::direct_fields(grid, endpoints, links, fields, scratch);
+      });
 }
 
 Halo::Halo(Halo&&) noexcept = default;

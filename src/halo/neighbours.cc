@@ -1,6 +1,7 @@
 // Facts about every rank's memory are gathered once; all addresses are fixed here.
 #include "halo/neighbours.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <string>
@@ -24,7 +25,8 @@ struct FieldFacts {
   std::array<std::uint64_t, max_dimensions> interior;
 };
 struct FaceFacts {
-  std::array<std::uint64_t, 2 * max_dimensions> offset;  // of send[], in the arena
+  std::array<std::uint64_t, 2 * max_dimensions> send;  // offsets in the arena
+  std::array<std::uint64_t, 2 * max_dimensions> receive;
 };
 
 mpi::Comm comm_of(const CartesianGrid& grid) { return {grid.communicator().handle()}; }
@@ -77,12 +79,6 @@ Ground ground(const CartesianGrid& grid, const EndpointSet& endpoints, const Lin
   return out;
 }
 
-Incoming incoming(const Ground& ground, const Link& link) {
-  std::byte* block = ground.block(link.peer);
-  // What this rank finds at `offset` the neighbour sends in the opposite direction.
-  return {link.peer, &FlagBlock::ready_of(block), &FlagBlock::done_of(block, link.from), {}, 0};
-}
-
 // The field of a neighbour as this rank maps it.
 Field seen(const node::Team& team, int peer, const Field& own, const FieldFacts& facts) {
   Field out = own;
@@ -91,65 +87,140 @@ Field seen(const node::Team& team, int peer, const Field& own, const FieldFacts&
   return out;
 }
 
-std::vector<FieldFacts> gather_fields(const CartesianGrid& grid, const Links& links,
-                                      const std::vector<Field>& fields) {
-  const mpi::Comm comm = comm_of(grid);
-  std::vector<FieldFacts> own(fields.size());
-  std::vector<FieldFacts> all;
-  jointly(comm, [&] {
-    all.resize(own.size() * static_cast<std::size_t>(grid.size()));
+void require_fields_in_arena(const CartesianGrid& grid, const Links& links,
+                             const std::vector<Field>& fields) {
+  jointly(comm_of(grid), [&] {
     for (std::size_t f = 0; f < fields.size(); ++f) {
-      for (std::size_t d = 0; d < fields[f].interior.size(); ++d) {
-        own[f].interior[d] = fields[f].interior[d];
-      }
       for (const Link& link : links.present) {
         if (!crosses(link) || !takes_part(fields[f], link.offset)) continue;
         require_in_arena(fields[f].data, array_bytes(fields[f]),
                          "field[" + std::to_string(f) + "].data");
-        own[f].offset = Arena::process().offset(fields[f].data);
       }
     }
   });
-  mpi::all_gather(own.data(), all.data(), own.size() * sizeof(FieldFacts), comm);
-  return all;
 }
 
-std::vector<FaceFacts> gather_faces(const CartesianGrid& grid, const Links& links,
-                                    const FacePackets& faces) {
-  const mpi::Comm comm = comm_of(grid);
-  FaceFacts own{};
-  std::vector<FaceFacts> all;
-  jointly(comm, [&] {
-    all.resize(static_cast<std::size_t>(grid.size()));
+void require_faces_in_arena(const CartesianGrid& grid, const Links& links,
+                            const FacePackets& faces) {
+  jointly(comm_of(grid), [&] {
     for (const Link& link : links.present) {
       const std::size_t i = face_index(link.offset);
       if (!crosses(link) || faces.bytes[i] == 0) continue;
-      require_in_arena(faces.send[i], faces.bytes[i], "faces.send[" + std::to_string(i) + "]");
-      own.offset[i] = Arena::process().offset(faces.send[i]);
+      const std::string index = "[" + std::to_string(i) + "]";
+      require_in_arena(faces.send[i], faces.bytes[i], "faces.send" + index);
+      require_in_arena(faces.receive[i], faces.bytes[i], "faces.receive" + index);
     }
   });
-  mpi::all_gather(&own, all.data(), sizeof own, comm);
+}
+
+std::uint64_t offset_of(const void* data, std::size_t bytes) {
+  return Arena::process().contains(data, bytes) ? Arena::process().offset(data) : 0;
+}
+
+// [rank][field]. A field that is not in the arena is none that a neighbour needs: it was checked.
+std::vector<FieldFacts> gather_fields(const CartesianGrid& grid, const std::vector<Field>& fields) {
+  std::vector<FieldFacts> own(fields.size());
+  std::vector<FieldFacts> all;
+  jointly(comm_of(grid), [&] {
+    all.resize(own.size() * static_cast<std::size_t>(grid.size()));
+    for (std::size_t f = 0; f < fields.size(); ++f) {
+      own[f].offset = offset_of(fields[f].data, array_bytes(fields[f]));
+      for (std::size_t d = 0; d < fields[f].interior.size(); ++d) {
+        own[f].interior[d] = fields[f].interior[d];
+      }
+    }
+  });
+  mpi::all_gather(own.data(), all.data(), own.size() * sizeof(FieldFacts), comm_of(grid));
   return all;
 }
 
-// `copies(link)` gives what comes in over a link; links without any are left out on both sides.
-template <class Copies>
+// [rank]. The same for packets.
+std::vector<FaceFacts> gather_faces(const CartesianGrid& grid, const FacePackets& faces) {
+  FaceFacts own{};
+  std::vector<FaceFacts> all;
+  jointly(comm_of(grid), [&] {
+    all.resize(static_cast<std::size_t>(grid.size()));
+    for (std::size_t i = 0; i < faces.bytes.size(); ++i) {
+      if (faces.bytes[i] == 0) continue;
+      own.send[i] = offset_of(faces.send[i], faces.bytes[i]);
+      own.receive[i] = offset_of(faces.receive[i], faces.bytes[i]);
+    }
+  });
+  mpi::all_gather(&own, all.data(), sizeof own, comm_of(grid));
+  return all;
+}
+
+// Blocks of a rehearsal, one for each face and field that come in.
+class Scratch {
+ public:
+  explicit Scratch(Buffer<std::byte>* buffer) : buffer_(buffer) {}
+  bool rehearses() const noexcept { return buffer_ != nullptr; }
+  // Collective. `bytes(link)` come in over a link.
+  template <class Bytes>
+  void allocate(const CartesianGrid& grid, const Links& links, Bytes&& bytes) {
+    if (!rehearses()) return;
+    jointly(comm_of(grid), [&] {
+      std::size_t sum = 0;
+      for (const Link& link : links.present) sum += crosses(link) ? bytes(link) : 0;
+      if (sum > 0) *buffer_ = Buffer<std::byte>(sum);
+    });
+  }
+  std::byte* take(std::size_t bytes) noexcept {
+    used_ += bytes;
+    return buffer_->data() + used_ - bytes;
+  }
+
+ private:
+  Buffer<std::byte>* buffer_;
+  std::size_t used_ = 0;
+};
+
+std::size_t incoming_bytes(const Link& link, const std::vector<Field>& fields) {
+  std::size_t sum = 0;
+  for (const Field& field : fields) {
+    if (takes_part(field, link.offset)) sum += region_bytes(field, link.offset);
+  }
+  return sum;
+}
+
+// Of one link. What comes in over it is empty exactly where the other rank has nothing to send.
+struct Copies {
+  std::vector<StridedCopy> in;
+  std::vector<StridedCopy> out;  // empty where only the neighbour can make them
+};
+
+// `copies(link, team)` gives those of a link; links without any are left out on both sides.
+template <class CopiesOf>
+Transfers transfers(Ground& ground, const Links& links, CopiesOf&& copies) {
+  Transfers out;
+  for (const Link& link : links.present) {
+    if (!crosses(link)) continue;
+    Copies both = copies(link, *ground.team);
+    if (both.in.empty()) continue;
+    std::byte* block = ground.block(link.peer);
+    const FlagLine* started = &FlagBlock::started_of(block);
+    // What this rank sends at `offset` the neighbour receives in the opposite direction.
+    out.incoming.push_back(
+        {link.peer, started, &ground.flags.face(link.towards), link.towards, std::move(both.in)});
+    out.outgoing.push_back({link.peer, started, &FlagBlock::face_of(block, link.from), link.from,
+                            std::move(both.out)});
+    out.left.push_back(&FlagBlock::left_of(block, link.from));
+    ground.flags.expect(link.towards);
+  }
+  // Helps with those first that their receivers take last.
+  std::sort(out.outgoing.begin(), out.outgoing.end(),
+            [](const Transfer& a, const Transfer& b) { return a.direction > b.direction; });
+  return out;
+}
+
+template <class CopiesOf>
 std::unique_ptr<Direct> make(const CartesianGrid& grid, Ground ground, const Links& links,
-                             Copies&& copies) {
+                             CopiesOf&& copies) {
   std::unique_ptr<Direct> out;
   jointly(comm_of(grid), [&] {
-    std::vector<Incoming> in;
-    std::vector<int> outgoing;
-    for (const Link& link : links.present) {
-      if (!crosses(link)) continue;
-      Incoming next = incoming(ground, link);
-      next.copies = copies(link, *ground.team);
-      if (next.copies.empty()) continue;
-      in.push_back(std::move(next));
-      outgoing.push_back(link.towards);
-    }
-    out = std::make_unique<Direct>(ground.lanes, ground.team, std::move(ground.flags),
-                                   std::move(in), std::move(outgoing));
+    Transfers all = transfers(ground, links, copies);
+    all.flags = std::move(ground.flags);
+    out = std::make_unique<Direct>(ground.lanes, ground.team, std::move(all));
   });
   return out;
 }
@@ -157,32 +228,60 @@ std::unique_ptr<Direct> make(const CartesianGrid& grid, Ground ground, const Lin
 }  // namespace
 
 std::unique_ptr<Direct> direct_faces(const CartesianGrid& grid, const EndpointSet& endpoints,
-                                     const Links& links, const FacePackets& faces) {
-  const std::vector<FaceFacts> facts = gather_faces(grid, links, faces);
-  return make(grid, ground(grid, endpoints, links), links, [&](const Link& link, node::Team& team) {
-    std::vector<StridedCopy> out;
+                                     const Links& links, const FacePackets& faces,
+                                     Buffer<std::byte>* rehearsal) {
+  require_faces_in_arena(grid, links, faces);
+  Ground base = ground(grid, endpoints, links);
+  const std::vector<FaceFacts> facts = gather_faces(grid, faces);
+  Scratch scratch(rehearsal);
+  scratch.allocate(grid, links,
+                   [&](const Link& link) { return faces.bytes[face_index(link.offset)]; });
+  return make(grid, std::move(base), links, [&](const Link& link, const node::Team& team) {
     const std::size_t i = face_index(link.offset);
-    if (faces.bytes[i] == 0) return out;
-    const std::byte* from =
-        team.base(link.peer) + facts[static_cast<std::size_t>(link.peer)].offset[i ^ 1U];
-    out.push_back(StridedCopy(from, faces.receive[i], {{}, {}, {}, faces.bytes[i]}));
-    return out;
+    const std::size_t bytes = faces.bytes[i];
+    std::byte* there = team.base(link.peer);
+    const FaceFacts& fact = facts[static_cast<std::size_t>(link.peer)];
+    Copies copies;
+    if (bytes == 0) return copies;
+    const auto plain = [&](const void* from, void* to) {
+      return StridedCopy(from, to, {{}, {}, {}, bytes});
+    };
+    // The neighbour's packets for this rank are those of its opposite direction.
+    void* to = scratch.rehearses() ? scratch.take(bytes) : faces.receive[i];
+    copies.in.push_back(plain(there + fact.send[i ^ 1U], to));
+    if (scratch.rehearses()) return copies;
+    copies.out.push_back(plain(faces.send[i], there + fact.receive[i ^ 1U]));
+    return copies;
   });
 }
 
 std::unique_ptr<Direct> direct_fields(const CartesianGrid& grid, const EndpointSet& endpoints,
-                                      const Links& links, const std::vector<Field>& fields) {
-  const std::vector<FieldFacts> facts = gather_fields(grid, links, fields);
-  return make(grid, ground(grid, endpoints, links), links, [&](const Link& link, node::Team& team) {
-    std::vector<StridedCopy> out;
+                                      const Links& links, const std::vector<Field>& fields,
+                                      Buffer<std::byte>* rehearsal) {
+  require_fields_in_arena(grid, links, fields);
+  Ground base = ground(grid, endpoints, links);
+  const std::vector<FieldFacts> facts = gather_fields(grid, fields);
+  Scratch scratch(rehearsal);
+  scratch.allocate(grid, links, [&](const Link& link) { return incoming_bytes(link, fields); });
+  return make(grid, std::move(base), links, [&](const Link& link, const node::Team& team) {
+    const std::vector<int> back = opposite(link.offset);
+    Copies copies;
     for (std::size_t f = 0; f < fields.size(); ++f) {
-      if (!takes_part(fields[f], link.offset)) continue;
-      const Field theirs = seen(team, link.peer, fields[f],
+      const Field& own = fields[f];
+      if (!takes_part(own, link.offset)) continue;
+      const Field theirs = seen(team, link.peer, own,
                                 facts[static_cast<std::size_t>(link.peer) * fields.size() + f]);
-      out.push_back(copy(theirs, sent_towards(theirs, opposite(link.offset)), fields[f],
-                         ghosts_towards(fields[f], link.offset)));
+      if (scratch.rehearses()) {
+        copies.in.push_back(
+            pack(theirs, sent_towards(theirs, back), scratch.take(region_bytes(own, link.offset))));
+        continue;
+      }
+      copies.in.push_back(
+          copy(theirs, sent_towards(theirs, back), own, ghosts_towards(own, link.offset)));
+      copies.out.push_back(
+          copy(own, sent_towards(own, link.offset), theirs, ghosts_towards(theirs, back)));
     }
-    return out;
+    return copies;
   });
 }
 

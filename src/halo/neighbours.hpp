@@ -1,5 +1,5 @@
-// Plans of direct exchanges: whether neighbours can read each other's memory, and where in it what
-// they send lies.
+// Plans of direct exchanges: whether neighbours can reach each other's memory, and where in it lies
+// what they send and receive.
 #pragma once
 
 #include <memory>
@@ -8,14 +8,19 @@
 #include "halo/direct.hpp"
 #include "halo/links.hpp"
 #include "ropewalk/halo.hpp"
+#include "ropewalk/memory.hpp"
 
 namespace ropewalk::halo {
 
 // Collective. Error(unsupported) on every rank where the ranks of the grid do not share a node, or
-// where a neighbour would have to read memory of one rank that is not in its arena.
+// where what one rank sends or receives is not in its arena.
+//
+// With `scratch` it is a rehearsal: what comes in goes to a buffer made there instead of the
+// caller's ghosts, and each rank makes the copies of what it receives.
 std::unique_ptr<Direct> direct_faces(const CartesianGrid&, const EndpointSet&, const Links&,
-                                     const FacePackets&);
+                                     const FacePackets&, Buffer<std::byte>* scratch = nullptr);
 std::unique_ptr<Direct> direct_fields(const CartesianGrid&, const EndpointSet&, const Links&,
-                                      const std::vector<Field>&);
+                                      const std::vector<Field>&,
+                                      Buffer<std::byte>* scratch = nullptr);
 
 }  // namespace ropewalk::halo

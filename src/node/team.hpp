@@ -32,6 +32,7 @@ class Team {
   mpi::Comm comm() const noexcept { return comm_; }
   bool cma() const noexcept { return cma_; }  // every rank may read every other's memory by CMA
   int process_id(int rank) const noexcept;
+  Peer& peer(int rank) const noexcept { return *peers_[rank]; }
   bool broken() const noexcept { return broken_.load(std::memory_order_relaxed); }
   bool crowded() const noexcept { return crowded_; }  // more ranks than cores
 

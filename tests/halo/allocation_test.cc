@@ -140,7 +140,7 @@ TEST(Allocation, ExchangesMakeNone) {
       std::vector<double, Allocator<double>> array(6 * 7 * 8);
       const std::vector<Field> fields{{array.data(), 8, {4, 5, 6}, {1, 1, 1}}};
       std::vector<std::byte, Allocator<std::byte>> packet(4096);
-      std::vector<std::byte> received(6 * 4096);
+      std::vector<std::byte, Allocator<std::byte>> received(6 * 4096);
       FacePackets faces;
       for (std::size_t i = 0; i < 6; ++i) {
         faces.send.push_back(packet.data());

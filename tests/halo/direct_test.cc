@@ -155,11 +155,15 @@ TEST(Direct, PrivateMemoryOfOneRankIsAnErrorOfAll) {
         refusal([&] { const Halo halo(ring.grid, *ring.endpoints, fields, directly); });
     expect_words(text, {"direct", "field[0].data", "ropewalk::Buffer", "rank 2", "; "});
 
-    FacePackets faces{{ring.row.data(), ring.row.data()}, {nullptr, nullptr}, {8, 8}};
-    faces.receive = {private_row.data(), private_row.data() + 1};
-    if (rank == 1) faces.send[1] = private_row.data() + 2;
+    double* row = ring.row.data();
+    FacePackets faces{{row, row}, {row + 2, row + 3}, {8, 8}};
+    if (rank == 1) faces.send[1] = private_row.data();
     expect_words(refusal([&] { const Halo halo(ring.grid, *ring.endpoints, faces, directly); }),
                  {"faces.send[1]", "rw_alloc", "rank 1"});
+    faces.send[1] = row;
+    if (rank == 3) faces.receive[0] = private_row.data();
+    expect_words(refusal([&] { const Halo halo(ring.grid, *ring.endpoints, faces, directly); }),
+                 {"faces.receive[0]", "private memory", "rank 3"});
     // The other strategies are still there.
     Halo halo(ring.grid, *ring.endpoints, fields, {Strategy::automatic, Corners::no});
     EXPECT_NE(halo.strategy(), Strategy::direct);
@@ -196,11 +200,17 @@ TEST(Direct, ARankThatGivesUpIsNoticed) {
         while (!gone.load()) mpi::iprobe(mpi::any_source(), mpi::any_tag(), mpi::comm_world());
         halo.exchange();
       } else {
+        ring.fill(1);
         halo.start();
         throw std::runtime_error("on purpose");
       }
     } catch (const std::runtime_error& error) {
       if (rank == 1) gone = true;
+      mpi::barrier(mpi::comm_world());
+      // Nobody has written what it took back.
+      if (rank == 1) {
+        EXPECT_EQ(ring.row[0], -1);
+      }
       if (std::string(error.what()).find("gave up") != std::string::npos) ++errors;
     }
     EXPECT_THROW(

@@ -20,9 +20,9 @@ std::uint8_t packet_byte(int rank, std::size_t direction, std::size_t at) {
 
 // Faces of one rank; sizes differ from dimension to dimension, one of them may be left out.
 struct Packets {
-  // In the arena, as direct exchanges want it; what is received may lie anywhere.
+  // In the arena, as direct exchanges want it.
   std::vector<std::vector<std::uint8_t, Allocator<std::uint8_t>>> send;
-  std::vector<std::vector<std::uint8_t>> receive;
+  std::vector<std::vector<std::uint8_t, Allocator<std::uint8_t>>> receive;
 
   Packets(int rank, const std::vector<std::size_t>& bytes) {
     for (std::size_t i = 0; i < bytes.size(); ++i) {

@@ -2,6 +2,9 @@
 
 #include <sstream>
 #include <stdexcept>
+#include <thread>
+
+#include "os/relax.hpp"
 
 namespace ropewalk::test {
 
@@ -36,6 +39,13 @@ FieldCase random_field(std::mt19937_64& random, const std::vector<int>& extents,
     out.cells.push_back(std::move(cells));
   }
   return out;
+}
+
+// Half of the time nothing, else up to some 10 us, seldom the core.
+void dawdle(std::mt19937_64& random) {
+  if (random() % 2 == 0) return;
+  for (std::size_t pause = random() % 300; pause > 0; --pause) os::relax();
+  if (random() % 16 == 0) std::this_thread::yield();
 }
 
 template <class Values>
@@ -87,6 +97,7 @@ HaloCase random_case(std::uint64_t seed, int ranks, const CaseLimits& limits) {
   out.lanes = static_cast<int>(draw(random, 1, 3));
   out.threads = limits.threads && random() % 2 == 0;
   out.strategy = static_cast<Strategy>(random() % (out.threads ? 4 : 3));
+  out.rounds = draw(random, 1, 4);
   out.arena = random() % 2 == 0;
   if (out.arena && random() % 2 == 0) out.strategy = Strategy::direct;
   return out;
@@ -189,12 +200,19 @@ void run_case(const HaloCase& halo, Communicator communicator) {
   Halo exchange(grid, endpoints, fields, {halo.strategy, halo.corners});
   exchange.exchange();
   for (LocalField& local : locals) local.check(0);
-  for (LocalField& local : locals) local.fill(1);
-  exchange.start();
-  for (int i = 0; i < 10 && !exchange.test(); ++i) {
+  // No barrier between the rounds: who is early fills while others still wait.
+  std::mt19937_64 random(mix(halo.seed ^ mix(static_cast<std::uint64_t>(grid.rank()))));
+  for (std::uint64_t round = 1; round <= halo.rounds; ++round) {
+    for (LocalField& local : locals) local.fill(round);
+    dawdle(random);
+    exchange.start();
+    for (std::size_t tests = draw(random, 0, 10); tests > 0 && !exchange.test(); --tests) {
+      dawdle(random);
+    }
+    dawdle(random);
+    exchange.wait();
+    for (LocalField& local : locals) local.check(round);
   }
-  exchange.wait();
-  for (LocalField& local : locals) local.check(1);
 }
 
 }  // namespace ropewalk::test

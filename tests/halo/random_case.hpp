@@ -28,7 +28,8 @@ struct HaloCase {
   Strategy strategy;
   int lanes;
   bool threads;
-  bool arena;  // fields where neighbours can map them; always for Strategy::direct
+  std::uint64_t rounds = 1;  // with ranks that start, test and wait when they like
+  bool arena;                // fields where neighbours can map them; always for Strategy::direct
 
   std::string text() const;
 };
@@ -70,7 +71,7 @@ class LocalField {
   Buffer<std::uint8_t> shared_;
 };
 
-// Runs the case on a grid over `communicator`: two rounds, the second by start/test/wait.
+// Runs the case on a grid over `communicator`: an exchange(), then its rounds by start/test/wait.
 // Collective.
 void run_case(const HaloCase&, Communicator communicator);
 
