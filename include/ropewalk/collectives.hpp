@@ -32,6 +32,14 @@ enum class Path {
 };
 RW_EXPORT const char* name(Path);
 
+// The registration cache of this process: which private memory of other ranks is attached here.
+struct RegistrationCounts {
+  std::uint64_t hits = 0;
+  std::uint64_t misses = 0;     // attached anew
+  std::uint64_t evictions = 0;  // detached to make room
+  std::uint64_t entries = 0;    // attached now
+};
+
 namespace collectives {
 class Worker;
 }
@@ -73,6 +81,13 @@ class RW_EXPORT NodeCommunicator {
   bool direct() const noexcept;                // false: all calls go to MPI
   const std::string& reason() const noexcept;  // why they do
   Path last_path() const noexcept;
+
+  // True when all ranks attach private buffers of 16 KiB and more of all others, as the kernel
+  // module XPMEM lets them: such buffers take the mapped path as those in the arenas do.
+  bool attaches() const noexcept;
+  const std::string& attach_reason() const noexcept;  // why they do not
+  // Of this process, over all its communicators; zeros where nothing is attached.
+  RegistrationCounts registrations() const;
 
   void barrier();
 

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <new>
 #include <string_view>
+#include <utility>
 
 #include "channel/xpmem.hpp"
 #include "node/peers.hpp"
@@ -15,7 +16,7 @@
 namespace ropewalk::channel {
 namespace {
 
-std::atomic<RegistrationCache*> replacement{nullptr};
+thread_local RegistrationCache* replacement = nullptr;
 
 // ROPEWALK_REGISTRATIONS: entries of the cache. One mapping each, of the 65530 a process may have.
 std::size_t environment_capacity() {
@@ -44,14 +45,14 @@ bool environment_allows() {
 }  // namespace
 
 RegistrationCache& process_cache() {
-  if (RegistrationCache* other = replacement.load(std::memory_order_acquire)) return *other;
+  if (replacement != nullptr) return *replacement;
   static Provider* const provider = make_xpmem().release();
   static auto* const cache = new RegistrationCache(*provider, environment_capacity());
   return *cache;
 }
 
 RegistrationCache* replace_process_cache(RegistrationCache* cache) noexcept {
-  return replacement.exchange(cache, std::memory_order_acq_rel);
+  return std::exchange(replacement, cache);
 }
 
 // What every rank tells the others; sent as bytes.

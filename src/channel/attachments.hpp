@@ -15,8 +15,8 @@ namespace ropewalk::channel {
 // The cache of this process: XPMEM behind it, ROPEWALK_REGISTRATIONS entries. Never destroyed:
 // communicators may be freed after static destructors have run.
 RegistrationCache& process_cache();
-// Puts another cache in its place, null for the real one; returns what was there. For tests,
-// between the lives of communicators.
+// Puts another cache in its place for communicators that the calling thread makes, null for the
+// real one; returns what was there. For tests, where a thread is a rank.
 RegistrationCache* replace_process_cache(RegistrationCache*) noexcept;
 
 // Used by one thread at a time, as its team. Pins what a call uses until the end of the call.

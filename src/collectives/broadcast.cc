@@ -16,19 +16,19 @@ constexpr std::size_t page_bytes = 4096;  // slices end on borders of small page
 
 void push_slices(Engine& engine, const std::vector<Shown>& shown, std::size_t bytes, int root) {
   const Range part = slice(bytes, engine.rank(), engine.size(), page_bytes);
-  const std::byte* from = engine.resolve(root, shown[root].send) + part.begin;
+  const std::byte* from = engine.resolve(root, shown[root].send, bytes) + part.begin;
   // Every rank starts with another output, so that not all write to one rank's memory at once.
   for (int step = 0; step < engine.size(); ++step) {
     const int peer = (engine.rank() + step) % engine.size();
     if (peer == root) continue;
-    kernels::copy(engine.resolve(peer, shown[peer].receive) + part.begin, from, part.length(),
-                  engine.stores(bytes));
+    kernels::copy(engine.resolve(peer, shown[peer].receive, bytes) + part.begin, from,
+                  part.length(), engine.stores(bytes));
   }
   engine.leave();
 }
 
 void large_broadcast(Engine& engine, node::Slot& own, void* data, std::size_t bytes, int root) {
-  const Reference buffer = Engine::reference(data, bytes);
+  const Reference buffer = engine.reference(data, bytes);
   const auto& shown = engine.meet(own, {buffer, buffer, 0});
   const bool receivers_mapped = std::ranges::all_of(
       shown, [](const Shown& rank) { return rank.receive != private_reference; });
@@ -37,8 +37,9 @@ void large_broadcast(Engine& engine, node::Slot& own, void* data, std::size_t by
     push_slices(engine, shown, bytes, root);
   } else if (shown[root].send != private_reference) {
     engine.path = Path::mapped;
-    if (engine.rank() != root) engine.read(data, root, shown[root], 0, bytes, engine.stores(bytes));
-    engine.leave();
+    const bool complete = engine.rank() == root ||
+                          engine.read(data, root, shown[root], 0, bytes, engine.stores(bytes));
+    engine.leave(complete);
   } else {
     engine.path = Path::staged;
     staged_broadcast(engine, data, bytes, root);

@@ -67,7 +67,8 @@ Limits limits_for(int ranks, bool crowded) {
           .rooted_bytes = rooted,
           .streaming_bytes = believed / (2 * static_cast<std::size_t>(ranks)),
           .chunk_bytes = std::size_t{64} << 10,
-          .cma_bytes = std::size_t{64} << 10};
+          .cma_bytes = std::size_t{64} << 10,
+          .attach_bytes = std::size_t{16} << 10};
 }
 
 Engine::Engine(std::unique_ptr<node::Team> team, Limits limits)
@@ -110,10 +111,39 @@ void Engine::mismatch(const node::Slot& own) {
                                        "; all ranks must make the same call");
 }
 
-Reference Engine::reference(const void* buffer, std::size_t bytes) {
+Reference Engine::reference(const void* buffer, std::size_t bytes) const {
   Arena& arena = Arena::process();
-  return arena.contains(buffer, std::max<std::size_t>(bytes, 1)) ? arena.offset(buffer)
-                                                                 : private_reference;
+  if (arena.contains(buffer, std::max<std::size_t>(bytes, 1))) return arena.offset(buffer);
+  if (attachments_ == nullptr || bytes < limits_.attach_bytes) return private_reference;
+  return address_bit | reinterpret_cast<std::uintptr_t>(buffer);
+}
+
+std::byte* Engine::attach(int peer, std::uint64_t address, std::size_t bytes) {
+  if (peer == rank_) return reinterpret_cast<std::byte*>(address);
+  return attachments_->attach(peer, address, bytes);
+}
+
+std::uint64_t Engine::fail_phase() noexcept {
+  attachments_->fail(team_->phase() + 1);
+  return team_->finish_phase();
+}
+
+// All others leave the call, too, and find that this rank has not done its part.
+void Engine::give_up() {
+  const std::uint64_t phase = fail_phase();
+  team_->wait_for_all(phase);
+  attachments_->end_call();
+  check_attached(phase);
+  throw_unreadable();  // not reached: this rank is among those that failed
+}
+
+void Engine::check_attached(std::uint64_t phase) const {
+  const int failed = attachments_ != nullptr ? attachments_->failed_rank(phase) : -1;
+  if (failed < 0) return;
+  throw Error(ErrorCode::system,
+              "collective: rank " + std::to_string(failed) +
+                  " could not attach a private buffer of another rank (XPMEM); results are "
+                  "incomplete; check the buffers' addresses, or set ROPEWALK_XPMEM=off");
 }
 
 std::byte* Engine::scratch(std::size_t bytes) {
@@ -131,19 +161,25 @@ std::byte* Engine::visible_copy(const void* data, std::size_t bytes) {
 void Engine::release_scratch() noexcept {
   for (void* memory : scratch_) Arena::process().deallocate(memory);
   scratch_.clear();
+  if (attachments_ != nullptr) attachments_->end_call();
 }
 
 bool Engine::read(void* to, int peer, const Shown& shown, std::size_t offset, std::size_t bytes,
-                  kernels::Stores stores) const {
+                  kernels::Stores stores) {
   if (bytes == 0) return true;
+  std::uint64_t address = shown.private_send + offset;
   if (shown.send != private_reference) {
-    kernels::copy(to, resolve(peer, shown.send) + offset, bytes, stores);
-    return true;
+    if (const std::byte* from = try_resolve(peer, shown.send + offset, bytes)) {
+      kernels::copy(to, from, bytes, stores);
+      return true;
+    }
+    if (!team_->cma()) return false;
+    address = (shown.send & ~address_bit) + offset;
   }
   std::size_t done = 0;
   while (done < bytes) {
     iovec local{static_cast<std::byte*>(to) + done, std::min(bytes - done, largest_cma_read)};
-    iovec remote{reinterpret_cast<void*>(shown.private_send + offset + done), local.iov_len};
+    iovec remote{reinterpret_cast<void*>(address + done), local.iov_len};
     const ssize_t moved = process_vm_readv(team_->process_id(peer), &local, 1, &remote, 1, 0);
     if (moved <= 0) return false;
     done += static_cast<std::size_t>(moved);
@@ -165,6 +201,10 @@ Shown Engine::show(const void* send, std::size_t bytes) {
 
 void Engine::leave(bool complete) {
   team_->barrier();
+  if (attachments_ != nullptr) {
+    attachments_->end_call();
+    check_attached(team_->phase());
+  }
   if (!complete) throw_unreadable();
 }
 

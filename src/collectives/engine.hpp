@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "channel/attachments.hpp"
 #include "kernels/kernels.hpp"
 #include "node/team.hpp"
 #include "ropewalk/collectives.hpp"
@@ -49,9 +50,13 @@ struct Operation {
 const Operation& operation(ElementType,
                            ReductionOp);  // Error(argument) for a pair MPI does not allow
 
-// Where a buffer is, for other ranks: an offset in the arena of its owner, or nowhere.
+// Where a buffer is, for other ranks: an offset in the arena of its owner; where private memory is
+// attached, its address there with the top bit set; or nowhere. Grows with the address.
 using Reference = std::uint64_t;
 constexpr Reference private_reference = ~Reference{0};
+constexpr Reference address_bit = Reference{1} << 63;
+// Addresses of programs end below 2^57, so the bit below tells them from special values.
+constexpr bool is_address(Reference reference) noexcept { return reference >> 62 == 2; }
 
 // What a rank shows of its buffers when a bulk call begins; fits the flag's line.
 struct Shown {
@@ -77,6 +82,7 @@ struct Limits {
   std::size_t streaming_bytes;  // from here on results are stored past the caches
   std::size_t chunk_bytes;      // of staging areas
   std::size_t cma_bytes;        // private buffers of this size and more are read by CMA
+  std::size_t attach_bytes;     // and these are attached, where all ranks can
 };
 Limits limits_for(int ranks, bool crowded);
 
@@ -89,6 +95,12 @@ class Engine {
   int size() const noexcept { return size_; }
   const Limits& limits() const noexcept { return limits_; }
   Path path = Path::none;  // of the last call
+
+  // From now on private buffers of attach_bytes and more are attached. On all ranks or on none.
+  void attach_with(std::unique_ptr<channel::Attachments> attachments) {
+    attachments_ = std::move(attachments);
+  }
+  bool attaches() const noexcept { return attachments_ != nullptr; }
 
   // ---- arriving
 
@@ -123,10 +135,27 @@ class Engine {
 
   // ---- buffers
 
-  static Reference reference(const void* buffer, std::size_t bytes);
-  std::byte* resolve(int peer, Reference reference) const noexcept {
+  Reference reference(const void* buffer, std::size_t bytes) const;
+  // Where the `bytes` behind a reference are seen here, until the end of the call; null where
+  // private memory cannot be attached.
+  std::byte* try_resolve(int peer, Reference reference, std::size_t bytes) {
+    if (is_address(reference)) [[unlikely]] {
+      return attach(peer, reference & ~address_bit, bytes);
+    }
     return team_->base(peer) + reference;
   }
+  // For calls that all ranks end with leave(): there a failure becomes an error on every rank.
+  std::byte* resolve(int peer, Reference reference, std::size_t bytes) {
+    std::byte* here = try_resolve(peer, reference, bytes);
+    if (here == nullptr) [[unlikely]] {
+      give_up();
+    }
+    return here;
+  }
+  // Finishes the phase of a call in which this rank could not attach what it needs.
+  std::uint64_t fail_phase() noexcept;
+  // Throws when a rank whose phase was waited for has failed in it.
+  void check_attached(std::uint64_t phase) const;
   // A copy in this rank's arena that lasts until the end of the call, for buffers others must see.
   std::byte* visible_copy(const void* data, std::size_t bytes);
   // Memory of the arena for the length of the call.
@@ -135,7 +164,7 @@ class Engine {
 
   // Copies from another rank's buffer, mapped or by CMA; false where the kernel refuses.
   bool read(void* to, int peer, const Shown& shown, std::size_t offset, std::size_t bytes,
-            kernels::Stores stores) const;
+            kernels::Stores stores);
   // A send buffer made readable for the others: mapped as it is, else by CMA or as a copy.
   Shown show(const void* send, std::size_t bytes);
   // The end of a bulk call: nobody touches another's memory any more. Throws where a read failed.
@@ -152,7 +181,10 @@ class Engine {
 
  private:
   [[noreturn]] void mismatch(const node::Slot& own);
+  std::byte* attach(int peer, std::uint64_t address, std::size_t bytes);
+  [[noreturn]] void give_up();
 
+  std::unique_ptr<channel::Attachments> attachments_;  // outlives the team; null: none
   std::unique_ptr<node::Team> team_;
   Limits limits_;
   int rank_;

@@ -112,7 +112,7 @@ bool show_target(Engine& engine, node::Slot& own, void* receive, const Blocks& b
   }
   Shown mine{inlined_reference, inlined_reference, 0};
   if (any_large) {
-    mine = {0, Engine::reference(receive, end_of(engine, blocks)), 0};
+    mine = {0, engine.reference(receive, end_of(engine, blocks)), 0};
     write_table(engine, own, mine, blocks);
   } else {
     std::memcpy(own.payload, &mine.send, sizeof mine.send);
@@ -161,6 +161,7 @@ void gather_at_root(Engine& engine, node::Slot& own, const void* send, void* rec
     wrong_count("counts", wrong, sent_bytes(team.arrival(wrong)), rank,
                 std::to_string(blocks.counts[wrong]));
   }
+  engine.check_attached(phase);
   if (!complete) engine.throw_unreadable();
 }
 
@@ -189,16 +190,20 @@ void gather_at_sender(Engine& engine, node::Slot& own, const void* send, std::ui
   const Block block = has_table ? block_of(slot, engine.rank()) : Block{0, 0};
   const bool agreed = block.bytes == bytes;
   const Reference target = agreed ? shown_of(slot).receive : private_reference;
+  bool pushed = true;
   if (target != private_reference) {
-    kernels::copy(engine.resolve(root, target) + block.offset, send, bytes, engine.stores(bytes));
+    std::byte* there = engine.try_resolve(root, target + block.offset, bytes);
+    pushed = there != nullptr;
+    if (pushed) kernels::copy(there, send, bytes, engine.stores(bytes));
   }
-  const std::uint64_t phase = team.finish_phase();
+  const std::uint64_t phase = pushed ? team.finish_phase() : engine.fail_phase();
   engine.check(own);
   if (!agreed) {
     wrong_count("send_bytes", engine.rank(), bytes, root,
                 has_table ? std::to_string(block.bytes) : "less");
   }
   team.wait_for_phase(root, phase);
+  if (!pushed) engine.check_attached(phase);
 }
 
 // ---- scatter

@@ -14,7 +14,8 @@ namespace {
 // Tables of one entry a rank must fit a slot (gather.cc, alltoall.cc).
 constexpr int largest_team = 128;
 
-std::unique_ptr<collectives::Engine> make_engine(mpi::Comm comm, int size, std::string& reason) {
+std::unique_ptr<collectives::Engine> make_engine(mpi::Comm comm, int size, std::string& reason,
+                                                 std::string& attach_reason) {
   if (size > largest_team) {
     reason = "more than " + std::to_string(largest_team) + " ranks";
     return nullptr;
@@ -22,7 +23,10 @@ std::unique_ptr<collectives::Engine> make_engine(mpi::Comm comm, int size, std::
   auto team = node::Team::create(comm, reason);
   if (team == nullptr) return nullptr;
   const collectives::Limits limits = collectives::limits_for(size, team->crowded());
-  return std::make_unique<collectives::Engine>(std::move(team), limits);
+  auto attachments = channel::Attachments::create(*team, attach_reason);
+  auto engine = std::make_unique<collectives::Engine>(std::move(team), limits);
+  engine->attach_with(std::move(attachments));
+  return engine;
 }
 
 }  // namespace
@@ -36,7 +40,7 @@ NodeCommunicator::NodeCommunicator(Communicator communicator) : state_(new State
   state_->comm = mpi::Comm{communicator.handle()};
   state_->rank = mpi::rank(state_->comm);
   state_->size = mpi::size(state_->comm);
-  state_->engine = make_engine(state_->comm, state_->size, state_->reason);
+  state_->engine = make_engine(state_->comm, state_->size, state_->reason, state_->attach_reason);
 }
 
 NodeCommunicator::~NodeCommunicator() {
@@ -60,6 +64,17 @@ bool NodeCommunicator::direct() const noexcept { return state_->engine != nullpt
 const std::string& NodeCommunicator::reason() const noexcept { return state_->reason; }
 Path NodeCommunicator::last_path() const noexcept {
   return state_->engine != nullptr ? state_->engine->path : Path::mpi;
+}
+bool NodeCommunicator::attaches() const noexcept {
+  return state_->engine != nullptr && state_->engine->attaches();
+}
+const std::string& NodeCommunicator::attach_reason() const noexcept {
+  return state_->attach_reason;
+}
+RegistrationCounts NodeCommunicator::registrations() const {
+  if (!attaches()) return {};
+  const auto counts = channel::process_cache().counts();
+  return {counts.hits, counts.misses, counts.evictions, counts.entries};
 }
 
 namespace collectives {

@@ -52,25 +52,26 @@ bool outputs_mapped(const std::vector<Shown>& shown, int root) {
 void push_slices(Engine& engine, const std::vector<Shown>& shown, std::size_t count,
                  const Operation& operation, int root) {
   const Range part = slice(count, engine.rank(), engine.size(), grain_of(operation));
+  const std::size_t bytes = count * operation.element_bytes;
   const std::size_t offset = part.begin * operation.element_bytes;
   std::size_t outputs = 0;
   for (int peer = 0; peer < engine.size(); ++peer) {
-    engine.inputs[peer] = engine.resolve(peer, shown[peer].send) + offset;
+    engine.inputs[peer] = engine.resolve(peer, shown[peer].send, bytes) + offset;
     if (root < 0 || root == peer) {
-      engine.outputs[outputs++] = engine.resolve(peer, shown[peer].receive) + offset;
+      engine.outputs[outputs++] = engine.resolve(peer, shown[peer].receive, bytes) + offset;
     }
   }
   operation.combine(std::span(engine.outputs).first(outputs), engine.inputs, part.length(),
-                    engine.stores(count * operation.element_bytes));
+                    engine.stores(bytes));
   engine.leave();
 }
 
 // Where this rank's elements lie for the others; a copy when the result would overwrite them.
 Shown show_for_scan(Engine& engine, const void* send, const void* receive, std::size_t bytes) {
-  Shown shown{Engine::reference(send, bytes), private_reference, 0};
+  Shown shown{engine.reference(send, bytes), private_reference, 0};
   if (shown.send == private_reference || send == receive) {
     engine.path = Path::staged;
-    shown.send = Engine::reference(engine.visible_copy(send, bytes), bytes);
+    shown.send = engine.reference(engine.visible_copy(send, bytes), bytes);
   }
   return shown;
 }
@@ -91,8 +92,8 @@ void reduce(Engine& engine, const void* send, void* receive, std::size_t count,
   }
   const bool has_output = root < 0 || root == engine.rank();
   const auto& shown =
-      engine.meet(own, {Engine::reference(send, bytes),
-                        has_output ? Engine::reference(receive, bytes) : private_reference, 0});
+      engine.meet(own, {engine.reference(send, bytes),
+                        has_output ? engine.reference(receive, bytes) : private_reference, 0});
   if (all_sends_mapped(shown) && outputs_mapped(shown, root)) {
     engine.path = Path::mapped;
     push_slices(engine, shown, count, operation, root);
@@ -119,7 +120,7 @@ void scan(Engine& engine, const void* send, void* receive, std::size_t count,
     engine.path = Path::mapped;
     const auto& shown = engine.meet(own, show_for_scan(engine, send, receive, bytes));
     for (int peer = 0; peer < engine.size(); ++peer) {
-      engine.inputs[peer] = engine.resolve(peer, shown[peer].send);
+      engine.inputs[peer] = engine.resolve(peer, shown[peer].send, bytes);
     }
   }
   if (ranks > 0) {
@@ -153,7 +154,7 @@ void reduce_scatter(Engine& engine, const void* send, void* receive, const std::
     engine.path = Path::mapped;
     const auto& shown = engine.meet(own, show_for_scan(engine, send, receive, bytes));
     for (int peer = 0; peer < engine.size(); ++peer) {
-      engine.inputs[peer] = engine.resolve(peer, shown[peer].send);
+      engine.inputs[peer] = engine.resolve(peer, shown[peer].send, bytes);
     }
   }
   for (const void*& input : engine.inputs) input = static_cast<const std::byte*>(input) + offset;

@@ -26,7 +26,7 @@ struct Staging {
     return shown[rank].send == private_reference || shown[rank].send == shown[rank].receive;
   }
   std::byte* input(int rank, std::size_t chunk, std::size_t offset) const {
-    if (!copies(rank)) return engine.resolve(rank, shown[rank].send) + offset;
+    if (!copies(rank)) return engine.resolve(rank, shown[rank].send + offset, chunk_bytes);
     return engine.team().staging_of(rank) + chunk % 2 * chunk_bytes;
   }
   std::byte* result(int rank, std::size_t chunk) const {

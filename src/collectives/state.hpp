@@ -16,6 +16,7 @@ struct NodeCommunicator::State {
   int rank = 0;
   int size = 1;
   std::string reason;                           // why there is no engine
+  std::string attach_reason;                    // why it does not attach private memory
   std::unique_ptr<collectives::Engine> engine;  // null: every call goes to MPI
   collectives::Worker worker;                   // runs nonblocking calls
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory_resource>
 
 #include "ropewalk/memory.hpp"
 
@@ -41,7 +42,7 @@ class Memory {
  private:
   std::size_t bytes_;
   bool in_arena_;
-  std::vector<std::byte> own_;
+  std::pmr::vector<std::byte> own_;
   std::byte* start_ = nullptr;
   std::byte* data_ = nullptr;
 };
