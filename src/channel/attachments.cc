@@ -152,11 +152,11 @@ void Attachments::fail(std::uint64_t phase) noexcept {
   failed_->store(phase, std::memory_order_relaxed);
 }
 
-// A rank cannot fail in a later phase while another still asks about this one: a call in which it
-// may fail begins when all have left this one.
+// A rank that failed in this phase may have failed in a later one by now: that counts, so that no
+// failure is lost. Relaxed: written before the release of the phase that was waited for.
 int Attachments::failed_rank(std::uint64_t phase) const noexcept {
   for (std::size_t rank = 0; rank < failed_of_.size(); ++rank) {
-    if (failed_of_[rank]->load(std::memory_order_relaxed) == phase) return static_cast<int>(rank);
+    if (failed_of_[rank]->load(std::memory_order_relaxed) >= phase) return static_cast<int>(rank);
   }
   return -1;
 }
