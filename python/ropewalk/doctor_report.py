@@ -13,6 +13,7 @@ _FEATURES = {
     "pagemap_scan": "page sizes in one call (PAGEMAP_SCAN)",
     "cma": "copies between ranks (process_vm_readv)",
     "pidfd_getfd": "memory shared between ranks (pidfd_getfd)",
+    "xpmem": "private memory attached between ranks (XPMEM, optional)",
 }
 
 

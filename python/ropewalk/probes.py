@@ -17,6 +17,7 @@ _MFD_HUGETLB, _MFD_HUGE_2MB = 0x4, 21 << 26
 _SYS_PIDFD_GETFD = 438  # the same number on every architecture
 # _IOWR('f', 16, struct pm_scan_arg), which has 12 words
 _PAGEMAP_SCAN = (3 << 30) | (96 << 16) | (ord("f") << 8) | 16
+_XPMEM_VERSION = ord("x") << 8  # _IO('x', 0)
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.mmap.restype = ctypes.c_void_p
@@ -262,6 +263,28 @@ def between_ranks():
     return {"cma": told[0], "pidfd_getfd": told[1]}
 
 
+def xpmem(device="/dev/xpmem"):
+    """The kernel module that attaches private memory of other ranks. Asked in a child: the module
+    lets go of all that a process attached when it closes the device."""
+    answer_end, write_end = os.pipe()
+
+    def ask():
+        number = 0
+        try:
+            fcntl.ioctl(os.open(device, os.O_RDWR | os.O_CLOEXEC), _XPMEM_VERSION)
+        except OSError as error:
+            number = error.errno
+        os.write(write_end, struct.pack("i", number))
+
+    child = _child(ask)
+    os.close(write_end)
+    answer = os.read(answer_end, 4)
+    os.close(answer_end)
+    os.waitpid(child, 0)
+    number = struct.unpack("i", answer)[0] if len(answer) == 4 else errno.EIO
+    return (True, "") if number == 0 else (False, f"{device}: {_error(number)}")
+
+
 def every():
     """All probes by name: {"works": bool, "detail": str}."""
     found = {
@@ -271,5 +294,6 @@ def every():
         "memfd_seals": seals(),
         "pagemap_scan": pagemap_scan(),
         **between_ranks(),
+        "xpmem": xpmem(),
     }
     return {name: {"works": works, "detail": detail} for name, (works, detail) in found.items()}

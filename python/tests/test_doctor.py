@@ -157,6 +157,7 @@ def good():
                 "pagemap_scan",
                 "cma",
                 "pidfd_getfd",
+                "xpmem",
             )
         },
         "mpi": [
@@ -270,6 +271,16 @@ def test_probes_of_this_machine():
     for name, result in probes.every().items():
         assert isinstance(result["works"], bool), name
         assert result["works"] or result["detail"], name
+
+
+def test_xpmem_is_asked_and_none_is_no_shortfall(good):
+    assert probes.xpmem("/nonexistent/xpmem") == (
+        False,
+        "/nonexistent/xpmem: No such file or directory (ENOENT)",
+    )
+    assert not probes.xpmem("/dev/null")[0]  # another device is not taken for it
+    fail(good, "xpmem")
+    assert doctor.judge(good) == []
 
 
 def test_probes_leave_nothing():
