@@ -60,9 +60,13 @@ static_assert(sizeof(Make) == 40 && sizeof(Get) == 32 && sizeof(Attach) == 40);
 
 }  // namespace abi
 
+int control_device(int file, unsigned long command, void* argument) {
+  return ioctl(file, command, argument);
+}
+
 class Xpmem final : public Provider {
  public:
-  explicit Xpmem(std::string device) : device_(std::move(device)) {}
+  Xpmem(std::string device, Control control) : device_(std::move(device)), control_(control) {}
 
   Segment own_segment(std::string& reason) override {
     const std::lock_guard lock(mutex_);
@@ -82,7 +86,7 @@ class Xpmem final : public Provider {
     get.flags = abi::read_write;
     get.permit_type = abi::permit_mode;
     const std::lock_guard lock(mutex_);
-    if (ioctl(file_, abi::get, &get) != 0) return false;
+    if (control_(file_, abi::get, &get) != 0) return false;
     permits_[segment] = get.permit;
     return true;
   }
@@ -92,7 +96,7 @@ class Xpmem final : public Provider {
     const auto found = permits_.find(segment);
     if (found == permits_.end()) return;
     abi::Release release{found->second};
-    ioctl(file_, abi::release, &release);
+    control_(file_, abi::release, &release);
     permits_.erase(found);
   }
 
@@ -104,13 +108,13 @@ class Xpmem final : public Provider {
     const auto found = permits_.find(segment);
     if (found == permits_.end()) return nullptr;
     attach.permit = found->second;
-    if (ioctl(file_, abi::attach, &attach) != 0) return nullptr;
+    if (control_(file_, abi::attach, &attach) != 0) return nullptr;
     return reinterpret_cast<std::byte*>(attach.address);
   }
 
   void detach(std::byte* local, std::size_t) noexcept override {
     abi::Detach detach{reinterpret_cast<std::uintptr_t>(local)};
-    ioctl(file_, abi::detach, &detach);
+    control_(file_, abi::detach, &detach);
   }
 
  private:
@@ -122,7 +126,8 @@ class Xpmem final : public Provider {
     make.bytes = abi::whole_address_space;
     make.permit_type = abi::permit_mode;
     make.permit_value = abi::owner_only;
-    if (file_ < 0 || ioctl(file_, abi::version) < 0 || ioctl(file_, abi::make, &make) != 0) {
+    if (file_ < 0 || control_(file_, abi::version, nullptr) < 0 ||
+        control_(file_, abi::make, &make) != 0) {
       reason_ = device_ + ": " + os::error_text(errno);
       return;
     }
@@ -130,6 +135,7 @@ class Xpmem final : public Provider {
   }
 
   const std::string device_;
+  const Control control_;
   std::mutex mutex_;
   std::map<Segment, std::int64_t> permits_;
   pid_t process_ = 0;  // that opened the device; 0: nobody yet
@@ -140,8 +146,8 @@ class Xpmem final : public Provider {
 
 }  // namespace
 
-std::unique_ptr<Provider> make_xpmem(std::string device) {
-  return std::make_unique<Xpmem>(std::move(device));
+std::unique_ptr<Provider> make_xpmem(std::string device, Control control) {
+  return std::make_unique<Xpmem>(std::move(device), control != nullptr ? control : control_device);
 }
 
 }  // namespace ropewalk::channel

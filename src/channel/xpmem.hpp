@@ -31,7 +31,10 @@ namespace ropewalk::channel {
 
 inline constexpr const char* xpmem_device = "/dev/xpmem";
 
-// Opens nothing before it is used. The path is for tests.
-std::unique_ptr<Provider> make_xpmem(std::string device = xpmem_device);
+// ioctl, or what a test has instead.
+using Control = int (*)(int file, unsigned long command, void* argument);
+
+// Opens nothing before it is used. The arguments are for tests.
+std::unique_ptr<Provider> make_xpmem(std::string device = xpmem_device, Control control = nullptr);
 
 }  // namespace ropewalk::channel
