@@ -1,0 +1,457 @@
+#include "model/scenarios.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "collectives/algorithms.hpp"
+#include "ropewalk/memory.hpp"
+
+namespace ropewalk::model {
+
+struct Rank {
+  collectives::Engine& engine;
+  int rank;
+  int size;
+  // Before each call. What an engine holds beside its team is made anew in each.
+  void begin_call() { checkpoint(numbers_in(&engine.team(), sizeof(node::Team))); }
+};
+
+namespace {
+
+using Element = std::uint64_t;
+
+// What a rank passes in a call: no two are alike.
+Element token(int rank, int call, std::size_t index = 0) {
+  return static_cast<Element>(call) * 1000000 + static_cast<Element>(rank + 1) * 10000 + index;
+}
+Element sum_of_tokens(int ranks, int call, std::size_t index = 0) {
+  Element sum = 0;
+  for (int rank = 0; rank < ranks; ++rank) sum += token(rank, call, index);
+  return sum;
+}
+
+void expect(Element found, Element expected) {
+  if (found != expected) fail("gets the payload of another call or rank");
+}
+
+const collectives::Operation& addition() {
+  static const collectives::Operation operation = [] {
+    collectives::Operation made;
+    made.type = ElementType::uint64;
+    made.element_bytes = sizeof(Element);
+    return made;
+  }();
+  return operation;
+}
+
+// An array in the arena of this rank. Its accesses are seen, as those of a program would be.
+class Shared {
+ public:
+  explicit Shared(std::size_t count)
+      : data_(static_cast<Element*>(Arena::process().allocate(count * sizeof(Element)))),
+        count_(count) {}
+  Element* data() const { return data_; }
+  void fill(int rank, int call) {
+    write(data_, count_ * sizeof(Element));
+    for (std::size_t index = 0; index < count_; ++index) data_[index] = token(rank, call, index);
+  }
+  // Elements `begin` to `end` are what `rank` filled in.
+  void expect_filled(std::size_t begin, std::size_t end, int rank, int call) const {
+    read(data_ + begin, (end - begin) * sizeof(Element));
+    for (std::size_t index = begin; index < end; ++index) {
+      expect(data_[index], token(rank, call, index - begin));
+    }
+  }
+  void expect_sums(int ranks, int call) const {
+    read(data_, count_ * sizeof(Element));
+    for (std::size_t index = 0; index < count_; ++index) {
+      expect(data_[index], sum_of_tokens(ranks, call, index));
+    }
+  }
+
+ private:
+  Element* data_;
+  std::size_t count_;
+};
+
+struct Equal {  // blocks of one size, one a rank
+  explicit Equal(const Rank& rank, std::size_t bytes) {
+    for (int peer = 0; peer < rank.size; ++peer) {
+      counts[static_cast<std::size_t>(peer)] = bytes;
+      displacements[static_cast<std::size_t>(peer)] = static_cast<std::size_t>(peer) * bytes;
+    }
+  }
+  collectives::Blocks blocks() const { return {counts.data(), displacements.data()}; }
+  std::array<std::size_t, max_ranks> counts{};
+  std::array<std::size_t, max_ranks> displacements{};
+};
+
+// ---- through the slots
+
+void broadcast_one(Rank& rank, int call, int root) {
+  rank.begin_call();
+  Element data = rank.rank == root ? token(root, call) : 0;
+  collectives::broadcast(rank.engine, &data, sizeof data, root);
+  expect(data, token(root, call));
+}
+void reduce_one(Rank& rank, int call, int root) {
+  rank.begin_call();
+  const Element send = token(rank.rank, call);
+  Element receive = 0;
+  collectives::reduce(rank.engine, &send, &receive, 1, addition(), root);
+  if (root < 0 || root == rank.rank) expect(receive, sum_of_tokens(rank.size, call));
+}
+void gather_one(Rank& rank, int call, int root) {
+  rank.begin_call();
+  const Element send = token(rank.rank, call);
+  std::array<Element, max_ranks> receive{};
+  const Equal equal(rank, sizeof send);
+  const collectives::Blocks blocks = equal.blocks();
+  collectives::gather(rank.engine, &send, sizeof send, receive.data(),
+                      rank.rank == root ? &blocks : nullptr, root);
+  for (int peer = 0; rank.rank == root && peer < rank.size; ++peer) {
+    expect(receive[static_cast<std::size_t>(peer)], token(peer, call));
+  }
+}
+void scatter_one(Rank& rank, int call, int root) {
+  rank.begin_call();
+  std::array<Element, max_ranks> send{};
+  for (std::size_t peer = 0; peer < send.size(); ++peer) send[peer] = token(root, call, peer);
+  Element receive = 0;
+  const Equal equal(rank, sizeof receive);
+  const collectives::Blocks blocks = equal.blocks();
+  collectives::scatter(rank.engine, send.data(), rank.rank == root ? &blocks : nullptr, &receive,
+                       sizeof receive, root);
+  expect(receive, token(root, call, static_cast<std::size_t>(rank.rank)));
+}
+void allgather_one(Rank& rank, int call) {
+  rank.begin_call();
+  const Element send = token(rank.rank, call);
+  std::array<Element, max_ranks> receive{};
+  const Equal equal(rank, sizeof send);
+  collectives::allgather(rank.engine, &send, receive.data(), equal.blocks());
+  for (int peer = 0; peer < rank.size; ++peer) {
+    expect(receive[static_cast<std::size_t>(peer)], token(peer, call));
+  }
+}
+void alltoall_one(Rank& rank, int call) {
+  rank.begin_call();
+  std::array<Element, max_ranks> send{};
+  std::array<Element, max_ranks> receive{};
+  for (std::size_t peer = 0; peer < send.size(); ++peer) send[peer] = token(rank.rank, call, peer);
+  collectives::alltoall(rank.engine, send.data(), receive.data(), sizeof(Element));
+  for (int peer = 0; peer < rank.size; ++peer) {
+    expect(receive[static_cast<std::size_t>(peer)],
+           token(peer, call, static_cast<std::size_t>(rank.rank)));
+  }
+}
+
+// What a rank wrote before a barrier, the others may read behind it.
+void barriers(Rank& rank) {
+  constexpr int calls = 5;
+  constexpr std::size_t stride = sizeof(Element);
+  auto* words = reinterpret_cast<Element*>(arena(0) + arena_bytes - stride * max_ranks * calls);
+  for (int call = 0; call < calls; ++call) {
+    rank.begin_call();
+    Element* row = words + call * max_ranks;
+    write(row + rank.rank, stride);
+    row[rank.rank] = token(rank.rank, call);
+    collectives::barrier(rank.engine);
+    for (int peer = 0; peer < rank.size; ++peer) {
+      read(row + peer, stride);
+      expect(row[peer], token(peer, call));
+    }
+  }
+}
+void broadcasts_of_one_root(Rank& rank) {
+  for (int call = 0; call < 6; ++call) broadcast_one(rank, call, 0);
+}
+void broadcasts_in_turn(Rank& rank) {
+  for (int call = 0; call < 6; ++call) broadcast_one(rank, call, call % rank.size);
+}
+void allreduces(Rank& rank) {
+  for (int call = 0; call < 5; ++call) reduce_one(rank, call, -1);
+}
+void reduces(Rank& rank) {
+  for (int call = 0; call < 3; ++call) reduce_one(rank, call, 0);
+  for (int call = 3; call < 5; ++call) reduce_one(rank, call, call % rank.size);
+}
+void gathers(Rank& rank) {
+  for (int call = 0; call < 3; ++call) gather_one(rank, call, 0);
+  for (int call = 3; call < 5; ++call) gather_one(rank, call, call % rank.size);
+}
+void scatters(Rank& rank) {
+  for (int call = 0; call < 3; ++call) scatter_one(rank, call, 0);
+  for (int call = 3; call < 5; ++call) scatter_one(rank, call, call % rank.size);
+}
+void allgathers_and_alltoalls(Rank& rank) {
+  allgather_one(rank, 0);
+  alltoall_one(rank, 1);
+  allgather_one(rank, 2);
+  alltoall_one(rank, 3);
+}
+void small_mix(Rank& rank) {
+  broadcast_one(rank, 0, 0);
+  gather_one(rank, 1, 1);
+  scatter_one(rank, 2, 0);
+  reduce_one(rank, 3, -1);
+  reduce_one(rank, 4, 0);
+  broadcast_one(rank, 5, 1);
+}
+
+// ---- between mapped buffers, which are filled anew as soon as a call has returned
+
+constexpr std::size_t bulk = 48;  // elements; slices are cut at 16
+
+void mapped_allreduces(Rank& rank) {
+  Shared send(bulk);
+  Shared receive(bulk);
+  for (int call = 0; call < 3; ++call) {
+    rank.begin_call();
+    send.fill(rank.rank, call);
+    collectives::reduce(rank.engine, send.data(), receive.data(), bulk, addition(), -1);
+    receive.expect_sums(rank.size, call);
+  }
+}
+void mapped_broadcasts(Rank& rank) {
+  constexpr std::size_t count = 8192 / sizeof(Element);
+  Shared data(count);
+  for (int call = 0; call < 3; ++call) {
+    const int root = call % rank.size;
+    rank.begin_call();
+    data.fill(rank.rank, call);
+    collectives::broadcast(rank.engine, data.data(), count * sizeof(Element), root);
+    data.expect_filled(0, count, root, call);
+  }
+}
+void mapped_gathers_and_scatters(Rank& rank) {
+  Shared send(bulk * max_ranks);
+  Shared receive(bulk * max_ranks);
+  const Equal equal(rank, bulk * sizeof(Element));
+  const collectives::Blocks blocks = equal.blocks();
+  const bool root = rank.rank == 0;
+  for (int call = 0; call < 2; ++call) {
+    rank.begin_call();
+    send.fill(rank.rank, call);
+    collectives::gather(rank.engine, send.data(), bulk * sizeof(Element), receive.data(),
+                        root ? &blocks : nullptr, 0);
+    for (std::size_t peer = 0; root && peer < static_cast<std::size_t>(rank.size); ++peer) {
+      receive.expect_filled(peer * bulk, (peer + 1) * bulk, static_cast<int>(peer), call);
+    }
+    rank.begin_call();
+    send.fill(0, call);
+    collectives::scatter(rank.engine, send.data(), root ? &blocks : nullptr, receive.data(),
+                         bulk * sizeof(Element), 0);
+    read(receive.data(), sizeof(Element));
+    expect(*receive.data(), token(0, call, bulk * static_cast<std::size_t>(rank.rank)));
+  }
+}
+void mapped_exchanges(Rank& rank) {
+  Shared send(bulk * max_ranks);
+  Shared receive(bulk * max_ranks);
+  const Equal equal(rank, bulk * sizeof(Element));
+  const auto first_of = [&](int peer) {
+    const Element* first = receive.data() + static_cast<std::size_t>(peer) * bulk;
+    read(first, sizeof(Element));
+    return *first;
+  };
+  send.fill(rank.rank, 0);
+  collectives::allgather(rank.engine, send.data(), receive.data(), equal.blocks());
+  for (int peer = 0; peer < rank.size; ++peer) expect(first_of(peer), token(peer, 0));
+  for (int call = 1; call < 3; ++call) {
+    rank.begin_call();
+    send.fill(rank.rank, call);
+    if (call == 1) {
+      collectives::alltoall(rank.engine, send.data(), receive.data(), bulk * sizeof(Element));
+    } else {
+      collectives::alltoallv(rank.engine, send.data(), equal.blocks(), receive.data(),
+                             equal.blocks());
+    }
+    for (int peer = 0; peer < rank.size; ++peer) {
+      expect(first_of(peer), token(peer, call, static_cast<std::size_t>(rank.rank) * bulk));
+    }
+  }
+}
+void mapped_scans(Rank& rank) {
+  Shared send(bulk);
+  Shared receive(bulk);
+  for (int call = 0; call < 3; ++call) {
+    rank.begin_call();
+    send.fill(rank.rank, call);
+    collectives::scan(rank.engine, send.data(), receive.data(), bulk, addition(), false);
+    read(receive.data(), sizeof(Element));
+    expect(*receive.data(), sum_of_tokens(rank.rank + 1, call));
+  }
+}
+
+// ---- private buffers, chunk by chunk
+
+void staged_reduces(Rank& rank) {
+  constexpr std::size_t count = 20;  // three chunks of eight elements, the last not full
+  std::array<Element, count> send{};
+  std::array<Element, count> receive{};
+  for (int call = 0; call < (rank.size == 2 ? 2 : 1); ++call) {
+    rank.begin_call();
+    const int root = call == 0 ? -1 : 0;
+    for (std::size_t index = 0; index < count; ++index) send[index] = token(rank.rank, call, index);
+    collectives::reduce(rank.engine, send.data(), receive.data(), count, addition(), root);
+    for (std::size_t index = 0; index < count && (root < 0 || root == rank.rank); ++index) {
+      expect(receive[index], sum_of_tokens(rank.size, call, index));
+    }
+  }
+}
+void staged_broadcast_once(Rank& rank, int call, int root) {
+  rank.begin_call();
+  constexpr std::size_t count = node::Slot::payload_bytes / sizeof(Element) + 512;
+  // Static: a fiber's stack is small, and one call is over on all ranks before the next begins.
+  static std::array<std::array<Element, count>, max_ranks> data;
+  auto& mine = data[static_cast<std::size_t>(rank.rank)];
+  mine.fill(token(rank.rank, call));
+  collectives::broadcast(rank.engine, mine.data(), sizeof mine, root);
+  for (const Element element : mine) expect(element, token(root, call));
+}
+void staged_broadcasts(Rank& rank) {
+  staged_broadcast_once(rank, 0, 0);
+  if (rank.size > 2) return;  // more takes more than seconds
+  staged_broadcast_once(rank, 1, 1);
+  staged_broadcast_once(rank, 2, 1);
+}
+// The second call needs more staging memory than the first: areas move.
+void staging_that_grows(Rank& rank) {
+  staged_broadcast_once(rank, 0, 0);
+  constexpr std::size_t count = 300;  // two chunks
+  static std::array<std::array<Element, count>, max_ranks> sends;
+  static std::array<std::array<Element, count>, max_ranks> receives;
+  auto& send = sends[static_cast<std::size_t>(rank.rank)];
+  auto& receive = receives[static_cast<std::size_t>(rank.rank)];
+  rank.begin_call();
+  send.fill(token(rank.rank, 1));
+  collectives::reduce(rank.engine, send.data(), receive.data(), count, addition(), -1);
+  for (const Element element : receive) expect(element, sum_of_tokens(rank.size, 1));
+  if (rank.size == 2) staged_broadcast_once(rank, 2, 1);
+}
+
+void large_mix(Rank& rank) {
+  Shared send(bulk);
+  Shared receive(bulk);
+  broadcast_one(rank, 0, 0);
+  rank.begin_call();
+  send.fill(rank.rank, 1);
+  collectives::reduce(rank.engine, send.data(), receive.data(), bulk, addition(), -1);
+  receive.expect_sums(rank.size, 1);
+  gather_one(rank, 2, 0);
+  rank.begin_call();
+  send.fill(rank.rank, 3);
+  collectives::reduce(rank.engine, send.data(), receive.data(), bulk, addition(), 1);
+  if (rank.rank == 1) receive.expect_sums(rank.size, 3);
+  scatter_one(rank, 4, 1);
+}
+
+// Rank 0 makes another call than the others: all throw, nobody hangs, and the next call works.
+void calls_that_differ(Rank& rank) {
+  Element send = 1;
+  Element receive = 0;
+  bool thrown = false;
+  try {
+    if (rank.rank == 0) {
+      collectives::barrier(rank.engine);
+    } else {
+      collectives::reduce(rank.engine, &send, &receive, 1, addition(), -1);
+    }
+  } catch (const Error&) {
+    thrown = true;
+  }
+  if (!thrown) fail("does not notice that calls differ");
+  reduce_one(rank, 1, -1);
+  reduce_one(rank, 2, -1);
+}
+
+constexpr std::size_t large_chunk = 2048;
+
+constexpr Scenario all[] = {
+    {"barriers", barriers},
+    {"broadcasts_of_one_root", broadcasts_of_one_root},
+    {"broadcasts_in_turn", broadcasts_in_turn},
+    {"allreduces", allreduces},
+    {"reduces", reduces},
+    {"gathers", gathers},
+    {"scatters", scatters},
+    {"allgathers_and_alltoalls", allgathers_and_alltoalls},
+    {"small_mix", small_mix},
+    {"mapped_allreduces", mapped_allreduces},
+    {"mapped_broadcasts", mapped_broadcasts},
+    {"mapped_gathers_and_scatters", mapped_gathers_and_scatters},
+    {"mapped_exchanges", mapped_exchanges},
+    {"mapped_scans", mapped_scans},
+    {"staged_reduces", staged_reduces, 64, 2},
+    {"staged_broadcasts", staged_broadcasts, large_chunk, 2},
+    {"staging_that_grows", staging_that_grows, large_chunk, 2},
+    {"large_mix", large_mix},
+    {"calls_that_differ", calls_that_differ},
+};
+
+// ---- a schedule begins
+
+collectives::Limits limits(std::size_t chunk_bytes) {
+  collectives::Limits limits{};
+  limits.one_shot_bytes = 64;
+  limits.rooted_bytes = 64;
+  limits.streaming_bytes = ~std::size_t{0};
+  limits.chunk_bytes = chunk_bytes;
+  limits.cma_bytes = ~std::size_t{0};
+  return limits;
+}
+
+// A team's control block is the first that its rank allocates.
+void name_flags(int rank) {
+  auto* control = reinterpret_cast<node::Control*>(arena(rank));
+  name_flag(&control->phase, "phase");
+  name_flag(&control->staging, "staging");
+  name_flag(&control->arrived, "arrived");
+  for (node::Slot& slot : control->slot) name_flag(&slot.sequence, "sequence");
+}
+
+std::unique_ptr<collectives::Engine> make_engine(int rank, std::size_t chunk_bytes) {
+  set_rank(rank);
+  std::string reason;
+  auto team = node::Team::create({}, reason);
+  name_flags(rank);
+  return std::make_unique<collectives::Engine>(std::move(team), limits(chunk_bytes));
+}
+
+}  // namespace
+
+std::span<const Scenario> scenarios() { return all; }
+
+const Scenario* find_scenario(const char* name) {
+  const auto found = std::ranges::find_if(
+      all, [&](const Scenario& scenario) { return std::strcmp(scenario.name, name) == 0; });
+  return found != std::end(all) ? found : nullptr;
+}
+
+Result explore(int ranks, const Scenario& scenario, const Options& options) {
+  std::vector<std::unique_ptr<collectives::Engine>> engines;
+  Program program;
+  program.set_up = [&] {
+    for (int rank = 0; rank < ranks; ++rank) {
+      engines.push_back(make_engine(rank, scenario.chunk_bytes));
+    }
+  };
+  program.run = [&](int rank) {
+    Rank self{*engines[static_cast<std::size_t>(rank)], rank, ranks};
+    bool thrown = false;
+    try {
+      scenario.run(self);
+    } catch (const Error&) {
+      thrown = true;
+    }
+    if (thrown) fail("gets an error");
+  };
+  program.tear_down = [&] { engines.clear(); };
+  return explore(ranks, program, options);
+}
+
+}  // namespace ropewalk::model

@@ -1,0 +1,28 @@
+// Short sequences of calls, run by the real collectives on the real team, that check what they get.
+#pragma once
+
+#include <ostream>
+#include <span>
+
+#include "model/model.hpp"
+
+namespace ropewalk::model {
+
+struct Rank;
+
+struct Scenario {
+  const char* name;
+  void (*run)(Rank&);
+  std::size_t chunk_bytes = 64;  // of staging areas
+  int most_ranks = max_ranks;    // with more the search takes too long for a test
+};
+inline std::ostream& operator<<(std::ostream& out, const Scenario& scenario) {
+  return out << scenario.name;
+}
+
+std::span<const Scenario> scenarios();
+const Scenario* find_scenario(const char* name);  // null where there is none
+
+Result explore(int ranks, const Scenario& scenario, const Options& options = {});
+
+}  // namespace ropewalk::model
