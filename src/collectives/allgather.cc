@@ -30,10 +30,10 @@ void allgather(Engine& engine, const void* send, void* receive, const Blocks& bl
   const std::size_t bytes = blocks.counts[engine.rank()];
   const Scratch scratch(engine);
   node::Slot& own = engine.claim(Kind::allgather, largest, 0, form_of(engine, blocks));
-  if (largest <= engine.limits().one_shot_bytes) {
+  if (largest <= engine.limits().gathered_bytes) {
     engine.path = Path::inlined;
     if (bytes > 0) std::memcpy(own.place(bytes), send, bytes);
-    engine.team().arrive();
+    engine.team().arrive(bytes);
     for (int peer = 0; peer < engine.size(); ++peer) {
       if (peer != engine.rank()) engine.arrival(peer, own);
     }

@@ -79,7 +79,7 @@ void inlined_alltoall(Engine& engine, node::Slot& own, const std::byte* send, st
   const int rank = engine.rank();
   const std::size_t total = bytes * static_cast<std::size_t>(engine.size());
   std::memcpy(own.place(total), send, total);
-  engine.team().arrive();
+  engine.team().arrive(total);
   for (int peer = 0; peer < engine.size(); ++peer) {
     if (peer != rank) engine.arrival(peer, own);
   }

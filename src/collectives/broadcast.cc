@@ -50,14 +50,14 @@ void large_broadcast(Engine& engine, node::Slot& own, void* data, std::size_t by
 
 void broadcast(Engine& engine, void* data, std::size_t bytes, int root) {
   node::Slot& own = engine.claim(Kind::broadcast, bytes, 0, static_cast<std::uint32_t>(root));
-  if (bytes > node::Slot::payload_bytes) {
+  if (bytes > engine.limits().rooted_bytes) {
     large_broadcast(engine, own, data, bytes, root);
     return;
   }
   engine.path = Path::inlined;
   if (engine.rank() == root) {
     std::memcpy(own.place(bytes), data, bytes);
-    engine.team().arrive();
+    engine.team().arrive(bytes);
     return;
   }
   engine.team().arrive();

@@ -60,10 +60,11 @@ Limits limits_for(int ranks, bool crowded) {
   // told of it may be the host's: no more than 64 MiB are believed.
   const std::size_t believed =
       std::clamp<std::size_t>(cache, std::size_t{16} << 20, std::size_t{64} << 20);
-  // A root takes what its senders put into their slots alone; they could push it all at once.
-  const std::size_t rooted = std::clamp<std::size_t>(16384 / static_cast<std::size_t>(ranks), 512,
-                                                     node::Slot::payload_bytes);
+  // A sender that does not wait for its root sends twice as fast, until that many lines a call take
+  // longer from cache to cache than two exchanges of flags.
+  const std::size_t rooted = crowded ? node::Slot::payload_bytes : 2048;
   return {.one_shot_bytes = crowded ? shared : 512,
+          .gathered_bytes = std::clamp<std::size_t>(4096 / ranks, crowded ? shared : 512, rooted),
           .rooted_bytes = rooted,
           .streaming_bytes = believed / (2 * static_cast<std::size_t>(ranks)),
           .chunk_bytes = std::size_t{64} << 10,

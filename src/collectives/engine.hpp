@@ -78,6 +78,7 @@ Range slice(std::size_t count, int part, int parts, std::size_t grain);
 // docs/explanation/collectives.md.
 struct Limits {
   std::size_t one_shot_bytes;   // up to here payload goes through the slots
+  std::size_t gathered_bytes;   // the same for the blocks of an allgather
   std::size_t rooted_bytes;     // the same where senders do not wait for their root
   std::size_t streaming_bytes;  // from here on results are stored past the caches
   std::size_t chunk_bytes;      // of staging areas

@@ -169,7 +169,7 @@ void send_inlined(Engine& engine, node::Slot& own, const void* send, std::uint64
   engine.path = Path::inlined;
   std::memcpy(own.payload, &bytes, sizeof bytes);
   if (bytes > 0) std::memcpy(own.payload + block_at(bytes), send, bytes);
-  engine.team().arrive();
+  engine.team().arrive(bytes);
   engine.team().skip_phase();
 }
 
@@ -227,10 +227,12 @@ std::size_t placed(std::size_t at, std::size_t bytes) {
 template <class Take>
 bool deal(const Engine& engine, const Blocks& blocks, Take take) {
   std::size_t at = places_at + static_cast<std::size_t>(engine.size()) * sizeof(Place);
+  const std::size_t capacity = std::min(node::Slot::payload_bytes,
+                                        at + node::Slot::line_bytes + engine.limits().rooted_bytes);
   for (int peer = 0; peer < engine.size(); ++peer) {
     const std::size_t bytes = peer == engine.rank() ? 0 : blocks.counts[peer];
     at = placed(at, bytes);
-    if (bytes > node::Slot::payload_bytes || at + bytes > node::Slot::payload_bytes) return false;
+    if (bytes > capacity || at + bytes > capacity) return false;
     take(peer, Place{static_cast<std::uint16_t>(at), static_cast<std::uint16_t>(bytes)});
     at += bytes;
   }
@@ -251,14 +253,16 @@ void inline_blocks(Engine& engine, node::Slot& own, const std::byte* send, const
 void scatter_at_root(Engine& engine, node::Slot& own, const void* send, const Blocks& blocks,
                      void* receive) {
   const auto* source = static_cast<const std::byte*>(send);
-  const bool inlined = deal(engine, blocks, [](int, Place) {});
+  std::size_t end = 0;
+  const bool inlined =
+      deal(engine, blocks, [&](int, Place place) { end = std::size_t{place.at} + place.bytes; });
   engine.path = inlined ? Path::inlined : Path::mapped;
   if (inlined) {
     inline_blocks(engine, own, source, blocks);
   } else {
     write_table(engine, own, engine.show(send, end_of(engine, blocks)), blocks);
   }
-  engine.team().arrive();
+  engine.team().arrive(inlined ? end : 0);
   const std::size_t bytes = blocks.counts[engine.rank()];
   const std::byte* own_block = source + blocks.displacements[engine.rank()];
   if (receive != nullptr && bytes > 0 && receive != own_block) {

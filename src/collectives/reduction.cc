@@ -32,7 +32,7 @@ void one_shot(Engine& engine, node::Slot& own, const void* send, void* receive, 
   engine.path = Path::inlined;
   const std::size_t bytes = count * operation.element_bytes;
   std::memcpy(own.place(bytes), send, bytes);
-  engine.team().arrive();
+  engine.team().arrive(bytes);
   if (root >= 0 && root != engine.rank()) return;
   gather_payloads(engine, own, bytes);
   operation.combine(std::span(&receive, 1), engine.inputs, count, kernels::Stores::temporal);
@@ -114,7 +114,7 @@ void scan(Engine& engine, const void* send, void* receive, std::size_t count,
   if (bytes <= engine.limits().one_shot_bytes) {
     engine.path = Path::inlined;
     std::memcpy(own.place(bytes), send, bytes);
-    engine.team().arrive();
+    engine.team().arrive(bytes);
     gather_payloads(engine, own, bytes);
   } else {
     engine.path = Path::mapped;
@@ -148,7 +148,7 @@ void reduce_scatter(Engine& engine, const void* send, void* receive, const std::
   if (bytes <= engine.limits().one_shot_bytes) {
     engine.path = Path::inlined;
     std::memcpy(own.place(bytes), send, bytes);
-    engine.team().arrive();
+    engine.team().arrive(bytes);
     gather_payloads(engine, own, bytes);
   } else {
     engine.path = Path::mapped;

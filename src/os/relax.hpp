@@ -1,4 +1,4 @@
-// A hint to the core that it spins.
+// Hints to the core: that it spins, and which line it will write.
 #pragma once
 
 namespace ropewalk::os {
@@ -10,6 +10,16 @@ inline void relax() noexcept {
   __builtin_ia32_pause();
 #elif defined(__aarch64__)
   asm volatile("yield");
+#endif
+}
+
+// Takes a line for writing, without waiting for it. The compiler's builtin gives a prefetch for
+// reading where it is not told of a newer processor; this is no operation on those that lack it.
+inline void prefetch_for_writing(const void* line) noexcept {
+#if defined(__x86_64__)
+  asm volatile("prefetchw (%0)" : : "r"(line));
+#else
+  __builtin_prefetch(line, 1);
 #endif
 }
 
