@@ -23,7 +23,7 @@ enum class Strategy {
   sequential,  // the caller, one direction after the other
   concurrent,  // the caller, all messages at once
   threaded,    // the comm threads, each the messages of its lane
-  direct       // neighbours of one node read each other's memory; no messages (Halo only)
+  direct       // ranks of one node copy from memory to memory; no messages (Halo only)
 };
 RW_EXPORT const char* name(Strategy);
 RW_EXPORT Strategy strategy(const std::string& name);  // Error(argument) lists the names

@@ -76,16 +76,19 @@ struct HaloOptions {
 // bytes, which is sent and received in place, as face packets are. A rank that is its own neighbour
 // copies. `sequential` goes one direction after the other, as in Boyle et al. 2017, section III.
 // `threaded` gives each direction a lane (several share one where lanes are fewer); it needs
-// endpoints with comm threads. `automatic` runs the messages a few times with each strategy when
-// the halo is made, on memory of its own, and all ranks take the one whose slowest rank was
-// fastest; `direct` is never chosen unasked. Several halos may be under way on one
-// EndpointSet; every rank must wait for them in the same order.
+// endpoints with comm threads. `automatic` runs `concurrent`, `threaded` and `direct`, as far as
+// they are possible here, a few times when the halo is made, into memory of its own, and all ranks
+// take the one whose slowest rank was fastest. Several halos may be under way on one EndpointSet;
+// every rank must wait for them in the same order.
 //
-// `direct`: the receiver copies each face from the neighbour's memory, strided on both sides, in
-// test() and wait(); nothing is packed or sent. Needs all ranks of the grid on one node, and fields
-// or send packets in the process arena (Buffer, Allocator, rw_alloc): Error(unsupported) on every
-// rank where one rank's are not. wait() returns when the neighbours have read this rank's faces, so
-// between start() and wait() a rank may not block on what another does after its wait().
+// `direct`: each face is copied from the memory of one rank to that of the other, strided on both
+// sides; nothing is packed or sent. Either rank does it, in test() or wait(). Needs all ranks of
+// the grid on one node, and fields or packets in the process arena (Buffer, Allocator, rw_alloc):
+// Error(unsupported) on every rank where one rank's are not. A rank that dies is Error(peer_dead)
+// on those that wait for it.
+//
+// wait() returns once all neighbours have called start(), whatever else they wait for by then; but
+// with `sequential` they must be in test() or wait() too.
 class RW_EXPORT Halo {
  public:
   // Collective over grid and endpoints (same communicator). Throws Error(argument) on every rank
