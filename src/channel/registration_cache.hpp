@@ -13,8 +13,9 @@
 //   access (xpmem.hpp).
 //
 // One cache a process, for all communicators and threads: the kernel allows a process 65530
-// mappings in all, and pages that are attached stay in memory. Guarded by one lock, held for 50 ns
-// a look-up, against 10 us and more for the smallest buffers that are attached.
+// mappings in all, and pages that are attached stay in memory. Guarded by one lock; acquire()
+// and release() of a hit take 35 to 110 ns together (full cache), against microseconds for the
+// smallest buffers that are attached.
 #pragma once
 
 #include <cstddef>

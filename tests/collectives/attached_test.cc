@@ -181,6 +181,35 @@ TEST(AttachedCollectives, TheSameBuffersAreAttachedOnce) {
   });
 }
 
+TEST(AttachedCollectives, WhatACallUsedMayBeDetachedAfterIt) {
+  AttachableMemory memory;
+  run_ranks(2, [&](int rank) {
+    const RankCache cache(memory.provider(), 2);
+    NodeCommunicator communicator(Communicator::world());
+    constexpr std::size_t count = 32768;  // 128 KiB: buffers of calls share no page
+    std::pmr::vector<int> many(40 * count, rank);
+    for (std::size_t call = 0; call < 40; ++call) {
+      int* data = many.data() + call * count;
+      switch (call / 10) {
+        case 0:
+          communicator.allreduce(in_place, data, count / 2, ElementType::int32, ReductionOp::sum);
+          break;
+        case 1:
+          communicator.broadcast(data, count * 2, 1);
+          break;
+        case 2:
+          communicator.gather(data, data + count / 2, count, 1);
+          break;
+        default:
+          communicator.allgather(data, data + count / 2, count);
+      }
+      EXPECT_LE(cache.counts().entries, 3U) << call;
+    }
+    communicator.barrier();
+    EXPECT_GT(cache.counts().evictions, 5U);
+  });
+}
+
 // What the cache cannot attach is no deadlock and no wrong result: all ranks learn of it.
 TEST(AttachedCollectives, ARefusalIsAnErrorOnEveryRankThatDependsOnIt) {
   AttachableMemory memory;
