@@ -16,8 +16,8 @@ namespace {
 
 constexpr unsigned tests_per_look = 64;  // at MPI and the others' lives: 0.1 to 1 us a time
 
-// Polls of a waiting rank with nothing left to take before it helps its neighbours: about 1 us, in
-// which a neighbour that is there begins itself, into its own cache. On a shared core it is not.
+// Polls of a waiting rank before it helps a neighbour with a face: about 1 us, in which a neighbour
+// that is there begins itself, into its own cache. On a shared core it is not there.
 constexpr unsigned polls_before_help = 16;
 
 // Runs longer than the last-level cache are stored around it: the reader of one face would find its
@@ -33,6 +33,11 @@ std::size_t last_level_bytes() {
   return bytes;
 }
 
+// Small faces are claimed together before the first is copied: a compare-exchange waits for the
+// stores of a copy before it. Larger ones one by one, so that the neighbour can help. 1 us of
+// copying.
+constexpr std::size_t bytes_ahead = std::size_t{64} << 10;
+
 }  // namespace
 
 Direct::Direct(std::shared_ptr<transport::LaneSet> lanes, node::Team* team, Transfers transfers)
@@ -44,9 +49,12 @@ Direct::Direct(std::shared_ptr<transport::LaneSet> lanes, node::Team* team, Tran
       left_(std::move(transfers.left)),
       streaming_bytes_(last_level_bytes()),
       exceptions_before_(std::uncaught_exceptions()) {
-  for (const Transfer& face : incoming_) {
-    for (const StridedCopy& copy : face.copies) bytes_ += copy.bytes();
+  for (std::vector<Transfer>* faces : {&incoming_, &outgoing_}) {
+    for (Transfer& face : *faces) {
+      for (const StridedCopy& copy : face.copies) face.bytes += copy.bytes();
+    }
   }
+  for (const Transfer& face : incoming_) bytes_ += face.bytes;
 }
 
 Direct::~Direct() {
@@ -85,9 +93,8 @@ void Direct::start() {
   lanes_->require_usable();
   ++exchange_;
   started_ = true;
-  polls_ = 0;
   if (team_ == nullptr) return;
-  // Pairs with the acquire in settle() of the neighbours: they see what this rank has written, and
+  // Pairs with the acquire in claim() of the neighbours: they see what this rank has written, and
   // what it has read it has read.
   flags_.started().number.store(exchange_, std::memory_order_release);
   team_->wake_sleepers();
@@ -115,50 +122,71 @@ void Direct::wait() {
 // Takes what comes in, then helps with what goes out; true when all is there.
 bool Direct::advance(unsigned patience) {
   const std::uint64_t before = copies_made_;
-  std::size_t open = 0;
-  for (Transfer& face : incoming_) open += settle(face, true) ? 0 : 1;
-  const bool helps = polls_ >= patience;
-  for (Transfer& face : outgoing_) open += settle(face, helps) ? 0 : 1;
-  ++polls_;
-  if (copies_made_ != before) {
-    polls_ = 0;
-    team_->wake_sleepers();
-  }
+  std::size_t open = go_through(incoming_, 0);
+  open += go_through(outgoing_, patience);
+  if (copies_made_ != before) team_->wake_sleepers();
+  if (gone_ >= 0) neighbour_gave_up(gone_);
   if (open == 0) finish();
   return open == 0;
 }
 
-// Copies the face where that is possible and nobody else has begun; true when it is copied.
-bool Direct::settle(Transfer& face, bool may_copy) {
+// Claims and copies what it finds for more than `patience` polls; the number of faces that are
+// still not copied.
+std::size_t Direct::go_through(std::vector<Transfer>& faces, unsigned patience) noexcept {
+  std::size_t open = 0;
+  for (std::size_t i = 0; i < faces.size();) {
+    const std::size_t first = i;
+    std::size_t bytes = 0;
+    for (; i < faces.size() && bytes < bytes_ahead; ++i) {
+      if (seen_copied(faces[i])) continue;
+      ++open;
+      if (claim(faces[i], patience)) bytes += faces[i].bytes;
+    }
+    if (bytes == 0) continue;
+    for (std::size_t k = first; k < i; ++k) {
+      if (faces[k].mine) copy(faces[k]), --open;
+    }
+  }
+  return open;
+}
+
+bool Direct::seen_copied(Transfer& face) const noexcept {
   if (face.finished == exchange_) return true;
+  // Pairs with the release in copy() of the neighbour.
+  if (face.copied->number.load(std::memory_order_acquire) != exchange_) return false;
+  face.finished = exchange_;
+  face.polls = 0;
+  return true;
+}
+
+// True when this rank has to copy it. Both sides may come here at the same time: one of them goes
+// on. It must, since the other waits for it: nothing is thrown between here and the copy.
+bool Direct::claim(Transfer& face, unsigned patience) noexcept {
   // Pairs with the release in start() of the neighbour.
   const std::uint64_t started = face.started->number.load(std::memory_order_acquire);
   if (started < exchange_) return false;
-  // Pairs with the release in copy() of the neighbour.
-  const std::uint64_t state = face.state->number.load(std::memory_order_acquire);
-  if (state == copied(exchange_)) {
-    face.finished = exchange_;
-    return true;
+  if (started == withdrawn) {
+    if (!seen_copied(face)) gone_ = face.peer;  // it may have gone after the copy
+    return false;
   }
-  if (started == withdrawn || state == withdrawn) neighbour_gave_up(face.peer);
-  if (state != unclaimed(exchange_) || !may_copy || face.copies.empty()) return false;
-  return claim(face) && copy(face);
+  if (face.taken == exchange_ || face.copies.empty() || face.polls++ < patience) return false;
+  face.polls = 0;
+  std::uint64_t claimed = exchange_ - 1;
+  face.mine = face.claim->number.compare_exchange_strong(
+      claimed, exchange_, std::memory_order_acquire, std::memory_order_relaxed);
+  if (claimed == withdrawn) gone_ = face.peer;
+  face.taken = exchange_;
+  return face.mine;
 }
 
-// Both sides may come here at the same time: one of them goes on.
-bool Direct::claim(const Transfer& face) const noexcept {
-  std::uint64_t expected = unclaimed(exchange_);
-  return face.state->number.compare_exchange_strong(
-      expected, claimed(exchange_), std::memory_order_acquire, std::memory_order_relaxed);
-}
-
-bool Direct::copy(Transfer& face) noexcept {
+void Direct::copy(Transfer& face) noexcept {
   for (const StridedCopy& field : face.copies) field.run(streaming_bytes_);
+  face.mine = false;
   face.finished = exchange_;
   ++copies_made_;
-  // Releases what was read and written: the neighbour that acquires it in settle() may do the same.
-  face.state->number.store(copied(exchange_), std::memory_order_release);
-  return true;
+  // Releases what was read and written: the neighbour that acquires it in seen_copied() may do the
+  // same.
+  face.copied->number.store(exchange_, std::memory_order_release);
 }
 
 // Nothing of this exchange is looked at any more. Pairs with the acquire in FlagBlock::all_left.
@@ -182,14 +210,13 @@ void Direct::give_up() noexcept {
 // Takes back a face that nobody has claimed; waits for the neighbour that copies it, while it
 // lives.
 void Direct::withdraw(Transfer& face) noexcept {
-  if (face.finished == exchange_) return;
-  std::uint64_t state = unclaimed(exchange_);
-  if (face.state->number.compare_exchange_strong(state, withdrawn, std::memory_order_acquire))
+  if (seen_copied(face)) return;
+  std::uint64_t claimed = exchange_ - 1;
+  if (face.claim->number.compare_exchange_strong(claimed, withdrawn, std::memory_order_relaxed) ||
+      claimed == withdrawn) {
     return;
-  while (state == claimed(exchange_) && !node::is_dead(team_->peer(face.peer))) {
-    std::this_thread::yield();
-    state = face.state->number.load(std::memory_order_acquire);
   }
+  while (!seen_copied(face) && !node::is_dead(team_->peer(face.peer))) std::this_thread::yield();
 }
 
 // The death of a rank makes its neighbours give up, and theirs: whoever died is the better answer.

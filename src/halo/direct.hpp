@@ -17,12 +17,18 @@ namespace ropewalk::halo {
 struct Transfer {
   int peer;                 // the rank on the other side
   const FlagLine* started;  // of the peer, in its block
-  FlagLine* state;          // in the block of the receiver
-  int direction;            // from which the receiver gets it; it takes them in this order
+  FlagLine* claim;          // both in the block of the receiver
+  FlagLine* copied;
+  int direction;  // from which the receiver gets it; it takes them in this order
   // From the sender's memory to the receiver's, a copy for each field. Empty where only the peer
   // can make them.
   std::vector<StridedCopy> copies;
-  std::uint64_t finished = 0;  // exchange in which this rank has last seen it copied
+  // Exchanges in which this rank has last seen it claimed, by either, and copied.
+  std::uint64_t taken = 0;
+  std::uint64_t finished = 0;
+  unsigned polls = 0;  // of this rank that have found it unclaimed
+  bool mine = false;   // claimed by this rank and not copied yet
+  std::size_t bytes = 0;
 };
 
 // What a rank exchanges with its neighbours, as it maps their memory.
@@ -41,13 +47,13 @@ struct Transfers {
 // wait() needs nothing of a neighbour but that it has started, as with messages that are posted.
 //
 // Invariants, for a face of a link between A and B:
-// 1. Its state in an exchange n goes unclaimed -> claimed -> copied (flags.hpp). It is claimed for
-//    n only by a rank that has started n and has seen that the other has, by compare-exchange: one
-//    wins, and it alone copies and stores `copied`.
+// 1. `claim` goes from n - 1 to n only by a rank that has started n and has seen that the other
+// has,
+//    by compare-exchange: one wins, and it alone copies and then raises `copied` to n.
 // 2. A finishes n, and may start n + 1, only when all its faces are copied in n. So while A is in
-//    n, states of its faces are unclaimed, claimed or copied in n and nothing else; and a fast B
-//    may have started n + 1, but all that is between them is copied in n, and stays so until A
-//    starts n + 1.
+// n,
+//    `claim` and `copied` of its faces are n - 1 or n and nothing else; and a fast B may have
+//    started n + 1, but all that is between them is copied in n, and stays so until A starts n + 1.
 // 3. What A wrote before start(n) is seen by who copies in n: it has acquired A's `started`. What
 //    was copied in n is seen by who finishes n: it has acquired `copied`. What either rank reads or
 //    writes after it has finished n happens after the copy for the same reason.
@@ -78,9 +84,10 @@ class Direct {
   template <class Body>
   void guarded(Body&& body);  // after an error nothing more can be started
   bool advance(unsigned patience);
-  bool settle(Transfer&, bool may_copy);
-  bool claim(const Transfer&) const noexcept;
-  bool copy(Transfer&) noexcept;
+  std::size_t go_through(std::vector<Transfer>& faces, unsigned patience) noexcept;
+  bool seen_copied(Transfer&) const noexcept;
+  bool claim(Transfer&, unsigned patience) noexcept;
+  void copy(Transfer&) noexcept;
   void finish() noexcept;
   void end() noexcept;
   void give_up() noexcept;
@@ -97,7 +104,7 @@ class Direct {
   std::size_t streaming_bytes_;
   std::uint64_t exchange_ = 0;
   std::uint64_t copies_made_ = 0;
-  unsigned polls_ = 0;  // since anything was copied
+  int gone_ = -1;  // a neighbour that has given up while its face is awaited
   unsigned tests_ = 0;
   bool started_ = false;
   bool failed_ = false;

@@ -32,7 +32,7 @@ Retirement& retirement() {
 }  // namespace
 
 FlagBlock::FlagBlock(int directions) : directions_(directions) {
-  const auto count = 1 + 2 * static_cast<std::size_t>(directions);
+  const auto count = 1 + 3 * static_cast<std::size_t>(directions);
   void* memory = Arena::process().allocate(count * sizeof(FlagLine), alignof(FlagLine));
   lines_ = static_cast<FlagLine*>(memory);
   for (std::size_t i = 0; i < count; ++i) new (lines_ + i) FlagLine;

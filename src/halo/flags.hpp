@@ -16,15 +16,13 @@ struct alignas(128) FlagLine {  // adjacent lines are prefetched in pairs on x86
 // In place of a number: its writer has given up and will not come any more.
 inline constexpr std::uint64_t withdrawn = UINT64_MAX;
 
-// The states of one face on its way in exchange n = 1, 2, ...: nobody has claimed it, somebody
-// copies it, it is there. Unclaimed in exchange n is copied in n - 1, so nothing is ever reset.
-constexpr std::uint64_t unclaimed(std::uint64_t exchange) noexcept { return 2 * exchange - 2; }
-constexpr std::uint64_t claimed(std::uint64_t exchange) noexcept { return 2 * exchange - 1; }
-constexpr std::uint64_t copied(std::uint64_t exchange) noexcept { return 2 * exchange; }
-
 // started():  written by the owner: its faces may be read and its ghosts written in this exchange.
-// face(n):    state of the face that comes in from direction n. The one line with two writers: the
-//             owner and the neighbour there claim it by compare-exchange; who did writes the rest.
+// claim(n):   of the face that comes in from direction n: the exchange in which somebody has last
+//             begun to copy it. The one line with two writers, the owner and the neighbour there:
+//             they raise it from n - 1 to n by compare-exchange.
+// copied(n):  of the same face: the exchange in which it was last copied, by whoever claimed it. A
+//             line of its own: while the owner copies what it receives, as it does most times, the
+//             claim never leaves its cache, and the neighbour looks at this one.
 // left(n):    written by the neighbour towards direction n, the last it does here in an exchange.
 class FlagBlock {
  public:
@@ -44,17 +42,21 @@ class FlagBlock {
 
   std::size_t offset() const noexcept;  // in the arena of the process
   FlagLine& started() const noexcept { return lines_[0]; }
-  FlagLine& face(int direction) const noexcept { return face_of(block(), direction); }
+  FlagLine& claim(int direction) const noexcept { return claim_of(block(), direction); }
+  FlagLine& copied(int direction) const noexcept { return copied_of(block(), direction); }
   // There is a neighbour in this direction, and it will leave.
   void expect(int direction) const noexcept;
 
   // The lines of a block that begins at `block`, this or another rank's.
   static FlagLine& started_of(std::byte* block) noexcept { return line(block, 0); }
-  static FlagLine& face_of(std::byte* block, int direction) noexcept {
-    return line(block, 1 + 2 * direction);
+  static FlagLine& claim_of(std::byte* block, int direction) noexcept {
+    return line(block, 1 + 3 * direction);
+  }
+  static FlagLine& copied_of(std::byte* block, int direction) noexcept {
+    return line(block, 2 + 3 * direction);
   }
   static FlagLine& left_of(std::byte* block, int direction) noexcept {
-    return line(block, 2 + 2 * direction);
+    return line(block, 3 + 3 * direction);
   }
 
  private:

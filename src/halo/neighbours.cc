@@ -200,9 +200,10 @@ Transfers transfers(Ground& ground, const Links& links, CopiesOf&& copies) {
     std::byte* block = ground.block(link.peer);
     const FlagLine* started = &FlagBlock::started_of(block);
     // What this rank sends at `offset` the neighbour receives in the opposite direction.
-    out.incoming.push_back(
-        {link.peer, started, &ground.flags.face(link.towards), link.towards, std::move(both.in)});
-    out.outgoing.push_back({link.peer, started, &FlagBlock::face_of(block, link.from), link.from,
+    out.incoming.push_back({link.peer, started, &ground.flags.claim(link.towards),
+                            &ground.flags.copied(link.towards), link.towards, std::move(both.in)});
+    out.outgoing.push_back({link.peer, started, &FlagBlock::claim_of(block, link.from),
+                            &FlagBlock::copied_of(block, link.from), link.from,
                             std::move(both.out)});
     out.left.push_back(&FlagBlock::left_of(block, link.from));
     ground.flags.expect(link.towards);
