@@ -46,12 +46,17 @@ Fibers::Fibers(int count) : outside_(new Fiber) {
 #if defined(__SANITIZE_THREAD__)
     fiber->thread_state = __tsan_create_fiber(0);
 #endif
-    getcontext(&fiber->context);
-    fiber->context.uc_stack.ss_sp = fiber->stack.get();
-    fiber->context.uc_stack.ss_size = stack_bytes;
-    makecontext(&fiber->context, &Fibers::enter, 0);
+    prepare(*fiber);
     fibers_.push_back(std::move(fiber));
   }
+}
+
+// A function of its own: getcontext may return twice, for all the compiler knows.
+__attribute__((noinline)) void Fibers::prepare(Fiber& fiber) {
+  getcontext(&fiber.context);
+  fiber.context.uc_stack.ss_sp = fiber.stack.get();
+  fiber.context.uc_stack.ss_size = stack_bytes;
+  makecontext(&fiber.context, &Fibers::enter, 0);
 }
 
 Fibers::~Fibers() {
@@ -104,6 +109,10 @@ void Fibers::resume(int fiber) {
 }
 
 bool Fibers::ended(int fiber) const { return fibers_[static_cast<std::size_t>(fiber)]->ended; }
+
+const void* Fibers::end_of_stack(int fiber) const {
+  return fibers_[static_cast<std::size_t>(fiber)]->stack.get() + stack_bytes;
+}
 
 void Fibers::drop(int fiber) {
   Fiber& dropped = *fibers_[static_cast<std::size_t>(fiber)];

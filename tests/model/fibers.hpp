@@ -20,6 +20,7 @@ class Fibers {
   // Returns when the fiber yields or ends.
   void resume(int fiber);
   bool ended(int fiber) const;
+  const void* end_of_stack(int fiber) const;
   // Ends the fiber where it stands: its frames are left without destructors, so they must own
   // nothing. (Exceptions would not do: flags are stored in functions that are noexcept.)
   void drop(int fiber);
@@ -30,6 +31,7 @@ class Fibers {
 
  private:
   struct Fiber;
+  static void prepare(Fiber& fiber);
   static void enter();
   void run(Fiber& fiber);
   void switch_between(Fiber& from, Fiber& to);

@@ -44,15 +44,14 @@ std::byte* Memory::allocate(int rank, std::size_t bytes, std::size_t alignment) 
 }
 
 const char* Memory::deallocate(int rank, const void* address) {
+  if (rank < 0) return nullptr;  // the schedule is over
   const auto block = std::ranges::find(blocks_, address, &Block::begin);
   if (block == blocks_.end()) return "frees what is no block";
   std::size_t first = 0;
   std::size_t end = 0;
   if (!locate(address, block->bytes, first, end)) return nullptr;
   for (std::size_t index = first; index < end; ++index) {
-    if (rank >= 0) {
-      if (const char* found = check_write(rank, index, "frees")) return found;
-    }
+    if (const char* found = check_write(rank, index, "frees")) return found;
     word(index).freed = true;
   }
   return nullptr;

@@ -67,6 +67,17 @@ std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {  // splitmix64's fi
   return hash ^ hash >> 31;
 }
 
+// Reads frames of other functions, redzones and all.
+__attribute__((noinline, no_sanitize("address"), no_sanitize("thread"))) std::uint64_t hash_words(
+    const void* begin, const void* end) {
+  std::uint64_t hash = 0;
+  for (const auto* word = static_cast<const std::uint64_t*>(begin); word < end; ++word) {
+    hash = (hash ^ *word) * 0x9e3779b97f4a7c15ULL;  // quick: compared with one other only
+    hash ^= hash >> 32;
+  }
+  return hash;
+}
+
 class Explorer {
  public:
   Explorer(int ranks, const Program& program, const Options& options)
@@ -79,7 +90,7 @@ class Explorer {
   int ranks() const { return ranks_; }
   std::uint64_t load(const void* flag, bool acquire);
   void store(const void* flag, std::uint64_t value, bool release);
-  void wait(bool (*ready)(const void*), const void* test);
+  void wait(bool (*ready)(const void*), const void* test, const void* frame);
   void check(const char* problem) {
     if (problem != nullptr) fail(problem);
   }
@@ -97,6 +108,7 @@ class Explorer {
   bool back_up(double schedules);
   Key key();
   void stop(Access access, const void* flag);
+  void remember(int rank, std::uint64_t value);
   bool weakens(const void* flag, Side side);
   void note(int rank, Access access, const void* flag, std::uint64_t value);
   void report(std::string violation);
@@ -114,6 +126,7 @@ class Explorer {
   bool in_fiber_ = false;
   bool peeking_ = false;        // a condition is only tried
   bool waiting_ = false;        // a condition is met: its loads need no choice of their own
+  std::uint64_t waited_ = 0;    // what the condition met has read
   std::size_t age_ = 0;         // of what the next load returns
   std::size_t oldest_age_ = 0;  // that the condition tried could have read
   std::vector<Step> steps_;
@@ -143,9 +156,13 @@ bool Explorer::weakens(const void* flag, Side side) {
 }
 
 void Explorer::note(int rank, Access access, const void* flag, std::uint64_t value) {
+  if (access != Access::wait) remember(rank, value);
+  steps_.push_back({rank, access, flag, value, memory.name_of(flag), memory.owner_of(flag)});
+}
+
+void Explorer::remember(int rank, std::uint64_t value) {
   Key& history = history_[rank];
   history = {mix(history.low, value), mix(history.high, ~value)};
-  steps_.push_back({rank, access, flag, value, memory.name_of(flag), memory.owner_of(flag)});
 }
 
 // The rank waits to be chosen.
@@ -171,6 +188,7 @@ std::uint64_t Explorer::load(const void* flag, bool acquire) {
   if (weakens(flag, Side::acquire)) acquire = false;
   const std::uint64_t value = memory.load(running, flag, index, acquire);
   note(running, waiting_ ? Access::wait : Access::load, flag, value);
+  waited_ = value;
   return value;
 }
 
@@ -188,14 +206,18 @@ void Explorer::store(const void* flag, std::uint64_t value, bool release) {
   note(running, Access::store, flag, value);
 }
 
-void Explorer::wait(bool (*ready)(const void*), const void* test) {
+// What the condition has read counts only where it was kept: in a variable of the frames above.
+void Explorer::wait(bool (*ready)(const void*), const void* test, const void* frame) {
   pending_[running].ready = ready;
   pending_[running].test = test;
+  const std::uint64_t before = hash_words(frame, fibers_.end_of_stack(running));
   stop(Access::wait, nullptr);
   waiting_ = true;
   const bool met = ready(test);
   waiting_ = false;
   if (!met) fail("goes on although its condition is false");
+  const std::uint64_t after = hash_words(frame, fibers_.end_of_stack(running));
+  remember(running, after == before ? 0 : waited_);
 }
 
 // Does not come back to a rank: what it would do next is anybody's guess.
@@ -401,7 +423,9 @@ std::uint64_t load_flag(const void* flag, std::memory_order order) noexcept {
 void store_flag(const void* flag, std::uint64_t value, std::memory_order order) noexcept {
   current->store(flag, value, releases(order));
 }
-void wait(bool (*ready)(const void*), const void* test) { current->wait(ready, test); }
+void wait(bool (*ready)(const void*), const void* test) {
+  current->wait(ready, test, __builtin_frame_address(0));
+}
 
 void read(const void* address, std::size_t bytes) noexcept {
   if (current != nullptr) current->check(current->memory.read(current->running, address, bytes));
@@ -426,13 +450,15 @@ void fail(const char* what) { current->fail(what); }
 void checkpoint(std::uint64_t memory) { current->checkpoint(memory); }
 
 // A word that looks like an address of a Linux process is taken for a pointer.
-std::uint64_t numbers_in(const void* object, std::size_t bytes) noexcept {
+std::uint64_t numbers_changed(const void* before, const void* now, std::size_t bytes) noexcept {
   std::uint64_t result = 0;
   for (std::size_t at = 0; at + sizeof(std::uint64_t) <= bytes; at += sizeof(std::uint64_t)) {
-    std::uint64_t word = 0;
-    std::memcpy(&word, static_cast<const std::byte*>(object) + at, sizeof word);
-    const std::uint64_t upper = word >> 32;
-    if (upper < 0x1000 || upper > 0x7fff) result = mix(result, word);
+    std::uint64_t words[2] = {};
+    std::memcpy(words, static_cast<const std::byte*>(before) + at, sizeof *words);
+    std::memcpy(words + 1, static_cast<const std::byte*>(now) + at, sizeof *words);
+    const std::uint64_t upper = words[1] >> 32;
+    const bool pointer = upper >= 0x1000 && upper <= 0x7fff;
+    if (words[0] != words[1] && !pointer) result = mix(mix(result, at), words[1]);
   }
   return result;
 }

@@ -12,9 +12,9 @@
 // has not reached yet, which needs relaxed loads whose values steer stores.)
 //
 // States are merged: what a rank will do follows from what it remembers between calls (the numbers
-// in its Team, see checkpoint) and what it has read since. So two schedules that lead to
-// the same of both, to the same knowledge of each rank and to the same values still readable are
-// the same from there on.
+// in its Team, see checkpoint) and from what it has loaded and kept since. So two schedules that
+// lead to the same of both, to the same knowledge of each rank and to the same values still
+// readable are the same from there on.
 #pragma once
 
 #include <atomic>
@@ -50,8 +50,9 @@ void name_flag(const void* flag, const char* name);  // for reports and Options:
 
 // The rank begins its next call; what it remembers of the last ones is summed up by this number.
 void checkpoint(std::uint64_t memory);
-// A hash of all numbers in an object, but not of pointers, which differ between schedules.
-std::uint64_t numbers_in(const void* object, std::size_t bytes) noexcept;
+// A hash of all numbers in an object that have changed since it was made; not of pointers, which
+// differ between schedules, nor of padding.
+std::uint64_t numbers_changed(const void* before, const void* now, std::size_t bytes) noexcept;
 
 // A property does not hold: ends the search.
 void fail(const char* what);

@@ -14,13 +14,13 @@ struct Scenario {
   const char* name;
   void (*run)(Rank&);
   std::size_t chunk_bytes = 64;  // of staging areas
-  int most_ranks = max_ranks;    // with more the search takes too long for a test
 };
 inline std::ostream& operator<<(std::ostream& out, const Scenario& scenario) {
   return out << scenario.name;
 }
 
 std::span<const Scenario> scenarios();
+std::span<const Scenario> tiny_scenarios();  // few enough schedules to run each, with two ranks
 const Scenario* find_scenario(const char* name);  // null where there is none
 
 Result explore(int ranks, const Scenario& scenario, const Options& options = {});
