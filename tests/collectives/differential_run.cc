@@ -1,118 +1,19 @@
 // One case on one rank, by ropewalk and by MPI, on buffers that are byte for byte the same before.
 #include <algorithm>
 #include <cstring>
-#include <memory>
 #include <numeric>
 
+#include "collectives/differential_buffers.hpp"
 #include "collectives/differential_case.hpp"
 #include "mpi/fallback.hpp"
-#include "ropewalk/memory.hpp"
 
 namespace ropewalk::test {
 namespace {
 
 constexpr std::byte receive_guard{0xA5};
 constexpr std::byte send_guard{0x3C};
-constexpr std::size_t guard_bytes = 64;
 
 using Sizes = std::vector<std::size_t>;
-
-struct Block {
-  std::size_t first;
-  std::size_t count;
-};
-
-// Room for elements of a type, with guards around it, in the arena or in private memory.
-class Memory {
- public:
-  Memory(const TypeEntry& type, std::size_t elements, bool in_arena, std::size_t skew,
-         std::byte guard)
-      : in_arena_(in_arena) {
-    const std::int64_t last =
-        elements == 0 ? 0 : static_cast<std::int64_t>(elements - 1) * type.extent;
-    const auto before = static_cast<std::size_t>(std::max<std::int64_t>(0, -type.low));
-    const auto behind = static_cast<std::size_t>(std::max<std::int64_t>(0, type.high + last));
-    offset_ = guard_bytes + (before + 63) / 64 * 64 + skew;
-    bytes_ = offset_ + behind + guard_bytes;
-    if (in_arena) {
-      start_ = static_cast<std::byte*>(Arena::process().allocate(bytes_));
-    } else {
-      own_.reset(new std::byte[bytes_]);
-      start_ = own_.get();
-    }
-    std::memset(start_, static_cast<int>(guard), bytes_);
-  }
-  ~Memory() {
-    if (in_arena_) Arena::process().deallocate(start_);
-  }
-  Memory(const Memory&) = delete;
-  Memory& operator=(const Memory&) = delete;
-
-  std::byte* data() const { return start_ + offset_; }
-  void take(const Memory& from) { std::memcpy(start_, from.start_, bytes_); }
-  // The first byte that differs, counted from data(); bytes() when none does.
-  std::int64_t first_difference(const Memory& other) const {
-    const auto at = std::mismatch(start_, start_ + bytes_, other.start_).first - start_;
-    return at - static_cast<std::int64_t>(offset_);
-  }
-  bool same(const Memory& other) const { return std::memcmp(start_, other.start_, bytes_) == 0; }
-
- private:
-  bool in_arena_;
-  std::unique_ptr<std::byte[]> own_;
-  std::byte* start_ = nullptr;
-  std::size_t offset_ = 0;
-  std::size_t bytes_ = 0;
-};
-
-template <class T>
-void put(std::byte* to, double value) {
-  const T converted = static_cast<T>(value);
-  std::memcpy(to, &converted, sizeof converted);
-}
-
-// Bytes of an element that hold data; the rest of a long double is nobody's, and not always moved.
-std::size_t significant(ElementType type) {
-  return type == ElementType::long_double ? (std::numeric_limits<long double>::digits + 16) / 8
-                                          : size_of(type);
-}
-
-void put_number(ElementType type, std::byte* to, double real, double imaginary) {
-  switch (type) {
-    case ElementType::int8:
-      return put<std::int8_t>(to, real);
-    case ElementType::uint8:
-    case ElementType::byte:
-    case ElementType::boolean:
-      return put<std::uint8_t>(to, real);
-    case ElementType::int16:
-      return put<std::int16_t>(to, real);
-    case ElementType::uint16:
-      return put<std::uint16_t>(to, real);
-    case ElementType::int32:
-      return put<std::int32_t>(to, real);
-    case ElementType::uint32:
-      return put<std::uint32_t>(to, real);
-    case ElementType::int64:
-      return put<std::int64_t>(to, real);
-    case ElementType::uint64:
-      return put<std::uint64_t>(to, real);
-    case ElementType::float32:
-      return put<float>(to, real);
-    case ElementType::float64:
-      return put<double>(to, real);
-    case ElementType::long_double:
-      return put<long double>(to, real);
-    case ElementType::complex_float32:
-      return put<float>(to, real), put<float>(to + 4, imaginary);
-    case ElementType::complex_float64:
-      return put<double>(to, real), put<double>(to + 8, imaginary);
-    case ElementType::complex_long_double:
-      return put<long double>(to, real), put<long double>(to + sizeof(long double), imaginary);
-    default:
-      throw Error(ErrorCode::internal, "a type without numbers");
-  }
-}
 
 class Trial {
  public:
