@@ -61,13 +61,12 @@ struct Attachments::Facts {
   std::uint64_t malformed;
   std::uint64_t probe_address;  // a word of private memory, to try it on
   std::uint64_t probe_value;
-  std::uint64_t failed;  // where its flag is, an offset in its arena
 };
 
 std::unique_ptr<Attachments> Attachments::create(node::Team& team, std::string& reason) {
   std::uint64_t word =
       static_cast<std::uint64_t>(os::steady_ns()) ^ reinterpret_cast<std::uintptr_t>(&word);
-  Facts own{0, 0, reinterpret_cast<std::uintptr_t>(&word), word, 0};
+  Facts own{0, 0, reinterpret_cast<std::uintptr_t>(&word), word};
   std::unique_ptr<Attachments> result;
   // No exception before all have spoken: a rank that failed alone would leave the others waiting.
   try {
@@ -75,10 +74,7 @@ std::unique_ptr<Attachments> Attachments::create(node::Team& team, std::string& 
     environment_capacity();
     if (!allowed) reason = "ROPEWALK_XPMEM is off";
     if (allowed) own.segment = process_cache().provider().own_segment(reason);
-    if (own.segment != 0) {
-      result.reset(new Attachments);
-      own.failed = Arena::process().offset(result->failed_);
-    }
+    if (own.segment != 0) result.reset(new Attachments);
   } catch (const Error& error) {
     reason = error.what();
     own.segment = 0;
@@ -97,30 +93,24 @@ std::unique_ptr<Attachments> Attachments::create(node::Team& team, std::string& 
     all = all && facts[rank].segment != 0;
   }
   if (!all) return nullptr;
-  if (node::all_agree(team.comm(), result->open(team, facts))) return result;
+  if (node::all_agree(team.comm(), result->open(facts))) return result;
   reason = "ranks are not allowed to attach each other's memory";
   return nullptr;
 }
 
-Attachments::Attachments()
-    : cache_(process_cache()),
-      failed_(new (Arena::process().allocate(node::flag_stride, node::flag_stride))
-                  std::atomic<std::uint64_t>(0)) {}
+Attachments::Attachments() : cache_(process_cache()) {}
 
 Attachments::~Attachments() {
   end_call();
   for (const Segment segment : segments_) cache_.close(segment);
-  Arena::process().deallocate(failed_);
 }
 
-bool Attachments::open(node::Team& team, const std::vector<Facts>& facts) {
+bool Attachments::open(const std::vector<Facts>& facts) {
   pinned_.reserve(2 * facts.size());  // of each rank a send and a receive buffer
   for (const Facts& rank : facts) {
     const int peer = static_cast<int>(segments_.size());
     if (!cache_.open(rank.segment)) return false;
     segments_.push_back(rank.segment);
-    failed_of_.push_back(
-        reinterpret_cast<const std::atomic<std::uint64_t>*>(team.base(peer) + rank.failed));
     if (!probe(peer, rank)) return false;
   }
   return true;
@@ -146,19 +136,6 @@ void Attachments::end_call() noexcept {
   if (pinned_.empty()) return;
   cache_.release(pinned_);
   pinned_.clear();
-}
-
-void Attachments::fail(std::uint64_t phase) noexcept {
-  failed_->store(phase, std::memory_order_relaxed);
-}
-
-// A rank that failed in this phase may have failed in a later one by now: that counts, so that no
-// failure is lost. Relaxed: written before the release of the phase that was waited for.
-int Attachments::failed_rank(std::uint64_t phase) const noexcept {
-  for (std::size_t rank = 0; rank < failed_of_.size(); ++rank) {
-    if (failed_of_[rank]->load(std::memory_order_relaxed) >= phase) return static_cast<int>(rank);
-  }
-  return -1;
 }
 
 }  // namespace ropewalk::channel

@@ -2,7 +2,6 @@
 // registration cache of the process.
 #pragma once
 
-#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -35,22 +34,15 @@ class Attachments {
   std::byte* attach(int peer, std::uint64_t address, std::size_t bytes);
   void end_call() noexcept;
 
-  // A rank that could not attach what a call needs says so before it finishes the phase with this
-  // number; those that wait for that phase find it.
-  void fail(std::uint64_t phase) noexcept;
-  int failed_rank(std::uint64_t phase) const noexcept;  // -1: none
-
  private:
   struct Facts;
   Attachments();
-  bool open(node::Team& team, const std::vector<Facts>& facts);
+  bool open(const std::vector<Facts>& facts);
   bool probe(int peer, const Facts& facts);
 
   RegistrationCache& cache_;
   std::vector<Segment> segments_;  // by rank, all opened
   std::vector<RegistrationCache::Entry*> pinned_;
-  std::atomic<std::uint64_t>* failed_;  // of this rank, in its arena: the phase, 0 for none
-  std::vector<const std::atomic<std::uint64_t>*> failed_of_;  // every rank's
 };
 
 }  // namespace ropewalk::channel

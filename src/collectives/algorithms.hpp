@@ -33,6 +33,14 @@ void alltoall(Engine&, const void* send, void* receive, std::size_t bytes_each);
 void alltoallv(Engine&, const void* send, const Blocks& sends, void* receive,
                const Blocks& receives);
 
+// cma.cc: reductions and broadcasts with private buffers that the kernel reads and writes.
+// True when every buffer that takes part is mapped or can be reached by CMA.
+bool reaches_all(const std::vector<Shown>& shown, int root);
+void cma_reduce(Engine&, const std::vector<Shown>& shown, const void* send, void* receive,
+                std::size_t count, const Operation&, int root);
+void cma_broadcast(Engine&, const std::vector<Shown>& shown, void* data, std::size_t bytes,
+                   int root);
+
 // staged.cc: reductions and broadcasts of private buffers, chunk by chunk through the arenas.
 void staged_reduce(Engine&, const std::vector<Shown>& shown, const void* send, void* receive,
                    std::size_t count, const Operation&, int root);

@@ -57,7 +57,7 @@ void allgather(Engine& engine, const void* send, void* receive, const Blocks& bl
     if (shown[peer].private_send != 0) engine.path = Path::cma;
   }
   copy_own(engine, send, target + blocks.displacements[engine.rank()], bytes);
-  engine.leave(complete);
+  engine.leave(shown, complete);
 }
 
 }  // namespace ropewalk::collectives

@@ -38,7 +38,7 @@ Shown inline_blocks(Engine& engine, node::Slot& own, const std::byte* send, cons
     }
     at += block.bytes;
   }
-  return {inlined_reference, private_reference, 0};
+  return {inlined_reference, private_reference, 0, 0, 1};
 }
 
 Shown show_blocks(Engine& engine, node::Slot& own, const std::byte* send, const Blocks& sends) {
@@ -104,8 +104,9 @@ void alltoall(Engine& engine, const void* send, void* receive, std::size_t bytes
     return;
   }
   engine.path = Path::mapped;
-  if (send == receive) source = engine.visible_copy(send, total);
-  const auto& shown = engine.meet(own, engine.show(source, total));
+  const Shown mine = send == receive ? engine.show_copy(send, total) : engine.show(source, total);
+  if (send == receive) source = engine.resolve(engine.rank(), mine.send, total);
+  const auto& shown = engine.meet(own, mine);
   const std::size_t offset = engine.rank() * bytes_each;
   bool complete = true;
   for (int step = 0; step < engine.size(); ++step) {
@@ -118,7 +119,7 @@ void alltoall(Engine& engine, const void* send, void* receive, std::size_t bytes
                             engine.stores(total));
     if (shown[peer].private_send != 0) engine.path = Path::cma;
   }
-  engine.leave(complete);
+  engine.leave(shown, complete);
 }
 
 void alltoallv(Engine& engine, const void* send, const Blocks& sends, void* receive,
@@ -139,7 +140,7 @@ void alltoallv(Engine& engine, const void* send, const Blocks& sends, void* rece
   }
   const Shown mine =
       inlined ? inline_blocks(engine, own, source, sends) : show_blocks(engine, own, source, sends);
-  engine.meet(own, mine);
+  const auto& shown = engine.meet(own, mine);
   Outcome outcome;
   for (int step = 0; step < engine.size(); ++step) {
     const int peer = (rank + step) % engine.size();
@@ -147,7 +148,7 @@ void alltoallv(Engine& engine, const void* send, const Blocks& sends, void* rece
     take_block(engine, peer, slot, target + receives.displacements[peer], receives.counts[peer],
                outcome);
   }
-  engine.leave(outcome.complete);
+  engine.leave(shown, outcome.complete);
   if (outcome.wrong >= 0) {
     throw Error(ErrorCode::argument, "receive_counts: rank " + std::to_string(outcome.wrong) +
                                          " sends another number of bytes than rank " +

@@ -12,6 +12,9 @@
 namespace ropewalk::collectives {
 namespace {
 
+// Scratch memory that is kept: the copies of small private buffers, the chunks of larger ones.
+constexpr std::size_t kept_bytes = std::size_t{256} << 10;
+
 constexpr std::size_t largest_cma_read = std::size_t{1} << 30;  // the kernel stops at 2 GiB - 4 KiB
 
 // The header of a rank whose arguments were refused: differs from every proper one.
@@ -28,6 +31,35 @@ std::string describe(const node::Slot& slot) {
                 ", operation " + ropewalk::name(static_cast<ReductionOp>(code & 0xff));
   return std::string(name(kind)) + " (count " + std::to_string(slot.count) + ", " + elements +
          ", root or form " + std::to_string(slot.call & 0xffffffff) + ")";
+}
+
+// Into lines that another rank has read: they are fetched for writing a kibibyte ahead, since
+// stores would fetch them one after the other. A quarter of the time of 16 KiB between distant
+// cores.
+void copy_for_others(std::byte* to, const std::byte* from, std::size_t bytes) {
+  constexpr std::size_t block = 1024;
+  for (std::size_t at = 0; at < bytes; at += block) {
+    for (std::size_t line = at + block; line < std::min(bytes, at + 2 * block);
+         line += node::Slot::line_bytes) {
+      os::prefetch_for_writing(to + line);
+    }
+    std::memcpy(to + at, from + at, std::min(block, bytes - at));
+  }
+}
+
+// Moves bytes between this process and another by one of the two system calls, which may do less
+// than they were asked.
+template <class Call>
+bool by_cma(Call call, int process, void* here, std::uint64_t there, std::size_t bytes) {
+  std::size_t done = 0;
+  while (done < bytes) {
+    iovec local{static_cast<std::byte*>(here) + done, std::min(bytes - done, largest_cma_read)};
+    iovec remote{reinterpret_cast<void*>(there + done), local.iov_len};
+    const ssize_t moved = call(process, &local, 1, &remote, 1, 0);
+    if (moved <= 0) return false;
+    done += static_cast<std::size_t>(moved);
+  }
+  return true;
 }
 
 }  // namespace
@@ -68,7 +100,7 @@ Limits limits_for(int ranks, bool crowded) {
           .rooted_bytes = rooted,
           .streaming_bytes = believed / (2 * static_cast<std::size_t>(ranks)),
           .chunk_bytes = std::size_t{64} << 10,
-          .cma_bytes = std::size_t{64} << 10,
+          .cma_bytes = std::size_t{16} << 10,
           .attach_bytes = std::size_t{16} << 10};
 }
 
@@ -86,6 +118,10 @@ Engine::Engine(std::unique_ptr<node::Team> team, Limits limits)
 const std::vector<Shown>& Engine::meet(node::Slot& own, const Shown& shown) {
   std::memcpy(own.payload, &shown, sizeof shown);
   team_->arrive();
+  return collect(own);
+}
+
+const std::vector<Shown>& Engine::collect(const node::Slot& own) {
   for (int peer = 0; peer < size_; ++peer) {
     const node::Slot& slot = peer == rank_ ? own : arrival(peer, own);
     std::memcpy(&shown_[peer], slot.payload, sizeof(Shown));
@@ -97,7 +133,12 @@ const std::vector<Shown>& Engine::meet(node::Slot& own, const Shown& shown) {
 
 void Engine::refuse() {
   if (size_ == 1) return;
-  node::Slot& own = team_->claim();
+  team_->claim();
+  refuse_claimed();
+}
+
+void Engine::refuse_claimed() {
+  node::Slot& own = team_->claimed();
   own.call = refused_call;
   own.count = 0;
   team_->arrive();
@@ -124,30 +165,34 @@ std::byte* Engine::attach(int peer, std::uint64_t address, std::size_t bytes) {
   return attachments_->attach(peer, address, bytes);
 }
 
-std::uint64_t Engine::fail_phase() noexcept {
-  attachments_->fail(team_->phase() + 1);
-  return team_->finish_phase();
-}
-
 // All others leave the call, too, and find that this rank has not done its part.
 void Engine::give_up() {
-  const std::uint64_t phase = fail_phase();
+  const std::uint64_t phase = team_->fail_phase();
   team_->wait_for_all(phase);
-  attachments_->end_call();
-  check_attached(phase);
+  if (attachments_ != nullptr) attachments_->end_call();
+  check_complete(phase);
   throw_unreadable();  // not reached: this rank is among those that failed
 }
 
-void Engine::check_attached(std::uint64_t phase) const {
-  const int failed = attachments_ != nullptr ? attachments_->failed_rank(phase) : -1;
+void Engine::check_complete(std::uint64_t phase) const {
+  const int failed = team_->failed_rank(phase);
   if (failed < 0) return;
   throw Error(ErrorCode::system,
               "collective: rank " + std::to_string(failed) +
-                  " could not attach a private buffer of another rank (XPMEM); results are "
-                  "incomplete; check the buffers' addresses, or set ROPEWALK_XPMEM=off");
+                  " could not reach a private buffer of another rank (process_vm_readv or XPMEM); "
+                  "results are incomplete; check the buffers' addresses and counts");
+}
+
+Engine::~Engine() {
+  if (kept_scratch_ != nullptr) Arena::process().deallocate(kept_scratch_);
 }
 
 std::byte* Engine::scratch(std::size_t bytes) {
+  if (bytes <= kept_bytes && !kept_in_use_) {
+    if (kept_scratch_ == nullptr) kept_scratch_ = Arena::process().allocate(kept_bytes, 4096);
+    kept_in_use_ = true;
+    return static_cast<std::byte*>(kept_scratch_);
+  }
   void* memory = Arena::process().allocate(bytes);
   scratch_.push_back(memory);
   return static_cast<std::byte*>(memory);
@@ -162,6 +207,7 @@ std::byte* Engine::visible_copy(const void* data, std::size_t bytes) {
 void Engine::release_scratch() noexcept {
   for (void* memory : scratch_) Arena::process().deallocate(memory);
   scratch_.clear();
+  kept_in_use_ = false;
   if (attachments_ != nullptr) attachments_->end_call();
 }
 
@@ -177,36 +223,67 @@ bool Engine::read(void* to, int peer, const Shown& shown, std::size_t offset, st
     if (!team_->cma()) return false;
     address = (shown.send & ~address_bit) + offset;
   }
-  std::size_t done = 0;
-  while (done < bytes) {
-    iovec local{static_cast<std::byte*>(to) + done, std::min(bytes - done, largest_cma_read)};
-    iovec remote{reinterpret_cast<void*>(address + done), local.iov_len};
-    const ssize_t moved = process_vm_readv(team_->process_id(peer), &local, 1, &remote, 1, 0);
-    if (moved <= 0) return false;
-    done += static_cast<std::size_t>(moved);
+  return by_cma(process_vm_readv, team_->process_id(peer), to, address, bytes);
+}
+
+bool Engine::write(int peer, const Shown& shown, std::size_t offset, const void* from,
+                   std::size_t bytes, kernels::Stores stores) {
+  if (bytes == 0) return true;
+  std::uint64_t address = shown.private_receive + offset;
+  if (shown.receive != private_reference) {
+    if (std::byte* to = try_resolve(peer, shown.receive + offset, bytes)) {
+      kernels::copy(to, from, bytes, stores);
+      return true;
+    }
+    if (!team_->cma()) return false;
+    address = (shown.receive & ~address_bit) + offset;
   }
-  return true;
+  return by_cma(process_vm_writev, team_->process_id(peer), const_cast<void*>(from), address,
+                bytes);
+}
+
+std::uint64_t Engine::address_for_cma(const void* buffer, std::size_t bytes,
+                                      Reference reference) const {
+  if (reference != private_reference || !team_->cma() || bytes < limits_.cma_bytes) return 0;
+  return reinterpret_cast<std::uintptr_t>(buffer);
 }
 
 Shown Engine::show(const void* send, std::size_t bytes) {
   Shown shown{reference(send, bytes), private_reference, 0};
   if (shown.send != private_reference || bytes == 0) return shown;
-  if (team_->cma() && bytes >= limits_.cma_bytes) {
-    shown.private_send = reinterpret_cast<std::uintptr_t>(send);
-  } else {
-    shown.send = Arena::process().offset(visible_copy(send, bytes));
-    path = Path::staged;
+  if (bytes <= node::Team::overflow_bytes) return show_copy(send, bytes);
+  shown.private_send = address_for_cma(send, bytes, shown.send);
+  return shown.private_send == 0 ? show_copy(send, bytes) : shown;
+}
+
+Shown Engine::show_copy(const void* send, std::size_t bytes) {
+  path = Path::staged;
+  try {
+    if (bytes > node::Team::overflow_bytes) {
+      return {Arena::process().offset(visible_copy(send, bytes)), private_reference, 0};
+    }
+    std::byte* copy = team_->overflow();
+    copy_for_others(copy, static_cast<const std::byte*>(send), bytes);
+    return {Arena::process().offset(copy), private_reference, 0, 0, 1};
+  } catch (const Error&) {
+    refuse_claimed();
+    throw;
   }
-  return shown;
 }
 
 void Engine::leave(bool complete) {
-  team_->barrier();
-  if (attachments_ != nullptr) {
-    attachments_->end_call();
-    check_attached(team_->phase());
+  const std::uint64_t phase = complete ? team_->finish_phase() : team_->fail_phase();
+  team_->wait_for_all(phase);
+  if (attachments_ != nullptr) attachments_->end_call();
+  check_complete(phase);
+}
+
+void Engine::leave(const std::vector<Shown>& shown, bool complete) {
+  if (std::ranges::all_of(shown, [](const Shown& rank) { return rank.copied != 0; })) {
+    team_->skip_phase();
+  } else {
+    leave(complete);
   }
-  if (!complete) throw_unreadable();
 }
 
 void Engine::throw_unreadable() const {

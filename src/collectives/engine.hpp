@@ -62,8 +62,14 @@ constexpr bool is_address(Reference reference) noexcept { return reference >> 62
 struct Shown {
   Reference send;
   Reference receive;
-  std::uint64_t private_send;  // its address in its own process, for CMA; 0: not readable that way
+  // Addresses in the rank's own process, for CMA; 0 where it is not reached that way.
+  std::uint64_t private_send;
+  std::uint64_t private_receive = 0;
+  // 1: `send` is a copy that is kept until its readers have left the call, and nobody waits for
+  // them.
+  std::uint64_t copied = 0;
 };
+static_assert(sizeof(Shown) <= node::Slot::beside_flag_bytes);
 
 // A half-open range of elements or bytes.
 struct Range {
@@ -90,6 +96,9 @@ Limits limits_for(int ranks, bool crowded);
 class Engine {
  public:
   Engine(std::unique_ptr<node::Team> team, Limits limits);
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
 
   node::Team& team() noexcept { return *team_; }
   int rank() const noexcept { return rank_; }
@@ -124,6 +133,8 @@ class Engine {
   }
   // Arrives with a header nobody else has, so that the others do not wait for this rank's call.
   void refuse();
+  // The same with a slot that has been claimed, by a rank that has no memory for what it must show.
+  void refuse_claimed();
   // Throws on every rank when any rank's header differs from another's.
   void check(const node::Slot& own) {
     if (differs_ >= 0) [[unlikely]] {
@@ -133,6 +144,8 @@ class Engine {
 
   // Arrives with references to buffers, waits for all ranks, checks. Result: what each rank showed.
   const std::vector<Shown>& meet(node::Slot& own, const Shown& shown);
+  // The second half of it, for a rank that has arrived.
+  const std::vector<Shown>& collect(const node::Slot& own);
 
   // ---- buffers
 
@@ -153,23 +166,31 @@ class Engine {
     }
     return here;
   }
-  // Finishes the phase of a call in which this rank could not attach what it needs.
-  std::uint64_t fail_phase() noexcept;
   // Throws when a rank whose phase was waited for has failed in it.
-  void check_attached(std::uint64_t phase) const;
+  void check_complete(std::uint64_t phase) const;
   // A copy in this rank's arena that lasts until the end of the call, for buffers others must see.
   std::byte* visible_copy(const void* data, std::size_t bytes);
   // Memory of the arena for the length of the call.
   std::byte* scratch(std::size_t bytes);
   void release_scratch() noexcept;
 
-  // Copies from another rank's buffer, mapped or by CMA; false where the kernel refuses.
+  // Copies from another rank's send buffer, mapped or by CMA; false where the kernel refuses.
   bool read(void* to, int peer, const Shown& shown, std::size_t offset, std::size_t bytes,
             kernels::Stores stores);
+  // The same into another rank's receive buffer.
+  bool write(int peer, const Shown& shown, std::size_t offset, const void* from, std::size_t bytes,
+             kernels::Stores stores);
+  // The address where others reach a private buffer of so many bytes by CMA, else 0.
+  std::uint64_t address_for_cma(const void* buffer, std::size_t bytes, Reference) const;
   // A send buffer made readable for the others: mapped as it is, else by CMA or as a copy.
   Shown show(const void* send, std::size_t bytes);
-  // The end of a bulk call: nobody touches another's memory any more. Throws where a read failed.
+  // A copy made readable for the others, for a buffer that the call overwrites.
+  Shown show_copy(const void* send, std::size_t bytes);
+  // The end of a bulk call: nobody touches another's memory any more. Throws on every rank where
+  // one could not do its part.
   void leave(bool complete = true);
+  // The same for calls that only read what was shown: none waits where all are copies.
+  void leave(const std::vector<Shown>& shown, bool complete);
   [[noreturn]] void throw_unreadable() const;
   kernels::Stores stores(std::size_t bytes) const noexcept {
     return bytes >= limits_.streaming_bytes ? kernels::Stores::streaming
@@ -192,7 +213,9 @@ class Engine {
   int size_;
   int differs_ = -1;
   std::vector<Shown> shown_;
-  std::vector<void*> scratch_;
+  std::vector<void*> scratch_;    // of this call
+  void* kept_scratch_ = nullptr;  // from call to call, for the first that asks; null: not yet
+  bool kept_in_use_ = false;
 };
 
 // Frees scratch memory at the end of a call, whichever way it ends.

@@ -89,36 +89,46 @@ Shown shown_by_sender(const node::Slot& slot) {
   return shown;
 }
 
+// Whether a sender writes its block into the root's buffer itself: all senders at once.
+bool pushes(const Engine& engine, const Shown& at_root, std::size_t bytes) {
+  if (at_root.receive != private_reference) return true;
+  return at_root.private_receive != 0 && bytes >= engine.limits().cma_bytes;
+}
+
 // Takes the block of one sender, or finds that it pushes it. False where it could not be read.
 bool take_block(Engine& engine, int peer, const node::Slot& slot, std::byte* target,
-                std::size_t bytes, bool pushed) {
+                std::size_t bytes, const Shown& at_root) {
   if (fits_slot(engine, bytes)) {
     if (bytes > 0) std::memcpy(target, slot.payload + block_at(bytes), bytes);
     return true;
   }
-  engine.path = Path::mapped;
-  if (pushed) return true;
   const Shown shown = shown_by_sender(slot);
+  if (shown.copied == 0 && pushes(engine, at_root, bytes)) {
+    engine.path = at_root.receive == private_reference ? Path::cma : Path::mapped;
+    return true;
+  }
+  engine.path = shown.copied != 0 ? Path::staged : Path::mapped;
   if (shown.private_send != 0) engine.path = Path::cma;
   return engine.read(target, peer, shown, 0, bytes, engine.stores(bytes));
 }
 
 // The root arrives: with its buffer and a table of blocks where some are too large for a slot.
-// True when senders may push.
-bool show_target(Engine& engine, node::Slot& own, void* receive, const Blocks& blocks) {
+Shown show_target(Engine& engine, node::Slot& own, void* receive, const Blocks& blocks) {
   bool any_large = false;
   for (int peer = 0; peer < engine.size(); ++peer) {
     any_large |= peer != engine.rank() && !fits_slot(engine, blocks.counts[peer]);
   }
   Shown mine{inlined_reference, inlined_reference, 0};
   if (any_large) {
-    mine = {0, engine.reference(receive, end_of(engine, blocks)), 0};
+    const std::size_t end = end_of(engine, blocks);
+    const Reference target = engine.reference(receive, end);
+    mine = {0, target, 0, engine.address_for_cma(receive, end, target)};
     write_table(engine, own, mine, blocks);
   } else {
     std::memcpy(own.payload, &mine.send, sizeof mine.send);
   }
   engine.team().arrive();
-  return mine.receive != private_reference;
+  return mine;
 }
 
 void gather_at_root(Engine& engine, node::Slot& own, const void* send, void* receive,
@@ -126,7 +136,7 @@ void gather_at_root(Engine& engine, node::Slot& own, const void* send, void* rec
   node::Team& team = engine.team();
   const int rank = engine.rank();
   auto* target = static_cast<std::byte*>(receive);
-  const bool pushed = show_target(engine, own, receive, blocks);
+  const Shown mine = show_target(engine, own, receive, blocks);
   engine.path = Path::inlined;
   if (blocks.counts[rank] > 0 && target + blocks.displacements[rank] != send) {
     kernels::copy(target + blocks.displacements[rank], send, blocks.counts[rank],
@@ -142,7 +152,7 @@ void gather_at_root(Engine& engine, node::Slot& own, const void* send, void* rec
       wrong = peer;
     } else {
       complete &= take_block(engine, peer, slot, target + blocks.displacements[peer],
-                             blocks.counts[peer], pushed);
+                             blocks.counts[peer], mine);
     }
   }
   team.all_arrived();
@@ -151,8 +161,10 @@ void gather_at_root(Engine& engine, node::Slot& own, const void* send, void* rec
   for (int peer = 0; peer < engine.size(); ++peer) {
     if (peer == rank || fits_slot(engine, blocks.counts[peer])) continue;
     const node::Slot& slot = team.arrival(peer);
-    // A rank in another call, or with another count, finishes no phase that this one could await.
-    if (slot.call == own.call && sent_bytes(slot) == blocks.counts[peer]) {
+    // A rank in another call, or with another count, finishes no phase that this one could await;
+    // one that has shown a copy has gone.
+    if (slot.call == own.call && sent_bytes(slot) == blocks.counts[peer] &&
+        shown_by_sender(slot).copied == 0) {
       team.wait_for_phase(peer, phase);
     }
   }
@@ -161,7 +173,7 @@ void gather_at_root(Engine& engine, node::Slot& own, const void* send, void* rec
     wrong_count("counts", wrong, sent_bytes(team.arrival(wrong)), rank,
                 std::to_string(blocks.counts[wrong]));
   }
-  engine.check_attached(phase);
+  engine.check_complete(phase);
   if (!complete) engine.throw_unreadable();
 }
 
@@ -185,25 +197,30 @@ void gather_at_sender(Engine& engine, node::Slot& own, const void* send, std::ui
   std::memcpy(own.payload, &bytes, sizeof bytes);
   std::memcpy(own.payload + sent_at, &mine, sizeof mine);
   team.arrive();
+  if (mine.copied != 0) {
+    team.skip_phase();
+    return;
+  }
   const node::Slot& slot = engine.arrival(root, own);
   const bool has_table = slot.call == own.call && first_of(slot) != inlined_reference;
   const Block block = has_table ? block_of(slot, engine.rank()) : Block{0, 0};
   const bool agreed = block.bytes == bytes;
-  const Reference target = agreed ? shown_of(slot).receive : private_reference;
   bool pushed = true;
-  if (target != private_reference) {
-    std::byte* there = engine.try_resolve(root, target + block.offset, bytes);
-    pushed = there != nullptr;
-    if (pushed) kernels::copy(there, send, bytes, engine.stores(bytes));
+  if (agreed) {
+    const Shown at_root = shown_of(slot);
+    if (pushes(engine, at_root, bytes)) {
+      if (at_root.receive == private_reference) engine.path = Path::cma;
+      pushed = engine.write(root, at_root, block.offset, send, bytes, engine.stores(bytes));
+    }
   }
-  const std::uint64_t phase = pushed ? team.finish_phase() : engine.fail_phase();
+  const std::uint64_t phase = pushed ? team.finish_phase() : team.fail_phase();
   engine.check(own);
   if (!agreed) {
     wrong_count("send_bytes", engine.rank(), bytes, root,
                 has_table ? std::to_string(block.bytes) : "less");
   }
   team.wait_for_phase(root, phase);
-  if (!pushed) engine.check_attached(phase);
+  if (!pushed) engine.check_complete(phase);
 }
 
 // ---- scatter
@@ -256,11 +273,14 @@ void scatter_at_root(Engine& engine, node::Slot& own, const void* send, const Bl
   std::size_t end = 0;
   const bool inlined =
       deal(engine, blocks, [&](int, Place place) { end = std::size_t{place.at} + place.bytes; });
+  bool copied = inlined;  // what receivers read is kept for them
   engine.path = inlined ? Path::inlined : Path::mapped;
   if (inlined) {
     inline_blocks(engine, own, source, blocks);
   } else {
-    write_table(engine, own, engine.show(send, end_of(engine, blocks)), blocks);
+    const Shown mine = engine.show(send, end_of(engine, blocks));
+    copied = mine.copied != 0;
+    write_table(engine, own, mine, blocks);
   }
   engine.team().arrive(inlined ? end : 0);
   const std::size_t bytes = blocks.counts[engine.rank()];
@@ -269,7 +289,7 @@ void scatter_at_root(Engine& engine, node::Slot& own, const void* send, const Bl
     kernels::copy(receive, own_block, bytes, engine.stores(bytes));
   }
   const std::uint64_t phase = engine.team().skip_phase();  // nobody waits for the root
-  if (inlined) return;
+  if (copied) return;
   for (int peer = 0; peer < engine.size(); ++peer) {
     if (peer != engine.rank()) engine.arrival(peer, own);
   }

@@ -68,12 +68,64 @@ void push_slices(Engine& engine, const std::vector<Shown>& shown, std::size_t co
 
 // Where this rank's elements lie for the others; a copy when the result would overwrite them.
 Shown show_for_scan(Engine& engine, const void* send, const void* receive, std::size_t bytes) {
-  Shown shown{engine.reference(send, bytes), private_reference, 0};
-  if (shown.send == private_reference || send == receive) {
-    engine.path = Path::staged;
-    shown.send = engine.reference(engine.visible_copy(send, bytes), bytes);
+  const Shown shown{engine.reference(send, bytes), private_reference, 0};
+  const bool copies = shown.send == private_reference || send == receive;
+  return copies ? engine.show_copy(send, bytes) : shown;
+}
+
+// Some ranks have shown copies, and one of them may be on its way: who wants the result combines
+// all inputs.
+void combine_shown(Engine& engine, const std::vector<Shown>& shown, const void* send, void* receive,
+                   std::size_t count, const Operation& operation) {
+  const std::size_t bytes = count * operation.element_bytes;
+  for (int peer = 0; peer < engine.size(); ++peer) {
+    engine.inputs[peer] = engine.resolve(peer, shown[peer].send, bytes);
   }
+  engine.inputs[engine.rank()] = send;
+  // In place in a buffer that others read: they must have read it first.
+  const bool late = send == receive && shown[engine.rank()].copied == 0;
+  void* output = late ? engine.scratch(bytes) : receive;
+  operation.combine(std::span(&output, 1), engine.inputs, count, kernels::Stores::temporal);
+  engine.leave(shown, true);
+  if (late) std::memcpy(receive, output, bytes);
+}
+
+bool any_copied(const std::vector<Shown>& shown) {
+  return std::ranges::any_of(shown, [](const Shown& rank) { return rank.copied != 0; });
+}
+
+// What a rank shows of its buffers for a reduction. A small private input is copied; a root's need
+// not be: it then combines alone.
+Shown show_for_reduction(Engine& engine, const void* send, void* receive, std::size_t bytes,
+                         int root) {
+  const Reference input = engine.reference(send, bytes);
+  const bool has_output = root < 0 || root == engine.rank();
+  const Reference output = has_output ? engine.reference(receive, bytes) : private_reference;
+  if (input == private_reference && bytes <= node::Team::overflow_bytes) {
+    if (root == engine.rank()) return {private_reference, output, 0, 0, 1};
+    Shown copy = engine.show_copy(send, bytes);
+    copy.receive = output;
+    return copy;
+  }
+  Shown shown{input, output, engine.address_for_cma(send, bytes, input)};
+  if (has_output) shown.private_receive = engine.address_for_cma(receive, bytes, output);
   return shown;
+}
+
+// A rooted reduction in which some have shown copies and gone: the root combines alone.
+void combine_at_root(Engine& engine, const std::vector<Shown>& shown, const void* send,
+                     void* receive, std::size_t count, const Operation& operation, int root) {
+  if (engine.rank() != root) {
+    engine.team().wait_for_phase(root, engine.team().skip_phase());
+    return;
+  }
+  for (int peer = 0; peer < engine.size(); ++peer) {
+    if (peer == root) continue;  // its own may be shown nowhere
+    engine.inputs[peer] = engine.resolve(peer, shown[peer].send, count * operation.element_bytes);
+  }
+  engine.inputs[root] = send;
+  operation.combine(std::span(&receive, 1), engine.inputs, count, kernels::Stores::temporal);
+  engine.team().finish_phase();
 }
 
 }  // namespace
@@ -91,12 +143,28 @@ void reduce(Engine& engine, const void* send, void* receive, std::size_t count,
     return;
   }
   const bool has_output = root < 0 || root == engine.rank();
-  const auto& shown =
-      engine.meet(own, {engine.reference(send, bytes),
-                        has_output ? engine.reference(receive, bytes) : private_reference, 0});
-  if (all_sends_mapped(shown) && outputs_mapped(shown, root)) {
+  const Scratch scratch(engine);
+  const Shown mine = show_for_reduction(engine, send, receive, bytes, root);
+  if (mine.copied != 0 && !has_output) {
+    std::memcpy(own.payload, &mine, sizeof mine);
+    engine.team().arrive();
+    engine.team().skip_phase();
+    return;
+  }
+  const auto& shown = engine.meet(own, mine);
+  if (any_copied(shown)) {
+    engine.path = Path::staged;
+    if (root < 0) {
+      combine_shown(engine, shown, send, receive, count, operation);
+    } else {
+      combine_at_root(engine, shown, send, receive, count, operation, root);
+    }
+  } else if (all_sends_mapped(shown) && outputs_mapped(shown, root)) {
     engine.path = Path::mapped;
     push_slices(engine, shown, count, operation, root);
+  } else if (reaches_all(shown, root)) {
+    engine.path = Path::cma;
+    cma_reduce(engine, shown, send, receive, count, operation, root);
   } else {
     engine.path = Path::staged;
     staged_reduce(engine, shown, send, receive, count, operation, root);
@@ -109,6 +177,7 @@ void scan(Engine& engine, const void* send, void* receive, std::size_t count,
           const Operation& operation, bool exclusive) {
   const std::size_t bytes = count * operation.element_bytes;
   const Scratch scratch(engine);
+  const std::vector<Shown>* reads = nullptr;  // what others may still read when this rank is done
   node::Slot& own = engine.claim(exclusive ? Kind::exscan : Kind::scan, count, operation.code());
   const std::size_t ranks = static_cast<std::size_t>(engine.rank()) + (exclusive ? 0 : 1);
   if (bytes <= engine.limits().one_shot_bytes) {
@@ -119,6 +188,7 @@ void scan(Engine& engine, const void* send, void* receive, std::size_t count,
   } else {
     engine.path = Path::mapped;
     const auto& shown = engine.meet(own, show_for_scan(engine, send, receive, bytes));
+    reads = &shown;
     for (int peer = 0; peer < engine.size(); ++peer) {
       engine.inputs[peer] = engine.resolve(peer, shown[peer].send, bytes);
     }
@@ -127,7 +197,7 @@ void scan(Engine& engine, const void* send, void* receive, std::size_t count,
     operation.combine(std::span(&receive, 1), std::span(engine.inputs).first(ranks), count,
                       kernels::Stores::temporal);
   }
-  if (bytes > engine.limits().one_shot_bytes) engine.leave();
+  if (reads != nullptr) engine.leave(*reads, true);
 }
 
 void reduce_scatter(Engine& engine, const void* send, void* receive, const std::size_t* counts,
@@ -144,6 +214,7 @@ void reduce_scatter(Engine& engine, const void* send, void* receive, const std::
   const std::size_t offset = before * operation.element_bytes;
   const std::size_t count = counts[engine.rank()];
   const Scratch scratch(engine);
+  const std::vector<Shown>* reads = nullptr;  // what others may still read when this rank is done
   node::Slot& own = engine.claim(Kind::reduce_scatter, total, operation.code(), form);
   if (bytes <= engine.limits().one_shot_bytes) {
     engine.path = Path::inlined;
@@ -153,13 +224,14 @@ void reduce_scatter(Engine& engine, const void* send, void* receive, const std::
   } else {
     engine.path = Path::mapped;
     const auto& shown = engine.meet(own, show_for_scan(engine, send, receive, bytes));
+    reads = &shown;
     for (int peer = 0; peer < engine.size(); ++peer) {
       engine.inputs[peer] = engine.resolve(peer, shown[peer].send, bytes);
     }
   }
   for (const void*& input : engine.inputs) input = static_cast<const std::byte*>(input) + offset;
   operation.combine(std::span(&receive, 1), engine.inputs, count, engine.stores(bytes));
-  if (bytes > engine.limits().one_shot_bytes) engine.leave();
+  if (reads != nullptr) engine.leave(*reads, true);
 }
 
 }  // namespace ropewalk::collectives

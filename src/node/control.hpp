@@ -49,8 +49,10 @@ struct alignas(flag_stride) Control {
   // The last call that this rank has arrived at. Stored at every call, read only by a rank that has
   // gone round its slots: the line stays where it is written.
   Flag<std::uint64_t> arrived;
-  alignas(
-      flag_stride) Flag<std::uint64_t> phase;  // phases of bulk calls that this rank has finished
+  // Phases of bulk calls that this rank has finished.
+  alignas(flag_stride) Flag<std::uint64_t> phase;
+  // The last phase in which this rank could not do its part, 0 for none; written before the phase.
+  std::atomic<std::uint64_t> failed;
   // Where others find this rank's staging area, an offset in its arena; written before an arrival.
   alignas(flag_stride) Flag<std::uint64_t> staging;
   // Only rank 0's are used, and only by ranks that go to sleep and those that wake them.

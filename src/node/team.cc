@@ -88,6 +88,7 @@ Team::~Team() {
   } catch (const Error&) {  // a destructor can only let the memory go
   }
   if (staging_ != nullptr) Arena::process().deallocate(staging_);
+  if (overflow_ != nullptr) Arena::process().deallocate(overflow_);
   if (own_ != nullptr) Arena::process().deallocate(own_);
 }
 
@@ -121,6 +122,15 @@ std::byte* Team::staging(std::size_t bytes) {
     own_->staging.store(Arena::process().offset(staging_), std::memory_order_relaxed);
   }
   return staging_;
+}
+
+// Rooms lie off page multiples, as slots do.
+std::byte* Team::overflow() {
+  constexpr std::size_t stride = overflow_bytes + 1024 + flag_stride;
+  if (overflow_ == nullptr) {
+    overflow_ = static_cast<std::byte*>(Arena::process().allocate(slots * stride, flag_stride));
+  }
+  return overflow_ + sequence_ % slots * stride;
 }
 
 void Team::check_alive(int rank) {

@@ -48,6 +48,7 @@ class Team {
     }
     return own_->slot[sequence_ % slots];
   }
+  Slot& claimed() noexcept { return own_->slot[sequence_ % slots]; }  // once more
   // Shows the claimed slot; releases everything written before it. `payload` bytes of it were
   // written, and will be, it is assumed, at the next call.
   void arrive(std::size_t payload = 0) noexcept {
@@ -75,6 +76,19 @@ class Team {
     wake_sleepers();
     return phase_;
   }
+  // The same for a rank that could not do its part. Those that wait for the phase find it.
+  std::uint64_t fail_phase() noexcept {
+    own_->failed.store(phase_ + 1, std::memory_order_relaxed);
+    return finish_phase();
+  }
+  // A rank that failed in a phase that was waited for, or in a later one: no failure is lost. -1
+  // for none. Relaxed: it was written before the release of the phase.
+  int failed_rank(std::uint64_t phase) const noexcept {
+    for (int peer = 0; peer < size_; ++peer) {
+      if (control_[peer]->failed.load(std::memory_order_relaxed) >= phase) return peer;
+    }
+    return -1;
+  }
   // The same when nobody waits for this rank in this call: nothing is shown. What a later phase
   // shows covers it.
   std::uint64_t skip_phase() noexcept { return ++phase_; }
@@ -101,6 +115,11 @@ class Team {
   std::byte* staging_of(int rank) const noexcept {
     return base_[rank] + control_[rank]->staging.load(std::memory_order_relaxed);
   }
+
+  // Room of `overflow_bytes` for what does not fit the slot of the last claim(). The readers of the
+  // slot are its readers: it, too, is kept until they have left the call, and nobody need wait.
+  static constexpr std::size_t overflow_bytes = std::size_t{16} << 10;
+  std::byte* overflow();
 
   // ---- waiting, for flags of one's own in the arenas of the team
 
@@ -164,6 +183,7 @@ class Team {
   std::vector<std::shared_ptr<Peer>> peers_;
   std::byte* staging_ = nullptr;
   std::size_t staging_bytes_ = 0;
+  std::byte* overflow_ = nullptr;  // one room a slot; null until the first is asked for
 };
 
 }  // namespace ropewalk::node

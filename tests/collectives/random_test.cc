@@ -42,8 +42,12 @@ TEST(Collectives, PathsFollowTheBuffers) {
     };
     EXPECT_EQ(path_of(send.data(), receive.data(), 2), Path::inlined);
     EXPECT_EQ(path_of(send.data(), receive.data(), count), Path::mapped);
-    EXPECT_EQ(path_of(own.data(), receive.data(), count), Path::staged);
-    EXPECT_EQ(path_of(send.data(), own.data(), count), Path::staged);
+    // A small private buffer is copied; larger ones are reached through the kernel, if it lets.
+    constexpr std::size_t small = 1000;
+    EXPECT_EQ(path_of(own.data(), receive.data(), small), Path::staged);
+    const Path large = path_of(own.data(), receive.data(), count);
+    EXPECT_TRUE(large == Path::cma || large == Path::staged) << name(large);
+    EXPECT_EQ(path_of(send.data(), own.data(), count), large);
   });
 }
 
