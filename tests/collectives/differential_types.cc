@@ -204,6 +204,9 @@ Catalogue::Catalogue() {
   add_predefined();
   add_derived();
   add_ops();
+  if (legal(types[matrices.front()]).size() != 2) {
+    throw Error(ErrorCode::internal, "derived types without operations would never be reduced");
+  }
 }
 
 Catalogue::~Catalogue() {
@@ -255,6 +258,7 @@ void Catalogue::add(const std::string& name, Word handle, std::vector<Scalar> sc
                    mpi::type_extent({handle}).bytes,
                    low,
                    high,
+                   false,
                    false,
                    matrix});
 }
