@@ -48,11 +48,9 @@ struct Transfers {
 //
 // Invariants, for a face of a link between A and B:
 // 1. `claim` goes from n - 1 to n only by a rank that has started n and has seen that the other
-// has,
-//    by compare-exchange: one wins, and it alone copies and then raises `copied` to n.
+//    has, by compare-exchange: one wins, and it alone copies and then raises `copied` to n.
 // 2. A finishes n, and may start n + 1, only when all its faces are copied in n. So while A is in
-// n,
-//    `claim` and `copied` of its faces are n - 1 or n and nothing else; and a fast B may have
+//    n, `claim` and `copied` of its faces are n - 1 or n and nothing else; and a fast B may have
 //    started n + 1, but all that is between them is copied in n, and stays so until A starts n + 1.
 // 3. What A wrote before start(n) is seen by who copies in n: it has acquired A's `started`. What
 //    was copied in n is seen by who finishes n: it has acquired `copied`. What either rank reads or
