@@ -52,7 +52,7 @@ bool copied_broadcast(Engine& engine, node::Slot& own, void* data, std::size_t b
 }
 
 void large_broadcast(Engine& engine, node::Slot& own, void* data, std::size_t bytes, int root) {
-  const bool small = bytes <= node::Team::overflow_bytes;
+  const bool small = bytes <= engine.limits().copied_bytes;
   if (small && copied_broadcast(engine, own, data, bytes, root)) return;
   const Reference buffer = engine.reference(data, bytes);
   const std::uint64_t address = engine.address_for_cma(data, bytes, buffer);

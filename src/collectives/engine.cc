@@ -98,6 +98,7 @@ Limits limits_for(int ranks, bool crowded) {
   return {.one_shot_bytes = crowded ? shared : 512,
           .gathered_bytes = std::clamp<std::size_t>(4096 / ranks, crowded ? shared : 512, rooted),
           .rooted_bytes = rooted,
+          .copied_bytes = node::Team::overflow_bytes,
           .streaming_bytes = believed / (2 * static_cast<std::size_t>(ranks)),
           .chunk_bytes = std::size_t{64} << 10,
           .cma_bytes = std::size_t{16} << 10,
@@ -251,7 +252,7 @@ std::uint64_t Engine::address_for_cma(const void* buffer, std::size_t bytes,
 Shown Engine::show(const void* send, std::size_t bytes) {
   Shown shown{reference(send, bytes), private_reference, 0};
   if (shown.send != private_reference || bytes == 0) return shown;
-  if (bytes <= node::Team::overflow_bytes) return show_copy(send, bytes);
+  if (bytes <= limits_.copied_bytes) return show_copy(send, bytes);
   shown.private_send = address_for_cma(send, bytes, shown.send);
   return shown.private_send == 0 ? show_copy(send, bytes) : shown;
 }
@@ -259,7 +260,7 @@ Shown Engine::show(const void* send, std::size_t bytes) {
 Shown Engine::show_copy(const void* send, std::size_t bytes) {
   path = Path::staged;
   try {
-    if (bytes > node::Team::overflow_bytes) {
+    if (bytes > limits_.copied_bytes) {
       return {Arena::process().offset(visible_copy(send, bytes)), private_reference, 0};
     }
     std::byte* copy = team_->overflow();

@@ -86,6 +86,7 @@ struct Limits {
   std::size_t one_shot_bytes;   // up to here payload goes through the slots
   std::size_t gathered_bytes;   // the same for the blocks of an allgather
   std::size_t rooted_bytes;     // the same where senders do not wait for their root
+  std::size_t copied_bytes;     // private buffers up to here are copied beside the slots
   std::size_t streaming_bytes;  // from here on results are stored past the caches
   std::size_t chunk_bytes;      // of staging areas
   std::size_t cma_bytes;        // private buffers of this size and more are read by CMA

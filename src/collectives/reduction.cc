@@ -101,7 +101,7 @@ Shown show_for_reduction(Engine& engine, const void* send, void* receive, std::s
   const Reference input = engine.reference(send, bytes);
   const bool has_output = root < 0 || root == engine.rank();
   const Reference output = has_output ? engine.reference(receive, bytes) : private_reference;
-  if (input == private_reference && bytes <= node::Team::overflow_bytes) {
+  if (input == private_reference && bytes <= engine.limits().copied_bytes) {
     if (root == engine.rank()) return {private_reference, output, 0, 0, 1};
     Shown copy = engine.show_copy(send, bytes);
     copy.receive = output;

@@ -340,6 +340,45 @@ void staging_that_grows(Rank& rank) {
   if (rank.size == 2) staged_broadcast_once(rank, 2, 1);
 }
 
+// ---- private buffers that are copied beside the slots: senders do not wait
+
+constexpr std::size_t copied_count = 12;
+
+void copied_reduce_once(Rank& rank, int call, int root) {
+  std::array<Element, copied_count> send{};
+  std::array<Element, copied_count> receive{};
+  rank.begin_call();
+  send.fill(token(rank.rank, call));
+  collectives::reduce(rank.engine, send.data(), receive.data(), copied_count, addition(), root);
+  if (root >= 0 && root != rank.rank) return;
+  for (const Element element : receive) expect(element, sum_of_tokens(rank.size, call));
+}
+void copied_reduces(Rank& rank) {
+  const int calls = rank.size == 2 ? 4 : 3;
+  for (int call = 0; call < calls; ++call) {
+    copied_reduce_once(rank, call, call + 1 == calls ? -1 : 0);
+  }
+}
+void copied_movements(Rank& rank) {
+  std::array<Element, copied_count> data{};
+  for (int call = 0; call < (rank.size == 2 ? 4 : 3); ++call) {
+    rank.begin_call();
+    data.fill(token(rank.rank, call));
+    collectives::broadcast(rank.engine, data.data(), sizeof data, 0);
+    for (const Element element : data) expect(element, token(0, call));
+  }
+  std::array<Element, copied_count * max_ranks> all{};
+  rank.begin_call();
+  data.fill(token(rank.rank, 4));
+  const Equal equal(rank, sizeof data);
+  const collectives::Blocks blocks = equal.blocks();
+  collectives::gather(rank.engine, data.data(), sizeof data, all.data(),
+                      rank.rank == 0 ? &blocks : nullptr, 0);
+  for (int peer = 0; rank.rank == 0 && peer < rank.size; ++peer) {
+    expect(all[static_cast<std::size_t>(peer) * copied_count], token(peer, 4));
+  }
+}
+
 void large_mix(Rank& rank) {
   Shared send(bulk);
   Shared receive(bulk);
@@ -376,6 +415,7 @@ void calls_that_differ(Rank& rank) {
 }
 
 constexpr std::size_t large_chunk = 2048;
+constexpr std::size_t copied = 256;
 
 constexpr Scenario all[] = {
     {"barriers", barriers},
@@ -395,6 +435,8 @@ constexpr Scenario all[] = {
     {"staged_reduces", staged_reduces},
     {"staged_broadcasts", staged_broadcasts, large_chunk},
     {"staging_that_grows", staging_that_grows, large_chunk},
+    {"copied_reduces", copied_reduces, 64, copied},
+    {"copied_movements", copied_movements, 64, copied},
     {"large_mix", large_mix},
     {"calls_that_differ", calls_that_differ},
 };
@@ -421,12 +463,14 @@ constexpr Scenario tiny[] = {
 
 // ---- a schedule begins
 
-collectives::Limits limits(std::size_t chunk_bytes) {
+collectives::Limits limits(const Scenario& scenario) {
   collectives::Limits limits{};
   limits.one_shot_bytes = 64;
+  limits.gathered_bytes = 64;
   limits.rooted_bytes = 64;
+  limits.copied_bytes = scenario.copied_bytes;
   limits.streaming_bytes = ~std::size_t{0};
-  limits.chunk_bytes = chunk_bytes;
+  limits.chunk_bytes = scenario.chunk_bytes;
   limits.cma_bytes = ~std::size_t{0};
   return limits;
 }
@@ -440,12 +484,12 @@ void name_flags(int rank) {
   for (node::Slot& slot : control->slot) name_flag(&slot.sequence, "sequence");
 }
 
-std::unique_ptr<collectives::Engine> make_engine(int rank, std::size_t chunk_bytes) {
+std::unique_ptr<collectives::Engine> make_engine(int rank, const Scenario& scenario) {
   set_rank(rank);
   std::string reason;
   auto team = node::Team::create({}, reason);
   name_flags(rank);
-  return std::make_unique<collectives::Engine>(std::move(team), limits(chunk_bytes));
+  return std::make_unique<collectives::Engine>(std::move(team), limits(scenario));
 }
 
 }  // namespace
@@ -465,7 +509,7 @@ Result explore(int ranks, const Scenario& scenario, const Options& options) {
   Program program;
   program.set_up = [&] {
     for (int rank = 0; rank < ranks; ++rank) {
-      engines.push_back(make_engine(rank, scenario.chunk_bytes));
+      engines.push_back(make_engine(rank, scenario));
       const auto* team = reinterpret_cast<const std::byte*>(&engines.back()->team());
       std::copy_n(team, sizeof(node::Team), fresh[static_cast<std::size_t>(rank)].begin());
     }

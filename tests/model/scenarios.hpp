@@ -14,6 +14,7 @@ struct Scenario {
   const char* name;
   void (*run)(Rank&);
   std::size_t chunk_bytes = 64;  // of staging areas
+  std::size_t copied_bytes = 0;  // private buffers up to here are copied beside the slots
 };
 inline std::ostream& operator<<(std::ostream& out, const Scenario& scenario) {
   return out << scenario.name;
