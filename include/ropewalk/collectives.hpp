@@ -65,7 +65,8 @@ class RW_EXPORT CollectiveRequest {
 // Collective over an MPI communicator; the MPI communicator must outlive it. As in MPI, all ranks
 // call the same collectives in the same order, and one thread at a time uses a communicator. Where
 // the ranks are not all on one node, every call goes to MPI. Sums are combined in the order of
-// ranks, so all ranks get the same bits in every run, on every path.
+// ranks (on a node of several outermost caches: within each, then one after the other), so all
+// ranks get the same bits, in every run that places its ranks alike.
 //
 // Errors: Error(argument) on every rank when ranks disagree on collective, count, type, operation
 // or root; Error(peer_dead) when a rank of the node has died.

@@ -33,6 +33,11 @@ void alltoall(Engine&, const void* send, void* receive, std::size_t bytes_each);
 void alltoallv(Engine&, const void* send, const Blocks& sends, void* receive,
                const Blocks& receives);
 
+// two_level.cc: reductions among mapped buffers, first inside each cache domain.
+bool has_levels(Engine&, std::size_t bytes, const Operation&);
+void two_level_reduce(Engine&, const std::vector<Shown>& shown, std::size_t count, const Operation&,
+                      int root);
+
 // cma.cc: reductions and broadcasts with private buffers that the kernel reads and writes.
 // True when every buffer that takes part is mapped or can be reached by CMA.
 bool reaches_all(const std::vector<Shown>& shown, int root);

@@ -86,8 +86,9 @@ Limits limits_for(int ranks, bool crowded) {
   // Through a slot every byte passes between caches twice as often as straight between buffers, for
   // one exchange of flags instead of two. Where ranks share cores an exchange costs time slices.
   const std::size_t shared = std::clamp<std::size_t>(8192 / ranks, 512, node::Slot::payload_bytes);
-  const int cpu = topology::usable_cpus().cpus.front();
-  const std::size_t cache = topology::read_machine().last_level_cache_bytes(cpu);
+  // Read once: a walk over sysfs, in a call that every communicator makes.
+  static const std::size_t cache =
+      topology::read_machine().last_level_cache_bytes(topology::usable_cpus().cpus.front());
   // Send and receive buffers of all ranks together leave the last cache. What virtual machines are
   // told of it may be the host's: no more than 64 MiB are believed.
   const std::size_t believed =
@@ -100,6 +101,7 @@ Limits limits_for(int ranks, bool crowded) {
           .rooted_bytes = rooted,
           .copied_bytes = node::Team::overflow_bytes,
           .streaming_bytes = believed / (2 * static_cast<std::size_t>(ranks)),
+          .two_level_bytes = std::size_t{16} << 10,
           .chunk_bytes = std::size_t{64} << 10,
           .cma_bytes = std::size_t{16} << 10,
           .attach_bytes = std::size_t{16} << 10};
@@ -180,8 +182,24 @@ void Engine::check_complete(std::uint64_t phase) const {
   if (failed < 0) return;
   throw Error(ErrorCode::system,
               "collective: rank " + std::to_string(failed) +
-                  " could not reach a private buffer of another rank (process_vm_readv or XPMEM); "
-                  "results are incomplete; check the buffers' addresses and counts");
+                  " could not do its part: a private buffer of another rank could not be reached "
+                  "(process_vm_readv, XPMEM), or its communication memory is full; results are "
+                  "incomplete; check the buffers' addresses and counts, and ROPEWALK_ARENA_BYTES");
+}
+
+void Engine::reserve_staging(std::size_t bytes) {
+  try {
+    team_->staging(bytes);
+  } catch (const Error&) {
+    team_->wait_for_all(team_->fail_phase());
+    throw;
+  }
+}
+
+void Engine::synchronize() {
+  const std::uint64_t phase = team_->finish_phase();
+  team_->wait_for_all(phase);
+  check_complete(phase);
 }
 
 Engine::~Engine() {

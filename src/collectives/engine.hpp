@@ -88,6 +88,7 @@ struct Limits {
   std::size_t rooted_bytes;     // the same where senders do not wait for their root
   std::size_t copied_bytes;     // private buffers up to here are copied beside the slots
   std::size_t streaming_bytes;  // from here on results are stored past the caches
+  std::size_t two_level_bytes;  // from here on cache domains reduce among themselves first
   std::size_t chunk_bytes;      // of staging areas
   std::size_t cma_bytes;        // private buffers of this size and more are read by CMA
   std::size_t attach_bytes;     // and these are attached, where all ranks can
@@ -167,6 +168,11 @@ class Engine {
     }
     return here;
   }
+  // The team's staging area, for calls in which the others next wait for a phase of this rank:
+  // where there is no memory, they find that it has failed in it.
+  void reserve_staging(std::size_t bytes);
+  // A phase of all ranks inside a bulk call. Throws on every rank where one has failed.
+  void synchronize();
   // Throws when a rank whose phase was waited for has failed in it.
   void check_complete(std::uint64_t phase) const;
   // A copy in this rank's arena that lasts until the end of the call, for buffers others must see.

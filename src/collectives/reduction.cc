@@ -161,7 +161,11 @@ void reduce(Engine& engine, const void* send, void* receive, std::size_t count,
     }
   } else if (all_sends_mapped(shown) && outputs_mapped(shown, root)) {
     engine.path = Path::mapped;
-    push_slices(engine, shown, count, operation, root);
+    if (has_levels(engine, bytes, operation)) {
+      two_level_reduce(engine, shown, count, operation, root);
+    } else {
+      push_slices(engine, shown, count, operation, root);
+    }
   } else if (reaches_all(shown, root)) {
     engine.path = Path::cma;
     cma_reduce(engine, shown, send, receive, count, operation, root);

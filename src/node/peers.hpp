@@ -26,6 +26,8 @@ struct RankFacts {
   std::uint64_t probe_value;
   std::uint64_t cpus[16];    // affinity mask, a bit a CPU
   std::int32_t quota_cores;  // that the cgroup pays for; 0: no quota
+  std::int64_t domain;       // of caches (domains.hpp)
+  std::int64_t malformed;    // 1: a variable of its environment is
 };
 
 // A process of this node. Mapped once, however many teams meet it.

@@ -44,9 +44,21 @@ std::unique_ptr<Team> Team::create(mpi::Comm comm, std::string& reason) {
   }
   std::uint64_t probe =
       static_cast<std::uint64_t>(os::steady_ns()) ^ reinterpret_cast<std::uintptr_t>(&probe);
-  const RankFacts own = own_facts(team->own_, &probe);
+  RankFacts own = own_facts(team->own_, &probe);
+  // No exception before all have spoken: a rank that failed alone would leave the others waiting.
+  std::string malformed;
+  try {
+    own.domain = own_domain(team->rank_);
+  } catch (const Error& error) {
+    own.malformed = 1;
+    malformed = error.what();
+  }
   std::vector<RankFacts> facts(team->size_);
   mpi::all_gather(&own, facts.data(), sizeof own, comm);
+  if (std::ranges::any_of(facts, [](const RankFacts& rank) { return rank.malformed != 0; })) {
+    throw Error(ErrorCode::argument,
+                malformed.empty() ? "ROPEWALK_DOMAINS: malformed on another rank" : malformed);
+  }
   if (!same_node(facts)) {
     reason = "the ranks of the communicator are on several nodes";
     return nullptr;
@@ -58,9 +70,16 @@ std::unique_ptr<Team> Team::create(mpi::Comm comm, std::string& reason) {
     team->base_.push_back(team->peers_[rank]->base);
     team->control_.push_back(reinterpret_cast<Control*>(team->base_[rank] + facts[rank].control));
   }
+  team->find_domains(facts);
   team->crowded_ = team->size_ > cores_of(facts);
   team->spins_ = team->crowded_ ? spins_shared : spins_alone;
   return team;
+}
+
+void Team::find_domains(std::span<const RankFacts> facts) {
+  std::vector<std::int64_t> numbers;
+  for (const RankFacts& rank : facts) numbers.push_back(rank.domain);
+  domains_ = group_by(numbers);
 }
 
 // No exception: a rank that failed alone would leave the others waiting for it.

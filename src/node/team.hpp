@@ -5,15 +5,18 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "mpi/mpi.hpp"
 #include "node/control.hpp"
+#include "node/domains.hpp"
 #include "os/relax.hpp"
 
 namespace ropewalk::node {
 
+struct RankFacts;
 struct Peer;  // one rank's process: its arena as we map it, its pidfd
 
 // Made collectively; used by one thread at a time. Different teams may be used by different
@@ -22,6 +25,7 @@ class Team {
  public:
   // Collective over `comm`, which the team duplicates. Returns null on every rank when the ranks
   // are not all on one node or cannot map each other's memory; `reason` then says why.
+  // Error(argument) on every rank where ROPEWALK_DOMAINS of one is malformed.
   static std::unique_ptr<Team> create(mpi::Comm comm, std::string& reason);
   ~Team();  // collective, like MPI_Comm_free
   Team(const Team&) = delete;
@@ -34,6 +38,7 @@ class Team {
   int process_id(int rank) const noexcept;
   Peer& peer(int rank) const noexcept { return *peers_[rank]; }
   bool broken() const noexcept { return broken_.load(std::memory_order_relaxed); }
+  const Domains& domains() const noexcept { return domains_; }
   bool crowded() const noexcept { return crowded_; }  // more ranks than cores
 
   // ---- arrivals: one slot a call
@@ -159,6 +164,7 @@ class Team {
     }
   }
   bool allocate_control(std::string& reason);
+  void find_domains(std::span<const RankFacts> facts);
   void wait_for_readers();
   void check_alive(int rank);
 
@@ -173,6 +179,7 @@ class Team {
   int spins_ = 0;
   bool cma_ = false;
   bool crowded_ = false;
+  Domains domains_;
   std::atomic<bool> broken_{false};  // a rank has died
   std::uint64_t sequence_ = 0;       // calls of this rank
   std::uint64_t seen_ = 0;           // every rank is known to have arrived at this call

@@ -1,6 +1,8 @@
 // Random collectives on ranks as threads.
 #include <gtest/gtest.h>
 
+#include <stdlib.h>
+
 #include <set>
 
 #include "collectives/cases.hpp"
@@ -28,6 +30,38 @@ TEST_P(RandomCollectives, GiveWhatLoopsGive) {
 
 INSTANTIATE_TEST_SUITE_P(Ranks, RandomCollectives, testing::Values(1, 2, 3, 4, 5, 8),
                          testing::PrintToStringParamName());
+
+// Ranks dealt to domains as if they had caches of their own: reductions of mapped buffers then go
+// through two levels. Domains of one size and of two, chunks (1 MiB) one and several.
+class TwoLevels : public testing::TestWithParam<std::pair<int, const char*>> {
+ protected:
+  TwoLevels() { setenv("ROPEWALK_DOMAINS", GetParam().second, 1); }
+  ~TwoLevels() override { unsetenv("ROPEWALK_DOMAINS"); }
+};
+
+TEST_P(TwoLevels, ReduceAsOneDoes) {
+  const int ranks = GetParam().first;
+  run_ranks(ranks, [&](int) {
+    NodeCommunicator communicator(Communicator::world());
+    std::mt19937_64 random(2000 + ranks);
+    for (int trial = 0; trial < 40; ++trial) {
+      Case drawn = draw(random, ranks, {.count = trial % 10 == 0 ? 400000U : 30000U});
+      drawn.collective = trial % 3 == 0 ? Collective::reduce : Collective::allreduce;
+      drawn.type = trial % 2 == 0 ? ElementType::uint64 : ElementType::uint16;
+      drawn.op = trial % 4 == 0 ? ReductionOp::max : ReductionOp::sum;
+      drawn.send_in_arena = ~0U;
+      drawn.receive_in_arena = ~0U;
+      ASSERT_EQ(run(communicator, drawn), "") << "trial " << trial << ": " << drawn.text();
+    }
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Ranks, TwoLevels,
+                         testing::Values(std::pair(4, "2"), std::pair(5, "2"), std::pair(5, "3"),
+                                         std::pair(8, "4"), std::pair(7, "2")),
+                         [](const auto& one) {
+                           return std::to_string(one.param.first) + "_by_" + one.param.second;
+                         });
 
 TEST(Collectives, PathsFollowTheBuffers) {
   run_ranks(3, [](int) {

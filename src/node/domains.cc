@@ -1,0 +1,83 @@
+#include "node/domains.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include "ropewalk/error.hpp"
+#include "topology/machine.hpp"
+
+namespace ropewalk::node {
+namespace {
+
+bool has(const std::vector<int>& cpus, int cpu) { return std::ranges::count(cpus, cpu) > 0; }
+
+// The set that holds all CPUs, by its lowest CPU; no_domain where several sets hold them.
+std::int64_t common(const std::vector<const std::vector<int>*>& sets,
+                    const std::vector<int>& cpus) {
+  for (const std::vector<int>* set : sets) {
+    if (std::ranges::all_of(cpus, [&](int cpu) { return has(*set, cpu); })) return set->front();
+  }
+  return no_domain;
+}
+
+std::int64_t domain_of(const topology::Machine& machine, const std::vector<int>& cpus) {
+  int outermost = 0;
+  for (const topology::Cache& cache : machine.caches) outermost = std::max(outermost, cache.level);
+  std::vector<const std::vector<int>*> sets;
+  for (const topology::Cache& cache : machine.caches) {
+    if (cache.level == outermost && !cache.cpus.empty()) sets.push_back(&cache.cpus);
+  }
+  for (const topology::NumaNode& node : machine.nodes) {
+    if (outermost == 0 && !node.cpus.empty()) sets.push_back(&node.cpus);
+  }
+  return common(sets, cpus);
+}
+
+std::int64_t from_machine() {
+  // Read once: a walk over sysfs, in a call that every communicator makes.
+  static const topology::Machine machine = topology::read_machine();
+  return domain_of(machine, topology::usable_cpus().cpus);
+}
+
+}  // namespace
+
+Domains group_by(std::span<const std::int64_t> numbers) {
+  const bool known = std::ranges::count(numbers, no_domain) == 0;
+  Domains domains;
+  std::vector<std::int64_t> seen;
+  for (std::size_t rank = 0; rank < numbers.size(); ++rank) {
+    const std::int64_t number = known ? numbers[rank] : 0;
+    const auto at = static_cast<std::size_t>(std::ranges::find(seen, number) - seen.begin());
+    if (at == seen.size()) {
+      seen.push_back(number);
+      domains.members.emplace_back();
+    }
+    std::vector<int>& members = domains.members[at];
+    if (!members.empty() && members.back() + 1 != static_cast<int>(rank)) {
+      domains.contiguous = false;
+    }
+    members.push_back(static_cast<int>(rank));
+    domains.of.push_back(static_cast<int>(at));
+  }
+  return domains;
+}
+
+std::int64_t own_domain(int rank) {
+  const char* text = std::getenv("ROPEWALK_DOMAINS");
+  if (text == nullptr || std::strcmp(text, "auto") == 0) return from_machine();
+  if (std::strcmp(text, "off") == 0) return no_domain;
+  const char* end = text + std::strlen(text);
+  int ranks = 0;
+  const auto [after, error] = std::from_chars(text, end, ranks);
+  if (error != std::errc() || after != end || ranks < 1) {
+    throw Error(ErrorCode::argument, std::string("ROPEWALK_DOMAINS: found \"") + text +
+                                         "\"; expected auto, off, or how many consecutive ranks "
+                                         "share a cache, 1 or more");
+  }
+  return rank / ranks;
+}
+
+}  // namespace ropewalk::node
