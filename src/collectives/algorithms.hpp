@@ -43,6 +43,10 @@ void two_level_reduce(Engine&, const std::vector<Shown>& shown, std::size_t coun
 bool reaches_all(const std::vector<Shown>& shown, int root);
 void cma_reduce(Engine&, const std::vector<Shown>& shown, const void* send, void* receive,
                 std::size_t count, const Operation&, int root);
+// Combines elements `first` to first + count - 1 of the first `ranks` ranks; ends the call.
+void cma_combine(Engine&, const std::vector<Shown>& shown, const void* send, int ranks,
+                 std::size_t first, void* receive, std::size_t count, const Operation&);
+bool read_by_cma(const std::vector<Shown>& shown);  // some send buffer is
 void cma_broadcast(Engine&, const std::vector<Shown>& shown, void* data, std::size_t bytes,
                    int root);
 

@@ -104,10 +104,11 @@ void alltoall(Engine& engine, const void* send, void* receive, std::size_t bytes
     return;
   }
   engine.path = Path::mapped;
-  const Shown mine = send == receive ? engine.show_copy(send, total) : engine.show(source, total);
+  const std::size_t offset = engine.rank() * bytes_each;
+  const Shown mine = send == receive ? engine.show_copy(send, total)
+                                     : engine.show(source, total, {offset, offset + bytes_each});
   if (send == receive) source = engine.resolve(engine.rank(), mine.send, total);
   const auto& shown = engine.meet(own, mine);
-  const std::size_t offset = engine.rank() * bytes_each;
   bool complete = true;
   for (int step = 0; step < engine.size(); ++step) {
     const int peer = (engine.rank() + step) % engine.size();

@@ -25,9 +25,20 @@ struct Slice {
 
   bool wanted(int rank) const { return root < 0 || root == rank; }
 
-  bool fetch(std::size_t offset, std::size_t bytes) const {
+  // Room for a chunk of every rank; false where there is no memory.
+  bool make_area() {
+    try {
+      area = engine.scratch(chunk_bytes * engine.inputs.size());
+      return true;
+    } catch (const Error&) {
+      return false;
+    }
+  }
+
+  // Points the inputs of the first `ranks` ranks at their elements, or at copies.
+  bool fetch(int ranks, std::size_t offset, std::size_t bytes) const {
     bool complete = true;
-    for (int peer = 0; peer < engine.size(); ++peer) {
+    for (int peer = 0; peer < ranks; ++peer) {
       const Shown& from = shown[peer];
       if (peer == engine.rank()) {
         engine.inputs[peer] = send + offset;
@@ -43,7 +54,7 @@ struct Slice {
   }
 
   bool work(std::size_t offset, std::size_t bytes) const {
-    bool complete = fetch(offset, bytes);
+    bool complete = fetch(engine.size(), offset, bytes);
     // What is written by CMA is read from the first output: this rank's own, or its chunk.
     std::byte* result = receive != nullptr
                             ? receive + offset
@@ -92,17 +103,34 @@ void cma_reduce(Engine& engine, const std::vector<Shown>& shown, const void* sen
                      root,
                      nullptr,
                      step * element};
-  try {
-    part_of_rank.area = engine.scratch(part_of_rank.chunk_bytes * engine.inputs.size());
-  } catch (const Error&) {  // the others find a rank that could not do its part
-    engine.leave(false);
-  }
   const Range part =
       slice(count, engine.rank(), engine.size(), std::max<std::size_t>(1, page_bytes / element));
-  bool complete = true;
-  for (std::size_t begin = part.begin; begin < part.end; begin += step) {
+  bool complete = part_of_rank.make_area();
+  for (std::size_t begin = part.begin; complete && begin < part.end; begin += step) {
     const std::size_t length = std::min(step, part.end - begin);
     complete &= part_of_rank.work(begin * element, length * element);
+  }
+  engine.leave(complete);
+}
+
+bool read_by_cma(const std::vector<Shown>& shown) {
+  return std::ranges::any_of(shown, [](const Shown& rank) { return rank.private_send != 0; });
+}
+
+void cma_combine(Engine& engine, const std::vector<Shown>& shown, const void* send, int ranks,
+                 std::size_t first, void* receive, std::size_t count, const Operation& operation) {
+  const std::size_t element = operation.element_bytes;
+  const std::size_t step = std::max<std::size_t>(1, engine.limits().chunk_bytes / element);
+  Slice all{engine,  shown, operation, static_cast<const std::byte*>(send),
+            nullptr, -1,    nullptr,   step * element};
+  bool complete = all.make_area();
+  for (std::size_t begin = 0; complete && begin < count; begin += step) {
+    const std::size_t length = std::min(step, count - begin);
+    complete &= all.fetch(ranks, (first + begin) * element, length * element);
+    void* output = static_cast<std::byte*>(receive) + begin * element;
+    operation.combine(std::span(&output, 1),
+                      std::span(engine.inputs).first(static_cast<std::size_t>(ranks)), length,
+                      kernels::Stores::temporal);
   }
   engine.leave(complete);
 }

@@ -267,22 +267,24 @@ std::uint64_t Engine::address_for_cma(const void* buffer, std::size_t bytes,
   return reinterpret_cast<std::uintptr_t>(buffer);
 }
 
-Shown Engine::show(const void* send, std::size_t bytes) {
+Shown Engine::show(const void* send, std::size_t bytes, Range unread) {
   Shown shown{reference(send, bytes), private_reference, 0};
   if (shown.send != private_reference || bytes == 0) return shown;
-  if (bytes <= limits_.copied_bytes) return show_copy(send, bytes);
+  if (bytes <= limits_.copied_bytes) return show_copy(send, bytes, unread);
   shown.private_send = address_for_cma(send, bytes, shown.send);
   return shown.private_send == 0 ? show_copy(send, bytes) : shown;
 }
 
-Shown Engine::show_copy(const void* send, std::size_t bytes) {
+Shown Engine::show_copy(const void* send, std::size_t bytes, Range unread) {
   path = Path::staged;
   try {
     if (bytes > limits_.copied_bytes) {
       return {Arena::process().offset(visible_copy(send, bytes)), private_reference, 0};
     }
     std::byte* copy = team_->overflow();
-    copy_for_others(copy, static_cast<const std::byte*>(send), bytes);
+    const auto* from = static_cast<const std::byte*>(send);
+    copy_for_others(copy, from, unread.begin);
+    copy_for_others(copy + unread.end, from + unread.end, bytes - unread.end);
     return {Arena::process().offset(copy), private_reference, 0, 0, 1};
   } catch (const Error&) {
     refuse_claimed();

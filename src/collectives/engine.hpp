@@ -190,9 +190,10 @@ class Engine {
   // The address where others reach a private buffer of so many bytes by CMA, else 0.
   std::uint64_t address_for_cma(const void* buffer, std::size_t bytes, Reference) const;
   // A send buffer made readable for the others: mapped as it is, else by CMA or as a copy.
-  Shown show(const void* send, std::size_t bytes);
+  // What nobody else reads, as a block of one's own, may be left out of a copy.
+  Shown show(const void* send, std::size_t bytes, Range unread = {0, 0});
   // A copy made readable for the others, for a buffer that the call overwrites.
-  Shown show_copy(const void* send, std::size_t bytes);
+  Shown show_copy(const void* send, std::size_t bytes, Range unread = {0, 0});
   // The end of a bulk call: nobody touches another's memory any more. Throws on every rank where
   // one could not do its part.
   void leave(bool complete = true);

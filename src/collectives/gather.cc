@@ -278,7 +278,10 @@ void scatter_at_root(Engine& engine, node::Slot& own, const void* send, const Bl
   if (inlined) {
     inline_blocks(engine, own, source, blocks);
   } else {
-    const Shown mine = engine.show(send, end_of(engine, blocks));
+    const std::size_t own_bytes = blocks.counts[engine.rank()];
+    const std::size_t own_at = own_bytes > 0 ? blocks.displacements[engine.rank()] : 0;
+    const Range unread{own_at, own_at + own_bytes};
+    const Shown mine = engine.show(send, end_of(engine, blocks), unread);
     copied = mine.copied != 0;
     write_table(engine, own, mine, blocks);
   }

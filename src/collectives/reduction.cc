@@ -68,9 +68,20 @@ void push_slices(Engine& engine, const std::vector<Shown>& shown, std::size_t co
 
 // Where this rank's elements lie for the others; a copy when the result would overwrite them.
 Shown show_for_scan(Engine& engine, const void* send, const void* receive, std::size_t bytes) {
-  const Shown shown{engine.reference(send, bytes), private_reference, 0};
-  const bool copies = shown.send == private_reference || send == receive;
-  return copies ? engine.show_copy(send, bytes) : shown;
+  return send == receive ? engine.show_copy(send, bytes) : engine.show(send, bytes);
+}
+
+// This rank's elements: where the result overwrites them, in the copy that it has shown.
+const void* own_input(Engine& engine, const std::vector<Shown>& shown, const void* send,
+                      const void* receive, std::size_t bytes) {
+  if (send != receive) return send;
+  return engine.resolve(engine.rank(), shown[engine.rank()].send, bytes);
+}
+
+void point_inputs(Engine& engine, const std::vector<Shown>& shown, std::size_t bytes) {
+  for (int peer = 0; peer < engine.size(); ++peer) {
+    engine.inputs[peer] = engine.resolve(peer, shown[peer].send, bytes);
+  }
 }
 
 // Some ranks have shown copies, and one of them may be on its way: who wants the result combines
@@ -78,9 +89,7 @@ Shown show_for_scan(Engine& engine, const void* send, const void* receive, std::
 void combine_shown(Engine& engine, const std::vector<Shown>& shown, const void* send, void* receive,
                    std::size_t count, const Operation& operation) {
   const std::size_t bytes = count * operation.element_bytes;
-  for (int peer = 0; peer < engine.size(); ++peer) {
-    engine.inputs[peer] = engine.resolve(peer, shown[peer].send, bytes);
-  }
+  point_inputs(engine, shown, bytes);
   engine.inputs[engine.rank()] = send;
   // In place in a buffer that others read: they must have read it first.
   const bool late = send == receive && shown[engine.rank()].copied == 0;
@@ -193,9 +202,13 @@ void scan(Engine& engine, const void* send, void* receive, std::size_t count,
     engine.path = Path::mapped;
     const auto& shown = engine.meet(own, show_for_scan(engine, send, receive, bytes));
     reads = &shown;
-    for (int peer = 0; peer < engine.size(); ++peer) {
-      engine.inputs[peer] = engine.resolve(peer, shown[peer].send, bytes);
+    if (read_by_cma(shown)) {
+      engine.path = Path::cma;
+      cma_combine(engine, shown, own_input(engine, shown, send, receive, bytes),
+                  static_cast<int>(ranks), 0, receive, ranks > 0 ? count : 0, operation);
+      return;
     }
+    point_inputs(engine, shown, bytes);
   }
   if (ranks > 0) {
     operation.combine(std::span(&receive, 1), std::span(engine.inputs).first(ranks), count,
@@ -229,9 +242,13 @@ void reduce_scatter(Engine& engine, const void* send, void* receive, const std::
     engine.path = Path::mapped;
     const auto& shown = engine.meet(own, show_for_scan(engine, send, receive, bytes));
     reads = &shown;
-    for (int peer = 0; peer < engine.size(); ++peer) {
-      engine.inputs[peer] = engine.resolve(peer, shown[peer].send, bytes);
+    if (read_by_cma(shown)) {
+      engine.path = Path::cma;
+      cma_combine(engine, shown, own_input(engine, shown, send, receive, bytes), engine.size(),
+                  before, receive, count, operation);
+      return;
     }
+    point_inputs(engine, shown, bytes);
   }
   for (const void*& input : engine.inputs) input = static_cast<const std::byte*>(input) + offset;
   operation.combine(std::span(&receive, 1), engine.inputs, count, engine.stores(bytes));

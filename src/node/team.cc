@@ -115,9 +115,10 @@ int Team::process_id(int rank) const noexcept { return peers_[rank]->process; }
 
 // A reader of call k's slot has left it when it has arrived at call k + 1. Half of the slots are
 // waited for, not one: a sender that is faster than its readers then looks at their lines every few
-// calls, instead of taking them away at each. Nobody needs this rank's arrival to get so far.
+// calls, instead of taking them away at each. Where ranks share cores it waits for all, since every
+// wait costs a time slice. Nobody needs this rank's arrival at the call to get so far.
 void Team::wait_for_readers() {
-  const std::uint64_t wanted = sequence_ - slots / 2;
+  const std::uint64_t wanted = sequence_ - (crowded_ ? 1 : slots / 2);
   std::uint64_t oldest = sequence_;
   for (int rank = 0; rank < size_; ++rank) {
     if (rank == rank_) continue;

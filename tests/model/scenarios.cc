@@ -7,22 +7,10 @@
 #include <vector>
 
 #include "collectives/algorithms.hpp"
+#include "model/rank.hpp"
 #include "ropewalk/memory.hpp"
 
 namespace ropewalk::model {
-
-using TeamBytes = std::array<std::byte, sizeof(node::Team)>;
-
-struct Rank {
-  collectives::Engine& engine;
-  const TeamBytes& fresh;  // its team when it was made
-  int rank;
-  int size;
-  // Before each call. What an engine holds beside its team is made anew in each.
-  void begin_call() {
-    checkpoint(numbers_changed(fresh.data(), &engine.team(), sizeof(node::Team)));
-  }
-};
 
 namespace {
 
@@ -461,37 +449,6 @@ constexpr Scenario tiny[] = {
     {"one_staged_reduce", one_staged_reduce, 128},
 };
 
-// ---- a schedule begins
-
-collectives::Limits limits(const Scenario& scenario) {
-  collectives::Limits limits{};
-  limits.one_shot_bytes = 64;
-  limits.gathered_bytes = 64;
-  limits.rooted_bytes = 64;
-  limits.copied_bytes = scenario.copied_bytes;
-  limits.streaming_bytes = ~std::size_t{0};
-  limits.chunk_bytes = scenario.chunk_bytes;
-  limits.cma_bytes = ~std::size_t{0};
-  return limits;
-}
-
-// A team's control block is the first that its rank allocates.
-void name_flags(int rank) {
-  auto* control = reinterpret_cast<node::Control*>(arena(rank));
-  name_flag(&control->phase, "phase");
-  name_flag(&control->staging, "staging");
-  name_flag(&control->arrived, "arrived");
-  for (node::Slot& slot : control->slot) name_flag(&slot.sequence, "sequence");
-}
-
-std::unique_ptr<collectives::Engine> make_engine(int rank, const Scenario& scenario) {
-  set_rank(rank);
-  std::string reason;
-  auto team = node::Team::create({}, reason);
-  name_flags(rank);
-  return std::make_unique<collectives::Engine>(std::move(team), limits(scenario));
-}
-
 }  // namespace
 
 std::span<const Scenario> scenarios() { return all; }
@@ -501,32 +458,6 @@ const Scenario* find_scenario(const char* name) {
   const auto found = std::ranges::find_if(
       all, [&](const Scenario& scenario) { return std::strcmp(scenario.name, name) == 0; });
   return found != std::end(all) ? found : nullptr;
-}
-
-Result explore(int ranks, const Scenario& scenario, const Options& options) {
-  std::vector<std::unique_ptr<collectives::Engine>> engines;
-  std::array<TeamBytes, max_ranks> fresh{};
-  Program program;
-  program.set_up = [&] {
-    for (int rank = 0; rank < ranks; ++rank) {
-      engines.push_back(make_engine(rank, scenario));
-      const auto* team = reinterpret_cast<const std::byte*>(&engines.back()->team());
-      std::copy_n(team, sizeof(node::Team), fresh[static_cast<std::size_t>(rank)].begin());
-    }
-  };
-  program.run = [&](int rank) {
-    const auto index = static_cast<std::size_t>(rank);
-    Rank self{*engines[index], fresh[index], rank, ranks};
-    bool thrown = false;
-    try {
-      scenario.run(self);
-    } catch (const Error&) {
-      thrown = true;
-    }
-    if (thrown) fail("gets an error");
-  };
-  program.tear_down = [&] { engines.clear(); };
-  return explore(ranks, program, options);
 }
 
 }  // namespace ropewalk::model
