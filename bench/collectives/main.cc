@@ -43,12 +43,19 @@ std::string heading(const CollectivesMeasurement& measurement) {
                             measurement.rounds());
 }
 
-void run_collectives(const CollectivesOptions& options, const Ranks& ranks, Report& report) {
+// The largest of the default sizes are left out where there is no memory for them.
+void drop_sizes(CollectivesOptions& options, const Ranks& ranks) {
+  if (options.sizes_given) return;
+  while (options.size_list.size() > 1 && !fits_memory(options, ranks)) options.size_list.pop_back();
+}
+
+void run_collectives(CollectivesOptions options, const Ranks& ranks, Report& report) {
   if (ranks.size() == 1) {
     throw JointError(ErrorCode::argument,
                      "ranks: a collective of one rank moves nothing; start at least two: "
                      "ropewalk run -n 2 -- ropewalk-bench-collectives");
   }
+  drop_sizes(options, ranks);
   CollectivesMeasurement measurement(options, ranks);
   const CollectivesContext context{ranks.size(), ranks.library(), measurement.backings()};
   report.text(heading(measurement));

@@ -37,9 +37,16 @@ std::size_t largest_buffer(const CollectivesOptions& options, int ranks) {
   return largest;
 }
 
-void check_memory(std::size_t bytes, int node_ranks) {
+// Of all ranks of this node, send and receive buffers of each kind. The limit needs buffers in the
+// arenas, whatever is measured.
+std::size_t wanted_memory(const CollectivesOptions& options, const Ranks& ranks) {
+  const std::size_t kinds = std::ranges::count(options.memory_list, "private") > 0 ? 2 : 1;
+  return 2 * kinds * largest_buffer(options, ranks.size()) *
+         static_cast<std::size_t>(ranks.node_size());
+}
+
+void check_memory(std::size_t wanted, int node_ranks) {
   const std::size_t available = available_memory();
-  const std::size_t wanted = bytes * static_cast<std::size_t>(node_ranks);
   if (available == 0 || wanted <= available / 10 * 9) return;
   throw Error(ErrorCode::memory,
               fmt::format("--sizes: the buffers of {} ranks on this node take {}, and {} are "
@@ -48,6 +55,11 @@ void check_memory(std::size_t bytes, int node_ranks) {
 }
 
 }  // namespace
+
+bool fits_memory(const CollectivesOptions& options, const Ranks& ranks) {
+  const std::size_t available = available_memory();
+  return ranks.all(available == 0 || wanted_memory(options, ranks) <= available / 10 * 9);
+}
 
 struct CollectivesMeasurement::Memory {
   Buffer<float> arena_send;
@@ -76,11 +88,10 @@ CollectivesMeasurement::CollectivesMeasurement(const CollectivesOptions& options
       plain_(ranks),
       node_(ranks.communicator()) {
   const std::size_t bytes = largest_buffer(options, ranks.size());
-  // The limit needs buffers in the arenas, whatever is measured.
   std::vector<std::string> kinds = {"arena"};
   if (std::ranges::count(options.memory_list, "private") > 0) kinds.emplace_back("private");
   ranks.jointly([&] {
-    check_memory(2 * bytes * kinds.size(), ranks.node_size());
+    check_memory(wanted_memory(options, ranks), ranks.node_size());
     for (const std::string& kind : kinds) make_memory(kind, bytes / sizeof(float));
   });
   const Memory& arena = *memory_.at("arena");

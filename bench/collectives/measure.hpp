@@ -33,6 +33,9 @@ struct CollectiveResult {
   std::optional<double> predicted_us;
 };
 
+// Whether the buffers of the largest size fit the free memory of every node; collective.
+bool fits_memory(const CollectivesOptions&, const Ranks&);
+
 class CollectivesMeasurement {
  public:
   // Collective. Error(argument) for one rank, Error(memory) where buffers do not fit.

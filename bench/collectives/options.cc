@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t largest = std::size_t{1} << 30;
 
 void check_sizes(CollectivesOptions& options) {
-  if (options.common.quick && options.sizes == CollectivesOptions().sizes) {
+  if (options.common.quick && !options.sizes_given) {
     options.sizes = "8,1K,16K,256K,4M";
   }
   options.size_list = byte_list("--sizes", options.sizes);
@@ -35,11 +35,13 @@ void describe(CLI::App& app, CollectivesOptions& options) {
                  "Bytes, as OSU counts them: of the vector (allreduce, reduce, bcast, "
                  "reduce_scatter) or of one block (allgather, alltoall, gather, scatter); to 1G")
       ->type_name("BYTES,...")
+      ->each([&](const std::string&) { options.sizes_given = true; })
       ->capture_default_str();
   app.add_option("--buffers", options.buffers,
                  "hot: the same data every time, as OSU; rewritten: the owner writes its send "
                  "buffer anew before each call")
       ->type_name("NAME,...")
+      ->each([&](const std::string&) { options.buffers_given = true; })
       ->capture_default_str();
   app.add_option("--memory", options.memory,
                  "arena: buffers that peers can map; private: memory of libc")
@@ -71,7 +73,7 @@ bool check(CollectivesOptions& options) {
     options.op_list.push_back(op_of(word));
   }
   options.buffer_list = words("--buffers", options.buffers, {"hot", "rewritten"});
-  if (options.common.quick && options.buffers == CollectivesOptions().buffers) {
+  if (options.common.quick && !options.buffers_given) {
     options.buffer_list = {"hot"};
   }
   options.memory_list = words("--memory", options.memory, {"arena", "private"});

@@ -14,10 +14,12 @@ struct CollectivesOptions {
   // As written.
   std::string ops =
       "barrier,allreduce,reduce,bcast,allgather,alltoall,gather,scatter,reduce_scatter";
-  std::string sizes = "4,16,64,256,1K,4K,16K,64K,256K,1M,4M,16M,64M";
+  std::string sizes = "4,16,64,256,1K,4K,16K,64K,256K,1M,4M,16M,64M,256M";
   std::string buffers = "hot,rewritten";
   std::string memory = "arena";
   bool model = false;
+  bool sizes_given = false;
+  bool buffers_given = false;
   int iterations = 0;  // 0: so many that a sample lasts sample_us
 
   // As understood by check().

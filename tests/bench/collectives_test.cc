@@ -37,9 +37,10 @@ TEST(Collectives, DefaultIsEveryCollective) {
   const CollectivesOptions options = collectives({});
   EXPECT_EQ(options.op_list.size(), op_names().size());
   EXPECT_EQ(options.size_list.front(), 4U);
-  EXPECT_EQ(options.size_list.back(), std::size_t{64} << 20);
+  EXPECT_EQ(options.size_list.back(), std::size_t{256} << 20);
   EXPECT_EQ(options.buffer_list.size(), 2U);
   EXPECT_EQ(collectives({"--quick"}).buffer_list.size(), 1U);
+  EXPECT_EQ(collectives({"--quick", "--buffers", "hot,rewritten"}).buffer_list.size(), 2U);
 }
 
 TEST(Collectives, RefusalsNameTheOption) {
