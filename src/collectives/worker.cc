@@ -1,5 +1,7 @@
 #include "collectives/worker.hpp"
 
+#include <utility>
+
 #include "mpi/mpi.hpp"
 
 namespace ropewalk {
@@ -31,7 +33,8 @@ void CollectiveRequest::wait() {
   if (state_ == nullptr) return;
   state_->wait();
   const auto finished = std::move(state_);
-  if (finished->error) std::rethrow_exception(finished->error);
+  // Taken along: the worker, which may let go of the request last, has no part in the exception.
+  if (const std::exception_ptr error = std::move(finished->error)) std::rethrow_exception(error);
 }
 
 }  // namespace ropewalk
@@ -80,7 +83,7 @@ void Worker::work() {
     lock.lock();
     pending_.fetch_sub(1, std::memory_order_release);
     changed_.notify_all();
-    job.request->finish(error);
+    job.request->finish(std::move(error));
   }
 }
 
