@@ -1,7 +1,7 @@
 #!/bin/sh
-# launch.sh COMMAND...: runs a program under an MPI's launcher, and passes on what it prints and its
-# status. Once in some thousand starts Open MPI's launcher fails before it has started a single rank;
-# it is then started again, at most twice. Anything else, failing tests above all, passes as it is.
+# launch.sh COMMAND...: runs a program under an MPI's launcher; passes on what it prints and its
+# status. Once in some thousand starts Open MPI's launcher fails before it has started a rank: it
+# is then started again, at most twice. Anything else, failing tests above all, passes as it is.
 attempts=3
 while :; do
   output=$("$@" 2>&1)
