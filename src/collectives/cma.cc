@@ -27,12 +27,8 @@ struct Slice {
 
   // Room for a chunk of every rank; false where there is no memory.
   bool make_area() {
-    try {
-      area = engine.scratch(chunk_bytes * engine.inputs.size());
-      return true;
-    } catch (const Error&) {
-      return false;
-    }
+    area = engine.try_scratch(chunk_bytes * engine.inputs.size());
+    return area != nullptr;
   }
 
   // Points the inputs of the first `ranks` ranks at their elements, or at copies.
@@ -54,7 +50,8 @@ struct Slice {
   }
 
   bool work(std::size_t offset, std::size_t bytes) const {
-    bool complete = fetch(engine.size(), offset, bytes);
+    if (!fetch(engine.size(), offset, bytes)) return false;
+    bool complete = true;
     // What is written by CMA is read from the first output: this rank's own, or its chunk.
     std::byte* result = receive != nullptr
                             ? receive + offset
@@ -126,7 +123,8 @@ void cma_combine(Engine& engine, const std::vector<Shown>& shown, const void* se
   bool complete = all.make_area();
   for (std::size_t begin = 0; complete && begin < count; begin += step) {
     const std::size_t length = std::min(step, count - begin);
-    complete &= all.fetch(ranks, (first + begin) * element, length * element);
+    complete = all.fetch(ranks, (first + begin) * element, length * element);
+    if (!complete) break;
     void* output = static_cast<std::byte*>(receive) + begin * element;
     operation.combine(std::span(&output, 1),
                       std::span(engine.inputs).first(static_cast<std::size_t>(ranks)), length,

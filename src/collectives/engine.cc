@@ -217,8 +217,27 @@ std::byte* Engine::scratch(std::size_t bytes) {
   return static_cast<std::byte*>(memory);
 }
 
+std::byte* Engine::try_scratch(std::size_t bytes) noexcept {
+  try {
+    return scratch(bytes);
+  } catch (const Error&) {
+    return nullptr;
+  }
+}
+
+// The others wait for this rank's arrival: one that has no memory arrives with a refusal.
+template <class Allocate>
+std::byte* Engine::before_arrival(Allocate allocate) {
+  try {
+    return allocate();
+  } catch (const Error&) {
+    refuse_claimed();
+    throw;
+  }
+}
+
 std::byte* Engine::visible_copy(const void* data, std::size_t bytes) {
-  std::byte* copy = scratch(bytes);
+  std::byte* copy = before_arrival([&] { return scratch(bytes); });
   if (bytes > 0) kernels::copy(copy, data, bytes, kernels::Stores::temporal);
   return copy;
 }
@@ -277,19 +296,14 @@ Shown Engine::show(const void* send, std::size_t bytes, Range unread) {
 
 Shown Engine::show_copy(const void* send, std::size_t bytes, Range unread) {
   path = Path::staged;
-  try {
-    if (bytes > limits_.copied_bytes) {
-      return {Arena::process().offset(visible_copy(send, bytes)), private_reference, 0};
-    }
-    std::byte* copy = team_->overflow();
-    const auto* from = static_cast<const std::byte*>(send);
-    copy_for_others(copy, from, unread.begin);
-    copy_for_others(copy + unread.end, from + unread.end, bytes - unread.end);
-    return {Arena::process().offset(copy), private_reference, 0, 0, 1};
-  } catch (const Error&) {
-    refuse_claimed();
-    throw;
+  if (bytes > limits_.copied_bytes) {
+    return {Arena::process().offset(visible_copy(send, bytes)), private_reference, 0};
   }
+  std::byte* copy = before_arrival([&] { return team_->overflow(); });
+  const auto* from = static_cast<const std::byte*>(send);
+  copy_for_others(copy, from, unread.begin);
+  copy_for_others(copy + unread.end, from + unread.end, bytes - unread.end);
+  return {Arena::process().offset(copy), private_reference, 0, 0, 1};
 }
 
 void Engine::leave(bool complete) {

@@ -176,9 +176,13 @@ class Engine {
   // Throws when a rank whose phase was waited for has failed in it.
   void check_complete(std::uint64_t phase) const;
   // A copy in this rank's arena that lasts until the end of the call, for buffers others must see.
+  // Before the arrival: a rank without memory for it refuses the call.
   std::byte* visible_copy(const void* data, std::size_t bytes);
   // Memory of the arena for the length of the call.
   std::byte* scratch(std::size_t bytes);
+  // The same for a rank that has arrived: null where there is none, and the call ends with
+  // leave(false).
+  std::byte* try_scratch(std::size_t bytes) noexcept;
   void release_scratch() noexcept;
 
   // Copies from another rank's send buffer, mapped or by CMA; false where the kernel refuses.
@@ -213,6 +217,8 @@ class Engine {
   [[noreturn]] void mismatch(const node::Slot& own);
   std::byte* attach(int peer, std::uint64_t address, std::size_t bytes);
   [[noreturn]] void give_up();
+  template <class Allocate>
+  std::byte* before_arrival(Allocate allocate);
 
   std::unique_ptr<channel::Attachments> attachments_;  // outlives the team; null: none
   std::unique_ptr<node::Team> team_;

@@ -95,10 +95,6 @@ void combine_packed(const Operation& operation, std::span<void* const> outputs,
   }
 }
 
-}  // namespace
-
-namespace {
-
 using Table = std::array<std::array<Operation, reduction_op_count>, element_type_count>;
 
 Table make_table() {

@@ -93,7 +93,8 @@ void combine_shown(Engine& engine, const std::vector<Shown>& shown, const void* 
   engine.inputs[engine.rank()] = send;
   // In place in a buffer that others read: they must have read it first.
   const bool late = send == receive && shown[engine.rank()].copied == 0;
-  void* output = late ? engine.scratch(bytes) : receive;
+  void* output = late ? engine.try_scratch(bytes) : receive;
+  if (output == nullptr) engine.leave(false);
   operation.combine(std::span(&output, 1), engine.inputs, count, kernels::Stores::temporal);
   engine.leave(shown, true);
   if (late) std::memcpy(receive, output, bytes);

@@ -62,7 +62,7 @@ void FlagBlock::expect(int direction) const noexcept {
 
 bool FlagBlock::all_left(std::uint64_t exchange) const noexcept {
   for (int d = 0; d < directions_; ++d) {
-    // Pairs with the release in Direct::leave() of the neighbour, which looks no more.
+    // Pairs with the release in Direct::finish() of the neighbour, which looks no more.
     if (left_of(block(), d).number.load(std::memory_order_acquire) < exchange) return false;
   }
   return true;

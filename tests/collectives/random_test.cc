@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include <memory>
 #include <set>
 
 #include "collectives/cases.hpp"
@@ -83,6 +84,59 @@ TEST(Collectives, PathsFollowTheBuffers) {
     EXPECT_TRUE(large == Path::cma || large == Path::staged) << name(large);
     EXPECT_EQ(path_of(send.data(), own.data(), count), large);
   });
+}
+
+// Takes all memory of this rank's arena.
+class FullArena {
+ public:
+  FullArena() {
+    for (std::size_t bytes = std::size_t{1} << 40; bytes >= 4096; bytes /= 2) {
+      try {
+        for (;;) held_.push_back(Arena::process().allocate(bytes));
+      } catch (const Error&) {  // the next size may fit
+      }
+    }
+  }
+  ~FullArena() {
+    for (void* memory : held_) Arena::process().deallocate(memory);
+  }
+  FullArena(const FullArena&) = delete;
+  FullArena& operator=(const FullArena&) = delete;
+
+ private:
+  std::vector<void*> held_;
+};
+
+// A rank that has no room for what it must show does not leave the others waiting.
+TEST(Collectives, AFullArenaIsAnErrorOnEveryRank) {
+  setenv("ROPEWALK_ARENA_BYTES", "16M", 1);  // soon full
+  run_ranks(3, [](int rank) {
+    NodeCommunicator communicator(Communicator::world());
+    std::vector<int> own(30000, rank);
+    std::vector<int> result(6000);
+    const auto fails = [&](auto&& call) {
+      const auto full = rank == 1 ? std::make_unique<FullArena>() : nullptr;
+      try {
+        call();
+      } catch (const Error&) {
+        return true;
+      }
+      return false;
+    };
+    for (const std::size_t count : {2000U, 30000U}) {
+      EXPECT_TRUE(fails([&] {
+        communicator.scan(own.data(), own.data(), count, ElementType::int32, ReductionOp::max);
+      })) << count;
+      communicator.barrier();
+    }
+    EXPECT_TRUE(
+        fails([&] { communicator.allgather(own.data(), result.data(), 2000 * sizeof(int)); }));
+    communicator.barrier();
+    // As good as before where there is memory.
+    communicator.allgather(own.data(), result.data(), 2000 * sizeof(int));
+    EXPECT_EQ(result[2000 * 2], 2);
+  });
+  unsetenv("ROPEWALK_ARENA_BYTES");
 }
 
 TEST(Collectives, DifferingCallsAreAnErrorOnEveryRank) {
