@@ -28,6 +28,12 @@ void Batch::post() noexcept {
 }
 
 bool Batch::advance() noexcept {
+  if (!advance_sends()) return false;
+  if (stopping_) cancel_receives();
+  return true;
+}
+
+bool Batch::advance_sends() noexcept {
   if (!stopping_) {
     try {
       return mpi::test_all(requests_);
@@ -35,24 +41,22 @@ bool Batch::advance() noexcept {
       fail();
     }
   }
-  return wind_up();
+  bool sends_complete = true;
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    if (!test_quietly(requests_[i]) && !parts_[i].receive) sends_complete = false;
+  }
+  return sends_complete;
+}
+
+void Batch::cancel_receives() noexcept {
+  for (mpi::Request& request : requests_) {
+    if (!test_quietly(request)) mpi::cancel(request);
+  }
 }
 
 void Batch::fail() noexcept {
   error_ = std::current_exception();
   stopping_ = true;
-}
-
-bool Batch::wind_up() noexcept {
-  bool sends_complete = true;
-  for (std::size_t i = 0; i < parts_.size(); ++i) {
-    if (!test_quietly(requests_[i]) && !parts_[i].receive) sends_complete = false;
-  }
-  if (!sends_complete) return false;
-  for (mpi::Request& request : requests_) {
-    if (!test_quietly(request)) mpi::cancel(request);
-  }
-  return true;
 }
 
 std::exception_ptr Batch::take_error() noexcept { return std::exchange(error_, nullptr); }

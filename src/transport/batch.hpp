@@ -24,7 +24,12 @@ class Batch {
   void post() noexcept;
   // True when nothing is pending any more. Progresses MPI.
   bool advance() noexcept;
+  // The same in two steps, for batches that wind up together: first until all is complete or, when
+  // stopping, the last send is; then, when stopping, cancel_receives().
+  bool advance_sends() noexcept;
+  void cancel_receives() noexcept;
   void stop() noexcept { stopping_ = true; }
+  bool stopping() const noexcept { return stopping_; }
   bool failed() const noexcept { return error_ != nullptr; }
 
   // What went wrong since the last call, or null.
@@ -33,7 +38,6 @@ class Batch {
  private:
   void post_kind(bool receives);
   void fail() noexcept;
-  bool wind_up() noexcept;
 
   std::span<const Part> parts_;
   std::span<const mpi::Comm> lanes_;

@@ -56,7 +56,7 @@ class Active {
   void append(LaneWork* work) noexcept {
     while (work != nullptr) {
       LaneWork* const following = std::exchange(work->next, nullptr);
-      work->batch.post();
+      work->post();
       LaneWork** end = &first_;
       while (*end != nullptr) end = &(*end)->next;
       *end = work;
@@ -69,13 +69,12 @@ class Active {
     bool completed = false;
     for (LaneWork** link = &first_; *link != nullptr;) {
       LaneWork& work = **link;
-      if (work.cancelled.load(std::memory_order_relaxed)) work.batch.stop();
-      if (!work.batch.advance()) {
+      if (!work.advance()) {
         link = &work.next;
         continue;
       }
       *link = work.next;
-      work.countdown->count_down();  // the owner may destroy `work` from here on
+      work.shared->countdown.count_down();  // the owner may destroy `work` from here on
       completed = true;
     }
     return completed;
@@ -97,6 +96,30 @@ void Countdown::count_down() noexcept {
 void Countdown::sleep() noexcept {
   const std::uint32_t before = word_.fetch_or(sleeper, std::memory_order_relaxed);
   if ((before & ~sleeper) != 0) os::futex_wait(word_, before | sleeper, owner_sleep_ns);
+}
+
+void SharedWork::set(std::uint32_t lanes) noexcept {
+  countdown.set(lanes);
+  sending.store(lanes, std::memory_order_relaxed);
+  stopping.store(false, std::memory_order_relaxed);
+}
+
+void LaneWork::post() noexcept {
+  sending = true;
+  batch.post();
+}
+
+bool LaneWork::advance() noexcept {
+  if (shared->stopping.load(std::memory_order_relaxed)) batch.stop();
+  const bool sent = batch.advance_sends();
+  if (batch.stopping()) shared->stopping.store(true, std::memory_order_relaxed);
+  if (!sent) return false;
+  if (std::exchange(sending, false)) shared->sending.fetch_sub(1, std::memory_order_relaxed);
+  if (!batch.stopping()) return true;
+  // The lanes tell each other no data by it: relaxed is enough.
+  if (shared->sending.load(std::memory_order_relaxed) != 0) return false;
+  batch.cancel_receives();
+  return true;
 }
 
 LaneThread::LaneThread(int lane, std::span<const int> cores) {

@@ -28,14 +28,26 @@ class Countdown {
   std::atomic<std::uint32_t> word_{0};
 };
 
+// What the lanes at work on one plan share. They wind up together: a lane that cancelled its
+// receives while another still sends could wait for a peer that does the same the other way round.
+struct SharedWork {
+  Countdown countdown;
+  std::atomic<std::uint32_t> sending{0};  // lanes that are neither complete nor done sending
+  std::atomic<bool> stopping{false};      // the plan is cancelled, or a lane has failed
+
+  void set(std::uint32_t lanes) noexcept;
+};
+
 // The messages of one plan on one lane, linked into the lane's lists while they are under way.
 struct LaneWork {
   Batch batch;
-  Countdown* countdown = nullptr;
-  std::atomic<bool> cancelled{false};
+  SharedWork* shared = nullptr;
+  bool sending = false;
   LaneWork* next = nullptr;
 
   explicit LaneWork(const Batch& messages) noexcept : batch(messages) {}
+  void post() noexcept;
+  bool advance() noexcept;  // true when nothing is pending any more
   LaneWork(LaneWork&& other) noexcept : batch(std::move(other.batch)) {}  // before any use only
 };
 

@@ -90,7 +90,7 @@ void PlanState::make_lanes(std::span<const mpi::Comm> lanes) {
     while (end < parts.size() && parts[end].lane == static_cast<int>(lane)) ++end;
     lanes_.emplace_back(
         Batch(parts.subspan(begin, end - begin), lanes, requests.subspan(begin, end - begin)));
-    lanes_.back().countdown = &countdown_;
+    lanes_.back().shared = &shared_;
     begin = end;
   }
 }
@@ -130,7 +130,7 @@ void PlanState::start(Strategy strategy) {
 void PlanState::start_lanes() noexcept {
   const auto busy = std::count_if(lanes_.begin(), lanes_.end(),
                                   [](const LaneWork& work) { return !work.batch.empty(); });
-  countdown_.set(static_cast<std::uint32_t>(busy));
+  shared_.set(static_cast<std::uint32_t>(busy));
   for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
     if (!lanes_[lane].batch.empty()) set_->push(static_cast<int>(lane), lanes_[lane]);
   }
@@ -146,7 +146,7 @@ bool PlanState::advance_steps() noexcept {
 }
 
 bool PlanState::advance() noexcept {
-  if (strategy_ == Strategy::threaded) return countdown_.done();
+  if (strategy_ == Strategy::threaded) return shared_.countdown.done();
   return strategy_ == Strategy::sequential ? advance_steps() : all_[0].advance();
 }
 
@@ -176,11 +176,11 @@ void PlanState::wait_quietly() noexcept {
 
 void PlanState::wait_for_lanes() noexcept {
   Backoff backoff;
-  for (unsigned look = 1; !countdown_.done(); ++look) {
+  for (unsigned look = 1; !shared_.countdown.done(); ++look) {
     if (look <= spins) {
       os::relax();
     } else if (backoff.patient() || (set_->crowded() && look > looks_when_crowded)) {
-      countdown_.sleep();
+      shared_.countdown.sleep();
       set_->progress();
     } else {
       backoff.pause();
@@ -214,7 +214,7 @@ void PlanState::cancel() noexcept {
   set_->mark_broken();
   cancelled_ = true;
   if (strategy_ == Strategy::threaded) {
-    for (LaneWork& lane : lanes_) lane.cancelled.store(true, std::memory_order_relaxed);
+    shared_.stopping.store(true, std::memory_order_relaxed);
   } else if (strategy_ == Strategy::sequential) {
     if (step_ < steps_.size()) steps_[step_].stop();
   } else {

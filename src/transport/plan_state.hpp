@@ -50,7 +50,7 @@ class PlanState {
   std::vector<Batch> steps_;
   std::vector<Batch> all_;  // one
   std::vector<LaneWork> lanes_;
-  Countdown countdown_;
+  SharedWork shared_;  // of lanes_
 
   Strategy strategy_ = Strategy::concurrent;
   bool started_ = false;
