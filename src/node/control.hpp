@@ -1,7 +1,8 @@
 // The control block of one rank in one team: its flags and slots, in its own arena.
 //
-// One writer a line: only the owner writes its block, all ranks of the team read it. Sequence
-// numbers are 64-bit, start at 1 and only grow, so nothing is ever reset.
+// One writer a line: but for rank 0's sleepers and the count of those that have left, only the
+// owner writes its block; all ranks of the team read it. Sequence numbers are 64-bit, start at 1
+// and only grow, so nothing is ever reset.
 #pragma once
 
 #include <atomic>
@@ -58,6 +59,9 @@ struct alignas(flag_stride) Control {
   // Only rank 0's are used, and only by ranks that go to sleep and those that wake them.
   alignas(flag_stride) std::atomic<std::uint32_t> sleepers;
   std::atomic<std::uint32_t> wake;
+  // Ranks that have left the team and look at this block no more: counted by them, not by its
+  // owner.
+  alignas(flag_stride) std::atomic<std::uint32_t> left;
   Slot slot[slots];
 };
 

@@ -7,6 +7,7 @@
 #include <new>
 
 #include "node/peers.hpp"
+#include "node/remains.hpp"
 #include "os/clock.hpp"
 #include "os/futex.hpp"
 #include "ropewalk/error.hpp"
@@ -34,10 +35,11 @@ constexpr int yields_per_check = 1024;  // yields between two looks whether the 
 }  // namespace
 
 std::unique_ptr<Team> Team::create(mpi::Comm comm, std::string& reason) {
+  sweep_remains();
   std::unique_ptr<Team> team(new Team);
   team->rank_ = mpi::rank(comm);
   team->size_ = mpi::size(comm);
-  team->comm_ = mpi::dup(comm);
+  team->comm_ = comm;
   if (!all_agree(comm, team->allocate_control(reason))) {
     if (reason.empty()) reason = "another rank has no communication memory left";
     return nullptr;
@@ -96,19 +98,12 @@ bool Team::allocate_control(std::string& reason) {
 }
 
 Team::~Team() {
-  // With a rank dead a barrier would hang, and the blocks may still be looked at: they are lost.
-  if (broken()) return;
-  try {
-    // Nobody gives its control block back while another may still look at it.
-    if (comm_ != mpi::comm_null() && !mpi::finalized()) {
-      mpi::barrier(comm_);
-      mpi::free(comm_);
-    }
-  } catch (const Error&) {  // a destructor can only let the memory go
+  for (int peer = 0; peer < static_cast<int>(control_.size()); ++peer) {
+    // The last touch. Release: pairs with the acquire in remains.cc of that rank.
+    if (peer != rank_) control_[peer]->left.fetch_add(1, std::memory_order_release);
   }
-  if (staging_ != nullptr) Arena::process().deallocate(staging_);
-  if (overflow_ != nullptr) Arena::process().deallocate(overflow_);
-  if (own_ != nullptr) Arena::process().deallocate(own_);
+  const auto others = control_.empty() ? 0U : static_cast<std::uint32_t>(size_ - 1);
+  leave_behind({own_, others, {staging_, overflow_}});
 }
 
 int Team::process_id(int rank) const noexcept { return peers_[rank]->process; }

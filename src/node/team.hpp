@@ -23,17 +23,20 @@ struct Peer;  // one rank's process: its arena as we map it, its pidfd
 // threads.
 class Team {
  public:
-  // Collective over `comm`, which the team duplicates. Returns null on every rank when the ranks
-  // are not all on one node or cannot map each other's memory; `reason` then says why.
+  // Collective over `comm`, which must outlive the team: while a rank waits, it progresses MPI
+  // there. Returns null on every rank when the ranks are not all on one node or cannot map each
+  // other's memory; `reason` then says why.
   // Error(argument) on every rank where ROPEWALK_DOMAINS of one is malformed.
   static std::unique_ptr<Team> create(mpi::Comm comm, std::string& reason);
-  ~Team();  // collective, like MPI_Comm_free
+  // Every rank must end its team, but none waits for the others and none calls MPI: what a slower
+  // rank may still look at is given back at a later creation or end of any team.
+  ~Team();
   Team(const Team&) = delete;
   Team& operator=(const Team&) = delete;
 
   int rank() const noexcept { return rank_; }
   int size() const noexcept { return size_; }
-  mpi::Comm comm() const noexcept { return comm_; }
+  mpi::Comm comm() const noexcept { return comm_; }  // the caller's
   bool cma() const noexcept { return cma_; }  // every rank may read every other's memory by CMA
   int process_id(int rank) const noexcept;
   Peer& peer(int rank) const noexcept { return *peers_[rank]; }

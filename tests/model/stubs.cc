@@ -7,6 +7,7 @@
 #include "model/model.hpp"
 #include "mpi/mpi.hpp"
 #include "node/peers.hpp"
+#include "node/remains.hpp"
 #include "ropewalk/memory.hpp"
 
 extern "C" void* watched_memcpy(void* to, const void* from, std::size_t bytes) noexcept {
@@ -48,11 +49,7 @@ namespace mpi {
 
 int rank(Comm /*comm*/) { return model::rank(); }
 int size(Comm /*comm*/) { return model::ranks(); }
-Comm dup(Comm comm) { return comm; }
 Comm comm_null() { return {}; }
-void free(Comm& comm) { comm = {}; }
-void barrier(Comm /*comm*/) {}
-bool finalized() { return false; }
 bool loaded() noexcept { return false; }
 void* in_place() noexcept { return nullptr; }
 int any_source() { return -1; }
@@ -90,6 +87,8 @@ int cores_of(std::span<const RankFacts> facts) { return static_cast<int>(facts.s
 bool can_read(std::span<const RankFacts> /*facts*/) { return false; }
 bool is_dead(const Peer& /*peer*/) noexcept { return false; }
 bool all_agree(mpi::Comm /*comm*/, bool value) { return value; }
+void leave_behind(const Remains& /*one*/) noexcept {}
+void sweep_remains() noexcept {}
 
 }  // namespace node
 
