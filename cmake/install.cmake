@@ -9,6 +9,10 @@ set(ROPEWALK_CMAKE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/ropewalk)
 install(TARGETS ropewalk ropewalk-shared EXPORT ropewalk-targets
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
+get_property(preloads GLOBAL PROPERTY ROPEWALK_PRELOADS)
+if(preloads)
+  install(TARGETS ${preloads} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
+endif()
 install(DIRECTORY include/ropewalk DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development)
 install(EXPORT ropewalk-targets NAMESPACE ropewalk:: DESTINATION ${ROPEWALK_CMAKE_DIR}
         COMPONENT development)
