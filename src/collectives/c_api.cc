@@ -85,54 +85,56 @@ int rw_reduce_scatter_block(const void* send, void* receive, size_t count, rw_ty
 
 int rw_bcast(void* data, size_t count, rw_type type, int root, rw_comm* comm) {
   return move_now(comm, type, [&](NodeCommunicator& on, const Elements& elements) {
-    typed::broadcast(on, data, count, elements, root);
+    typed::broadcast(on, {data, count, elements}, root);
   });
 }
 
 int rw_allgather(const void* send, void* receive, size_t count, rw_type type, rw_comm* comm) {
   return move_now(comm, type, [&](NodeCommunicator& on, const Elements& elements) {
-    typed::allgather(on, send, receive, count, elements);
+    typed::allgather(on, {send, count, elements}, {receive, count, elements});
   });
 }
 
 int rw_allgatherv(const void* send, size_t send_count, void* receive, const size_t* counts,
                   const size_t* displacements, rw_type type, rw_comm* comm) {
   return move_now(comm, type, [&](NodeCommunicator& on, const Elements& elements) {
-    typed::allgatherv(on, send, send_count, receive, counts, displacements, elements);
+    typed::allgatherv(on, {send, send_count, elements}, {receive, counts, displacements, elements});
   });
 }
 
 int rw_gather(const void* send, void* receive, size_t count, rw_type type, int root,
               rw_comm* comm) {
   return move_now(comm, type, [&](NodeCommunicator& on, const Elements& elements) {
-    typed::gather(on, send, receive, count, elements, root);
+    typed::gather(on, {send, count, elements}, {receive, count, elements}, root);
   });
 }
 
 int rw_gatherv(const void* send, size_t send_count, void* receive, const size_t* counts,
                const size_t* displacements, rw_type type, int root, rw_comm* comm) {
   return move_now(comm, type, [&](NodeCommunicator& on, const Elements& elements) {
-    typed::gatherv(on, send, send_count, receive, counts, displacements, elements, root);
+    typed::gatherv(on, {send, send_count, elements}, {receive, counts, displacements, elements},
+                   root);
   });
 }
 
 int rw_scatter(const void* send, void* receive, size_t count, rw_type type, int root,
                rw_comm* comm) {
   return move_now(comm, type, [&](NodeCommunicator& on, const Elements& elements) {
-    typed::scatter(on, send, receive, count, elements, root);
+    typed::scatter(on, {send, count, elements}, {receive, count, elements}, root);
   });
 }
 
 int rw_scatterv(const void* send, const size_t* counts, const size_t* displacements, void* receive,
                 size_t receive_count, rw_type type, int root, rw_comm* comm) {
   return move_now(comm, type, [&](NodeCommunicator& on, const Elements& elements) {
-    typed::scatterv(on, send, counts, displacements, receive, receive_count, elements, root);
+    typed::scatterv(on, {send, counts, displacements, elements}, {receive, receive_count, elements},
+                    root);
   });
 }
 
 int rw_alltoall(const void* send, void* receive, size_t count, rw_type type, rw_comm* comm) {
   return move_now(comm, type, [&](NodeCommunicator& on, const Elements& elements) {
-    typed::alltoall(on, send, receive, count, elements);
+    typed::alltoall(on, {send, count, elements}, {receive, count, elements});
   });
 }
 
@@ -140,8 +142,8 @@ int rw_alltoallv(const void* send, const size_t* send_counts, const size_t* send
                  void* receive, const size_t* receive_counts, const size_t* receive_displacements,
                  rw_type type, rw_comm* comm) {
   return move_now(comm, type, [&](NodeCommunicator& on, const Elements& elements) {
-    typed::alltoallv(on, send, send_counts, send_displacements, receive, receive_counts,
-                     receive_displacements, elements);
+    typed::alltoallv(on, {send, send_counts, send_displacements, elements},
+                     {receive, receive_counts, receive_displacements, elements});
   });
 }
 }

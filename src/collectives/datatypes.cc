@@ -101,7 +101,7 @@ Elements elements(rw_type type) {
   return mpi_elements(given);
 }
 
-Operation operation(rw_type type, rw_op op) {
+Operation operation(rw_type type, rw_op op, const Elements* known) {
   std::optional<ElementType> element;
   std::optional<ReductionOp> reduction;
   if (is_own(type, RW_FIRST_TYPE)) {
@@ -115,7 +115,7 @@ Operation operation(rw_type type, rw_op op) {
     reduction = mpi::reduction_op(handle<mpi::Op>(op));
   }
   if (element && reduction) return operation(*element, *reduction);
-  const Elements given = elements(type);
+  const Elements given = known != nullptr ? *known : elements(type);
   const Operation result{.element_bytes = given.bytes,
                          .by_mpi = true,
                          .packed = given.packed,

@@ -22,6 +22,7 @@ Elements elements(rw_type type);
 // Error(argument) for numbers that are no type or operation, and for pairs MPI does not allow;
 // Error(unsupported) for an operation of the user on a type that this MPI does not have. Whether a
 // predefined operation is defined for a type that only MPI knows, MPI is asked: the error is its.
-Operation operation(rw_type type, rw_op op);
+// `known`: what elements(type) has given, where it is at hand.
+Operation operation(rw_type type, rw_op op, const Elements* known = nullptr);
 
 }  // namespace ropewalk::collectives

@@ -40,6 +40,15 @@ struct Sides {
 
 std::size_t ranks_of(const NodeCommunicator& on) { return static_cast<std::size_t>(on.size()); }
 
+View view_of(const NodeCommunicator& on, const Buffers& side) {
+  return {side.elements, side.data, side.counts, side.displacements, on.size()};
+}
+// The side that the root alone has.
+View view_at(const NodeCommunicator& on, const Buffers& side, int root) {
+  return {side.elements, side.data, side.counts, side.displacements,
+          on.rank() == root ? on.size() : 0};
+}
+
 // Elements without data are none: reductions divide by their size.
 std::size_t with_data(const Reduction& reduction, std::size_t count) {
   return reduction.operation.element_bytes == 0 ? 0 : count;
@@ -150,100 +159,92 @@ void reduce_scatter_block(NodeCommunicator& on, const void* send, void* receive,
   reduce_scatter(on, send, receive, counts.data(), reduction);
 }
 
-void broadcast(NodeCommunicator& on, void* data, std::size_t count, const Elements& elements,
-               int root) {
-  View view = jointly(on, [&] { return View(elements, data, count); });
+void broadcast(NodeCommunicator& on, const Buffer& data, int root) {
+  View view = jointly(on, [&] { return View(data.elements, data.data, data.count); });
   if (on.rank() == root) jointly(on, [&] { view.pack(); });
   on.broadcast(view.data(), view.bytes(), root);
   if (on.rank() != root) view.unpack();
 }
 
-void allgather(NodeCommunicator& on, const void* send, void* receive, std::size_t count,
-               const Elements& elements) {
+void allgather(NodeCommunicator& on, const Buffer& send, const Buffer& receive) {
+  const bool stays = is_in_place(send.data);
   Sides sides(
-      on, send, [&] { return View(elements, send, count); },
-      [&] { return View(elements, receive, count * ranks_of(on)); });
-  on.allgather(sides.send.data(), sides.receive.data(), sides.send.bytes());
+      on, send.data, [&] { return View(send.elements, send.data, stays ? 0 : send.count); },
+      [&] { return View(receive.elements, receive.data, receive.count * ranks_of(on)); });
+  on.allgather(sides.send.data(), sides.receive.data(),
+               stays ? receive.count * receive.elements.bytes : sides.send.bytes());
   sides.receive.unpack();
 }
 
-void allgatherv(NodeCommunicator& on, const void* send, std::size_t send_count, void* receive,
-                const std::size_t* counts, const std::size_t* displacements,
-                const Elements& elements) {
+void allgatherv(NodeCommunicator& on, const Buffer& send, const Buffers& receive) {
+  const bool stays = is_in_place(send.data);
   Sides sides(
-      on, send, [&] { return View(elements, send, send_count); },
-      [&] { return View(elements, receive, counts, displacements, on.size()); });
+      on, send.data, [&] { return View(send.elements, send.data, stays ? 0 : send.count); },
+      [&] { return view_of(on, receive); });
   on.allgatherv(sides.send.data(), sides.send.bytes(), sides.receive.data(), sides.receive.counts(),
                 sides.receive.displacements());
   sides.receive.unpack();
 }
 
-void gather(NodeCommunicator& on, const void* send, void* receive, std::size_t count,
-            const Elements& elements, int root) {
-  const std::size_t results = on.rank() == root ? count * ranks_of(on) : 0;
+void gather(NodeCommunicator& on, const Buffer& send, const Buffer& receive, int root) {
+  const bool stays = is_in_place(send.data);
+  const std::size_t results = on.rank() == root ? receive.count * ranks_of(on) : 0;
   Sides sides(
-      on, send, [&] { return View(elements, send, count); },
-      [&] { return View(elements, receive, results); });
-  on.gather(sides.send.data(), sides.receive.data(), sides.send.bytes(), root);
+      on, send.data, [&] { return View(send.elements, send.data, stays ? 0 : send.count); },
+      [&] { return View(receive.elements, receive.data, results); });
+  on.gather(sides.send.data(), sides.receive.data(),
+            stays ? receive.count * receive.elements.bytes : sides.send.bytes(), root);
   sides.receive.unpack();
 }
 
-void gatherv(NodeCommunicator& on, const void* send, std::size_t send_count, void* receive,
-             const std::size_t* counts, const std::size_t* displacements, const Elements& elements,
-             int root) {
-  const int blocks = on.rank() == root ? on.size() : 0;
+void gatherv(NodeCommunicator& on, const Buffer& send, const Buffers& receive, int root) {
+  const bool stays = is_in_place(send.data);
   Sides sides(
-      on, send, [&] { return View(elements, send, send_count); },
-      [&] { return View(elements, receive, counts, displacements, blocks); });
+      on, send.data, [&] { return View(send.elements, send.data, stays ? 0 : send.count); },
+      [&] { return view_at(on, receive, root); });
   on.gatherv(sides.send.data(), sides.send.bytes(), sides.receive.data(), sides.receive.counts(),
              sides.receive.displacements(), root);
   sides.receive.unpack();
 }
 
-void scatter(NodeCommunicator& on, const void* send, void* receive, std::size_t count,
-             const Elements& elements, int root) {
-  const std::size_t all = on.rank() == root ? count * ranks_of(on) : 0;
+void scatter(NodeCommunicator& on, const Buffer& send, const Buffer& receive, int root) {
+  const bool stays = is_in_place(receive.data);
+  const std::size_t all = on.rank() == root ? send.count * ranks_of(on) : 0;
   Sides sides(
-      on, send, [&] { return View(elements, send, all); },
-      [&] { return View(elements, receive, count); });
-  on.scatter(sides.send.data(), sides.receive.data(), sides.receive.bytes(), root);
+      on, send.data, [&] { return View(send.elements, send.data, all); },
+      [&] { return View(receive.elements, receive.data, stays ? 0 : receive.count); });
+  on.scatter(sides.send.data(), sides.receive.data(),
+             stays ? send.count * send.elements.bytes : sides.receive.bytes(), root);
   sides.receive.unpack();
 }
 
-void scatterv(NodeCommunicator& on, const void* send, const std::size_t* counts,
-              const std::size_t* displacements, void* receive, std::size_t receive_count,
-              const Elements& elements, int root) {
-  const int blocks = on.rank() == root ? on.size() : 0;
+void scatterv(NodeCommunicator& on, const Buffers& send, const Buffer& receive, int root) {
+  const bool stays = is_in_place(receive.data);
   Sides sides(
-      on, send, [&] { return View(elements, send, counts, displacements, blocks); },
-      [&] { return View(elements, receive, receive_count); });
+      on, send.data, [&] { return view_at(on, send, root); },
+      [&] { return View(receive.elements, receive.data, stays ? 0 : receive.count); });
   on.scatterv(sides.send.data(), sides.send.counts(), sides.send.displacements(),
               sides.receive.data(), sides.receive.bytes(), root);
   sides.receive.unpack();
 }
 
-void alltoall(NodeCommunicator& on, const void* send, void* receive, std::size_t count,
-              const Elements& elements) {
-  const std::size_t all = count * ranks_of(on);
+void alltoall(NodeCommunicator& on, const Buffer& send, const Buffer& receive) {
+  const bool stays = is_in_place(send.data);
   Sides sides(
-      on, send, [&] { return View(elements, send, all); },
-      [&] { return View(elements, receive, all); });
-  on.alltoall(sides.send.data(), sides.receive.data(), count * elements.bytes);
+      on, send.data,
+      [&] { return View(send.elements, send.data, stays ? 0 : send.count * ranks_of(on)); },
+      [&] { return View(receive.elements, receive.data, receive.count * ranks_of(on)); });
+  on.alltoall(sides.send.data(), sides.receive.data(), receive.count * receive.elements.bytes);
   sides.receive.unpack();
 }
 
-void alltoallv(NodeCommunicator& on, const void* send, const std::size_t* send_counts,
-               const std::size_t* send_displacements, void* receive,
-               const std::size_t* receive_counts, const std::size_t* receive_displacements,
-               const Elements& elements) {
-  const int ranks = on.size();
+void alltoallv(NodeCommunicator& on, const Buffers& send, const Buffers& receive) {
   Sides sides(
-      on, send,
+      on, send.data,
       [&] {
-        return is_in_place(send) ? View(elements, send, 0)
-                                 : View(elements, send, send_counts, send_displacements, ranks);
+        return is_in_place(send.data) ? View(send.elements, send.data, 0) : view_of(on, send);
       },
-      [&] { return View(elements, receive, receive_counts, receive_displacements, ranks); });
+      [&] { return view_of(on, receive); });
   on.alltoallv(sides.send.data(), sides.send.counts(), sides.send.displacements(),
                sides.receive.data(), sides.receive.counts(), sides.receive.displacements());
   sides.receive.unpack();

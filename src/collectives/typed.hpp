@@ -31,26 +31,30 @@ void reduce_scatter(NodeCommunicator&, const void* send, void* receive, const st
 void reduce_scatter_block(NodeCommunicator&, const void* send, void* receive, std::size_t count,
                           const Reduction&);
 
-void broadcast(NodeCommunicator&, void* data, std::size_t count, const Elements&, int root);
-void allgather(NodeCommunicator&, const void* send, void* receive, std::size_t count,
-               const Elements&);
-void allgatherv(NodeCommunicator&, const void* send, std::size_t send_count, void* receive,
-                const std::size_t* counts, const std::size_t* displacements, const Elements&);
-void gather(NodeCommunicator&, const void* send, void* receive, std::size_t count, const Elements&,
-            int root);
-void gatherv(NodeCommunicator&, const void* send, std::size_t send_count, void* receive,
-             const std::size_t* counts, const std::size_t* displacements, const Elements&,
-             int root);
-void scatter(NodeCommunicator&, const void* send, void* receive, std::size_t count, const Elements&,
-             int root);
-void scatterv(NodeCommunicator&, const void* send, const std::size_t* counts,
-              const std::size_t* displacements, void* receive, std::size_t receive_count,
-              const Elements&, int root);
-void alltoall(NodeCommunicator&, const void* send, void* receive, std::size_t count,
-              const Elements&);
-void alltoallv(NodeCommunicator&, const void* send, const std::size_t* send_counts,
-               const std::size_t* send_displacements, void* receive,
-               const std::size_t* receive_counts, const std::size_t* receive_displacements,
-               const Elements&);
+// A buffer of one block of elements, and one of a block for each rank (in elements, as in the forms
+// of MPI that end in v). What a rank does not take part with is empty; its type is not looked at.
+struct Buffer {
+  const void* data;
+  std::size_t count;
+  const Elements& elements;
+};
+struct Buffers {
+  const void* data;
+  const std::size_t* counts;
+  const std::size_t* displacements;
+  const Elements& elements;
+};
+
+// The two sides of a movement may have types of their own, for the same bytes. Counts are those of
+// MPI: in allgather and gather, `receive` has the count of one rank's block, as `send` in scatter.
+void broadcast(NodeCommunicator&, const Buffer&, int root);
+void allgather(NodeCommunicator&, const Buffer& send, const Buffer& receive);
+void allgatherv(NodeCommunicator&, const Buffer& send, const Buffers& receive);
+void gather(NodeCommunicator&, const Buffer& send, const Buffer& receive, int root);
+void gatherv(NodeCommunicator&, const Buffer& send, const Buffers& receive, int root);
+void scatter(NodeCommunicator&, const Buffer& send, const Buffer& receive, int root);
+void scatterv(NodeCommunicator&, const Buffers& send, const Buffer& receive, int root);
+void alltoall(NodeCommunicator&, const Buffer& send, const Buffer& receive);
+void alltoallv(NodeCommunicator&, const Buffers& send, const Buffers& receive);
 
 }  // namespace ropewalk::collectives::typed

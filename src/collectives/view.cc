@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <string>
 
 #include "mpi/datatypes.hpp"
@@ -31,7 +32,13 @@ View::View(const Elements& elements, const void* data, const std::size_t* counts
   place();
 }
 
-View::~View() { Arena::process().deallocate(copy_); }
+View::~View() {
+  if (private_copy_) {
+    std::free(copy_);
+  } else {
+    Arena::process().deallocate(copy_);
+  }
+}
 
 std::size_t View::in_bytes(std::size_t count, const char* argument) const {
   if (elements_.bytes > 0 && count > PTRDIFF_MAX / elements_.bytes) {
@@ -45,14 +52,24 @@ void View::add(std::size_t first, std::size_t count) {
   if (elements_.packed && count > 0) blocks_.push_back({first, count});
 }
 
+// In the arena, so that the others can reach it; as a private buffer where the arena is full.
+void View::allocate_copy(std::size_t bytes) {
+  try {
+    copy_ = Arena::process().allocate(bytes);
+  } catch (const Error&) {
+    copy_ = std::malloc(bytes);
+    private_copy_ = copy_ != nullptr;
+    if (!private_copy_) throw;
+  }
+}
+
 void View::place() {
   const bool given = original_ != nullptr || elements_.absolute;
   if (!elements_.packed || !given || is_in_place(original_)) {
     blocks_.clear();
     return;
   }
-  // In the arena, so that the others can reach it.
-  copy_ = Arena::process().allocate(std::max<std::size_t>(1, bytes_));
+  allocate_copy(std::max<std::size_t>(1, bytes_));
   data_ = copy_;
 }
 

@@ -43,6 +43,7 @@ class View {
   std::size_t in_bytes(std::size_t count, const char* argument) const;
   void add(std::size_t first, std::size_t count);
   void place();
+  void allocate_copy(std::size_t bytes);
   template <class Move>
   void for_each_block(const Move& move) const;
 
@@ -52,7 +53,8 @@ class View {
   std::vector<std::size_t> counts_;
   std::vector<std::size_t> displacements_;
   std::size_t bytes_ = 0;
-  void* copy_ = nullptr;  // in the arena
+  void* copy_ = nullptr;
+  bool private_copy_ = false;  // of malloc, not in the arena
   void* data_;
 };
 
