@@ -1,0 +1,40 @@
+// What the drop-in knows of each communicator of the program: its team, or why it has none.
+//
+// All ranks come to the same answer, at the same call: it rests on what they share. An entry is an
+// attribute of the communicator, so it goes when the communicator is freed.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include "functions.hpp"
+#include "handle_table.hpp"
+#include "reasons.hpp"
+#include "ropewalk/collectives.hpp"
+
+namespace ropewalk::preload {
+
+struct CommunicatorEntry {
+  std::atomic<Word> handle{0};
+  std::unique_ptr<NodeCommunicator> team;  // null: calls go to MPI
+  Reason reason = Reason::new_communicator;
+  int rank = 0;
+  int size = 1;
+  std::uint64_t calls = 0;  // while it is new
+};
+
+// The entry of a communicator that a collective is called on, ready to serve or not. Null before
+// MPI_Init, after MPI_Finalize, and for what is no communicator.
+CommunicatorEntry* entry_slowly(Word comm) noexcept;
+extern HandleTable<CommunicatorEntry> communicators;
+
+inline CommunicatorEntry* entry_of(Word comm) noexcept {
+  CommunicatorEntry* entry = communicators.find(comm);
+  if (entry == nullptr || entry->reason == Reason::new_communicator) [[unlikely]] {
+    return entry_slowly(comm);
+  }
+  return entry;
+}
+
+}  // namespace ropewalk::preload

@@ -1,0 +1,76 @@
+// The MPI functions that the drop-in takes the place of, and what comes next to it.
+//
+// Every entry point MPI_X of this library is one jump through a slot. A slot leads to the function
+// of the same name in `serve`, or straight to the next MPI_X of the process: a tool's, or MPI's
+// own.
+#pragma once
+
+#include "mpi/functions.hpp"
+
+namespace ropewalk::preload {
+
+using mpi::Count;
+using mpi::Word;  // a handle, whatever its C type: see mpi/functions.hpp
+
+// F(name, parameters): those of MPI 3, and those of MPI 4 with 64-bit counts.
+// clang-format off
+#define ROPEWALK_FUNCTIONS(F)                                                                    \
+  F(Finalize, ())                                                                                \
+  F(Alloc_mem, (Count, Word, void*))                                                             \
+  F(Free_mem, (void*))                                                                           \
+  F(Barrier, (Word))                                                                             \
+  F(Bcast, (void*, int, Word, int, Word))                                                        \
+  F(Reduce, (const void*, void*, int, Word, Word, int, Word))                                    \
+  F(Allreduce, (const void*, void*, int, Word, Word, Word))                                      \
+  F(Scan, (const void*, void*, int, Word, Word, Word))                                           \
+  F(Exscan, (const void*, void*, int, Word, Word, Word))                                         \
+  F(Reduce_scatter, (const void*, void*, const int*, Word, Word, Word))                          \
+  F(Reduce_scatter_block, (const void*, void*, int, Word, Word, Word))                           \
+  F(Allgather, (const void*, int, Word, void*, int, Word, Word))                                 \
+  F(Allgatherv, (const void*, int, Word, void*, const int*, const int*, Word, Word))             \
+  F(Gather, (const void*, int, Word, void*, int, Word, int, Word))                               \
+  F(Gatherv, (const void*, int, Word, void*, const int*, const int*, Word, int, Word))           \
+  F(Scatter, (const void*, int, Word, void*, int, Word, int, Word))                              \
+  F(Scatterv, (const void*, const int*, const int*, Word, void*, int, Word, int, Word))          \
+  F(Alltoall, (const void*, int, Word, void*, int, Word, Word))                                  \
+  F(Alltoallv, (const void*, const int*, const int*, Word, void*, const int*, const int*, Word,  \
+                Word))
+#define ROPEWALK_LARGE_FUNCTIONS(F)                                                              \
+  F(Bcast_c, (void*, Count, Word, int, Word))                                                    \
+  F(Reduce_c, (const void*, void*, Count, Word, Word, int, Word))                                \
+  F(Allreduce_c, (const void*, void*, Count, Word, Word, Word))                                  \
+  F(Scan_c, (const void*, void*, Count, Word, Word, Word))                                       \
+  F(Exscan_c, (const void*, void*, Count, Word, Word, Word))                                     \
+  F(Reduce_scatter_c, (const void*, void*, const Count*, Word, Word, Word))                      \
+  F(Reduce_scatter_block_c, (const void*, void*, Count, Word, Word, Word))                       \
+  F(Allgather_c, (const void*, Count, Word, void*, Count, Word, Word))                           \
+  F(Allgatherv_c, (const void*, Count, Word, void*, const Count*, const Count*, Word, Word))     \
+  F(Gather_c, (const void*, Count, Word, void*, Count, Word, int, Word))                         \
+  F(Gatherv_c, (const void*, Count, Word, void*, const Count*, const Count*, Word, int, Word))   \
+  F(Scatter_c, (const void*, Count, Word, void*, Count, Word, int, Word))                        \
+  F(Scatterv_c, (const void*, const Count*, const Count*, Word, void*, Count, Word, int, Word))  \
+  F(Alltoall_c, (const void*, Count, Word, void*, Count, Word, Word))                            \
+  F(Alltoallv_c, (const void*, const Count*, const Count*, Word, void*, const Count*,            \
+                  const Count*, Word, Word))
+// clang-format on
+#define ROPEWALK_ALL_FUNCTIONS(F) ROPEWALK_FUNCTIONS(F) ROPEWALK_LARGE_FUNCTIONS(F)
+
+// The next functions of these names. Those of MPI 4 are null where the library is older.
+struct Next {
+#define ROPEWALK_POINTER(name, parameters) int(*name) parameters = nullptr;
+  ROPEWALK_ALL_FUNCTIONS(ROPEWALK_POINTER)
+#undef ROPEWALK_POINTER
+};
+extern Next next;
+
+// What the slots lead to.
+namespace serve {
+#define ROPEWALK_DECLARATION(name, parameters) int name parameters;
+ROPEWALK_ALL_FUNCTIONS(ROPEWALK_DECLARATION)
+#undef ROPEWALK_DECLARATION
+}  // namespace serve
+
+// Fills the slots. The first call of any entry point does it, from whatever thread.
+void fill_slots();
+
+}  // namespace ropewalk::preload

@@ -1,0 +1,40 @@
+// Memory that MPI gives out, and the end of MPI.
+#include "datatypes.hpp"
+#include "functions.hpp"
+#include "mpi/library.hpp"
+#include "ropewalk/memory.hpp"
+#include "start.hpp"
+#include "statistics.hpp"
+
+namespace ropewalk::preload::serve {
+
+// What is asked for with hints, or too large for the arena, is MPI's to give.
+int Alloc_mem(Count bytes, Word info, void* result) {
+  try {
+    if (bytes > 0 && clean(info) == mpi::library().abi.info_null) {
+      *static_cast<void**>(result) = Arena::process().allocate(static_cast<std::size_t>(bytes));
+      return 0;
+    }
+  } catch (...) {  // no arena, or no room in it
+  }
+  return next.Alloc_mem(bytes, info, result);
+}
+
+int Free_mem(void* memory) {
+  try {
+    if (memory != nullptr && Arena::process().contains(memory)) {
+      Arena::process().deallocate(memory);
+      return 0;
+    }
+  } catch (...) {  // no arena
+  }
+  return next.Free_mem(memory);
+}
+
+int Finalize() {
+  print_statistics();
+  pass_everything();
+  return next.Finalize();
+}
+
+}  // namespace ropewalk::preload::serve

@@ -1,0 +1,136 @@
+// The next function of each name, whatever the width of its counts. Where MPI has no function with
+// 64-bit counts, our own stands in for it.
+#pragma once
+
+#include <exception>
+
+#include "functions.hpp"
+#include "local_mpi.hpp"
+#include "mpi/fallback.hpp"
+
+namespace ropewalk::preload::pass {
+
+namespace fallback = mpi::fallback;
+
+template <class Call>
+int stand_in(Word comm, Call call) noexcept {
+  try {
+    call();
+    return 0;
+  } catch (const std::exception& error) {
+    return raise({comm}, error.what());
+  }
+}
+inline std::size_t size(Count count) { return static_cast<std::size_t>(count); }
+// Negative displacements wrap, and wrap back in the arithmetic of addresses.
+inline const std::size_t* sizes(const Count* counts) {
+  return reinterpret_cast<const std::size_t*>(counts);
+}
+
+inline int bcast(void* data, int n, Word t, int root, Word c) {
+  return next.Bcast(data, n, t, root, c);
+}
+inline int bcast(void* data, Count n, Word t, int root, Word c) {
+  if (next.Bcast_c != nullptr) return next.Bcast_c(data, n, t, root, c);
+  return stand_in(c, [&] { fallback::broadcast(data, size(n), {t}, root, {c}); });
+}
+
+inline int reduce(const void* s, void* r, int n, Word t, Word o, int root, Word c) {
+  return next.Reduce(s, r, n, t, o, root, c);
+}
+inline int reduce(const void* s, void* r, Count n, Word t, Word o, int root, Word c) {
+  if (next.Reduce_c != nullptr) return next.Reduce_c(s, r, n, t, o, root, c);
+  return stand_in(c, [&] { fallback::reduce(s, r, size(n), {t}, {o}, root, {c}); });
+}
+
+#define ROPEWALK_PASS_REDUCTION(lower, Upper)                                   \
+  inline int lower(const void* s, void* r, int n, Word t, Word o, Word c) {     \
+    return next.Upper(s, r, n, t, o, c);                                        \
+  }                                                                             \
+  inline int lower(const void* s, void* r, Count n, Word t, Word o, Word c) {   \
+    if (next.Upper##_c != nullptr) return next.Upper##_c(s, r, n, t, o, c);     \
+    return stand_in(c, [&] { fallback::lower(s, r, size(n), {t}, {o}, {c}); }); \
+  }
+ROPEWALK_PASS_REDUCTION(allreduce, Allreduce)
+ROPEWALK_PASS_REDUCTION(scan, Scan)
+ROPEWALK_PASS_REDUCTION(exscan, Exscan)
+ROPEWALK_PASS_REDUCTION(reduce_scatter_block, Reduce_scatter_block)
+#undef ROPEWALK_PASS_REDUCTION
+
+inline int reduce_scatter(const void* s, void* r, const int* n, Word t, Word o, Word c) {
+  return next.Reduce_scatter(s, r, n, t, o, c);
+}
+inline int reduce_scatter(const void* s, void* r, const Count* n, Word t, Word o, Word c) {
+  if (next.Reduce_scatter_c != nullptr) return next.Reduce_scatter_c(s, r, n, t, o, c);
+  return stand_in(c, [&] { fallback::reduce_scatter(s, r, sizes(n), {t}, {o}, {c}); });
+}
+
+#define ROPEWALK_PASS_ALL(lower, Upper)                                                  \
+  inline int lower(const void* s, int n, Word t, void* r, int m, Word u, Word c) {       \
+    return next.Upper(s, n, t, r, m, u, c);                                              \
+  }                                                                                      \
+  inline int lower(const void* s, Count n, Word t, void* r, Count m, Word u, Word c) {   \
+    if (next.Upper##_c != nullptr) return next.Upper##_c(s, n, t, r, m, u, c);           \
+    return stand_in(c, [&] { fallback::lower(s, size(n), {t}, r, size(m), {u}, {c}); }); \
+  }
+ROPEWALK_PASS_ALL(allgather, Allgather)
+ROPEWALK_PASS_ALL(alltoall, Alltoall)
+#undef ROPEWALK_PASS_ALL
+
+#define ROPEWALK_PASS_ROOTED(lower, Upper)                                                       \
+  inline int lower(const void* s, int n, Word t, void* r, int m, Word u, int root, Word c) {     \
+    return next.Upper(s, n, t, r, m, u, root, c);                                                \
+  }                                                                                              \
+  inline int lower(const void* s, Count n, Word t, void* r, Count m, Word u, int root, Word c) { \
+    if (next.Upper##_c != nullptr) return next.Upper##_c(s, n, t, r, m, u, root, c);             \
+    return stand_in(c, [&] { fallback::lower(s, size(n), {t}, r, size(m), {u}, root, {c}); });   \
+  }
+ROPEWALK_PASS_ROOTED(gather, Gather)
+ROPEWALK_PASS_ROOTED(scatter, Scatter)
+#undef ROPEWALK_PASS_ROOTED
+
+inline int allgatherv(const void* s, int n, Word t, void* r, const int* m, const int* d, Word u,
+                      Word c) {
+  return next.Allgatherv(s, n, t, r, m, d, u, c);
+}
+inline int allgatherv(const void* s, Count n, Word t, void* r, const Count* m, const Count* d,
+                      Word u, Word c) {
+  if (next.Allgatherv_c != nullptr) return next.Allgatherv_c(s, n, t, r, m, d, u, c);
+  return stand_in(c,
+                  [&] { fallback::allgatherv(s, size(n), {t}, r, sizes(m), sizes(d), {u}, {c}); });
+}
+
+inline int gatherv(const void* s, int n, Word t, void* r, const int* m, const int* d, Word u,
+                   int root, Word c) {
+  return next.Gatherv(s, n, t, r, m, d, u, root, c);
+}
+inline int gatherv(const void* s, Count n, Word t, void* r, const Count* m, const Count* d, Word u,
+                   int root, Word c) {
+  if (next.Gatherv_c != nullptr) return next.Gatherv_c(s, n, t, r, m, d, u, root, c);
+  return stand_in(
+      c, [&] { fallback::gatherv(s, size(n), {t}, r, sizes(m), sizes(d), {u}, root, {c}); });
+}
+
+inline int scatterv(const void* s, const int* n, const int* d, Word t, void* r, int m, Word u,
+                    int root, Word c) {
+  return next.Scatterv(s, n, d, t, r, m, u, root, c);
+}
+inline int scatterv(const void* s, const Count* n, const Count* d, Word t, void* r, Count m, Word u,
+                    int root, Word c) {
+  if (next.Scatterv_c != nullptr) return next.Scatterv_c(s, n, d, t, r, m, u, root, c);
+  return stand_in(
+      c, [&] { fallback::scatterv(s, sizes(n), sizes(d), {t}, r, size(m), {u}, root, {c}); });
+}
+
+inline int alltoallv(const void* s, const int* n, const int* d, Word t, void* r, const int* m,
+                     const int* e, Word u, Word c) {
+  return next.Alltoallv(s, n, d, t, r, m, e, u, c);
+}
+inline int alltoallv(const void* s, const Count* n, const Count* d, Word t, void* r, const Count* m,
+                     const Count* e, Word u, Word c) {
+  if (next.Alltoallv_c != nullptr) return next.Alltoallv_c(s, n, d, t, r, m, e, u, c);
+  return stand_in(
+      c, [&] { fallback::alltoallv(s, sizes(n), sizes(d), {t}, r, sizes(m), sizes(e), {u}, {c}); });
+}
+
+}  // namespace ropewalk::preload::pass

@@ -1,0 +1,21 @@
+// Why a call went to MPI.
+#pragma once
+
+#include <cstdint>
+
+namespace ropewalk::preload {
+
+enum class Reason : std::uint8_t {
+  none,              // it did not
+  new_communicator,  // its first collectives go to MPI: many communicators see no more of them
+  outside,           // before MPI_Init, after MPI_Finalize, or in an MPI session alone
+  intercommunicator,
+  one_rank,
+  other_world,  // ranks of another MPI_COMM_WORLD may run without the drop-in
+  no_team,      // several nodes, or ranks that cannot map each other's memory
+  arguments     // MPI's to judge: its error, in its words
+};
+inline constexpr int reasons = 8;
+const char* text(Reason);
+
+}  // namespace ropewalk::preload

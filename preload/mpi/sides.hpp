@@ -1,0 +1,92 @@
+// The arguments of a movement, from MPI's to the collectives'.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "datatypes.hpp"
+
+namespace ropewalk::preload {
+
+// One block of elements. Not usable where MPI must judge.
+class Side {
+ public:
+  template <class Number>
+  Side(const void* data, Number count, Word type)
+      : elements_(count < 0 ? nullptr : elements_of(type, room_)),
+        data_(data),
+        count_(static_cast<std::size_t>(count)) {}
+  // Of a rank that does not take part on this side, or is in place.
+  explicit Side(const void* data = nullptr) : elements_(&room_), data_(data) {}
+  Side(const Side&) = delete;
+  Side& operator=(const Side&) = delete;
+
+  bool usable() const noexcept { return elements_ != nullptr; }
+  collectives::typed::Buffer buffer() const { return {data_, count_, *elements_}; }
+
+ private:
+  collectives::Elements room_;
+  const collectives::Elements* elements_;
+  const void* data_;
+  std::size_t count_ = 0;
+};
+
+// A block for each rank. MPI's displacements may be negative, ours begin at 0: the buffer's address
+// is moved to its first block.
+class Sides {
+ public:
+  template <class Number>
+  Sides(const void* data, const Number* counts, const Number* displacements, Word type, int ranks)
+      : elements_(counts == nullptr || displacements == nullptr ? nullptr
+                                                                : elements_of(type, room_)),
+        data_(data) {
+    if (!usable()) return;
+    const auto size = static_cast<std::size_t>(ranks);
+    if (size > few) more_.resize(2 * size);
+    counts_ = size > few ? more_.data() : few_.data();
+    displacements_ = counts_ + size;
+    fill(counts, displacements, size);
+  }
+  Sides() : elements_(&room_) {}  // of a rank that does not take part on this side
+  Sides(const Sides&) = delete;
+  Sides& operator=(const Sides&) = delete;
+
+  bool usable() const noexcept { return elements_ != nullptr; }
+  collectives::typed::Buffers buffers() const {
+    return {data_, counts_, displacements_, *elements_};
+  }
+
+ private:
+  template <class Number>
+  void fill(const Number* counts, const Number* displacements, std::size_t size) {
+    std::int64_t first = 0;
+    for (std::size_t rank = 0; rank < size; ++rank) {
+      if (counts[rank] < 0) elements_ = nullptr;
+      if (counts[rank] > 0) first = std::min<std::int64_t>(first, displacements[rank]);
+    }
+    if (!usable()) return;
+    if (first < 0) data_ = moved(first * elements_->extent);
+    for (std::size_t rank = 0; rank < size; ++rank) {
+      counts_[rank] = static_cast<std::size_t>(counts[rank]);
+      // A block of nothing may lie anywhere.
+      displacements_[rank] =
+          counts[rank] > 0 ? static_cast<std::size_t>(displacements[rank] - first) : 0;
+    }
+  }
+  const void* moved(std::int64_t bytes) const {
+    return reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(data_) +
+                                         static_cast<std::uintptr_t>(bytes));
+  }
+
+  static constexpr std::size_t few = 32;
+  collectives::Elements room_;
+  const collectives::Elements* elements_;
+  const void* data_ = nullptr;
+  std::array<std::size_t, 2 * few> few_;  // not set: only what is used is written
+  std::vector<std::size_t> more_;
+  std::size_t* counts_ = nullptr;
+  std::size_t* displacements_ = nullptr;
+};
+
+}  // namespace ropewalk::preload

@@ -1,0 +1,98 @@
+// Which MPI this process has, and where each slot leads from then on.
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+
+#include "datatypes.hpp"
+#include "functions.hpp"
+#include "mpi/library.hpp"
+#include "start.hpp"
+#include "statistics.hpp"
+
+using ropewalk::preload::Count;
+using ropewalk::preload::Word;
+
+#define ROPEWALK_SLOT(name, parameters) \
+  extern "C" int(*ropewalk_slot_##name) parameters __attribute__((visibility("hidden")));
+ROPEWALK_ALL_FUNCTIONS(ROPEWALK_SLOT)
+#undef ROPEWALK_SLOT
+
+namespace ropewalk::preload {
+
+Next next;
+
+namespace {
+
+bool is_set(const char* variable) {
+  const char* value = std::getenv(variable);
+  return value != nullptr && *value != '\0' && std::strcmp(value, "0") != 0;
+}
+
+const void* object_of(void* function) {
+  Dl_info info{};
+  return function != nullptr && dladdr(function, &info) != 0 ? info.dli_fbase : nullptr;
+}
+
+// Where MPI's functions are: behind us in the order of the process, or, for an MPI that a plug-in
+// loaded for itself alone, in its own file.
+class Symbols {
+ public:
+  Symbols() {
+    if (dlsym(RTLD_NEXT, "MPI_Init") != nullptr || !mpi::loaded()) return;
+    file_ = dlopen(mpi::library().path.c_str(), RTLD_NOW | RTLD_NOLOAD);
+  }
+  void* find(const char* name) const {
+    return file_ != nullptr ? dlsym(file_, name) : dlsym(RTLD_NEXT, name);
+  }
+  template <class Function>
+  void find(Function*& function, const char* name) const {
+    function = reinterpret_cast<Function*>(find(name));
+  }
+
+ private:
+  void* file_ = nullptr;
+};
+
+// A tool that takes MPI_* for itself and sits between us and MPI wants to see every call.
+bool has_tool(const Symbols& symbols) {
+  const void* next_object = object_of(symbols.find("MPI_Allreduce"));
+  return next_object != nullptr && next_object != object_of(symbols.find("PMPI_Allreduce"));
+}
+
+template <class Function>
+void lead(Function*& slot, Function* served, Function* following, bool on) {
+  // A function of MPI 4 in an older library is always ours: there is nothing to pass it on to.
+  slot = on || following == nullptr ? served : following;
+}
+
+void fill_all(bool on) {
+#define ROPEWALK_LEAD(name, parameters) lead(ropewalk_slot_##name, &serve::name, next.name, on);
+  ROPEWALK_ALL_FUNCTIONS(ROPEWALK_LEAD)
+#undef ROPEWALK_LEAD
+}
+
+}  // namespace
+
+bool disabled() { return is_set("ROPEWALK_DISABLE"); }
+
+void fill_slots() {
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
+  static bool filled = false;
+  if (filled) return;
+  const Symbols symbols;
+#define ROPEWALK_FIND(name, parameters) symbols.find(next.name, "MPI_" #name);
+  ROPEWALK_ALL_FUNCTIONS(ROPEWALK_FIND)
+#undef ROPEWALK_FIND
+  const bool on = !disabled() && mpi::loaded() && !has_tool(symbols);
+  if (mpi::loaded()) handle_bits = mpi::library().abi.int_handles ? Word{0xffffffff} : ~Word{0};
+  if (on) read_statistics_setting();
+  fill_all(on);
+  filled = true;
+}
+
+void pass_everything() { fill_all(false); }
+
+}  // namespace ropewalk::preload

@@ -1,0 +1,179 @@
+#include "statistics.hpp"
+
+#include <array>
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "mpi/mpi.hpp"
+#include "ropewalk/memory.hpp"
+
+namespace ropewalk::preload {
+
+Statistics statistics = Statistics::off;
+
+namespace {
+
+constexpr int paths = static_cast<int>(Path::mpi) + 1;
+
+// Sums over the calls of this rank; of all ranks, once they are added up.
+struct Sum {
+  std::atomic<std::int64_t> calls{0};
+  std::atomic<std::int64_t> bytes{0};
+  std::atomic<std::int64_t> ns{0};
+
+  void add(std::size_t more_bytes, std::int64_t more_ns) noexcept {
+    calls.fetch_add(1, std::memory_order_relaxed);
+    bytes.fetch_add(static_cast<std::int64_t>(more_bytes), std::memory_order_relaxed);
+    ns.fetch_add(more_ns, std::memory_order_relaxed);
+  }
+};
+
+struct Sums {
+  std::array<std::array<Sum, paths>, functions> served;
+  std::array<std::array<Sum, reasons>, functions> passed;
+  std::array<std::array<Sum, 2>, functions> compared;  // served, by MPI
+};
+Sums sums;
+
+template <class Each>
+void for_each_sum(Each each) {
+  const auto all = [&](auto& table) {
+    for (auto& row : table) {
+      for (Sum& sum : row) each(sum);
+    }
+  };
+  all(sums.served);
+  all(sums.passed);
+  all(sums.compared);
+}
+
+void add_up_all_ranks() {
+  std::vector<std::int64_t> numbers;
+  for_each_sum([&](const Sum& sum) {
+    for (const auto* number : {&sum.calls, &sum.bytes, &sum.ns}) numbers.push_back(number->load());
+  });
+  mpi::all_reduce(std::span(numbers), mpi::Combine::sum, mpi::comm_world());
+  auto next_number = numbers.begin();
+  for_each_sum([&](Sum& sum) {
+    for (auto* number : {&sum.calls, &sum.bytes, &sum.ns}) *number = *next_number++;
+  });
+}
+
+const char* name(Function function) {
+  constexpr const char* names[] = {
+      "Barrier",   "Bcast",      "Reduce",         "Allreduce",
+      "Scan",      "Exscan",     "Reduce_scatter", "Reduce_scatter_block",
+      "Allgather", "Allgatherv", "Gather",         "Gatherv",
+      "Scatter",   "Scatterv",   "Alltoall",       "Alltoallv"};
+  return names[static_cast<int>(function)];
+}
+
+std::string in_bytes(double bytes) {
+  constexpr const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  int unit = 0;
+  for (; bytes >= 9999.5 && unit < 4; ++unit) bytes /= 1024;
+  char text[32];
+  std::snprintf(text, sizeof text, "%.0f %s", bytes, units[unit]);
+  return text;
+}
+
+void print_row(const char* function, const Sum& sum, int ranks, const char* how,
+               const Sum* compared) {
+  if (sum.calls == 0) return;
+  const auto calls = static_cast<double>(sum.calls);
+  std::fprintf(stderr, "  %-22s %10.0f %12s %12.3f  %s", function, calls / ranks,
+               in_bytes(static_cast<double>(sum.bytes) / calls).c_str(),
+               static_cast<double>(sum.ns) / calls / 1000, how);
+  if (compared != nullptr && compared[1].calls > 0) {
+    std::fprintf(
+        stderr, "; in %lld calls made twice: %.3f us, plain MPI %.3f us",
+        static_cast<long long>(compared[1].calls.load()),
+        static_cast<double>(compared[0].ns) / static_cast<double>(compared[0].calls) / 1000,
+        static_cast<double>(compared[1].ns) / static_cast<double>(compared[1].calls) / 1000);
+  }
+  std::fputc('\n', stderr);
+}
+
+void print_tables(int ranks) {
+  std::fprintf(stderr, "ropewalk: collectives of %d rank%s\n  %-22s %10s %12s %12s  %s\n", ranks,
+               ranks == 1 ? "" : "s", "function", "calls/rank", "bytes/call", "us/call",
+               "path, or why the call went to MPI");
+  for (int f = 0; f < functions; ++f) {
+    const Sum* compared = sums.compared[f].data();
+    for (int p = 0; p < paths; ++p) {
+      const Sum& sum = sums.served[f][p];
+      print_row(name(static_cast<Function>(f)), sum, ranks, ropewalk::name(static_cast<Path>(p)),
+                std::exchange(compared, sum.calls > 0 ? nullptr : compared));
+    }
+    for (int r = 0; r < reasons; ++r) {
+      const std::string how = std::string("MPI: ") + text(static_cast<Reason>(r));
+      print_row(name(static_cast<Function>(f)), sums.passed[f][r], ranks, how.c_str(), nullptr);
+    }
+  }
+}
+
+bool anything_served() {
+  for (const auto& row : sums.served) {
+    for (const Sum& sum : row) {
+      if (sum.calls > 0) return true;
+    }
+  }
+  return false;
+}
+
+// Every rank has an arena where any call was served.
+void print_memory(int ranks, bool prints) {
+  if (!anything_served()) return;
+  const ArenaStatistics arena = Arena::process().statistics();
+  std::vector<std::int64_t> bytes{static_cast<std::int64_t>(arena.live_bytes),
+                                  static_cast<std::int64_t>(arena.huge_bytes),
+                                  static_cast<std::int64_t>(arena.committed_bytes)};
+  mpi::all_reduce(std::span(bytes), mpi::Combine::sum, mpi::comm_world());
+  if (!prints) return;
+  std::fprintf(stderr, "  memory a rank: %s in use, %s on 2 MiB pages, in an arena of %s on %s\n",
+               in_bytes(static_cast<double>(bytes[0]) / ranks).c_str(),
+               in_bytes(static_cast<double>(bytes[1]) / ranks).c_str(),
+               in_bytes(static_cast<double>(bytes[2]) / ranks).c_str(),
+               ropewalk::name(Arena::process().source()));
+}
+
+}  // namespace
+
+void count_served(Function function, Path path, std::size_t bytes, std::int64_t ns) noexcept {
+  sums.served[static_cast<int>(function)][static_cast<int>(path)].add(bytes, ns);
+}
+
+void count_passed(Function function, Reason reason, std::size_t bytes, std::int64_t ns) noexcept {
+  sums.passed[static_cast<int>(function)][static_cast<int>(reason)].add(bytes, ns);
+}
+
+void count_compared(Function function, std::int64_t served_ns, std::int64_t plain_ns) noexcept {
+  sums.compared[static_cast<int>(function)][0].add(0, served_ns);
+  sums.compared[static_cast<int>(function)][1].add(0, plain_ns);
+}
+
+void read_statistics_setting() {
+  const char* value = std::getenv("ROPEWALK_STATS");
+  if (value == nullptr || *value == '\0' || std::strcmp(value, "0") == 0) return;
+  statistics = std::strcmp(value, "compare") == 0 ? Statistics::compare : Statistics::on;
+}
+
+void print_statistics() noexcept {
+  if (statistics == Statistics::off) return;
+  try {
+    add_up_all_ranks();
+    const int ranks = mpi::size(mpi::comm_world());
+    const bool prints = mpi::rank(mpi::comm_world()) == 0;
+    if (prints) print_tables(ranks);
+    print_memory(ranks, prints);
+    if (prints) std::fflush(stderr);
+  } catch (...) {  // MPI is failing: no statistics
+  }
+}
+
+}  // namespace ropewalk::preload

@@ -1,0 +1,80 @@
+// ROPEWALK_STATS: what became of every call, printed once for all ranks by MPI_Finalize.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "os/clock.hpp"
+#include "reasons.hpp"
+#include "ropewalk/collectives.hpp"
+
+namespace ropewalk::preload {
+
+enum class Function : std::uint8_t {
+  barrier,
+  bcast,
+  reduce,
+  allreduce,
+  scan,
+  exscan,
+  reduce_scatter,
+  reduce_scatter_block,
+  allgather,
+  allgatherv,
+  gather,
+  gatherv,
+  scatter,
+  scatterv,
+  alltoall,
+  alltoallv
+};
+inline constexpr int functions = 16;
+
+enum class Statistics : std::uint8_t { off, on, compare };
+extern Statistics statistics;  // set before the first call is served
+
+// Reads ROPEWALK_STATS: 1 counts; `compare` has every 16th call that is served made by MPI as well.
+void read_statistics_setting();
+// Collective over MPI_COMM_WORLD: rank 0 prints to stderr.
+void print_statistics() noexcept;
+
+void count_served(Function, Path, std::size_t bytes, std::int64_t ns) noexcept;
+void count_passed(Function, Reason, std::size_t bytes, std::int64_t ns) noexcept;
+void count_compared(Function, std::int64_t served_ns, std::int64_t plain_ns) noexcept;
+
+// One call under observation; costs a branch where nobody asked.
+class Watch {
+ public:
+  Watch(Function function, std::size_t bytes) noexcept : bytes_(bytes), function_(function) {
+    if (statistics != Statistics::off) [[unlikely]]
+      start_ns_ = os::steady_ns();
+  }
+  void served(Path path) noexcept {
+    if (statistics == Statistics::off) [[likely]]
+      return;
+    served_ns_ = os::steady_ns() - start_ns_;
+    count_served(function_, path, bytes_, served_ns_);
+  }
+  void passed(Reason reason) noexcept {
+    if (statistics == Statistics::off) [[likely]]
+      return;
+    count_passed(function_, reason, bytes_, os::steady_ns() - start_ns_);
+  }
+  bool compares(std::uint64_t call) const noexcept {
+    return statistics == Statistics::compare && call % 16 == 0;
+  }
+  template <class Again>
+  void compared(Again again) noexcept {
+    const std::int64_t begin = os::steady_ns();
+    if (again() < 0) return;
+    count_compared(function_, served_ns_, os::steady_ns() - begin);
+  }
+
+ private:
+  std::int64_t start_ns_ = 0;
+  std::int64_t served_ns_ = 0;
+  std::size_t bytes_;
+  Function function_;
+};
+
+}  // namespace ropewalk::preload
