@@ -19,6 +19,7 @@ _NAMES = {
         ("empty", "zeros", "inspect", "Inspection", "arena_statistics", "ArenaStatistics", "trim"),
         "arrays",
     ),
+    "preload_path": "preload",
     **dict.fromkeys(("EndpointSet", "MessagePlan", "CartesianGrid", "Halo"), "exchange"),
     **dict.fromkeys(
         (
@@ -35,6 +36,9 @@ _NAMES = {
     ),
 }
 
+# Modules that need neither NumPy nor the compiled part.
+_PURE = ("exceptions", "preload")
+
 __all__ = ["__version__", *sorted(_NAMES)]
 
 
@@ -44,7 +48,7 @@ def __getattr__(name):
     from importlib import import_module, util
 
     for needed in (f"{__name__}._core", "numpy"):
-        if _NAMES[name] != "exceptions" and util.find_spec(needed) is None:
+        if _NAMES[name] not in _PURE and util.find_spec(needed) is None:
             raise ImportError(
                 f"ropewalk.{name} needs {needed}, which is not here: build the package with "
                 "`make build` or `pip install .`"

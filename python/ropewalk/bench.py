@@ -146,7 +146,8 @@ def _own(name, rest):
 
 def request_for(options, name, program, installation):
     ranks = options.ranks or _DEFAULT_RANKS.get(name, 2)
-    words = ["-n", str(ranks)]
+    # The programs compare ropewalk with the plain MPI: nothing may stand between.
+    words = ["-n", str(ranks), "--no-preload"]
     if options.lanes is not None:
         words += ["--lanes", str(options.lanes)]
     if options.bind is not None:

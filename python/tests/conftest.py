@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import struct
 import sys
 
 import pytest
@@ -24,6 +25,10 @@ _OWN = (
     "HYDRA_",
     "MPI4PY_",
     "PMI",
+    "UCX_",
+    "LD_",
+    "RDMAV_",
+    "IBV_",
 )
 
 
@@ -53,6 +58,68 @@ def make_prefix(folder, family):
         write_program(folder / "bin/impi_info")
         write_program(folder / "lib/libtcp-fi.so", "")
     return folder
+
+
+def elf_file(
+    path, sonames=(), rpath=(), runpath=(), defines=(), uses=(), machine=62, interpreter=True
+):
+    """The smallest 64-bit ELF that names libraries, where to look for them and symbols: a header,
+    segments, tags, one symbol table with its section headers, strings."""
+    table = {"": 0}
+    strings = bytearray(b"\0")
+
+    def place(text):
+        if text not in table:
+            table[text] = len(strings)
+            strings.extend(text.encode() + b"\0")
+        return table[text]
+
+    tags = [(1, place(name)) for name in sonames]
+    tags += [(15, place(":".join(rpath)))] if rpath else []
+    tags += [(29, place(":".join(runpath)))] if runpath else []
+    symbols = [struct.pack("<IBBHQQ", 0, 0, 0, 0, 0, 0)]
+    symbols += [struct.pack("<IBBHQQ", place(name), 18, 0, 1, 0x400000, 8) for name in defines]
+    symbols += [struct.pack("<IBBHQQ", place(name), 18, 0, 0, 0, 0) for name in uses]
+    loader = place("/lib64/ld-linux-x86-64.so.2")
+    kinds = 3 if interpreter else 2
+    start = 64 + kinds * 56
+    base = start + 16 * (len(tags) + 2)
+    symbol_bytes = b"".join(symbols)
+    symbols_at = base + len(strings)
+    sections_at = symbols_at + len(symbol_bytes)
+    tags += [(5, 0x400000 + base), (0, 0)]
+    dynamic = b"".join(struct.pack("<qQ", *tag) for tag in tags)
+    sections = [
+        struct.pack("<IIQQQQIIQQ", 0, 0, 0, 0, 0, 0, 0, 0, 0, 0),
+        struct.pack("<IIQQQQIIQQ", 0, 3, 0, 0, base, len(strings), 0, 0, 1, 0),
+        struct.pack("<IIQQQQIIQQ", 0, 11, 0, 0, symbols_at, len(symbol_bytes), 1, 1, 8, 24),
+    ]
+    header = (
+        b"\x7fELF\x02\x01\x01"
+        + bytes(9)
+        + struct.pack(
+            "<HHIQQQIHHHHHH", 2, machine, 1, 0, 64, sections_at, 0, 64, 56, kinds, 64, 3, 0
+        )
+    )
+    segments = [
+        struct.pack("<IIQQQQQQ", 1, 5, 0, 0x400000, 0, sections_at, sections_at, 4096),
+        struct.pack("<IIQQQQQQ", 2, 6, start, 0x400000 + start, 0, len(dynamic), len(dynamic), 8),
+    ]
+    if interpreter:
+        segments.append(struct.pack("<IIQQQQQQ", 3, 4, base + loader, 0, 0, 28, 28, 1))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(
+        header + b"".join(segments) + dynamic + strings + symbol_bytes + b"".join(sections)
+    )
+    path.chmod(0o755)
+    return path
+
+
+@pytest.fixture
+def no_libraries(monkeypatch):
+    """A machine whose loader knows no libraries of its own."""
+    monkeypatch.setattr("ropewalk.loader._CACHE", "/nonexistent")
+    monkeypatch.setattr("ropewalk.loader.default_folders", lambda: ())
 
 
 @pytest.fixture(autouse=True)

@@ -1,9 +1,8 @@
 """`ropewalk run`: the plan for each family, and errors that name the argument and the remedy."""
 
-import struct
-
 import pytest
 
+from conftest import elf_file
 from ropewalk import command, elf, plan, run
 
 
@@ -204,31 +203,6 @@ def test_search_order(capsys, monkeypatch, prefix, program, tmp_path):
     assert f"{beside}/bin/mpiexec" in dry(capsys, "--mpi", "openmpi", program)
 
 
-def elf_file(path, sonames):
-    """The smallest 64-bit ELF that names libraries: a header, two segments, tags and strings."""
-    strings = b"\0" + b"".join(name.encode() + b"\0" for name in sonames)
-    offsets, position = [], 1
-    for name in sonames:
-        offsets.append(position)
-        position += len(name) + 1
-    tags = [(1, offset) for offset in offsets]
-    start = 64 + 2 * 56
-    base = start + 16 * (len(tags) + 2)
-    tags += [(5, 0x400000 + base), (0, 0)]
-    dynamic = b"".join(struct.pack("<qQ", *tag) for tag in tags)
-    size = base + len(strings)
-    header = (
-        b"\x7fELF\x02\x01\x01"
-        + bytes(9)
-        + struct.pack("<HHIQQQIHHHHHH", 2, 62, 1, 0, 64, 0, 0, 64, 56, 2, 0, 0, 0)
-    )
-    load = struct.pack("<IIQQQQQQ", 1, 5, 0, 0x400000, 0, size, size, 4096)
-    dyn = struct.pack("<IIQQQQQQ", 2, 6, start, 0x400000 + start, 0, len(dynamic), len(dynamic), 8)
-    path.write_bytes(header + load + dyn + dynamic + strings)
-    path.chmod(0o755)
-    return path
-
-
 def test_needed(tmp_path, program):
     path = elf_file(tmp_path / "linked", ["libmpi.so.40", "libc.so.6"])
     assert elf.needed(path) == ["libmpi.so.40", "libc.so.6"]
@@ -256,7 +230,7 @@ def test_standard_abi_uses_its_library(capsys, tmp_path, prefix):
     assert command.main(["run", "--mpi", str(prefix("openmpi")), str(path)]) == 2
 
 
-def test_program_chooses_among_the_found(capsys, monkeypatch, tmp_path, prefix):
+def test_program_chooses_among_the_found(capsys, monkeypatch, tmp_path, prefix, no_libraries):
     monkeypatch.setattr("sys.prefix", str(tmp_path / "venv"))
     prefix("mpich", "venv/mpi/mpich")
     openmpi = prefix("openmpi", "venv/mpi/openmpi")

@@ -1,0 +1,85 @@
+"""The batch job that this process is in: its system, its nodes, what it gives here.
+
+Slurm and PBS tell by variables and files; nothing is asked from a server.
+"""
+
+import os
+import re
+from dataclasses import dataclass
+
+from .cores import batch_nodes
+
+
+@dataclass(frozen=True)
+class Job:
+    """A batch job, or none: then `system` is None and there is one node."""
+
+    system: str | None = None  # "slurm" or "pbs"
+    nodes: int = 1
+    hosts: tuple = ()  # (name, places), in the job's order; empty where it is not told
+    cpus_here: int | None = None  # CPUs of this node that belong to it, in the system's counting
+    node_file: str | None = None
+
+    @property
+    def names(self):
+        return tuple(name for name, _ in self.hosts)
+
+
+def job(environment=None):
+    """The job of this environment. Other systems (LSF, Grid Engine) count as their nodes only."""
+    environment = os.environ if environment is None else environment
+    nodes = batch_nodes(environment)
+    if environment.get("SLURM_JOB_ID"):
+        # SLURM_NODELIST is the older name, still set.
+        text = environment.get("SLURM_JOB_NODELIST") or environment.get("SLURM_NODELIST", "")
+        hosts = tuple((name, 0) for name in expand(text))
+        cpus = environment.get("SLURM_CPUS_ON_NODE", "")
+        return Job("slurm", max(nodes, len(hosts)), hosts, int(cpus) if cpus.isdigit() else None)
+    file = environment.get("PBS_NODEFILE")
+    if file:
+        return Job("pbs", nodes, _places(file), node_file=file)
+    return Job(nodes=nodes)
+
+
+def _places(path):
+    """Hosts of PBS_NODEFILE: one line for each place."""
+    counts = {}
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            for line in file:
+                if line.split():
+                    counts[line.split()[0]] = counts.get(line.split()[0], 0) + 1
+    except OSError:
+        return ()
+    return tuple(counts.items())
+
+
+def expand(text):
+    """The names in Slurm's `a[01-03,7],b`. Unreadable parts are names as they stand."""
+    found = []
+    for part in re.findall(r"(?:[^,\[]|\[[^\]]*\])+", text.strip()):
+        found += _expand_one(part.strip())
+    return found
+
+
+def _expand_one(part):
+    match = re.match(r"([^\[]*)\[([^\]]*)\](.*)$", part)
+    if not match:
+        return [part] if part else []
+    before, ranges, after = match.groups()
+    rest = _expand_one(after) or [""]
+    found = []
+    for one in ranges.split(","):
+        first, dash, last = one.partition("-")
+        if dash and first.isdigit() and last.isdigit():
+            numbers = [str(n).zfill(len(first)) for n in range(int(first), int(last) + 1)]
+        else:
+            numbers = [one]
+        found += [f"{before}{number}{tail}" for number in numbers for tail in rest]
+    return found
+
+
+def is_here(name, own=None):
+    """Whether a host's name is this machine's, with or without its domain."""
+    own = own or os.uname().nodename
+    return name in ("localhost", "127.0.0.1", "::1") or name.split(".")[0] == own.split(".")[0]

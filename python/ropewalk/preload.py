@@ -1,0 +1,156 @@
+"""The two libraries that `ropewalk run` puts into each rank, and whether a program can take them.
+
+Which of them go in, and why one does not, is decided from facts alone (program.Program), so that
+`--dry-run` shows it and tests read it.
+"""
+
+import os
+from dataclasses import dataclass
+
+from . import elf
+from .program import preloaded_allocator
+
+# In the order of LD_PRELOAD, each with the folder of its build.
+LIBRARIES = {"malloc": "libropewalk-malloc.so", "mpi": "libropewalk-mpi.so"}
+_PURPOSE = {
+    "malloc": "large allocations come from memory that peers can map (--no-malloc)",
+    "mpi": "collectives inside a node go straight between the ranks' buffers (--no-preload)",
+}
+
+
+@dataclass(frozen=True)
+class Preload:
+    """What the ranks' LD_PRELOAD becomes; lines are for --dry-run, warnings for everybody."""
+
+    value: str = ""  # empty: LD_PRELOAD is left as it is
+    lines: tuple = ()  # (what, reason)
+    warnings: tuple = ()
+
+
+def folders(environment=None):
+    """Where the libraries may lie, first to last; only there where ROPEWALK_PRELOAD says so."""
+    environment = os.environ if environment is None else environment
+    if environment.get("ROPEWALK_PRELOAD"):
+        yield environment["ROPEWALK_PRELOAD"]
+        return
+    here = os.path.dirname(os.path.abspath(__file__))
+    yield os.path.join(here, "lib")  # an installed package
+    yield os.path.join(here, "preload")  # a build's package (develop.py)
+    source = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
+    yield os.path.join(source, "build", "release", "preload")
+
+
+def find(environment=None):
+    """{"malloc": path, "mpi": path} of the libraries that are here."""
+    found = {}
+    for folder in folders(environment):
+        for name, file in LIBRARIES.items():
+            for path in (os.path.join(folder, file), os.path.join(folder, name, file)):
+                if name not in found and os.path.isfile(path):
+                    found[name] = os.path.abspath(path)
+    return found
+
+
+def preload_path(environment=None):
+    """The value for LD_PRELOAD that puts both libraries into a process, for launchers of your own.
+    Raises FileNotFoundError where they were not built."""
+    found = find(environment)
+    missing = [file for name, file in LIBRARIES.items() if name not in found]
+    if missing:
+        raise FileNotFoundError(
+            f"{', '.join(missing)}: not in {', '.join(folders(environment))}; build with `make "
+            "build` or `pip install .`, or name the folder in ROPEWALK_PRELOAD"
+        )
+    return ":".join(found[name] for name in LIBRARIES)
+
+
+def decide(program, environment, malloc=True, wanted=True, installation=None):
+    """The Preload of a program's ranks in an environment."""
+    if not wanted:
+        return Preload(lines=(("no preload", "--no-preload"),))
+    found = find(environment)
+    if not found:
+        where = ", ".join(folders(environment))
+        return Preload(lines=(("no preload", f"the libraries are not built (not in {where})"),))
+    refused = _refused(program, found)
+    if refused:
+        return Preload(lines=(("no preload", refused),), warnings=(refused,))
+    return _compose(program, environment, found, malloc)
+
+
+def _refused(program, found):
+    """Why nothing can be put into the program, or None."""
+    name = program.script or program.path
+    if program.facts is None:
+        return None  # not ours to judge: the kernel says what it is
+    if program.facts.interpreter is None:
+        return f"{name} is linked statically: no library can be put before its own"
+    if program.privileged:
+        return (
+            f"{program.path}: {program.privileged}, and such a program takes no library from its "
+            "user; it runs on the plain MPI"
+        )
+    own = next((facts for one in found.values() if (facts := elf.read(one))), None)
+    if own and own.machine != program.facts.machine:
+        return (
+            f"{program.path} is for another machine than {next(iter(found.values()))} "
+            f"({_machine(program.facts)}, not {_machine(own)}): build ropewalk for it"
+        )
+    return None
+
+
+def _machine(facts):
+    bits = {1: "32 bits", 2: "64 bits"}.get(facts.machine[0], "unknown")
+    names = {3: "x86", 62: "x86-64", 183: "AArch64", 21: "POWER", 243: "RISC-V", 40: "Arm"}
+    return f"{names.get(facts.machine[2], f'machine {facts.machine[2]}')}, {bits}"
+
+
+def _compose(program, environment, found, malloc):
+    own = [one for one in environment.get("LD_PRELOAD", "").replace(":", " ").split() if one]
+    entries, lines, warnings = [], [], []
+    if program.sanitizer_libraries:
+        entries += program.sanitizer_libraries
+        reason = f"the runtime of {_sanitizer_name(program)} has to be the first library"
+        lines += [(one, reason) for one in program.sanitizer_libraries]
+    for name in LIBRARIES:
+        without = _without(name, program, own, malloc)
+        if name not in found:
+            lines.append((f"without {LIBRARIES[name]}", "not built"))
+        elif without:
+            lines.append((f"without {LIBRARIES[name]}", without))
+            warnings += [without] if name == "mpi" else []
+        else:
+            entries.append(found[name])
+            lines.append((found[name], _PURPOSE[name]))
+    entries = list(dict.fromkeys(entries))
+    if not any(entry in found.values() for entry in entries):
+        return Preload(lines=tuple(lines), warnings=tuple(warnings))
+    kept = [one for one in own if one not in entries]
+    lines += [(one, "your own LD_PRELOAD, kept") for one in kept]
+    strange = [one for one in entries if any(mark in one for mark in " :")]
+    if strange:  # the loader splits at both
+        reason = f"{strange[0]}: LD_PRELOAD takes no path with a blank or a colon; move it"
+        return Preload(lines=(("no preload", reason),), warnings=(reason,))
+    return Preload(":".join([*entries, *kept]), tuple(lines), tuple(warnings))
+
+
+def _without(name, program, own, malloc):
+    """Why a library that is here stays out, or None."""
+    if name == "mpi":
+        if not program.static_mpi:
+            return None
+        return (
+            f"{program.path} contains its MPI (linked statically), so its calls never leave it: "
+            "link with -lropewalk-mpi before -lmpi instead"
+        )
+    if not malloc:
+        return "--no-malloc"
+    if program.sanitizer and program.sanitizer != "ubsan":
+        return f"{_sanitizer_name(program)} has a malloc of its own"
+    allocator = program.allocator or preloaded_allocator(own)
+    return f"the program brings its own allocator: {allocator}" if allocator else None
+
+
+def _sanitizer_name(program):
+    names = {"asan": "AddressSanitizer", "tsan": "ThreadSanitizer", "msan": "MemorySanitizer"}
+    return names.get(program.sanitizer, program.sanitizer)
