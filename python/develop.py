@@ -1,9 +1,10 @@
 """Makes a virtual environment of this tree use the package as built here, without pip.
 
-develop.py SOURCE PACKAGE PROGRAMS: links the Python files of SOURCE/python/ropewalk and the folder
-of benchmark PROGRAMS into PACKAGE, beside the compiled module; then, where the interpreter that
-runs this is a virtual environment inside SOURCE, puts PACKAGE on its path and writes the command
-`ropewalk`. Other environments are left alone: `pip install .` is for them.
+develop.py SOURCE PACKAGE PROGRAMS PRELOADS: links the Python files of SOURCE/python/ropewalk, the
+folder of benchmark PROGRAMS and the one of the libraries to preload into PACKAGE, beside the
+compiled module; then, where the interpreter that runs this is a virtual environment inside SOURCE,
+puts PACKAGE on its path and writes the command `ropewalk`. Other environments are left alone:
+`pip install .` is for them.
 """
 
 import os
@@ -27,7 +28,9 @@ def link(target: pathlib.Path, path: pathlib.Path) -> None:
     path.symlink_to(target)
 
 
-def link_package(source: pathlib.Path, package: pathlib.Path, programs: pathlib.Path) -> None:
+def link_package(
+    source: pathlib.Path, package: pathlib.Path, programs: pathlib.Path, preloads: pathlib.Path
+) -> None:
     package.mkdir(parents=True, exist_ok=True)
     files = sorted((source / "python/ropewalk").glob("*.py*"))
     for old in package.glob("*.py"):
@@ -36,6 +39,7 @@ def link_package(source: pathlib.Path, package: pathlib.Path, programs: pathlib.
     for file in files:
         link(file, package / file.name)
     link(programs, package / "libexec")
+    link(preloads, package / "preload")
 
 
 def install(package: pathlib.Path) -> None:
@@ -49,8 +53,10 @@ def install(package: pathlib.Path) -> None:
 
 
 def main(arguments: list[str]) -> None:
-    source, package, programs = (pathlib.Path(argument).absolute() for argument in arguments)
-    link_package(source, package, programs)
+    source, package, programs, preloads = (
+        pathlib.Path(argument).absolute() for argument in arguments
+    )
+    link_package(source, package, programs, preloads)
     environment = pathlib.Path(sys.prefix).absolute()
     if sys.prefix != sys.base_prefix and environment.is_relative_to(source):
         install(package)

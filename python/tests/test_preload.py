@@ -228,7 +228,8 @@ while pid > 1 and len(chain) < 6:
     if pid == int(os.environ["ROPEWALK_TEST_PARENT"]):
         break
     pid = parent
-print("chain:" + json.dumps(chain), flush=True)
+with open(f"{os.environ['ROPEWALK_TEST_FOLDER']}/{os.getpid()}", "w") as file:
+    json.dump(chain, file)
 """
 
 
@@ -257,18 +258,15 @@ def real_libraries(tmp_path_factory):
 
 
 @pytest.mark.parametrize("path", real_mpis(), ids=lambda path: path.name)
-def test_only_ranks_have_them(path, real_libraries):
-    code = f"import os\nos.environ['ROPEWALK_TEST_PARENT']='{os.getpid()}'\n{_LOOK}"
+def test_only_ranks_have_them(path, real_libraries, tmp_path):
     done = start(
-        "-n", 2, "--mpi", path, "--", sys.executable, "-c", code,
+        *("-n", 2, "--mpi", path, "--", sys.executable, "-c", _LOOK),
         ROPEWALK_PRELOAD=str(real_libraries),
-    )  # fmt: skip
+        ROPEWALK_TEST_PARENT=str(os.getpid()),
+        ROPEWALK_TEST_FOLDER=str(tmp_path),
+    )
     assert done.returncode == 0, done.stderr
-    chains = [
-        json.loads(line.partition("chain:")[2])
-        for line in done.stdout.splitlines()
-        if "chain:" in line
-    ]
+    chains = [json.loads(file.read_text()) for file in tmp_path.iterdir()]
     assert len(chains) == 2
     for rank, *parents in chains:
         assert rank["mapped"]
