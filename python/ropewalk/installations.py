@@ -155,16 +155,19 @@ def of_library(library, origin=""):
     if family is None:
         return None
     families = ("mpich", "intel") if family in ("mpich", "standard") else (family,)
-    for start in dict.fromkeys((os.path.abspath(library), real)):
-        prefix = os.path.dirname(start)
+    # /lib is a link to /usr/lib in most systems, and Open MPI does not start from the prefix "/".
+    folder = os.path.realpath(os.path.dirname(os.path.abspath(library)))
+    for start in dict.fromkeys((folder, os.path.dirname(real))):
+        prefix = start
         for _ in range(_MOST_FOLDERS_UP):
             prefix = os.path.dirname(prefix)
+            if prefix == "/":
+                break
             for launcher in (None, *_named_launchers(prefix, families[0])):
                 found = recognise(prefix, origin, launcher)
                 if found and found.family in families and _is_same(found, real):
                     return found
-    folder = os.path.dirname(os.path.dirname(real))
-    return Installation(families[0], folder, "", os.path.abspath(library), origin)
+    return Installation(families[0], os.path.dirname(folder), "", os.path.abspath(library), origin)
 
 
 _MOST_FOLDERS_UP = 4  # as in prefix/lib/x86_64-linux-gnu/openmpi/lib

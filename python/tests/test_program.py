@@ -270,3 +270,12 @@ def test_python_is_asked_where_its_mpi4py_lies(tmp_path):
     assert found.python
     assert found.mpi4py.folder == str(folder)
     assert found.families == {"openmpi"}
+
+
+def test_a_linked_folder_of_libraries_is_its_own_prefix(prefix, tmp_path):
+    """/lib is a link to /usr/lib, and the MPI's prefix is /usr."""
+    path = prefix("openmpi", "usr")
+    library(path / "lib", "libmpi.so.40")
+    (tmp_path / "lib").symlink_to("usr/lib")
+    found = installations.of_library(str(tmp_path / "lib/libmpi.so.40"))
+    assert (found.prefix, found.launcher) == (str(path), str(path / "bin/mpiexec"))
