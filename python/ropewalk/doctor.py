@@ -32,6 +32,7 @@ def judge(facts):
         _private_pages,
         _balancing,
         _inspection,
+        _drop_in,
     ):
         found += check(facts)
     return found
@@ -39,9 +40,14 @@ def judge(facts):
 
 def collect(run_mpi=True):
     """Facts of this machine, features tried and MPIs asked."""
-    from . import machine, mpi_facts, probes
+    from . import dropin, machine, mpi_facts, probes
 
-    return {**machine.facts(), "features": probes.every(), "mpi": mpi_facts.every(run_mpi)}
+    return {
+        **machine.facts(),
+        "features": probes.every(),
+        "mpi": mpi_facts.every(run_mpi),
+        "drop_in": dropin.facts(),
+    }
 
 
 def _works(facts, feature):
@@ -217,3 +223,48 @@ def _inspection(facts):
             "memory that runs out while it is first touched ends the program",
             "Linux 5.14 or later",
         )
+
+
+def _drop_in(facts):
+    found = facts.get("drop_in")
+    if found is None:
+        return
+    missing = [name for name, path in found["libraries"].items() if path is None]
+    if missing:
+        yield finding(
+            "drop-in",
+            f"not built: {', '.join(f'libropewalk-{name}.so' for name in missing)}",
+            "unchanged programs under `ropewalk run` use the plain MPI"
+            if "mpi" in missing
+            else "their buffers are not memory that peers can map",
+            "`make build` or `pip install .`; or name their folder in ROPEWALK_PRELOAD",
+        )
+    if found["complaint"]:
+        yield finding(
+            "drop-in",
+            f"the loader: {found['complaint']}",
+            "unchanged programs under `ropewalk run` use the plain MPI",
+            "build ropewalk on this machine",
+        )
+    for tool in found["tools"]:
+        yield finding(
+            "drop-in",
+            f"a PMPI tool in LD_PRELOAD: {tool}",
+            "both want MPI's calls: ropewalk comes first, and the tool misses what it takes",
+            "measure with --no-preload, or run without the tool",
+        )
+    yield from _fortran(facts)
+
+
+def _fortran(facts):
+    if not facts["drop_in"]["libraries"]["mpi"]:
+        return
+    for one in facts["mpi"]:
+        found = one.get("fortran") or {}
+        if found.get("intercepted") is False:
+            yield finding(
+                "drop-in",
+                f"{one['family']} {one['version']}: Fortran calls are not taken: {found['detail']}",
+                "unchanged Fortran programs use the plain MPI for them",
+                "use an MPI whose Fortran binding calls MPI_*, such as MPICH",
+            )

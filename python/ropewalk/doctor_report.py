@@ -39,6 +39,7 @@ def sections(facts):
         ("Kernel features, tried", list(_features(facts))),
         ("Limits", list(_limits(facts))),
         ("MPI", list(_mpi(facts))),
+        ("Drop-in", list(_drop_in(facts))),
         ("Network", list(_network(facts))),
     ]
 
@@ -131,6 +132,20 @@ def _mpi(facts):
         )
     if not facts["mpi"]:
         yield "none", "found"
+
+
+def _drop_in(facts):
+    found = facts.get("drop_in") or {"libraries": {}, "complaint": None, "tools": []}
+    for name, path in found["libraries"].items():
+        yield f"libropewalk-{name}.so", path or "not built"
+    if any(found["libraries"].values()):
+        yield "loader", found["complaint"] or "takes them"
+    for one in facts["mpi"]:
+        binding = one.get("fortran") or {"intercepted": None, "detail": "not looked at"}
+        word = {True: "yes", False: "no", None: "none"}[binding["intercepted"]]
+        name = f"{one['family']} {one['version']}".strip()
+        yield f"Fortran binding intercepted, {name}", f"{word}: {binding['detail']}"
+    yield "PMPI tool in LD_PRELOAD", ", ".join(found["tools"]) or "none"
 
 
 def _network(facts):

@@ -9,7 +9,7 @@ import os
 import subprocess
 import sys
 
-from . import cores, installations, plan
+from . import cores, dropin, installations, plan, preload
 
 _SECONDS = 20  # a start takes 0.2 s; more than this is a broken installation
 ABIS = {"mpich": "MPICH", "intel": "MPICH", "openmpi": "Open MPI"}
@@ -87,6 +87,7 @@ def describe(installation, run=True):
         "library": installation.library,
         "origin": installation.origin,
         "providers": _providers(installation),
+        "fortran": dropin.fortran(installation, preload.find().get("mpi")),
     }
     answer = ask(installation) if run else {}
     if "level" in answer:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from . import launchers
 from .batch import Job
-from .preload import Preload
+from .preload import LIBRARIES, Preload
 
 MAXIMUM_LANES = 64  # EndpointSet::max_lanes
 AUTOMATIC_LANES = 8  # more were never faster in Boyle et al. 2017, figure 6
@@ -30,8 +30,14 @@ class Plan:
     preload: str = ""  # LD_PRELOAD of the ranks, which the command hands to them alone
 
     def environment(self, base):
-        """The environment of the launcher."""
-        return {**base, **{one.name: one.value for one in self.settings}}
+        """The environment of the launcher: without our libraries, which a rank that starts
+        another job hands on."""
+        found = {**base, **{one.name: one.value for one in self.settings}}
+        entries = found.get("LD_PRELOAD", "").replace(":", " ").split()
+        kept = [one for one in entries if os.path.basename(one) not in LIBRARIES.values()]
+        if len(kept) < len(entries):
+            found["LD_PRELOAD"] = ":".join(kept)
+        return found
 
 
 @dataclass(frozen=True)

@@ -85,10 +85,38 @@ def mpi_found(program, environment, folder):
     return found[0].path if found else None
 
 
+# Programs that start another in their own place; it stands after their options.
+_WRAPPERS = {
+    *(
+        "env",
+        "numactl",
+        "taskset",
+        "nice",
+        "ionice",
+        "chrt",
+        "time",
+        "timeout",
+        "stdbuf",
+        "setarch",
+    ),
+    *("gdb", "valgrind", "strace", "ltrace", "perf", "nsys", "hpcrun", "tau_exec"),
+}
+
+
+def unwrapped(command, environment):
+    """The path of the program that `command` comes to, past `numactl -m 0` and the like."""
+    if os.path.basename(command[0]) in _WRAPPERS:
+        for word in command[1:]:
+            path = shutil.which(word, path=environment.get("PATH"))
+            if path and os.path.basename(path) not in _WRAPPERS:
+                return path
+    return command[0]
+
+
 def look(command, environment=None):
     """The facts of a command whose first word is the program's path."""
     environment = os.environ if environment is None else environment
-    path, script = interpreter_of(command[0], environment)
+    path, script = interpreter_of(unwrapped(command, environment), environment)
     facts = elf.read(path)
     loader = Loader(environment)
     libraries = tuple(loader.closure(path))

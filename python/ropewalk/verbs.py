@@ -43,8 +43,28 @@ def _version(wanted: bool):
         raise typer.Exit
 
 
+def _preload_path(wanted: bool):
+    if wanted:
+        from . import preload
+
+        try:
+            print(preload.preload_path())
+        except FileNotFoundError as error:
+            raise CommandError(str(error), status=1) from None
+        raise typer.Exit
+
+
 @app.callback()
 def ropewalk(
+    preload_path: Annotated[
+        bool,
+        typer.Option(
+            "--preload-path",
+            callback=_preload_path,
+            is_eager=True,
+            help="Show the value of LD_PRELOAD for launchers of your own.",
+        ),
+    ] = False,
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
     ] = False,

@@ -7,7 +7,8 @@ import sys
 
 import pytest
 
-from ropewalk import cores, doctor, doctor_report, machine, mpi_facts, probes
+from conftest import elf_file
+from ropewalk import cores, doctor, doctor_report, dropin, installations, machine, mpi_facts, probes
 from test_launch import environment
 
 MIB, GIB = 1 << 20, 1 << 30
@@ -171,8 +172,15 @@ def good():
                 "origin": "o",
                 "providers": [],
                 "thread_level": "multiple",
+                "fortran": {"library": "/p/f.so", "intercepted": True, "detail": "f.so calls"},
             }
         ],
+        "drop_in": {
+            "libraries": {"malloc": "/p/m.so", "mpi": "/p/i.so"},
+            "looked_in": ["/p"],
+            "complaint": None,
+            "tools": [],
+        },
     }
 
 
@@ -195,6 +203,26 @@ def _cma(facts):
 
 def _memlock(facts):
     facts["memlock"]["soft_bytes"] = 8 * MIB
+
+
+def _not_built(facts):
+    facts["drop_in"]["libraries"]["mpi"] = None
+
+
+def _refused(facts):
+    facts["drop_in"]["complaint"] = "ERROR: ld.so: object cannot be preloaded"
+
+
+def _tool(facts):
+    facts["drop_in"]["tools"] = ["/opt/libmpiP.so"]
+
+
+def _fortran(facts):
+    facts["mpi"][0]["fortran"] = {
+        "library": "/p/libmpi_mpifh.so.40",
+        "intercepted": False,
+        "detail": "libmpi_mpifh.so.40 calls PMPI_*",
+    }
 
 
 def _fragmented(facts):
@@ -230,6 +258,10 @@ def _balancing(facts):
         (lambda f: f.update(mpi=[]), "MPI", ["none found", "apt install"]),
         (lambda f: f["mpi"][0].update(thread_level="single"), "MPI", ["MPI_THREAD_MULTIPLE"]),
         (lambda f: f["mpi"][0].update(error="no"), "MPI", ["did not start"]),
+        (_not_built, "drop-in", ["libropewalk-mpi.so", "ROPEWALK_PRELOAD"]),
+        (_refused, "drop-in", ["cannot be preloaded", "plain MPI"]),
+        (_tool, "drop-in", ["libmpiP.so", "--no-preload"]),
+        (_fortran, "drop-in", ["mpich 5.0.2", "calls PMPI_*"]),
     ],
 )
 def test_each_shortfall_has_consequence_and_remedy(good, spoil, subject, words):
@@ -265,6 +297,43 @@ def test_report(good, capsys, monkeypatch):
     assert json.loads(capsys.readouterr().out)["findings"][0]["subject"] == "inspection"
     doctor_report._print_tables(doctor_report.sections(good), doctor.judge(good))
     assert "1 to improve" in capsys.readouterr().out
+
+
+def test_fortran_bindings(prefix, tmp_path):
+    """Open MPI's calls PMPI_*, MPICH's MPI_*; a library with the Fortran names takes both."""
+    own = elf_file(tmp_path / "own.so", defines=["MPI_Allreduce"])
+    names = elf_file(tmp_path / "names.so", defines=["MPI_Allreduce", "mpi_allreduce_"])
+    one = installations.recognise(str(prefix("openmpi")))
+    assert dropin.fortran(one, own)["intercepted"] is None
+    elf_file(
+        tmp_path / "openmpi/lib/libmpi_mpifh.so.40",
+        defines=["mpi_allreduce_"],
+        uses=["PMPI_Allreduce"],
+    )
+    found = dropin.fortran(one, own)
+    assert (found["intercepted"], "PMPI_*" in found["detail"]) == (False, True)
+    assert dropin.fortran(one, names)["intercepted"] is True
+    assert dropin.fortran(one, None)["intercepted"] is False
+    one = installations.recognise(str(prefix("mpich")))
+    path = tmp_path / "mpich/lib/libmpifort.so.12"
+    elf_file(path, defines=["mpi_allreduce_"], uses=["MPI_Allreduce"])
+    assert dropin.fortran(one, own)["intercepted"] is True
+
+
+def test_tools_in_ld_preload(tmp_path):
+    tool = str(elf_file(tmp_path / "libtool.so", defines=["MPI_Init"]))
+    other = str(elf_file(tmp_path / "libother.so", defines=["malloc"]))
+    environment = {"LD_PRELOAD": f"{other}:{tool} libnone.so"}
+    assert dropin.tools(environment) == [tool]
+    assert dropin.tools(environment, (tool,)) == []
+    assert dropin.tools({}) == []
+
+
+def test_a_library_that_the_loader_refuses(tmp_path):
+    path = tmp_path / "libbroken.so"
+    path.write_bytes(b"\x7fELF and no more")
+    assert "libbroken.so" in dropin.complaint([str(path)], {})
+    assert dropin.complaint([], {}) is None
 
 
 def test_probes_of_this_machine():

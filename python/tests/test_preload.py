@@ -90,11 +90,15 @@ def test_not_built(capsys, prefix, linked, monkeypatch, tmp_path, built):
     assert "# without libropewalk-malloc.so: not built" in text
 
 
-def test_preload_path(built, monkeypatch, tmp_path):
+def test_preload_path(built, monkeypatch, tmp_path, capsys):
     assert ropewalk.preload_path() == f"{built['malloc']}:{built['mpi']}"
+    assert command.main(["--preload-path"]) == 0
+    assert capsys.readouterr().out == f"{built['malloc']}:{built['mpi']}\n"
     monkeypatch.setenv("ROPEWALK_PRELOAD", str(tmp_path / "none"))
     with pytest.raises(FileNotFoundError, match="ROPEWALK_PRELOAD"):
         ropewalk.preload_path()
+    assert command.main(["--preload-path"]) == 1
+    assert "ROPEWALK_PRELOAD" in capsys.readouterr().err
 
 
 def test_your_own_preload_is_kept(capsys, prefix, linked, built, monkeypatch):
@@ -129,6 +133,17 @@ def test_own_allocators(capsys, prefix, linked, built):
     text = dry(capsys, "--mpi", path, linked(defines=["malloc"]))
     assert value(text) == [built["mpi"]]
     assert "malloc of the program itself" in text
+
+
+def test_a_job_started_by_a_rank_does_not_hand_them_to_its_launcher(prefix, built):
+    from ropewalk import installations, plan
+
+    one = installations.recognise(str(prefix("mpich")))
+    inherited = {"LD_PRELOAD": f"{built['malloc']}:{built['mpi']}:/mine.so"}
+    planned = plan.make(plan.Request(one, 1, ["x"]), inherited)
+    assert planned.environment(inherited)["LD_PRELOAD"] == "/mine.so"
+    assert planned.environment({"LD_PRELOAD": "/mine.so"})["LD_PRELOAD"] == "/mine.so"
+    assert "LD_PRELOAD" not in planned.environment({})
 
 
 # ---- refusals ------------------------------------------------------------------------------------

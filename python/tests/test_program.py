@@ -202,6 +202,17 @@ def test_scripts_lead_to_their_interpreter(tmp_path):
     assert look(loop).path == str(loop)
 
 
+def test_wrappers_are_looked_through(tmp_path):
+    inner = elf_file(tmp_path / "inner", ["libmpi.so.12"])
+    for name in ("env", "numactl"):
+        write_program(tmp_path / name)
+    found = look(tmp_path / "numactl", "-m", 0, tmp_path / "env", "A=b", inner, PATH=str(tmp_path))
+    assert found.path == str(inner)
+    assert look(inner, tmp_path / "numactl").path == str(inner)
+    other = write_program(tmp_path / "other")
+    assert look(other, inner).script == str(other)  # its argument is its own affair
+
+
 def test_allocators_and_sanitizers(tmp_path, no_libraries):
     def made(*sonames, **more):
         return look(elf_file(tmp_path / "p", sonames, **more))
