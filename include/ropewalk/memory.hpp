@@ -76,6 +76,7 @@ struct ArenaStatistics {
   std::size_t committed_bytes = 0;  // of the memfd
   std::size_t huge_bytes = 0;       // verified on huge pages when handed out
   std::uint64_t ignored_frees = 0;  // deallocate of what is no live block
+  std::uint64_t refusals = 0;       // of the malloc library: passed on to libc for want of room
 };
 
 // Memory of one rank that every rank of the node can map: a sealed memfd that grows inside one
@@ -88,7 +89,8 @@ class RW_EXPORT Arena {
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
-  // The arena of this process, made at first use with options from ROPEWALK_PAGES.
+  // The arena of this process, made at first use with options from ROPEWALK_PAGES. Where several
+  // copies of this library are loaded, the malloc and MPI libraries among them, all have the same.
   static Arena& process();
 
   // Throws Error(argument) for an alignment that is no power of two, Error(memory) when it is out.
@@ -97,18 +99,25 @@ class RW_EXPORT Arena {
   std::size_t usable_bytes(const void* address) const;  // of a live block
   void trim() noexcept;                                 // gives cached blocks back to the kernel
 
+  // Collapses what of the 2 MiB blocks under a range of the arena still is on small pages, as
+  // memory that malloc handed out is, to verified huge pages. Each block is tried once: a few
+  // nanoseconds when there is nothing to do; else 0.1 to 0.3 s/GiB, while other threads use the
+  // memory. Addresses outside of the arena are passed over.
+  void make_huge(const void* address, std::size_t bytes) noexcept;
+
   bool contains(const void* address, std::size_t bytes = 1) const noexcept;
   std::size_t offset(const void* address) const noexcept;  // contains(address) must hold
   std::byte* base() const noexcept;
   std::size_t reserved_bytes() const noexcept;
   std::size_t committed_bytes() const noexcept;  // peers may map this much
-  int descriptor() const noexcept;
+  int descriptor() const noexcept;               // -1 where the program has closed it
   PageSource source() const noexcept;
   ArenaStatistics statistics() const;
   std::string downgrade() const;  // why the pages are not better; empty if best
 
  private:
   struct State;
+  explicit Arena(std::unique_ptr<State>);
   std::unique_ptr<State> state_;
 };
 

@@ -3,59 +3,86 @@
 #include <mutex>
 
 #include "memory/arena_state.hpp"
-#include "memory/options.hpp"
+#include "memory/process_arena.hpp"
 
 namespace ropewalk {
 
-// Registered last and removed first, so that a fork never meets half an arena.
-struct Arena::State : memory::ArenaState {
-  explicit State(const MemoryOptions& options) : ArenaState(options) {
-    memory::add_participant(*this);
-  }
-  State(const State&) = delete;
-  State& operator=(const State&) = delete;
-  ~State() override { memory::remove_participant(*this); }
+struct Arena::State {
+  explicit State(std::unique_ptr<memory::ArenaBackend> behind)
+      : backend(std::move(behind)), range(backend->range()) {}
+  std::unique_ptr<memory::ArenaBackend> backend;
+  const memory::ArenaRange& range;
 };
 
-Arena::Arena(const MemoryOptions& options) : state_(std::make_unique<State>(options)) {}
+namespace {
+
+// Registered last and removed first, so that a fork never meets half an arena.
+class RegisteredArena final : public memory::ArenaState {
+ public:
+  explicit RegisteredArena(const MemoryOptions& options) : ArenaState(options) {
+    memory::add_participant(*this);
+  }
+  RegisteredArena(const RegisteredArena&) = delete;
+  RegisteredArena& operator=(const RegisteredArena&) = delete;
+  ~RegisteredArena() override { memory::remove_participant(*this); }
+};
+
+}  // namespace
+
+Arena::Arena(const MemoryOptions& options)
+    : state_(std::make_unique<State>(std::make_unique<RegisteredArena>(options))) {}
+Arena::Arena(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Arena::~Arena() = default;
 
-// Never destroyed: objects of static lifetime free their buffers after us, and peers read to the
-// end.
+// Never destroyed: objects of static lifetime free their buffers after us.
 Arena& Arena::process() {
   static std::atomic<Arena*> instance{nullptr};
   static std::mutex making;
-  // Acquire pairs with the release below: the arena is complete.
+  // Acquire pairs with the release below: the object is complete.
   Arena* arena = instance.load(std::memory_order_acquire);
   if (arena != nullptr) return *arena;
+  // Before the lock: the dynamic linker has one of its own, and allocates under it.
+  memory::ProcessArenaFunction* function = memory::find_process_arena();
   const std::lock_guard lock(making);
   arena = instance.load(std::memory_order_relaxed);
   if (arena == nullptr) {
-    arena = new Arena(memory::environment_options());
+    arena = new Arena(std::make_unique<State>(memory::open_process_arena(function)));
     instance.store(arena, std::memory_order_release);
   }
   return *arena;
 }
 
 void* Arena::allocate(std::size_t bytes, std::size_t alignment) {
-  return state_->allocate(bytes, alignment);
+  return state_->backend->allocate(bytes, alignment);
 }
-void Arena::deallocate(void* address) noexcept { state_->deallocate(address); }
-std::size_t Arena::usable_bytes(const void* address) const { return state_->usable_bytes(address); }
-void Arena::trim() noexcept { state_->trim(); }
+void Arena::deallocate(void* address) noexcept {
+  if (address != nullptr) state_->backend->deallocate(address);
+}
+std::size_t Arena::usable_bytes(const void* address) const {
+  return state_->backend->usable_bytes(address);
+}
+void Arena::trim() noexcept { state_->backend->trim(); }
+
+void Arena::make_huge(const void* address, std::size_t bytes) noexcept {
+  const memory::ArenaRange& range = state_->range;
+  if (bytes == 0 || !range.contains(address, bytes) || range.settled(address, bytes)) return;
+  state_->backend->settle(address, bytes);
+}
 
 bool Arena::contains(const void* address, std::size_t bytes) const noexcept {
-  return state_->contains(address, bytes);
+  return state_->range.contains(address, bytes);
 }
 std::size_t Arena::offset(const void* address) const noexcept {
   return static_cast<std::size_t>(static_cast<const std::byte*>(address) - base());
 }
-std::byte* Arena::base() const noexcept { return state_->segment().base(); }
-std::size_t Arena::reserved_bytes() const noexcept { return state_->segment().reserved(); }
-std::size_t Arena::committed_bytes() const noexcept { return state_->segment().committed(); }
-int Arena::descriptor() const noexcept { return state_->segment().descriptor(); }
-PageSource Arena::source() const noexcept { return state_->source(); }
-ArenaStatistics Arena::statistics() const { return state_->statistics(); }
-std::string Arena::downgrade() const { return state_->downgrade(); }
+std::byte* Arena::base() const noexcept { return state_->range.base; }
+std::size_t Arena::reserved_bytes() const noexcept { return state_->range.reserved; }
+std::size_t Arena::committed_bytes() const noexcept {
+  return state_->range.committed.load(std::memory_order_acquire);
+}
+int Arena::descriptor() const noexcept { return state_->backend->descriptor(); }
+PageSource Arena::source() const noexcept { return state_->backend->source(); }
+ArenaStatistics Arena::statistics() const { return state_->backend->statistics(); }
+std::string Arena::downgrade() const { return state_->backend->downgrade(); }
 
 }  // namespace ropewalk

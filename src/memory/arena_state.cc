@@ -1,4 +1,4 @@
-#include "memory/arena_state.hpp"
+#include "memory/arena_hold.hpp"
 
 #include <sys/resource.h>
 
@@ -14,15 +14,6 @@ namespace ropewalk::memory {
 namespace {
 
 constexpr std::size_t least_range = 64 * os::mib;  // of a guessed range; half of a tiny machine
-constexpr std::size_t line = 128;  // two cache lines: the pair that x86 fetches together
-
-// Small blocks in lines, larger ones in pages, so that no two blocks share a page that is
-// registered or mapped by a peer, at a cost of a sixteenth at most.
-std::size_t round_block(std::size_t bytes) {
-  constexpr std::size_t paged = 64 * os::kib;
-  return os::round_up(std::max<std::size_t>(bytes, 1), bytes < paged ? line : 4096);
-}
-
 // Half of RAM, and not more than a quarter of what the program may map at all.
 std::size_t guess_range() {
   std::uint64_t bytes = os::total_memory_bytes() / 2;
@@ -65,7 +56,10 @@ const Mechanism& arena_mechanism(PageSource source) {
 }  // namespace
 
 ArenaState::ArenaState(const MemoryOptions& options)
-    : options_(with_range(options)), explicit_range_(options_.reserve_bytes != 0), cache_(0) {
+    : options_(with_range(options)),
+      explicit_range_(options_.reserve_bytes != 0),
+      life_(os::wiped_by_fork()),
+      cache_(0) {
   if (!explicit_range_) options_.reserve_bytes = guess_range();
   if (options_.source) {
     open_growing(*options_.source);
@@ -75,8 +69,11 @@ ArenaState::ArenaState(const MemoryOptions& options)
     open_best();
   }
   // The rest stays for blocks of other sizes.
-  cache_ = BlockCache(segment_->reserved() / 4);
+  cache_.bound(segment_->reserved() / 4);
+  if (life_) *life_.data() = std::byte{1};
 }
+
+ArenaState::~ArenaState() = default;
 
 // A hugetlb memfd cannot hold small pages, so an arena on one ends with the pool. Under `prefer` it
 // must not: so hugetlb is taken only where the pool promises the whole range at once, which needs
@@ -150,11 +147,11 @@ void ArenaState::fail(std::size_t bytes, const std::string& reason) const {
               "arena: " + std::to_string(bytes) + " bytes cannot be had: " + reason);
 }
 
-bool ArenaState::take_free(std::size_t bytes, std::size_t alignment, Extent& found) {
+std::optional<Extent> ArenaState::take_free(std::size_t bytes, std::size_t alignment) {
   const auto base = reinterpret_cast<std::uintptr_t>(segment_->base());
   const auto offset = free_.take(bytes, alignment, base);
-  if (offset) found = {*offset, bytes};
-  return offset.has_value();
+  if (!offset) return std::nullopt;
+  return Extent{*offset, bytes};
 }
 
 std::string ArenaState::grow_for(std::size_t bytes, std::size_t alignment) {
@@ -176,23 +173,34 @@ std::string ArenaState::grow_for(std::size_t bytes, std::size_t alignment) {
   return refused;
 }
 
-Extent ArenaState::find_extent(std::size_t bytes, std::size_t alignment) {
+// Nothing, with the reason, where there is no room.
+std::optional<Extent> ArenaState::find_extent(std::size_t bytes, std::size_t alignment,
+                                              std::string& refused) {
+  if (bytes > segment_->reserved() || alignment > segment_->reserved()) {
+    refused = segment_->grow(SIZE_MAX - segment_->granule());
+    return std::nullopt;
+  }
   const auto base = reinterpret_cast<std::uintptr_t>(segment_->base());
   if (const auto cached = cache_.take(bytes, alignment, base)) {
     ++counters_.cache_hits;
-    return *cached;
+    return cached;
   }
   ++counters_.cache_misses;
-  Extent found{};
-  if (take_free(bytes, alignment, found)) return found;
-  std::string refused = grow_for(bytes, alignment);
+  if (const auto found = take_free(bytes, alignment)) return found;
+  refused = grow_for(bytes, alignment);
   if (!refused.empty()) {
     flush_cache();  // what is kept may be what is missing
-    if (take_free(bytes, alignment, found)) return found;
+    if (const auto found = take_free(bytes, alignment)) return found;
     refused = grow_for(bytes, alignment);
   }
-  if (!refused.empty() || !take_free(bytes, alignment, found)) fail(bytes, refused);
-  return found;
+  return refused.empty() ? take_free(bytes, alignment) : std::nullopt;
+}
+
+void* ArenaState::use(Extent block) {
+  live_.emplace(block.offset, block.bytes);
+  ++counters_.allocations;
+  counters_.live_bytes += block.bytes;
+  return segment_->base() + block.offset;
 }
 
 void* ArenaState::allocate(std::size_t bytes, std::size_t alignment) {
@@ -200,36 +208,37 @@ void* ArenaState::allocate(std::size_t bytes, std::size_t alignment) {
     throw Error(ErrorCode::argument,
                 "alignment: found " + std::to_string(alignment) + "; expected a power of two");
   }
-  const std::lock_guard lock(mutex_);
-  if (bytes > segment_->reserved() || alignment > segment_->reserved()) {
-    fail(std::max(bytes, alignment), segment_->grow(SIZE_MAX - segment_->granule()));
-  }
-  const Extent block = find_extent(round_block(bytes), std::max(alignment, line));
-  const Backing pages = segment_->back(block, strict_);
+  const Hold hold(*this);
+  std::string refused;
+  if (orphaned()) fail(bytes, "this process was cloned without the memory of its parent");
+  const auto block = bytes > segment_->reserved()
+                         ? find_extent(bytes, line, refused)
+                         : find_extent(round_block(bytes), std::max(alignment, line), refused);
+  if (!block) fail(std::max(bytes, alignment), refused);
+  const Backing pages = segment_->back(*block, strict_);
   const bool huge_enough = !strict_ || pages.shortfall.empty();
   add_reason(downgrade_, segment_->how().source, pages.shortfall);
   if (!pages.present || !huge_enough) {
-    free_.give(block);
+    free_.give(*block);
     fail(bytes, std::string(name(segment_->how().source)) + ": " + pages.shortfall);
   }
-  live_.emplace(block.offset, block.bytes);
-  ++counters_.allocations;
-  counters_.live_bytes += block.bytes;
-  return segment_->base() + block.offset;
+  return use(*block);
 }
 
-// Out of use altogether: large blocks give their pages back at once, small ones when trimmed,
-// because their pages are shared with neighbours that are likely to be wanted soon.
+// Out of use altogether: what of its granules is now free gives its pages back.
 void ArenaState::retire(Extent block) {
-  free_.give(block);
-  if (block.bytes >= os::huge_2m) segment_->release(block);
+  const Extent joined = free_.give(block);
+  const std::size_t granule = segment_->granule();
+  const std::size_t begin = std::max(joined.offset, os::round_down(block.offset, granule));
+  const std::size_t end =
+      std::min(joined.offset + joined.bytes, os::round_up(block.offset + block.bytes, granule));
+  if (end - begin >= granule) segment_->release({begin, end - begin});
 }
 
 void ArenaState::deallocate(void* address) noexcept {
   if (address == nullptr) return;
-  const std::lock_guard lock(mutex_);
-  const auto offset = static_cast<std::size_t>(static_cast<std::byte*>(address) - segment_->base());
-  const auto found = live_.find(offset);
+  const Hold hold(*this);
+  const auto found = orphaned() ? live_.end() : live_.find(offset(address));
   if (found == live_.end()) {
     ++counters_.ignored_frees;
     return;
@@ -244,12 +253,14 @@ void ArenaState::deallocate(void* address) noexcept {
   for (const Extent leaving : cache_.give(block)) retire(leaving);
 }
 
+std::size_t ArenaState::block_bytes(const void* address) const noexcept {
+  const Hold hold(*this);
+  const auto found = live_.find(offset(address));
+  return found == live_.end() ? 0 : found->second;
+}
+
 std::size_t ArenaState::usable_bytes(const void* address) const {
-  const std::lock_guard lock(mutex_);
-  const auto offset =
-      static_cast<std::size_t>(static_cast<const std::byte*>(address) - segment_->base());
-  const auto found = live_.find(offset);
-  if (found != live_.end()) return found->second;
+  if (const std::size_t bytes = block_bytes(address)) return bytes;
   throw Error(ErrorCode::argument, "address: no live block of this arena begins there");
 }
 
@@ -258,25 +269,39 @@ void ArenaState::flush_cache() {
 }
 
 void ArenaState::trim() noexcept {
-  const std::lock_guard lock(mutex_);
+  const Hold hold(*this);
   flush_cache();
   for (const auto& [offset, bytes] : free_.extents()) segment_->release({offset, bytes});
 }
 
-bool ArenaState::contains(const void* address, std::size_t bytes) const noexcept {
-  const auto base = reinterpret_cast<std::uintptr_t>(segment_->base());
-  const auto at = reinterpret_cast<std::uintptr_t>(address);
-  const std::size_t end = segment_->committed();
-  return at >= base + segment_->begin() && at - base <= end && bytes <= end - (at - base);
+// In parts, so that other threads wait for the lock no longer than one part takes.
+void ArenaState::settle(const void* address, std::size_t bytes) noexcept {
+  constexpr std::size_t part = 64 * os::mib;  // about 10 ms
+  const std::size_t end = offset(address) + bytes;
+  for (std::size_t at = offset(address); at < end && !orphaned();) {
+    const std::size_t stop = std::min(end, os::round_down(at + part, part));
+    const Hold hold(*this);
+    try {
+      const Backing pages = segment_->settle({at, stop - at});
+      if (downgrade_.empty()) add_reason(downgrade_, segment_->how().source, pages.shortfall);
+    } catch (...) {  // no memory for a text; it is tried again at the next use
+    }
+    at = stop;
+  }
 }
 
-PageSource ArenaState::source() const {
-  const std::lock_guard lock(mutex_);
+int ArenaState::descriptor() const noexcept {
+  const Hold hold(*this);
+  return segment_->descriptor();
+}
+
+PageSource ArenaState::source() const noexcept {
+  const Hold hold(*this);
   return segment_->how().source;
 }
 
 ArenaStatistics ArenaState::statistics() const {
-  const std::lock_guard lock(mutex_);
+  const Hold hold(*this);
   ArenaStatistics result = counters_;
   result.cached_bytes = cache_.bytes();
   result.committed_bytes = segment_->committed();
@@ -285,42 +310,8 @@ ArenaStatistics ArenaState::statistics() const {
 }
 
 std::string ArenaState::downgrade() const {
-  const std::lock_guard lock(mutex_);
+  const Hold hold(*this);
   return downgrade_;
-}
-
-// ---- fork ---------------------------------------------------------------------------------------
-
-namespace {
-
-// The copy is ordinary memory: the pool was sized for the parent, and a child that only calls exec
-// should not pay for huge pages.
-const Mechanism& child_mechanism(const Mechanism& parent) {
-  const bool small = parent.source == PageSource::shmem_small;
-  return small ? parent : mechanism(PageSource::shmem_huge);
-}
-
-}  // namespace
-
-bool ArenaState::copy_in_child() noexcept {
-  std::vector<Extent> blocks;
-  blocks.reserve(live_.size());
-  for (const auto& [offset, bytes] : live_) blocks.push_back({offset, bytes});
-  if (!segment_->copy(blocks, child_mechanism(segment_->how()))) return false;
-  strict_ = false;
-  flush_cache();
-  return true;
-}
-
-void ArenaState::drop_in_child() noexcept {
-  segment_->drop(child_mechanism(segment_->how()));
-  strict_ = false;
-  live_.clear();
-  cache_.clear();
-  free_.clear();
-  counters_.live_bytes = 0;
-  add_reason(downgrade_, segment_->how().source,
-             "this process was forked without the memory of its parent");
 }
 
 }  // namespace ropewalk::memory

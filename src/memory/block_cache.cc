@@ -14,6 +14,7 @@ std::optional<Extent> BlockCache::take(std::size_t bytes, std::size_t alignment,
 }
 
 std::vector<Extent> BlockCache::give(Extent block) {
+  if (block.bytes > most_bytes_) return {block};
   blocks_.push_back(block);
   by_size_.emplace(block.bytes, std::prev(blocks_.end()));
   bytes_ += block.bytes;

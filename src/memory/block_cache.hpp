@@ -21,8 +21,11 @@ class BlockCache {
   // A block of at least `bytes` and at most an eighth more, at a multiple of `alignment`.
   std::optional<Extent> take(std::size_t bytes, std::size_t alignment, std::size_t base);
 
-  // Keeps the block; returns those that had to leave for it (perhaps the block itself).
+  // Keeps the block; returns those that had to leave for it, or the block itself, if it is larger
+  // than all that may be kept.
   std::vector<Extent> give(Extent block);
+  // From the next give on.
+  void bound(std::size_t most_bytes) noexcept { most_bytes_ = most_bytes; }
   std::vector<Extent> clear();
 
   std::size_t bytes() const noexcept { return bytes_; }

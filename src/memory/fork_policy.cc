@@ -91,6 +91,12 @@ void install(Registry& all) {
 
 }  // namespace
 
+void install_fork_handlers() {
+  Registry& all = registry();
+  const std::lock_guard lock(all.mutex);
+  if (!all.installed) install(all);
+}
+
 void add_participant(ForkParticipant& participant) {
   Registry& all = registry();
   const std::lock_guard lock(all.mutex);

@@ -39,6 +39,9 @@ class ForkParticipant {
   virtual bool peers_can_map(const void*, std::size_t) const noexcept { return false; }
 };
 
+// Done with the first participant, if not before. Error(argument) as there.
+void install_fork_handlers();
+
 // Error(argument) for a malformed ROPEWALK_FORK, read at the first call. The participant must be
 // removed before it dies, and must not be locked by the caller in either call.
 void add_participant(ForkParticipant&);

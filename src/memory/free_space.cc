@@ -32,6 +32,19 @@ std::optional<std::size_t> FreeSpace::take(std::size_t bytes, std::size_t alignm
   return std::nullopt;
 }
 
+bool FreeSpace::take_at(Extent wanted) {
+  auto at = by_offset_.upper_bound(wanted.offset);
+  if (at == by_offset_.begin()) return false;
+  --at;
+  const Extent extent{at->first, at->second};
+  const std::size_t head = wanted.offset - extent.offset;
+  if (head > extent.bytes || extent.bytes - head < wanted.bytes) return false;
+  erase(extent);
+  insert({extent.offset, head});
+  insert({wanted.offset + wanted.bytes, extent.bytes - head - wanted.bytes});
+  return true;
+}
+
 Extent FreeSpace::give(Extent extent) {
   auto next = by_offset_.lower_bound(extent.offset);
   if (next != by_offset_.begin()) {

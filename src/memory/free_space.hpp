@@ -19,6 +19,9 @@ class FreeSpace {
   // size are aligned alike.
   std::optional<std::size_t> take(std::size_t bytes, std::size_t alignment, std::size_t base);
 
+  // Exactly this extent; false where not all of it is free.
+  bool take_at(Extent extent);
+
   // Adds an extent that is not free now. Returns the joined extent it lies in.
   Extent give(Extent extent);
 

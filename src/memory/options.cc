@@ -1,5 +1,6 @@
 #include "memory/options.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdlib>
@@ -106,6 +107,15 @@ std::optional<std::size_t> environment_arena_bytes() {
                 "ROPEWALK_ARENA_BYTES: found 0; expected at least 1, or unset it for 1/2 of RAM");
   }
   return bytes;
+}
+
+std::size_t environment_malloc_threshold() {
+  constexpr std::size_t least = 4096;  // blocks of the arena are pages
+  const char* text = std::getenv("ROPEWALK_MALLOC_THRESHOLD");
+  if (text == nullptr) return default_malloc_threshold;
+  if (std::strcmp(text, "off") == 0) return SIZE_MAX;
+  const std::size_t bytes = parse_bytes("ROPEWALK_MALLOC_THRESHOLD", text);
+  return bytes == 0 ? SIZE_MAX : std::max(bytes, least);
 }
 
 MemoryOptions environment_options() {

@@ -1,5 +1,6 @@
-// What the environment says about memory: ROPEWALK_PAGES, ROPEWALK_ARENA_BYTES, ROPEWALK_FORK.
-// A malformed value is Error(argument) naming the variable; it is never ignored.
+// What the environment says about memory: ROPEWALK_PAGES, ROPEWALK_ARENA_BYTES, ROPEWALK_FORK,
+// ROPEWALK_MALLOC_THRESHOLD. A malformed value is Error(argument) naming the variable; it is never
+// ignored.
 #pragma once
 
 #include <cstddef>
@@ -18,6 +19,11 @@ std::optional<std::size_t> environment_arena_bytes();
 
 // ROPEWALK_PAGES; the default is prefer.
 MemoryOptions environment_options();
+
+// ROPEWALK_MALLOC_THRESHOLD: what malloc takes from the arena begins with this size; SIZE_MAX for
+// "off" and 0. At least a page.
+constexpr std::size_t default_malloc_threshold = 128 * 1024;
+std::size_t environment_malloc_threshold();
 
 // What a child of fork() gets of our shared memory: a private copy, or nothing at all.
 enum class ForkPolicy { copy, refuse };

@@ -3,8 +3,10 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 
+#include "os/hugepool.hpp"
 #include "os/mapping.hpp"
 #include "os/memfd.hpp"
 
@@ -25,6 +27,26 @@ int write_all(int file, const std::byte* data, std::size_t bytes, std::size_t of
   return 0;
 }
 
+// Calls use(Extent) for each run of the extents that the file has pages for, until it returns an
+// error. Kernels and files without SEEK_DATA give the whole extent.
+template <class Use>
+int for_data(int file, std::span<const Extent> extents, const Use& use) noexcept {
+  for (const Extent& extent : extents) {
+    const std::size_t end = extent.offset + extent.bytes;
+    for (std::size_t at = extent.offset; at < end;) {
+      const off_t data = lseek(file, static_cast<off_t>(at), SEEK_DATA);
+      if (data < 0 && errno == ENXIO) break;
+      if (data >= 0) at = static_cast<std::size_t>(data);
+      if (at >= end) break;
+      const off_t hole = data < 0 ? -1 : lseek(file, static_cast<off_t>(at), SEEK_HOLE);
+      const std::size_t stop = hole < 0 ? end : std::min(end, static_cast<std::size_t>(hole));
+      if (const int error = use(Extent{at, stop - at})) return error;
+      at = stop;
+    }
+  }
+  return 0;
+}
+
 }  // namespace
 
 os::Descriptor copy_extents(const std::byte* base, std::size_t bytes,
@@ -41,6 +63,37 @@ os::Descriptor copy_extents(const std::byte* base, std::size_t bytes,
     errno = error;
   }
   return file;
+}
+
+os::Descriptor copy_file(int file, std::size_t bytes, std::span<const Extent> extents) noexcept {
+  std::size_t sum = 0;
+  for_data(file, extents, [&](Extent run) {
+    sum += run.bytes;
+    return 0;
+  });
+  // Rather no copy than a process that the kernel kills for memory, perhaps the parent.
+  os::Descriptor copy;
+  if (sum > 0 && sum > os::available_memory().bytes) {
+    errno = ENOMEM;
+    return copy;
+  }
+  copy = os::open_memfd("ropewalk-fork", os::MemfdPages::normal);
+  if (!copy) return copy;
+  int error = os::grow_file(copy.get(), bytes);
+  if (error == 0 && sum > 0) {
+    const os::Mapping view = os::map_shared(file, bytes);
+    error = view ? for_data(file, extents,
+                            [&](Extent run) {
+                              return write_all(copy.get(), view.data() + run.offset, run.bytes,
+                                               run.offset);
+                            })
+                 : errno;
+  }
+  if (error != 0) {
+    copy.reset();
+    errno = error;
+  }
+  return copy;
 }
 
 bool replace_mapping(std::byte* address, std::size_t bytes, std::size_t offset, os::Descriptor file,

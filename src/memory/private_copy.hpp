@@ -18,6 +18,10 @@ struct Extent {
 os::Descriptor copy_extents(const std::byte* base, std::size_t bytes,
                             std::span<const Extent> extents) noexcept;
 
+// The same of a memfd, `bytes` long or longer, that need not be mapped. What was never written in
+// it is not copied and takes no memory.
+os::Descriptor copy_file(int file, std::size_t bytes, std::span<const Extent> extents) noexcept;
+
 // Maps `file`, from `offset`, over [address, address + bytes) and gives it the number `descriptor`.
 bool replace_mapping(std::byte* address, std::size_t bytes, std::size_t offset, os::Descriptor file,
                      int descriptor) noexcept;

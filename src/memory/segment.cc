@@ -1,80 +1,129 @@
 #include "memory/segment.hpp"
 
 #include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <utility>
 
 #include "os/pagemap.hpp"
 
 namespace ropewalk::memory {
+namespace {
+
+// Out of the way of programs that count on the lowest free number, or close a handful of them.
+os::Descriptor move_up(os::Descriptor file) noexcept {
+  rlimit limit{};
+  if (!file || getrlimit(RLIMIT_NOFILE, &limit) != 0) return file;
+  const rlim_t floor = std::min<rlim_t>(limit.rlim_cur - limit.rlim_cur / 4, 1000);
+  os::Descriptor higher(fcntl(file.get(), F_DUPFD_CLOEXEC, static_cast<int>(floor)));
+  return higher ? std::move(higher) : std::move(file);
+}
+
+}  // namespace
 
 Segment::Segment(const Mechanism& how, os::Mapping range)
     : how_(&how),
-      range_(std::move(range)),
-      file_(os::open_memfd("ropewalk-arena", *how.memfd)),
-      granule_(std::max(how.page_bytes, os::huge_2m)) {
+      mapping_(std::move(range)),
+      file_(move_up(os::open_memfd("ropewalk-arena", *how.memfd))) {
+  range_.base = mapping_.data();
+  range_.reserved = mapping_.bytes();
+  range_.granule = std::max(how.page_bytes, os::huge_2m);
   if (!file_) {
     throw Error(ErrorCode::memory, "arena: " + std::string(name(how.source)) + ": " +
-                                       explain_refusal(how, "memfd_create", granule_, errno));
+                                       explain_refusal(how, "memfd_create", granule(), errno));
   }
-  states_.resize(range_.bytes() / granule_, State::empty);
+  remember_file();
+  pages_ = std::make_unique<std::atomic<Pages>[]>(reserved() / granule());
+  range_.pages = pages_.get();
+}
+
+void Segment::remember_file() noexcept {
+  struct stat state {};
+  if (fstat(file_.get(), &state) != 0) return;
+  device_ = state.st_dev;
+  inode_ = state.st_ino;
+}
+
+int Segment::descriptor() const noexcept {
+  struct stat state {};
+  const bool ours =
+      file_ && fstat(file_.get(), &state) == 0 && state.st_dev == device_ && state.st_ino == inode_;
+  return ours ? file_.get() : -1;
 }
 
 std::size_t Segment::huge_bytes() const noexcept {
-  const auto count = std::count(states_.begin(), states_.end(), State::huge);
-  return static_cast<std::size_t>(count) * granule_;
+  std::size_t count = 0;
+  for (std::size_t at = 0; at < committed() / granule(); ++at) count += pages(at) == Pages::huge;
+  return count * granule();
+}
+
+void Segment::set_pages(std::size_t first, std::size_t last, Pages pages) noexcept {
+  for (std::size_t at = first; at < last; ++at) {
+    range_.pages[at].store(pages, std::memory_order_relaxed);
+  }
 }
 
 std::string Segment::grow(std::size_t bytes) {
   const std::size_t old = committed();
-  const std::size_t wanted = os::round_up(bytes, granule_);
+  const std::size_t wanted = os::round_up(bytes, granule());
   if (wanted > reserved()) {
     return "the arena's range of " + std::to_string(reserved()) +
            " bytes is full; set ROPEWALK_ARENA_BYTES higher";
   }
   if (wanted <= old) return {};
-  if (const int error = os::grow_file(file_.get(), wanted)) {
+  const int file = descriptor();
+  if (file < 0) return "the program has closed the arena's file descriptor";
+  if (const int error = os::grow_file(file, wanted)) {
     return explain_refusal(*how_, "ftruncate", wanted - old, error);
   }
-  if (const int error = os::map_shared_at(base() + old, file_.get(), wanted - old, old)) {
+  if (const int error = os::map_shared_at(base() + old, file, wanted - old, old)) {
     // MAP_FIXED may have unmapped the range before it failed: keep others out of it.
     os::unmap_to_reserved(base() + old, wanted - old);
     return explain_refusal(*how_, "mmap", wanted - old, error);
   }
-  // Release: whoever reads the new size (acquire in committed()) finds the range mapped.
-  committed_.store(wanted, std::memory_order_release);
+  os::keep_from_children(base() + old, wanted - old);
+  wish_pages(base() + old, wanted - old);
+  range_.committed.store(wanted, std::memory_order_release);
   return {};
+}
+
+// For the whole range at once, so that it stays one mapping of the kernel's. Systems that honour it
+// give huge pages at first touch.
+void Segment::wish_pages(void* address, std::size_t bytes) const noexcept {
+  if (how_->source == PageSource::shmem_huge) os::advise_huge(address, bytes);
+  if (how_->source == PageSource::shmem_small) os::advise_small(address, bytes);
 }
 
 // Granules [first, last) have no pages yet, or small ones that are asked to become huge.
 Backing Segment::back_run(std::size_t first, std::size_t last) {
-  std::byte* data = base() + first * granule_;
-  Backing result = how_->back({data, (last - first) * granule_, file_.get(), first * granule_});
+  const std::size_t bytes = (last - first) * granule();
+  std::byte* data = base() + first * granule();
+  Backing result = how_->back({data, bytes, file_.get(), first * granule()});
   if (!result.present) return result;
   for (std::size_t at = first; at < last; ++at) {
-    const bool all = result.huge_bytes == (last - first) * granule_;
     const bool huge =
-        all || (result.huge_bytes > 0 &&
-                os::summarize_pages(base() + at * granule_, granule_).huge_bytes == granule_);
-    states_[at] = huge ? State::huge : State::small;
+        result.huge_bytes == bytes ||
+        (result.huge_bytes > 0 &&
+         os::summarize_pages(base() + at * granule(), granule()).huge_bytes == granule());
+    set_pages(at, at + 1, huge ? Pages::huge : Pages::small);
   }
   return result;
 }
 
-Backing Segment::back(Extent extent, bool strict) {
-  const std::size_t end = (extent.offset + extent.bytes + granule_ - 1) / granule_;
-  const auto done = [&](std::size_t at) {
-    return states_[at] == State::huge || (states_[at] == State::small && !strict);
-  };
+template <class Done>
+Backing Segment::back_where_not(Extent extent, const Done& done) {
+  const std::size_t end = (extent.offset + extent.bytes + granule() - 1) / granule();
   Backing sum;
   sum.present = true;
-  for (std::size_t at = extent.offset / granule_; at < end;) {
+  for (std::size_t at = extent.offset / granule(); at < end;) {
     std::size_t last = at + 1;
-    while (last < end && done(last) == done(at)) ++last;
-    if (!done(at)) {
+    while (last < end && done(pages(last)) == done(pages(at))) ++last;
+    if (!done(pages(at))) {
       Backing part = back_run(at, last);
       sum.present = sum.present && part.present;
       if (!part.shortfall.empty()) sum.shortfall = std::move(part.shortfall);
@@ -82,53 +131,104 @@ Backing Segment::back(Extent extent, bool strict) {
     }
     at = last;
   }
-  for (std::size_t at = extent.offset / granule_; at < end; ++at) {
-    if (states_[at] == State::huge) sum.huge_bytes += granule_;
+  for (std::size_t at = extent.offset / granule(); at < end; ++at) {
+    if (pages(at) == Pages::huge) sum.huge_bytes += granule();
   }
   return sum;
 }
 
+Backing Segment::back(Extent extent, bool strict) {
+  const Pages enough = strict ? Pages::huge : Pages::small;
+  return back_where_not(extent, [=](Pages pages) { return pages >= enough; });
+}
+
+void Segment::hand_out(Extent extent) noexcept {
+  const std::size_t end = (extent.offset + extent.bytes + granule() - 1) / granule();
+  for (std::size_t at = extent.offset / granule(); at < end; ++at) {
+    if (pages(at) == Pages::none) set_pages(at, at + 1, Pages::touched);
+  }
+}
+
+// Where no huge pages are to be had, or the memory is short, there is nothing to gain, and nothing
+// lost: the pages come by first touch.
+Backing Segment::settle(Extent extent) {
+  const std::size_t first = extent.offset / granule();
+  const std::size_t end = (extent.offset + extent.bytes + granule() - 1) / granule();
+  Backing result;
+  if (how_->huge)
+    result = back_where_not(extent, [](Pages pages) { return pages >= Pages::small; });
+  for (std::size_t at = first; at < end; ++at) {
+    if (pages(at) < Pages::small) set_pages(at, at + 1, Pages::small);
+  }
+  return result;
+}
+
+// By address and not through the file, so that the memory hooks of MPI libraries see it: they keep
+// buffers registered with the fabric after a free, until they see one of munmap, madvise, sbrk.
 void Segment::release(Extent extent) noexcept {
-  const std::size_t first = (extent.offset + granule_ - 1) / granule_;
-  const std::size_t last = (extent.offset + extent.bytes) / granule_;
+  const std::size_t first = (extent.offset + granule() - 1) / granule();
+  const std::size_t last = (extent.offset + extent.bytes) / granule();
   for (std::size_t at = first; at < last;) {
     std::size_t end = at;
-    while (end < last && states_[end] != State::empty) ++end;
-    if (end > at && os::punch_hole(file_.get(), at * granule_, (end - at) * granule_) == 0) {
-      std::fill(states_.begin() + static_cast<std::ptrdiff_t>(at),
-                states_.begin() + static_cast<std::ptrdiff_t>(end), State::empty);
+    while (end < last && pages(end) != Pages::none) ++end;
+    if (end > at && os::remove_pages(base() + at * granule(), (end - at) * granule()) == 0) {
+      set_pages(at, end, Pages::none);
     }
     at = std::max(end, at + 1);
   }
 }
 
-void Segment::forget_pages() noexcept { std::fill(states_.begin(), states_.end(), State::empty); }
+// The file knows which pages it has: all others are zero.
+void Segment::clear(int file, std::byte* base, Extent extent) noexcept {
+  const std::size_t end = extent.offset + extent.bytes;
+  std::size_t at = extent.offset;
+  while (at < end) {
+    const off_t data =
+        file < 0 ? static_cast<off_t>(at) : lseek(file, static_cast<off_t>(at), SEEK_DATA);
+    if (data < 0 && errno == ENXIO) return;
+    at = data < 0 ? at : std::max(at, static_cast<std::size_t>(data));
+    if (at >= end) return;
+    const off_t hole = data < 0 || file < 0 ? -1 : lseek(file, static_cast<off_t>(at), SEEK_HOLE);
+    const std::size_t stop = hole < 0 ? end : std::min(end, static_cast<std::size_t>(hole));
+    std::memset(base + at, 0, stop - at);
+    at = stop;
+  }
+}
 
-// Granules count as empty afterwards, although live blocks have their pages: backing them again
-// keeps what they hold.
+// The mapping was left out of the child: its file is mapped again for the copy. Granules count as
+// touched afterwards: backing them again keeps what they hold.
 bool Segment::copy(std::span<const Extent> live, const Mechanism& how) noexcept {
   const std::size_t start = begin();
   const std::size_t end = committed();
-  os::Descriptor file = copy_extents(base(), end, live);
+  const int parents = descriptor();
+  if (parents < 0) return false;
+  os::Descriptor file = copy_file(parents, end, live);
   if (!file) return false;
-  if (!replace_mapping(base() + start, end - start, start, std::move(file), file_.get())) {
-    return false;
-  }
+  if (end > start && !os::reserve_exactly(base() + start, end - start)) return false;
+  if (!replace_mapping(base() + start, end - start, start, std::move(file), parents)) return false;
   how_ = &how;
-  forget_pages();
+  os::keep_from_children(base() + start, end - start);
+  wish_pages(base() + start, end - start);
+  remember_file();
+  set_pages(0, end / granule(), Pages::touched);
   return true;
 }
 
 void Segment::drop(const Mechanism& how) noexcept {
+  const std::size_t start = begin();
   const std::size_t old = committed();
-  os::unmap_to_reserved(base(), old);
+  if (old > start) os::reserve_exactly(base() + start, old - start);
   os::Descriptor file = os::open_memfd("ropewalk-fork", os::MemfdPages::normal);
-  const bool own =
-      file && os::grow_file(file.get(), old) == 0 && dup3(file.get(), file_.get(), O_CLOEXEC) >= 0;
-  if (!own) file_.reset();  // never the parent's: every growth fails with EBADF
-  begin_.store(old, std::memory_order_release);
+  const int parents = descriptor();
+  if (parents < 0) static_cast<void>(file_.release());  // the number is somebody else's
+  const bool own = file && os::grow_file(file.get(), old) == 0 &&
+                   (parents < 0 || dup3(file.get(), parents, O_CLOEXEC) >= 0);
+  if (own && parents < 0) file_ = move_up(std::move(file));
+  if (!own) file_.reset();  // never the parent's: every growth fails
+  remember_file();
+  range_.begin.store(old, std::memory_order_release);
   how_ = &how;
-  forget_pages();
+  set_pages(0, reserved() / granule(), Pages::none);
 }
 
 }  // namespace ropewalk::memory

@@ -1,13 +1,18 @@
 // The memory of an arena: one sealed memfd, growing from the start of one reserved range, and what
 // is known of each of its granules. Not thread-safe: the arena's lock covers it.
+//
+// A fork hands it to nobody: the mapping is left out of the child (MADV_DONTFORK), which gets a
+// copy of its own by the fork handlers, or, cloned past them, a hole.
 #pragma once
 
-#include <atomic>
+#include <sys/types.h>
+
 #include <cstddef>
+#include <memory>
 #include <span>
 #include <string>
-#include <vector>
 
+#include "memory/arena_range.hpp"
 #include "memory/mechanism.hpp"
 #include "memory/private_copy.hpp"
 
@@ -19,15 +24,18 @@ class Segment {
   Segment(const Mechanism& how, os::Mapping range);
 
   const Mechanism& how() const noexcept { return *how_; }
-  std::byte* base() const noexcept { return range_.data(); }
-  std::size_t reserved() const noexcept { return range_.bytes(); }
-  int descriptor() const noexcept { return file_.get(); }
-  // Readable without the lock. [begin, committed) is mapped; begin is 0 but in a child that was
-  // refused its parent's memory.
-  std::size_t begin() const noexcept { return begin_.load(std::memory_order_acquire); }
-  std::size_t committed() const noexcept { return committed_.load(std::memory_order_acquire); }
+  const ArenaRange& range() const noexcept { return range_; }  // readable without the lock
+  std::byte* base() const noexcept { return range_.base; }
+  std::size_t reserved() const noexcept { return range_.reserved; }
+  std::size_t granule() const noexcept { return range_.granule; }
+  std::size_t begin() const noexcept { return range_.begin.load(std::memory_order_acquire); }
+  std::size_t committed() const noexcept {
+    return range_.committed.load(std::memory_order_acquire);
+  }
   std::size_t huge_bytes() const noexcept;
-  std::size_t granule() const noexcept { return granule_; }
+
+  // -1 where the program has closed it: daemons close all they can name. What is mapped stays.
+  int descriptor() const noexcept;
 
   // Commits up to `bytes`, rounded up to whole granules; returns why not, else empty text.
   std::string grow(std::size_t bytes);
@@ -36,8 +44,18 @@ class Segment {
   // those that stayed small.
   Backing back(Extent extent, bool strict);
 
+  // The extent gets its pages by first touch of whoever is given it.
+  void hand_out(Extent extent) noexcept;
+
+  // Asks for huge pages under the extent, once for each granule.
+  Backing settle(Extent extent);
+
   // Gives the granules that lie wholly in the extent back to the kernel.
   void release(Extent extent) noexcept;
+
+  // Zeroes what of the extent may not read as zero; pages that were never touched stay away.
+  // Needs no lock; `file` is the descriptor, -1 to zero it all.
+  static void clear(int file, std::byte* base, Extent extent) noexcept;
 
   // The pages are not better than this from now on.
   void settle_for(const Mechanism& how) noexcept { how_ = &how; }
@@ -47,18 +65,23 @@ class Segment {
   void drop(const Mechanism& how) noexcept;
 
  private:
-  enum class State : unsigned char { empty, small, huge };
-
+  Pages pages(std::size_t granule) const noexcept {
+    return range_.pages[granule].load(std::memory_order_relaxed);
+  }
+  void set_pages(std::size_t first, std::size_t last, Pages pages) noexcept;
   Backing back_run(std::size_t first, std::size_t last);
-  void forget_pages() noexcept;
+  template <class Done>
+  Backing back_where_not(Extent extent, const Done& done);
+  void remember_file() noexcept;
+  void wish_pages(void* address, std::size_t bytes) const noexcept;
 
   const Mechanism* how_;
-  os::Mapping range_;
+  os::Mapping mapping_;
   os::Descriptor file_;
-  std::size_t granule_;
-  std::vector<State> states_;  // by granule
-  std::atomic<std::size_t> begin_{0};
-  std::atomic<std::size_t> committed_{0};
+  dev_t device_ = 0;  // of the file, to know it again
+  ino_t inode_ = 0;
+  std::unique_ptr<std::atomic<Pages>[]> pages_;
+  ArenaRange range_;
 };
 
 }  // namespace ropewalk::memory

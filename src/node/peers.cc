@@ -101,7 +101,7 @@ std::shared_ptr<Peer> map_peer(const RankFacts& facts, os::Descriptor pidfd,
 }
 
 bool is_self(const RankFacts& facts) {
-  return facts.arena_inode == inode(Arena::process().descriptor());
+  return facts.process == getpid() && facts.arena_inode == inode(Arena::process().descriptor());
 }
 
 // What this rank can get without anybody's help; null where it cannot.

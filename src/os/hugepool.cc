@@ -1,7 +1,8 @@
 #include "os/hugepool.hpp"
 
 #include <algorithm>
-#include <sstream>
+#include <cstdlib>
+#include <string_view>
 
 #include "os/file.hpp"
 #include "os/mapping.hpp"
@@ -9,11 +10,19 @@
 namespace ropewalk::os {
 namespace {
 
+// The first line of `text`, which becomes the rest. (No streams: this file is part of libraries
+// that are preloaded into foreign programs.)
+std::string take_line(std::string_view& text) {
+  const std::size_t end = std::min(text.find('\n'), text.size());
+  std::string line(text.substr(0, end));
+  text.remove_prefix(std::min(end + 1, text.size()));
+  return line;
+}
+
 // Value of a "Key: N kB" or "key N" line, in the unit of the file.
 std::optional<std::uint64_t> find_value(const std::string& text, const std::string& key) {
-  std::istringstream lines(text);
-  std::string line;
-  while (std::getline(lines, line)) {
+  for (std::string_view rest = text; !rest.empty();) {
+    const std::string line = take_line(rest);
     if (line.compare(0, key.size(), key) != 0 || line.size() == key.size()) continue;
     const char next = line[key.size()];
     if (next != ':' && next != ' ') continue;
@@ -48,9 +57,8 @@ void apply_directory(const std::string& directory, const CgroupFiles& files, Mem
 void apply_cgroups(MemoryLimit& room, std::uint64_t& least_limit) {
   const auto text = read_text("/proc/self/cgroup");
   if (!text) return;
-  std::istringstream lines(*text);
-  std::string line;
-  while (std::getline(lines, line)) {
+  for (std::string_view rest = *text; !rest.empty();) {
+    const std::string line = take_line(rest);
     const auto first = line.find(':');
     const auto second = line.find(':', first + 1);
     if (first == std::string::npos || second == std::string::npos) continue;

@@ -92,6 +92,23 @@ int unmap_to_reserved(void* address, std::size_t bytes) noexcept {
   return found == MAP_FAILED ? errno : 0;
 }
 
+Mapping wiped_by_fork() noexcept {
+  const std::size_t bytes = page_bytes();
+  void* found = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (found == MAP_FAILED) return {};
+  Mapping page(found, bytes);
+  if (advise(found, bytes, MADV_WIPEONFORK) != 0) page.reset();
+  return page;
+}
+
+bool reserve_exactly(void* address, std::size_t bytes) noexcept {
+  void* found = mmap(address, bytes, PROT_NONE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+  if (found == address) return true;
+  if (found != MAP_FAILED) munmap(found, bytes);  // an older kernel takes the address as a hint
+  return false;
+}
+
 int populate_write(void* address, std::size_t bytes, int descriptor,
                    std::uint64_t offset) noexcept {
   const int error = advise(address, bytes, MADV_POPULATE_WRITE);
@@ -107,6 +124,12 @@ int advise_huge(void* address, std::size_t bytes) noexcept {
 }
 int advise_small(void* address, std::size_t bytes) noexcept {
   return advise(address, bytes, MADV_NOHUGEPAGE);
+}
+int keep_from_children(void* address, std::size_t bytes) noexcept {
+  return advise(address, bytes, MADV_DONTFORK);
+}
+int remove_pages(void* address, std::size_t bytes) noexcept {
+  return advise(address, bytes, MADV_REMOVE);
 }
 
 }  // namespace ropewalk::os

@@ -1,0 +1,122 @@
+#include "next.hpp"
+
+#include <dlfcn.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "bootstrap.hpp"
+
+namespace ropewalk::malloc_library {
+namespace {
+
+bool searching = false;  // at the first allocation of the process there is one thread
+
+// ---- until the next allocator is known ----------------------------------------------------------
+
+void* first_malloc(std::size_t bytes) {
+  return find_next() ? next.malloc(bytes) : bootstrap_allocate(bytes, 16);
+}
+void* first_calloc(std::size_t count, std::size_t bytes) {
+  if (find_next()) return next.calloc(count, bytes);
+  std::size_t sum = 0;
+  if (__builtin_mul_overflow(count, bytes, &sum)) return nullptr;
+  return bootstrap_allocate(sum, 16);  // zero, as all that is given out once
+}
+void* first_realloc(void* address, std::size_t bytes) {
+  if (find_next()) return next.realloc(address, bytes);
+  void* moved = bootstrap_allocate(bytes, 16);
+  if (moved != nullptr && address != nullptr) {
+    const std::size_t old = bootstrap_bytes(address);
+    std::memcpy(moved, address, old < bytes ? old : bytes);
+  }
+  return moved;
+}
+void first_free(void* address) {
+  if (!in_bootstrap(address) && find_next()) next.free(address);
+}
+void* first_memalign(std::size_t alignment, std::size_t bytes) {
+  return find_next() ? next.memalign(alignment, bytes) : bootstrap_allocate(bytes, alignment);
+}
+int first_posix_memalign(void** out, std::size_t alignment, std::size_t bytes) {
+  if (find_next()) return next.posix_memalign(out, alignment, bytes);
+  *out = bootstrap_allocate(bytes, alignment);
+  return *out != nullptr ? 0 : ENOMEM;
+}
+void* first_aligned_alloc(std::size_t alignment, std::size_t bytes) {
+  return find_next() ? next.aligned_alloc(alignment, bytes) : bootstrap_allocate(bytes, alignment);
+}
+void* first_valloc(std::size_t bytes) { return find_next() ? next.valloc(bytes) : nullptr; }
+void* first_pvalloc(std::size_t bytes) { return find_next() ? next.pvalloc(bytes) : nullptr; }
+std::size_t first_usable(void* address) {
+  if (in_bootstrap(address)) return bootstrap_bytes(address);
+  return find_next() ? next.malloc_usable_size(address) : 0;
+}
+int first_trim(std::size_t pad) { return find_next() ? next.malloc_trim(pad) : 0; }
+
+// ---- where the bootstrap was needed: its blocks may come back at any time -----------------------
+
+Next real;
+
+void* careful_realloc(void* address, std::size_t bytes) {
+  if (!in_bootstrap(address)) return real.realloc(address, bytes);
+  void* moved = real.malloc(bytes);
+  if (moved == nullptr) return nullptr;
+  const std::size_t old = bootstrap_bytes(address);
+  std::memcpy(moved, address, old < bytes ? old : bytes);
+  return moved;
+}
+void careful_free(void* address) {
+  if (!in_bootstrap(address)) real.free(address);
+}
+std::size_t careful_usable(void* address) {
+  return in_bootstrap(address) ? bootstrap_bytes(address) : real.malloc_usable_size(address);
+}
+
+// ---- the search ---------------------------------------------------------------------------------
+
+// A libc that lacks one of the rarer functions keeps the entry that returns nothing.
+int no_trim(std::size_t) { return 0; }
+std::size_t no_usable_size(void*) { return 0; }
+void* no_paged(std::size_t) {
+  errno = ENOMEM;
+  return nullptr;
+}
+
+template <class Function>
+void find(Function*& entry, const char* name, Function* otherwise) noexcept {
+  void* found = dlsym(RTLD_NEXT, name);
+  entry = found != nullptr ? reinterpret_cast<Function*>(found) : otherwise;
+}
+
+}  // namespace
+
+constinit Next next{first_malloc,   first_calloc,         first_realloc,       first_free,
+                    first_memalign, first_posix_memalign, first_aligned_alloc, first_valloc,
+                    first_pvalloc,  first_usable,         first_trim};
+
+bool find_next() noexcept {
+  if (searching) return false;
+  searching = true;
+  find(real.malloc, "malloc", next.malloc);
+  find(real.calloc, "calloc", next.calloc);
+  find(real.realloc, "realloc", next.realloc);
+  find(real.free, "free", next.free);
+  find(real.memalign, "memalign", next.memalign);
+  find(real.posix_memalign, "posix_memalign", next.posix_memalign);
+  find(real.aligned_alloc, "aligned_alloc", next.aligned_alloc);
+  find(real.valloc, "valloc", no_paged);
+  find(real.pvalloc, "pvalloc", no_paged);
+  find(real.malloc_usable_size, "malloc_usable_size", no_usable_size);
+  find(real.malloc_trim, "malloc_trim", no_trim);
+  Next found = real;
+  if (bootstrap_used()) {
+    found.realloc = careful_realloc;
+    found.free = careful_free;
+    found.malloc_usable_size = careful_usable;
+  }
+  next = found;
+  return true;
+}
+
+}  // namespace ropewalk::malloc_library

@@ -1,0 +1,194 @@
+#include "memory/process_arena.hpp"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <mutex>
+#include <string>
+
+#include "memory/arena_state.hpp"
+#include "memory/fork_policy.hpp"
+#include "memory/options.hpp"
+
+namespace ropewalk::memory {
+namespace {
+
+// ---- the arena of this copy ---------------------------------------------------------------------
+
+// Never destroyed: objects of static lifetime free their buffers after us, and peers read to the
+// end.
+std::atomic<ArenaState*> instance{nullptr};
+
+void report(Failure* failure, ErrorCode code, const char* text) noexcept {
+  if (failure == nullptr) return;
+  failure->code = code;
+  std::strncpy(failure->text, text, sizeof failure->text - 1);
+}
+
+// Nothing leaves but a false.
+template <class Body>
+bool guarded(Failure* failure, const Body& body) noexcept {
+  try {
+    body();
+    return true;
+  } catch (const Error& error) {
+    report(failure, error.code(), error.what());
+  } catch (const std::exception& error) {
+    report(failure, ErrorCode::memory, error.what());
+  } catch (...) {
+    report(failure, ErrorCode::memory, "arena: an unknown exception");
+  }
+  return false;
+}
+
+// Registered last, so that a fork never meets half an arena.
+ArenaState* make() {
+  auto state = std::make_unique<ArenaState>(environment_options());
+  add_participant(*state);
+  return state.release();
+}
+
+ArenaState* own(Failure* failure) noexcept {
+  static std::mutex making;
+  // Acquire pairs with the release below: the arena is complete.
+  ArenaState* arena = instance.load(std::memory_order_acquire);
+  if (arena != nullptr) return arena;
+  if (Inside::now()) return nullptr;  // asked by malloc, from within the making
+  const Inside inside;
+  const std::lock_guard lock(making);
+  arena = instance.load(std::memory_order_relaxed);
+  if (arena == nullptr && guarded(failure, [&] { arena = make(); })) {
+    instance.store(arena, std::memory_order_release);
+  }
+  return arena;
+}
+
+// The functions of the table are called after the arena was made.
+ArenaState& state() noexcept { return *instance.load(std::memory_order_acquire); }
+
+bool allocate(std::size_t bytes, std::size_t alignment, void** out, Failure* failure) {
+  return guarded(failure, [&] { *out = state().allocate(bytes, alignment); });
+}
+bool usable_bytes(const void* address, std::size_t* out, Failure* failure) {
+  return guarded(failure, [&] { *out = state().usable_bytes(address); });
+}
+bool statistics(ArenaStatistics* out, Failure* failure) {
+  return guarded(failure, [&] { *out = state().statistics(); });
+}
+std::size_t downgrade(char* text, std::size_t room) {
+  std::string all;
+  guarded(nullptr, [&] { all = state().downgrade(); });
+  if (room > 0) {
+    const std::size_t part = std::min(all.size(), room - 1);
+    std::memcpy(text, all.data(), part);
+    text[part] = '\0';
+  }
+  return all.size();
+}
+
+const ProcessArena& table(const ArenaRange& range) {
+  static const ProcessArena entries{
+      &range,
+      allocate,
+      [](void* address) { state().deallocate(address); },
+      usable_bytes,
+      [] { state().trim(); },
+      [](const void* address, std::size_t bytes) { state().settle(address, bytes); },
+      [] { return state().descriptor(); },
+      [] { return state().source(); },
+      statistics,
+      downgrade,
+      [](std::size_t bytes, std::size_t alignment) {
+        return state().allocate_untouched(bytes, alignment);
+      },
+      [](const void* address) { return state().block_bytes(address); },
+      [](void* address, std::size_t bytes) { return state().resize(address, bytes); },
+      [](std::size_t bytes) { return state().allocate_to_grow(bytes); },
+      [](void* address, std::size_t bytes) { state().clear(address, bytes); },
+      [](std::size_t bytes) { state().bound_cache(bytes); },
+      [] { return Inside::now(); },
+      [] { return state().orphaned(); }};
+  return entries;
+}
+
+// ---- the arena as its table shows it, of this copy or another -----------------------------------
+
+[[noreturn]] void raise(const Failure& failure) { throw Error(failure.code, failure.text); }
+
+// As a participant it is only asked which memory peers can map: its owner does what a fork needs.
+class TableArena final : public ArenaBackend, public ForkParticipant {
+ public:
+  explicit TableArena(const ProcessArena& arena) : arena_(arena) { add_participant(*this); }
+  TableArena(const TableArena&) = delete;
+  TableArena& operator=(const TableArena&) = delete;
+  ~TableArena() override { remove_participant(*this); }
+
+  const ArenaRange& range() const noexcept override { return *arena_.range; }
+  void* allocate(std::size_t bytes, std::size_t alignment) override {
+    void* found = nullptr;
+    Failure failure;
+    if (!arena_.allocate(bytes, alignment, &found, &failure)) raise(failure);
+    return found;
+  }
+  void deallocate(void* address) noexcept override { arena_.deallocate(address); }
+  std::size_t usable_bytes(const void* address) const override {
+    std::size_t bytes = 0;
+    Failure failure;
+    if (!arena_.usable_bytes(address, &bytes, &failure)) raise(failure);
+    return bytes;
+  }
+  void trim() noexcept override { arena_.trim(); }
+  void settle(const void* address, std::size_t bytes) noexcept override {
+    arena_.settle(address, bytes);
+  }
+  int descriptor() const noexcept override { return arena_.descriptor(); }
+  PageSource source() const noexcept override { return arena_.source(); }
+  ArenaStatistics statistics() const override {
+    ArenaStatistics result;
+    Failure failure;
+    if (!arena_.statistics(&result, &failure)) raise(failure);
+    return result;
+  }
+  std::string downgrade() const override {
+    std::string text(arena_.downgrade(nullptr, 0) + 1, '\0');
+    const std::size_t length = arena_.downgrade(text.data(), text.size());
+    text.resize(std::min(length, text.size() - 1));
+    return text;
+  }
+
+  const void* base() const noexcept override { return arena_.range->base; }
+  bool has_data() const noexcept override { return false; }
+  bool copy_in_child() noexcept override { return true; }
+  void drop_in_child() noexcept override {}
+  bool peers_can_map(const void* address, std::size_t bytes) const noexcept override {
+    return arena_.range->contains(address, bytes);
+  }
+
+ private:
+  const ProcessArena& arena_;
+};
+
+}  // namespace
+
+ProcessArenaFunction* find_process_arena() noexcept {
+  void* found = dlsym(RTLD_DEFAULT, process_arena_symbol);
+  return found != nullptr ? reinterpret_cast<ProcessArenaFunction*>(found)
+                          : ropewalk_process_arena_v1;
+}
+
+std::unique_ptr<ArenaBackend> open_process_arena(ProcessArenaFunction* function) {
+  Failure failure;
+  const ProcessArena* arena = function(&failure);
+  if (arena == nullptr) raise(failure);
+  return std::make_unique<TableArena>(*arena);
+}
+
+}  // namespace ropewalk::memory
+
+const ropewalk::memory::ProcessArena* ropewalk_process_arena_v1(
+    ropewalk::memory::Failure* failure) {
+  const ropewalk::memory::ArenaState* arena = ropewalk::memory::own(failure);
+  return arena == nullptr ? nullptr : &ropewalk::memory::table(arena->range());
+}

@@ -1,0 +1,69 @@
+// One arena a process. libropewalk-malloc.so, libropewalk-mpi.so, libropewalk.so and the Python
+// module each hold a copy of this library; the copy that the dynamic linker finds first serves all.
+// Copies meet in one C function and a table of functions, so they may come from different
+// compilers; whoever changes the table, ArenaRange or ArenaStatistics changes the function's name.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "memory/arena_backend.hpp"
+#include "ropewalk/export.hpp"
+#include "ropewalk/memory.hpp"
+
+namespace ropewalk::memory {
+
+// Where an error's text goes; always ended by a zero.
+struct Failure {
+  ErrorCode code = ErrorCode::memory;
+  char text[1024] = {};
+};
+
+// No function throws. Thread-safe, as Arena is.
+struct ProcessArena {
+  const ArenaRange* range;
+  bool (*allocate)(std::size_t bytes, std::size_t alignment, void** out, Failure*);
+  void (*deallocate)(void* address);
+  bool (*usable_bytes)(const void* address, std::size_t* out, Failure*);
+  void (*trim)();
+  void (*settle)(const void* address, std::size_t bytes);
+  int (*descriptor)();
+  PageSource (*source)();
+  bool (*statistics)(ArenaStatistics* out, Failure*);
+  // Writes up to `room` bytes with the ending zero, returns the length of the whole text.
+  std::size_t (*downgrade)(char* text, std::size_t room);
+
+  // For the malloc library. Blocks come by first touch, at a multiple of `alignment`, a power of
+  // two; null where they cannot be had, which is counted.
+  void* (*allocate_untouched)(std::size_t bytes, std::size_t alignment);
+  // Bytes of the live block that begins there; 0 for none.
+  std::size_t (*block_bytes)(const void* address);
+  // Makes the live block larger or smaller where it is, if its surroundings allow.
+  bool (*resize)(void* address, std::size_t bytes);
+  // As allocate_untouched, with free addresses behind it, so that it can grow in place.
+  void* (*allocate_to_grow)(std::size_t bytes);
+  // Zeroes what of the live block may not read as zero.
+  void (*clear)(void* address, std::size_t bytes);
+  // Freed blocks are kept up to this sum, from now on.
+  void (*bound_cache)(std::size_t bytes);
+  // This thread is in the arena: what it allocates now must come from elsewhere.
+  bool (*busy)();
+  // This process was cloned past the fork handlers: the arena is its parent's, and out of reach.
+  bool (*orphaned)();
+};
+
+using ProcessArenaFunction = const ProcessArena*(Failure*);
+constexpr const char* process_arena_symbol = "ropewalk_process_arena_v1";
+
+// The first copy's, as found by the dynamic linker; our own where it finds none.
+ProcessArenaFunction* find_process_arena() noexcept;
+
+// Throws what the copy that owns the function threw when it made its arena.
+std::unique_ptr<ArenaBackend> open_process_arena(ProcessArenaFunction*);
+
+}  // namespace ropewalk::memory
+
+// The arena of this copy, made at first use with options from the environment; null with the reason
+// where it cannot be had, null without one while this very thread is making it.
+extern "C" RW_EXPORT const ropewalk::memory::ProcessArena* ropewalk_process_arena_v1(
+    ropewalk::memory::Failure*);
