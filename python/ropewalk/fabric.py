@@ -175,7 +175,7 @@ def _infiniband(fabric, installation, layers, lanes, loader):
 
 def _slingshot(fabric, installation, layers, lanes, loader):
     yield from _netmod(installation, layers, "ofi", SLINGSHOT)
-    # fi_cxi(7): matching in hardware alone ends the program when the adapter's lists are full.
+    # fi_cxi(7): hardware alone stops the flow of messages while the adapter's lists are full.
     yield (
         "FI_CXI_RX_MATCH_MODE",
         "hybrid",

@@ -138,9 +138,10 @@ def variables(request, environment):
         library = _pmi_library(environment)
         if library:
             yield "I_MPI_PMI_LIBRARY", library, "Intel MPI starts under srun through it"
-    if launcher.kind == "hydra" and family == "intel" and request.job.system and request.per_node:
-        # Intel's developer guide: inside a job, -ppn is passed over without it.
-        yield "I_MPI_JOB_RESPECT_PROCESS_PLACEMENT", "0", "--ranks-per-node wins over the job's"
+    placed = request.per_node or request.hosts
+    if launcher.kind == "hydra" and family == "intel" and request.job.system and placed:
+        # Intel's developer reference, "Job Schedulers Support": -ppn is passed over without it.
+        yield "I_MPI_JOB_RESPECT_PROCESS_PLACEMENT", "0", "ranks are placed by hand, not by the job"
 
 
 # ---- command lines -------------------------------------------------------------------------------

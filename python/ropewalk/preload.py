@@ -90,6 +90,13 @@ def _refused(program, found):
             f"{program.path}: {program.privileged}, and such a program takes no library from its "
             "user; it runs on the plain MPI"
         )
+    if "musl" in program.facts.interpreter:
+        return f"{program.path} uses musl's loader ({program.facts.interpreter}), ropewalk glibc's"
+    if program.sanitizer_missing:
+        return (
+            f"{program.sanitizer_missing} has to be the first library of {program.path}, and was "
+            "not found; name its folder in LD_LIBRARY_PATH"
+        )
     own = next((facts for one in found.values() if (facts := elf.read(one))), None)
     if own and own.machine != program.facts.machine:
         return (

@@ -46,6 +46,7 @@ class Program:
     allocator: str | None = None  # its own malloc, by name
     sanitizer: str | None = None
     sanitizer_libraries: tuple = ()  # paths; empty where the runtime is part of the program
+    sanitizer_missing: str | None = None  # a runtime that is needed and was not found
     mpi4py: Mpi4py | None = None
 
     @property
@@ -123,7 +124,7 @@ def look(command, environment=None):
     python = bool(re.match(r"(python|pypy)[\d.]*$", os.path.basename(path)))
     linked = any(library_family(one.name) for one in libraries)
     symbols = elf.defined(path, ("MPI_Init", "PMPI_Init", "malloc", *_STATIC_SANITIZERS))
-    sanitizer, runtimes = _sanitizer(libraries, symbols)
+    sanitizer, runtimes, missing = _sanitizer(libraries, symbols)
     return Program(
         path=path,
         script=script,
@@ -135,6 +136,7 @@ def look(command, environment=None):
         allocator=_allocator(path, libraries, symbols),
         sanitizer=sanitizer,
         sanitizer_libraries=runtimes,
+        sanitizer_missing=missing,
         mpi4py=_ask_mpi4py(path, environment, loader) if python and not linked else None,
     )
 
@@ -200,14 +202,16 @@ def _capabilities(path):
 
 
 def _sanitizer(libraries, symbols):
-    """(name, runtime libraries): the runtime has to be the first library of the process."""
-    found = [(match[1], one.path) for one in libraries if (match := _SANITIZERS.match(one.name))]
+    """(name, runtime libraries, one not found): the runtime has to be the first library of the
+    process."""
+    found = [(match[1], one) for one in libraries if (match := _SANITIZERS.match(one.name))]
     if found:
         names = [name for name, _ in found]
         name = next((name for name in names if name != "ubsan"), "ubsan")
-        return name, tuple(path for _, path in found if path)
+        missing = next((one.name for _, one in found if one.path is None), None)
+        return name, tuple(one.path for _, one in found if one.path), missing
     static = next((name for name in _STATIC_SANITIZERS if name in symbols), None)
-    return (static.strip("_").removesuffix("_init"), ()) if static else (None, ())
+    return (static.strip("_").removesuffix("_init") if static else None), (), None
 
 
 def _allocator(path, libraries, symbols):

@@ -44,7 +44,9 @@ def make_prefix(folder, family):
     launcher = "#!/bin/sh\n" + (
         'if [ "$1" = --version ]; then echo "Version 9.8.7"; exit; fi\n'
         'while [ "${1#-}" != "$1" ]; do\n'
-        "  case $1 in -n|-x|-bind-to|--bind-to|--map-by) shift;; esac; shift\n"
+        '  case $1 in -genv) export "$2=$3"; shift 2;;\n'
+        '  -x) case $2 in *=*) export "$2";; esac; shift;;\n'
+        "  -n|-bind-to|--bind-to|--map-by) shift;; esac; shift\n"
         'done\nexec "$@"\n'
     )
     write_program(folder / "bin/mpiexec", launcher)

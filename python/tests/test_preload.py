@@ -170,6 +170,22 @@ def test_static_program(capsys, prefix, linked, built):
     assert "linked statically" in text
 
 
+def test_musl(capsys, prefix, linked, built):
+    program = linked()
+    program.write_bytes(program.read_bytes().replace(b"ld-linux-x86-64", b"ld-musl--x86-64"))
+    text = dry(capsys, "--mpi", prefix("mpich"), program)
+    assert value(text) == []
+    assert "musl" in text
+
+
+def test_a_sanitizer_that_is_not_found(capsys, prefix, built, tmp_path, no_libraries):
+    """Any library before its runtime ends the program."""
+    program = elf_file(tmp_path / "program", ["libasan.so.8"])
+    text = dry(capsys, "--mpi", prefix("mpich"), program)
+    assert value(text) == []
+    assert "libasan.so.8 has to be the first library" in text
+
+
 def test_static_mpi(capsys, prefix, linked, built):
     text = dry(capsys, "--mpi", prefix("mpich"), linked(defines=["MPI_Init"]))
     assert value(text) == [built["malloc"]]
@@ -290,6 +306,36 @@ def test_only_ranks_have_them(path, real_libraries, tmp_path):
         for one in parents:
             assert not one["mapped"], one
             assert not one["variable"], one
+
+
+@pytest.mark.skipif(len(preload.find()) < 2, reason="the libraries are not built")
+@pytest.mark.parametrize("path", real_mpis(), ids=lambda path: path.name)
+def test_the_drop_in_serves_mpi4py(path):
+    pytest.importorskip("mpi4py")
+    code = (
+        "from mpi4py import MPI; import numpy as np; world = MPI.COMM_WORLD;"
+        "mine = np.arange(100000.0) + world.rank; all = np.empty_like(mine);"
+        "[world.Allreduce(mine, all) for _ in range(5)];"
+        "assert (all == 2 * np.arange(100000.0) + 1).all();"
+        "print('right')"
+    )
+    done = start("-n", 2, "--stats", "--mpi", path, "--", sys.executable, "-c", code)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("right") == 2
+    assert "Allreduce" in done.stderr
+
+
+@pytest.mark.parametrize("sanitizer", ["address", "thread", "undefined"])
+def test_a_sanitized_program_runs(prefix, real_libraries, tmp_path, sanitizer):
+    program = tmp_path / "program"
+    (tmp_path / "program.c").write_text("int main(void) { return 3; }\n")
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    flags = [f"-fsanitize={sanitizer}", tmp_path / "program.c", "-o", program]
+    done = subprocess.run([compiler, *flags], capture_output=True)
+    if done.returncode or subprocess.run([program], capture_output=True).returncode != 3:
+        pytest.skip(f"no {sanitizer} sanitizer here")
+    done = start("--mpi", prefix("mpich"), program, ROPEWALK_PRELOAD=str(real_libraries))
+    assert (done.returncode, done.stderr) == (3, "")
 
 
 def test_notes_of_nodes(capsys, prefix, program):
