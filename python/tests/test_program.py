@@ -88,6 +88,10 @@ def test_rpath_reaches_the_libraries_of_libraries_and_runpath_does_not(tmp_path,
 
     assert found(rpath=folders)["libb.so"] == str(tmp_path / "deep/libb.so")
     assert found(runpath=folders)["libb.so"] is None
+    # Nor does a DT_RPATH that stands beside a DT_RUNPATH, in the program or in the library.
+    assert found(rpath=folders, runpath=folders)["libb.so"] is None
+    library(tmp_path / "near", "liba.so", sonames=["libb.so"], runpath=["/none"])
+    assert found(rpath=folders)["libb.so"] is None
 
 
 def test_a_file_for_another_machine_is_passed_over(tmp_path, no_libraries):
