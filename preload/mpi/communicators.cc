@@ -18,6 +18,7 @@ const char* text(Reason reason) {
                                    "one rank",
                                    "ranks of another MPI_COMM_WORLD",
                                    "not on one node, or memory cannot be shared",
+                                   "no Cartesian grid of three or more ranks around each period",
                                    "arguments that MPI must judge"};
   return texts[static_cast<int>(reason)];
 }
@@ -32,6 +33,7 @@ constexpr std::uint64_t calls_before_team = 2;
 void forget(void* value) noexcept {
   auto& entry = *static_cast<CommunicatorEntry*>(value);
   entry.team.reset();
+  entry.neighbours.reset();
   communicators.erase(entry);
 }
 

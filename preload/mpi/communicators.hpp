@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "functions.hpp"
 #include "handle_table.hpp"
@@ -21,7 +22,9 @@ struct CommunicatorEntry {
   Reason reason = Reason::new_communicator;
   int rank = 0;
   int size = 1;
-  std::uint64_t calls = 0;  // while it is new
+  std::uint64_t calls = 0;
+  // Of a Cartesian grid, for each direction; made at the first call that asks.
+  std::unique_ptr<std::vector<int>> neighbours;
 };
 
 // The entry of a communicator that a collective is called on, ready to serve or not. Null before

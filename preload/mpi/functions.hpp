@@ -34,7 +34,12 @@ using mpi::Word;  // a handle, whatever its C type: see mpi/functions.hpp
   F(Scatterv, (const void*, const int*, const int*, Word, void*, int, Word, int, Word))          \
   F(Alltoall, (const void*, int, Word, void*, int, Word, Word))                                  \
   F(Alltoallv, (const void*, const int*, const int*, Word, void*, const int*, const int*, Word,  \
-                Word))
+                Word))                                                                           \
+  F(Neighbor_allgather, (const void*, int, Word, void*, int, Word, Word))                        \
+  F(Neighbor_allgatherv, (const void*, int, Word, void*, const int*, const int*, Word, Word))    \
+  F(Neighbor_alltoall, (const void*, int, Word, void*, int, Word, Word))                         \
+  F(Neighbor_alltoallv, (const void*, const int*, const int*, Word, void*, const int*,           \
+                         const int*, Word, Word))
 #define ROPEWALK_LARGE_FUNCTIONS(F)                                                              \
   F(Bcast_c, (void*, Count, Word, int, Word))                                                    \
   F(Reduce_c, (const void*, void*, Count, Word, Word, int, Word))                                \
@@ -51,7 +56,13 @@ using mpi::Word;  // a handle, whatever its C type: see mpi/functions.hpp
   F(Scatterv_c, (const void*, const Count*, const Count*, Word, void*, Count, Word, int, Word))  \
   F(Alltoall_c, (const void*, Count, Word, void*, Count, Word, Word))                            \
   F(Alltoallv_c, (const void*, const Count*, const Count*, Word, void*, const Count*,            \
-                  const Count*, Word, Word))
+                  const Count*, Word, Word))                                                     \
+  F(Neighbor_allgather_c, (const void*, Count, Word, void*, Count, Word, Word))                  \
+  F(Neighbor_allgatherv_c, (const void*, Count, Word, void*, const Count*, const Count*, Word,   \
+                            Word))                                                               \
+  F(Neighbor_alltoall_c, (const void*, Count, Word, void*, Count, Word, Word))                   \
+  F(Neighbor_alltoallv_c, (const void*, const Count*, const Count*, Word, void*, const Count*,   \
+                           const Count*, Word, Word))
 // clang-format on
 #define ROPEWALK_ALL_FUNCTIONS(F) ROPEWALK_FUNCTIONS(F) ROPEWALK_LARGE_FUNCTIONS(F)
 

@@ -26,6 +26,12 @@ struct LocalFunctions {
   int (*type_create_keyval)(mpi::CopyAttribute*, mpi::DeleteAttribute*, int*, void*) = nullptr;
   int (*type_set_attr)(Word, int, void*) = nullptr;
   int (*add_error_class)(int*) = nullptr;
+  int (*topo_test)(Word, int*) = nullptr;
+  int (*cartdim_get)(Word, int*) = nullptr;
+  int (*cart_get)(Word, int, int*, int*, int*) = nullptr;
+  int (*cart_shift)(Word, int, int, int*, int*) = nullptr;
+  int (*graph_neighbors_count)(Word, int, int*) = nullptr;
+  int (*dist_graph_neighbors_count)(Word, int*, int*, int*) = nullptr;
 };
 
 template <class Function>
@@ -47,6 +53,12 @@ LocalFunctions load() {
   find(file, call.comm_call_errhandler, "PMPI_Comm_call_errhandler");
   find(file, call.type_create_keyval, "PMPI_Type_create_keyval");
   find(file, call.type_set_attr, "PMPI_Type_set_attr");
+  find(file, call.topo_test, "PMPI_Topo_test");
+  find(file, call.cartdim_get, "PMPI_Cartdim_get");
+  find(file, call.cart_get, "PMPI_Cart_get");
+  find(file, call.cart_shift, "PMPI_Cart_shift");
+  find(file, call.graph_neighbors_count, "PMPI_Graph_neighbors_count");
+  find(file, call.dist_graph_neighbors_count, "PMPI_Dist_graph_neighbors_count");
   return call;
 }
 
@@ -108,6 +120,52 @@ bool in_this_world(mpi::Comm comm) {
     if (rank == mpi::undefined()) return false;
   }
   return true;
+}
+
+std::vector<int> cartesian_neighbours(mpi::Comm comm, std::size_t most) {
+  int topology = 0;
+  mpi::check(local().topo_test(comm.value, &topology), "MPI_Topo_test");
+  if (topology != mpi::library().abi.cartesian) return {};
+  int dimensions = 0;
+  mpi::check(local().cartdim_get(comm.value, &dimensions), "MPI_Cartdim_get");
+  const auto count = static_cast<std::size_t>(dimensions);
+  if (2 * count > most) return {};
+  std::vector<int> extents(count);
+  std::vector<int> periods(count);
+  std::vector<int> place(count);
+  mpi::check(local().cart_get(comm.value, dimensions, extents.data(), periods.data(), place.data()),
+             "MPI_Cart_get");
+  std::vector<int> found;
+  for (std::size_t d = 0; d < count; ++d) {
+    if (periods[d] != 0 && extents[d] <= 2) return {};
+    int below = 0;
+    int above = 0;
+    mpi::check(local().cart_shift(comm.value, static_cast<int>(d), 1, &below, &above),
+               "MPI_Cart_shift");
+    found.push_back(below == mpi::proc_null() ? -1 : below);
+    found.push_back(above == mpi::proc_null() ? -1 : above);
+  }
+  return found;
+}
+
+Degrees degrees(mpi::Comm comm) noexcept {
+  int topology = 0;
+  int in = 0;
+  int out = 0;
+  int weighted = 0;
+  const mpi::Abi& abi = mpi::library().abi;
+  if (local().topo_test(comm.value, &topology) != 0) return {};
+  if (topology == abi.cartesian) {
+    local().cartdim_get(comm.value, &in);
+    in *= 2;
+    out = in;
+  } else if (topology == abi.graph) {
+    local().graph_neighbors_count(comm.value, mpi::rank(comm), &in);
+    out = in;
+  } else if (topology == abi.dist_graph) {
+    local().dist_graph_neighbors_count(comm.value, &in, &out, &weighted);
+  }
+  return {static_cast<std::size_t>(in), static_cast<std::size_t>(out)};
 }
 
 int raise(mpi::Comm comm, const char* text) noexcept {

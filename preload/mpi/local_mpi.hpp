@@ -1,12 +1,27 @@
 // Functions of MPI that the drop-in alone needs: groups, error handlers, attributes of datatypes.
 #pragma once
 
+#include <vector>
+
 #include "mpi/mpi.hpp"
 
 namespace ropewalk::preload {
 
 // Every rank of the communicator is one of this process's MPI_COMM_WORLD. Local.
 bool in_this_world(mpi::Comm);
+
+// The neighbours of this rank in a Cartesian grid: below and above in each dimension, -1 for none.
+// Empty for other topologies, for more than `most` neighbours, and where a dimension wraps around
+// in one or two steps: there MPIs differ in which block is whose. The same on all ranks. Local.
+std::vector<int> cartesian_neighbours(mpi::Comm, std::size_t most);
+
+// Blocks of a neighbourhood collective on this rank, for any topology; 0 where there is none.
+// Local.
+struct Degrees {
+  std::size_t in = 0;
+  std::size_t out = 0;
+};
+Degrees degrees(mpi::Comm) noexcept;
 
 // Hands an error to the communicator's error handler as MPI does, which may end the program;
 // returns its code. `text` is what MPI_Error_string gives for it.

@@ -65,11 +65,26 @@ void add_up_all_ranks() {
 }
 
 const char* name(Function function) {
-  constexpr const char* names[] = {
-      "Barrier",   "Bcast",      "Reduce",         "Allreduce",
-      "Scan",      "Exscan",     "Reduce_scatter", "Reduce_scatter_block",
-      "Allgather", "Allgatherv", "Gather",         "Gatherv",
-      "Scatter",   "Scatterv",   "Alltoall",       "Alltoallv"};
+  constexpr const char* names[] = {"Barrier",
+                                   "Bcast",
+                                   "Reduce",
+                                   "Allreduce",
+                                   "Scan",
+                                   "Exscan",
+                                   "Reduce_scatter",
+                                   "Reduce_scatter_block",
+                                   "Allgather",
+                                   "Allgatherv",
+                                   "Gather",
+                                   "Gatherv",
+                                   "Scatter",
+                                   "Scatterv",
+                                   "Alltoall",
+                                   "Alltoallv",
+                                   "Neighbor_allgather",
+                                   "Neighbor_allgatherv",
+                                   "Neighbor_alltoall",
+                                   "Neighbor_alltoallv"};
   return names[static_cast<int>(function)];
 }
 

@@ -26,9 +26,13 @@ enum class Function : std::uint8_t {
   scatter,
   scatterv,
   alltoall,
-  alltoallv
+  alltoallv,
+  neighbor_allgather,
+  neighbor_allgatherv,
+  neighbor_alltoall,
+  neighbor_alltoallv
 };
-inline constexpr int functions = 16;
+inline constexpr int functions = 20;
 
 enum class Statistics : std::uint8_t { off, on, compare };
 extern Statistics statistics;  // set before the first call is served

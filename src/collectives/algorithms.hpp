@@ -33,6 +33,13 @@ void alltoall(Engine&, const void* send, void* receive, std::size_t bytes_each);
 void alltoallv(Engine&, const void* send, const Blocks& sends, void* receive,
                const Blocks& receives);
 
+// Blocks between neighbours in a Cartesian grid of ranks: peers[k] for every direction k, -1 for
+// none; directions 2d and 2d + 1 are opposite. Block k goes to peers[k], block k of the result is
+// its block k ^ 1. No rank is its own neighbour, nor a neighbour twice.
+void exchange_neighbours(Engine&, std::span<const int> peers, const void* send, const Blocks& sends,
+                         void* receive, const Blocks& receives);
+constexpr std::size_t most_directions = 16;
+
 // two_level.cc: reductions among mapped buffers, first inside each cache domain.
 bool has_levels(Engine&, std::size_t bytes, const Operation&);
 void two_level_reduce(Engine&, const std::vector<Shown>& shown, std::size_t count, const Operation&,

@@ -65,9 +65,9 @@ bool by_cma(Call call, int process, void* here, std::uint64_t there, std::size_t
 }  // namespace
 
 const char* name(Kind kind) {
-  constexpr const char* names[] = {"none",      "barrier", "allreduce",      "reduce",
-                                   "scan",      "exscan",  "reduce_scatter", "broadcast",
-                                   "allgather", "gather",  "scatter",        "alltoall"};
+  constexpr const char* names[] = {"none",    "barrier",        "allreduce", "reduce",    "scan",
+                                   "exscan",  "reduce_scatter", "broadcast", "allgather", "gather",
+                                   "scatter", "alltoall",       "neighbours"};
   const auto index = static_cast<std::size_t>(kind);
   return index < std::size(names) ? names[index] : "unknown collective";
 }

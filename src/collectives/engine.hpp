@@ -26,7 +26,8 @@ enum class Kind : std::uint8_t {
   allgather,
   gather,
   scatter,
-  alltoall
+  alltoall,
+  neighbours
 };
 const char* name(Kind);
 
@@ -54,6 +55,8 @@ const Operation& operation(ElementType,
 // attached, its address there with the top bit set; or nowhere. Grows with the address.
 using Reference = std::uint64_t;
 constexpr Reference private_reference = ~Reference{0};
+// Nothing is read from or pushed into a buffer: the data lies in the slot. Never an offset.
+constexpr Reference inlined_reference = private_reference - 1;
 constexpr Reference address_bit = Reference{1} << 63;
 // Addresses of programs end below 2^57, so the bit below tells them from special values.
 constexpr bool is_address(Reference reference) noexcept { return reference >> 62 == 2; }

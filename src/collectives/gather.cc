@@ -19,10 +19,6 @@ struct Block {
 };
 constexpr std::size_t table_at = sizeof(Shown);
 
-// Stands first in the root's slot when nothing is read from or pushed into the root's buffer; never
-// an offset in an arena.
-constexpr Reference inlined_reference = private_reference - 1;
-
 Shown shown_of(const node::Slot& slot) {
   Shown shown;
   std::memcpy(&shown, slot.payload, sizeof shown);

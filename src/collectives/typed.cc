@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "collectives/algorithms.hpp"
 #include "collectives/checks.hpp"
 #include "collectives/reductions.hpp"
 #include "collectives/through_mpi.hpp"
@@ -247,6 +248,23 @@ void alltoallv(NodeCommunicator& on, const Buffers& send, const Buffers& receive
       [&] { return view_of(on, receive); });
   on.alltoallv(sides.send.data(), sides.send.counts(), sides.send.displacements(),
                sides.receive.data(), sides.receive.counts(), sides.receive.displacements());
+  sides.receive.unpack();
+}
+
+void neighbours(NodeCommunicator& on, std::span<const int> peers, const Buffers& send,
+                const Buffers& receive) {
+  const auto view = [&](const Buffers& side) {
+    return View(side.elements, side.data, side.counts, side.displacements,
+                static_cast<int>(peers.size()));
+  };
+  Sides sides(
+      on, nullptr, [&] { return view(send); }, [&] { return view(receive); });
+  NodeCommunicator::State& state = on.state();
+  state.run([&] {
+    exchange_neighbours(*state.engine, peers, sides.send.data(),
+                        {sides.send.counts(), sides.send.displacements()}, sides.receive.data(),
+                        {sides.receive.counts(), sides.receive.displacements()});
+  });
   sides.receive.unpack();
 }
 

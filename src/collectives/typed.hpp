@@ -5,6 +5,8 @@
 // thread that calls these; see NodeCommunicator for the arguments, which count elements here.
 #pragma once
 
+#include <span>
+
 #include "collectives/datatypes.hpp"
 #include "collectives/state.hpp"
 
@@ -56,5 +58,8 @@ void scatter(NodeCommunicator&, const Buffer& send, const Buffer& receive, int r
 void scatterv(NodeCommunicator&, const Buffers& send, const Buffer& receive, int root);
 void alltoall(NodeCommunicator&, const Buffer& send, const Buffer& receive);
 void alltoallv(NodeCommunicator&, const Buffers& send, const Buffers& receive);
+// A block for each direction, see exchange_neighbours(). Only where ranks are joined directly.
+void neighbours(NodeCommunicator&, std::span<const int> peers, const Buffers& send,
+                const Buffers& receive);
 
 }  // namespace ropewalk::collectives::typed

@@ -117,6 +117,9 @@ Abi mpich_abi() {
   abi.undefined = -32766;
   abi.keyval_invalid = 0x24000000;
   abi.comm_type_shared = 1;
+  abi.graph = 1;
+  abi.cartesian = 2;
+  abi.dist_graph = 3;
   abi.tag_upper_bound = 0x64400001;
   abi.thread_levels = {0, 1, 2, 3};
   abi.in_place = ~std::uintptr_t{0};
@@ -151,6 +154,9 @@ Abi standard_abi() {
   abi.undefined = -32766;
   abi.keyval_invalid = 0;
   abi.comm_type_shared = 221;
+  abi.graph = 212;
+  abi.cartesian = 211;
+  abi.dist_graph = 213;
   abi.tag_upper_bound = 501;
   abi.thread_levels = {0, 1024, 2048, 4096};
   abi.in_place = 1;
@@ -195,6 +201,9 @@ Abi openmpi_abi(const SymbolLookup& symbol) {
   abi.undefined = -32766;
   abi.keyval_invalid = -1;
   abi.comm_type_shared = 0;
+  abi.graph = 2;
+  abi.cartesian = 1;
+  abi.dist_graph = 3;
   abi.tag_upper_bound = 0;
   abi.thread_levels = {0, 1, 2, 3};
   abi.in_place = 1;

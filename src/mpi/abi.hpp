@@ -118,6 +118,7 @@ struct Abi {
   int any_source, any_tag, proc_null, undefined;
   int keyval_invalid;
   int comm_type_shared;
+  int graph, cartesian, dist_graph;  // of MPI_Topo_test
   int tag_upper_bound;               // the attribute key MPI_TAG_UB
   std::array<int, 4> thread_levels;  // MPI_THREAD_SINGLE ... MULTIPLE
   std::uintptr_t in_place, status_ignore, statuses_ignore;

@@ -222,6 +222,9 @@ void prove_constants(const rw::Abi& abi) {
   expect("MPI_UNDEFINED", number(abi.undefined), number(MPI_UNDEFINED));
   expect("MPI_KEYVAL_INVALID", number(abi.keyval_invalid), number(MPI_KEYVAL_INVALID));
   expect("MPI_COMM_TYPE_SHARED", number(abi.comm_type_shared), number(MPI_COMM_TYPE_SHARED));
+  expect("MPI_GRAPH", number(abi.graph), number(MPI_GRAPH));
+  expect("MPI_CART", number(abi.cartesian), number(MPI_CART));
+  expect("MPI_DIST_GRAPH", number(abi.dist_graph), number(MPI_DIST_GRAPH));
   expect("MPI_TAG_UB", number(abi.tag_upper_bound), number(MPI_TAG_UB));
   expect("MPI_THREAD_SINGLE", number(abi.thread_levels[0]), number(MPI_THREAD_SINGLE));
   expect("MPI_THREAD_FUNNELED", number(abi.thread_levels[1]), number(MPI_THREAD_FUNNELED));

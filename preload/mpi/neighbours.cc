@@ -1,0 +1,216 @@
+// The neighbourhood collectives on Cartesian grids of ranks.
+#include <limits>
+#include <span>
+
+#include "call.hpp"
+#include "collectives/algorithms.hpp"
+#include "pass.hpp"
+#include "sides.hpp"
+
+namespace ropewalk::preload {
+namespace {
+
+namespace typed = collectives::typed;
+
+// Empty where MPI has to serve the communicator's neighbourhood.
+std::span<const int> neighbours_of(Word word) noexcept {
+  CommunicatorEntry* entry = entry_of(clean(word));
+  if (entry == nullptr || entry->team == nullptr) return {};
+  try {
+    if (entry->neighbours == nullptr) {
+      entry->neighbours = std::make_unique<std::vector<int>>(
+          cartesian_neighbours({entry->handle.load()}, collectives::most_directions));
+    }
+    return *entry->neighbours;
+  } catch (...) {
+    return {};
+  }
+}
+
+// A block for each neighbour there is, as MPI's arguments say where: block(k) is {count, place}.
+struct Place {
+  std::int64_t count;
+  std::int64_t displacement;
+};
+template <class Block>
+struct Layout {
+  Layout(std::span<const int> peers, Block block) {
+    for (std::size_t k = 0; k < peers.size(); ++k) {
+      const Place place = peers[k] < 0 ? Place{0, 0} : block(k);
+      counts.push_back(place.count);
+      displacements.push_back(place.displacement);
+    }
+  }
+  std::vector<std::int64_t> counts;
+  std::vector<std::int64_t> displacements;
+};
+
+template <class Number>
+auto equal_blocks(Number count, bool same) {
+  return [=](std::size_t k) {
+    return Place{count, same ? 0 : static_cast<std::int64_t>(k) * count};
+  };
+}
+template <class Number>
+auto any_blocks(const Number* counts, const Number* displacements) {
+  // No arrays: a count that MPI refuses.
+  const bool given = counts != nullptr && displacements != nullptr;
+  return [=](std::size_t k) { return given ? Place{counts[k], displacements[k]} : Place{-1, 0}; };
+}
+
+template <class Send, class Receive, class Pass>
+int exchange(Function function, Word comm, const void* send, Word send_type, Send sends,
+             void* receive, Word receive_type, Receive receives, Pass pass) {
+  const std::span<const int> peers = neighbours_of(comm);
+  if (peers.empty()) {
+    Watch watch(function, 0);
+    const int code = pass();
+    watch.passed(Reason::no_grid);
+    return code;
+  }
+  return serve_or_pass(
+      function, 0, comm,
+      [&](NodeCommunicator& team) {
+        const Layout out(peers, sends);
+        const Layout in(peers, receives);
+        const auto blocks = static_cast<int>(peers.size());
+        const Sides from(send, out.counts.data(), out.displacements.data(), send_type, blocks);
+        const Sides to(receive, in.counts.data(), in.displacements.data(), receive_type, blocks);
+        if (!from.usable() || !to.usable()) return false;
+        typed::neighbours(team, peers, from.buffers(), to.buffers());
+        return true;
+      },
+      pass, pass);
+}
+
+// Where MPI has no function with 64-bit counts: the other one, if the counts allow it.
+bool fits(std::span<const Count> counts) {
+  for (const Count count : counts) {
+    if (count < std::numeric_limits<int>::min() || count > std::numeric_limits<int>::max()) {
+      return false;
+    }
+  }
+  return true;
+}
+class Ints {
+ public:
+  Ints(Word comm, std::initializer_list<std::span<const Count>> arrays) : comm_(comm) {
+    for (const std::span<const Count> array : arrays) {
+      fits_ = fits_ && fits(array);
+      std::vector<int>& made = arrays_.emplace_back();
+      for (const Count number : array) made.push_back(static_cast<int>(number));
+    }
+  }
+  const int* operator[](std::size_t array) const { return arrays_[array].data(); }
+  template <class Call>
+  int call(Call call) const {
+    if (fits_) return call();
+    return raise({comm_},
+                 "neighbourhood collective: more than 2^31 - 1 elements, which this MPI "
+                 "does not offer; use a larger datatype");
+  }
+
+ private:
+  Word comm_;
+  bool fits_ = true;
+  std::vector<std::vector<int>> arrays_;
+};
+
+}  // namespace
+
+namespace pass {
+
+using Counts = std::span<const Count>;
+
+inline int neighbor_allgather(const void* s, int n, Word t, void* r, int m, Word u, Word c) {
+  return next.Neighbor_allgather(s, n, t, r, m, u, c);
+}
+inline int neighbor_allgather(const void* s, Count n, Word t, void* r, Count m, Word u, Word c) {
+  if (next.Neighbor_allgather_c) return next.Neighbor_allgather_c(s, n, t, r, m, u, c);
+  const Ints i(c, {Counts(&n, 1), Counts(&m, 1)});
+  return i.call([&] { return next.Neighbor_allgather(s, *i[0], t, r, *i[1], u, c); });
+}
+inline int neighbor_alltoall(const void* s, int n, Word t, void* r, int m, Word u, Word c) {
+  return next.Neighbor_alltoall(s, n, t, r, m, u, c);
+}
+inline int neighbor_alltoall(const void* s, Count n, Word t, void* r, Count m, Word u, Word c) {
+  if (next.Neighbor_alltoall_c) return next.Neighbor_alltoall_c(s, n, t, r, m, u, c);
+  const Ints i(c, {Counts(&n, 1), Counts(&m, 1)});
+  return i.call([&] { return next.Neighbor_alltoall(s, *i[0], t, r, *i[1], u, c); });
+}
+inline int neighbor_allgatherv(const void* s, int n, Word t, void* r, const int* m, const int* d,
+                               Word u, Word c) {
+  return next.Neighbor_allgatherv(s, n, t, r, m, d, u, c);
+}
+inline int neighbor_allgatherv(const void* s, Count n, Word t, void* r, const Count* m,
+                               const Count* d, Word u, Word c) {
+  if (next.Neighbor_allgatherv_c) return next.Neighbor_allgatherv_c(s, n, t, r, m, d, u, c);
+  const std::size_t in = degrees({clean(c)}).in;
+  const Ints i(c, {Counts(&n, 1), Counts(m, in), Counts(d, in)});
+  return i.call([&] { return next.Neighbor_allgatherv(s, *i[0], t, r, i[1], i[2], u, c); });
+}
+inline int neighbor_alltoallv(const void* s, const int* n, const int* e, Word t, void* r,
+                              const int* m, const int* d, Word u, Word c) {
+  return next.Neighbor_alltoallv(s, n, e, t, r, m, d, u, c);
+}
+inline int neighbor_alltoallv(const void* s, const Count* n, const Count* e, Word t, void* r,
+                              const Count* m, const Count* d, Word u, Word c) {
+  if (next.Neighbor_alltoallv_c) return next.Neighbor_alltoallv_c(s, n, e, t, r, m, d, u, c);
+  const auto [in, out] = degrees({clean(c)});
+  const Ints i(c, {Counts(n, out), Counts(e, out), Counts(m, in), Counts(d, in)});
+  return i.call([&] { return next.Neighbor_alltoallv(s, i[0], i[1], t, r, i[2], i[3], u, c); });
+}
+
+}  // namespace pass
+
+namespace serve {
+
+#define ROPEWALK_NEIGHBORS(suffix, Number)                                                         \
+  int Neighbor_allgather##suffix(const void* send, Number send_count, Word send_type,              \
+                                 void* receive, Number receive_count, Word receive_type,           \
+                                 Word comm) {                                                      \
+    return exchange(Function::neighbor_allgather, comm, send, send_type,                           \
+                    equal_blocks(send_count, true), receive, receive_type,                         \
+                    equal_blocks(receive_count, false), [&] {                                      \
+                      return pass::neighbor_allgather(send, send_count, send_type, receive,        \
+                                                      receive_count, receive_type, comm);          \
+                    });                                                                            \
+  }                                                                                                \
+  int Neighbor_alltoall##suffix(const void* send, Number send_count, Word send_type,               \
+                                void* receive, Number receive_count, Word receive_type,            \
+                                Word comm) {                                                       \
+    return exchange(Function::neighbor_alltoall, comm, send, send_type,                            \
+                    equal_blocks(send_count, false), receive, receive_type,                        \
+                    equal_blocks(receive_count, false), [&] {                                      \
+                      return pass::neighbor_alltoall(send, send_count, send_type, receive,         \
+                                                     receive_count, receive_type, comm);           \
+                    });                                                                            \
+  }                                                                                                \
+  int Neighbor_allgatherv##suffix(const void* send, Number send_count, Word send_type,             \
+                                  void* receive, const Number* counts,                             \
+                                  const Number* displacements, Word receive_type, Word comm) {     \
+    return exchange(Function::neighbor_allgatherv, comm, send, send_type,                          \
+                    equal_blocks(send_count, true), receive, receive_type,                         \
+                    any_blocks(counts, displacements), [&] {                                       \
+                      return pass::neighbor_allgatherv(send, send_count, send_type, receive,       \
+                                                       counts, displacements, receive_type, comm); \
+                    });                                                                            \
+  }                                                                                                \
+  int Neighbor_alltoallv##suffix(const void* send, const Number* send_counts,                      \
+                                 const Number* send_displacements, Word send_type, void* receive,  \
+                                 const Number* counts, const Number* displacements,                \
+                                 Word receive_type, Word comm) {                                   \
+    return exchange(Function::neighbor_alltoallv, comm, send, send_type,                           \
+                    any_blocks(send_counts, send_displacements), receive, receive_type,            \
+                    any_blocks(counts, displacements), [&] {                                       \
+                      return pass::neighbor_alltoallv(send, send_counts, send_displacements,       \
+                                                      send_type, receive, counts, displacements,   \
+                                                      receive_type, comm);                         \
+                    });                                                                            \
+  }
+ROPEWALK_NEIGHBORS(, int)
+ROPEWALK_NEIGHBORS(_c, Count)
+#undef ROPEWALK_NEIGHBORS
+
+}  // namespace serve
+}  // namespace ropewalk::preload

@@ -1,0 +1,139 @@
+// Blocks between neighbours of a Cartesian grid, as MPI's neighbourhood collectives send them.
+//
+// Nobody looks at a rank that is no neighbour. Blocks that fit a slot together travel in it, and
+// their sender does not wait; else the neighbours read them from where they lie. Every rank counts
+// one phase a call, and shows it where a neighbour waits for it.
+#include <algorithm>
+#include <cstring>
+
+#include "collectives/algorithms.hpp"
+
+namespace ropewalk::collectives {
+namespace {
+
+// A slot holds Shown, a table of the blocks, and, where they are inlined, the blocks.
+struct Block {
+  std::uint64_t offset;  // in the send buffer, or behind the table
+  std::uint64_t bytes;
+};
+constexpr std::size_t table_at = sizeof(Shown);
+static_assert(table_at + most_directions * sizeof(Block) < node::Slot::payload_bytes);
+
+struct Exchange {
+  Engine& engine;
+  std::span<const int> peers;
+  node::Slot& own;
+
+  std::size_t blocks_at() const noexcept { return table_at + peers.size() * sizeof(Block); }
+
+  void show(const void* send, const Blocks& sends);
+  bool take(std::size_t direction, std::byte* to, std::size_t bytes);
+  void finish(bool complete);
+
+  Shown mine{inlined_reference, private_reference, 0};
+  bool awaited = false;   // a neighbour waits until its buffer has been read
+  int wrong_sender = -1;  // sends another number of bytes than expected here
+};
+
+void put_block(node::Slot& slot, std::size_t direction, const Block& block) {
+  std::memcpy(slot.payload + table_at + direction * sizeof block, &block, sizeof block);
+}
+
+Block block_of(const node::Slot& slot, std::size_t direction) {
+  Block block;
+  std::memcpy(&block, slot.payload + table_at + direction * sizeof block, sizeof block);
+  return block;
+}
+
+Shown shown_of(const node::Slot& slot) {
+  Shown shown;
+  std::memcpy(&shown, slot.payload, sizeof shown);
+  return shown;
+}
+
+void Exchange::show(const void* send, const Blocks& sends) {
+  const auto* from = static_cast<const std::byte*>(send);
+  std::size_t total = 0;
+  std::size_t end = 0;
+  for (std::size_t k = 0; k < peers.size(); ++k) {
+    total += sends.counts[k];
+    if (sends.counts[k] > 0) end = std::max(end, sends.displacements[k] + sends.counts[k]);
+  }
+  const bool inlined = total <= std::min(engine.limits().rooted_bytes,
+                                         node::Slot::payload_bytes - blocks_at());
+  if (!inlined) mine = engine.show(send, end);
+  std::memcpy(own.payload, &mine, sizeof mine);
+  std::size_t at = 0;
+  for (std::size_t k = 0; k < peers.size(); ++k) {
+    put_block(own, k, {inlined ? at : sends.displacements[k], sends.counts[k]});
+    if (!inlined || sends.counts[k] == 0) continue;
+    std::memcpy(own.payload + blocks_at() + at, from + sends.displacements[k], sends.counts[k]);
+    at += sends.counts[k];
+  }
+  engine.team().arrive(blocks_at() + at);
+}
+
+bool Exchange::take(std::size_t direction, std::byte* to, std::size_t bytes) {
+  const int peer = peers[direction];
+  const node::Slot& slot = engine.arrival(peer, own);
+  if (slot.call != own.call || slot.count != own.count) return true;  // found by check()
+  const Shown shown = shown_of(slot);
+  const Block block = block_of(slot, direction ^ 1U);
+  const bool inlined = shown.send == inlined_reference;
+  awaited |= !inlined && shown.copied == 0;
+  if (block.bytes != bytes) {
+    wrong_sender = peer;
+    return true;
+  }
+  if (bytes == 0) return true;
+  if (inlined) {
+    std::memcpy(to, slot.payload + blocks_at() + block.offset, bytes);
+    return true;
+  }
+  engine.path = shown.copied != 0 ? Path::staged : Path::mapped;
+  if (shown.private_send != 0) engine.path = Path::cma;
+  return engine.read(to, peer, shown, block.offset, bytes, engine.stores(bytes));
+}
+
+void Exchange::finish(bool complete) {
+  node::Team& team = engine.team();
+  const bool waits = mine.send != inlined_reference && mine.copied == 0;
+  std::uint64_t phase = 0;
+  if (!waits && !awaited) {
+    phase = team.skip_phase();
+  } else {
+    phase = complete ? team.finish_phase() : team.fail_phase();
+  }
+  for (const int peer : peers) {
+    if (!waits || peer < 0) continue;
+    const node::Slot& slot = team.arrival(peer);
+    if (slot.call == own.call && slot.count == own.count) team.wait_for_phase(peer, phase);
+  }
+  engine.check(own);
+  if (wrong_sender >= 0) {
+    throw Error(ErrorCode::argument, "counts: rank " + std::to_string(wrong_sender) +
+                                         " sends this rank another number of bytes than it "
+                                         "expects; both must be equal");
+  }
+  engine.check_complete(phase);
+  if (!complete) engine.throw_unreadable();
+}
+
+}  // namespace
+
+void exchange_neighbours(Engine& engine, std::span<const int> peers, const void* send,
+                         const Blocks& sends, void* receive, const Blocks& receives) {
+  const Scratch scratch(engine);
+  Exchange exchange{engine, peers, engine.claim(Kind::neighbours, peers.size())};
+  engine.path = Path::inlined;
+  exchange.show(send, sends);
+  bool complete = true;
+  for (std::size_t k = 0; k < peers.size(); ++k) {
+    if (peers[k] < 0) continue;
+    complete &= exchange.take(k, static_cast<std::byte*>(receive) + receives.displacements[k],
+                              receives.counts[k]);
+  }
+  exchange.finish(complete);
+}
+
+}  // namespace ropewalk::collectives
