@@ -36,7 +36,8 @@ struct Sum {
 struct Sums {
   std::array<std::array<Sum, paths>, functions> served;
   std::array<std::array<Sum, reasons>, functions> passed;
-  std::array<std::array<Sum, 2>, functions> compared;  // served, by MPI
+  std::array<std::array<Sum, paths>, functions> compared;  // of the served, made by MPI as well
+  std::array<std::array<Sum, paths>, functions> plain;     // the same by MPI
 };
 Sums sums;
 
@@ -50,6 +51,7 @@ void for_each_sum(Each each) {
   all(sums.served);
   all(sums.passed);
   all(sums.compared);
+  all(sums.plain);
 }
 
 void add_up_all_ranks() {
@@ -97,39 +99,41 @@ std::string in_bytes(double bytes) {
   return text;
 }
 
-void print_row(const char* function, const Sum& sum, int ranks, const char* how,
-               const Sum* compared) {
-  if (sum.calls == 0) return;
+double us_per_call(const Sum& sum) {
+  return static_cast<double>(sum.ns) / static_cast<double>(sum.calls) / 1000;
+}
+
+void print_row(const char* function, const Sum& sum, int ranks, const char* how) {
   const auto calls = static_cast<double>(sum.calls);
   std::fprintf(stderr, "  %-22s %10.0f %12s %12.3f  %s", function, calls / ranks,
-               in_bytes(static_cast<double>(sum.bytes) / calls).c_str(),
-               static_cast<double>(sum.ns) / calls / 1000, how);
-  if (compared != nullptr && compared[1].calls > 0) {
-    std::fprintf(
-        stderr, "; in %lld calls made twice: %.3f us, plain MPI %.3f us",
-        static_cast<long long>(compared[1].calls.load()),
-        static_cast<double>(compared[0].ns) / static_cast<double>(compared[0].calls) / 1000,
-        static_cast<double>(compared[1].ns) / static_cast<double>(compared[1].calls) / 1000);
+               in_bytes(static_cast<double>(sum.bytes) / calls).c_str(), us_per_call(sum), how);
+}
+
+void print_function(int function, int ranks) {
+  const char* called = name(static_cast<Function>(function));
+  for (int path = 0; path < paths; ++path) {
+    if (sums.served[function][path].calls == 0) continue;
+    print_row(called, sums.served[function][path], ranks, ropewalk::name(static_cast<Path>(path)));
+    const Sum& plain = sums.plain[function][path];
+    if (plain.calls > 0) {
+      std::fprintf(stderr, "; of %lld calls made twice: %.3f us, plain MPI %.3f us",
+                   static_cast<long long>(plain.calls.load()),
+                   us_per_call(sums.compared[function][path]), us_per_call(plain));
+    }
+    std::fputc('\n', stderr);
   }
-  std::fputc('\n', stderr);
+  for (int reason = 0; reason < reasons; ++reason) {
+    if (sums.passed[function][reason].calls == 0) continue;
+    print_row(called, sums.passed[function][reason], ranks, "MPI: ");
+    std::fprintf(stderr, "%s\n", text(static_cast<Reason>(reason)));
+  }
 }
 
 void print_tables(int ranks) {
   std::fprintf(stderr, "ropewalk: collectives of %d rank%s\n  %-22s %10s %12s %12s  %s\n", ranks,
                ranks == 1 ? "" : "s", "function", "calls/rank", "bytes/call", "us/call",
                "path, or why the call went to MPI");
-  for (int f = 0; f < functions; ++f) {
-    const Sum* compared = sums.compared[f].data();
-    for (int p = 0; p < paths; ++p) {
-      const Sum& sum = sums.served[f][p];
-      print_row(name(static_cast<Function>(f)), sum, ranks, ropewalk::name(static_cast<Path>(p)),
-                std::exchange(compared, sum.calls > 0 ? nullptr : compared));
-    }
-    for (int r = 0; r < reasons; ++r) {
-      const std::string how = std::string("MPI: ") + text(static_cast<Reason>(r));
-      print_row(name(static_cast<Function>(f)), sums.passed[f][r], ranks, how.c_str(), nullptr);
-    }
-  }
+  for (int function = 0; function < functions; ++function) print_function(function, ranks);
 }
 
 bool anything_served() {
@@ -167,9 +171,10 @@ void count_passed(Function function, Reason reason, std::size_t bytes, std::int6
   sums.passed[static_cast<int>(function)][static_cast<int>(reason)].add(bytes, ns);
 }
 
-void count_compared(Function function, std::int64_t served_ns, std::int64_t plain_ns) noexcept {
-  sums.compared[static_cast<int>(function)][0].add(0, served_ns);
-  sums.compared[static_cast<int>(function)][1].add(0, plain_ns);
+void count_compared(Function function, Path path, std::int64_t served_ns,
+                    std::int64_t plain_ns) noexcept {
+  sums.compared[static_cast<int>(function)][static_cast<int>(path)].add(0, served_ns);
+  sums.plain[static_cast<int>(function)][static_cast<int>(path)].add(0, plain_ns);
 }
 
 void read_statistics_setting() {

@@ -44,7 +44,7 @@ void print_statistics() noexcept;
 
 void count_served(Function, Path, std::size_t bytes, std::int64_t ns) noexcept;
 void count_passed(Function, Reason, std::size_t bytes, std::int64_t ns) noexcept;
-void count_compared(Function, std::int64_t served_ns, std::int64_t plain_ns) noexcept;
+void count_compared(Function, Path, std::int64_t served_ns, std::int64_t plain_ns) noexcept;
 
 // One call under observation; costs a branch where nobody asked.
 class Watch {
@@ -57,6 +57,7 @@ class Watch {
     if (statistics == Statistics::off) [[likely]]
       return;
     served_ns_ = os::steady_ns() - start_ns_;
+    path_ = path;
     count_served(function_, path, bytes_, served_ns_);
   }
   void passed(Reason reason) noexcept {
@@ -71,7 +72,7 @@ class Watch {
   void compared(Again again) noexcept {
     const std::int64_t begin = os::steady_ns();
     if (again() < 0) return;
-    count_compared(function_, served_ns_, os::steady_ns() - begin);
+    count_compared(function_, path_, served_ns_, os::steady_ns() - begin);
   }
 
  private:
@@ -79,6 +80,7 @@ class Watch {
   std::int64_t served_ns_ = 0;
   std::size_t bytes_;
   Function function_;
+  Path path_ = Path::none;
 };
 
 }  // namespace ropewalk::preload

@@ -15,6 +15,9 @@ namespace {
 // Scratch memory that is kept: the copies of small private buffers, the chunks of larger ones.
 constexpr std::size_t kept_bytes = std::size_t{256} << 10;
 
+// Buffers from here on are worth 2 MiB pages: smaller ones lie in few small pages.
+constexpr std::size_t least_huge = std::size_t{64} << 10;
+
 constexpr std::size_t largest_cma_read = std::size_t{1} << 30;  // the kernel stops at 2 GiB - 4 KiB
 
 // The header of a rank whose arguments were refused: differs from every proper one.
@@ -158,7 +161,11 @@ void Engine::mismatch(const node::Slot& own) {
 
 Reference Engine::reference(const void* buffer, std::size_t bytes) const {
   Arena& arena = Arena::process();
-  if (arena.contains(buffer, std::max<std::size_t>(bytes, 1))) return arena.offset(buffer);
+  if (arena.contains(buffer, std::max<std::size_t>(bytes, 1))) {
+    // Memory of malloc comes on small pages; here it is first known to be communicated.
+    if (bytes >= least_huge) arena.make_huge(buffer, bytes);
+    return arena.offset(buffer);
+  }
   if (attachments_ == nullptr || bytes < limits_.attach_bytes) return private_reference;
   return address_bit | reinterpret_cast<std::uintptr_t>(buffer);
 }

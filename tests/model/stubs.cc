@@ -38,6 +38,7 @@ bool Arena::contains(const void* address, std::size_t /*bytes*/) const noexcept 
   const std::byte* base = model::arena(model::rank());
   return at >= base && at < base + model::arena_bytes;
 }
+void Arena::make_huge(const void* /*address*/, std::size_t /*bytes*/) noexcept {}
 std::size_t Arena::offset(const void* address) const noexcept {
   return static_cast<std::size_t>(static_cast<const std::byte*>(address) -
                                   model::arena(model::rank()));
