@@ -25,9 +25,9 @@ class ArenaBackend {
   // The slow half of Arena::make_huge: the range lies in the arena and is not settled.
   virtual void settle(const void* address, std::size_t bytes) noexcept = 0;
   virtual int descriptor() const noexcept = 0;
-  virtual PageSource source() const noexcept = 0;
+  virtual PageSource source() noexcept = 0;
   virtual ArenaStatistics statistics() const = 0;
-  virtual std::string downgrade() const = 0;
+  virtual std::string downgrade() = 0;
 };
 
 }  // namespace ropewalk::memory

@@ -19,6 +19,7 @@
 #include "memory/fork_policy.hpp"
 #include "memory/free_space.hpp"
 #include "memory/segment.hpp"
+#include "memory/touch_history.hpp"
 #include "os/mapping.hpp"
 #include "ropewalk/memory.hpp"
 
@@ -39,7 +40,9 @@ class Inside {
 
 class ArenaState : public ForkParticipant, public ArenaBackend {
  public:
-  explicit ArenaState(const MemoryOptions& options);
+  // With `probe_later`, what the pages will be is found out when somebody needs to know: a program
+  // that only calls malloc need not.
+  explicit ArenaState(const MemoryOptions& options, bool probe_later = false);
   ArenaState(const ArenaState&) = delete;
   ArenaState& operator=(const ArenaState&) = delete;
   ~ArenaState() override;
@@ -51,9 +54,9 @@ class ArenaState : public ForkParticipant, public ArenaBackend {
   void trim() noexcept override;
   void settle(const void* address, std::size_t bytes) noexcept override;
   int descriptor() const noexcept override;
-  PageSource source() const noexcept override;
+  PageSource source() noexcept override;
   ArenaStatistics statistics() const override;
-  std::string downgrade() const override;
+  std::string downgrade() override;
 
   // What the malloc library needs, see process_arena.hpp.
   void* allocate_untouched(std::size_t bytes, std::size_t alignment) noexcept;
@@ -79,8 +82,10 @@ class ArenaState : public ForkParticipant, public ArenaBackend {
 
   bool open_hugetlb_whole();
   void open_growing(PageSource source);
-  void open_best();
+  void open_best(bool probe_later);
   bool probe();
+  void probe_best();
+  void ensure_probed() noexcept;
   [[noreturn]] void fail(std::size_t bytes, const std::string& reason) const;
   std::size_t offset(const void* address) const noexcept {
     return static_cast<std::size_t>(static_cast<const std::byte*>(address) - segment_->base());
@@ -91,15 +96,20 @@ class ArenaState : public ForkParticipant, public ArenaBackend {
   std::string grow_for(std::size_t bytes, std::size_t alignment);
   void* use(Extent block);
   void* use_untouched(std::optional<Extent> block);
+  void* allocate_locked(std::size_t bytes, std::size_t alignment, bool& expect_whole) noexcept;
   bool widen(Extent block, std::size_t bytes);
   void flush_cache();
   void retire(Extent block);
+  Extent forget(void* address);
 
   MemoryOptions options_;
   bool explicit_range_;  // reserve_bytes was given, not guessed
   mutable std::mutex mutex_;
   std::unique_ptr<Segment> segment_;
-  os::Mapping life_;     // one byte that is 1, and 0 in a child cloned past the fork handlers
+  os::Mapping life_;  // one byte that is 1, and 0 in a child cloned past the fork handlers
+  bool one_node_;     // of the machine: it does not matter which thread touches a page first
+  bool needs_probe_ = false;
+  TouchHistory touches_;
   bool strict_ = false;  // nothing but huge pages is handed out
   FreeSpace free_;
   BlockCache cache_;

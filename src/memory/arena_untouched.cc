@@ -28,15 +28,32 @@ void* ArenaState::use_untouched(std::optional<Extent> block) {
   return use(*block);
 }
 
-void* ArenaState::allocate_untouched(std::size_t bytes, std::size_t alignment) noexcept {
+void* ArenaState::allocate_locked(std::size_t bytes, std::size_t alignment,
+                                  bool& expect_whole) noexcept {
   const Hold hold(*this);
   std::string refused;
   try {
     if (bytes > segment_->reserved() || orphaned()) return use_untouched(std::nullopt);
-    return use_untouched(find_extent(round_block(bytes), std::max(alignment, page), refused));
+    const std::size_t whole = round_block(bytes);
+    const Extent before = touches_.last(whole);
+    const auto found = live_.find(before.offset);
+    if (found != live_.end() && found->second == before.bytes) {
+      touches_.look_at(segment_->base(), before);
+    }
+    expect_whole = one_node_ && touches_.expects_whole(whole);
+    const auto block = find_extent(whole, std::max(alignment, page), refused);
+    if (block && !expect_whole) touches_.handed_out(*block);
+    return use_untouched(block);
   } catch (...) {
     return nullptr;  // libc has no memory for our books
   }
+}
+
+void* ArenaState::allocate_untouched(std::size_t bytes, std::size_t alignment) noexcept {
+  bool expect_whole = false;
+  void* found = allocate_locked(bytes, alignment, expect_whole);
+  if (found != nullptr && expect_whole && !range().settled(found, bytes)) settle(found, bytes);
+  return found;
 }
 
 void* ArenaState::allocate_to_grow(std::size_t bytes) noexcept {

@@ -45,7 +45,7 @@ bool guarded(Failure* failure, const Body& body) noexcept {
 
 // Registered last, so that a fork never meets half an arena.
 ArenaState* make() {
-  auto state = std::make_unique<ArenaState>(environment_options());
+  auto state = std::make_unique<ArenaState>(environment_options(), true);
   add_participant(*state);
   return state.release();
 }
@@ -144,14 +144,14 @@ class TableArena final : public ArenaBackend, public ForkParticipant {
     arena_.settle(address, bytes);
   }
   int descriptor() const noexcept override { return arena_.descriptor(); }
-  PageSource source() const noexcept override { return arena_.source(); }
+  PageSource source() noexcept override { return arena_.source(); }
   ArenaStatistics statistics() const override {
     ArenaStatistics result;
     Failure failure;
     if (!arena_.statistics(&result, &failure)) raise(failure);
     return result;
   }
-  std::string downgrade() const override {
+  std::string downgrade() override {
     std::string text(arena_.downgrade(nullptr, 0) + 1, '\0');
     const std::size_t length = arena_.downgrade(text.data(), text.size());
     text.resize(std::min(length, text.size() - 1));

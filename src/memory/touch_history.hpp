@@ -1,0 +1,38 @@
+// Whether blocks of a size are written whole, as seen so far: then their pages may be made at once,
+// huge, which costs less than a page fault for each 4 KiB. Blocks of a size that is not always
+// written whole, such as sparse tables and stacks, never are.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "memory/private_copy.hpp"
+
+namespace ropewalk::memory {
+
+class TouchHistory {
+ public:
+  static constexpr std::size_t least = std::size_t{2} << 20;  // smaller blocks are not followed
+
+  // The block got its pages by first touch.
+  void handed_out(Extent block) noexcept;
+  // It is about to go, or another of its size is asked for: looks at what of it has pages (mincore
+  // of a few, 2 us). Once a block.
+  void look_at(const std::byte* base, Extent block) noexcept;
+  // The last one of that size that nobody has looked at; bytes: 0 for none.
+  Extent last(std::size_t bytes) const noexcept;
+  bool expects_whole(std::size_t bytes) const noexcept;
+
+ private:
+  struct Size {
+    Extent last{0, 0};
+    std::uint8_t whole = 0;  // in succession
+  };
+  static std::size_t index(std::size_t bytes) noexcept;
+
+  static constexpr std::uint8_t evidence = 2;
+  std::array<Size, 4 * 64> sizes_{};  // four sizes an octave
+};
+
+}  // namespace ropewalk::memory
