@@ -226,19 +226,57 @@ void reduce_local(const void* in, void* inout, std::size_t count, Datatype type,
   }
 }
 
+namespace {
+
+// Elements at an offset from `start`, as MPI_Pack and MPI_Unpack take them. MPICH 4.0 refuses
+// MPI_BOTTOM in both: it gets the same places, counted from another address.
+class Elements {
+ public:
+  Elements(const void* start, std::int64_t offset, int number, Datatype element)
+      : data(reinterpret_cast<void*>(address(start) + static_cast<std::uintptr_t>(offset))),
+        count(number),
+        type(element.value) {
+    if (data == nullptr && library().abi.int_handles) count_from_elsewhere();
+  }
+  ~Elements() {
+    if (made_ != 0) library().call.type_free(&made_);
+  }
+  Elements(const Elements&) = delete;
+  Elements& operator=(const Elements&) = delete;
+
+  void* data;
+  int count;
+  Word type;
+
+ private:
+  void count_from_elsewhere() {
+    const Functions& call = library().call;
+    const auto place = -static_cast<Count>(address(this));
+    check(call.type_create_struct(1, &count, &place, &type, &made_), "MPI_Type_create_struct");
+    check(call.type_commit(&made_), "MPI_Type_commit");
+    data = this;
+    count = 1;
+    type = made_;
+  }
+
+  Word made_ = 0;
+};
+
+}  // namespace
+
 void pack(const void* data, std::size_t count, Datatype type, void* packed, Comm comm) {
   const std::int64_t size = type_size(type);
   const std::int64_t extent = type_extent(type).bytes;
   const std::size_t step = pack_chunk(size);
   for (std::size_t done = 0; done < count; done += step) {
     const std::size_t now = std::min(step, count - done);
-    const auto from = static_cast<std::int64_t>(done) * extent;
     const auto into = static_cast<std::int64_t>(done) * size;
+    const Elements from(data, static_cast<std::int64_t>(done) * extent, static_cast<int>(now),
+                        type);
     int position = 0;
-    check(library().call.pack(static_cast<const std::byte*>(data) + from, static_cast<int>(now),
-                              type.value, static_cast<std::byte*>(packed) + into,
-                              static_cast<int>(static_cast<std::int64_t>(now) * size), &position,
-                              comm.value),
+    check(library().call.pack(
+              from.data, from.count, from.type, static_cast<std::byte*>(packed) + into,
+              static_cast<int>(static_cast<std::int64_t>(now) * size), &position, comm.value),
           "MPI_Pack");
   }
 }
@@ -250,12 +288,12 @@ void unpack(const void* packed, void* data, std::size_t count, Datatype type, Co
   for (std::size_t done = 0; done < count; done += step) {
     const std::size_t now = std::min(step, count - done);
     const auto from = static_cast<std::int64_t>(done) * size;
-    const auto into = static_cast<std::int64_t>(done) * extent;
+    const Elements into(data, static_cast<std::int64_t>(done) * extent, static_cast<int>(now),
+                        type);
     int position = 0;
     check(library().call.unpack(static_cast<const std::byte*>(packed) + from,
                                 static_cast<int>(static_cast<std::int64_t>(now) * size), &position,
-                                static_cast<std::byte*>(data) + into, static_cast<int>(now),
-                                type.value, comm.value),
+                                into.data, into.count, into.type, comm.value),
           "MPI_Unpack");
   }
 }
