@@ -1,0 +1,144 @@
+// From Fortran's arguments to C's: a converter for each function that is served.
+#include "fortran.hpp"
+
+#include <dlfcn.h>
+
+#include <string>
+#include <type_traits>
+
+#include "fortran_sentinels.hpp"
+#include "mpi/library.hpp"
+#include "ropewalk/error.hpp"
+
+namespace ropewalk::preload::fortran {
+namespace {
+
+using mpi::Family;
+
+struct Facts {
+  Word (*comm)(int) = nullptr;
+  Word (*type)(int) = nullptr;
+  Word (*op)(int) = nullptr;
+  Word (*info)(int) = nullptr;
+  Word in_place = 0;  // C's
+  Sentinels sentinels;
+  bool wide_integers = false;
+};
+Facts facts;  // complete before the first converter is called
+
+// The kinds of arguments: Fortran's type, and what C gets for it.
+struct Comm {
+  using Fortran = const int*;
+  static Word c(Fortran handle) { return facts.comm(*handle); }
+};
+struct Type {
+  using Fortran = const int*;
+  static Word c(Fortran handle) { return facts.type(*handle); }
+};
+struct Op {
+  using Fortran = const int*;
+  static Word c(Fortran handle) { return facts.op(*handle); }
+};
+struct Info {
+  using Fortran = const int*;
+  static Word c(Fortran handle) { return facts.info(*handle); }
+};
+struct Number {
+  using Fortran = const int*;
+  static int c(Fortran number) { return *number; }
+};
+struct Numbers {
+  using Fortran = const int*;
+  static const int* c(Fortran numbers) { return numbers; }
+};
+struct Bytes {  // an integer(kind=MPI_ADDRESS_KIND)
+  using Fortran = const Count*;
+  static Count c(Fortran bytes) { return *bytes; }
+};
+struct Address {  // such an integer, or a type(c_ptr), that is given an address
+  using Fortran = void*;
+  static void* c(Fortran result) { return result; }
+};
+struct Choice {  // a buffer, or a sentinel
+  using Fortran = void*;
+  static void* c(Fortran buffer) {
+    if (facts.sentinels.is_in_place(buffer)) return reinterpret_cast<void*>(facts.in_place);
+    return facts.sentinels.is_bottom(buffer) ? nullptr : buffer;
+  }
+};
+
+void give_back(int code, void* error) {
+  if (error == nullptr) return;
+  if (facts.wide_integers) {
+    *static_cast<std::int64_t*>(error) = code;
+  } else {
+    *static_cast<int*>(error) = code;
+  }
+}
+
+template <auto Serve, class Kinds>
+struct Converter;
+template <auto Serve, class... Kinds>
+struct Converter<Serve, void(Kinds...)> {
+  static void call(typename Kinds::Fortran... arguments, void* error) {
+    give_back(Serve(Kinds::c(arguments)...), error);
+  }
+  static constexpr bool integers = (std::is_same_v<typename Kinds::Fortran, const int*> || ...);
+  static constexpr bool buffers = (std::is_same_v<Kinds, Choice> || ...);
+};
+
+void find(void* file, Word (*&function)(int), const std::string& name) {
+  function = reinterpret_cast<Word (*)(int)>(dlsym(file, name.c_str()));
+  if (function == nullptr) throw Error(ErrorCode::mpi, "mpi: no " + name);
+}
+
+void find_conversions(const mpi::Library& library) {
+  if (library.abi.int_handles) {  // C's handles are Fortran's
+    constexpr auto same = [](int handle) -> Word { return static_cast<unsigned>(handle); };
+    facts.comm = facts.type = facts.op = facts.info = same;
+    return;
+  }
+  void* file = dlopen(library.path.c_str(), RTLD_NOW | RTLD_NOLOAD);
+  if (file == nullptr) file = RTLD_DEFAULT;
+  const std::string suffix = library.abi.family == Family::openmpi ? "_f2c" : "_fromint";
+  find(file, facts.comm, "PMPI_Comm" + suffix);
+  find(file, facts.type, "PMPI_Type" + suffix);
+  find(file, facts.op, "PMPI_Op" + suffix);
+  find(file, facts.info, "PMPI_Info" + suffix);
+}
+
+Binding find_facts() {
+  const mpi::Library& library = mpi::library();
+  const Word integer = library.abi.datatype(mpi::DatatypeName::integer);
+  Count bytes = 0;
+  if (integer == 0 || library.call.type_size_x(integer, &bytes) != 0) return Binding::none;
+  if (bytes != sizeof(int) && bytes != sizeof(std::int64_t)) return Binding::none;
+  facts.wide_integers = bytes != sizeof(int);
+  find_conversions(library);
+  facts.in_place = library.abi.in_place;
+  // In other families no function with a buffer is converted here.
+  if (library.abi.family == Family::openmpi && !facts.sentinels.find()) return Binding::none;
+  return facts.wide_integers ? Binding::wide_integers : Binding::ready;
+}
+
+}  // namespace
+
+Binding binding() noexcept {
+  static const Binding found = [] {
+    try {
+      return find_facts();
+    } catch (...) {  // an MPI without Fortran
+      return Binding::none;
+    }
+  }();
+  return found;
+}
+
+#define ROPEWALK_FORTRAN_ENTRY(symbol, function, f08, kinds)                              \
+  {#symbol, reinterpret_cast<void*>(&Converter<&serve::function, void kinds>::call), f08, \
+   Converter<&serve::function, void kinds>::integers,                                     \
+   Converter<&serve::function, void kinds>::buffers},
+const Entry entries[] = {ROPEWALK_FORTRAN_ENTRIES(ROPEWALK_FORTRAN_ENTRY)};
+#undef ROPEWALK_FORTRAN_ENTRY
+
+}  // namespace ropewalk::preload::fortran

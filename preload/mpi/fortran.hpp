@@ -1,0 +1,75 @@
+// The Fortran names of the functions that the drop-in takes the place of.
+//
+// Most Fortran bindings call the C entry points MPI_X, which slots.cc exports. Those that call
+// PMPI_X are served here: all of Open MPI's, and, in the mpi_f08 module of MPICH and its family,
+// the functions without a buffer. In mpif.h, `use mpi` and `use mpi_f08` alike the arguments are
+// addresses: of buffers, and of integers (an mpi_f08 handle is a struct of one). The last is the
+// error code's, null where a caller of mpi_f08 leaves it out.
+#pragma once
+
+#include "functions.hpp"
+
+// F(E, function of `serve`, name, NAME, (kinds of arguments)); fortran.cc defines the kinds.
+// clang-format off
+#define ROPEWALK_FORTRAN_FUNCTIONS(F, E)                                                           \
+  F(E, Finalize, finalize, FINALIZE, ())                                                           \
+  F(E, Alloc_mem, alloc_mem, ALLOC_MEM, (Bytes, Info, Address))                                    \
+  F(E, Free_mem, free_mem, FREE_MEM, (Choice))                                                     \
+  F(E, Barrier, barrier, BARRIER, (Comm))                                                          \
+  F(E, Bcast, bcast, BCAST, (Choice, Number, Type, Number, Comm))                                  \
+  F(E, Reduce, reduce, REDUCE, (Choice, Choice, Number, Type, Op, Number, Comm))                   \
+  F(E, Allreduce, allreduce, ALLREDUCE, (Choice, Choice, Number, Type, Op, Comm))                  \
+  F(E, Scan, scan, SCAN, (Choice, Choice, Number, Type, Op, Comm))                                 \
+  F(E, Exscan, exscan, EXSCAN, (Choice, Choice, Number, Type, Op, Comm))                           \
+  F(E, Reduce_scatter, reduce_scatter, REDUCE_SCATTER,                                             \
+    (Choice, Choice, Numbers, Type, Op, Comm))                                                     \
+  F(E, Reduce_scatter_block, reduce_scatter_block, REDUCE_SCATTER_BLOCK,                           \
+    (Choice, Choice, Number, Type, Op, Comm))                                                      \
+  F(E, Allgather, allgather, ALLGATHER, (Choice, Number, Type, Choice, Number, Type, Comm))        \
+  F(E, Allgatherv, allgatherv, ALLGATHERV,                                                         \
+    (Choice, Number, Type, Choice, Numbers, Numbers, Type, Comm))                                  \
+  F(E, Gather, gather, GATHER, (Choice, Number, Type, Choice, Number, Type, Number, Comm))         \
+  F(E, Gatherv, gatherv, GATHERV,                                                                  \
+    (Choice, Number, Type, Choice, Numbers, Numbers, Type, Number, Comm))                          \
+  F(E, Scatter, scatter, SCATTER, (Choice, Number, Type, Choice, Number, Type, Number, Comm))      \
+  F(E, Scatterv, scatterv, SCATTERV,                                                               \
+    (Choice, Numbers, Numbers, Type, Choice, Number, Type, Number, Comm))                          \
+  F(E, Alltoall, alltoall, ALLTOALL, (Choice, Number, Type, Choice, Number, Type, Comm))           \
+  F(E, Alltoallv, alltoallv, ALLTOALLV,                                                            \
+    (Choice, Numbers, Numbers, Type, Choice, Numbers, Numbers, Type, Comm))
+
+// E(symbol, function of `serve`, belongs to mpi_f08, (kinds)), for every exported name: what
+// compilers make of a name in mpif.h and `use mpi`, and mpi_f08's. mpi_alloc_mem_cptr is what
+// `use mpi` calls for a type(c_ptr).
+#define ROPEWALK_FORTRAN_MANGLED(E, function, name, NAME, kinds)                                   \
+  E(mpi_##name##_, function, false, kinds)                                                         \
+  E(mpi_##name##__, function, false, kinds)                                                        \
+  E(mpi_##name, function, false, kinds)                                                            \
+  E(MPI_##NAME, function, false, kinds)
+#define ROPEWALK_FORTRAN_NAMES(E, function, name, NAME, kinds)                                     \
+  ROPEWALK_FORTRAN_MANGLED(E, function, name, NAME, kinds)                                         \
+  E(mpi_##name##_f08_, function, true, kinds)
+#define ROPEWALK_FORTRAN_ENTRIES(E)                                                                \
+  ROPEWALK_FORTRAN_FUNCTIONS(ROPEWALK_FORTRAN_NAMES, E)                                            \
+  ROPEWALK_FORTRAN_MANGLED(E, Alloc_mem, alloc_mem_cptr, ALLOC_MEM_CPTR, (Bytes, Info, Address))
+// clang-format on
+
+namespace ropewalk::preload::fortran {
+
+struct Entry {
+  const char* name;
+  void* converter;  // takes Fortran's arguments, calls serve::X
+  bool f08;
+  bool integers;  // among the arguments, besides the error code
+  bool buffers;   // among the arguments
+};
+extern const Entry entries[];  // in the order of ROPEWALK_FORTRAN_ENTRIES
+
+// What the converters have to know of this MPI.
+enum class Binding { none, ready, wide_integers };
+// Local. To be asked after MPI_Init, before a converter is called. `none` where there is no
+// Fortran, or not all of it can be found; with wide_integers (-fdefault-integer-8), only converters
+// of functions without integers may be called.
+Binding binding() noexcept;
+
+}  // namespace ropewalk::preload::fortran
