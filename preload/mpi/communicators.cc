@@ -5,6 +5,7 @@
 #include "local_mpi.hpp"
 #include "mpi/attributes.hpp"
 #include "mpi/library.hpp"
+#include "nonblocking.hpp"
 
 namespace ropewalk::preload {
 
@@ -19,6 +20,7 @@ const char* text(Reason reason) {
                                    "ranks of another MPI_COMM_WORLD",
                                    "not on one node, or memory cannot be shared",
                                    "no Cartesian grid of three or more ranks around each period",
+                                   "no MPI_THREAD_MULTIPLE, no cores to spare, or a small call",
                                    "arguments that MPI must judge"};
   return texts[static_cast<int>(reason)];
 }
@@ -34,6 +36,7 @@ void forget(void* value) noexcept {
   auto& entry = *static_cast<CommunicatorEntry*>(value);
   entry.team.reset();
   entry.neighbours.reset();
+  entry.starts = false;
   communicators.erase(entry);
 }
 
@@ -63,7 +66,9 @@ CommunicatorEntry* add(mpi::Comm comm) {
 void make_team(CommunicatorEntry& entry, mpi::Comm comm) {
   auto team = std::make_unique<NodeCommunicator>(Communicator(comm.value));
   entry.reason = team->direct() ? Reason::none : Reason::no_team;
-  if (team->direct()) entry.team = std::move(team);
+  if (!team->direct()) return;
+  entry.starts = serves_nonblocking(*team, comm);
+  entry.team = std::move(team);
 }
 
 }  // namespace

@@ -20,6 +20,7 @@ struct CommunicatorEntry {
   std::atomic<Word> handle{0};
   std::unique_ptr<NodeCommunicator> team;  // null: calls go to MPI
   Reason reason = Reason::new_communicator;
+  bool starts = false;  // nonblocking collectives are served, too
   int rank = 0;
   int size = 1;
   std::uint64_t calls = 0;

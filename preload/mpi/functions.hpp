@@ -12,7 +12,8 @@ namespace ropewalk::preload {
 using mpi::Count;
 using mpi::Word;  // a handle, whatever its C type: see mpi/functions.hpp
 
-// F(name, parameters): those of MPI 3, and those of MPI 4 with 64-bit counts.
+// F(name, parameters): those of MPI 3, blocking and nonblocking, and those of MPI 4 with 64-bit
+// counts.
 // clang-format off
 #define ROPEWALK_FUNCTIONS(F)                                                                    \
   F(Finalize, ())                                                                                \
@@ -40,6 +41,13 @@ using mpi::Word;  // a handle, whatever its C type: see mpi/functions.hpp
   F(Neighbor_alltoall, (const void*, int, Word, void*, int, Word, Word))                         \
   F(Neighbor_alltoallv, (const void*, const int*, const int*, Word, void*, const int*,           \
                          const int*, Word, Word))
+#define ROPEWALK_STARTING_FUNCTIONS(F)                                                           \
+  F(Ibcast, (void*, int, Word, int, Word, void*))                                                \
+  F(Ireduce, (const void*, void*, int, Word, Word, int, Word, void*))                            \
+  F(Iallreduce, (const void*, void*, int, Word, Word, Word, void*))                              \
+  F(Ireduce_scatter_block, (const void*, void*, int, Word, Word, Word, void*))                   \
+  F(Iallgather, (const void*, int, Word, void*, int, Word, Word, void*))                         \
+  F(Ialltoall, (const void*, int, Word, void*, int, Word, Word, void*))
 #define ROPEWALK_LARGE_FUNCTIONS(F)                                                              \
   F(Bcast_c, (void*, Count, Word, int, Word))                                                    \
   F(Reduce_c, (const void*, void*, Count, Word, Word, int, Word))                                \
@@ -64,7 +72,8 @@ using mpi::Word;  // a handle, whatever its C type: see mpi/functions.hpp
   F(Neighbor_alltoallv_c, (const void*, const Count*, const Count*, Word, void*, const Count*,   \
                            const Count*, Word, Word))
 // clang-format on
-#define ROPEWALK_ALL_FUNCTIONS(F) ROPEWALK_FUNCTIONS(F) ROPEWALK_LARGE_FUNCTIONS(F)
+#define ROPEWALK_ALL_FUNCTIONS(F) \
+  ROPEWALK_FUNCTIONS(F) ROPEWALK_STARTING_FUNCTIONS(F) ROPEWALK_LARGE_FUNCTIONS(F)
 
 // The next functions of these names. Those of MPI 4 are null where the library is older.
 struct Next {

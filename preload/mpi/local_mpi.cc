@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include <cstdio>
+#include <cstring>
 #include <mutex>
 #include <numeric>
 #include <vector>
@@ -26,6 +27,12 @@ struct LocalFunctions {
   int (*type_create_keyval)(mpi::CopyAttribute*, mpi::DeleteAttribute*, int*, void*) = nullptr;
   int (*type_set_attr)(Word, int, void*) = nullptr;
   int (*add_error_class)(int*) = nullptr;
+  int (*type_dup)(Word, Word*) = nullptr;
+  int (*grequest_start)(int (*)(void*, void*), int (*)(void*), int (*)(void*, int), void*,
+                        Word*) = nullptr;
+  int (*grequest_complete)(Word) = nullptr;
+  int (*status_set_elements)(void*, Word, int) = nullptr;
+  int (*status_set_cancelled)(void*, int) = nullptr;
   int (*topo_test)(Word, int*) = nullptr;
   int (*cartdim_get)(Word, int*) = nullptr;
   int (*cart_get)(Word, int, int*, int*, int*) = nullptr;
@@ -53,6 +60,11 @@ LocalFunctions load() {
   find(file, call.comm_call_errhandler, "PMPI_Comm_call_errhandler");
   find(file, call.type_create_keyval, "PMPI_Type_create_keyval");
   find(file, call.type_set_attr, "PMPI_Type_set_attr");
+  find(file, call.type_dup, "PMPI_Type_dup");
+  find(file, call.grequest_start, "PMPI_Grequest_start");
+  find(file, call.grequest_complete, "PMPI_Grequest_complete");
+  find(file, call.status_set_elements, "PMPI_Status_set_elements");
+  find(file, call.status_set_cancelled, "PMPI_Status_set_cancelled");
   find(file, call.topo_test, "PMPI_Topo_test");
   find(file, call.cartdim_get, "PMPI_Cartdim_get");
   find(file, call.cart_get, "PMPI_Cart_get");
@@ -168,22 +180,62 @@ Degrees degrees(mpi::Comm comm) noexcept {
   return {static_cast<std::size_t>(in), static_cast<std::size_t>(out)};
 }
 
-int raise(mpi::Comm comm, const char* text) noexcept {
+int error_code(const char* text) noexcept {
   constexpr int other = 15;  // MPI_ERR_OTHER in MPICH; only where MPI gives us no code of our own
   try {
     static std::mutex mutex;
     const int code = own_code();
-    {
-      const std::lock_guard lock(mutex);
-      char shortened[256];  // the least MPI_MAX_ERROR_STRING
-      std::snprintf(shortened, sizeof shortened, "ropewalk: %s", text);
-      local().add_error_string(code, shortened);
-    }
-    local().comm_call_errhandler(comm.value, code);
+    const std::lock_guard lock(mutex);
+    char shortened[256];  // the least MPI_MAX_ERROR_STRING
+    std::snprintf(shortened, sizeof shortened, "ropewalk: %s", text);
+    local().add_error_string(code, shortened);
     return code;
   } catch (...) {
     return other;
   }
+}
+
+int raise(mpi::Comm comm, const char* text) noexcept {
+  const int code = error_code(text);
+  try {
+    local().comm_call_errhandler(comm.value, code);
+  } catch (...) {  // MPI has no such function: the code alone
+  }
+  return code;
+}
+
+mpi::Datatype duplicate(mpi::Datatype type) {
+  mpi::Datatype made;
+  mpi::check(local().type_dup(type.value, &made.value), "MPI_Type_dup");
+  return made;
+}
+
+void let_go(mpi::Datatype type) noexcept { mpi::library().call.type_free(&type.value); }
+
+OwnRequest::OwnRequest() {
+  mpi::check(local().grequest_start(
+                 &query, &free, [](void*, int) { return 0; }, this, &request_.value),
+             "MPI_Grequest_start");
+}
+
+int OwnRequest::query(void* self, void* status) {
+  local().status_set_elements(status, mpi::byte_type().value, 0);
+  local().status_set_cancelled(status, 0);
+  return static_cast<OwnRequest*>(self)->code_;
+}
+
+int OwnRequest::free(void* self) {
+  delete static_cast<OwnRequest*>(self);
+  return 0;
+}
+
+void OwnRequest::give_to(void* request) const noexcept {
+  std::memcpy(request, &request_.value, mpi::library().abi.int_handles ? 4 : sizeof request_.value);
+}
+
+void OwnRequest::complete(int code) noexcept {
+  code_ = code;
+  local().grequest_complete(request_.value);
 }
 
 void set_type_attribute(mpi::Datatype type, void* value, void (*function)(void*) noexcept) {

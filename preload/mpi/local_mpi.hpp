@@ -27,6 +27,34 @@ Degrees degrees(mpi::Comm) noexcept;
 // returns its code. `text` is what MPI_Error_string gives for it.
 int raise(mpi::Comm, const char* text) noexcept;
 
+// A request of MPI's for work of our own, which somebody completes with an error code, or 0: then
+// MPI_Wait and MPI_Test return it. For programs with MPI_THREAD_MULTIPLE.
+class OwnRequest {
+ public:
+  OwnRequest();  // Error(mpi)
+  OwnRequest(const OwnRequest&) = delete;
+  OwnRequest& operator=(const OwnRequest&) = delete;
+  // Writes the handle to where the program wants its MPI_Request.
+  void give_to(void* request) const noexcept;
+  // From any thread, once. The object is gone when MPI has told the program.
+  void complete(int code) noexcept;
+
+ private:
+  ~OwnRequest() = default;
+  static int query(void* self, void* status);
+  static int free(void* self);
+
+  mpi::Request request_;
+  int code_ = 0;
+};
+
+// A datatype that lives until it is let go of, whatever the program does with its own handle.
+mpi::Datatype duplicate(mpi::Datatype);
+void let_go(mpi::Datatype) noexcept;
+
+// An error code with this text, without calling anybody's error handler.
+int error_code(const char* text) noexcept;
+
 // An attribute of a datatype; `function` is called with it when the datatype is freed.
 void set_type_attribute(mpi::Datatype, void* value, void (*function)(void*) noexcept);
 

@@ -86,7 +86,13 @@ const char* name(Function function) {
                                    "Neighbor_allgather",
                                    "Neighbor_allgatherv",
                                    "Neighbor_alltoall",
-                                   "Neighbor_alltoallv"};
+                                   "Neighbor_alltoallv",
+                                   "Ibcast",
+                                   "Ireduce",
+                                   "Iallreduce",
+                                   "Ireduce_scatter_block",
+                                   "Iallgather",
+                                   "Ialltoall"};
   return names[static_cast<int>(function)];
 }
 

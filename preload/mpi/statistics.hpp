@@ -30,9 +30,15 @@ enum class Function : std::uint8_t {
   neighbor_allgather,
   neighbor_allgatherv,
   neighbor_alltoall,
-  neighbor_alltoallv
+  neighbor_alltoallv,
+  ibcast,
+  ireduce,
+  iallreduce,
+  ireduce_scatter_block,
+  iallgather,
+  ialltoall
 };
-inline constexpr int functions = 20;
+inline constexpr int functions = 26;
 
 enum class Statistics : std::uint8_t { off, on, compare };
 extern Statistics statistics;  // set before the first call is served

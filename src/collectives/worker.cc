@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "mpi/mpi.hpp"
+#include "os/signals.hpp"
 
 namespace ropewalk {
 
@@ -55,6 +56,7 @@ std::shared_ptr<CollectiveRequest::State> Worker::enqueue(std::function<void()> 
   auto request = std::make_shared<CollectiveRequest::State>();
   const std::lock_guard lock(mutex_);
   if (!thread_.joinable()) {
+    const os::SignalsBlocked blocked;
     thread_ = std::thread([this, identity = mpi::thread_identity()] {
       mpi::adopt_thread_identity(identity);
       work();

@@ -73,7 +73,8 @@ std::unique_ptr<Team> Team::create(mpi::Comm comm, std::string& reason) {
     team->control_.push_back(reinterpret_cast<Control*>(team->base_[rank] + facts[rank].control));
   }
   team->find_domains(facts);
-  team->crowded_ = team->size_ > cores_of(facts);
+  team->cores_ = cores_of(facts);
+  team->crowded_ = team->size_ > team->cores_;
   team->spins_ = team->crowded_ ? spins_shared : spins_alone;
   return team;
 }

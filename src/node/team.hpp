@@ -42,6 +42,7 @@ class Team {
   Peer& peer(int rank) const noexcept { return *peers_[rank]; }
   bool broken() const noexcept { return broken_.load(std::memory_order_relaxed); }
   const Domains& domains() const noexcept { return domains_; }
+  int cores() const noexcept { return cores_; }       // that the ranks may run on, together
   bool crowded() const noexcept { return crowded_; }  // more ranks than cores
 
   // ---- arrivals: one slot a call
@@ -181,6 +182,7 @@ class Team {
   int size_ = 1;
   int spins_ = 0;
   bool cma_ = false;
+  int cores_ = 1;
   bool crowded_ = false;
   Domains domains_;
   std::atomic<bool> broken_{false};  // a rank has died

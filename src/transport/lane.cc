@@ -2,7 +2,6 @@
 
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 
 #include <cstdio>
 #include <string>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "os/futex.hpp"
+#include "os/signals.hpp"
 #include "transport/backoff.hpp"
 #include "transport/cores.hpp"
 
@@ -24,23 +24,6 @@ constexpr int idle_yields = 64;
 constexpr std::int64_t owner_sleep_ns = 1'000'000;
 // Insurance only: a wake-up cannot be missed.
 constexpr std::int64_t idle_sleep_ns = 1'000'000'000;
-
-// The host's signal handlers run on the host's threads. Faults stay where they happen.
-class SignalsBlocked {
- public:
-  SignalsBlocked() noexcept {
-    sigset_t all;
-    sigfillset(&all);
-    for (int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP}) sigdelset(&all, fault);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  SignalsBlocked(const SignalsBlocked&) = delete;
-  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-
- private:
-  sigset_t before_;
-};
 
 void name_this_thread(int lane) noexcept {
   char name[16];  // the kernel's limit
@@ -123,7 +106,7 @@ bool LaneWork::advance() noexcept {
 }
 
 LaneThread::LaneThread(int lane, std::span<const int> cores) {
-  const SignalsBlocked blocked;
+  const os::SignalsBlocked blocked;
   const std::uintptr_t identity = mpi::thread_identity();
   try {
     thread_ =

@@ -1,0 +1,209 @@
+// Nonblocking collectives: the blocking ones, on the thread of the communicator's team, behind a
+// generalised request of MPI, which the program's MPI_Wait and MPI_Test understand.
+//
+// Blocking collectives on the same communicator wait for those that were started before: all ranks
+// have started them by then, or will without us.
+#include "nonblocking.hpp"
+
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+
+#include "call.hpp"
+#include "mpi/datatypes.hpp"
+#include "node/peers.hpp"
+#include "pass.hpp"
+#include "sides.hpp"
+
+namespace ropewalk::preload {
+
+bool serves_nonblocking(NodeCommunicator& team, mpi::Comm comm) {
+  const char* setting = std::getenv("ROPEWALK_NONBLOCKING");
+  const bool given = setting != nullptr && *setting != '\0';
+  const bool wanted = given ? std::strcmp(setting, "0") != 0
+                            : team.state().engine->team().cores() >= 2 * team.size();
+  return node::all_agree(comm, wanted && mpi::thread_level() == mpi::ThreadLevel::multiple);
+}
+
+namespace {
+
+namespace typed = collectives::typed;
+using collectives::Elements;
+using collectives::is_in_place;
+
+// Handing a call to another thread costs some 10 us, what a small one takes altogether.
+constexpr std::size_t least_bytes = std::size_t{64} << 10;
+
+// The elements of a call that goes on: the program may free its datatype meanwhile.
+class KeptElements {
+ public:
+  explicit KeptElements(const Elements& elements) : elements_(elements) {
+    if (!mpi::is_predefined(elements.type)) elements_.type = duplicate(elements.type);
+  }
+  ~KeptElements() {
+    if (!mpi::is_predefined(elements_.type)) let_go(elements_.type);
+  }
+  KeptElements(const KeptElements&) = delete;
+  KeptElements& operator=(const KeptElements&) = delete;
+  const Elements& get() const noexcept { return elements_; }
+
+ private:
+  Elements elements_;
+};
+
+// Own types of ropewalk have no handle; those of MPI keep theirs.
+std::shared_ptr<KeptElements> keep(const Side& side) {
+  return std::make_shared<KeptElements>(side.buffer().elements);
+}
+
+// Starts call(team) if the communicator serves it: begin(team) gives the call, or an empty one for
+// what MPI must judge. What decides is the same on all ranks.
+template <class Begin, class Pass>
+int start_or_pass(Function function, std::size_t bytes, Word word, void* request, Begin begin,
+                  Pass pass) {
+  CommunicatorEntry* entry = communicators.find(clean(word));
+  Watch watch(function, bytes);
+  const auto pass_for = [&](Reason reason) {
+    const int code = pass();
+    watch.passed(reason);
+    return code;
+  };
+  // Never makes a team: that waits for the other ranks.
+  if (entry == nullptr) return pass_for(Reason::new_communicator);
+  if (entry->team == nullptr) return pass_for(entry->reason);
+  if (!entry->starts || bytes < least_bytes) return pass_for(Reason::nonblocking);
+  try {
+    std::function<void(NodeCommunicator&)> call = begin(*entry->team);
+    if (call == nullptr) return pass_for(Reason::arguments);
+    auto* own = new OwnRequest;
+    own->give_to(request);
+    entry->team->state().worker.enqueue(
+        [own, call = std::move(call), watch, team = entry->team.get()]() mutable {
+          int code = 0;
+          try {
+            call(*team);
+          } catch (const std::exception& error) {
+            code = error_code(error.what());
+          }
+          watch.served(team->last_path());  // from its start to its end
+          own->complete(code);
+        });
+    return 0;
+  } catch (const std::exception& error) {
+    return raise({clean(word)}, error.what());
+  }
+}
+
+std::size_t bytes_of(const Side& side) {
+  return side.usable() ? side.buffer().count * side.buffer().elements.bytes : 0;
+}
+
+using Call = std::function<void(NodeCommunicator&)>;
+
+// Reductions by operations of the user go to MPI: the program may free the operation meanwhile.
+template <class Reduce, class Pass>
+int start_reduction(Function function, int count, Word type, Word op, Word comm, void* request,
+                    Reduce reduce, Pass pass) {
+  const auto reduction = reduction_of(type, op);
+  const bool ours = reduction && count >= 0 && !reduction->operation.by_mpi;
+  const std::size_t bytes =
+      ours ? static_cast<std::size_t>(count) * reduction->operation.element_bytes : 0;
+  return start_or_pass(
+      function, bytes, comm, request,
+      [&](NodeCommunicator&) -> Call {
+        return [reduce, how = *reduction](NodeCommunicator& team) { reduce(team, how); };
+      },
+      pass);
+}
+
+}  // namespace
+
+namespace serve {
+
+int Ibcast(void* data, int count, Word type, int root, Word comm, void* request) {
+  const Side side(data, count, type);
+  return start_or_pass(
+      Function::ibcast, bytes_of(side), comm, request,
+      [&](NodeCommunicator& on) -> Call {
+        if (root < 0 || root >= on.size()) return nullptr;
+        return [=, elements = keep(side)](NodeCommunicator& team) {
+          typed::broadcast(team, {data, static_cast<std::size_t>(count), elements->get()}, root);
+        };
+      },
+      [&] { return next.Ibcast(data, count, type, root, comm, request); });
+}
+
+int Ireduce(const void* send, void* receive, int count, Word type, Word op, int root, Word comm,
+            void* request) {
+  const CommunicatorEntry* entry = communicators.find(clean(comm));
+  const bool good = entry != nullptr && root >= 0 && root < entry->size;
+  return start_reduction(
+      Function::ireduce, good ? count : -1, type, op, comm, request,
+      [=](NodeCommunicator& team, const typed::Reduction& how) {
+        typed::reduce_to(team, send, receive, static_cast<std::size_t>(count), how, root);
+      },
+      [&] { return next.Ireduce(send, receive, count, type, op, root, comm, request); });
+}
+
+int Iallreduce(const void* send, void* receive, int count, Word type, Word op, Word comm,
+               void* request) {
+  return start_reduction(
+      Function::iallreduce, count, type, op, comm, request,
+      [=](NodeCommunicator& team, const typed::Reduction& how) {
+        typed::reduce(team, send, receive, static_cast<std::size_t>(count), how, -1);
+      },
+      [&] { return next.Iallreduce(send, receive, count, type, op, comm, request); });
+}
+
+int Ireduce_scatter_block(const void* send, void* receive, int count, Word type, Word op, Word comm,
+                          void* request) {
+  return start_reduction(
+      Function::ireduce_scatter_block, count, type, op, comm, request,
+      [=](NodeCommunicator& team, const typed::Reduction& how) {
+        typed::reduce_scatter_block(team, send, receive, static_cast<std::size_t>(count), how);
+      },
+      [&] { return next.Ireduce_scatter_block(send, receive, count, type, op, comm, request); });
+}
+
+int Iallgather(const void* send, int send_count, Word send_type, void* receive, int receive_count,
+               Word receive_type, Word comm, void* request) {
+  const Side to(receive, receive_count, receive_type);
+  return start_or_pass(
+      Function::iallgather, bytes_of(to), comm, request,
+      [&](NodeCommunicator&) -> Call {
+        const bool stays = is_in_place(send);
+        const Side from(send, stays ? 0 : send_count, stays ? receive_type : send_type);
+        if (!from.usable()) return nullptr;
+        return [=, sent = keep(from), received = keep(to)](NodeCommunicator& team) {
+          typed::allgather(team, {send, static_cast<std::size_t>(send_count), sent->get()},
+                           {receive, static_cast<std::size_t>(receive_count), received->get()});
+        };
+      },
+      [&] {
+        return next.Iallgather(send, send_count, send_type, receive, receive_count, receive_type,
+                               comm, request);
+      });
+}
+
+int Ialltoall(const void* send, int send_count, Word send_type, void* receive, int receive_count,
+              Word receive_type, Word comm, void* request) {
+  const Side to(receive, receive_count, receive_type);
+  return start_or_pass(
+      Function::ialltoall, bytes_of(to), comm, request,
+      [&](NodeCommunicator&) -> Call {
+        const bool stays = is_in_place(send);
+        const Side from(send, stays ? 0 : send_count, stays ? receive_type : send_type);
+        if (!from.usable()) return nullptr;
+        return [=, sent = keep(from), received = keep(to)](NodeCommunicator& team) {
+          typed::alltoall(team, {send, static_cast<std::size_t>(send_count), sent->get()},
+                          {receive, static_cast<std::size_t>(receive_count), received->get()});
+        };
+      },
+      [&] {
+        return next.Ialltoall(send, send_count, send_type, receive, receive_count, receive_type,
+                              comm, request);
+      });
+}
+
+}  // namespace serve
+}  // namespace ropewalk::preload

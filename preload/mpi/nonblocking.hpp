@@ -1,0 +1,13 @@
+// Whether nonblocking collectives are served.
+#pragma once
+
+#include "mpi/mpi.hpp"
+#include "ropewalk/collectives.hpp"
+
+namespace ropewalk::preload {
+
+// Collective. A thread of each rank makes these calls, so that all ranks need MPI_THREAD_MULTIPLE,
+// and a core for it. ROPEWALK_NONBLOCKING=1 wants them on shared cores, too, 0 nowhere.
+bool serves_nonblocking(NodeCommunicator&, mpi::Comm);
+
+}  // namespace ropewalk::preload
