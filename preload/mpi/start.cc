@@ -93,6 +93,10 @@ void fill_slots() {
   filled = true;
 }
 
-void pass_everything() { fill_all(false); }
+void pass_everything() {
+  fill_all(false);
+  // What the arena gave out is the arena's to take back.
+  ropewalk_slot_Free_mem = &serve::Free_mem;
+}
 
 }  // namespace ropewalk::preload
