@@ -161,6 +161,11 @@ std::size_t pack_chunk(std::int64_t size) {
                                chunk / static_cast<std::size_t>(std::max<std::int64_t>(1, size)));
 }
 
+// MPICH 5.0.2 refuses MPI_BOTTOM with more than one element of a type that holds addresses.
+std::size_t step_from(const void* data, std::int64_t size) {
+  return data == nullptr ? 1 : pack_chunk(size);
+}
+
 }  // namespace
 
 std::optional<ElementType> element_type(Datatype type) {
@@ -267,7 +272,7 @@ class Elements {
 void pack(const void* data, std::size_t count, Datatype type, void* packed, Comm comm) {
   const std::int64_t size = type_size(type);
   const std::int64_t extent = type_extent(type).bytes;
-  const std::size_t step = pack_chunk(size);
+  const std::size_t step = step_from(data, size);
   for (std::size_t done = 0; done < count; done += step) {
     const std::size_t now = std::min(step, count - done);
     const auto into = static_cast<std::int64_t>(done) * size;
@@ -284,7 +289,7 @@ void pack(const void* data, std::size_t count, Datatype type, void* packed, Comm
 void unpack(const void* packed, void* data, std::size_t count, Datatype type, Comm comm) {
   const std::int64_t size = type_size(type);
   const std::int64_t extent = type_extent(type).bytes;
-  const std::size_t step = pack_chunk(size);
+  const std::size_t step = step_from(data, size);
   for (std::size_t done = 0; done < count; done += step) {
     const std::size_t now = std::min(step, count - done);
     const auto from = static_cast<std::int64_t>(done) * size;
