@@ -33,7 +33,8 @@ bool all_ranks_fit(bool mine, Comm comm) {
 // must not match them.
 class Messages {
  public:
-  explicit Messages(Comm comm) : comm_(dup(comm)) {}
+  // Not a duplicate: that would call what the program has given to copy its attributes.
+  explicit Messages(Comm comm) : comm_(split(comm, 0, rank(comm))) {}
   ~Messages() {
     try {
       free(comm_);
