@@ -1,8 +1,10 @@
 // MPI_IN_PLACE and MPI_BOTTOM as Open MPI's Fortran passes them: the addresses of variables.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdint>
 
 namespace ropewalk::preload::fortran {
 
@@ -13,17 +15,19 @@ class Sentinel {
   // more than there is room for.
   bool find(const char* name, const char* NAME);
   bool is(const void* address) const noexcept {
-    for (std::size_t i = 0; i < count_; ++i) {
-      if (addresses_[i] == address) return true;
-    }
-    return false;
+    const auto number = reinterpret_cast<std::uintptr_t>(address);
+    if (number < lowest_ || number > highest_) return false;  // most buffers
+    return std::find(addresses_.begin(), addresses_.begin() + count_, number) !=
+           addresses_.begin() + count_;
   }
 
  private:
   bool add(const void* address);
 
-  std::array<const void*, 16> addresses_{};
-  std::size_t count_ = 0;
+  std::array<std::uintptr_t, 64> addresses_{};
+  std::ptrdiff_t count_ = 0;
+  std::uintptr_t lowest_ = UINTPTR_MAX;
+  std::uintptr_t highest_ = 0;
 };
 
 class Sentinels {
