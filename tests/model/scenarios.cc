@@ -269,6 +269,49 @@ void mapped_exchanges(Rank& rank) {
     }
   }
 }
+// Ranks in a ring, or two in a line: whom a rank's blocks go to.
+std::array<int, 2> neighbours_of(const Rank& rank) {
+  const bool ring = rank.size > 2;
+  const int below = rank.rank > 0 ? rank.rank - 1 : (ring ? rank.size - 1 : -1);
+  const int above = rank.rank + 1 < rank.size ? rank.rank + 1 : (ring ? 0 : -1);
+  return {below, above};
+}
+// A block to each neighbour: at once in a rank's slot, or read from where it lies.
+void exchange_once(Rank& rank, int call, const Shared& send, const Shared& receive,
+                   std::size_t count) {
+  const std::array<int, 2> peers = neighbours_of(rank);
+  const std::array<std::size_t, 2> counts{peers[0] < 0 ? 0 : count * sizeof(Element),
+                                          peers[1] < 0 ? 0 : count * sizeof(Element)};
+  const std::array<std::size_t, 2> places{0, bulk * sizeof(Element)};
+  const collectives::Blocks blocks{counts.data(), places.data()};
+  collectives::exchange_neighbours(rank.engine, peers, send.data(), blocks, receive.data(), blocks);
+  for (std::size_t k = 0; k < 2; ++k) {
+    if (peers[k] < 0) continue;
+    const Element* block = receive.data() + k * bulk;
+    read(block, count * sizeof(Element));
+    for (std::size_t index = 0; index < count; ++index) {
+      expect(block[index], token(peers[k], call, (k ^ 1U) * bulk + index));
+    }
+  }
+}
+void neighbours(Rank& rank) {
+  const Shared receive(2 * bulk);
+  for (int call = 0; call < (rank.size == 2 ? 5 : 3); ++call) {
+    Shared send(2 * bulk);
+    rank.begin_call();
+    send.fill(rank.rank, call);
+    exchange_once(rank, call, send, receive, 1);
+  }
+}
+void mapped_neighbours(Rank& rank) {
+  Shared send(2 * bulk);
+  const Shared receive(2 * bulk);
+  for (int call = 0; call < (rank.size == 2 ? 3 : 2); ++call) {
+    rank.begin_call();
+    send.fill(rank.rank, call);
+    exchange_once(rank, call, send, receive, call == 1 ? 1 : bulk);
+  }
+}
 void mapped_scans(Rank& rank) {
   Shared send(bulk);
   Shared receive(bulk);
@@ -418,6 +461,8 @@ constexpr Scenario all[] = {
     {"mapped_allreduces", mapped_allreduces},
     {"mapped_broadcasts", mapped_broadcasts},
     {"mapped_gathers_and_scatters", mapped_gathers_and_scatters},
+    {"neighbours", neighbours},
+    {"mapped_neighbours", mapped_neighbours},
     {"mapped_exchanges", mapped_exchanges},
     {"mapped_scans", mapped_scans},
     {"staged_reduces", staged_reduces},
