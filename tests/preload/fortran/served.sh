@@ -1,8 +1,8 @@
 #!/bin/sh
 # served.sh FUNCTIONS COMMAND...: runs a program with ROPEWALK_STATS=1 and launch.sh. Its status, or
-# 1 where the drop-in does not report every one of the functions (one word, blanks between) as served,
-# or what it prints has no line that matches EXPECT. 77, which is a skipped test, where ranks cannot
-# share memory.
+# 1 where the drop-in does not report every one of the functions (one word, blanks between) as
+# served, or what it prints has no line that matches EXPECT. 77, which is a skipped test, where
+# ranks cannot share memory.
 # Debian's Open MPI refuses to start where there is no ssh, which one node has no use for.
 export OMPI_MCA_plm_rsh_agent=
 functions=$1
