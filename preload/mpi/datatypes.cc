@@ -34,6 +34,24 @@ const Elements& derived_elements(mpi::Datatype type) {
   return entry.elements;
 }
 
+// Whether MPI defines an operation of its own for a type that our kernels do not know. Trying it
+// out would make an error of MPI_COMM_WORLD, which may end the program: derived types have none.
+bool defined(ReductionOp op, mpi::Datatype type) {
+  using mpi::DatatypeName;
+  const auto name = mpi::library().datatypes.find(type.value);
+  if (!name) return false;
+  switch (*name) {
+    case DatatypeName::logical:
+      return op == ReductionOp::land || op == ReductionOp::lor || op == ReductionOp::lxor;
+    case DatatypeName::two_integer:
+    case DatatypeName::two_real:
+    case DatatypeName::two_double_precision:
+      return op == ReductionOp::minloc || op == ReductionOp::maxloc;
+    default:
+      return false;
+  }
+}
+
 }  // namespace
 
 const Elements* elements_of(Word word, Elements& room) noexcept {
@@ -53,6 +71,8 @@ std::optional<Reduction> reduction_of(Word type_word, Word op_word) noexcept {
   const Word op = clean(op_word);
   try {
     if (op == mpi::null_op().value || type == mpi::datatype_null().value) return std::nullopt;
+    const auto known = mpi::reduction_op({op});
+    if (known && !mpi::element_type({type}) && !defined(*known, {type})) return std::nullopt;
     const Elements* derived = nullptr;
     if (!mpi::is_predefined({type})) derived = &derived_elements({type});
     Reduction result{collectives::operation(type, op, derived), {}};
