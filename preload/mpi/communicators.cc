@@ -10,6 +10,7 @@
 namespace ropewalk::preload {
 
 HandleTable<CommunicatorEntry> communicators;
+thread_local const BeingFreed* BeingFreed::innermost = nullptr;
 
 const char* text(Reason reason) {
   constexpr const char* texts[] = {"served",
@@ -79,6 +80,7 @@ CommunicatorEntry* entry_slowly(Word word) noexcept {
   try {
     if (entry == nullptr) {
       if (!mpi::initialized() || mpi::finalized() || comm == mpi::comm_null()) return nullptr;
+      if (BeingFreed::is(word)) return nullptr;
       entry = add(comm);
     }
     if (entry->reason == Reason::new_communicator && ++entry->calls >= calls_before_team) {

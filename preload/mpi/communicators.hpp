@@ -33,6 +33,28 @@ struct CommunicatorEntry {
 CommunicatorEntry* entry_slowly(Word comm) noexcept;
 extern HandleTable<CommunicatorEntry> communicators;
 
+// While one stands, MPI frees the communicator: the program's attributes may still call collectives
+// on it when ours is gone already. They go to MPI, and leave no entry for the next communicator of
+// this handle to find.
+class BeingFreed {
+ public:
+  explicit BeingFreed(Word comm) noexcept : comm_(comm), outer_(innermost) { innermost = this; }
+  ~BeingFreed() { innermost = outer_; }
+  BeingFreed(const BeingFreed&) = delete;
+  BeingFreed& operator=(const BeingFreed&) = delete;
+  static bool is(Word comm) noexcept {
+    for (const BeingFreed* one = innermost; one != nullptr; one = one->outer_) {
+      if (one->comm_ == comm) return true;
+    }
+    return false;
+  }
+
+ private:
+  Word comm_;
+  const BeingFreed* outer_;
+  static thread_local const BeingFreed* innermost;
+};
+
 inline CommunicatorEntry* entry_of(Word comm) noexcept {
   CommunicatorEntry* entry = communicators.find(comm);
   if (entry == nullptr || entry->reason == Reason::new_communicator) [[unlikely]] {

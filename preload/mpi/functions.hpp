@@ -19,6 +19,8 @@ using mpi::Word;  // a handle, whatever its C type: see mpi/functions.hpp
   F(Finalize, ())                                                                                \
   F(Alloc_mem, (Count, Word, void*))                                                             \
   F(Free_mem, (void*))                                                                           \
+  F(Comm_free, (void*))                                                                          \
+  F(Comm_disconnect, (void*))                                                                    \
   F(Barrier, (Word))                                                                             \
   F(Bcast, (void*, int, Word, int, Word))                                                        \
   F(Reduce, (const void*, void*, int, Word, Word, int, Word))                                    \

@@ -1,4 +1,7 @@
-// Memory that MPI gives out, and the end of MPI.
+// Memory that MPI gives out, the end of a communicator, and that of MPI.
+#include <cstring>
+
+#include "communicators.hpp"
 #include "datatypes.hpp"
 #include "functions.hpp"
 #include "mpi/library.hpp"
@@ -7,6 +10,25 @@
 #include "statistics.hpp"
 
 namespace ropewalk::preload::serve {
+namespace {
+
+Word handle_at(const void* place) {
+  Word handle = 0;
+  if (place != nullptr) std::memcpy(&handle, place, handle_bits == ~Word{0} ? sizeof handle : 4);
+  return handle;
+}
+
+}  // namespace
+
+int Comm_free(void* comm) {
+  const BeingFreed marked(handle_at(comm));
+  return next.Comm_free(comm);
+}
+
+int Comm_disconnect(void* comm) {
+  const BeingFreed marked(handle_at(comm));
+  return next.Comm_disconnect(comm);
+}
 
 // What is asked for with hints, or too large for the arena, is MPI's to give.
 int Alloc_mem(Count bytes, Word info, void* result) {
