@@ -1,0 +1,185 @@
+/* A benchmark of collectives that knows MPI alone: no header and no library of ropewalk. Buffers
+ * come from malloc. Run it as it is and with the drop-in preloaded; compare.py does both in turns.
+ *
+ *   collectives [--op NAME,...] [--sizes BYTES,...] [--rounds N] [--sample-us T]
+ *
+ * Prints a line a case: op, bytes, microseconds of MPI_X, microseconds of PMPI_X in the same
+ * process (the plain MPI when the drop-in is preloaded; else the same function). Medians over the
+ * rounds; in each, a loop of calls that lasts the sample's time, of the slowest rank. */
+#define _GNU_SOURCE
+#include <mpi.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { most_sizes = 64, most_rounds = 1000 };
+
+struct Case {
+  const char* op;
+  size_t bytes;
+  float *send, *receive;
+};
+
+static int rank, ranks;
+static int rounds = 20;
+static double sample_us = 5000;
+
+static double now_us(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return 1e6 * (double)t.tv_sec + 1e-3 * (double)t.tv_nsec;
+}
+
+static void call(const struct Case* c, int profiled) {
+  int count = (int)(c->bytes / sizeof(float));
+  MPI_Comm all = MPI_COMM_WORLD;
+  switch (c->op[0] + c->op[1]) {
+    case 'a' + 'l':
+      if (strcmp(c->op, "allreduce") == 0) {
+        (profiled ? PMPI_Allreduce : MPI_Allreduce)(c->send, c->receive, count, MPI_FLOAT, MPI_SUM,
+                                                    all);
+      } else if (strcmp(c->op, "alltoall") == 0) {
+        (profiled ? PMPI_Alltoall : MPI_Alltoall)(c->send, count, MPI_FLOAT, c->receive, count,
+                                                  MPI_FLOAT, all);
+      } else {
+        (profiled ? PMPI_Allgather : MPI_Allgather)(c->send, count, MPI_FLOAT, c->receive, count,
+                                                    MPI_FLOAT, all);
+      }
+      break;
+    case 'b' + 'c':
+      (profiled ? PMPI_Bcast : MPI_Bcast)(c->send, count, MPI_FLOAT, 0, all);
+      break;
+    case 'b' + 'a':
+      (profiled ? PMPI_Barrier : MPI_Barrier)(all);
+      break;
+    default:
+      (profiled ? PMPI_Reduce : MPI_Reduce)(c->send, c->receive, count, MPI_FLOAT, MPI_SUM, 0, all);
+  }
+}
+
+static double loop(const struct Case* c, int profiled, int iterations) {
+  double own, slowest;
+  call(c, profiled);
+  PMPI_Barrier(MPI_COMM_WORLD);
+  own = now_us();
+  for (int i = 0; i < iterations; ++i) call(c, profiled);
+  own = now_us() - own;
+  PMPI_Allreduce(&own, &slowest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+  return slowest / iterations;
+}
+
+static int calibrate(const struct Case* c, int profiled) {
+  int iterations = 1;
+  for (;;) {
+    double each = loop(c, profiled, iterations);
+    double wanted = sample_us / each;
+    if (each * iterations >= sample_us / 4 || iterations > 1000000) {
+      return wanted < 1 ? 1 : (int)wanted;
+    }
+    iterations *= 8;
+  }
+}
+
+static int ascending(const void* a, const void* b) {
+  double x = *(const double*)a, y = *(const double*)b;
+  return (x > y) - (x < y);
+}
+
+static int is(const struct Case* c, const char* op) { return strcmp(c->op, op) == 0; }
+
+/* 1 when what this rank received is right; the loop has left nothing of it. */
+static int verified(const struct Case* c) {
+  size_t count = c->bytes / sizeof(float);
+  float sum = (float)ranks * (float)(ranks - 1) / 2 + (float)ranks;
+  size_t blocks = is(c, "alltoall") ? (size_t)ranks : 1;
+  for (size_t i = 0; i < count * blocks; ++i) c->send[i] = (float)(rank + 1);
+  for (size_t i = 0; i < count; ++i) c->receive[i] = -1;
+  call(c, 0);
+  for (size_t i = 0; i < count; ++i) {
+    if (is(c, "bcast") && c->send[i] != 1) return 0;
+    if (is(c, "allreduce") && c->receive[i] != sum) return 0;
+    if (is(c, "reduce") && rank == 0 && c->receive[i] != sum) return 0;
+    if ((is(c, "alltoall") || is(c, "allgather")) && c->receive[i] != 1) return 0;
+  }
+  return 1;
+}
+
+static void measure(const struct Case* c) {
+  static double times[2][most_rounds];
+  int iterations[2], right = verified(c), all_right;
+  for (int which = 0; which < 2; ++which) iterations[which] = calibrate(c, which);
+  for (int round = 0; round < rounds; ++round) {
+    for (int i = 0; i < 2; ++i) {
+      int which = (i + round) % 2;
+      times[which][round] = loop(c, which, iterations[which]);
+    }
+  }
+  right = verified(c) && right;
+  PMPI_Allreduce(&right, &all_right, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+  for (int which = 0; which < 2; ++which) {
+    qsort(times[which], (size_t)rounds, sizeof(double), ascending);
+  }
+  if (rank == 0) {
+    printf("%s %zu %.4f %.4f %s\n", c->op, c->bytes, times[0][rounds / 2], times[1][rounds / 2],
+           all_right ? "right" : "WRONG");
+    fflush(stdout);
+  }
+}
+
+/* Each rank on one core of its own, where there are enough and the launcher has not done it. */
+static void pin(void) {
+  cpu_set_t cores, mine;
+  int seen = 0;
+  if (sched_getaffinity(0, sizeof cores, &cores) != 0 || CPU_COUNT(&cores) < ranks) return;
+  CPU_ZERO(&mine);
+  for (int core = 0; core < CPU_SETSIZE; ++core) {
+    if (CPU_ISSET(core, &cores) && seen++ == rank) CPU_SET(core, &mine);
+  }
+  sched_setaffinity(0, sizeof mine, &mine);
+}
+
+static size_t bytes_of(const char* text) {
+  char* end;
+  size_t bytes = strtoull(text, &end, 10);
+  return *end == 'K' ? bytes << 10 : *end == 'M' ? bytes << 20 : bytes;
+}
+
+int main(int argc, char** argv) {
+  char ops[256] = "allreduce,bcast,alltoall,barrier";
+  char texts[512] = "4,16,64,256,1K,4K,16K,64K,256K,1M,4M,16M";
+  size_t sizes[most_sizes], largest = 64;
+  int number = 0;
+  for (int i = 1; i + 1 < argc; i += 2) {
+    if (strcmp(argv[i], "--op") == 0) snprintf(ops, sizeof ops, "%s", argv[i + 1]);
+    if (strcmp(argv[i], "--sizes") == 0) snprintf(texts, sizeof texts, "%s", argv[i + 1]);
+    if (strcmp(argv[i], "--rounds") == 0) rounds = atoi(argv[i + 1]);
+    if (strcmp(argv[i], "--sample-us") == 0) sample_us = atof(argv[i + 1]);
+  }
+  if (rounds < 1 || rounds > most_rounds) rounds = 20;
+  for (char* text = strtok(texts, ","); text && number < most_sizes; text = strtok(NULL, ",")) {
+    sizes[number] = bytes_of(text);
+    if (sizes[number] > largest) largest = sizes[number];
+    ++number;
+  }
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  pin();
+  float* send = malloc(largest * (size_t)ranks);
+  float* receive = malloc(largest * (size_t)ranks);
+  memset(send, 0, largest * (size_t)ranks);
+  memset(receive, 0, largest * (size_t)ranks);
+  for (char* op = strtok(ops, ","); op; op = strtok(NULL, ",")) {
+    int barrier = strcmp(op, "barrier") == 0;
+    for (int i = 0; i < (barrier ? 1 : number); ++i) {
+      struct Case one = {op, barrier ? 0 : sizes[i], send, receive};
+      measure(&one);
+    }
+  }
+  free(send);
+  free(receive);
+  MPI_Finalize();
+  return 0;
+}
