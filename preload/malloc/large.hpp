@@ -12,7 +12,7 @@ namespace ropewalk::malloc_library {
 
 // All that the hot path reads. Written once or twice in the life of a process: relaxed is enough,
 // because whoever frees an address in the arena got it from an allocation that came after.
-struct Front {
+struct alignas(64) Front {
   std::atomic<std::size_t> threshold{0};  // 0 until decided, SIZE_MAX for never
   std::atomic<std::uintptr_t> base{0};    // of the arena
   std::atomic<std::size_t> reserved{0};   // 0 until there is one

@@ -7,7 +7,7 @@
 namespace ropewalk::malloc_library {
 
 // Until they are found, the entries find all and call again.
-struct Next {
+struct alignas(64) Next {
   void* (*malloc)(std::size_t);
   void* (*calloc)(std::size_t, std::size_t);
   void* (*realloc)(void*, std::size_t);

@@ -213,7 +213,13 @@ std::optional<Extent> ArenaState::find_extent(std::size_t bytes, std::size_t ali
 }
 
 void* ArenaState::use(Extent block) {
-  live_.emplace(block.offset, block.bytes);
+  if (spare_.empty()) {
+    live_.emplace(block.offset, block.bytes);
+  } else {
+    spare_.key() = block.offset;
+    spare_.mapped() = block.bytes;
+    live_.insert(std::move(spare_));
+  }
   ++counters_.allocations;
   counters_.live_bytes += block.bytes;
   return segment_->base() + block.offset;
@@ -260,7 +266,7 @@ Extent ArenaState::forget(void* address) {
     return {0, 0};
   }
   const Extent block{found->first, found->second};
-  live_.erase(found);
+  spare_ = live_.extract(found);
   counters_.live_bytes -= block.bytes;
   touches_.look_at(segment_->base(), block);
   return block;

@@ -113,7 +113,8 @@ class ArenaState : public ForkParticipant, public ArenaBackend {
   bool strict_ = false;  // nothing but huge pages is handed out
   FreeSpace free_;
   BlockCache cache_;
-  std::unordered_map<std::size_t, std::size_t> live_;  // offset -> bytes
+  std::unordered_map<std::size_t, std::size_t> live_;              // offset -> bytes
+  std::unordered_map<std::size_t, std::size_t>::node_type spare_;  // of the last that was freed
   ArenaStatistics counters_;
   std::string downgrade_;
 };

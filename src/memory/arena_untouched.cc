@@ -40,9 +40,11 @@ void* ArenaState::allocate_locked(std::size_t bytes, std::size_t alignment,
     if (found != live_.end() && found->second == before.bytes) {
       touches_.look_at(segment_->base(), before);
     }
-    expect_whole = one_node_ && touches_.expects_whole(whole);
     const auto block = find_extent(whole, std::max(alignment, page), refused);
-    if (block && !expect_whole) touches_.handed_out(*block);
+    // What was kept has its pages.
+    const bool fresh = block && segment_->is_untouched(*block);
+    expect_whole = fresh && one_node_ && touches_.expects_whole(whole);
+    if (fresh && !expect_whole) touches_.handed_out(*block);
     return use_untouched(block);
   } catch (...) {
     return nullptr;  // libc has no memory for our books

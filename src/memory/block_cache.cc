@@ -15,8 +15,16 @@ std::optional<Extent> BlockCache::take(std::size_t bytes, std::size_t alignment,
 
 std::vector<Extent> BlockCache::give(Extent block) {
   if (block.bytes > most_bytes_) return {block};
-  blocks_.push_back(block);
-  by_size_.emplace(block.bytes, std::prev(blocks_.end()));
+  if (spare_block_.empty()) spare_block_.emplace_back();
+  spare_block_.front() = block;
+  blocks_.splice(blocks_.end(), spare_block_);
+  if (spare_entry_.empty()) {
+    by_size_.emplace(block.bytes, std::prev(blocks_.end()));
+  } else {
+    spare_entry_.key() = block.bytes;
+    spare_entry_.mapped() = std::prev(blocks_.end());
+    by_size_.insert(std::move(spare_entry_));
+  }
   bytes_ += block.bytes;
   std::vector<Extent> leaving;
   while (bytes_ > most_bytes_ || blocks_.size() > most_blocks) {
@@ -36,8 +44,9 @@ std::vector<Extent> BlockCache::clear() {
 
 void BlockCache::drop(std::multimap<std::size_t, Blocks::iterator>::iterator entry) {
   bytes_ -= entry->first;
-  blocks_.erase(entry->second);
-  by_size_.erase(entry);
+  spare_block_.clear();
+  spare_block_.splice(spare_block_.end(), blocks_, entry->second);
+  spare_entry_ = by_size_.extract(entry);
 }
 
 void BlockCache::drop_oldest() {

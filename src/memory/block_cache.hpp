@@ -44,6 +44,10 @@ class BlockCache {
   std::size_t bytes_ = 0;
   Blocks blocks_;
   std::multimap<std::size_t, Blocks::iterator> by_size_;
+
+  // Of the block that left last: whoever allocates and frees in turn needs no memory for our books.
+  Blocks spare_block_;
+  std::multimap<std::size_t, Blocks::iterator>::node_type spare_entry_;
 };
 
 }  // namespace ropewalk::memory

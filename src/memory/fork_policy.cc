@@ -21,8 +21,7 @@ struct Registry {
   std::vector<ForkParticipant*> participants;
   ForkPolicy policy = ForkPolicy::copy;
   bool installed = false;
-  // Of the fork in progress: its child closes the write end, by hand or by dying, when it has
-  // copied.
+  // Of the fork in progress: its child writes a byte, or dies, when it has copied.
   std::array<int, 2> pipe{-1, -1};
 };
 
@@ -71,13 +70,17 @@ void in_parent() noexcept {
 
 void in_child() noexcept {
   Registry& all = registry();
-  close_end(all.pipe[0]);
   const bool copies = all.policy == ForkPolicy::copy;
   for (ForkParticipant* one : all.participants) {
     const bool safe = !one->has_data() || all.pipe[1] >= 0;  // the parent waits for us
     if (!copies || !safe || !one->copy_in_child()) one->drop_in_child();
   }
+  // A byte, and not only the end of the pipe: a process that another thread was just cloning may
+  // have that end open, too. The read end is still ours, so there is no SIGPIPE.
+  while (all.pipe[1] >= 0 && write(all.pipe[1], "", 1) < 0 && errno == EINTR) {
+  }
   close_end(all.pipe[1]);
+  close_end(all.pipe[0]);
   unlock_all(all);
 }
 

@@ -47,6 +47,11 @@ class Segment {
   // The extent gets its pages by first touch of whoever is given it.
   void hand_out(Extent extent) noexcept;
 
+  // The granule in the middle has no pages; tells of extents of several.
+  bool is_untouched(Extent extent) const noexcept {
+    return pages((extent.offset + extent.bytes / 2) / granule()) == Pages::none;
+  }
+
   // Asks for huge pages under the extent, once for each granule.
   Backing settle(Extent extent);
 
