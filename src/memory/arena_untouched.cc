@@ -58,16 +58,19 @@ void* ArenaState::allocate_untouched(std::size_t bytes, std::size_t alignment) n
   return found;
 }
 
+// Addresses cost nothing, moving does: room for 16 times the size, or as much as there is. It stays
+// free for others, who take the smallest extent that fits them.
 void* ArenaState::allocate_to_grow(std::size_t bytes) noexcept {
   {
     const Hold hold(*this);
     try {
       const std::size_t whole = round_block(bytes);
-      if (bytes > segment_->reserved() / 4 || orphaned()) return nullptr;
-      auto found = take_free(2 * whole, page);
-      if (!found && grow_for(2 * whole, page).empty()) found = take_free(2 * whole, page);
-      if (found) {
-        free_.give({found->offset + whole, whole});
+      for (std::size_t room = 16; room >= 2 && !orphaned(); room /= 2) {
+        if (bytes > segment_->reserved() / 4 / room) continue;
+        auto found = take_free(room * whole, page);
+        if (!found && grow_for(room * whole, page).empty()) found = take_free(room * whole, page);
+        if (!found) continue;
+        free_.give({found->offset + whole, (room - 1) * whole});
         return use_untouched(Extent{found->offset, whole});
       }
     } catch (...) {

@@ -178,18 +178,17 @@ void Segment::release(Extent extent) noexcept {
   }
 }
 
-// The file knows which pages it has: all others are zero.
+// The file knows which pages it has: all others are zero. Asked once a part, and the rest of the
+// part taken to be there, too: to ask where the data ends costs as much as to clear it.
 void Segment::clear(int file, std::byte* base, Extent extent) noexcept {
+  constexpr std::size_t part = os::mib;
   const std::size_t end = extent.offset + extent.bytes;
-  std::size_t at = extent.offset;
-  while (at < end) {
-    const off_t data =
-        file < 0 ? static_cast<off_t>(at) : lseek(file, static_cast<off_t>(at), SEEK_DATA);
-    if (data < 0 && errno == ENXIO) return;
-    at = data < 0 ? at : std::max(at, static_cast<std::size_t>(data));
+  for (std::size_t at = extent.offset; at < end;) {
+    const off_t data = file < 0 ? -1 : lseek(file, static_cast<off_t>(at), SEEK_DATA);
+    if (data < 0 && file >= 0 && errno == ENXIO) return;
+    if (data >= 0) at = static_cast<std::size_t>(data);
     if (at >= end) return;
-    const off_t hole = data < 0 || file < 0 ? -1 : lseek(file, static_cast<off_t>(at), SEEK_HOLE);
-    const std::size_t stop = hole < 0 ? end : std::min(end, static_cast<std::size_t>(hole));
+    const std::size_t stop = std::min(end, at + part);
     std::memset(base + at, 0, stop - at);
     at = stop;
   }
