@@ -81,7 +81,8 @@ def other_allocators() -> None:
         source = os.path.join(folder, "small.c")
         with open(source, "w", encoding="utf-8") as file:
             file.write(
-                "#include <stdlib.h>\nint main(int n, char** a) { volatile char* p = malloc(1 << 20);"
+                "#include <stdlib.h>\nint main(int n, char** a) {"
+                " volatile char* p = malloc(1 << 20);"
                 " p[n > 1 ? 1 << 20 : 5] = 1; free((void*)p); return 0; }\n"
             )
         program = os.path.join(folder, "small")
