@@ -7,6 +7,7 @@
 #include "datatypes.hpp"
 #include "local_mpi.hpp"
 #include "statistics.hpp"
+#include "windows.hpp"
 
 namespace ropewalk::preload {
 
@@ -41,6 +42,8 @@ int serve_or_pass(Function function, std::size_t bytes, Word word, Serve serve, 
   bool served = true;
   const int code = serve_now(comm, *entry->team, serve, served);
   if (served) {
+    if (windows_made) [[unlikely]]
+      progress_windows();
     watch.served(entry->team->last_path());
     if (watch.compares(++entry->calls)) watch.compared(again);
     return code;

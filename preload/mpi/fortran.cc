@@ -20,7 +20,8 @@ struct Facts {
   Word (*type)(int) = nullptr;
   Word (*op)(int) = nullptr;
   Word (*info)(int) = nullptr;
-  Word in_place = 0;  // C's
+  int (*request)(Word) = nullptr;  // to Fortran's
+  Word in_place = 0;               // C's
   Sentinels sentinels;
   bool wide_integers = false;
 };
@@ -67,6 +68,19 @@ struct Choice {  // a buffer, or a sentinel
   }
 };
 
+struct Request {  // C's handle is Fortran's, once the call has made it
+  using Fortran = int*;
+  static void* c(Fortran) { return &made; }
+  static thread_local Word made;
+};
+thread_local Word Request::made = 0;
+
+// What is left to do after the call.
+template <class Kind>
+void finish(typename Kind::Fortran argument) {
+  if constexpr (std::is_same_v<Kind, Request>) *argument = facts.request(Request::made);
+}
+
 void give_back(int code, void* error) {
   if (error == nullptr) return;
   if (facts.wide_integers) {
@@ -81,14 +95,17 @@ struct Converter;
 template <auto Serve, class... Kinds>
 struct Converter<Serve, void(Kinds...)> {
   static void call(typename Kinds::Fortran... arguments, void* error) {
-    give_back(Serve(Kinds::c(arguments)...), error);
+    const int code = Serve(Kinds::c(arguments)...);
+    if (code == 0) (finish<Kinds>(arguments), ...);
+    give_back(code, error);
   }
   static constexpr bool integers = (std::is_same_v<typename Kinds::Fortran, const int*> || ...);
   static constexpr bool buffers = (std::is_same_v<Kinds, Choice> || ...);
 };
 
-void find(void* file, Word (*&function)(int), const std::string& name) {
-  function = reinterpret_cast<Word (*)(int)>(dlsym(file, name.c_str()));
+template <class Function>
+void find(void* file, Function*& function, const std::string& name) {
+  function = reinterpret_cast<Function*>(dlsym(file, name.c_str()));
   if (function == nullptr) throw Error(ErrorCode::mpi, "mpi: no " + name);
 }
 
@@ -96,6 +113,7 @@ void find_conversions(const mpi::Library& library) {
   if (library.abi.int_handles) {  // C's handles are Fortran's
     constexpr auto same = [](int handle) -> Word { return static_cast<unsigned>(handle); };
     facts.comm = facts.type = facts.op = facts.info = same;
+    facts.request = [](Word handle) { return static_cast<int>(handle); };
     return;
   }
   void* file = dlopen(library.path.c_str(), RTLD_NOW | RTLD_NOLOAD);
@@ -105,6 +123,8 @@ void find_conversions(const mpi::Library& library) {
   find(file, facts.type, "PMPI_Type" + suffix);
   find(file, facts.op, "PMPI_Op" + suffix);
   find(file, facts.info, "PMPI_Info" + suffix);
+  const bool open = library.abi.family == Family::openmpi;
+  find(file, facts.request, open ? "PMPI_Request_c2f" : "PMPI_Request_toint");
 }
 
 Binding find_facts() {

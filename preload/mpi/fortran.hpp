@@ -36,7 +36,24 @@
     (Choice, Numbers, Numbers, Type, Choice, Number, Type, Number, Comm))                          \
   F(E, Alltoall, alltoall, ALLTOALL, (Choice, Number, Type, Choice, Number, Type, Comm))           \
   F(E, Alltoallv, alltoallv, ALLTOALLV,                                                            \
-    (Choice, Numbers, Numbers, Type, Choice, Numbers, Numbers, Type, Comm))
+    (Choice, Numbers, Numbers, Type, Choice, Numbers, Numbers, Type, Comm))                        \
+  F(E, Neighbor_allgather, neighbor_allgather, NEIGHBOR_ALLGATHER,                                 \
+    (Choice, Number, Type, Choice, Number, Type, Comm))                                            \
+  F(E, Neighbor_allgatherv, neighbor_allgatherv, NEIGHBOR_ALLGATHERV,                              \
+    (Choice, Number, Type, Choice, Numbers, Numbers, Type, Comm))                                  \
+  F(E, Neighbor_alltoall, neighbor_alltoall, NEIGHBOR_ALLTOALL,                                    \
+    (Choice, Number, Type, Choice, Number, Type, Comm))                                            \
+  F(E, Neighbor_alltoallv, neighbor_alltoallv, NEIGHBOR_ALLTOALLV,                                 \
+    (Choice, Numbers, Numbers, Type, Choice, Numbers, Numbers, Type, Comm))                        \
+  F(E, Ibcast, ibcast, IBCAST, (Choice, Number, Type, Number, Comm, Request))                      \
+  F(E, Ireduce, ireduce, IREDUCE, (Choice, Choice, Number, Type, Op, Number, Comm, Request))       \
+  F(E, Iallreduce, iallreduce, IALLREDUCE, (Choice, Choice, Number, Type, Op, Comm, Request))      \
+  F(E, Ireduce_scatter_block, ireduce_scatter_block, IREDUCE_SCATTER_BLOCK,                        \
+    (Choice, Choice, Number, Type, Op, Comm, Request))                                             \
+  F(E, Iallgather, iallgather, IALLGATHER,                                                         \
+    (Choice, Number, Type, Choice, Number, Type, Comm, Request))                                   \
+  F(E, Ialltoall, ialltoall, IALLTOALL,                                                            \
+    (Choice, Number, Type, Choice, Number, Type, Comm, Request))
 
 // E(symbol, function of `serve`, belongs to mpi_f08, (kinds)), for every exported name: what
 // compilers make of a name in mpif.h and `use mpi`, and mpi_f08's. mpi_alloc_mem_cptr is what

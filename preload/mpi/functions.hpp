@@ -12,8 +12,8 @@ namespace ropewalk::preload {
 using mpi::Count;
 using mpi::Word;  // a handle, whatever its C type: see mpi/functions.hpp
 
-// F(name, parameters): those of MPI 3, blocking and nonblocking, and those of MPI 4 with 64-bit
-// counts.
+// F(name, parameters): those of MPI 3, blocking, making windows, nonblocking, and those of MPI 4
+// with 64-bit counts.
 // clang-format off
 #define ROPEWALK_FUNCTIONS(F)                                                                    \
   F(Finalize, ())                                                                                \
@@ -43,6 +43,11 @@ using mpi::Word;  // a handle, whatever its C type: see mpi/functions.hpp
   F(Neighbor_alltoall, (const void*, int, Word, void*, int, Word, Word))                         \
   F(Neighbor_alltoallv, (const void*, const int*, const int*, Word, void*, const int*,           \
                          const int*, Word, Word))
+#define ROPEWALK_WINDOW_FUNCTIONS(F)                                                             \
+  F(Win_create, (void*, Count, int, Word, Word, void*))                                          \
+  F(Win_allocate, (Count, int, Word, Word, void*, void*))                                        \
+  F(Win_allocate_shared, (Count, int, Word, Word, void*, void*))                                 \
+  F(Win_create_dynamic, (Word, Word, void*))
 #define ROPEWALK_STARTING_FUNCTIONS(F)                                                           \
   F(Ibcast, (void*, int, Word, int, Word, void*))                                                \
   F(Ireduce, (const void*, void*, int, Word, Word, int, Word, void*))                            \
@@ -75,7 +80,10 @@ using mpi::Word;  // a handle, whatever its C type: see mpi/functions.hpp
                            const Count*, Word, Word))
 // clang-format on
 #define ROPEWALK_ALL_FUNCTIONS(F) \
-  ROPEWALK_FUNCTIONS(F) ROPEWALK_STARTING_FUNCTIONS(F) ROPEWALK_LARGE_FUNCTIONS(F)
+  ROPEWALK_FUNCTIONS(F)           \
+  ROPEWALK_WINDOW_FUNCTIONS(F)    \
+  ROPEWALK_STARTING_FUNCTIONS(F)  \
+  ROPEWALK_LARGE_FUNCTIONS(F)
 
 // The next functions of these names. Those of MPI 4 are null where the library is older.
 struct Next {

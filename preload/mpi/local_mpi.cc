@@ -33,6 +33,7 @@ struct LocalFunctions {
   int (*grequest_complete)(Word) = nullptr;
   int (*status_set_elements)(void*, Word, int) = nullptr;
   int (*status_set_cancelled)(void*, int) = nullptr;
+  int (*comm_remote_size)(Word, int*) = nullptr;
   int (*topo_test)(Word, int*) = nullptr;
   int (*cartdim_get)(Word, int*) = nullptr;
   int (*cart_get)(Word, int, int*, int*, int*) = nullptr;
@@ -65,6 +66,7 @@ LocalFunctions load() {
   find(file, call.grequest_complete, "PMPI_Grequest_complete");
   find(file, call.status_set_elements, "PMPI_Status_set_elements");
   find(file, call.status_set_cancelled, "PMPI_Status_set_cancelled");
+  find(file, call.comm_remote_size, "PMPI_Comm_remote_size");
   find(file, call.topo_test, "PMPI_Topo_test");
   find(file, call.cartdim_get, "PMPI_Cartdim_get");
   find(file, call.cart_get, "PMPI_Cart_get");
@@ -158,6 +160,28 @@ std::vector<int> cartesian_neighbours(mpi::Comm comm, std::size_t most) {
     found.push_back(above == mpi::proc_null() ? -1 : above);
   }
   return found;
+}
+
+GroupSizes group_sizes(mpi::Comm comm) noexcept {
+  try {
+    const auto own = static_cast<std::size_t>(mpi::size(comm));
+    if (!mpi::is_inter(comm)) return {own, own};
+    int other = 0;
+    local().comm_remote_size(comm.value, &other);
+    return {own, static_cast<std::size_t>(other)};
+  } catch (...) {  // no communicator: MPI will say so
+    return {};
+  }
+}
+
+std::size_t blocks_at_root(mpi::Comm comm, int root) noexcept {
+  try {
+    const bool at_root =
+        mpi::is_inter(comm) ? root == mpi::library().abi.root : root == mpi::rank(comm);
+    return at_root ? group_sizes(comm).other : 0;
+  } catch (...) {
+    return 0;
+  }
 }
 
 Degrees degrees(mpi::Comm comm) noexcept {

@@ -15,6 +15,16 @@ bool in_this_world(mpi::Comm);
 // in one or two steps: there MPIs differ in which block is whose. The same on all ranks. Local.
 std::vector<int> cartesian_neighbours(mpi::Comm, std::size_t most);
 
+// Ranks whose blocks a collective names: of this rank's own group, and of the one it exchanges with
+// (the same in an intracommunicator). Local.
+struct GroupSizes {
+  std::size_t own = 0;
+  std::size_t other = 0;
+};
+GroupSizes group_sizes(mpi::Comm) noexcept;
+// Blocks that the root of a gather or scatter names; 0 on other ranks. Local.
+std::size_t blocks_at_root(mpi::Comm, int root) noexcept;
+
 // Blocks of a neighbourhood collective on this rank, for any topology; 0 where there is none.
 // Local.
 struct Degrees {

@@ -1,9 +1,9 @@
 // The neighbourhood collectives on Cartesian grids of ranks.
-#include <limits>
 #include <span>
 
 #include "call.hpp"
 #include "collectives/algorithms.hpp"
+#include "ints.hpp"
 #include "pass.hpp"
 #include "sides.hpp"
 
@@ -83,60 +83,34 @@ int exchange(Function function, Word comm, const void* send, Word send_type, Sen
       pass, pass);
 }
 
-// Where MPI has no function with 64-bit counts: the other one, if the counts allow it.
-bool fits(std::span<const Count> counts) {
-  for (const Count count : counts) {
-    if (count < std::numeric_limits<int>::min() || count > std::numeric_limits<int>::max()) {
-      return false;
-    }
-  }
-  return true;
+// For an MPI that has no function with 64-bit counts: the other one, if they fit.
+template <class Call>
+int with_ints(Word comm, const Ints& ints, Call call) {
+  if (ints.fit()) return call();
+  return raise({clean(comm)},
+               "neighbourhood collective: more than 2^31 - 1 elements, which this MPI does not "
+               "offer; use a larger datatype");
 }
-class Ints {
- public:
-  Ints(Word comm, std::initializer_list<std::span<const Count>> arrays) : comm_(comm) {
-    for (const std::span<const Count> array : arrays) {
-      fits_ = fits_ && fits(array);
-      std::vector<int>& made = arrays_.emplace_back();
-      for (const Count number : array) made.push_back(static_cast<int>(number));
-    }
-  }
-  const int* operator[](std::size_t array) const { return arrays_[array].data(); }
-  template <class Call>
-  int call(Call call) const {
-    if (fits_) return call();
-    return raise({comm_},
-                 "neighbourhood collective: more than 2^31 - 1 elements, which this MPI "
-                 "does not offer; use a larger datatype");
-  }
-
- private:
-  Word comm_;
-  bool fits_ = true;
-  std::vector<std::vector<int>> arrays_;
-};
 
 }  // namespace
 
 namespace pass {
-
-using Counts = std::span<const Count>;
 
 inline int neighbor_allgather(const void* s, int n, Word t, void* r, int m, Word u, Word c) {
   return next.Neighbor_allgather(s, n, t, r, m, u, c);
 }
 inline int neighbor_allgather(const void* s, Count n, Word t, void* r, Count m, Word u, Word c) {
   if (next.Neighbor_allgather_c) return next.Neighbor_allgather_c(s, n, t, r, m, u, c);
-  const Ints i(c, {Counts(&n, 1), Counts(&m, 1)});
-  return i.call([&] { return next.Neighbor_allgather(s, *i[0], t, r, *i[1], u, c); });
+  const Ints i{Counts(&n, 1), Counts(&m, 1)};
+  return with_ints(c, i, [&] { return next.Neighbor_allgather(s, *i[0], t, r, *i[1], u, c); });
 }
 inline int neighbor_alltoall(const void* s, int n, Word t, void* r, int m, Word u, Word c) {
   return next.Neighbor_alltoall(s, n, t, r, m, u, c);
 }
 inline int neighbor_alltoall(const void* s, Count n, Word t, void* r, Count m, Word u, Word c) {
   if (next.Neighbor_alltoall_c) return next.Neighbor_alltoall_c(s, n, t, r, m, u, c);
-  const Ints i(c, {Counts(&n, 1), Counts(&m, 1)});
-  return i.call([&] { return next.Neighbor_alltoall(s, *i[0], t, r, *i[1], u, c); });
+  const Ints i{Counts(&n, 1), Counts(&m, 1)};
+  return with_ints(c, i, [&] { return next.Neighbor_alltoall(s, *i[0], t, r, *i[1], u, c); });
 }
 inline int neighbor_allgatherv(const void* s, int n, Word t, void* r, const int* m, const int* d,
                                Word u, Word c) {
@@ -146,8 +120,9 @@ inline int neighbor_allgatherv(const void* s, Count n, Word t, void* r, const Co
                                const Count* d, Word u, Word c) {
   if (next.Neighbor_allgatherv_c) return next.Neighbor_allgatherv_c(s, n, t, r, m, d, u, c);
   const std::size_t in = degrees({clean(c)}).in;
-  const Ints i(c, {Counts(&n, 1), Counts(m, in), Counts(d, in)});
-  return i.call([&] { return next.Neighbor_allgatherv(s, *i[0], t, r, i[1], i[2], u, c); });
+  const Ints i{Counts(&n, 1), Counts(m, in), Counts(d, in)};
+  return with_ints(c, i,
+                   [&] { return next.Neighbor_allgatherv(s, *i[0], t, r, i[1], i[2], u, c); });
 }
 inline int neighbor_alltoallv(const void* s, const int* n, const int* e, Word t, void* r,
                               const int* m, const int* d, Word u, Word c) {
@@ -157,8 +132,9 @@ inline int neighbor_alltoallv(const void* s, const Count* n, const Count* e, Wor
                               const Count* m, const Count* d, Word u, Word c) {
   if (next.Neighbor_alltoallv_c) return next.Neighbor_alltoallv_c(s, n, e, t, r, m, d, u, c);
   const auto [in, out] = degrees({clean(c)});
-  const Ints i(c, {Counts(n, out), Counts(e, out), Counts(m, in), Counts(d, in)});
-  return i.call([&] { return next.Neighbor_alltoallv(s, i[0], i[1], t, r, i[2], i[3], u, c); });
+  const Ints i{Counts(n, out), Counts(e, out), Counts(m, in), Counts(d, in)};
+  return with_ints(c, i,
+                   [&] { return next.Neighbor_alltoallv(s, i[0], i[1], t, r, i[2], i[3], u, c); });
 }
 
 }  // namespace pass

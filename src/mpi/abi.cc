@@ -114,6 +114,7 @@ Abi mpich_abi() {
   abi.any_source = -2;
   abi.any_tag = -1;
   abi.proc_null = -1;
+  abi.root = -3;
   abi.undefined = -32766;
   abi.keyval_invalid = 0x24000000;
   abi.comm_type_shared = 1;
@@ -151,6 +152,7 @@ Abi standard_abi() {
   abi.any_source = -1;
   abi.any_tag = -2;
   abi.proc_null = -3;
+  abi.root = -4;
   abi.undefined = -32766;
   abi.keyval_invalid = 0;
   abi.comm_type_shared = 221;
@@ -198,6 +200,7 @@ Abi openmpi_abi(const SymbolLookup& symbol) {
   abi.any_source = -1;
   abi.any_tag = -1;
   abi.proc_null = -2;
+  abi.root = -4;
   abi.undefined = -32766;
   abi.keyval_invalid = -1;
   abi.comm_type_shared = 0;

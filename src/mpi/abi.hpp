@@ -115,7 +115,7 @@ struct Abi {
   std::array<std::uintptr_t, datatype_names> datatypes;
   std::array<std::uintptr_t, op_names> ops;
 
-  int any_source, any_tag, proc_null, undefined;
+  int any_source, any_tag, proc_null, root, undefined;
   int keyval_invalid;
   int comm_type_shared;
   int graph, cartesian, dist_graph;  // of MPI_Topo_test

@@ -219,6 +219,7 @@ void prove_constants(const rw::Abi& abi) {
   expect("MPI_ANY_SOURCE", number(abi.any_source), number(MPI_ANY_SOURCE));
   expect("MPI_ANY_TAG", number(abi.any_tag), number(MPI_ANY_TAG));
   expect("MPI_PROC_NULL", number(abi.proc_null), number(MPI_PROC_NULL));
+  expect("MPI_ROOT", number(abi.root), number(MPI_ROOT));
   expect("MPI_UNDEFINED", number(abi.undefined), number(MPI_UNDEFINED));
   expect("MPI_KEYVAL_INVALID", number(abi.keyval_invalid), number(MPI_KEYVAL_INVALID));
   expect("MPI_COMM_TYPE_SHARED", number(abi.comm_type_shared), number(MPI_COMM_TYPE_SHARED));

@@ -1,0 +1,13 @@
+// One-sided communication of the program, which MPI's own collectives progress by the way.
+#pragma once
+
+namespace ropewalk::preload {
+
+// Set for good when the program makes its first window.
+extern bool windows_made;
+
+// A look at MPI at the end of a served call: a program may test a window after a barrier once, and
+// take for granted that what came before the barrier has arrived. Some 0.1 us.
+void progress_windows() noexcept;
+
+}  // namespace ropewalk::preload
