@@ -56,6 +56,9 @@ using mpi::Word;  // a handle, whatever its C type: see mpi/functions.hpp
   F(Iallgather, (const void*, int, Word, void*, int, Word, Word, void*))                         \
   F(Ialltoall, (const void*, int, Word, void*, int, Word, Word, void*))
 #define ROPEWALK_LARGE_FUNCTIONS(F)                                                              \
+  F(Win_create_c, (void*, Count, Count, Word, Word, void*))                                      \
+  F(Win_allocate_c, (Count, Count, Word, Word, void*, void*))                                    \
+  F(Win_allocate_shared_c, (Count, Count, Word, Word, void*, void*))                             \
   F(Bcast_c, (void*, Count, Word, int, Word))                                                    \
   F(Reduce_c, (const void*, void*, Count, Word, Word, int, Word))                                \
   F(Allreduce_c, (const void*, void*, Count, Word, Word, Word))                                  \

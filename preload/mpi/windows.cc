@@ -1,6 +1,7 @@
 #include "windows.hpp"
 
 #include "functions.hpp"
+#include "ints.hpp"
 #include "mpi/mpi.hpp"
 
 namespace ropewalk::preload {
@@ -9,10 +10,17 @@ bool windows_made = false;
 
 void progress_windows() noexcept {
   try {
-    mpi::iprobe(mpi::any_source(), mpi::any_tag(), mpi::comm_self());
+    mpi::iprobe(mpi::any_source(), mpi::any_tag(), mpi::comm_world());
   } catch (...) {  // the program's own calls tell of errors that matter to it
   }
 }
+
+namespace {
+
+// What does not fit becomes a unit that MPI refuses.
+int as_unit(Count unit) { return fits_int(unit) ? static_cast<int>(unit) : -1; }
+
+}  // namespace
 
 namespace serve {
 
@@ -27,6 +35,26 @@ int Win_allocate(Count bytes, int unit, Word info, Word comm, void* base, void* 
 int Win_allocate_shared(Count bytes, int unit, Word info, Word comm, void* base, void* window) {
   windows_made = true;
   return next.Win_allocate_shared(bytes, unit, info, comm, base, window);
+}
+// An MPI without these takes the unit as an int.
+int Win_create_c(void* base, Count bytes, Count unit, Word info, Word comm, void* window) {
+  windows_made = true;
+  if (next.Win_create_c != nullptr) return next.Win_create_c(base, bytes, unit, info, comm, window);
+  return next.Win_create(base, bytes, as_unit(unit), info, comm, window);
+}
+int Win_allocate_c(Count bytes, Count unit, Word info, Word comm, void* base, void* window) {
+  windows_made = true;
+  if (next.Win_allocate_c != nullptr) {
+    return next.Win_allocate_c(bytes, unit, info, comm, base, window);
+  }
+  return next.Win_allocate(bytes, as_unit(unit), info, comm, base, window);
+}
+int Win_allocate_shared_c(Count bytes, Count unit, Word info, Word comm, void* base, void* window) {
+  windows_made = true;
+  if (next.Win_allocate_shared_c != nullptr) {
+    return next.Win_allocate_shared_c(bytes, unit, info, comm, base, window);
+  }
+  return next.Win_allocate_shared(bytes, as_unit(unit), info, comm, base, window);
 }
 int Win_create_dynamic(Word info, Word comm, void* window) {
   windows_made = true;
