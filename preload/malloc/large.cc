@@ -38,8 +38,8 @@ __attribute__((tls_model("initial-exec"))) constinit thread_local bool opening =
 constinit char verdict[1100] = "off: nothing was allocated yet";
 
 void say(const char* what, const char* why) noexcept {
-  const std::size_t part = std::min(std::strlen(what), sizeof verdict - 1);
-  std::memcpy(verdict, what, part);
+  std::strncpy(verdict, what, sizeof verdict - 1);
+  const std::size_t part = std::strlen(verdict);
   std::strncpy(verdict + part, why, sizeof verdict - 1 - part);
 }
 

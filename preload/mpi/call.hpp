@@ -43,7 +43,7 @@ int serve_or_pass(Function function, std::size_t bytes, Word word, Serve serve, 
   const int code = serve_now(comm, *entry->team, serve, served);
   if (served) {
     if (windows_made) [[unlikely]]
-      progress_windows();
+      progress();
     watch.served(entry->team->last_path());
     if (watch.compares(++entry->calls)) watch.compared(again);
     return code;

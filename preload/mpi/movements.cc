@@ -136,6 +136,7 @@ int Barrier(Word comm) {
       Function::barrier, 0, comm,
       [](NodeCommunicator& team) {
         team.barrier();
+        if (!windows_made) progress();  // else it follows
         return true;
       },
       call, call);

@@ -8,7 +8,7 @@ namespace ropewalk::preload {
 
 bool windows_made = false;
 
-void progress_windows() noexcept {
+void progress() noexcept {
   try {
     mpi::iprobe(mpi::any_source(), mpi::any_tag(), mpi::comm_world());
   } catch (...) {  // the program's own calls tell of errors that matter to it

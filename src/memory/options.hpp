@@ -22,7 +22,7 @@ MemoryOptions environment_options();
 
 // ROPEWALK_MALLOC_THRESHOLD: what malloc takes from the arena begins with this size; SIZE_MAX for
 // "off" and 0. At least a page.
-constexpr std::size_t default_malloc_threshold = 128 * 1024;
+constexpr std::size_t default_malloc_threshold = std::size_t{128} << 10;
 std::size_t environment_malloc_threshold();
 
 // What a child of fork() gets of our shared memory: a private copy, or nothing at all.

@@ -32,7 +32,7 @@ class TouchHistory {
   static std::size_t index(std::size_t bytes) noexcept;
 
   static constexpr std::uint8_t evidence = 2;
-  std::array<Size, 4 * 64> sizes_{};  // four sizes an octave
+  std::array<Size, std::size_t{4} * 64> sizes_{};  // four sizes an octave
 };
 
 }  // namespace ropewalk::memory
