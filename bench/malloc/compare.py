@@ -41,8 +41,8 @@ PROGRAMS = {
     ],
 }
 SOURCE = "#include <algorithm>\n#include <map>\n#include <string>\n#include <vector>\n" + (
-    "int main() { std::map<std::string, std::vector<int>> m; m[\"a\"] = {3, 1, 2};"
-    " std::sort(m[\"a\"].begin(), m[\"a\"].end()); return m[\"a\"][0] - 1; }\n"
+    'int main() { std::map<std::string, std::vector<int>> m; m["a"] = {3, 1, 2};'
+    ' std::sort(m["a"].begin(), m["a"].end()); return m["a"][0] - 1; }\n'
 )
 
 

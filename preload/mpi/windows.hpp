@@ -7,8 +7,8 @@ namespace ropewalk::preload {
 extern bool windows_made;
 
 // A look at MPI at the end of a served call: a program may test a window after a barrier once, or
-// probe for a message, and take for granted that what came before the barrier is there. Some 0.1 us,
-// so that only the barrier does it where there are no windows.
+// probe for a message, and take for granted that what came before the barrier is there. Some 0.1
+// us, so that only the barrier does it where there are no windows.
 void progress() noexcept;
 
 }  // namespace ropewalk::preload

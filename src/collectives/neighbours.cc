@@ -59,8 +59,8 @@ void Exchange::show(const void* send, const Blocks& sends) {
     total += sends.counts[k];
     if (sends.counts[k] > 0) end = std::max(end, sends.displacements[k] + sends.counts[k]);
   }
-  const bool inlined = total <= std::min(engine.limits().rooted_bytes,
-                                         node::Slot::payload_bytes - blocks_at());
+  const bool inlined =
+      total <= std::min(engine.limits().rooted_bytes, node::Slot::payload_bytes - blocks_at());
   if (!inlined) mine = engine.show(send, end);
   std::memcpy(own.payload, &mine, sizeof mine);
   std::size_t at = 0;
