@@ -16,8 +16,15 @@
 
 enum { most_sizes = 64, most_rounds = 1000 };
 
+struct Case;
+
+struct Operation {
+  const char* name;
+  void (*calls)(const struct Case*, int profiled, int n);
+};
+
 struct Case {
-  const char* op;
+  const struct Operation* operation;
   size_t bytes;
   float *send, *receive;
 };
@@ -32,39 +39,50 @@ static double now_us(void) {
   return 1e6 * (double)t.tv_sec + 1e-3 * (double)t.tv_nsec;
 }
 
-static void call(const struct Case* c, int profiled) {
-  int count = (int)(c->bytes / sizeof(float));
-  MPI_Comm all = MPI_COMM_WORLD;
-  switch (c->op[0] + c->op[1]) {
-    case 'a' + 'l':
-      if (strcmp(c->op, "allreduce") == 0) {
-        (profiled ? PMPI_Allreduce : MPI_Allreduce)(c->send, c->receive, count, MPI_FLOAT, MPI_SUM,
-                                                    all);
-      } else if (strcmp(c->op, "alltoall") == 0) {
-        (profiled ? PMPI_Alltoall : MPI_Alltoall)(c->send, count, MPI_FLOAT, c->receive, count,
-                                                  MPI_FLOAT, all);
-      } else {
-        (profiled ? PMPI_Allgather : MPI_Allgather)(c->send, count, MPI_FLOAT, c->receive, count,
-                                                    MPI_FLOAT, all);
-      }
-      break;
-    case 'b' + 'c':
-      (profiled ? PMPI_Bcast : MPI_Bcast)(c->send, count, MPI_FLOAT, 0, all);
-      break;
-    case 'b' + 'a':
-      (profiled ? PMPI_Barrier : MPI_Barrier)(all);
-      break;
-    default:
-      (profiled ? PMPI_Reduce : MPI_Reduce)(c->send, c->receive, count, MPI_FLOAT, MPI_SUM, 0, all);
+/* One function an operation, so that a call costs what it costs in a program, and nothing of ours.
+ */
+#define OPERATION(lower, name, ...)                                     \
+  static void lower(const struct Case* c, int profiled, int n) {        \
+    int count = (int)(c->bytes / sizeof(float));                        \
+    (void)count;                                                        \
+    if (profiled) {                                                     \
+      for (int i = 0; i < n; ++i) P##name(__VA_ARGS__, MPI_COMM_WORLD); \
+    } else {                                                            \
+      for (int i = 0; i < n; ++i) name(__VA_ARGS__, MPI_COMM_WORLD);    \
+    }                                                                   \
   }
+OPERATION(allreduce, MPI_Allreduce, c->send, c->receive, count, MPI_FLOAT, MPI_SUM)
+OPERATION(reduce, MPI_Reduce, c->send, c->receive, count, MPI_FLOAT, MPI_SUM, 0)
+OPERATION(bcast, MPI_Bcast, c->send, count, MPI_FLOAT, 0)
+OPERATION(alltoall, MPI_Alltoall, c->send, count, MPI_FLOAT, c->receive, count, MPI_FLOAT)
+OPERATION(allgather, MPI_Allgather, c->send, count, MPI_FLOAT, c->receive, count, MPI_FLOAT)
+
+static void barrier(const struct Case* c, int profiled, int n) {
+  (void)c;
+  for (int i = 0; i < n; ++i) (profiled ? PMPI_Barrier : MPI_Barrier)(MPI_COMM_WORLD);
 }
+
+static const struct Operation operations[] = {
+    {"allreduce", allreduce}, {"reduce", reduce},       {"bcast", bcast},
+    {"alltoall", alltoall},   {"allgather", allgather}, {"barrier", barrier},
+};
+
+static const struct Operation* operation_of(const char* name) {
+  for (size_t i = 0; i < sizeof operations / sizeof *operations; ++i) {
+    if (strcmp(operations[i].name, name) == 0) return &operations[i];
+  }
+  fprintf(stderr, "--op: %s is none of them\n", name);
+  exit(2);
+}
+
+static void call(const struct Case* c, int profiled) { c->operation->calls(c, profiled, 1); }
 
 static double loop(const struct Case* c, int profiled, int iterations) {
   double own, slowest;
   call(c, profiled);
   PMPI_Barrier(MPI_COMM_WORLD);
   own = now_us();
-  for (int i = 0; i < iterations; ++i) call(c, profiled);
+  c->operation->calls(c, profiled, iterations);
   own = now_us() - own;
   PMPI_Allreduce(&own, &slowest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
   return slowest / iterations;
@@ -87,7 +105,7 @@ static int ascending(const void* a, const void* b) {
   return (x > y) - (x < y);
 }
 
-static int is(const struct Case* c, const char* op) { return strcmp(c->op, op) == 0; }
+static int is(const struct Case* c, const char* op) { return strcmp(c->operation->name, op) == 0; }
 
 /* 1 when what this rank received is right; the loop has left nothing of it. */
 static int verified(const struct Case* c) {
@@ -122,8 +140,8 @@ static void measure(const struct Case* c) {
     qsort(times[which], (size_t)rounds, sizeof(double), ascending);
   }
   if (rank == 0) {
-    printf("%s %zu %.4f %.4f %s\n", c->op, c->bytes, times[0][rounds / 2], times[1][rounds / 2],
-           all_right ? "right" : "WRONG");
+    printf("%s %zu %.4f %.4f %s\n", c->operation->name, c->bytes, times[0][rounds / 2],
+           times[1][rounds / 2], all_right ? "right" : "WRONG");
     fflush(stdout);
   }
 }
@@ -172,9 +190,10 @@ int main(int argc, char** argv) {
   memset(send, 0, largest * (size_t)ranks);
   memset(receive, 0, largest * (size_t)ranks);
   for (char* op = strtok(ops, ","); op; op = strtok(NULL, ",")) {
-    int barrier = strcmp(op, "barrier") == 0;
-    for (int i = 0; i < (barrier ? 1 : number); ++i) {
-      struct Case one = {op, barrier ? 0 : sizes[i], send, receive};
+    const struct Operation* operation = operation_of(op);
+    int sizeless = operation->calls == barrier;
+    for (int i = 0; i < (sizeless ? 1 : number); ++i) {
+      struct Case one = {operation, sizeless ? 0 : sizes[i], send, receive};
       measure(&one);
     }
   }

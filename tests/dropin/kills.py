@@ -17,7 +17,16 @@ import uuid
 
 ENDS_WITHIN_S = 60  # a job that has lost a rank, on a busy machine; a hang is endless
 MARK = "ROPEWALK_TEST_KILLS"
-OF_THE_MPI = ("mpich_shm_", "sm_segment", "vader_segment", "pmix", "prte", "ompi", "Intel_MPI")
+OF_THE_MPI = (
+    "mpich_sh",
+    "ucx_shm_posix_",
+    "sm_segment",
+    "vader_segment",
+    "pmix",
+    "prte",
+    "ompi",
+    "Intel_MPI",
+)
 
 
 def marked(mark, program=None):

@@ -32,6 +32,10 @@ OPEN_MPI = {
 }
 
 
+# `timeout` and a batch system end a proof by SIGTERM: it then ends what it has started.
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+
+
 class Skip(Exception):
     """The reason why something cannot be run here."""
 
@@ -165,6 +169,9 @@ def start(mpi, ranks, program, preload=(), variables=None, timeout=120, folder=N
         except subprocess.TimeoutExpired:
             status = None
             _end(child)
+        except BaseException:  # interrupted: nothing is left running
+            _end(child)
+            raise
         seconds = time.monotonic() - started
         return Outcome(status, _text(output), _text(errors), seconds, str(folder or ""))
 
