@@ -169,8 +169,8 @@ def _infiniband(fabric, installation, layers, lanes, loader):
     if fabric.tag_matching:
         # UCX's wiki, "UCX environment parameters"; prefixes in uct/ib/mlx5/{rc,dc}, off by default.
         reason = "the adapter matches messages in hardware (ConnectX-5 and later)"
-        yield "UCX_RC_MLX5_TM_ENABLE", "y", reason
-        yield "UCX_DC_MLX5_TM_ENABLE", "y", reason
+        for name in ("UCX_RC_MLX5_TM_ENABLE", "UCX_DC_MLX5_TM_ENABLE"):
+            yield name, "y", f"{reason}; off with {name}=n"
 
 
 def _slingshot(fabric, installation, layers, lanes, loader):

@@ -142,6 +142,26 @@ def variables(request, environment):
     if launcher.kind == "hydra" and family == "intel" and request.job.system and placed:
         # Intel's developer reference, "Job Schedulers Support": -ppn is passed over without it.
         yield "I_MPI_JOB_RESPECT_PROCESS_PLACEMENT", "0", "ranks are placed by hand, not by the job"
+    binding = _hydra_binding(request, environment)
+    if binding and _reads_variables(request, environment):
+        if binding == "none":
+            yield "HYDRA_BINDING", binding, "--no-bind"
+        else:
+            plural = "core" if request.cores_each == 1 else "cores"
+            yield (
+                "HYDRA_BINDING",
+                binding,
+                f"binds each rank to {request.cores_each} {plural}; after the option -bind-to, "
+                "MPI_Comm_spawn fails (MPICH 5.0)",
+            )
+    if launcher.kind == "openmpi" and not request.installation.prte and request.stays_here:
+        path = environment.get("PATH")
+        if not any(shutil.which(name, path=path) for name in ("ssh", "rsh")):
+            yield (
+                "OMPI_MCA_plm_rsh_agent",
+                "",
+                "neither ssh nor rsh is on PATH: one node starts without",
+            )
 
 
 # ---- command lines -------------------------------------------------------------------------------
@@ -174,7 +194,7 @@ def _with_env(preload):
 
 # The user's own words on binding: ours then stay out.
 _BINDING_VARIABLES = {
-    "mpich": ("HYDRA_BINDING", "HYDRA_TOPO_DEBUG"),
+    "mpich": ("HYDRA_BINDING",),
     "openmpi": (
         "OMPI_MCA_hwloc_base_binding_policy",
         "OMPI_MCA_rmaps_base_mapping_policy",
@@ -200,13 +220,35 @@ def _leaves_binding_alone(request, environment):
     return _asked(request, *_BINDING_OPTIONS) or any(name in given for name in names)
 
 
+def _hydra_binding(request, environment):
+    """What MPICH's hydra binds a rank to; None where it is not told."""
+    if request.launcher.kind != "hydra" or request.installation.family != "mpich":
+        return None
+    if _leaves_binding_alone(request, environment):
+        return None
+    if request.binding and request.ranks_here > 1:
+        return f"core:{request.cores_each}"
+    return "none" if request.bind is False else None
+
+
+def _reads_variables(request, environment):
+    """Whether HYDRA_BINDING reaches hydra's proxies, which read it from their own environment
+    (HYDT_topo_set in hydra's lib/tools/topo/topo.c): not by ssh, and a batch system may hand it on
+    or not. The default is no binding, so `none` need not reach them."""
+    if request.bind is False:
+        return True
+    elsewhere = "HYDRA_HOST_FILE" in environment or _asked(request, "f", "host", "machinefile")
+    return request.stays_here and request.job.system is None and not elsewhere
+
+
 def _hydra(request, environment, settings, preload):
     options = []
-    if request.installation.family == "mpich" and not _leaves_binding_alone(request, environment):
-        if request.binding and request.ranks_here > 1:
-            options += ["-bind-to", f"core:{request.cores_each}"]
-        elif request.bind is False:
-            options += ["-bind-to", "none"]
+    binding = _hydra_binding(request, environment)
+    if binding and not _reads_variables(request, environment):
+        options += ["-bind-to", binding]
+    elif binding and binding != "none":
+        # A rank that starts another hydra hands it its own cores, not the first ones of the node.
+        options += ["-genv", "HYDRA_BINDING", "none"]
     if request.hosts:
         options += ["-hosts", ",".join(request.hosts), "-ppn", str(request.ranks_here)]
     elif request.per_node:
@@ -251,7 +293,9 @@ def _openmpi_binding(request):
         # Its default binds a lone rank, with all its threads.
         return [*(["--map-by", place] if place else []), "--bind-to", "none"]
     if request.cores_each == 1:
-        return [*(["--map-by", place] if place else []), "--bind-to", "core"]
+        # PRRTE counts cores of running ranks as taken, even for children that it does not bind.
+        core = "core:overload-allowed" if request.installation.prte else "core"
+        return [*(["--map-by", place] if place else []), "--bind-to", core]
     return ["--map-by", f"{place or 'slot'}:PE={request.cores_each}", "--bind-to", "core"]
 
 

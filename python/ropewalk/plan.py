@@ -7,7 +7,7 @@ import os
 from dataclasses import dataclass, field
 
 from . import launchers
-from .batch import Job
+from .batch import Job, is_here
 from .preload import LIBRARIES, Preload
 
 MAXIMUM_LANES = 64  # EndpointSet::max_lanes
@@ -73,6 +73,11 @@ class Request:
     @property
     def ranks_here(self):
         return min(self.ranks, self.per_node or -(-self.ranks // self.nodes))
+
+    @property
+    def stays_here(self):
+        """Whether every rank starts on this node, as far as the options and the job tell."""
+        return self.nodes == 1 and all(is_here(name) for name in self.hosts or self.job.names)
 
     @property
     def oversubscribed(self):
@@ -181,8 +186,8 @@ def _openmpi(request, environment):
         reason = "Open MPI refuses to run as root without it"
         yield "OMPI_ALLOW_RUN_AS_ROOT", "1", reason
         yield "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", reason
-    if request.oversubscribed and request.launcher.kind == "openmpi":
-        reason = "more ranks than cores: allow it"
+    if request.launcher.kind == "openmpi":
+        reason = "more ranks than cores are allowed, for children of MPI_Comm_spawn, too"
         if request.installation.prte:
             yield "PRTE_MCA_rmaps_default_mapping_policy", ":OVERSUBSCRIBE", reason
         else:

@@ -184,6 +184,14 @@ def test_efa(tmp_path, mpi, search):
     assert settings == {"ROPEWALK_PAGES": "never"}
 
 
+def test_tags_in_hardware_say_how_to_turn_them_off(tmp_path, mpi, search):
+    driver = search("libmlx5.so.1")
+    found = fabric.detect(write(tmp_path / "root", adapter("mlx5_0")), driver)
+    reasons = {n: why for n, _, why in fabric.settings(found, mpi("mpich", "ucx"), {}, 1, driver)}
+    for name in ("UCX_RC_MLX5_TM_ENABLE", "UCX_DC_MLX5_TM_ENABLE"):
+        assert f"off with {name}=n" in reasons[name]
+
+
 def test_fork_safety_of_verbs(tmp_path, mpi, search):
     found = fabric.detect(write(tmp_path / "root", adapter("mlx5_0")), search())
     settings = told(found, mpi("mpich", "ofi"), search(), RDMAV_FORK_SAFE="1")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from conftest import elf_file
+from conftest import elf_file, write_program
 from ropewalk import command, elf, plan, run
 
 
@@ -86,6 +86,7 @@ def test_oversubscribed(capsys, prefix, program, cores):
     assert settings_of(text)["PRTE_MCA_rmaps_default_mapping_policy"] == ":OVERSUBSCRIBE"
     assert settings_of(text)["OMPI_MCA_mpi_yield_when_idle"] == "1"
     assert "--bind-to none" in text
+    assert "overload" not in text
     old = prefix("openmpi", "old")
     (old / "bin/prterun").unlink()
     found = settings_of(dry(capsys, "-n", 3, "--mpi", old, program))
@@ -95,20 +96,56 @@ def test_oversubscribed(capsys, prefix, program, cores):
     assert found["I_MPI_FABRICS"] == "shm"
 
 
+def test_children_may_be_more_than_cores(capsys, prefix, program, cores):
+    """MPI_Comm_spawn of a job that fills the cores; its own ranks neither yield nor lose theirs."""
+    cores(2)
+    text = dry(capsys, "-n", 2, "--mpi", prefix("openmpi"), program)
+    assert settings_of(text)["PRTE_MCA_rmaps_default_mapping_policy"] == ":OVERSUBSCRIBE"
+    assert "OMPI_MCA_mpi_yield_when_idle" not in settings_of(text)
+    assert "--bind-to core:overload-allowed " in text
+    old = prefix("openmpi", "old")
+    (old / "bin/prterun").unlink()
+    text = dry(capsys, "-n", 2, "--mpi", old, program)
+    assert settings_of(text)["OMPI_MCA_rmaps_base_oversubscribe"] == "1"
+    assert "OMPI_MCA_mpi_yield_when_idle" not in settings_of(text)
+    assert "--bind-to core " in text
+    text = dry(capsys, "-n", 2, "--mpi", prefix("mpich"), program)
+    assert settings_of(text)["HYDRA_BINDING"] == "core:1"
+    assert "bind-to" not in text.replace("the option -bind-to", "")
+
+
+def test_open_mpi_4_starts_without_ssh(capsys, prefix, program, monkeypatch, tmp_path):
+    new, old = prefix("openmpi"), prefix("openmpi", "old")
+    (old / "bin/prterun").unlink()
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    assert settings_of(dry(capsys, "--mpi", old, program))["OMPI_MCA_plm_rsh_agent"] == ""
+    assert "rsh_agent" not in dry(capsys, "--mpi", new, program)
+    assert "rsh_agent" not in dry(capsys, "--nodes", "elsewhere", "--mpi", old, program)
+    assert "rsh_agent" not in dry(capsys, "--nodes", "a,b", "--mpi", old, program)
+    write_program(tmp_path / "bin/rsh")
+    assert "rsh_agent" not in dry(capsys, "--mpi", old, program)
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setenv("OMPI_MCA_plm_rsh_agent", "own")
+    assert settings_of(dry(capsys, "--mpi", old, program))["OMPI_MCA_plm_rsh_agent"] == "own"
+
+
 def test_batch_job_divides_ranks_over_nodes(capsys, prefix, program, cores, monkeypatch):
     cores(4)
     monkeypatch.setenv("SLURM_JOB_NUM_NODES", "4")
     text = dry(capsys, "-n", 16, "--mpi", prefix("openmpi"), program)
-    assert "OVERSUBSCRIBE" not in text
+    assert "yield_when_idle" not in text
     assert "-x ROPEWALK_MPI_LIBRARY" in text
     assert "on 4 nodes" in text
 
 
 def test_binding(capsys, prefix, program, cores):
     cores(8)
-    assert "-bind-to core:2" in dry(capsys, "-n", 4, "--mpi", prefix("mpich"), program)
-    assert "bind-to" not in dry(capsys, "-n", 1, "--mpi", prefix("mpich"), program)
-    assert "-bind-to none" in dry(capsys, "-n", 4, "--no-bind", "--mpi", prefix("mpich"), program)
+    text = dry(capsys, "-n", 4, "--mpi", prefix("mpich"), program)
+    assert settings_of(text)["HYDRA_BINDING"] == "core:2"
+    assert "-genv HYDRA_BINDING none" in text  # a rank's own mpiexec is not told to bind
+    assert "BINDING" not in dry(capsys, "-n", 1, "--mpi", prefix("mpich"), program)
+    found = settings_of(dry(capsys, "-n", 4, "--no-bind", "--mpi", prefix("mpich"), program))
+    assert found["HYDRA_BINDING"] == "none"
     text = dry(capsys, "-n", 4, "--mpi", prefix("openmpi"), program)
     assert "--map-by slot:PE=2 --bind-to core" in text
     found = settings_of(dry(capsys, "-n", 4, "--mpi", prefix("intel"), program))
@@ -117,6 +154,42 @@ def test_binding(capsys, prefix, program, cores):
         capsys, "-n", 4, "--launcher-option=-bind-to=hwthread", "--mpi", prefix("mpich"), program
     )
     assert own.count("bind-to") == 1
+    assert "BINDING" not in own
+
+
+def test_your_own_hydra_binding_wins(capsys, prefix, program, cores, monkeypatch):
+    cores(8)
+    path = prefix("mpich")
+    text = dry(capsys, "-n", 4, "--env", "HYDRA_BINDING=numa", "--mpi", path, program)
+    assert settings_of(text)["HYDRA_BINDING"] == "numa"
+    monkeypatch.setenv("HYDRA_BINDING", "socket")
+    for options in ([], ["--no-bind"], ["--nodes", "a,b"]):
+        text = dry(capsys, "-n", 4, *options, "--mpi", path, program)
+        assert "BINDING" not in text  # as it is, in the environment
+        assert "bind-to" not in text
+
+
+def test_hydra_binds_elsewhere_by_its_option(capsys, prefix, program, cores, monkeypatch):
+    """Its proxies on other nodes, or started by a batch system, do not see the variable."""
+    cores(8)
+    path = prefix("mpich")
+
+    def bound_by_option(*options):
+        text = dry(capsys, "-n", 4, *options, "--mpi", path, program)
+        assert ("-bind-to core:" in text) != ("HYDRA_BINDING=core:" in text)
+        return "-bind-to core:" in text
+
+    assert not bound_by_option()
+    assert not bound_by_option("--nodes", "localhost")
+    assert bound_by_option("--nodes", "elsewhere")
+    assert bound_by_option("--nodes", "a,b")
+    assert bound_by_option("--launcher-option=-f", "--launcher-option=hosts")
+    text = dry(capsys, "-n", 4, "--nodes", "a,b", "--no-bind", "--mpi", path, program)
+    assert "bind-to" not in text
+    assert settings_of(text)["HYDRA_BINDING"] == "none"
+    monkeypatch.setenv("PBS_JOBID", "1")
+    monkeypatch.setenv("PBS_NODEFILE", "/nonexistent")
+    assert bound_by_option()
 
 
 def test_own_settings_win(capsys, prefix, program, cores, monkeypatch):
