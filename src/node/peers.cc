@@ -22,11 +22,12 @@ namespace {
 
 constexpr std::size_t huge_page = std::size_t{2} << 20;
 
-// One entry a process, for all teams. Keyed by the memfd: its inode is unique while anybody holds
-// it.
+// One entry a process, for all teams, which stays mapped until the process is dead: the next team
+// will want it, and MPIs that watch mmap keep books on every mapping. Keyed by the memfd: its inode
+// is unique while anybody holds it.
 struct Registry {
   std::mutex mutex;
-  std::map<std::uint64_t, std::weak_ptr<Peer>> peers;
+  std::map<std::uint64_t, std::shared_ptr<Peer>> peers;
 };
 
 // Never destroyed: teams may be freed after static destructors have run.
@@ -77,13 +78,14 @@ std::shared_ptr<Peer> known_peer(const RankFacts& facts) {
   Registry& known = registry();
   const std::lock_guard lock(known.mutex);
   const auto found = known.peers.find(facts.arena_inode);
-  return found == known.peers.end() ? nullptr : found->second.lock();
+  return found == known.peers.end() ? nullptr : found->second;
 }
 
 void remember(const RankFacts& facts, const std::shared_ptr<Peer>& peer) {
   Registry& known = registry();
   const std::lock_guard lock(known.mutex);
-  std::erase_if(known.peers, [](const auto& entry) { return entry.second.expired(); });
+  // What a team still holds stays its own.
+  std::erase_if(known.peers, [](const auto& entry) { return is_dead(*entry.second); });
   known.peers[facts.arena_inode] = peer;
 }
 
