@@ -30,9 +30,11 @@ bool Inside::now() noexcept { return inside; }
 void ArenaState::lock() noexcept {
   inside = true;
   mutex_.lock();
+  segment_->leave_to_child(true);
 }
 
 void ArenaState::unlock() noexcept {
+  segment_->leave_to_child(false);
   mutex_.unlock();
   inside = false;
 }

@@ -194,8 +194,18 @@ void Segment::clear(int file, std::byte* base, Extent extent) noexcept {
   }
 }
 
-// The mapping was left out of the child: its file is mapped again for the copy. Granules count as
-// touched afterwards: backing them again keeps what they hold.
+void Segment::leave_to_child(bool leave) noexcept {
+  const std::size_t start = begin();
+  const std::size_t end = committed();
+  if (end == start) return;
+  if (leave) {
+    os::leave_to_children(base() + start, end - start);
+  } else {
+    os::keep_from_children(base() + start, end - start);
+  }
+}
+
+// Granules count as touched afterwards: backing them again keeps what they hold.
 bool Segment::copy(std::span<const Extent> live, const Mechanism& how) noexcept {
   const std::size_t start = begin();
   const std::size_t end = committed();
@@ -203,10 +213,8 @@ bool Segment::copy(std::span<const Extent> live, const Mechanism& how) noexcept 
   if (parents < 0) return false;
   os::Descriptor file = copy_file(parents, end, live);
   if (!file) return false;
-  if (end > start && !os::reserve_exactly(base() + start, end - start)) return false;
   if (!replace_mapping(base() + start, end - start, start, std::move(file), parents)) return false;
   how_ = &how;
-  os::keep_from_children(base() + start, end - start);
   wish_pages(base() + start, end - start);
   remember_file();
   set_pages(0, end / granule(), Pages::touched);
@@ -216,7 +224,7 @@ bool Segment::copy(std::span<const Extent> live, const Mechanism& how) noexcept 
 void Segment::drop(const Mechanism& how) noexcept {
   const std::size_t start = begin();
   const std::size_t old = committed();
-  if (old > start) os::reserve_exactly(base() + start, old - start);
+  if (old > start) os::unmap_to_reserved(base() + start, old - start);
   os::Descriptor file = os::open_memfd("ropewalk-fork", os::MemfdPages::normal);
   const int parents = descriptor();
   if (parents < 0) static_cast<void>(file_.release());  // the number is somebody else's

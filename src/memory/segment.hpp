@@ -1,8 +1,8 @@
 // The memory of an arena: one sealed memfd, growing from the start of one reserved range, and what
 // is known of each of its granules. Not thread-safe: the arena's lock covers it.
 //
-// A fork hands it to nobody: the mapping is left out of the child (MADV_DONTFORK), which gets a
-// copy of its own by the fork handlers, or, cloned past them, a hole.
+// A child never has it: the fork handlers replace the mapping by a copy of its own, and where a
+// child is cloned past them it has a hole there (MADV_DONTFORK, but around a fork).
 #pragma once
 
 #include <sys/types.h>
@@ -65,6 +65,9 @@ class Segment {
   // The pages are not better than this from now on.
   void settle_for(const Mechanism& how) noexcept { how_ = &how; }
 
+  // Whether a child has the mapping. Around a fork it does, so that nobody else's memory comes to
+  // lie there before it is replaced.
+  void leave_to_child(bool leave) noexcept;
   // In the child of a fork, see fork_policy.hpp.
   bool copy(std::span<const Extent> live, const Mechanism& how) noexcept;
   void drop(const Mechanism& how) noexcept;

@@ -101,14 +101,6 @@ Mapping wiped_by_fork() noexcept {
   return page;
 }
 
-bool reserve_exactly(void* address, std::size_t bytes) noexcept {
-  void* found = mmap(address, bytes, PROT_NONE,
-                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
-  if (found == address) return true;
-  if (found != MAP_FAILED) munmap(found, bytes);  // an older kernel takes the address as a hint
-  return false;
-}
-
 int populate_write(void* address, std::size_t bytes, int descriptor,
                    std::uint64_t offset) noexcept {
   const int error = advise(address, bytes, MADV_POPULATE_WRITE);
@@ -127,6 +119,9 @@ int advise_small(void* address, std::size_t bytes) noexcept {
 }
 int keep_from_children(void* address, std::size_t bytes) noexcept {
   return advise(address, bytes, MADV_DONTFORK);
+}
+int leave_to_children(void* address, std::size_t bytes) noexcept {
+  return advise(address, bytes, MADV_DOFORK);
 }
 int remove_pages(void* address, std::size_t bytes) noexcept {
   return advise(address, bytes, MADV_REMOVE);

@@ -66,10 +66,6 @@ int unmap_to_reserved(void* address, std::size_t bytes) noexcept;
 // before, or where it cannot be had, an invalid mapping).
 Mapping wiped_by_fork() noexcept;
 
-// Takes exactly this range, inaccessible, if nothing is mapped in it (Linux 4.17); false where
-// something is.
-bool reserve_exactly(void* address, std::size_t bytes) noexcept;
-
 // The next ones return an errno, 0 for success, and are never signalled.
 
 // Makes every page present and writable. EFAULT means a touch would have been SIGBUS (empty hugetlb
@@ -84,6 +80,7 @@ int advise_huge(void* address, std::size_t bytes) noexcept;
 int advise_small(void* address, std::size_t bytes) noexcept;
 // A child of fork or clone does not get the mapping: it has a hole there.
 int keep_from_children(void* address, std::size_t bytes) noexcept;
+int leave_to_children(void* address, std::size_t bytes) noexcept;  // the opposite
 // Gives pages of a shared mapping of a memfd back to the kernel; they read as zero afterwards.
 // EINVAL: locked in memory.
 int remove_pages(void* address, std::size_t bytes) noexcept;
