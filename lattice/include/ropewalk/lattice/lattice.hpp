@@ -1,0 +1,80 @@
+// A four-dimensional lattice spread over a grid of ranks: extents, who owns which site, sums.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "ropewalk/collectives.hpp"
+#include "ropewalk/endpoint.hpp"
+#include "ropewalk/halo.hpp"
+
+namespace ropewalk::lattice {
+
+// Dimensions are in the order x, y, z, t everywhere.
+inline constexpr int dimensions = 4;
+using Extents = std::array<int, dimensions>;
+
+std::string text(const Extents&);  // "8.8.8.16"
+
+// Divides the ranks over the dimensions so that faces are small: the longest local extent first.
+// Error(argument) where no grid of so many ranks divides the extents; it names grids that do.
+Extents choose_rank_grid(const Extents& global, int ranks);
+
+struct LatticeOptions {
+  // Lanes for the halo exchange. One lane without a comm thread asks least of the MPI; several
+  // lanes, or threads, need MPI_THREAD_MULTIPLE.
+  EndpointOptions endpoints{.lanes = 1, .threads = false};
+  // Goes through the halo exchange in these dimensions even where one rank has all of it: it is
+  // its own neighbour then. For tests and measurements; needs a communicator.
+  std::array<bool, dimensions> exchange_with_self{};
+};
+
+// Every rank owns a box of the same extents. Periodic in every dimension; an antiperiodic boundary
+// is a matter of the operators (OperatorOptions). Copies refer to the same lattice.
+class Lattice {
+ public:
+  // This process alone; no MPI is needed.
+  explicit Lattice(const Extents& global);
+  // Collective. Error(argument) on every rank where extents and rank grid do not fit: it names
+  // both, and rank grids that do.
+  Lattice(const Extents& global, Communicator, const Extents& rank_grid,
+          const LatticeOptions& = {});
+
+  const Extents& global() const noexcept;
+  const Extents& local() const noexcept;
+  const Extents& rank_grid() const noexcept;
+  const Extents& coordinates() const noexcept;  // of this rank in the grid of ranks
+  const Extents& origin() const noexcept;       // global coordinates of the first local site
+  std::size_t local_sites() const noexcept;
+  std::size_t global_sites() const noexcept;
+  int rank() const noexcept;
+  int size() const noexcept;
+  // Its faces in this dimension are exchanged: other ranks have the neighbours, or
+  // exchange_with_self.
+  bool divided(int dimension) const noexcept;
+
+  // Of a lattice made with a communicator; Error(argument) otherwise.
+  const CartesianGrid& grid() const;
+  EndpointSet& endpoints() const;  // made at first use: collective
+  NodeCommunicator& node() const;  // made at first use: collective
+
+  // Sums over the ranks, in place, the same bits on all of them. Collective.
+  void sum(double* values, std::size_t count) const;
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+// Local index of a site, x fastest: x + Lx (y + Ly (z + Lz t)). The order of all plain arrays.
+inline std::size_t site_index(const Extents& local, const Extents& site) {
+  const auto extent = [&](int d) { return static_cast<std::size_t>(local[d]); };
+  const auto at = [&](int d) { return static_cast<std::size_t>(site[d]); };
+  return at(0) + extent(0) * (at(1) + extent(1) * (at(2) + extent(2) * at(3)));
+}
+
+}  // namespace ropewalk::lattice

@@ -1,0 +1,156 @@
+// Wilson and domain-wall Dirac operators with their halo exchange.
+//
+// Gamma matrices are in the chiral (DeGrand-Rossi) basis, gamma5 = diag(1, 1, -1, -1). The hopping
+// term is
+//   (D_h psi)(x) = -1/2 sum_mu [ (1 - g_mu) U_mu(x) psi(x + mu)
+//                              + (1 + g_mu) U_mu(x - mu)^+ psi(x - mu) ].
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "ropewalk/lattice/fields.hpp"
+
+namespace ropewalk::lattice {
+
+// What happens to the faces of a lattice that is divided over ranks.
+enum class Exchange {
+  off,         // nothing: results at the faces are wrong. To see what the exchange costs
+  sequential,  // exchange, then compute
+  overlap      // compute the interior while messages fly, then the faces
+};
+const char* name(Exchange);
+Exchange exchange(const std::string& name);  // Error(argument) lists the names
+
+// How the links lie in the operator. Two rows of a matrix of SU(3) give the third, so a third of
+// the memory traffic of the links is saved for more arithmetic.
+enum class Links { automatic, full, two_rows };
+const char* name(Links);
+
+struct OperatorOptions {
+  Exchange exchange = Exchange::overlap;
+  Strategy strategy = Strategy::automatic;  // who drives the messages; see Halo
+  int threads = 1;                          // that compute, the caller among them
+  bool antiperiodic_time = false;           // minus sign on the hops over the global boundary of t
+  Links links = Links::automatic;  // two_rows: Error(argument) where the links are not in SU(3)
+};
+
+// Microseconds of the last hop on this rank, to see what overlap hides.
+struct HopTimes {
+  double faces_us = 0;     // projecting faces into send buffers
+  double interior_us = 0;  // sites that need no other rank
+  double wait_us = 0;      // waiting for faces after that
+  double surface_us = 0;   // sites that need received faces
+};
+
+namespace detail {
+template <class Real>
+struct Hop;
+}
+
+// The hopping term and the algebra that every operator shares: base of the operators below. One
+// thread at a time uses an operator; every rank must make the same calls in the same order.
+//
+// Fields must have the operator's layout: make them with `field()`. Sites of `out` and `in`: all
+// and all, even and odd, or odd and even; Error(argument) otherwise. `out` must not be `in`.
+template <class Real>
+class HoppingTerm {
+ public:
+  // Collective.
+  HoppingTerm(const GaugeField<Real>&, const Layout&, const OperatorOptions& = {});
+  ~HoppingTerm();
+  HoppingTerm(HoppingTerm&&) noexcept;
+  HoppingTerm& operator=(HoppingTerm&&) noexcept;
+
+  const Lattice& lattice() const noexcept { return layout().lattice(); }
+  const Layout& layout() const noexcept;
+  const OperatorOptions& options() const noexcept;
+  SpinorField<Real> field(Sites sites = Sites::all) const {
+    return SpinorField<Real>(layout(), sites);
+  }
+
+  // out = D_h in, or its adjoint; on each s-slice where there is a fifth dimension.
+  void hop(SpinorField<Real>& out, const SpinorField<Real>& in, bool dagger = false);
+  // The same by name: out on even sites from in on odd ones, and the other way.
+  void hop_eo(SpinorField<Real>& even, const SpinorField<Real>& odd, bool dagger = false);
+  void hop_oe(SpinorField<Real>& odd, const SpinorField<Real>& even, bool dagger = false);
+  // out = a centre + b D_h in, in one pass; centre has the sites of out and may be out.
+  void hop_add(SpinorField<Real>& out, double a, const SpinorField<Real>& centre, double b,
+               const SpinorField<Real>& in, bool dagger = false);
+
+  // Parts of a hop, to time them: the exchange alone, and a hop with another way of exchanging.
+  void exchange_only(const SpinorField<Real>& in, bool dagger = false);
+  void set_exchange(Exchange);
+  HopTimes times() const noexcept;
+  Strategy strategy() const noexcept;            // of the exchange, once it has been chosen
+  std::size_t exchanged_bytes() const noexcept;  // sent to other ranks in a hop on all sites
+
+  // 1344 a site and s-slice, as Grid's ITT counts them: 8 SU(3) times half spinor, 1056; spin
+  // projections, 96; sums of legs, 192. Of this rank, for a hop that writes `sites`.
+  double flops(Sites sites = Sites::all) const noexcept;
+  // Least memory traffic of a hop: links and input read once, output written once.
+  double bytes(Sites sites = Sites::all) const noexcept;
+  const char* isa() const noexcept;  // instruction set of the kernels: "avx512", ...
+  Links links() const noexcept;      // chosen, when it was automatic
+
+ protected:
+  std::unique_ptr<detail::Hop<Real>> hop_;
+};
+
+// M = (4 + mass) + D_h.
+template <class Real>
+class WilsonOperator : public HoppingTerm<Real> {
+ public:
+  WilsonOperator(const GaugeField<Real>&, double mass, const OperatorOptions& = {});
+
+  double mass() const noexcept { return mass_; }
+  double diagonal() const noexcept { return 4 + mass_; }  // M_ee = M_oo = this times 1
+  void apply(SpinorField<Real>& out, const SpinorField<Real>& in, bool dagger = false);
+  // Red-black preconditioned, on the sites of in (even or odd; here odd):
+  // M_oo - M_oe M_ee^-1 M_eo, or its adjoint.
+  void apply_schur(SpinorField<Real>& out, const SpinorField<Real>& in, bool dagger = false);
+
+ private:
+  double mass_;
+  std::unique_ptr<SpinorField<Real>> between_;
+};
+
+struct DomainWall {
+  int fifth_extent = 16;
+  double mass = 0.1;
+  double height = 1.8;  // M5, the domain-wall height
+};
+
+// Shamir's domain-wall operator, with P+- = (1 +- gamma5)/2:
+//   (M psi)_s = (5 - M5) psi_s + D_h psi_s - P_- psi_{s+1} - P_+ psi_{s-1},
+// where the neighbour over the wall (s = Ls - 1 to 0, and 0 to Ls - 1) comes with +mass instead of
+// -1. Red-black is by the parity of the four-dimensional site.
+template <class Real>
+class DomainWallOperator : public HoppingTerm<Real> {
+ public:
+  DomainWallOperator(const GaugeField<Real>&, const DomainWall&, Vectors = Vectors::space,
+                     const OperatorOptions& = {});
+
+  const DomainWall& parameters() const noexcept { return parameters_; }
+  double diagonal() const noexcept { return 5 - parameters_.height; }
+  void apply(SpinorField<Real>& out, const SpinorField<Real>& in, bool dagger = false);
+  // The part diagonal in four-dimensional sites, M_ee or M_oo, and its inverse. `out` may be `in`.
+  void diagonal_part(SpinorField<Real>& out, const SpinorField<Real>& in, bool dagger = false);
+  void diagonal_inverse(SpinorField<Real>& out, const SpinorField<Real>& in, bool dagger = false);
+  void apply_schur(SpinorField<Real>& out, const SpinorField<Real>& in, bool dagger = false);
+
+ private:
+  DomainWall parameters_;
+  std::unique_ptr<SpinorField<Real>> between_;
+  std::unique_ptr<SpinorField<Real>> beyond_;
+};
+
+extern template class HoppingTerm<float>;
+extern template class HoppingTerm<double>;
+extern template class WilsonOperator<float>;
+extern template class WilsonOperator<double>;
+extern template class DomainWallOperator<float>;
+extern template class DomainWallOperator<double>;
+
+}  // namespace ropewalk::lattice

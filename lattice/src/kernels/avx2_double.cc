@@ -1,0 +1,25 @@
+// The kernels in double precision with AVX2 (x86-64-v3). Everything lives in a
+// namespace of its own: no inline function may leave this file, another machine could not run it.
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#include "kernels/instances.hpp"
+
+namespace ropewalk::lattice::kernels::avx2 {
+
+namespace {
+
+using Real = double;
+constexpr int lanes = 32 / sizeof(Real);
+
+// clang-format off
+#include "kernels/vectors.inc"
+#include "kernels/hop.inc"
+// clang-format on
+
+}  // namespace
+
+const Table<Real> double_table = ROPEWALK_LATTICE_TABLE("avx2");
+
+}  // namespace ropewalk::lattice::kernels::avx2

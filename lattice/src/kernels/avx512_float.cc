@@ -1,0 +1,25 @@
+// The kernels in float precision with AVX-512 (x86-64-v4). Everything lives in a
+// namespace of its own: no inline function may leave this file, another machine could not run it.
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#include "kernels/instances.hpp"
+
+namespace ropewalk::lattice::kernels::avx512 {
+
+namespace {
+
+using Real = float;
+constexpr int lanes = 64 / sizeof(Real);
+
+// clang-format off
+#include "kernels/vectors.inc"
+#include "kernels/hop.inc"
+// clang-format on
+
+}  // namespace
+
+const Table<Real> float_table = ROPEWALK_LATTICE_TABLE("avx512");
+
+}  // namespace ropewalk::lattice::kernels::avx512

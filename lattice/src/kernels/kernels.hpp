@@ -1,0 +1,109 @@
+// The kernels of one instruction set and precision behind function pointers, and the tables they
+// walk. No knowledge of ranks: received faces are addresses.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace ropewalk::lattice::kernels {
+
+// Legs of the hopping term: mu is the hop from x + mu, 4 + mu that from x - mu.
+inline constexpr int leg_count = 8;
+
+// How a leg's half spinor comes to a site: two bits a leg in Row::legs.
+enum class Leg : std::uint32_t {
+  local = 0,     // as it lies
+  permuted = 1,  // over the edge of the sub-lattices: lanes change places
+  received = 2,  // all lanes from another rank
+  merged = 3     // some lanes from another rank, the others permuted
+};
+
+// One output vector site of a hop. Counted in vector sites of the field that is read or written.
+struct Row {
+  std::int32_t out;
+  std::uint32_t legs;  // Leg of each leg; bits 16 and up: leg crosses the antiperiodic boundary
+  std::int32_t source[leg_count];
+  std::int32_t link[leg_count];  // in links of the link array
+};
+inline constexpr int boundary_bit = 16;
+
+// Where lanes go; indices as wide as Real, as the vectors of the compiler want them.
+template <class Real>
+struct IndexOf;
+template <>
+struct IndexOf<float> {
+  using type = std::int32_t;
+};
+template <>
+struct IndexOf<double> {
+  using type = std::int64_t;
+};
+inline constexpr int max_lanes = 16;
+
+// By leg. `send` joins two vectors of a face in one; `merge[k]` puts the lanes of vector k of such
+// a pair in place, indices from `lanes` up being those of the received vector.
+template <class Real>
+struct LaneTables {
+  using Index = typename IndexOf<Real>::type;
+  alignas(64) Index permute[leg_count][max_lanes];
+  alignas(64) Index send[leg_count][max_lanes];
+  alignas(64) Index merge[leg_count][2][max_lanes];
+  alignas(64) Real boundary[leg_count][max_lanes];  // sign of each lane on a boundary row
+};
+
+template <class Real>
+struct HopArguments {
+  const Row* rows = nullptr;
+  const std::int32_t* faces = nullptr;  // leg_count a row, rows counted from first_face_row
+  std::ptrdiff_t first_face_row = 0;
+  const LaneTables<Real>* lanes = nullptr;
+  const Real* in = nullptr;
+  Real* out = nullptr;
+  const Real* links = nullptr;
+  const Real* received[leg_count] = {};
+  const Real* centre = nullptr;  // out = scale (hop + centre_factor centre); null: none
+  Real centre_factor = 0;
+  Real scale = 1;
+  bool scaled = false;
+  bool stream = false;  // results go past the caches
+  int inner = 1;        // vectors of each component a vector site has
+};
+
+// Links::full: 9 vectors of complex numbers a link. two_rows: 6. scalar: 9 complex numbers, the
+// same for all lanes.
+enum class LinkForm { full, two_rows, scalar };
+inline constexpr int link_form_count = 3;
+
+template <class Real>
+using HopFunction = void (*)(const HopArguments<Real>&, std::ptrdiff_t begin, std::ptrdiff_t end);
+
+// Projects the sites of a face for the leg of the rank that receives them.
+template <class Real>
+struct FaceArguments {
+  const std::int32_t* sites = nullptr;
+  std::ptrdiff_t count = 0;
+  const Real* in = nullptr;
+  Real* out = nullptr;
+  int inner = 1;
+  bool pairs = false;  // the dimension is cut into two blocks
+  const LaneTables<Real>* lanes = nullptr;
+};
+// Sites begin to end of the face; begin even where sites go in pairs.
+template <class Real>
+using FaceFunction = void (*)(const FaceArguments<Real>&, std::ptrdiff_t begin, std::ptrdiff_t end);
+
+template <class Real>
+struct Table {
+  const char* isa;
+  int lanes;
+  HopFunction<Real> hop[link_form_count][2];  // by dagger
+  FaceFunction<Real> face[leg_count][2];
+};
+
+// Of this machine, widest first; ROPEWALK_ISA (baseline, avx2, avx512) limits it.
+std::span<const int> lane_counts(std::size_t bytes_per_real);
+template <class Real>
+const Table<Real>& table(int lanes);
+
+}  // namespace ropewalk::lattice::kernels

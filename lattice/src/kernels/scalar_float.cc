@@ -1,0 +1,28 @@
+// The kernels in float precision with one number a vector, for lattices that cannot be cut.
+// Everything lives in a namespace of its own: no inline function may leave this file, another
+// machine could not run it.
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#define ROPEWALK_LATTICE_SCALAR
+
+#include "kernels/instances.hpp"
+
+namespace ropewalk::lattice::kernels::scalar {
+
+namespace {
+
+using Real = float;
+constexpr int lanes = sizeof(Real) / sizeof(Real);
+
+// clang-format off
+#include "kernels/vectors.inc"
+#include "kernels/hop.inc"
+// clang-format on
+
+}  // namespace
+
+const Table<Real> float_table = ROPEWALK_LATTICE_TABLE("scalar");
+
+}  // namespace ropewalk::lattice::kernels::scalar

@@ -1,0 +1,184 @@
+// Lattice: extents over a grid of ranks, and the errors where they do not fit.
+#include "ropewalk/lattice/lattice.hpp"
+
+#include <algorithm>
+#include <mutex>
+#include <vector>
+
+#include "ropewalk/error.hpp"
+
+namespace ropewalk::lattice {
+
+namespace {
+
+bool divides(const Extents& global, const Extents& grid) {
+  for (int d = 0; d < dimensions; ++d)
+    if (grid[d] < 1 || global[d] % grid[d] != 0) return false;
+  return true;
+}
+
+Extents quotient(const Extents& global, const Extents& grid) {
+  Extents out{};
+  for (int d = 0; d < dimensions; ++d) out[d] = global[d] / grid[d];
+  return out;
+}
+
+std::size_t product(const Extents& extents) {
+  std::size_t out = 1;
+  for (const int extent : extents) out *= static_cast<std::size_t>(extent);
+  return out;
+}
+
+// Sites on the faces of the divided dimensions: what a rank sends.
+std::size_t surface(const Extents& local, const Extents& grid) {
+  std::size_t out = 0;
+  for (int d = 0; d < dimensions; ++d)
+    if (grid[d] > 1) out += product(local) / static_cast<std::size_t>(local[d]);
+  return out;
+}
+
+// Of all grids of so many ranks, those that divide the lattice, least surface first.
+std::vector<Extents> fitting_grids(const Extents& global, int ranks) {
+  std::vector<Extents> out;
+  for (int x = 1; x <= ranks; ++x)
+    for (int y = 1; ranks % x == 0 && y <= ranks / x; ++y)
+      for (int z = 1; ranks / x % y == 0 && z <= ranks / x / y; ++z) {
+        if (ranks / x / y % z != 0) continue;
+        const Extents grid{x, y, z, ranks / x / y / z};
+        if (divides(global, grid)) out.push_back(grid);
+      }
+  // Later dimensions are divided first: their faces are contiguous in most codes.
+  std::stable_sort(out.begin(), out.end(), [&](const Extents& a, const Extents& b) {
+    return surface(quotient(global, a), a) < surface(quotient(global, b), b);
+  });
+  return out;
+}
+
+std::string remedy(const Extents& global, int ranks) {
+  const std::vector<Extents> fitting = fitting_grids(global, ranks);
+  if (fitting.empty())
+    return "no grid of " + std::to_string(ranks) +
+           " ranks divides this lattice; change the lattice or the number of ranks";
+  std::string out = "rank grids that fit: ";
+  for (std::size_t i = 0; i < std::min<std::size_t>(fitting.size(), 3); ++i)
+    out += (i > 0 ? ", " : "") + text(fitting[i]);
+  return out;
+}
+
+void check_global(const Extents& global) {
+  for (const int extent : global)
+    if (extent < 1 || extent > (1 << 20))
+      throw Error(ErrorCode::argument, "global: found " + text(global) +
+                                           ", expected four extents of 1 to 1048576 in the order "
+                                           "x, y, z, t; correct the lattice");
+}
+
+void check_grid(const Extents& global, const Extents& grid, int ranks) {
+  const bool positive = std::all_of(grid.begin(), grid.end(), [](int n) { return n >= 1; });
+  if (!positive || product(grid) != static_cast<std::size_t>(ranks))
+    throw Error(ErrorCode::argument, "rank_grid: found " + text(grid) + ", expected a product of " +
+                                         std::to_string(ranks) + ", the number of ranks; " +
+                                         remedy(global, ranks));
+  for (int d = 0; d < dimensions; ++d)
+    if (global[d] % grid[d] != 0)
+      throw Error(ErrorCode::argument,
+                  "rank_grid: " + text(grid) + " does not divide the lattice " + text(global) +
+                      " in dimension " + "xyzt"[d] + " (" + std::to_string(global[d]) + " over " +
+                      std::to_string(grid[d]) + "); " + remedy(global, ranks));
+}
+
+std::vector<int> as_vector(const Extents& extents) { return {extents.begin(), extents.end()}; }
+
+}  // namespace
+
+std::string text(const Extents& extents) {
+  std::string out;
+  for (const int extent : extents) out += (out.empty() ? "" : ".") + std::to_string(extent);
+  return out;
+}
+
+Extents choose_rank_grid(const Extents& global, int ranks) {
+  check_global(global);
+  const std::vector<Extents> fitting = fitting_grids(global, ranks);
+  if (fitting.empty())
+    throw Error(ErrorCode::argument,
+                "ranks: found " + std::to_string(ranks) + " for the lattice " + text(global) +
+                    ", expected a number that is a product of divisors of its extents; " +
+                    remedy(global, ranks));
+  return fitting.front();
+}
+
+struct Lattice::State {
+  Extents global{};
+  Extents local{};
+  Extents rank_grid{1, 1, 1, 1};
+  Extents coordinates{};
+  Extents origin{};
+  std::array<bool, dimensions> divided{};
+  EndpointOptions endpoint_options;
+  std::unique_ptr<CartesianGrid> grid;
+  std::unique_ptr<NodeCommunicator> node;  // before the endpoints: its destruction comes last
+  std::unique_ptr<EndpointSet> endpoints;
+};
+
+Lattice::Lattice(const Extents& global) : state_(std::make_shared<State>()) {
+  check_global(global);
+  state_->global = state_->local = global;
+}
+
+Lattice::Lattice(const Extents& global, Communicator communicator, const Extents& rank_grid,
+                 const LatticeOptions& options)
+    : state_(std::make_shared<State>()) {
+  check_global(global);
+  check_grid(global, rank_grid, communicator.size());
+  State& s = *state_;
+  s.global = global;
+  s.rank_grid = rank_grid;
+  s.local = quotient(global, rank_grid);
+  s.grid = std::make_unique<CartesianGrid>(communicator, as_vector(rank_grid),
+                                           std::vector<bool>(dimensions, true));
+  for (int d = 0; d < dimensions; ++d) {
+    s.coordinates[d] = s.grid->coordinates()[static_cast<std::size_t>(d)];
+    s.origin[d] = s.coordinates[d] * s.local[d];
+    s.divided[d] = rank_grid[d] > 1 || options.exchange_with_self[d];
+  }
+  s.endpoint_options = options.endpoints;
+}
+
+const Extents& Lattice::global() const noexcept { return state_->global; }
+const Extents& Lattice::local() const noexcept { return state_->local; }
+const Extents& Lattice::rank_grid() const noexcept { return state_->rank_grid; }
+const Extents& Lattice::coordinates() const noexcept { return state_->coordinates; }
+const Extents& Lattice::origin() const noexcept { return state_->origin; }
+std::size_t Lattice::local_sites() const noexcept { return product(state_->local); }
+std::size_t Lattice::global_sites() const noexcept { return product(state_->global); }
+int Lattice::rank() const noexcept { return state_->grid ? state_->grid->rank() : 0; }
+int Lattice::size() const noexcept { return state_->grid ? state_->grid->size() : 1; }
+bool Lattice::divided(int dimension) const noexcept { return state_->divided[dimension]; }
+
+const CartesianGrid& Lattice::grid() const {
+  if (!state_->grid)
+    throw Error(ErrorCode::argument,
+                "lattice: this process alone, expected one made with a communicator; pass a "
+                "Communicator and a rank grid to its constructor");
+  return *state_->grid;
+}
+
+EndpointSet& Lattice::endpoints() const {
+  if (!state_->endpoints)
+    state_->endpoints =
+        std::make_unique<EndpointSet>(grid().communicator(), state_->endpoint_options);
+  return *state_->endpoints;
+}
+
+NodeCommunicator& Lattice::node() const {
+  if (!state_->node) state_->node = std::make_unique<NodeCommunicator>(grid().communicator());
+  return *state_->node;
+}
+
+void Lattice::sum(double* values, std::size_t count) const {
+  if (size() == 1) return;
+  node().allreduce(in_place, values, count, element_type<double>(), ReductionOp::sum);
+}
+
+}  // namespace ropewalk::lattice

@@ -1,0 +1,162 @@
+// The hopping term and the Wilson operator, as the public API has them.
+#include "ropewalk/lattice/operators.hpp"
+
+#include "hop.hpp"
+#include "ropewalk/error.hpp"
+
+namespace ropewalk::lattice {
+
+namespace {
+
+constexpr double flops_per_site = 1344;  // Benchmark_ITT of Grid, 2017 to 2019
+
+void check_options(const OperatorOptions& options) {
+  if (options.threads < 1 || options.threads > 1024)
+    throw Error(ErrorCode::argument, "threads: found " + std::to_string(options.threads) +
+                                         ", expected 1 to 1024; 1 is the caller alone");
+}
+
+}  // namespace
+
+const char* name(Exchange exchange) {
+  constexpr const char* names[] = {"off", "sequential", "overlap"};
+  return names[static_cast<int>(exchange)];
+}
+
+Exchange exchange(const std::string& wanted) {
+  for (const Exchange known : {Exchange::off, Exchange::sequential, Exchange::overlap})
+    if (wanted == name(known)) return known;
+  throw Error(ErrorCode::argument,
+              "exchange: found \"" + wanted + "\", expected off, sequential or overlap");
+}
+
+const char* name(Links links) {
+  constexpr const char* names[] = {"automatic", "full", "two-rows"};
+  return names[static_cast<int>(links)];
+}
+
+template <class Real>
+HoppingTerm<Real>::HoppingTerm(const GaugeField<Real>& gauge, const Layout& layout,
+                               const OperatorOptions& options)
+    : hop_((check_options(options), std::make_unique<detail::Hop<Real>>(gauge, layout, options))) {}
+template <class Real>
+HoppingTerm<Real>::~HoppingTerm() = default;
+template <class Real>
+HoppingTerm<Real>::HoppingTerm(HoppingTerm&&) noexcept = default;
+template <class Real>
+HoppingTerm<Real>& HoppingTerm<Real>::operator=(HoppingTerm&&) noexcept = default;
+
+template <class Real>
+const Layout& HoppingTerm<Real>::layout() const noexcept {
+  return hop_->layout;
+}
+template <class Real>
+const OperatorOptions& HoppingTerm<Real>::options() const noexcept {
+  return hop_->options;
+}
+
+template <class Real>
+void HoppingTerm<Real>::hop(SpinorField<Real>& out, const SpinorField<Real>& in, bool dagger) {
+  hop_->run({out, in, dagger});
+}
+
+template <class Real>
+void HoppingTerm<Real>::hop_eo(SpinorField<Real>& even, const SpinorField<Real>& odd, bool dagger) {
+  if (even.sites() != Sites::even)
+    throw Error(ErrorCode::argument, std::string("even: a field on ") + name(even.sites()) +
+                                         " sites, expected one on even sites");
+  hop(even, odd, dagger);
+}
+
+template <class Real>
+void HoppingTerm<Real>::hop_oe(SpinorField<Real>& odd, const SpinorField<Real>& even, bool dagger) {
+  if (odd.sites() != Sites::odd)
+    throw Error(ErrorCode::argument, std::string("odd: a field on ") + name(odd.sites()) +
+                                         " sites, expected one on odd sites");
+  hop(odd, even, dagger);
+}
+
+template <class Real>
+void HoppingTerm<Real>::hop_add(SpinorField<Real>& out, double a, const SpinorField<Real>& centre,
+                                double b, const SpinorField<Real>& in, bool dagger) {
+  hop_->run({out, in, dagger, &centre, a, b});
+}
+
+template <class Real>
+void HoppingTerm<Real>::exchange_only(const SpinorField<Real>& in, bool dagger) {
+  hop_->exchange_only(in, dagger);
+}
+
+template <class Real>
+void HoppingTerm<Real>::set_exchange(Exchange exchange) {
+  hop_->options.exchange = exchange;
+}
+template <class Real>
+HopTimes HoppingTerm<Real>::times() const noexcept {
+  return hop_->times;
+}
+template <class Real>
+Strategy HoppingTerm<Real>::strategy() const noexcept {
+  return hop_->strategy;
+}
+
+template <class Real>
+std::size_t HoppingTerm<Real>::exchanged_bytes() const noexcept {
+  const Layout& l = layout();
+  std::size_t out = 0;
+  for (int d = 0; d < dimensions; ++d)
+    if (lattice().rank_grid()[d] > 1)
+      out += 2 * lattice().local_sites() / static_cast<std::size_t>(lattice().local()[d]);
+  return out * static_cast<std::size_t>(l.fifth_extent()) * 12 * sizeof(Real);
+}
+
+template <class Real>
+double HoppingTerm<Real>::flops(Sites sites) const noexcept {
+  return flops_per_site * static_cast<double>(lattice().local_sites()) * layout().fifth_extent() /
+         (sites == Sites::all ? 1 : 2);
+}
+
+// Links: all of them in either case; on one parity each of the eight of a site comes once.
+template <class Real>
+double HoppingTerm<Real>::bytes(Sites sites) const noexcept {
+  const double volume = static_cast<double>(lattice().local_sites());
+  const double link = links() == Links::two_rows ? 12 : 18;
+  const double spinors = 2 * 24.0 * layout().fifth_extent() / (sites == Sites::all ? 1 : 2);
+  return volume * (dimensions * link + spinors) * sizeof(Real);
+}
+
+template <class Real>
+const char* HoppingTerm<Real>::isa() const noexcept {
+  return hop_->kernels.isa;
+}
+template <class Real>
+Links HoppingTerm<Real>::links() const noexcept {
+  return hop_->links.stored();
+}
+
+template <class Real>
+WilsonOperator<Real>::WilsonOperator(const GaugeField<Real>& gauge, double mass,
+                                     const OperatorOptions& options)
+    : HoppingTerm<Real>(gauge, Layout(gauge.lattice(), sizeof(Real)), options), mass_(mass) {}
+
+template <class Real>
+void WilsonOperator<Real>::apply(SpinorField<Real>& out, const SpinorField<Real>& in, bool dagger) {
+  this->hop_add(out, diagonal(), in, 1, in, dagger);
+}
+
+template <class Real>
+void WilsonOperator<Real>::apply_schur(SpinorField<Real>& out, const SpinorField<Real>& in,
+                                       bool dagger) {
+  const Sites other = opposite(in.sites());
+  if (!between_ || between_->sites() != other)
+    between_ = std::make_unique<SpinorField<Real>>(this->layout(), other);
+  this->hop(*between_, in, dagger);
+  this->hop_add(out, diagonal(), in, -1 / diagonal(), *between_, dagger);
+}
+
+template class HoppingTerm<float>;
+template class HoppingTerm<double>;
+template class WilsonOperator<float>;
+template class WilsonOperator<double>;
+
+}  // namespace ropewalk::lattice

@@ -1,0 +1,58 @@
+// What a hop walks over: its rows, the faces it sends, and where lanes go at the edges.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "kernels/kernels.hpp"
+#include "ropewalk/lattice/fields.hpp"
+
+namespace ropewalk::lattice {
+
+inline int direction(int leg) { return leg % dimensions; }
+inline bool forward(int leg) { return leg < dimensions; }
+
+// The parity that a hop onto these sites reads.
+inline Sites opposite(Sites sites) {
+  if (sites == Sites::all) return Sites::all;
+  return sites == Sites::even ? Sites::odd : Sites::even;
+}
+
+// The site a leg comes from, within its sub-lattice; and whether it lies over the edge.
+struct Neighbour {
+  Extents site;
+  bool over_edge;
+};
+Neighbour neighbour(const Layout&, const Extents& site, int leg);
+
+// How a leg that goes over the edge of the sub-lattices in its dimension comes to the site.
+kernels::Leg kind_over_edge(const Layout&, int leg);
+
+template <class Real>
+kernels::LaneTables<Real> lane_tables(const Layout&);
+
+// Rows of the hop onto `sites`: those that need no other rank first.
+struct HopTable {
+  std::vector<kernels::Row> rows;
+  std::ptrdiff_t interior = 0;
+  std::vector<std::int32_t> faces;  // of the rows from `interior` on, kernels::leg_count each
+  // By leg: sites of the input, counted in its field, that this rank sends for that leg of another.
+  std::array<std::vector<std::int32_t>, kernels::leg_count> face_sites;
+};
+// Row::link is left to who owns the links. antiperiodic: marks the legs over the boundary of t.
+HopTable hop_table(const Layout&, Sites sites, bool antiperiodic);
+
+// Links by site: slot 4 v + mu is U_mu at vector site v. What a backward leg needs from over an
+// edge, with lanes permuted or from another rank, has a slot of its own behind these.
+struct LinkSlots {
+  std::vector<std::array<std::int32_t, kernels::leg_count>> slot;  // by vector site
+  struct Extra {
+    std::int32_t vector;
+    int mu;
+  };
+  std::vector<Extra> extras;  // slots from 4 x vector sites on: backward leg mu of that site
+};
+LinkSlots link_slots(const Layout&);
+
+}  // namespace ropewalk::lattice
