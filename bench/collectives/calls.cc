@@ -166,7 +166,7 @@ Everybody everybody(const Ranks& ranks, NodeCommunicator& node, float* send, flo
   // Offsets are far below 2^53.
   const auto offsets = ranks.gather(std::vector<double>{
       static_cast<double>(arena.offset(send)), static_cast<double>(arena.offset(receive))});
-  if (!node.direct()) return all;
+  if (node.nodes() != 1) return all;
   const node::Team& team = node.state().engine->team();
   for (int rank = 0; rank < ranks.size(); ++rank) {
     const auto at = [&](double offset) {

@@ -28,7 +28,8 @@ enum class Path {
   mapped,   // straight between the buffers of the ranks
   cma,      // read from private buffers by process_vm_readv
   staged,   // copied through staging areas in the arenas
-  mpi       // done by the MPI underneath
+  mpi,      // done by the MPI underneath
+  nodes     // inside each node by one of the first, between nodes by messages
 };
 RW_EXPORT const char* name(Path);
 
@@ -80,6 +81,7 @@ class RW_EXPORT NodeCommunicator {
   int rank() const noexcept;
   int size() const noexcept;
   bool direct() const noexcept;                // false: all calls go to MPI
+  int nodes() const noexcept;                  // that the ranks are on; 0 where it is not direct
   const std::string& reason() const noexcept;  // why they do
   Path last_path() const noexcept;
 

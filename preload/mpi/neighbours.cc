@@ -15,7 +15,7 @@ namespace typed = collectives::typed;
 // Empty where MPI has to serve the communicator's neighbourhood.
 std::span<const int> neighbours_of(Word word) noexcept {
   CommunicatorEntry* entry = entry_of(clean(word));
-  if (entry == nullptr || entry->team == nullptr) return {};
+  if (entry == nullptr || entry->team == nullptr || entry->team->nodes() != 1) return {};
   try {
     if (entry->neighbours == nullptr) {
       entry->neighbours = std::make_unique<std::vector<int>>(

@@ -17,11 +17,21 @@
 
 namespace ropewalk::preload {
 
+namespace {
+
+// Two for each rank of this node.
+bool has_cores_to_spare(NodeCommunicator::State& state) {
+  const bool over_nodes = state.nodes != nullptr;
+  const node::Team& team = over_nodes ? state.nodes->engine().team() : state.engine->team();
+  return team.cores() >= 2 * team.size();
+}
+
+}  // namespace
+
 bool serves_nonblocking(NodeCommunicator& team, mpi::Comm comm) {
   const char* setting = std::getenv("ROPEWALK_NONBLOCKING");
   const bool given = setting != nullptr && *setting != '\0';
-  const bool wanted = given ? std::strcmp(setting, "0") != 0
-                            : team.state().engine->team().cores() >= 2 * team.size();
+  const bool wanted = given ? std::strcmp(setting, "0") != 0 : has_cores_to_spare(team.state());
   return node::all_agree(comm, wanted && mpi::thread_level() == mpi::ThreadLevel::multiple);
 }
 

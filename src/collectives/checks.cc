@@ -4,8 +4,13 @@
 
 namespace ropewalk::collectives {
 
-void refuse(NodeCommunicator::State& state, const std::string& message) {
+void tell_refusal(NodeCommunicator::State& state, const std::string& message) {
   if (state.engine != nullptr) state.engine->refuse();
+  if (state.nodes != nullptr) state.nodes->refuse(message);
+}
+
+void refuse(NodeCommunicator::State& state, const std::string& message) {
+  tell_refusal(state, message);
   throw Error(ErrorCode::argument, message);
 }
 

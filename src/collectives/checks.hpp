@@ -10,6 +10,8 @@
 
 namespace ropewalk::collectives {
 
+// The others need not wait for this rank's call.
+void tell_refusal(NodeCommunicator::State&, const std::string& message = "");
 [[noreturn]] void refuse(NodeCommunicator::State&, const std::string& message);
 
 inline void check_buffer(NodeCommunicator::State& state, const void* buffer, std::size_t bytes,

@@ -5,6 +5,7 @@
 
 #include "collectives/algorithms.hpp"
 #include "collectives/checks.hpp"
+#include "collectives/nodes/algorithms.hpp"
 #include "collectives/state.hpp"
 #include "collectives/through_mpi.hpp"
 
@@ -12,6 +13,7 @@ namespace ropewalk {
 
 namespace {
 
+namespace nodes = collectives::nodes;
 using collectives::Blocks;
 using collectives::check_buffer;
 using collectives::check_counts;
@@ -68,7 +70,9 @@ void copy_alone(const void* send, void* receive, std::size_t bytes) {
 
 void NodeCommunicator::barrier() {
   state_->run([&] {
-    if (state_->engine == nullptr) {
+    if (state_->nodes != nullptr) {
+      nodes::barrier(*state_);
+    } else if (state_->engine == nullptr) {
       mpi::barrier(state_->comm);
     } else if (state_->size > 1) {
       collectives::barrier(*state_->engine);
@@ -80,7 +84,9 @@ void NodeCommunicator::broadcast(void* data, std::size_t bytes, int root) {
   state_->run([&] {
     check_root(*state_, root);
     check_buffer(*state_, data, bytes, "data");
-    if (state_->engine == nullptr) {
+    if (state_->nodes != nullptr) {
+      nodes::broadcast(*state_, data, bytes, root);
+    } else if (state_->engine == nullptr) {
       collectives::mpi_broadcast(*state_, data, bytes, root);
     } else if (state_->size > 1) {
       collectives::broadcast(*state_->engine, data, bytes, root);
@@ -108,7 +114,9 @@ void NodeCommunicator::allgatherv(const void* send, std::size_t send_bytes, void
                        " differ from counts[own rank] = " + std::to_string(counts[state_->rank]));
     }
     check_buffer(*state_, send, send_bytes, "send");
-    if (state_->engine == nullptr) {
+    if (state_->nodes != nullptr) {
+      nodes::allgather(*state_, send, receive, {counts, displacements});
+    } else if (state_->engine == nullptr) {
       collectives::mpi_allgatherv(*state_, send, send_bytes, receive, counts, displacements);
     } else if (state_->size == 1) {
       copy_alone(send, target + displacements[0], send_bytes);
@@ -143,7 +151,9 @@ void NodeCommunicator::gatherv(const void* send, std::size_t send_bytes, void* r
     }
     check_buffer(*state_, send, send_bytes, "send");
     const Blocks blocks{counts, displacements};
-    if (state_->engine == nullptr) {
+    if (state_->nodes != nullptr) {
+      nodes::gather(*state_, send, send_bytes, receive, blocks, root);
+    } else if (state_->engine == nullptr) {
       collectives::mpi_gatherv(*state_, send, send_bytes, receive, counts, displacements, root);
     } else if (state_->size == 1) {
       copy_alone(send, target + displacements[0], send_bytes);
@@ -180,7 +190,9 @@ void NodeCommunicator::scatterv(const void* send, const std::size_t* counts,
       check_buffer(*state_, receive, receive_bytes, "receive");
     }
     const Blocks blocks{counts, displacements};
-    if (state_->engine == nullptr) {
+    if (state_->nodes != nullptr) {
+      nodes::scatter(*state_, send, blocks, receive, receive_bytes, root);
+    } else if (state_->engine == nullptr) {
       collectives::mpi_scatterv(*state_, send, counts, displacements, receive, receive_bytes, root);
     } else if (state_->size == 1) {
       if (receive != nullptr) copy_alone(source + displacements[0], receive, receive_bytes);
@@ -197,7 +209,9 @@ void NodeCommunicator::alltoall(const void* send, void* receive, std::size_t byt
     if (is_in_place(send)) send = receive;
     check_buffer(*state_, send, total, "send");
     check_buffer(*state_, receive, total, "receive");
-    if (state_->engine == nullptr) {
+    if (state_->nodes != nullptr) {
+      nodes::alltoall(*state_, send, receive, bytes_each);
+    } else if (state_->engine == nullptr) {
       const EqualBlocks blocks(state_->size, bytes_each);
       collectives::mpi_alltoallv(*state_, send, blocks.counts(), blocks.displacements(), receive,
                                  blocks.counts(), blocks.displacements());
@@ -221,7 +235,10 @@ void NodeCommunicator::alltoallv(const void* send, const std::size_t* send_count
     }
     check_blocks(*state_, send, send_counts, send_displacements, "send");
     check_blocks(*state_, receive, receive_counts, receive_displacements, "receive");
-    if (state_->engine == nullptr) {
+    if (state_->nodes != nullptr) {
+      nodes::alltoallv(*state_, send, {send_counts, send_displacements}, receive,
+                       {receive_counts, receive_displacements});
+    } else if (state_->engine == nullptr) {
       collectives::mpi_alltoallv(*state_, send, send_counts, send_displacements, receive,
                                  receive_counts, receive_displacements);
     } else if (state_->size == 1) {

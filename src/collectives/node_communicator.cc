@@ -3,9 +3,11 @@
 
 #include "collectives/algorithms.hpp"
 #include "collectives/checks.hpp"
+#include "collectives/nodes/algorithms.hpp"
 #include "collectives/reductions.hpp"
 #include "collectives/state.hpp"
 #include "collectives/through_mpi.hpp"
+#include "node/node_number.hpp"
 
 namespace ropewalk {
 
@@ -14,25 +16,64 @@ namespace {
 // Tables of one entry a rank must fit a slot (gather.cc, alltoall.cc).
 constexpr int largest_team = 128;
 
-std::unique_ptr<collectives::Engine> make_engine(mpi::Comm comm, int size, std::string& reason,
-                                                 std::string& attach_reason) {
-  if (size > largest_team) {
-    reason = "more than " + std::to_string(largest_team) + " ranks";
-    return nullptr;
+// Collective: the number of each rank's node. Error(argument) on every rank where ROPEWALK_NODES of
+// one is malformed.
+std::vector<int> exchange_nodes(mpi::Comm comm, int size) {
+  struct Fact {
+    char name[128];
+    std::int64_t malformed;
+  };
+  Fact own{};
+  std::string malformed;
+  try {
+    const std::string name = node::node_name();
+    std::memcpy(own.name, name.data(), std::min(name.size(), sizeof own.name - 1));
+  } catch (const Error& error) {
+    own.malformed = 1;
+    malformed = error.what();
   }
+  std::vector<Fact> facts(static_cast<std::size_t>(size));
+  mpi::all_gather(&own, facts.data(), sizeof own, comm);
+  std::vector<std::string> names;
+  for (const Fact& fact : facts) {
+    if (fact.malformed != 0) {
+      throw Error(ErrorCode::argument,
+                  malformed.empty() ? "ROPEWALK_NODES: malformed on another rank" : malformed);
+    }
+    names.emplace_back(fact.name);
+  }
+  return node::number_nodes(names);
+}
+
+std::unique_ptr<collectives::Engine> make_engine(mpi::Comm comm, std::string& reason,
+                                                 std::string& attach_reason) {
   auto team = node::Team::create(comm, reason);
   if (team == nullptr) return nullptr;
-  const collectives::Limits limits = collectives::limits_for(size, team->crowded());
+  const collectives::Limits limits = collectives::limits_for(team->size(), team->crowded());
   auto attachments = channel::Attachments::create(*team, attach_reason);
   auto engine = std::make_unique<collectives::Engine>(std::move(team), limits);
   engine->attach_with(std::move(attachments));
   return engine;
 }
 
+// Collective: the engine of one node, the hierarchy of several, or neither.
+void join(NodeCommunicator::State& state) {
+  const collectives::nodes::Layout layout =
+      collectives::nodes::layout_of(exchange_nodes(state.comm, state.size), state.rank);
+  if (layout.most > largest_team) {
+    state.reason = "more than " + std::to_string(largest_team) + " ranks on a node";
+  } else if (layout.count() == 1) {
+    state.engine = make_engine(state.comm, state.reason, state.attach_reason);
+  } else {
+    state.nodes =
+        collectives::nodes::Nodes::create(state.comm, layout, state.reason, state.attach_reason);
+  }
+}
+
 }  // namespace
 
 const char* name(Path path) {
-  constexpr const char* names[] = {"none", "inlined", "mapped", "cma", "staged", "mpi"};
+  constexpr const char* names[] = {"none", "inlined", "mapped", "cma", "staged", "mpi", "nodes"};
   return names[static_cast<int>(path)];
 }
 
@@ -40,7 +81,7 @@ NodeCommunicator::NodeCommunicator(Communicator communicator) : state_(new State
   state_->comm = mpi::Comm{communicator.handle()};
   state_->rank = mpi::rank(state_->comm);
   state_->size = mpi::size(state_->comm);
-  state_->engine = make_engine(state_->comm, state_->size, state_->reason, state_->attach_reason);
+  join(*state_);
 }
 
 NodeCommunicator::~NodeCommunicator() {
@@ -60,9 +101,14 @@ NodeCommunicator& NodeCommunicator::operator=(NodeCommunicator&& other) noexcept
 
 int NodeCommunicator::rank() const noexcept { return state_->rank; }
 int NodeCommunicator::size() const noexcept { return state_->size; }
-bool NodeCommunicator::direct() const noexcept { return state_->engine != nullptr; }
+bool NodeCommunicator::direct() const noexcept { return nodes() != 0; }
+int NodeCommunicator::nodes() const noexcept {
+  if (state_->nodes != nullptr) return state_->nodes->layout().count();
+  return state_->engine != nullptr ? 1 : 0;
+}
 const std::string& NodeCommunicator::reason() const noexcept { return state_->reason; }
 Path NodeCommunicator::last_path() const noexcept {
+  if (state_->nodes != nullptr) return state_->nodes->path;
   return state_->engine != nullptr ? state_->engine->path : Path::mpi;
 }
 bool NodeCommunicator::attaches() const noexcept {
@@ -91,7 +137,9 @@ void reduce(NodeCommunicator::State& state, const void* send, void* receive, std
   check_buffer(state, send, bytes, "send");
   if (has_output) check_buffer(state, receive, bytes, "receive");
   if (count == 0 && state.size == 1) return;
-  if (state.engine == nullptr) {
+  if (state.nodes != nullptr) {
+    nodes::reduce(state, send, receive, count, operation, root);
+  } else if (state.engine == nullptr) {
     mpi_reduce(state, send, receive, count, operation, root);
   } else if (state.size == 1) {
     if (send != receive) std::memcpy(receive, send, bytes);
@@ -107,7 +155,9 @@ void scan(NodeCommunicator::State& state, const void* send, void* receive, std::
   if (is_in_place(send)) send = receive;
   check_buffer(state, send, bytes, "send");
   if (!exclusive || state.rank > 0) check_buffer(state, receive, bytes, "receive");
-  if (state.engine == nullptr) {
+  if (state.nodes != nullptr) {
+    nodes::scan(state, send, receive, count, operation, exclusive);
+  } else if (state.engine == nullptr) {
     mpi_scan(state, send, receive, count, operation, exclusive);
   } else if (state.size == 1) {
     if (send != receive && !exclusive && bytes > 0) std::memcpy(receive, send, bytes);
@@ -129,7 +179,9 @@ void reduce_scatter(NodeCommunicator::State& state, const void* send, void* rece
   if (is_in_place(send)) send = receive;
   check_buffer(state, send, bytes, "send");
   check_buffer(state, receive, counts[state.rank] * operation.element_bytes, "receive");
-  if (state.engine == nullptr) {
+  if (state.nodes != nullptr) {
+    nodes::reduce_scatter(state, send, receive, counts, operation);
+  } else if (state.engine == nullptr) {
     mpi_reduce_scatter(state, send, receive, counts, operation);
   } else if (state.size == 1) {
     if (send != receive && bytes > 0) std::memcpy(receive, send, bytes);
@@ -145,7 +197,7 @@ const Operation& checked_operation(NodeCommunicator::State& state, ElementType t
     return operation(type, op);
   } catch (const Error&) {
     // The others must not wait for this rank's call.
-    if (state.engine != nullptr) state.engine->refuse();
+    tell_refusal(state);
     throw;
   }
 }

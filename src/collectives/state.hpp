@@ -6,6 +6,7 @@
 #include <string>
 
 #include "collectives/engine.hpp"
+#include "collectives/nodes/nodes.hpp"
 #include "collectives/worker.hpp"
 #include "mpi/mpi.hpp"
 
@@ -15,10 +16,11 @@ struct NodeCommunicator::State {
   mpi::Comm comm;  // the caller's; for calls that MPI must make
   int rank = 0;
   int size = 1;
-  std::string reason;                           // why there is no engine
-  std::string attach_reason;                    // why it does not attach private memory
-  std::unique_ptr<collectives::Engine> engine;  // null: every call goes to MPI
-  collectives::Worker worker;                   // runs nonblocking calls
+  std::string reason;                                // why calls go to MPI
+  std::string attach_reason;                         // why it does not attach private memory
+  std::unique_ptr<collectives::Engine> engine;       // of ranks on one node
+  std::unique_ptr<collectives::nodes::Nodes> nodes;  // of ranks on several; neither: through MPI
+  collectives::Worker worker;                        // runs nonblocking calls
 
   // Runs `call` here, or behind the nonblocking calls that are still under way.
   template <class Call>

@@ -22,6 +22,12 @@ Handles handles(const Operation& operation) {
   return {type, mpi::op(operation.op)};
 }
 
+// For MPI's own call on it, which is then the path of the call.
+mpi::Comm comm_of(NodeCommunicator::State& state) {
+  if (state.nodes != nullptr) state.nodes->path = Path::mpi;
+  return state.comm;
+}
+
 // In place is send == receive here, MPI_IN_PLACE there.
 const void* sent(const void* send, const void* own_place) {
   return send == own_place ? mpi::in_place() : send;
@@ -37,10 +43,11 @@ void mpi_reduce(NodeCommunicator::State& state, const void* send, void* receive,
                 const Operation& operation, int root) {
   const Handles with = handles(operation);
   if (root < 0) {
-    mpi::fallback::allreduce(sent(send, receive), receive, count, with.type, with.op, state.comm);
+    mpi::fallback::allreduce(sent(send, receive), receive, count, with.type, with.op,
+                             comm_of(state));
   } else {
     const void* from = state.rank == root ? sent(send, receive) : send;
-    mpi::fallback::reduce(from, receive, count, with.type, with.op, root, state.comm);
+    mpi::fallback::reduce(from, receive, count, with.type, with.op, root, comm_of(state));
   }
 }
 
@@ -48,32 +55,32 @@ void mpi_scan(NodeCommunicator::State& state, const void* send, void* receive, s
               const Operation& operation, bool exclusive) {
   const Handles with = handles(operation);
   const auto scan = exclusive ? mpi::fallback::exscan : mpi::fallback::scan;
-  scan(sent(send, receive), receive, count, with.type, with.op, state.comm);
+  scan(sent(send, receive), receive, count, with.type, with.op, comm_of(state));
 }
 
 void mpi_reduce_scatter(NodeCommunicator::State& state, const void* send, void* receive,
                         const std::size_t* counts, const Operation& operation) {
   const Handles with = handles(operation);
   mpi::fallback::reduce_scatter(sent(send, receive), receive, counts, with.type, with.op,
-                                state.comm);
+                                comm_of(state));
 }
 
 void mpi_broadcast(NodeCommunicator::State& state, void* data, std::size_t bytes, int root) {
-  mpi::fallback::broadcast(data, bytes, mpi::byte_type(), root, state.comm);
+  mpi::fallback::broadcast(data, bytes, mpi::byte_type(), root, comm_of(state));
 }
 
 void mpi_allgatherv(NodeCommunicator::State& state, const void* send, std::size_t bytes,
                     void* receive, const std::size_t* counts, const std::size_t* displacements) {
   mpi::fallback::allgatherv(sent(send, place(receive, displacements, state.rank)), bytes,
                             mpi::byte_type(), receive, counts, displacements, mpi::byte_type(),
-                            state.comm);
+                            comm_of(state));
 }
 
 void mpi_gatherv(NodeCommunicator::State& state, const void* send, std::size_t bytes, void* receive,
                  const std::size_t* counts, const std::size_t* displacements, int root) {
   const void* from = state.rank == root ? sent(send, place(receive, displacements, root)) : send;
   mpi::fallback::gatherv(from, bytes, mpi::byte_type(), receive, counts, displacements,
-                         mpi::byte_type(), root, state.comm);
+                         mpi::byte_type(), root, comm_of(state));
 }
 
 void mpi_scatterv(NodeCommunicator::State& state, const void* send, const std::size_t* counts,
@@ -81,7 +88,7 @@ void mpi_scatterv(NodeCommunicator::State& state, const void* send, const std::s
   const bool stays = state.rank == root && receive == nullptr;
   mpi::fallback::scatterv(send, counts, displacements, mpi::byte_type(),
                           stays ? mpi::in_place() : receive, bytes, mpi::byte_type(), root,
-                          state.comm);
+                          comm_of(state));
 }
 
 void mpi_alltoallv(NodeCommunicator::State& state, const void* send, const std::size_t* send_counts,
@@ -89,7 +96,7 @@ void mpi_alltoallv(NodeCommunicator::State& state, const void* send, const std::
                    const std::size_t* receive_counts, const std::size_t* receive_displacements) {
   mpi::fallback::alltoallv(sent(send, receive), send_counts, send_displacements, mpi::byte_type(),
                            receive, receive_counts, receive_displacements, mpi::byte_type(),
-                           state.comm);
+                           comm_of(state));
 }
 
 }  // namespace ropewalk::collectives

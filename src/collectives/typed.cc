@@ -20,7 +20,7 @@ auto jointly(NodeCommunicator& on, Prepare prepare) {
   } catch (...) {
     NodeCommunicator::State& state = on.state();
     state.worker.drain();
-    if (state.engine != nullptr) state.engine->refuse();
+    tell_refusal(state);
     throw;
   }
 }

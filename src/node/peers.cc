@@ -12,7 +12,7 @@
 #include <mutex>
 
 #include "node/handover.hpp"
-#include "os/node_identity.hpp"
+#include "node/node_number.hpp"
 #include "os/pidfd.hpp"
 #include "ropewalk/memory.hpp"
 #include "topology/machine.hpp"
@@ -125,7 +125,7 @@ Peer::~Peer() {
 RankFacts own_facts(const void* control, const std::uint64_t* probe) {
   Arena& arena = Arena::process();
   RankFacts facts{};
-  const std::string node = os::node_identity();
+  const std::string node = node_name();
   std::memcpy(facts.node, node.data(), std::min(node.size(), sizeof facts.node - 1));
   facts.process = getpid();
   facts.arena = arena.descriptor();

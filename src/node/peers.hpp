@@ -15,7 +15,7 @@ namespace ropewalk::node {
 
 // What every rank tells the others when a team is made; sent as bytes.
 struct RankFacts {
-  char node[128];               // os::node_identity(), cut to fit
+  char node[128];               // node_name(), cut to fit
   std::int32_t process;         // pid, meaningful within one pid namespace
   std::int32_t arena;           // descriptor number in that process
   std::uint64_t arena_inode;    // which memfd that is: tells processes apart, too

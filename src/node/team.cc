@@ -30,6 +30,7 @@ constexpr int yields_before_sleep = 20000;
 constexpr std::int64_t sleep_ns = 1000000;
 
 constexpr int yields_per_progress = 4;  // yields between two looks at the MPI underneath
+constexpr int yields_per_watch = 64;    // yields between two looks of the watcher
 constexpr int yields_per_check = 1024;  // yields between two looks whether the peer lives
 
 }  // namespace
@@ -46,10 +47,11 @@ std::unique_ptr<Team> Team::create(mpi::Comm comm, std::string& reason) {
   }
   std::uint64_t probe =
       static_cast<std::uint64_t>(os::steady_ns()) ^ reinterpret_cast<std::uintptr_t>(&probe);
-  RankFacts own = own_facts(team->own_, &probe);
+  RankFacts own{};
   // No exception before all have spoken: a rank that failed alone would leave the others waiting.
   std::string malformed;
   try {
+    own = own_facts(team->own_, &probe);
     own.domain = own_domain(team->rank_);
   } catch (const Error& error) {
     own.malformed = 1;
@@ -59,7 +61,8 @@ std::unique_ptr<Team> Team::create(mpi::Comm comm, std::string& reason) {
   mpi::all_gather(&own, facts.data(), sizeof own, comm);
   if (std::ranges::any_of(facts, [](const RankFacts& rank) { return rank.malformed != 0; })) {
     throw Error(ErrorCode::argument,
-                malformed.empty() ? "ROPEWALK_DOMAINS: malformed on another rank" : malformed);
+                malformed.empty() ? "ROPEWALK_DOMAINS or ROPEWALK_NODES: malformed on another rank"
+                                  : malformed);
   }
   if (!same_node(facts)) {
     reason = "the ranks of the communicator are on several nodes";
@@ -163,6 +166,9 @@ void Team::wait_slowly(bool (*ready)(const void*), const void* test) {
     if (yields % yields_per_progress == 0) {
       mpi::iprobe(mpi::any_source(), mpi::any_tag(), comm_);
     }
+    if (watcher_ != nullptr && (yields % yields_per_watch == 0 || yields > yields_before_sleep)) {
+      watcher_->look();
+    }
     if (yields % yields_per_check == 0 || yields > yields_before_sleep) {
       for (int peer = 0; peer < size_; ++peer) check_alive(peer);
     }
@@ -176,6 +182,7 @@ void Team::wait_slowly(bool (*ready)(const void*), const void* test) {
 
 void Team::look_around() {
   mpi::iprobe(mpi::any_source(), mpi::any_tag(), comm_);
+  if (watcher_ != nullptr) watcher_->look();
   for (int peer = 0; peer < size_; ++peer) check_alive(peer);
 }
 

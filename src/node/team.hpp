@@ -19,6 +19,13 @@ namespace ropewalk::node {
 struct RankFacts;
 struct Peer;  // one rank's process: its arena as we map it, its pidfd
 
+// What a waiting rank looks at now and then beside the flags it waits for. May throw.
+class Watcher {
+ public:
+  virtual ~Watcher() = default;
+  virtual void look() = 0;
+};
+
 // Made collectively; used by one thread at a time. Different teams may be used by different
 // threads.
 class Team {
@@ -36,7 +43,7 @@ class Team {
 
   int rank() const noexcept { return rank_; }
   int size() const noexcept { return size_; }
-  mpi::Comm comm() const noexcept { return comm_; }  // the caller's
+  mpi::Comm comm() const noexcept { return comm_; }  // the caller's, or see progress_on()
   bool cma() const noexcept { return cma_; }  // every rank may read every other's memory by CMA
   int process_id(int rank) const noexcept;
   Peer& peer(int rank) const noexcept { return *peers_[rank]; }
@@ -44,6 +51,14 @@ class Team {
   const Domains& domains() const noexcept { return domains_; }
   int cores() const noexcept { return cores_; }       // that the ranks may run on, together
   bool crowded() const noexcept { return crowded_; }  // more ranks than cores
+
+  // From now on waiting ranks progress MPI on this communicator, which need not be one of the
+  // team's ranks, and look at what the watcher watches. For teams that are a part of something
+  // larger.
+  void progress_on(mpi::Comm comm, Watcher* watcher) noexcept {
+    comm_ = comm;
+    watcher_ = watcher;
+  }
 
   // ---- arrivals: one slot a call
 
@@ -178,6 +193,7 @@ class Team {
   void wake_all() noexcept;
 
   mpi::Comm comm_;
+  Watcher* watcher_ = nullptr;
   int rank_ = 0;
   int size_ = 1;
   int spins_ = 0;

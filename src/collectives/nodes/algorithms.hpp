@@ -1,0 +1,51 @@
+// The collectives of communicators over several nodes, one file each. Arguments have been checked,
+// in place has been resolved (send == receive), and every rank makes the same call.
+//
+// Each is called outside of Nodes::run(): it decides from what all ranks share whether the nodes
+// serve the call, then runs it in there, or leaves it to MPI (through_mpi.hpp).
+#pragma once
+
+#include "collectives/algorithms.hpp"
+#include "collectives/state.hpp"
+
+namespace ropewalk::collectives::nodes {
+
+// reduce.cc: root -1 means that every rank gets the result.
+void reduce(NodeCommunicator::State&, const void* send, void* receive, std::size_t count,
+            const Operation&, int root);
+
+// left_to_mpi.cc: those that the nodes do not serve. Blocks as in collectives/algorithms.hpp.
+void scan(NodeCommunicator::State&, const void* send, void* receive, std::size_t count,
+          const Operation&, bool exclusive);
+void reduce_scatter(NodeCommunicator::State&, const void* send, void* receive,
+                    const std::size_t* counts, const Operation&);
+void barrier(NodeCommunicator::State&);
+void broadcast(NodeCommunicator::State&, void* data, std::size_t bytes, int root);
+void allgather(NodeCommunicator::State&, const void* send, void* receive, const Blocks&);
+void gather(NodeCommunicator::State&, const void* send, std::size_t bytes, void* receive,
+            const Blocks&, int root);
+void scatter(NodeCommunicator::State&, const void* send, const Blocks&, void* receive,
+             std::size_t bytes, int root);
+void alltoall(NodeCommunicator::State&, const void* send, void* receive, std::size_t bytes_each);
+void alltoallv(NodeCommunicator::State&, const void* send, const Blocks& sends, void* receive,
+               const Blocks& receives);
+
+// ---- of this node's ranks, alone or not
+
+// Elements of this node's ranks combined in their order, for the rank at a place; others pass null
+// for `receive`.
+void reduce_inside(Nodes&, const void* send, void* receive, std::size_t count, const Operation&,
+                   int place);
+void broadcast_inside(Nodes&, void* data, std::size_t bytes, int place);
+
+// ---- among one rank of each node: ends[v] is that of node v, this rank is ends[own node]
+
+// doubling.cc: recursive doubling; partial[v] are combined in the order of nodes. For vectors so
+// short that the number of messages counts and not their bytes.
+void doubling_allreduce(Nodes&, std::span<const int> ends, void* data, std::size_t count,
+                        const Operation&);
+// A binomial tree whose root is the end of node `root`.
+void tree_reduce(Nodes&, std::span<const int> ends, void* data, std::size_t count, const Operation&,
+                 int root);
+
+}  // namespace ropewalk::collectives::nodes

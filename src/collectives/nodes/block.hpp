@@ -1,0 +1,25 @@
+// Memory of the arena for the length of a call.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+
+#include "ropewalk/memory.hpp"
+
+namespace ropewalk::collectives::nodes {
+
+class Block {
+ public:
+  explicit Block(std::size_t bytes)
+      : data_(Arena::process().allocate(std::max<std::size_t>(bytes, 1))) {}
+  ~Block() { Arena::process().deallocate(data_); }
+  Block(const Block&) = delete;
+  Block& operator=(const Block&) = delete;
+
+  std::byte* data() const noexcept { return static_cast<std::byte*>(data_); }
+
+ private:
+  void* data_;
+};
+
+}  // namespace ropewalk::collectives::nodes

@@ -1,0 +1,234 @@
+#include "collectives/nodes/nodes.hpp"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+#include "channel/attachments.hpp"
+#include "node/peers.hpp"
+
+namespace ropewalk::collectives::nodes {
+namespace {
+
+// Looks at messages before a waiting rank gives its core away: each is a call of MPI, some 100 ns
+// on a fast fabric and a system call on TCP. About what a small message takes, and where ranks
+// share cores hardly any.
+constexpr int looks_alone = 200;
+constexpr int looks_crowded = 2;
+
+constexpr int yields_per_watch = 64;    // yields between two looks for notices
+constexpr int yields_per_check = 1024;  // yields between two looks whether this node's ranks live
+
+// A joint decision of all nodes: an exception of one becomes one of all.
+bool all_have(mpi::Comm comm, const std::unique_ptr<Engine>& engine, std::exception_ptr error) {
+  std::int64_t worst = error != nullptr ? 2 : engine == nullptr ? 1 : 0;
+  mpi::all_reduce(std::span(&worst, 1), mpi::Combine::max, comm);
+  if (worst == 2) {
+    if (error != nullptr) std::rethrow_exception(error);
+    throw Error(ErrorCode::system, "communicator: ranks of another node could not become a team");
+  }
+  return worst == 0;
+}
+
+std::unique_ptr<Engine> make_engine(mpi::Comm own_node, std::string& reason,
+                                    std::string& attach_reason) {
+  auto team = node::Team::create(own_node, reason);
+  if (team == nullptr) return nullptr;
+  const Limits limits = limits_for(team->size(), team->crowded());
+  auto attachments = channel::Attachments::create(*team, attach_reason);
+  auto engine = std::make_unique<Engine>(std::move(team), limits);
+  engine->attach_with(std::move(attachments));
+  return engine;
+}
+
+struct Failure {
+  ErrorCode code;
+  std::string text;
+};
+
+// Of the exception that is being handled.
+Failure current_failure() {
+  try {
+    throw;
+  } catch (const Error& error) {
+    return {error.code(), error.what()};
+  } catch (const std::exception& error) {
+    return {ErrorCode::system, error.what()};
+  } catch (...) {
+    return {ErrorCode::system, "unknown exception"};
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<Nodes> Nodes::create(mpi::Comm comm, Layout layout, std::string& reason,
+                                     std::string& attach_reason) {
+  std::unique_ptr<Nodes> nodes(new Nodes(std::move(layout)));
+  mpi::Comm own_node = mpi::split(comm, nodes->layout_.node, nodes->layout_.rank);
+  std::exception_ptr error;
+  try {
+    nodes->engine_ = make_engine(own_node, reason, attach_reason);
+  } catch (...) {
+    error = std::current_exception();
+  }
+  const bool all = all_have(comm, nodes->engine_, error);
+  // Not a duplicate: that would call the attribute functions of the program.
+  if (all) nodes->adopt(mpi::split(comm, 0, nodes->layout_.rank));
+  mpi::free(own_node);
+  if (all) return nodes;
+  if (reason.empty()) reason = "the ranks of another node cannot share memory";
+  return nullptr;
+}
+
+void Nodes::adopt(mpi::Comm messages) {
+  shared_ = new Shared{messages, mpi::create_keyval(&Nodes::release), getpid()};
+  mpi::set_attribute(mpi::comm_self(), shared_->keyval, shared_);
+  node::Team& team = engine_->team();
+  team.progress_on(messages, this);
+  spins_ = team.crowded() ? looks_crowded : looks_alone;
+}
+
+// At the start of MPI_Finalize, or when the hierarchy ends.
+void Nodes::release(void* value) noexcept {
+  auto& shared = *static_cast<Shared*>(value);
+  shared.ended = true;
+  try {
+    // Messages may be on their way for ever where a rank has failed: MPI keeps what it needs.
+    mpi::free(shared.messages);
+  } catch (const std::exception&) {
+    // Nothing is left to do with it.
+  }
+}
+
+Nodes::~Nodes() {
+  if (shared_ == nullptr || shared_->process != getpid()) return;
+  try {
+    if (!shared_->ended) mpi::delete_attribute(mpi::comm_self(), shared_->keyval);
+    if (!mpi::finalized()) mpi::free_keyval(shared_->keyval);
+  } catch (const std::exception&) {
+    // The MPI is on its way out.
+  }
+  delete shared_;
+}
+
+// ---- calls and notices
+
+void Nodes::throw_broken() const { throw Error(static_cast<ErrorCode>(why_.code), why_.text); }
+
+void Nodes::begin() {
+  if (broken_) throw_broken();
+  if (shared_->ended) throw Error(ErrorCode::mpi, "collective: called after MPI_Finalize began");
+  ++calls_;
+  in_call_ = true;
+  for (const auto& [notice, source] : std::exchange(refusals_, {})) heed(notice, source);
+}
+
+void Nodes::fail() noexcept {
+  in_call_ = false;
+  if (broken_) return;
+  broken_ = true;
+  const Failure failure = current_failure();
+  why_.code = static_cast<std::int64_t>(failure.code);
+  std::snprintf(why_.text, sizeof why_.text, "%s", failure.text.c_str());
+  tell_all(0, failure.code, failure.text);
+}
+
+void Nodes::refuse(const std::string& message) noexcept {
+  if (broken_ || shared_->ended) return;
+  refused_ = ++calls_;
+  tell_all(
+      calls_, ErrorCode::argument,
+      "collective: rank " + std::to_string(layout_.rank) + " refused its arguments: " + message);
+}
+
+void Nodes::tell_all(std::uint64_t call, ErrorCode code, const std::string& text) noexcept {
+  Notice notice{call, static_cast<std::int64_t>(code), {}};
+  std::snprintf(notice.text, sizeof notice.text, "%s", text.c_str());
+  for (int rank = 0; rank < layout_.size(); ++rank) {
+    if (rank != layout_.rank) tell(notice, rank);
+  }
+}
+
+// Small enough that MPI takes a copy. Where it does not, it reads from memory that stays.
+void Nodes::tell(const Notice& notice, int rank) noexcept {
+  constexpr int patience = 1000;
+  try {
+    auto copy = std::make_unique<Notice>(notice);
+    mpi::Request request =
+        mpi::isend(copy.get(), sizeof *copy, rank, tag::notice, shared_->messages);
+    for (int tests = 0; tests < patience; ++tests) {
+      if (mpi::test(request)) return;
+    }
+    (void)copy.release();
+  } catch (const std::exception&) {
+    // A rank that cannot be told will find out for itself.
+  }
+}
+
+void Nodes::take_notices() {
+  mpi::Status found;
+  while (mpi::iprobe(mpi::any_source(), tag::notice, shared_->messages, found)) {
+    Notice notice;
+    mpi::receive(&notice, sizeof notice, found.source, tag::notice, shared_->messages);
+    heed(notice, found.source);
+  }
+}
+
+void Nodes::heed(const Notice& notice, int source) {
+  if (notice.call > calls_) {
+    refusals_.push_back({notice, source});
+    return;
+  }
+  // Of a call that this rank has refused, too, or has come through without that rank.
+  if (notice.call != 0 && (notice.call < calls_ || !in_call_ || refused_ == calls_)) return;
+  broken_ = true;
+  why_ = notice;
+  why_.call = 0;
+  if (notice.call != 0) tell(why_, source);  // it goes on, but not with us
+  throw_broken();
+}
+
+// ---- waiting
+
+void Nodes::look() {
+  const std::unique_lock lock(looking_, std::try_to_lock);
+  if (!lock.owns_lock()) return;
+  take_notices();
+  if (more_ != nullptr) more_->look();
+}
+
+void Nodes::wait_slowly(bool (*ready)(void*), void* test) {
+  for (int yields = 1; !ready(test); ++yields) {
+    sched_yield();
+    if (yields % yields_per_check == 0) {
+      engine_->team().look_around();
+    } else if (yields % yields_per_watch == 0) {
+      look();
+    }
+  }
+}
+
+void Nodes::send(const void* data, std::size_t bytes, int destination, int with_tag) {
+  mpi::Request request = mpi::isend(data, bytes, destination, with_tag, shared_->messages);
+  wait(request);
+}
+
+void Nodes::receive(void* data, std::size_t bytes, int source, int with_tag) {
+  Requests requests;
+  requests.receives.push_back(mpi::ireceive(data, bytes, source, with_tag, shared_->messages));
+  wait(requests);
+}
+
+void Nodes::exchange(const void* sent, std::size_t sent_bytes, int destination, void* received,
+                     std::size_t received_bytes, int source, int with_tag) {
+  Requests requests;
+  requests.receives.push_back(
+      mpi::ireceive(received, received_bytes, source, with_tag, shared_->messages));
+  requests.sends.push_back(mpi::isend(sent, sent_bytes, destination, with_tag, shared_->messages));
+  wait(requests);
+}
+
+}  // namespace ropewalk::collectives::nodes

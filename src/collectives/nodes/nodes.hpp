@@ -1,0 +1,167 @@
+// The hierarchy under a communicator whose ranks are on several nodes: where each rank is, the team
+// of this node's ranks, and a communicator of ropewalk's own for messages between nodes.
+//
+// What can go wrong on one rank alone reaches all: it sends every other rank a *notice*, and
+// whoever waits for a message of another node, or for a flag of its own, finds it and throws the
+// same.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "collectives/engine.hpp"
+#include "collectives/nodes/layout.hpp"
+#include "mpi/attributes.hpp"
+#include "mpi/mpi.hpp"
+
+namespace ropewalk::collectives::nodes {
+
+// Requests under way. Where an exception leaves their scope, receives are cancelled: nothing is
+// written to buffers that may be gone. Sends are left to MPI.
+struct Requests {
+  std::vector<mpi::Request> receives;
+  std::vector<mpi::Request> sends;
+
+  Requests() = default;
+  ~Requests() {
+    for (mpi::Request& request : receives) mpi::cancel(request);
+  }
+  Requests(const Requests&) = delete;
+  Requests& operator=(const Requests&) = delete;
+  bool test() { return mpi::test_all(receives) && mpi::test_all(sends); }
+};
+
+// Tags on the communicator for messages between nodes: a range for each that uses it. Messages of
+// one pair of ranks and one tag meet in order, and every rank makes the same calls in the same
+// order, so a tag may be used again by the next call, and within a call wherever both sides post in
+// the same order.
+namespace tag {
+constexpr int notice = 1;
+constexpr int alive = 16;         // 16 to 31: whether nodes live
+constexpr int small = 32;         // 32 to 63: reductions through leaders
+constexpr int pieces = 0x1000;    // to 0x1fff: pieces of large reductions
+constexpr int movement = 0x2000;  // to 0x2fff: broadcast, allgather and all that only moves bytes
+constexpr int gradient = 0x3000;  // to 0x3fff
+}  // namespace tag
+
+class Nodes final : private node::Watcher {
+ public:
+  // Collective over `comm`. Null on every rank where a node's ranks cannot be a team; `reason` then
+  // says why. `attach_reason`: why this node does not attach private memory.
+  static std::unique_ptr<Nodes> create(mpi::Comm comm, Layout layout, std::string& reason,
+                                       std::string& attach_reason);
+  // Waits for nobody: MPI_Comm_free of what is our own is local in the MPIs there are, so ranks may
+  // come here in any order. After MPI_Finalize has begun nothing is left to free.
+  ~Nodes() override;
+  Nodes(const Nodes&) = delete;
+  Nodes& operator=(const Nodes&) = delete;
+
+  const Layout& layout() const noexcept { return layout_; }
+  // Of this node's ranks, by their place; a team of one rank where the node has one: its algorithms
+  // want two or more.
+  Engine& engine() noexcept { return *engine_; }
+  bool alone() const noexcept { return engine_->size() == 1; }  // on this node
+  // For messages between nodes: the ranks are those of the communicator. Its errors are returned.
+  mpi::Comm messages() const noexcept { return shared_->messages; }
+  Path path = Path::none;  // of the last call
+
+  // ---- calls
+
+  // Every call that uses the team or the messages runs in here: run([&] { ... }). What it throws is
+  // told to all ranks, and no later call is made.
+  template <class Call>
+  void run(Call&& call) {
+    begin();
+    try {
+      call();
+    } catch (...) {
+      fail();
+      throw;
+    }
+    in_call_ = false;
+  }
+  // For a rank that refuses its arguments before the call: the others get an error, unless they
+  // refuse theirs as well.
+  void refuse(const std::string& message) noexcept;
+
+  // ---- waiting for messages of other nodes: all waits go through here
+
+  // Returns when ready() is true. It is called often and must progress MPI by what it tests; it may
+  // do work of its own. Spins, then gives the core away between looks, and on the way finds
+  // notices, dead ranks of this node, and what watch_with() watches: they become exceptions.
+  template <class Ready>
+  void wait_until(Ready ready) {
+    for (int spin = 0; spin < spins_; ++spin) {
+      if (ready()) return;
+    }
+    wait_slowly([](void* test) { return (*static_cast<Ready*>(test))(); }, &ready);
+  }
+  void wait(mpi::Request& request) {
+    wait_until([&] { return mpi::test(request); });
+  }
+  void wait(Requests& requests) {
+    wait_until([&] { return requests.test(); });
+  }
+  // Looks at it, too, from now on, wherever a rank waits; null for nothing. It may be called by
+  // several threads, one at a time.
+  void watch_with(node::Watcher* watcher) noexcept { more_ = watcher; }
+
+  // ---- small messages, blocking
+
+  void send(const void* data, std::size_t bytes, int destination, int with_tag);
+  void receive(void* data, std::size_t bytes, int source, int with_tag);
+  // Both at once.
+  void exchange(const void* sent, std::size_t sent_bytes, int destination, void* received,
+                std::size_t received_bytes, int source, int with_tag);
+
+ private:
+  // What MPI frees at the start of MPI_Finalize, if the hierarchy has not ended before: an
+  // attribute of MPI_COMM_SELF, whose value it is.
+  struct Shared {
+    mpi::Comm messages;
+    mpi::Keyval keyval;
+    int process;  // a child of fork has no MPI to free anything of
+    bool ended = false;
+  };
+  struct Notice {
+    std::uint64_t call;  // number of the call that was refused; 0: no call can be made any more
+    std::int64_t code;   // ErrorCode
+    char text[496];
+  };
+  static_assert(sizeof(Notice) == 512);  // below every MPI's eager limit
+
+  explicit Nodes(Layout layout) : layout_(std::move(layout)) {}
+  static void release(void* shared) noexcept;
+  void adopt(mpi::Comm messages);
+  void begin();
+  void fail() noexcept;
+  void look() override;
+  void wait_slowly(bool (*ready)(void*), void* test);
+  void take_notices();
+  void heed(const Notice& notice, int source);
+  [[noreturn]] void throw_broken() const;
+  void tell(const Notice& notice, int rank) noexcept;
+  void tell_all(std::uint64_t call, ErrorCode code, const std::string& text) noexcept;
+
+  Layout layout_;
+  std::unique_ptr<Engine> engine_;
+  Shared* shared_ = nullptr;  // freed by release()
+  int spins_ = 1;
+  node::Watcher* more_ = nullptr;
+  std::mutex looking_;  // one thread at a time
+  std::uint64_t calls_ = 0;
+  bool in_call_ = false;
+  std::uint64_t refused_ = 0;                     // the last call that this rank has refused
+  std::vector<std::pair<Notice, int>> refusals_;  // of calls to come, and who refused them
+  bool broken_ = false;
+  Notice why_{};
+};
+
+}  // namespace ropewalk::collectives::nodes

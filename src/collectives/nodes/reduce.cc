@@ -1,0 +1,60 @@
+// allreduce and reduce over nodes.
+#include <optional>
+#include <vector>
+
+#include "collectives/nodes/algorithms.hpp"
+#include "collectives/nodes/block.hpp"
+#include "collectives/through_mpi.hpp"
+
+namespace ropewalk::collectives::nodes {
+namespace {
+
+// One rank a node: the root on its own node, the lowest elsewhere.
+std::vector<int> ends_of(const Layout& layout, int root) {
+  std::vector<int> ends;
+  for (const std::vector<int>& members : layout.members) ends.push_back(members.front());
+  if (root >= 0) {
+    ends[static_cast<std::size_t>(layout.node_of[static_cast<std::size_t>(root)])] = root;
+  }
+  return ends;
+}
+
+void reduce_through_ends(Nodes& nodes, const void* send, void* receive, std::size_t count,
+                         const Operation& operation, int root) {
+  const Layout& layout = nodes.layout();
+  const std::vector<int> ends = ends_of(layout, root);
+  const int end = ends[static_cast<std::size_t>(layout.node)];
+  const int place = layout.place_of[static_cast<std::size_t>(end)];
+  const bool is_end = end == layout.rank;
+  const bool has_output = root < 0 || root == layout.rank;
+  const std::size_t bytes = count * operation.element_bytes;
+  std::optional<Block> partial;
+  if (is_end && !has_output) partial.emplace(bytes);
+  void* result = is_end ? (has_output ? receive : partial->data()) : nullptr;
+  reduce_inside(nodes, send, result, count, operation, place);
+  if (root >= 0) {
+    if (is_end) {
+      tree_reduce(nodes, ends, result, count, operation,
+                  layout.node_of[static_cast<std::size_t>(root)]);
+    }
+    return;
+  }
+  if (is_end) doubling_allreduce(nodes, ends, result, count, operation);
+  broadcast_inside(nodes, receive, bytes, place);
+}
+
+}  // namespace
+
+void reduce(NodeCommunicator::State& state, const void* send, void* receive, std::size_t count,
+            const Operation& operation, int root) {
+  Nodes& nodes = *state.nodes;
+  if (operation.by_mpi) {  // of the user: it may not commute, and types may have gaps
+    nodes.path = Path::mpi;
+    mpi_reduce(state, send, receive, count, operation, root);
+    return;
+  }
+  nodes.path = Path::nodes;
+  nodes.run([&] { reduce_through_ends(nodes, send, receive, count, operation, root); });
+}
+
+}  // namespace ropewalk::collectives::nodes
