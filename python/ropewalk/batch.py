@@ -1,6 +1,6 @@
 """The batch job that this process is in: its system, its nodes, what it gives here.
 
-Slurm and PBS tell by variables and files; nothing is asked from a server.
+Slurm, PBS and `ropewalk cluster` tell by variables and files; nothing is asked from a server.
 """
 
 import os
@@ -14,7 +14,7 @@ from .cores import batch_nodes
 class Job:
     """A batch job, or none: then `system` is None and there is one node."""
 
-    system: str | None = None  # "slurm" or "pbs"
+    system: str | None = None  # "slurm" or "pbs"; "box" in a `ropewalk cluster`
     nodes: int = 1
     hosts: tuple = ()  # (name, places), in the job's order; empty where it is not told
     cpus_here: int | None = None  # CPUs of this node that belong to it, in the system's counting
@@ -28,6 +28,9 @@ class Job:
 def job(environment=None):
     """The job of this environment. Other systems (LSF, Grid Engine) count as their nodes only."""
     environment = os.environ if environment is None else environment
+    if environment.get("ROPEWALK_BOX_NODES"):
+        hosts = _box(environment["ROPEWALK_BOX_NODES"])
+        return Job("box", len(hosts), hosts)
     nodes = batch_nodes(environment)
     if environment.get("SLURM_JOB_ID"):
         # SLURM_NODELIST is the older name, still set.
@@ -39,6 +42,13 @@ def job(environment=None):
     if file:
         return Job("pbs", nodes, _places(file), node_file=file)
     return Job(nodes=nodes)
+
+
+def _box(text):
+    """Hosts and places of "n0:2,n1:1" (cluster_box.py)."""
+    pairs = (part.partition(":") for part in text.split(",") if part)
+    hosts = ((name, int(count or 1)) for name, _, count in pairs)
+    return tuple((name, count) for name, count in hosts if count > 0)
 
 
 def _places(path):

@@ -7,6 +7,7 @@ from .errors import CommandError
 VERBS = {
     "run": "start an MPI program with the settings its MPI needs",
     "bench": "measure communication and memory on this machine",
+    "cluster": "run a command on several nodes with a network of known rate, on this machine",
     "doctor": "what this machine gives, and what each shortfall costs",
     "hugepages": "show, reserve and release the pool of huge pages",
 }
@@ -21,6 +22,10 @@ def main(arguments=None):
             from . import run
 
             return run.main(arguments[1:])
+        if verb == "cluster":
+            from . import cluster
+
+            return cluster.main(arguments[1:])
         from .verbs import application
 
         return application(arguments)

@@ -252,18 +252,21 @@ def _hydra(request, environment, settings, preload):
     if request.hosts:
         options += ["-hosts", ",".join(request.hosts), "-ppn", str(request.ranks_here)]
     elif request.per_node:
-        options += _pbs_hosts(request, counted=False)
+        options += _job_hosts(request, counted=False)
         options += ["-ppn", str(request.per_node)]
     else:
-        options += _pbs_hosts(request, counted=True)
+        options += _job_hosts(request, counted=True)
     if preload:
         options += ["-genv", "LD_PRELOAD", preload]
     return options, []
 
 
-def _pbs_hosts(request, counted):
-    """Hydra may have been built without PBS; Intel's reads the job's file by itself."""
-    if request.job.system != "pbs" or request.installation.family == "intel":
+def _job_hosts(request, counted):
+    """Hydra may have been built without PBS; Intel's reads the job's file by itself. Of a box it
+    knows nothing."""
+    if request.job.system != "box" and (
+        request.job.system != "pbs" or request.installation.family == "intel"
+    ):
         return []
     hosts = [f"{name}:{places}" if counted else name for name, places in request.job.hosts]
     return ["-hosts", ",".join(hosts)] if hosts else []
@@ -277,6 +280,9 @@ def _openmpi(request, environment, settings, preload):
         options += ["--map-by", f"ppr:{request.per_node}:node"]
     if request.hosts:
         options += ["--host", ",".join(f"{one}:{request.ranks_here}" for one in request.hosts)]
+    elif request.job.system == "box":
+        each = [(name, request.per_node or places) for name, places in request.job.hosts]
+        options += ["--host", ",".join(f"{name}:{places}" for name, places in each)]
     elif request.job.system == "pbs" and request.job.hosts and not _asked(request, "hostfile"):
         options += ["--hostfile", request.job.node_file]
     if request.nodes > 1:  # hydra passes the whole environment on

@@ -72,6 +72,8 @@ class Request:
 
     @property
     def ranks_here(self):
+        if self.job.system == "box" and not self.hosts and not self.per_node:
+            return max(1, max(places for _, places in self.job.hosts))
         return min(self.ranks, self.per_node or -(-self.ranks // self.nodes))
 
     @property

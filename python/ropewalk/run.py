@@ -112,7 +112,7 @@ def make_request(options, installation=None):
     job = batch.job()
     hosts = _hosts(options.nodes)
     nodes = len(hosts) or job.nodes
-    ranks = _ranks(options, nodes)
+    ranks = _ranks(options, nodes, job)
     command, python = find_program(options.program)
     environment = {**os.environ, **dict(variables)}
     program = programs.look(command, environment)
@@ -124,10 +124,10 @@ def make_request(options, installation=None):
         ranks=ranks,
         program=command,
         lanes=lanes,
-        bind=options.bind,
+        bind=_bind(options, job),
         variables=variables,
         launcher_options=tuple(options.launcher_option),
-        cores=usable_cores(),
+        cores=_cores(job),
         nodes=nodes,
         root=os.geteuid() == 0,
         needed=program.sonames,
@@ -153,11 +153,27 @@ def _hosts(text):
     return hosts
 
 
-def _ranks(options, nodes):
+def _shares_cores(job):
+    """Whether the nodes of a box have all cores in common (cluster_box.cores_of)."""
+    return job.system == "box" and os.environ.get("ROPEWALK_BOX_CORES") == "shared"
+
+
+def _cores(job):
+    return usable_cores() // job.nodes if _shares_cores(job) else usable_cores()
+
+
+def _bind(options, job):
+    """Ranks of nodes that share cores would all be bound to the first ones."""
+    return False if options.bind is None and _shares_cores(job) else options.bind
+
+
+def _ranks(options, nodes, job):
     each = options.ranks_per_node
     if each is not None and each < 1:
         raise CommandError(f"--ranks-per-node: {each}, expected 1 or more")
     ranks = (each or 0) * nodes or 1
+    if job.system == "box" and not each and not options.nodes:
+        ranks = sum(count for _, count in job.hosts)
     if options.ranks is not None:
         ranks = options.ranks
     if ranks < 1:

@@ -86,6 +86,13 @@ def bench_verb(context: typer.Context):
     sys.exit(bench.main(context.args))
 
 
+@app.command("cluster", help=VERBS["cluster"], context_settings=_PASS_ON)
+def cluster_verb(context: typer.Context):
+    from . import cluster
+
+    sys.exit(cluster.main(context.args))
+
+
 @app.command("doctor", help=VERBS["doctor"])
 def doctor_verb(
     json: Annotated[bool, typer.Option("--json", help="One JSON object instead of text.")] = False,
