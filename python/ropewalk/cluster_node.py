@@ -10,7 +10,6 @@ Started as a process of its own (`python -IS`), so that no thread and no memory 
 copied; imports only what that takes.
 """
 
-import ctypes
 import json
 import os
 import select
@@ -18,98 +17,16 @@ import selectors
 import shutil
 import signal
 import socket
-import struct
 import subprocess
 import sys
 import time
 
 from . import cluster_session as session
+from . import cluster_spaces as spaces
 from .cluster_network import Network
 from .errors import CommandError
 
-_CLONE_NEWNS, _CLONE_NEWUTS, _CLONE_NEWIPC = 0x00020000, 0x04000000, 0x08000000
-_CLONE_NEWUSER, _CLONE_NEWPID, _CLONE_NEWNET = 0x10000000, 0x20000000, 0x40000000
-_SPACES = _CLONE_NEWNS | _CLONE_NEWUTS | _CLONE_NEWIPC | _CLONE_NEWPID | _CLONE_NEWNET
-_MS_NOSUID, _MS_NODEV, _MS_NOEXEC = 2, 4, 8
-_MS_BIND, _MS_REC, _MS_PRIVATE = 4096, 16384, 1 << 18
-_PR_SET_PDEATHSIG, _PR_SET_NAME, _PR_CAP_AMBIENT = 1, 15, 47
-_AMBIENT_RAISE, _AMBIENT_CLEAR = 2, 4
-_CAP_NET_ADMIN, _CAP_SYS_ADMIN = 12, 21
 _GRACE_SECONDS = 2.0  # for what a command has left, once it has ended
-
-_libc = ctypes.CDLL(None, use_errno=True)
-
-
-def _checked(result, what):
-    if result < 0:
-        number = ctypes.get_errno()
-        raise OSError(number, f"{what}: {os.strerror(number)}")
-
-
-def _unshare(flags, what):
-    _checked(_libc.unshare(flags), what)
-
-
-def _mount(source, target, kind=None, flags=0, data=None):
-    def text(value):
-        return None if value is None else os.fsencode(value)
-
-    result = _libc.mount(text(source), text(target), text(kind), ctypes.c_ulong(flags), text(data))
-    _checked(result, f"mount {kind or source} on {target}")
-
-
-def _prctl(*arguments):
-    return _libc.prctl(*(ctypes.c_ulong(one) for one in arguments))
-
-
-def _die_with(parent):
-    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:  # it died before
-        os._exit(1)
-
-
-def _has_capability(number):
-    with open("/proc/self/status", encoding="ascii") as file:
-        for line in file:
-            if line.startswith("CapEff:"):
-                return bool(int(line.split()[1], 16) >> number & 1)
-    return False
-
-
-# ---- privileges ----------------------------------------------------------------------------------
-
-
-def isolate():
-    """Namespaces for the children of this process: its own rights where they are enough, else as
-    the owner of a user namespace in which it keeps its name."""
-    if _has_capability(_CAP_SYS_ADMIN) and _has_capability(_CAP_NET_ADMIN):
-        try:
-            return _unshare(_SPACES, "namespaces")
-        except OSError:
-            pass
-    user, group = os.geteuid(), os.getegid()
-    _unshare(_CLONE_NEWUSER | _SPACES, "an unprivileged user namespace")
-    for name, text in (
-        ("setgroups", "deny"),
-        ("uid_map", f"{user} {user} 1"),
-        ("gid_map", f"{group} {group} 1"),
-    ):
-        with open(f"/proc/self/{name}", "w", encoding="ascii") as file:
-            file.write(text)
-    _keep_capabilities()
-    return None
-
-
-def _keep_capabilities():
-    """For `ip` and `tc`: an ordinary user's program loses what is not ambient."""
-    header = struct.pack("<Ii", 0x20080522, 0)
-    data = ctypes.create_string_buffer(24)
-    _checked(_libc.capget(header, data), "capget")
-    words = list(struct.unpack("<6I", data.raw))
-    words[2], words[5] = words[1], words[4]  # inheritable = permitted
-    _checked(_libc.capset(header, struct.pack("<6I", *words)), "capset")
-    for number in (_CAP_NET_ADMIN, _CAP_SYS_ADMIN):
-        _prctl(_PR_CAP_AMBIENT, _AMBIENT_RAISE, number, 0, 0)
 
 
 def batch(program, lines):
@@ -257,7 +174,7 @@ def _become(request, files):
         for number in range(1, 32):
             if number not in (signal.SIGKILL, signal.SIGSTOP):
                 signal.signal(number, signal.SIG_DFL)
-        _prctl(_PR_CAP_AMBIENT, _AMBIENT_CLEAR, 0, 0, 0)
+        spaces.drop_capabilities()
         os.chdir(request["directory"])
         os.execvpe(words[0], words, request["environment"])
     except OSError as error:
@@ -349,26 +266,13 @@ def _processes():
 # ---- making a box --------------------------------------------------------------------------------
 
 
-def _fresh_mounts(first):
-    """/proc and /sys of this namespace, and a /dev/shm with nothing of others in it."""
-    _mount(None, "/", flags=_MS_REC | _MS_PRIVATE)
-    box = -1 if first else os.open(session.FOLDER, os.O_PATH | os.O_DIRECTORY)
-    _mount("tmpfs", "/dev/shm", "tmpfs", _MS_NOSUID | _MS_NODEV, "mode=1777")
-    os.mkdir(session.FOLDER, 0o755)
-    if not first:
-        _mount(f"/proc/self/fd/{box}", session.FOLDER, flags=_MS_BIND)
-        os.close(box)
-    _mount("proc", "/proc", "proc", _MS_NOSUID | _MS_NODEV | _MS_NOEXEC)
-    _mount("sysfs", "/sys", "sysfs", _MS_NOSUID | _MS_NODEV | _MS_NOEXEC)
-
-
 def _write_files(network):
     """What all nodes share: their names, and `ssh`."""
     hosts = os.path.join(session.FOLDER, "hosts")
     with open(hosts, "w", encoding="ascii") as file:
         file.write(network.hosts())
     if os.path.exists("/etc/hosts"):
-        _mount(hosts, "/etc/hosts", flags=_MS_BIND)
+        spaces.mount(hosts, "/etc/hosts", flags=spaces.MS_BIND)
     programs = os.path.join(session.FOLDER, "bin")
     os.mkdir(programs)
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -392,7 +296,7 @@ def _start_node(network, node, cores):
         try:
             os.close(ready[0])
             os.close(cables[1])
-            _unshare(_SPACES, "a node's namespaces")
+            spaces.separate()
             process = os.fork()
             if process == 0:
                 _run_node(network, node, cores, ready[1], cables[0])
@@ -412,8 +316,8 @@ def _run_node(network, node, cores, ready, cables):
     try:
         name = network.names[node]
         socket.sethostname(name)
-        _prctl_name(f"ropewalk-{name}")
-        _fresh_mounts(first=False)
+        spaces.name_process(f"ropewalk-{name}")
+        spaces.fresh_mounts(first=False)
         os.mkdir("/dev/shm/tmp", 0o1777)
         if cores:
             os.sched_setaffinity(0, cores)
@@ -444,16 +348,12 @@ def _plain_congestion_control():
             continue
 
 
-def _prctl_name(name):
-    _libc.prctl(_PR_SET_NAME, ctypes.create_string_buffer(name.encode()), 0, 0, 0)
-
-
 def _run_switch(specification, report):
     """Process 1 of the box: never returns."""
     try:
         network = Network(**specification["network"])
-        _prctl_name("ropewalk-switch")
-        _fresh_mounts(first=True)
+        spaces.name_process("ropewalk-switch")
+        spaces.fresh_mounts(first=True)
         _write_files(network)
         cores = specification.get("cores") or [None] * network.nodes
         files = [_start_node(network, node, cores[node]) for node in range(network.nodes)]
@@ -488,21 +388,21 @@ def _number(text):
 def main(specification):
     """The guard: makes the box and waits for its end. Tells on `report` the process id of the
     switch, then whether all is there."""
-    _die_with(specification["parent"])
+    spaces.die_with(specification["parent"])
     report = specification["report"]
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
         signal.signal(number, signal.SIG_IGN)
     try:
-        isolate()
+        spaces.isolate()
     except OSError as error:
         os.write(report, (json.dumps({"refused": str(error)}) + "\n").encode())
         return 1
-    _die_with(specification["parent"])  # unshare may have cleared it
+    spaces.die_with(specification["parent"])  # unshare may have cleared it
     lives, keep = os.pipe()
     switch = os.fork()
     if switch == 0:
         os.close(keep)
-        _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        spaces.die_with_parent()
         if select.select([lives], [], [], 0)[0]:  # the guard died before
             os._exit(1)
         os.close(lives)
