@@ -142,6 +142,46 @@ TEST(ReferenceClover, HermitianChiralAndInverted) {
   EXPECT_LT(distance(clover(field, psi, 0.1, 0.0), wilson(field, psi, 0.1)), rounding);
 }
 
+// Links of the mirrored lattice, x_d -> -x_d.
+Vector mirrored(const Extents& extents, const Vector& gauge, std::size_t d) {
+  Vector out;
+  for (std::size_t n = 0; n < volume(extents); ++n) {
+    Site x = site(extents, n);
+    x[d] = -x[d];
+    Site below = x;
+    --below[d];
+    for (int mu = 0; mu < 4; ++mu) {
+      const Matrix u = static_cast<std::size_t>(mu) == d ? adjoint(link(extents, gauge, below, mu))
+                                                         : link(extents, gauge, x, mu);
+      for (const auto& row : u) out.insert(out.end(), row.begin(), row.end());
+    }
+  }
+  return out;
+}
+
+// A mirror swaps the leaves, so all four must be there: F changes sign in planes with d.
+TEST(ReferenceClover, FieldStrengthInTheMirror) {
+  const Extents extents{4, 3, 4, 3};
+  const Background field = random_background(extents, 18);
+  const Site x{1, 2, 3, 1};
+  for (std::size_t d = 0; d < 4; ++d) {
+    const Vector other = mirrored(extents, field.gauge, d);
+    Site image = x;
+    image[d] = -image[d];
+    for (int mu = 0; mu < 4; ++mu) {
+      for (int nu = mu + 1; nu < 4; ++nu) {
+        const bool turned = static_cast<std::size_t>(mu) == d || static_cast<std::size_t>(nu) == d;
+        const Matrix here = field_strength(extents, field.gauge, x, mu, nu);
+        const Matrix there = field_strength(extents, other, image, mu, nu);
+        for (std::size_t k = 0; k < 9; ++k) {
+          const Complex expected = (turned ? -1.0 : 1.0) * here[k / 3][k % 3];
+          EXPECT_LT(std::abs(there[k / 3][k % 3] - expected), rounding);
+        }
+      }
+    }
+  }
+}
+
 // A constant U(1) field in the plane x, y (colour 0 alone): flux quanta around the torus.
 Vector constant_flux(const Extents& extents, int quanta) {
   const double pi = std::acos(-1.0);
@@ -231,6 +271,25 @@ TEST(ReferenceDomainWall, HermitianUnderGamma5AndReflection) {
   const Vector turned =
       gamma5_reflected(domain_wall(field, gamma5_reflected(psi, wall.ls), wall), wall.ls);
   EXPECT_LT(distance(domain_wall(field, psi, wall, true), turned), rounding);
+}
+
+// At mass 1 the fifth dimension is antiperiodic (the Pauli-Villars field): waves with half-integer
+// momentum are eigenvectors. This fixes the sign of the mass.
+TEST(ReferenceDomainWall, AntiperiodicInTheFifthDimensionAtMassOne) {
+  const Extents extents{2, 2, 2, 2};
+  const Background free{extents, unit_gauge(extents), {1, 1, 1, 1}};
+  const DomainWall wall{4, 1.7, 1.0};
+  const double theta = 3 * std::acos(-1.0) / wall.ls;
+  for (const std::size_t spin : {std::size_t{1}, std::size_t{2}}) {
+    Vector psi(size_of_field(extents, wall.ls));
+    for (std::size_t n = 0; n < psi.size() / 12; ++n) {
+      psi[n * 12 + spin * 3] = std::polar(1.0, theta * static_cast<double>(n % 4));
+    }
+    const Complex value = 1 - wall.height - std::polar(1.0, spin < 2 ? -theta : theta);
+    Vector expected = psi;
+    for (Complex& number : expected) number *= value;
+    EXPECT_LT(distance(domain_wall(free, psi, wall), expected), rounding);
+  }
 }
 
 // At mass 0 on unit links, a mode that is bound to the wall: constant in space, right-handed, and
