@@ -1,0 +1,109 @@
+// The proofs of the operators with ranks as threads: every kind of grid, under sanitizers too.
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "lattice/proofs.hpp"
+#include "support/thread_mpi.hpp"
+
+namespace ropewalk::lattice::test {
+namespace {
+
+using ropewalk::test::run_ranks;
+
+constexpr Extents global{4, 4, 4, 8};
+const std::vector<Extents> grids{{1, 1, 1, 1}, {2, 1, 1, 1}, {1, 2, 1, 1}, {1, 1, 2, 1},
+                                 {1, 1, 1, 2}, {1, 1, 1, 4}, {2, 1, 2, 1}, {2, 2, 1, 2}};
+
+const Whole& whole(bool antiperiodic) {
+  static const Whole periodic(global, false, 8);
+  static const Whole other(global, true, 8);
+  return antiperiodic ? other : periodic;
+}
+
+void with_grid(const Extents& grid, const std::function<void(const Lattice&)>& body) {
+  run_ranks(ranks_of(grid), [&](int) { body(Lattice(global, Communicator::world(), grid)); });
+}
+
+// Does this machine have vectors of so many numbers, as 4 of double without AVX-512?
+template <class Real>
+bool has_lanes(const Lattice& lattice, int lanes) {
+  try {
+    const Layout layout(lattice, sizeof(Real), Vectors::space, 1, lanes);
+    const HoppingTerm<Real> term(GaugeField<Real>(lattice), layout);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+OperatorOptions options_of(Exchange exchange, Strategy strategy, bool antiperiodic = false) {
+  OperatorOptions out;
+  out.exchange = exchange;
+  out.strategy = strategy;
+  out.antiperiodic_time = antiperiodic;
+  return out;
+}
+
+TEST(Operators, AloneWithoutMpi) {
+  for (const bool antiperiodic : {false, true}) {
+    const How how{options_of(Exchange::overlap, Strategy::automatic, antiperiodic)};
+    prove_wilson<double>(whole(antiperiodic), Lattice(global), how);
+    prove_wilson<float>(whole(antiperiodic), Lattice(global), how);
+  }
+}
+
+TEST(Operators, EveryGrid) {
+  for (const Extents& grid : grids) {
+    const Exchange exchange = grid[0] == 1 ? Exchange::overlap : Exchange::sequential;
+    const How how{options_of(exchange, Strategy::concurrent, true)};
+    with_grid(grid, [&](const Lattice& lattice) {
+      prove_wilson<double>(whole(true), lattice, how);
+      prove_wilson<float>(whole(true), lattice, how);
+    });
+  }
+}
+
+TEST(Operators, EveryNumberOfLanes) {
+  const Lattice alone(global);
+  for (const int lanes : {1, 2, 4, 8, 16}) {
+    for (const Links links : {Links::full, Links::two_rows}) {
+      How how{options_of(Exchange::overlap, Strategy::concurrent, true), lanes};
+      how.options.links = links;
+      if (has_lanes<double>(alone, lanes)) prove_wilson<double>(whole(true), alone, how);
+      if (has_lanes<float>(alone, lanes)) prove_wilson<float>(whole(true), alone, how);
+    }
+  }
+}
+
+TEST(Operators, Identities) {
+  for (const Extents& grid : {grids[0], grids[6]}) {
+    with_grid(grid, [&](const Lattice& lattice) {
+      const How how{options_of(Exchange::overlap, Strategy::concurrent)};
+      prove_identities<double>(lattice, how);
+      prove_identities<float>(lattice, how);
+      prove_free_field<double>(lattice, how);
+      prove_free_field<float>(lattice, how);
+    });
+  }
+}
+
+TEST(Operators, EveryWayTheSameBits) {
+  for (const Extents& grid : {grids[1], grids[7]}) {
+    with_grid(grid, [&](const Lattice& lattice) {
+      std::vector<OperatorOptions> ways;
+      for (const Exchange exchange : {Exchange::sequential, Exchange::overlap}) {
+        for (const Strategy strategy :
+             {Strategy::concurrent, Strategy::sequential, Strategy::direct}) {
+          ways.push_back(options_of(exchange, strategy));
+        }
+      }
+      ways.push_back(ways.back());
+      ways.back().threads = 2;
+      prove_ways_equal<double>(lattice, ways);
+    });
+  }
+}
+
+}  // namespace
+}  // namespace ropewalk::lattice::test
