@@ -72,6 +72,7 @@ class RW_EXPORT MessagePlan {
   // comm threads, called with each lane once, as by OpenMP threads (lane = thread number, Meadows
   // 2018). Not between start and wait.
   void exchange_lane(int lane);
+  int lanes() const noexcept;  // of the endpoints
   std::size_t send_bytes() const noexcept;
 
  private:

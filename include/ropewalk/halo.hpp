@@ -107,6 +107,12 @@ class RW_EXPORT Halo {
     start();
     wait();
   }
+  // For threads that drive the messages between them and then do something else (schedule.hpp):
+  // lanes 0 to lanes() - 1, each once by one of the threads, which returns when its messages are
+  // done. One lane, which is exchange(), where the strategy is `threaded` or `direct` or fields are
+  // packed.
+  void exchange_lane(int lane);
+  int lanes() const noexcept;
   Strategy strategy() const noexcept;       // chosen, when it was automatic
   std::size_t send_bytes() const noexcept;  // of this rank to other ranks, in one exchange
 

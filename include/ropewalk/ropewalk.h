@@ -119,6 +119,36 @@ RW_DEFAULT_EXPORT int rw_halo_wait(rw_halo* halo);
 RW_DEFAULT_EXPORT int rw_halo_exchange(rw_halo* halo);
 RW_DEFAULT_EXPORT int rw_halo_free(rw_halo* halo);
 
+/* ---- work stealing and overlap -----------------------------------------------------------------
+ */
+
+typedef void (*rw_worker_function)(void* user, int worker);
+typedef void (*rw_range_function)(void* user, size_t begin, size_t end);
+
+/* A loop shared out in blocks (0: automatic). All workers run it, each until begin == end, and a
+ * barrier lies between two loops. */
+typedef struct rw_stealing rw_stealing;
+RW_DEFAULT_EXPORT int rw_stealing_create(size_t iterations, int workers, int communicating_workers,
+                                         size_t block, rw_stealing** out);
+RW_DEFAULT_EXPORT int rw_stealing_next(rw_stealing* loop, int worker, size_t* begin, size_t* end);
+RW_DEFAULT_EXPORT int rw_stealing_reset(rw_stealing* loop); /* after a loop that was cut short */
+RW_DEFAULT_EXPORT int rw_stealing_free(rw_stealing* loop);
+
+/* Collective: ranks that may use the same cores share them out. threads 0: one a core. The caller's
+ * thread is worker 0. */
+typedef struct rw_team rw_team;
+RW_DEFAULT_EXPORT int rw_team_create(rw_mpi_comm comm, int threads, int pin, rw_team** out);
+RW_DEFAULT_EXPORT int rw_team_size(const rw_team* team, int* out);
+RW_DEFAULT_EXPORT int rw_team_run(rw_team* team, rw_worker_function task, void* user);
+RW_DEFAULT_EXPORT int rw_team_barrier(rw_team* team); /* of all workers, in a task */
+RW_DEFAULT_EXPORT int rw_team_free(rw_team* team);
+
+/* faces(worker) on all workers, then the exchange beside interior(begin, end) over the loop, then
+ * boundary(worker). faces and boundary may be NULL. The loop is made for rw_team_size workers. */
+RW_DEFAULT_EXPORT int rw_overlap(rw_team* team, rw_stealing* loop, rw_worker_function faces,
+                                 rw_halo* halo, rw_range_function interior,
+                                 rw_worker_function boundary, void* user);
+
 /* ---- collectives --------------------------------------------------------------------------- */
 
 /* Types and operations: ropewalk's own, below, or those of the MPI at hand, RW_MPI_TYPE(MPI_DOUBLE)

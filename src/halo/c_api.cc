@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "c_call.hpp"
+#include "halo/c_halo.hpp"
 #include "halo/checks.hpp"
 #include "halo/joint.hpp"
 #include "ropewalk/halo.hpp"
@@ -12,10 +13,6 @@
 
 struct rw_grid {
   ropewalk::CartesianGrid grid;
-};
-
-struct rw_halo {
-  ropewalk::Halo halo;
 };
 
 namespace ropewalk {

@@ -19,6 +19,7 @@ struct Halo::State {
   Strategy strategy = Strategy::concurrent;
   bool started = false;
   std::size_t send_bytes = 0;
+  int lanes = 1;  // that threads of the caller may drive
   // After the draft: their end waits for what is under way in the buffers. One of them is there.
   std::optional<MessagePlan> plan;
   std::unique_ptr<halo::Direct> direct;
@@ -100,6 +101,8 @@ void complete(State& state, const Making& making, const Draft& draft, const Dire
     if (state.strategy == Strategy::direct) return settle_on_direct();
   }
   state.send_bytes = state.plan->send_bytes();
+  const bool packed = !state.draft.packs.empty() || !state.draft.unpacks.empty();
+  if (state.strategy != Strategy::threaded && !packed) state.lanes = making.endpoints.lanes();
 }
 
 }  // namespace
@@ -168,6 +171,19 @@ void Halo::wait() {
   state_->plan->wait();
   run_all(state_->draft.unpacks);
 }
+
+void Halo::exchange_lane(int lane) {
+  if (lane < 0 || lane >= state_->lanes) {
+    throw Error(ErrorCode::argument, "lane: " + std::to_string(lane) + ", expected 0 to " +
+                                         std::to_string(state_->lanes - 1) +
+                                         "; ask lanes() how many this exchange has");
+  }
+  if (state_->lanes == 1) return exchange();
+  if (lane == 0) run_all(state_->draft.copies);
+  state_->plan->exchange_lane(lane);
+}
+
+int Halo::lanes() const noexcept { return state_->lanes; }
 
 Strategy Halo::strategy() const noexcept { return state_->strategy; }
 

@@ -101,6 +101,7 @@ bool MessagePlan::test() { return state_->test(); }
 void MessagePlan::wait() { state_->wait(); }
 void MessagePlan::cancel() noexcept { state_->cancel(); }
 void MessagePlan::exchange_lane(int lane) { state_->exchange_lane(lane); }
+int MessagePlan::lanes() const noexcept { return state_->lanes(); }
 std::size_t MessagePlan::send_bytes() const noexcept { return state_->send_bytes(); }
 
 }  // namespace ropewalk

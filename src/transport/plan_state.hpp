@@ -26,6 +26,7 @@ class PlanState {
   // The end of a plan: waits, or cancels where an exception is on its way.
   void leave() noexcept;
   void exchange_lane(int lane);
+  int lanes() const noexcept { return set_->lanes(); }
   std::size_t send_bytes() const noexcept { return send_bytes_; }
 
  private:

@@ -1,0 +1,162 @@
+// ThreadTeam: persistent threads, each run begun by one epoch and ended by a meeting.
+#include <pthread.h>
+
+#include <atomic>
+#include <cstdio>
+#include <exception>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "mpi/mpi.hpp"
+#include "os/signals.hpp"
+#include "ropewalk/schedule.hpp"
+#include "schedule/placement.hpp"
+#include "schedule/waiting.hpp"
+#include "transport/cores.hpp"
+
+namespace ropewalk {
+namespace {
+
+struct GivenUp {};  // another worker has thrown
+
+}  // namespace
+
+struct ThreadTeam::State {
+  explicit State(schedule::Placement where);
+  ~State();
+
+  void run(void (*task)(void*, int), void* object);
+  void meet();
+  bool is_here() const noexcept { return generation_ == transport::fork_generation(); }
+  const schedule::Placement& placement() const noexcept { return placement_; }
+
+ private:
+  void start_threads();
+  void stop_threads() noexcept;
+  void live(int worker) noexcept;
+  void work(int worker) noexcept;
+  void fail(std::exception_ptr error) noexcept;
+
+  schedule::Placement placement_;
+  unsigned generation_;
+  schedule::Epoch started_;
+  schedule::Meeting ended_;
+  schedule::Meeting barrier_;
+  // Written before started_ advances.
+  void (*task_)(void*, int) = nullptr;  // null: the threads end
+  void* object_ = nullptr;
+  std::atomic<bool> failed_{false};  // in the run under way
+  std::exception_ptr error_;         // written by who sets failed_
+  std::vector<std::thread> threads_;
+};
+
+ThreadTeam::State::State(schedule::Placement where)
+    : placement_(std::move(where)),
+      generation_(transport::fork_generation()),
+      started_(placement_.crowded),
+      ended_(placement_.threads, placement_.crowded),
+      barrier_(placement_.threads, placement_.crowded) {
+  try {
+    start_threads();
+  } catch (const std::system_error& error) {
+    stop_threads();
+    throw Error(ErrorCode::system, "threads: number " + std::to_string(threads_.size() + 2) +
+                                       " of " + std::to_string(placement_.threads) +
+                                       " cannot be started (" + error.what() +
+                                       "); raise `ulimit -u` or ask for fewer");
+  }
+}
+
+ThreadTeam::State::~State() {
+  if (is_here()) {
+    stop_threads();
+  } else {  // they are the parent's: joining them would hang
+    for (std::thread& thread : threads_) thread.detach();
+  }
+}
+
+void ThreadTeam::State::start_threads() {
+  const os::SignalsBlocked blocked;
+  const std::uintptr_t identity = mpi::thread_identity();
+  for (int worker = 1; worker < placement_.threads; ++worker) {
+    threads_.emplace_back([this, worker, identity] {
+      mpi::adopt_thread_identity(identity);
+      char name[16];  // the kernel's limit
+      std::snprintf(name, sizeof(name), "rw-team-%d", worker);
+      pthread_setname_np(pthread_self(), name);
+      if (!placement_.cores.empty()) {
+        transport::run_this_thread_on({placement_.cores[static_cast<std::size_t>(worker)]});
+      }
+      live(worker);
+    });
+  }
+}
+
+void ThreadTeam::State::stop_threads() noexcept {
+  task_ = nullptr;
+  started_.advance();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+void ThreadTeam::State::live(int worker) noexcept {
+  for (std::uint32_t run = 0;; ++run) {
+    started_.wait_beyond(run);
+    if (task_ == nullptr) return;
+    work(worker);
+    ended_.arrive_and_wait();
+  }
+}
+
+void ThreadTeam::State::work(int worker) noexcept {
+  try {
+    task_(object_, worker);
+  } catch (const GivenUp&) {
+  } catch (...) {
+    fail(std::current_exception());
+  }
+}
+
+// Who waits in a barrier is let go, and finds failed_: it was set before.
+void ThreadTeam::State::fail(std::exception_ptr error) noexcept {
+  if (failed_.exchange(true, std::memory_order_seq_cst)) return;
+  error_ = std::move(error);
+  barrier_.release();
+}
+
+void ThreadTeam::State::meet() {
+  const std::uint32_t turn = barrier_.turn();
+  if (!failed_.load(std::memory_order_seq_cst)) barrier_.arrive_and_wait(turn);
+  if (failed_.load(std::memory_order_seq_cst)) throw GivenUp{};
+}
+
+void ThreadTeam::State::run(void (*task)(void*, int), void* object) {
+  if (!is_here()) {
+    throw Error(ErrorCode::unsupported,
+                "team: made before a fork, and this is the child; make a new one here");
+  }
+  task_ = task;
+  object_ = object;
+  started_.advance();
+  work(0);
+  ended_.arrive_and_wait();
+  if (!failed_.load(std::memory_order_relaxed)) return;
+  barrier_.reset();
+  failed_.store(false, std::memory_order_relaxed);
+  std::rethrow_exception(std::exchange(error_, nullptr));
+}
+
+ThreadTeam::ThreadTeam(const ThreadTeamOptions& options)
+    : state_(std::make_unique<State>(schedule::place_alone(options))) {}
+ThreadTeam::ThreadTeam(Communicator communicator, const ThreadTeamOptions& options)
+    : state_(std::make_unique<State>(schedule::place_together(communicator, options))) {}
+ThreadTeam::~ThreadTeam() = default;
+
+int ThreadTeam::size() const noexcept { return state_->placement().threads; }
+bool ThreadTeam::crowded() const noexcept { return state_->placement().crowded; }
+void ThreadTeam::barrier() { state_->meet(); }
+void ThreadTeam::run_erased(void (*task)(void*, int), void* object) { state_->run(task, object); }
+
+}  // namespace ropewalk

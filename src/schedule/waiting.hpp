@@ -1,0 +1,50 @@
+// How the threads of a team wait for each other: at full speed first, then out of each other's way,
+// then asleep.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace ropewalk::schedule {
+
+// A number that only goes up, and whoever waits for that.
+class Epoch {
+ public:
+  explicit Epoch(bool crowded) noexcept : crowded_(crowded) {}
+  // Acquire pairs with the release of advance().
+  std::uint32_t value() const noexcept { return value_.load(std::memory_order_acquire); }
+  void advance() noexcept;
+  // Returns when the number is no longer `before`.
+  void wait_beyond(std::uint32_t before) noexcept;
+
+ private:
+  bool changed(std::uint32_t before) const noexcept { return value() != before; }
+  bool stay_awake(std::uint32_t before) const noexcept;
+  void sleep(std::uint32_t before) noexcept;
+
+  bool crowded_;  // threads outnumber cores
+  alignas(128) std::atomic<std::uint32_t> value_{0};
+  alignas(128) std::atomic<std::uint32_t> sleepers_{0};
+};
+
+// All of `size` threads come to it before any goes on. Used again and again.
+class Meeting {
+ public:
+  Meeting(int size, bool crowded) noexcept
+      : size_(static_cast<std::uint32_t>(size)), passed_(crowded) {}
+  void arrive_and_wait() noexcept { arrive_and_wait(turn()); }
+  // Lets go who waits, for a team that gives up. Who reads turn(), then finds that the team has not
+  // given up, then arrives, is let go as well. Afterwards nobody may come before reset().
+  void release() noexcept { passed_.advance(); }
+  std::uint32_t turn() const noexcept { return passed_.value(); }
+  void arrive_and_wait(std::uint32_t turn) noexcept;
+  void reset() noexcept { arrived_.store(0, std::memory_order_relaxed); }
+
+ private:
+  std::uint32_t size_;
+  alignas(128) std::atomic<std::uint32_t> arrived_{0};
+  Epoch passed_;
+};
+
+}  // namespace ropewalk::schedule

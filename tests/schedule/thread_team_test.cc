@@ -1,0 +1,136 @@
+// A team runs tasks on all of its workers, joins them, and survives what they throw.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+#include "ropewalk/schedule.hpp"
+#include "schedule/waiting.hpp"
+#include "support/thread_mpi.hpp"
+
+namespace ropewalk {
+namespace {
+
+TEST(ThreadTeam, RunsOnAllWorkersAndJoins) {
+  ThreadTeam team({.threads = 3});
+  EXPECT_EQ(team.size(), 3);
+  std::vector<int> times(3, 0);
+  for (int run = 0; run < 200; ++run) {
+    team.run([&](int worker) { ++times[static_cast<std::size_t>(worker)]; });
+  }
+  EXPECT_EQ(times, (std::vector<int>{200, 200, 200}));
+}
+
+TEST(ThreadTeam, SleepersWakeUp) {
+  ThreadTeam team({.threads = 2});
+  int sum = 0;
+  for (int run = 0; run < 3; ++run) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    team.run([&](int worker) { sum += worker == 1 ? 1 : 0; });
+  }
+  EXPECT_EQ(sum, 3);
+}
+
+TEST(ThreadTeam, BarrierShowsWhatWasWritten) {
+  ThreadTeam team({.threads = 3});
+  std::vector<int> values(3, 0);
+  std::atomic<int> wrong{0};
+  team.run([&](int worker) {
+    for (int round = 1; round < 100; ++round) {
+      values[static_cast<std::size_t>(worker)] = round;
+      team.barrier();
+      for (const int value : values) wrong += value != round ? 1 : 0;
+      team.barrier();
+    }
+  });
+  EXPECT_EQ(wrong.load(), 0);
+}
+
+TEST(ThreadTeam, OneThreadNeedsNoOther) {
+  ThreadTeam team({.threads = 1});
+  int count = 0;
+  team.run([&](int) {
+    team.barrier();
+    ++count;
+  });
+  EXPECT_EQ(count, 1);
+}
+
+TEST(ThreadTeam, ExceptionsLetTheOthersGo) {
+  ThreadTeam team({.threads = 3});
+  for (int thrower = 0; thrower < 3; ++thrower) {
+    std::atomic<int> beyond{0};
+    EXPECT_THROW(team.run([&](int worker) {
+      if (worker == thrower) throw std::runtime_error("no");
+      team.barrier();
+      ++beyond;
+    }),
+                 std::runtime_error);
+    EXPECT_EQ(beyond.load(), 0);
+    int fine = 0;
+    team.run([&](int worker) {
+      team.barrier();
+      if (worker == 0) ++fine;
+      team.barrier();
+    });
+    EXPECT_EQ(fine, 1);
+  }
+}
+
+TEST(ThreadTeam, RefusesAbsurdSizes) {
+  EXPECT_THROW(ThreadTeam({.threads = -1}), Error);
+  EXPECT_THROW(ThreadTeam({.threads = ThreadTeam::max_threads + 1}), Error);
+}
+
+TEST(ThreadTeam, RanksShareCores) {
+  test::run_ranks(2, [](int) {
+    ThreadTeam team(Communicator::world(), {.threads = 2});
+    std::atomic<int> count{0};
+    team.run([&](int) { ++count; });
+    EXPECT_EQ(count.load(), 2);
+  });
+}
+
+#if !defined(__SANITIZE_THREAD__)  // it cannot follow a fork with threads
+TEST(ThreadTeam, AChildHasNone) {
+  ThreadTeam team({.threads = 2});
+  const pid_t child = fork();
+  if (child == 0) {
+    try {
+      team.run([](int) {});
+    } catch (const Error& error) {
+      _exit(error.code() == ErrorCode::unsupported ? 0 : 2);
+    }
+    _exit(1);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+#endif
+
+TEST(Meeting, CrowdedThreadsSleepAndComeBack) {
+  schedule::Meeting meeting(3, true);
+  std::vector<int> seen(3, 0);
+  const auto meet = [&](int thread) {
+    for (int round = 1; round <= 50; ++round) {
+      seen[static_cast<std::size_t>(thread)] = round;
+      meeting.arrive_and_wait();
+      for (const int other : seen) EXPECT_EQ(other, round);
+      meeting.arrive_and_wait();
+    }
+  };
+  std::thread one(meet, 1);
+  std::thread two(meet, 2);
+  meet(0);
+  one.join();
+  two.join();
+}
+
+}  // namespace
+}  // namespace ropewalk
