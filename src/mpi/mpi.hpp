@@ -87,6 +87,7 @@ void wait(Request&);
 bool test_all(std::span<Request>);
 void wait_all(std::span<Request>);
 void cancel(Request&) noexcept;          // cancels a receive and waits for it
+void abandon(Request&) noexcept;         // the same, but waits only so long: its peer may be gone
 bool iprobe(int source, int tag, Comm);  // also the way to progress MPI
 bool iprobe(int source, int tag, Comm, Status& found);
 

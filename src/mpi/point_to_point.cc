@@ -158,6 +158,17 @@ void cancel(Request& request) noexcept {
   }
 }
 
+// A receive that no message has met is cancelled at once. One that is half way ends soon, or never.
+void abandon(Request& request) noexcept {
+  constexpr int patience = 1000;
+  try {
+    if (request == request_null()) return;
+    library().call.cancel(&request.value);
+    for (int tests = 0; tests < patience && !test(request);) ++tests;
+  } catch (...) {  // MPI is failing: nothing is left to do
+  }
+}
+
 bool iprobe(int source, int tag, Comm comm) {
   int flag = 0;
   check(library().call.iprobe(source, tag, comm.value, &flag, ignored()), "MPI_Iprobe");

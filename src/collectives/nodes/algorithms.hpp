@@ -14,11 +14,13 @@ namespace ropewalk::collectives::nodes {
 void reduce(NodeCommunicator::State&, const void* send, void* receive, std::size_t count,
             const Operation&, int root);
 
-// left_to_mpi.cc: those that the nodes do not serve. Blocks as in collectives/algorithms.hpp.
-void scan(NodeCommunicator::State&, const void* send, void* receive, std::size_t count,
-          const Operation&, bool exclusive);
 void reduce_scatter(NodeCommunicator::State&, const void* send, void* receive,
                     const std::size_t* counts, const Operation&);
+// left_to_mpi.cc: those that the nodes do not serve.
+void scan(NodeCommunicator::State&, const void* send, void* receive, std::size_t count,
+          const Operation&, bool exclusive);
+
+// Movements, a file each. Blocks as in collectives/algorithms.hpp.
 void barrier(NodeCommunicator::State&);
 void broadcast(NodeCommunicator::State&, void* data, std::size_t bytes, int root);
 void allgather(NodeCommunicator::State&, const void* send, void* receive, const Blocks&);

@@ -1,0 +1,272 @@
+// Alltoall(v) over nodes.
+//
+// What the ranks of one node send to those of another goes in one message where its blocks are
+// small: the rank that has this pair of nodes to itself collects them from the others' buffers, and
+// its counterpart deals them out. The pairs of a node are dealt to its ranks in turn. Large blocks
+// go straight from rank to rank. Blocks inside the node are pulled.
+#include <algorithm>
+#include <optional>
+
+#include "collectives/nodes/algorithms.hpp"
+#include "collectives/nodes/buffers.hpp"
+#include "collectives/nodes/traffic.hpp"
+#include "collectives/through_mpi.hpp"
+
+namespace ropewalk::collectives::nodes {
+namespace {
+
+// Of a block, on the average of a pair of nodes: up to here two copies take less than a message.
+constexpr std::size_t small_block_bytes = std::size_t{8} << 10;
+constexpr std::size_t pull_bytes = std::size_t{256} << 10;  // between two looks at messages
+
+// Where the blocks of a rank are and how long, in its send buffer and in its result.
+struct Table {
+  const std::size_t* numbers;
+  std::size_t ranks;
+  std::size_t sends(int rank) const { return numbers[rank]; }
+  std::size_t sent_at(int rank) const { return numbers[ranks + static_cast<std::size_t>(rank)]; }
+  std::size_t receives(int rank) const {
+    return numbers[2 * ranks + static_cast<std::size_t>(rank)];
+  }
+  std::size_t received_at(int rank) const {
+    return numbers[3 * ranks + static_cast<std::size_t>(rank)];
+  }
+};
+
+struct Item {
+  int node;  // the other one; all blocks between it and this node, if rank is -1
+  int rank;  // the other one
+  std::size_t bytes;
+};
+
+struct Exchange {
+  Nodes& nodes;
+  Buffers& buffers;
+  std::vector<Table> tables;  // of the ranks of this node
+  const std::byte* send;
+  std::byte* result;
+  std::vector<Item> sends;
+  std::vector<Item> receives;
+  std::byte* rooms = nullptr;
+  std::size_t room_bytes = 0;
+  int step = 0;  // a rank of this node whose block is pulled
+  std::size_t pulled = 0;
+  int wrong = -1;  // a rank of this node that sends another number of bytes than expected
+
+  static constexpr std::size_t depth = 4;
+
+  const Layout& layout() const { return nodes.layout(); }
+  const Table& own() const { return tables[static_cast<std::size_t>(layout().place())]; }
+  const std::vector<int>& members(int node) const {
+    return layout().members[static_cast<std::size_t>(node)];
+  }
+  std::byte* room(std::size_t slot) {
+    if (rooms == nullptr) rooms = nodes.engine().scratch(2 * depth * room_bytes);
+    return rooms + slot * room_bytes;
+  }
+
+  const void* source(std::size_t piece, std::size_t slot) {
+    const Item& item = sends[piece];
+    if (item.rank >= 0) return send + own().sent_at(item.rank);
+    std::byte* const packed = room(slot);
+    std::byte* to = packed;
+    for (std::size_t place = 0; place < tables.size(); ++place) {
+      for (const int rank : members(item.node)) {
+        const std::size_t bytes = tables[place].sends(rank);
+        buffers.read(static_cast<int>(place), tables[place].sent_at(rank), to, bytes);
+        to += bytes;
+      }
+    }
+    return packed;
+  }
+  void* sink(std::size_t piece, std::size_t slot) {
+    const Item& item = receives[piece];
+    return item.rank >= 0 ? result + own().received_at(item.rank) : room(depth + slot);
+  }
+  void received(std::size_t piece, std::size_t slot) {
+    const Item& item = receives[piece];
+    if (item.rank >= 0) return;
+    const std::byte* from = room(depth + slot);
+    for (const int rank : members(item.node)) {
+      for (std::size_t place = 0; place < tables.size(); ++place) {
+        const std::size_t bytes = tables[place].receives(rank);
+        buffers.write(static_cast<int>(place), tables[place].received_at(rank), from, bytes);
+        from += bytes;
+      }
+    }
+  }
+  bool work() {
+    const auto ranks = static_cast<int>(tables.size());
+    if (step == ranks) return false;
+    const int place = (layout().place() + step) % ranks;
+    const Table& theirs = tables[static_cast<std::size_t>(place)];
+    const std::size_t bytes = theirs.sends(layout().rank);
+    const int peer = layout().at(layout().node, place);
+    if (bytes != own().receives(peer)) wrong = peer;
+    const std::size_t now = wrong == peer ? 0 : std::min(bytes - pulled, pull_bytes);
+    buffers.read(place, theirs.sent_at(layout().rank) + pulled,
+                 result + own().received_at(peer) + pulled, now);
+    pulled += now;
+    if (wrong == peer || pulled == bytes) {
+      ++step;
+      pulled = 0;
+    }
+    return step < ranks;
+  }
+
+  void list(Traffic& traffic);
+  void list_sends(Traffic& traffic, int node);
+  void list_receives(Traffic& traffic, int node);
+};
+
+// The rank of `node` that has the blocks between it and `other` to itself.
+int owner_of(const Layout& layout, int node, int other) {
+  const auto& members = layout.members[static_cast<std::size_t>(node)];
+  return members[static_cast<std::size_t>(other) % members.size()];
+}
+
+// Both nodes of a pair decide it from the same bytes: those between them.
+bool together(std::size_t bytes, std::size_t senders, std::size_t receivers) {
+  return bytes <= small_block_bytes * senders * receivers;
+}
+
+void Exchange::list_sends(Traffic& traffic, int node) {
+  std::size_t bytes = 0;
+  for (const Table& table : tables) {
+    for (const int rank : members(node)) bytes += table.sends(rank);
+  }
+  if (together(bytes, tables.size(), members(node).size())) {
+    if (owner_of(layout(), layout().node, node) != layout().rank) return;
+    room_bytes = std::max(room_bytes, bytes);
+    sends.push_back({node, -1, bytes});
+    traffic.send(owner_of(layout(), node, layout().node), bytes);
+    return;
+  }
+  // Each begins with another rank.
+  const std::size_t ranks = members(node).size();
+  for (std::size_t index = 0; index < ranks; ++index) {
+    const auto at = (index + static_cast<std::size_t>(layout().place())) % ranks;
+    const int rank = members(node)[at];
+    sends.push_back({node, rank, own().sends(rank)});
+    traffic.send(rank, sends.back().bytes);
+  }
+}
+
+void Exchange::list_receives(Traffic& traffic, int node) {
+  std::size_t bytes = 0;
+  for (const Table& table : tables) {
+    for (const int rank : members(node)) bytes += table.receives(rank);
+  }
+  if (together(bytes, members(node).size(), tables.size())) {
+    if (owner_of(layout(), layout().node, node) != layout().rank) return;
+    room_bytes = std::max(room_bytes, bytes);
+    receives.push_back({node, -1, bytes});
+    traffic.receive(owner_of(layout(), node, layout().node), bytes);
+    return;
+  }
+  const std::size_t ranks = members(node).size();
+  for (std::size_t index = 0; index < ranks; ++index) {
+    const int rank = members(node)[index];
+    receives.push_back({node, rank, own().receives(rank)});
+    traffic.receive(rank, receives.back().bytes);
+  }
+}
+
+void Exchange::list(Traffic& traffic) {
+  const int count = layout().count();
+  for (int distance = 1; distance < count; ++distance) {
+    list_sends(traffic, (layout().node + distance) % count);
+    list_receives(traffic, (layout().node - distance + count) % count);
+  }
+}
+
+std::size_t end_of(const Layout& layout, const Blocks& blocks) {
+  std::size_t end = 0;
+  for (int rank = 0; rank < layout.size(); ++rank) {
+    if (blocks.counts[rank] == 0) continue;
+    end = std::max(end, blocks.displacements[rank] + blocks.counts[rank]);
+  }
+  return end;
+}
+
+void show_blocks(Engine& engine, node::Slot& own, std::size_t ranks, const Blocks& sends,
+                 const Blocks& receives) {
+  std::size_t* table = show_table(engine, own, 4 * ranks);
+  for (const std::size_t* numbers :
+       {sends.counts, sends.displacements, receives.counts, receives.displacements}) {
+    table = std::copy_n(numbers, ranks, table);
+  }
+}
+
+// `each`: bytes of every block, where all are alike.
+void exchange(Nodes& nodes, const void* send, const Blocks& sends, void* receive,
+              const Blocks& receives, std::optional<std::size_t> each) {
+  const Layout& layout = nodes.layout();
+  Engine& engine = nodes.engine();
+  const Scratch scratch(engine);
+  const auto ranks = static_cast<std::size_t>(layout.size());
+  node::Slot& own = engine.claim(Kind::alltoall, each.value_or(0), each ? 0 : 1);
+  const std::size_t send_bytes = end_of(layout, sends);
+  const std::size_t result_bytes = end_of(layout, receives);
+  Shown mine = send == receive ? engine.show_copy(send, send_bytes) : engine.show(send, send_bytes);
+  if (send == receive) send = engine.resolve(engine.rank(), mine.send, send_bytes);
+  const Landing landing(engine, receive, result_bytes);
+  landing.show(mine);
+  show_blocks(engine, own, ranks, sends, receives);
+  const auto& shown = engine.meet(own, mine);
+
+  Buffers buffers(engine, shown, send, landing.data(), std::max(send_bytes, result_bytes));
+  Exchange moves{nodes, buffers, {}, static_cast<const std::byte*>(send), landing.data(), {}, {}};
+  for (int place = 0; place < engine.size(); ++place) {
+    moves.tables.push_back({table_of(engine, place), ranks});
+  }
+  Traffic traffic(nodes, Header{own.call, own.count}, Exchange::depth);
+  moves.list(traffic);
+  traffic.run(moves);
+  engine.leave();
+  for (int rank = 0; rank < layout.size(); ++rank) {
+    landing.take(receives.displacements[rank], receives.counts[rank]);
+  }
+  if (moves.wrong >= 0) {
+    throw Error(ErrorCode::argument, "receive_counts: rank " + std::to_string(moves.wrong) +
+                                         " sends another number of bytes than rank " +
+                                         std::to_string(layout.rank) + " expects from it");
+  }
+}
+
+}  // namespace
+
+void alltoall(NodeCommunicator::State& state, const void* send, void* receive,
+              std::size_t bytes_each) {
+  Nodes& nodes = *state.nodes;
+  const auto ranks = static_cast<std::size_t>(state.size);
+  const std::vector<std::size_t> counts(ranks, bytes_each);
+  std::vector<std::size_t> displacements;
+  for (std::size_t peer = 0; peer < ranks; ++peer) displacements.push_back(peer * bytes_each);
+  const Blocks blocks{counts.data(), displacements.data()};
+  if (nodes.layout().most == 1) {
+    mpi_alltoallv(state, send, blocks.counts, blocks.displacements, receive, blocks.counts,
+                  blocks.displacements);
+    return;
+  }
+  nodes.run([&] {
+    nodes.path = Path::nodes;
+    if (bytes_each > 0) exchange(nodes, send, blocks, receive, blocks, bytes_each);
+  });
+}
+
+void alltoallv(NodeCommunicator::State& state, const void* send, const Blocks& sends, void* receive,
+               const Blocks& receives) {
+  Nodes& nodes = *state.nodes;
+  if (nodes.layout().most == 1) {
+    mpi_alltoallv(state, send, sends.counts, sends.displacements, receive, receives.counts,
+                  receives.displacements);
+    return;
+  }
+  nodes.run([&] {
+    nodes.path = Path::nodes;
+    exchange(nodes, send, sends, receive, receives, std::nullopt);
+  });
+}
+
+}  // namespace ropewalk::collectives::nodes

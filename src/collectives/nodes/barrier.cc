@@ -1,0 +1,57 @@
+// Barrier: the ranks of a node arrive at their lowest, the lowest ranks of the nodes disseminate,
+// and each lets its own go. Two flags inside a node, ceil(log2 nodes) messages deep between them.
+#include "collectives/nodes/algorithms.hpp"
+#include "collectives/nodes/traffic.hpp"
+
+namespace ropewalk::collectives::nodes {
+namespace {
+
+void arrive_at_leader(Engine& engine) {
+  node::Slot& own = engine.claim(Kind::barrier, 0);
+  engine.team().arrive();
+  if (engine.rank() != 0) return;
+  for (int peer = 1; peer < engine.size(); ++peer) engine.arrival(peer, own);
+  engine.team().all_arrived();
+  engine.check(own);
+}
+
+// In round k each node hears of 2^k more (Hensgen, Finkel and Manber 1988).
+void disseminate(Nodes& nodes) {
+  const Layout& layout = nodes.layout();
+  const Header mine = header_of(Kind::barrier, 0);
+  const int count = layout.count();
+  for (int distance = 1; distance < count; distance *= 2) {
+    const int to = layout.at((layout.node + distance) % count, 0);
+    const int from = layout.at((layout.node - distance + count) % count, 0);
+    Header theirs{};
+    nodes.exchange(&mine, sizeof mine, to, &theirs, sizeof theirs, from, tag::movement);
+    check_header(mine, theirs, from);
+  }
+}
+
+void let_go(Engine& engine) {
+  node::Slot& own = engine.claim(Kind::barrier, 1);
+  engine.team().arrive();
+  if (engine.rank() == 0) return;
+  engine.arrival(0, own);
+  engine.check(own);
+}
+
+}  // namespace
+
+void barrier(NodeCommunicator::State& state) {
+  Nodes& nodes = *state.nodes;
+  if (nodes.layout().most == 1) {
+    nodes.path = Path::mpi;
+    mpi::barrier(state.comm);
+    return;
+  }
+  nodes.run([&] {
+    nodes.path = Path::nodes;
+    if (!nodes.alone()) arrive_at_leader(nodes.engine());
+    if (nodes.layout().place() == 0) disseminate(nodes);
+    if (!nodes.alone()) let_go(nodes.engine());
+  });
+}
+
+}  // namespace ropewalk::collectives::nodes

@@ -1,0 +1,183 @@
+// Broadcast over nodes.
+//
+// Small: from the root to a rank of each other node through a binomial tree, and inside each node
+// as in any team. Large: the ranks of the root's node each send a slice of its buffer along a chain
+// of nodes, chunk by chunk; the rank with that slice on the next node passes a chunk on and writes
+// it into the results of its node while the next one arrives. Each node's links carry the bytes
+// once in and once out, shared out over its ranks.
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "collectives/nodes/algorithms.hpp"
+#include "collectives/nodes/buffers.hpp"
+#include "collectives/nodes/message.hpp"
+#include "collectives/nodes/traffic.hpp"
+#include "collectives/through_mpi.hpp"
+
+namespace ropewalk::collectives::nodes {
+namespace {
+
+constexpr std::size_t page_bytes = 4096;  // slices end on borders of small pages
+constexpr std::size_t chained_bytes = std::size_t{64} << 10;
+
+// ---- small
+
+// The rank of a node that hears of it first: the root itself on its own.
+int leader_of(const Layout& layout, int node, int root) {
+  return node == layout.node_of[static_cast<std::size_t>(root)] ? root : layout.at(node, 0);
+}
+
+void through_tree(Nodes& nodes, void* data, std::size_t bytes, int root) {
+  const Layout& layout = nodes.layout();
+  const int count = layout.count();
+  const int first = layout.node_of[static_cast<std::size_t>(root)];
+  const auto distance = static_cast<unsigned>((layout.node - first + count) % count);
+  const auto leader_at = [&](unsigned other) {
+    return leader_of(layout, (first + static_cast<int>(other)) % count, root);
+  };
+  const int leader = leader_at(distance);
+  const int place = layout.place_of[static_cast<std::size_t>(leader)];
+  if (layout.rank != leader) {
+    collectives::broadcast(nodes.engine(), data, bytes, place);
+    return;
+  }
+  const Header header = header_of(Kind::broadcast, bytes, 0, static_cast<std::uint32_t>(root));
+  Message message(header, bytes);
+  const unsigned all = std::bit_ceil(static_cast<unsigned>(count));
+  const unsigned own = distance == 0 ? all : distance & -distance;  // nodes below this one
+  if (distance == 0) {
+    std::memcpy(message.payload(), data, bytes);
+  } else {
+    const int parent = leader_at(distance - own);
+    nodes.receive(message.data(), message.bytes(), parent, tag::movement);
+    check_header(header, message.header(), parent);
+    std::memcpy(data, message.payload(), bytes);
+  }
+  Requests requests;
+  for (unsigned child = own / 2; child > 0; child /= 2) {
+    if (distance + child >= static_cast<unsigned>(count)) continue;
+    requests.sends.push_back(mpi::isend(message.data(), message.bytes(),
+                                        leader_at(distance + child), tag::movement,
+                                        nodes.messages()));
+  }
+  broadcast_inside(nodes, data, bytes, place);
+  nodes.wait(requests);
+}
+
+// ---- large
+
+struct Chain {
+  Nodes& nodes;
+  Buffers& buffers;
+  std::byte* data;
+  std::size_t bytes;
+  int root;
+  std::size_t chunk;
+  Range slice;                 // of this rank, if it has one
+  bool first;                  // on the root's node
+  std::byte* rooms = nullptr;  // for chunks of a root's buffer that must be read
+  std::size_t arrived = 0;
+  std::size_t pulled = 0;  // by a rank of the root's node
+
+  std::size_t begin(std::size_t piece) const { return slice.begin + piece * chunk; }
+  std::size_t length(std::size_t piece) const { return std::min(chunk, slice.end - begin(piece)); }
+  int root_place() const { return nodes.layout().place_of[static_cast<std::size_t>(root)]; }
+
+  const void* source(std::size_t piece, std::size_t slot) {
+    if (!first) return piece < arrived ? data + begin(piece) : nullptr;
+    const std::byte* seen = buffers.seen(root_place(), begin(piece), length(piece));
+    if (seen != nullptr) return seen;
+    if (rooms == nullptr) rooms = nodes.engine().scratch(depth * chunk);
+    buffers.read(root_place(), begin(piece), rooms + slot * chunk, length(piece));
+    return rooms + slot * chunk;
+  }
+  void* sink(std::size_t piece, std::size_t) { return data + begin(piece); }
+  void received(std::size_t piece, std::size_t) {
+    arrived = piece + 1;
+    buffers.write_all(begin(piece), data + begin(piece), length(piece));
+  }
+  // Ranks of the root's node take it from there.
+  bool work() {
+    if (!first || nodes.layout().rank == root || pulled == bytes) return false;
+    const std::size_t now = std::min(bytes - pulled, chunk);
+    buffers.read(root_place(), pulled, data + pulled, now);
+    pulled += now;
+    return pulled < bytes;
+  }
+
+  static constexpr std::size_t depth = 4;
+};
+
+// A few chunks in each slice, so that the chain fills; at most 256 KiB, from where on no MPI
+// transfers the faster.
+std::size_t chunk_of(std::size_t slice_bytes) {
+  const std::size_t part = (slice_bytes / 8 + page_bytes - 1) / page_bytes * page_bytes;
+  return std::clamp<std::size_t>(part, std::size_t{32} << 10, std::size_t{256} << 10);
+}
+
+void along_chain(Nodes& nodes, void* data, std::size_t bytes, int root) {
+  const Layout& layout = nodes.layout();
+  Engine& engine = nodes.engine();
+  const Scratch scratch(engine);
+  node::Slot& own = engine.claim(Kind::broadcast, bytes, 0, static_cast<std::uint32_t>(root));
+  const int count = layout.count();
+  const int root_node = layout.node_of[static_cast<std::size_t>(root)];
+  const int distance = (layout.node - root_node + count) % count;
+  Shown mine{private_reference, private_reference, 0};
+  if (layout.rank == root) mine = engine.show(data, bytes);
+  const Landing landing(engine, data, layout.rank == root ? 0 : bytes);
+  if (layout.rank != root) landing.show(mine);
+  const auto& shown = engine.meet(own, mine);
+
+  auto* result = layout.rank == root ? static_cast<std::byte*>(data) : landing.data();
+  Buffers buffers(engine, shown, result, result, bytes);
+  const int lanes = layout.least;
+  const int place = layout.place();
+  const Range slice =
+      place < lanes ? collectives::slice(bytes, place, lanes, page_bytes) : Range{0, 0};
+  Chain chain{nodes, buffers,      result,
+              bytes, root,         chunk_of(bytes / static_cast<std::size_t>(lanes)),
+              slice, distance == 0};
+  Traffic traffic(nodes, header_of(Kind::broadcast, bytes, 0, static_cast<std::uint32_t>(root)),
+                  Chain::depth);
+  const int before = layout.at((layout.node - 1 + count) % count, std::min(place, lanes - 1));
+  const int behind = layout.at((layout.node + 1) % count, std::min(place, lanes - 1));
+  for (std::size_t piece = 0; slice.begin + piece * chain.chunk < slice.end; ++piece) {
+    if (distance > 0) traffic.receive(before, chain.length(piece));
+    if (distance < count - 1) traffic.send(behind, chain.length(piece));
+  }
+  traffic.run(chain);
+  engine.leave();
+  if (layout.rank != root) landing.take(0, bytes);
+}
+
+// Whether a chain of chunks is done before a tree of the whole.
+bool chain_is_faster(const Layout& layout, std::size_t bytes) {
+  const std::size_t lane = bytes / static_cast<std::size_t>(layout.least);
+  const std::size_t chunks = lane / chunk_of(lane);
+  const auto nodes = static_cast<std::size_t>(layout.count());
+  const auto depth = static_cast<std::size_t>(std::bit_width(nodes - 1));
+  return chunks > 1 && chunks + nodes - 2 <= chunks * depth;
+}
+
+}  // namespace
+
+void broadcast(NodeCommunicator::State& state, void* data, std::size_t bytes, int root) {
+  Nodes& nodes = *state.nodes;
+  const bool chained = bytes >= chained_bytes && chain_is_faster(nodes.layout(), bytes);
+  if (!chained && nodes.layout().most == 1) {
+    mpi_broadcast(state, data, bytes, root);
+    return;
+  }
+  nodes.run([&] {
+    nodes.path = Path::nodes;
+    if (chained) {
+      along_chain(nodes, data, bytes, root);
+    } else if (bytes > 0) {
+      through_tree(nodes, data, bytes, root);
+    }
+  });
+}
+
+}  // namespace ropewalk::collectives::nodes

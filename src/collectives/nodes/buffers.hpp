@@ -1,0 +1,67 @@
+// The buffers of this node's ranks in one call: each reads what the others send and writes into
+// their results, however the kernel lets it.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "collectives/algorithms.hpp"
+
+namespace ropewalk::collectives::nodes {
+
+// Where others of the node write this rank's result: where it lies, or, where they cannot reach
+// that, in a room of the arena from which it is taken in the end.
+class Landing {
+ public:
+  // `bytes` from the first to the last that is written. After the claim of the call's slot.
+  Landing(Engine& engine, void* data, std::size_t bytes);
+  void show(Shown& shown) const {
+    shown.receive = reference_;
+    shown.private_receive = address_;
+  }
+  std::byte* data() const noexcept { return place_; }
+  // Takes a part of the result, once nobody writes it any more.
+  void take(std::size_t offset, std::size_t bytes) const;
+
+ private:
+  std::byte* data_;
+  std::byte* place_;
+  Reference reference_;
+  std::uint64_t address_;
+};
+
+// Numbers that a rank shows the others beside its buffers: where its blocks lie, how long they are.
+// After the claim of the call's slot; kept until the end of the call.
+std::size_t* show_table(Engine& engine, node::Slot& own, std::size_t numbers);
+// Those of the rank at a place, after the meeting.
+const std::size_t* table_of(Engine& engine, int place);
+
+// All of them, after the meeting at which each has shown its own.
+class Buffers {
+ public:
+  Buffers(Engine& engine, const std::vector<Shown>& shown, const void* send, void* receive,
+          std::size_t bytes)
+      : engine_(engine),
+        shown_(shown),
+        send_(static_cast<const std::byte*>(send)),
+        receive_(static_cast<std::byte*>(receive)),
+        stores_(engine.stores(bytes)) {}
+
+  // Of the send buffer at a place of the node.
+  void read(int place, std::size_t offset, void* to, std::size_t bytes);
+  // Where they are seen here; null where they must be read.
+  const std::byte* seen(int place, std::size_t offset, std::size_t bytes);
+  // Into the receive buffer at a place; what lies there already is left alone.
+  void write(int place, std::size_t offset, const void* from, std::size_t bytes);
+  // The same into those of all ranks of the node, at the same offset.
+  void write_all(std::size_t offset, const void* from, std::size_t bytes);
+
+ private:
+  Engine& engine_;
+  const std::vector<Shown>& shown_;
+  const std::byte* send_;
+  std::byte* receive_;
+  kernels::Stores stores_;
+};
+
+}  // namespace ropewalk::collectives::nodes

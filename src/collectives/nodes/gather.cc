@@ -1,0 +1,279 @@
+// Gather(v) and scatter(v) over nodes.
+//
+// What a node's ranks send to the root, or get from it, goes in one message between the root and
+// the lowest rank of the node where it is little; larger blocks go straight between the root and
+// each rank. On the root's own node they are gathered and scattered as in any team. Which it is
+// follows from the node's bytes, which the root knows as well as the node's ranks, after they have
+// met.
+#include <algorithm>
+#include <cstring>
+
+#include "collectives/nodes/algorithms.hpp"
+#include "collectives/nodes/buffers.hpp"
+#include "collectives/nodes/traffic.hpp"
+#include "collectives/through_mpi.hpp"
+
+namespace ropewalk::collectives::nodes {
+namespace {
+
+// Of all blocks of a node: from here on a message for each takes less than the copies do.
+constexpr std::size_t together_bytes = std::size_t{64} << 10;
+// A root that talks to each node itself; in larger jobs MPI's trees are deeper, but wider.
+constexpr int most_nodes = 64;
+constexpr std::size_t depth = 8;
+
+// Blocks of the ranks of one node, out of all.
+struct OwnBlocks {
+  OwnBlocks(const Layout& layout, const Blocks& all) {
+    for (const int rank : layout.own()) {
+      counts.push_back(all.counts[rank]);
+      displacements.push_back(all.displacements[rank]);
+    }
+  }
+  Blocks blocks() const { return {counts.data(), displacements.data()}; }
+  std::vector<std::size_t> counts;
+  std::vector<std::size_t> displacements;
+};
+
+struct Item {
+  int node;
+  int rank;  // -1: all of the node
+  std::size_t bytes;
+};
+
+// At the root: what comes from, or goes to, the other nodes.
+std::vector<Item> items_of(const Layout& layout, const Blocks& blocks) {
+  std::vector<Item> items;
+  for (int distance = 1; distance < layout.count(); ++distance) {
+    const int node = (layout.node + distance) % layout.count();
+    const auto& members = layout.members[static_cast<std::size_t>(node)];
+    std::size_t bytes = 0;
+    for (const int rank : members) bytes += blocks.counts[rank];
+    if (bytes <= together_bytes) {
+      items.push_back({node, -1, bytes});
+    } else {
+      for (const int rank : members) items.push_back({node, rank, blocks.counts[rank]});
+    }
+  }
+  return items;
+}
+
+int peer_of(const Layout& layout, const Item& item) {
+  return item.rank >= 0 ? item.rank : layout.at(item.node, 0);
+}
+
+struct AtRoot {
+  const Layout& layout;
+  const Blocks& blocks;
+  std::byte* data;
+  std::vector<Item> items;
+  std::vector<std::byte> rooms = std::vector<std::byte>(depth * together_bytes);
+
+  std::byte* room(std::size_t slot) { return rooms.data() + slot * together_bytes; }
+  const std::vector<int>& members(const Item& item) const {
+    return layout.members[static_cast<std::size_t>(item.node)];
+  }
+  bool work() { return false; }
+
+  // Scatter.
+  const void* source(std::size_t piece, std::size_t slot) {
+    const Item& item = items[piece];
+    if (item.rank >= 0) return data + blocks.displacements[item.rank];
+    std::byte* to = room(slot);
+    for (const int rank : members(item)) {
+      const std::size_t bytes = blocks.counts[rank];
+      if (bytes > 0) std::memcpy(to, data + blocks.displacements[rank], bytes);
+      to += bytes;
+    }
+    return room(slot);
+  }
+  // Gather.
+  void* sink(std::size_t piece, std::size_t slot) {
+    const Item& item = items[piece];
+    return item.rank >= 0 ? data + blocks.displacements[item.rank] : room(slot);
+  }
+  void received(std::size_t piece, std::size_t slot) {
+    const Item& item = items[piece];
+    if (item.rank >= 0) return;
+    const std::byte* from = room(slot);
+    for (const int rank : members(item)) {
+      const std::size_t bytes = blocks.counts[rank];
+      if (bytes > 0) std::memcpy(data + blocks.displacements[rank], from, bytes);
+      from += bytes;
+    }
+  }
+};
+
+// On another node than the root's: one piece, or none.
+struct Elsewhere {
+  std::byte* data;
+  bool work() { return false; }
+  const void* source(std::size_t, std::size_t) { return data; }
+  void* sink(std::size_t, std::size_t) { return data; }
+  void received(std::size_t, std::size_t) {}
+};
+
+// The ranks of a node show their buffers and how many bytes each has. Result: bytes of all.
+struct Meeting {
+  Meeting(Engine& engine, node::Slot& own, const Shown& mine, std::size_t bytes)
+      : shown(engine.meet(own, with_bytes(own, mine, bytes))) {
+    for (int place = 0; place < engine.size(); ++place) {
+      const node::Slot& slot = place == engine.rank() ? own : engine.team().arrival(place);
+      std::uint64_t theirs = 0;
+      std::memcpy(&theirs, slot.payload + sizeof(Shown), sizeof theirs);
+      counts.push_back(theirs);
+      total += theirs;
+    }
+  }
+  static const Shown& with_bytes(node::Slot& own, const Shown& mine, std::uint64_t bytes) {
+    std::memcpy(own.payload + sizeof(Shown), &bytes, sizeof bytes);
+    return mine;
+  }
+  const std::vector<Shown>& shown;
+  std::vector<std::size_t> counts;
+  std::size_t total = 0;
+};
+
+void gather_elsewhere(Nodes& nodes, const Header& header, const void* send, std::size_t bytes,
+                      int root) {
+  Engine& engine = nodes.engine();
+  const Scratch scratch(engine);
+  node::Slot& own = engine.claim(Kind::gather, 0, 0, static_cast<std::uint32_t>(root));
+  const Meeting meeting(engine, own, engine.show(send, bytes), bytes);
+  Traffic traffic(nodes, header, 1);
+  Elsewhere moves{static_cast<std::byte*>(const_cast<void*>(send))};
+  if (meeting.total > together_bytes) {
+    traffic.send(root, bytes);
+  } else if (engine.rank() == 0) {
+    Buffers buffers(engine, meeting.shown, send, nullptr, meeting.total);
+    moves.data = engine.scratch(std::max<std::size_t>(1, meeting.total));
+    std::byte* to = moves.data;
+    for (int place = 0; place < engine.size(); ++place) {
+      const std::size_t part = meeting.counts[static_cast<std::size_t>(place)];
+      buffers.read(place, 0, to, part);
+      to += part;
+    }
+    traffic.send(root, meeting.total);
+  }
+  if (meeting.total <= together_bytes) engine.leave(meeting.shown, true);
+  traffic.run(moves);
+  if (meeting.total > together_bytes) engine.leave(meeting.shown, true);
+}
+
+void scatter_elsewhere(Nodes& nodes, const Header& header, void* receive, std::size_t bytes,
+                       int root) {
+  Engine& engine = nodes.engine();
+  const Scratch scratch(engine);
+  node::Slot& own = engine.claim(Kind::scatter, 0, 0, static_cast<std::uint32_t>(root));
+  const Landing landing(engine, receive, bytes);
+  Shown mine{private_reference, private_reference, 0};
+  landing.show(mine);
+  const Meeting meeting(engine, own, mine, bytes);
+  Traffic traffic(nodes, header, 1);
+  Elsewhere moves{landing.data()};
+  const bool deals = meeting.total <= together_bytes && engine.rank() == 0;
+  if (meeting.total > together_bytes) {
+    traffic.receive(root, bytes);
+  } else if (deals) {
+    moves.data = engine.scratch(std::max<std::size_t>(1, meeting.total));
+    traffic.receive(root, meeting.total);
+  }
+  traffic.run(moves);
+  if (deals) {
+    Buffers buffers(engine, meeting.shown, nullptr, landing.data(), meeting.total);
+    const std::byte* from = moves.data;
+    for (int place = 0; place < engine.size(); ++place) {
+      const std::size_t part = meeting.counts[static_cast<std::size_t>(place)];
+      buffers.write(place, 0, from, part);
+      from += part;
+    }
+  }
+  engine.leave();
+  landing.take(0, bytes);
+}
+
+bool is_served(const Layout& layout) { return layout.most > 1 && layout.count() <= most_nodes; }
+
+void gather_at_root(Nodes& nodes, const Header& header, const void* send, std::size_t bytes,
+                    void* receive, const Blocks& blocks) {
+  const Layout& layout = nodes.layout();
+  AtRoot moves{layout, blocks, static_cast<std::byte*>(receive), items_of(layout, blocks)};
+  Traffic traffic(nodes, header, depth);
+  for (const Item& item : moves.items) traffic.receive(peer_of(layout, item), item.bytes);
+  traffic.step(moves);
+  const OwnBlocks own(layout, blocks);
+  const Blocks here = own.blocks();
+  if (nodes.alone()) {
+    std::byte* to = moves.data + blocks.displacements[layout.rank];
+    if (bytes > 0 && to != send) std::memcpy(to, send, bytes);
+  } else {
+    collectives::gather(nodes.engine(), send, bytes, receive, &here, layout.place());
+  }
+  traffic.run(moves);
+}
+
+void scatter_at_root(Nodes& nodes, const Header& header, const void* send, const Blocks& blocks,
+                     void* receive, std::size_t bytes) {
+  const Layout& layout = nodes.layout();
+  AtRoot moves{layout, blocks, static_cast<std::byte*>(const_cast<void*>(send)),
+               items_of(layout, blocks)};
+  Traffic traffic(nodes, header, depth);
+  for (const Item& item : moves.items) traffic.send(peer_of(layout, item), item.bytes);
+  traffic.step(moves);
+  const OwnBlocks own(layout, blocks);
+  const Blocks here = own.blocks();
+  if (!nodes.alone()) {
+    collectives::scatter(nodes.engine(), send, &here, receive, bytes, layout.place());
+  } else if (receive != nullptr && bytes > 0) {
+    std::memcpy(receive, moves.data + blocks.displacements[layout.rank], bytes);
+  }
+  traffic.run(moves);
+}
+
+}  // namespace
+
+void gather(NodeCommunicator::State& state, const void* send, std::size_t bytes, void* receive,
+            const Blocks& blocks, int root) {
+  Nodes& nodes = *state.nodes;
+  const Layout& layout = nodes.layout();
+  if (!is_served(layout)) {
+    mpi_gatherv(state, send, bytes, receive, blocks.counts, blocks.displacements, root);
+    return;
+  }
+  const Header header = header_of(Kind::gather, 0, 0, static_cast<std::uint32_t>(root));
+  nodes.run([&] {
+    nodes.path = Path::nodes;
+    if (!layout.is_own(root)) {
+      gather_elsewhere(nodes, header, send, bytes, root);
+    } else if (layout.rank == root) {
+      gather_at_root(nodes, header, send, bytes, receive, blocks);
+    } else {
+      const int place = layout.place_of[static_cast<std::size_t>(root)];
+      collectives::gather(nodes.engine(), send, bytes, receive, nullptr, place);
+    }
+  });
+}
+
+void scatter(NodeCommunicator::State& state, const void* send, const Blocks& blocks, void* receive,
+             std::size_t bytes, int root) {
+  Nodes& nodes = *state.nodes;
+  const Layout& layout = nodes.layout();
+  if (!is_served(layout)) {
+    mpi_scatterv(state, send, blocks.counts, blocks.displacements, receive, bytes, root);
+    return;
+  }
+  const Header header = header_of(Kind::scatter, 0, 0, static_cast<std::uint32_t>(root));
+  nodes.run([&] {
+    nodes.path = Path::nodes;
+    if (!layout.is_own(root)) {
+      scatter_elsewhere(nodes, header, receive, bytes, root);
+    } else if (layout.rank == root) {
+      scatter_at_root(nodes, header, send, blocks, receive, bytes);
+    } else {
+      const int place = layout.place_of[static_cast<std::size_t>(root)];
+      collectives::scatter(nodes.engine(), nullptr, nullptr, receive, bytes, place);
+    }
+  });
+}
+
+}  // namespace ropewalk::collectives::nodes

@@ -1,0 +1,194 @@
+// Reduce_scatter over nodes.
+//
+// A block of the result belongs to one rank. On every other node one rank, the one at the same
+// place where there is one, combines what its node has of that block, chunk by chunk, and sends it
+// there; the owner does the same on its own node and combines what came, in the order of nodes. A
+// node sends what the others' ranks get and receives what its own get, once from each other node:
+// the lower bound. All ranks combine and all send, each while the next chunks are on their way.
+//
+// Elements are combined in the order of ranks within each node, then of the nodes.
+#include <algorithm>
+#include <cstring>
+
+#include "collectives/nodes/algorithms.hpp"
+#include "collectives/nodes/buffers.hpp"
+#include "collectives/nodes/traffic.hpp"
+#include "collectives/through_mpi.hpp"
+#include "mpi/datatypes.hpp"
+
+namespace ropewalk::collectives::nodes {
+namespace {
+
+// Of a block, between two messages; less where many nodes each send one at a time.
+std::size_t chunk_bytes(std::size_t others) {
+  return std::clamp<std::size_t>((std::size_t{2} << 20) / others, std::size_t{16} << 10,
+                                 std::size_t{256} << 10);
+}
+
+struct Part {
+  std::size_t first;  // element of all
+  std::size_t count;
+};
+
+struct Exchange {
+  Nodes& nodes;
+  Buffers& buffers;
+  const Operation& operation;
+  std::byte* result;
+  std::vector<Part> sends;
+  std::vector<Part> receives;  // of one chunk: from one node after the other
+  std::vector<Part> own;       // chunks of this rank's block
+  std::size_t first = 0;       // element of all where it begins
+  std::size_t chunk = 0;       // bytes of a room
+  std::byte* send_rooms = nullptr;
+  std::byte* receive_rooms = nullptr;
+  std::byte* own_room = nullptr;
+  std::byte* read_rooms = nullptr;  // for inputs that must be read
+  std::vector<const void*> inputs = {};
+  std::size_t arrived = 0;
+  std::size_t combined = 0;  // chunks of the own block
+
+  std::size_t bytes(std::size_t elements) const { return elements * operation.element_bytes; }
+
+  // What this node has of a part, into `to`.
+  void combine_own(const Part& part, void* to) {
+    Engine& engine = nodes.engine();
+    for (int place = 0; place < engine.size(); ++place) {
+      const std::size_t offset = bytes(part.first);
+      const void* input = buffers.seen(place, offset, bytes(part.count));
+      if (input == nullptr) {
+        if (read_rooms == nullptr) {
+          read_rooms = engine.scratch(static_cast<std::size_t>(engine.size()) * chunk);
+        }
+        std::byte* room = read_rooms + static_cast<std::size_t>(place) * chunk;
+        buffers.read(place, offset, room, bytes(part.count));
+        input = room;
+      }
+      engine.inputs[static_cast<std::size_t>(place)] = input;
+    }
+    operation.combine(std::span(&to, 1), engine.inputs, part.count, kernels::Stores::temporal);
+  }
+
+  const void* source(std::size_t piece, std::size_t slot) {
+    std::byte* room = send_rooms + slot * chunk;
+    combine_own(sends[piece], room);
+    return room;
+  }
+  void* sink(std::size_t, std::size_t slot) { return receive_rooms + slot * chunk; }
+  // Pieces of a chunk come from the nodes at distance 1, 2, ...; all are kept until the last.
+  void received(std::size_t piece, std::size_t slot) {
+    const Layout& layout = nodes.layout();
+    const auto others = static_cast<std::size_t>(layout.count() - 1);
+    const int distance = 1 + static_cast<int>(piece % others);
+    const int from = (layout.node - distance + layout.count()) % layout.count();
+    inputs[static_cast<std::size_t>(from)] = receive_rooms + slot * chunk;
+    if (piece % others == others - 1) combine_all(piece / others);
+  }
+  void combine_all(std::size_t index) {
+    const Part& part = own[index];
+    const Layout& layout = nodes.layout();
+    combine_own(part, own_room);
+    inputs[static_cast<std::size_t>(layout.node)] = own_room;
+    void* to = result + bytes(part.first - first);
+    operation.combine(std::span(&to, 1), inputs, part.count, kernels::Stores::temporal);
+  }
+  bool work() { return false; }
+
+  void list(Traffic& traffic, const std::vector<std::size_t>& firsts, const std::size_t* counts);
+};
+
+// The rank of `node` that combines for `rank`, of another node.
+int helper_of(const Layout& layout, int node, int rank) {
+  const auto& members = layout.members[static_cast<std::size_t>(node)];
+  const int place = layout.place_of[static_cast<std::size_t>(rank)];
+  return members[static_cast<std::size_t>(place) % members.size()];
+}
+
+// By chunks, then by the distance of nodes.
+void Exchange::list(Traffic& traffic, const std::vector<std::size_t>& firsts,
+                    const std::size_t* counts) {
+  const Layout& layout = nodes.layout();
+  const int count = layout.count();
+  const std::size_t elements = std::max<std::size_t>(1, chunk / operation.element_bytes);
+  const auto part_of = [&](int rank, std::size_t begin) {
+    return Part{firsts[static_cast<std::size_t>(rank)] + begin,
+                std::min(elements, counts[rank] - begin)};
+  };
+  const std::size_t largest = *std::max_element(counts, counts + layout.size());
+  for (std::size_t begin = 0; begin < largest; begin += elements) {
+    for (int distance = 1; distance < count; ++distance) {
+      const int to = (layout.node + distance) % count;
+      const int from = (layout.node - distance + count) % count;
+      for (const int rank : layout.members[static_cast<std::size_t>(to)]) {
+        if (begin >= counts[rank]) continue;
+        if (helper_of(layout, layout.node, rank) != layout.rank) continue;
+        sends.push_back(part_of(rank, begin));
+        traffic.send(rank, bytes(sends.back().count));
+      }
+      if (begin >= counts[layout.rank]) continue;
+      receives.push_back(part_of(layout.rank, begin));
+      traffic.receive(helper_of(layout, from, layout.rank), bytes(receives.back().count));
+    }
+    if (begin < counts[layout.rank]) own.push_back(part_of(layout.rank, begin));
+  }
+}
+
+bool keeps_order(const Layout& layout, const Operation& operation) {
+  return layout.contiguous || !operation.by_mpi || mpi::commutative(operation.mpi_op);
+}
+
+void exchange(Nodes& nodes, const void* send, void* receive, const std::size_t* counts,
+              const Operation& operation) {
+  const Layout& layout = nodes.layout();
+  std::vector<std::size_t> firsts;
+  std::size_t total = 0;
+  std::uint32_t form = 2166136261U;  // FNV-1a over the counts: ranks must agree on all of them
+  for (int rank = 0; rank < layout.size(); ++rank) {
+    firsts.push_back(total);
+    total += counts[rank];
+    form = (form ^ static_cast<std::uint32_t>(counts[rank])) * 16777619U;
+  }
+  if (total == 0) return;
+  Engine& engine = nodes.engine();
+  const Scratch scratch(engine);
+  const std::size_t bytes = total * operation.element_bytes;
+  node::Slot& own = engine.claim(Kind::reduce_scatter, total, operation.code(), form);
+  // In place the result would overwrite what others read.
+  const Shown mine = send == receive ? engine.show_copy(send, bytes) : engine.show(send, bytes);
+  if (send == receive) send = engine.resolve(engine.rank(), mine.send, bytes);
+  const auto& shown = engine.meet(own, mine);
+
+  Buffers buffers(engine, shown, send, receive, bytes);
+  const auto others = static_cast<std::size_t>(layout.count() - 1);
+  Exchange moves{nodes, buffers, operation, static_cast<std::byte*>(receive), {}, {}, {}};
+  moves.first = firsts[static_cast<std::size_t>(layout.rank)];
+  const std::size_t largest = *std::max_element(counts, counts + layout.size());
+  moves.chunk = std::max(operation.element_bytes,
+                         std::min(chunk_bytes(others), largest * operation.element_bytes));
+  moves.inputs.resize(static_cast<std::size_t>(layout.count()));
+  const std::size_t depth = 2 * others;  // the next chunk of every node
+  Traffic traffic(nodes, Header{own.call, own.count}, depth, others);
+  moves.list(traffic, firsts, counts);
+  moves.send_rooms = engine.scratch(depth * moves.chunk);
+  moves.receive_rooms = engine.scratch(Traffic::slots(depth, others) * moves.chunk);
+  moves.own_room = engine.scratch(moves.chunk);
+  traffic.run(moves);
+  engine.leave();
+}
+
+}  // namespace
+
+void reduce_scatter(NodeCommunicator::State& state, const void* send, void* receive,
+                    const std::size_t* counts, const Operation& operation) {
+  Nodes& nodes = *state.nodes;
+  if (nodes.layout().most == 1 || !keeps_order(nodes.layout(), operation)) {
+    mpi_reduce_scatter(state, send, receive, counts, operation);
+    return;
+  }
+  nodes.run([&] {
+    nodes.path = Path::nodes;
+    exchange(nodes, send, receive, counts, operation);
+  });
+}
+
+}  // namespace ropewalk::collectives::nodes

@@ -1,0 +1,58 @@
+// Random collectives on ranks as threads that are dealt to pretended nodes: every layout, every
+// path between nodes.
+#include <gtest/gtest.h>
+
+#include <stdlib.h>
+
+#include <set>
+
+#include "collectives/cases.hpp"
+#include "ropewalk/memory.hpp"
+#include "support/thread_mpi.hpp"
+
+namespace ropewalk::test {
+namespace {
+
+struct Spread {
+  int ranks;
+  const char* nodes;
+};
+
+class OverNodes : public testing::TestWithParam<Spread> {
+ protected:
+  OverNodes() { setenv("ROPEWALK_NODES", GetParam().nodes, 1); }
+  ~OverNodes() override { unsetenv("ROPEWALK_NODES"); }
+};
+
+TEST_P(OverNodes, RandomCollectivesGiveWhatLoopsGive) {
+  const int ranks = GetParam().ranks;
+  run_ranks(ranks, [&](int rank) {
+    NodeCommunicator communicator(Communicator::world());
+    ASSERT_TRUE(communicator.direct()) << communicator.reason();
+    std::mt19937_64 random(3000 + ranks);
+    for (int trial = 0; trial < 120; ++trial) {
+      // Several chunks of every algorithm now and then.
+      Case drawn = draw(random, ranks, {.count = trial % 12 == 0 ? 300000U : 9000U});
+      // Nodes are combined one after the other, so only exact sums are those of the loops.
+      if (drawn.type == ElementType::float32) drawn.type = ElementType::int32;
+      if (drawn.type == ElementType::float64) drawn.type = ElementType::uint64;
+      const std::string difference = run(communicator, drawn);
+      ASSERT_EQ(difference, "") << "rank " << rank << ", trial " << trial << ": " << drawn.text();
+    }
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Layouts, OverNodes,
+                         testing::Values(Spread{3, "2,1"}, Spread{4, "2"}, Spread{4, "1"},
+                                         Spread{5, "round:2"}, Spread{6, "2,1,3"},
+                                         Spread{7, "round:3"}, Spread{8, "2"}),
+                         [](const auto& one) {
+                           std::string name = one.param.nodes;
+                           for (char& letter : name) {
+                             if (letter == ',' || letter == ':') letter = '_';
+                           }
+                           return std::to_string(one.param.ranks) + "_as_" + name;
+                         });
+
+}  // namespace
+}  // namespace ropewalk::test
