@@ -19,7 +19,7 @@ const char* text(Reason reason) {
                                    "intercommunicator",
                                    "one rank",
                                    "ranks of another MPI_COMM_WORLD",
-                                   "not on one node, or memory cannot be shared",
+                                   "ranks of a node cannot share memory",
                                    "no Cartesian grid of three or more ranks around each period",
                                    "no MPI_THREAD_MULTIPLE, no cores to spare, or a small call",
                                    "arguments that MPI must judge"};

@@ -12,7 +12,7 @@ enum class Reason : std::uint8_t {
   intercommunicator,
   one_rank,
   other_world,  // ranks of another MPI_COMM_WORLD may run without the drop-in
-  no_team,      // several nodes, or ranks that cannot map each other's memory
+  no_team,      // ranks of a node that cannot map each other's memory
   no_grid,      // a neighbourhood that is not Cartesian, or where a rank is a neighbour twice
   nonblocking,  // no MPI_THREAD_MULTIPLE, no cores for the threads that would serve, or too small
   arguments     // MPI's to judge: its error, in its words

@@ -18,7 +18,7 @@ Statistics statistics = Statistics::off;
 
 namespace {
 
-constexpr int paths = static_cast<int>(Path::mpi) + 1;
+constexpr int paths = static_cast<int>(Path::nodes) + 1;
 
 // Sums over the calls of this rank; of all ranks, once they are added up.
 struct Sum {
