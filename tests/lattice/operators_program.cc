@@ -66,10 +66,12 @@ void prove(Communicator world) {
     how.options.exchange = k == 0 ? Exchange::overlap : Exchange::sequential;
     prove_wilson<double>(whole, lattice, how);
     if (k == 0) prove_wilson<float>(whole, lattice, how);
+    if (k == 0) prove_clover<double>(whole, lattice, how);
     if (k == 0) prove_identities<double>(lattice, how);
     if (k == 0) prove_free_field<double>(lattice, how);
   }
   if (world.size() == 2) prove_lanes(world, all.back());
+  if (world.size() <= 4) prove_solutions(whole, Lattice(global, world, all.back()), how);
 }
 
 }  // namespace

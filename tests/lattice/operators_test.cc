@@ -50,6 +50,10 @@ TEST(Operators, AloneWithoutMpi) {
     const How how{options_of(Exchange::overlap, Strategy::automatic, antiperiodic)};
     prove_wilson<double>(whole(antiperiodic), Lattice(global), how);
     prove_wilson<float>(whole(antiperiodic), Lattice(global), how);
+    How two = how;
+    two.options.threads = 2;
+    prove_clover<double>(whole(antiperiodic), Lattice(global), two);
+    prove_clover<float>(whole(antiperiodic), Lattice(global), how);
   }
 }
 
@@ -60,6 +64,7 @@ TEST(Operators, EveryGrid) {
     with_grid(grid, [&](const Lattice& lattice) {
       prove_wilson<double>(whole(true), lattice, how);
       prove_wilson<float>(whole(true), lattice, how);
+      prove_clover<double>(whole(true), lattice, how);
     });
   }
 }

@@ -62,11 +62,13 @@ Whole::Whole(const Extents& all, bool antiperiodic, int ls)
       wall{ls, 1.8, 0.05},
       field{all, plain(random_gauge(Lattice(all), gauge_seed)), {1, 1, 1, antiperiodic ? -1.0 : 1}},
       psi(random_spinor(Lattice(all), spinor_seed)),
-      psi5(random_spinor(Lattice(all), spinor_seed, ls)) {
+      psi5(random_spinor(Lattice(all), spinor_seed, ls)),
+      term(reference::clover_term(all, field.gauge, mass, csw)) {
   for (const bool dagger : {false, true}) {
     Results& r = results[dagger ? 1 : 0];
     r.hop = reference::hop(field, psi, dagger);
     r.wilson = reference::wilson(field, psi, mass, dagger);
+    r.clover = add(reference::apply_term(term, psi), 1, r.hop);
     r.schur = wilson_schur(field, psi, mass, dagger);
     r.hop5 = reference::domain_wall_hop(field, psi5, ls, dagger);
     r.diagonal = reference::domain_wall_diagonal(psi5, wall, dagger);

@@ -7,6 +7,7 @@
 
 #include "lattice/reference.hpp"
 #include "lattice/support.hpp"
+#include "ropewalk/lattice/clover.hpp"
 #include "ropewalk/lattice/operators.hpp"
 
 namespace ropewalk::lattice::test {
@@ -19,12 +20,15 @@ struct Whole {
   bool antiperiodic_time;
   reference::DomainWall wall;
   static constexpr double mass = 0.1;
+  static constexpr double csw = 1.3;
   reference::Background field;
   Numbers psi;
   Numbers psi5;
+  Numbers term;     // the clover term of each site, 12 x 12
   struct Results {  // one for the operator, one for its dagger
     Numbers hop;
     Numbers wilson;
+    Numbers clover;
     Numbers schur;  // of Wilson's operator, on odd sites
     Numbers hop5;
     Numbers domain_wall;
@@ -45,6 +49,11 @@ template <class Real>
 void prove_wilson(const Whole&, const Lattice&, const How&);
 template <class Real>
 void prove_domain_wall(const Whole&, const Lattice&, Vectors, const How&);
+template <class Real>
+void prove_clover(const Whole&, const Lattice&, const How&);
+// x of M x = b, put into the reference's M: Wilson's operator, with and without the clover term,
+// and the domain-wall operator; whole, red-black, and in mixed precision.
+void prove_solutions(const Whole&, const Lattice&, const How&);
 // Without the reference: identities of the operators themselves.
 template <class Real>
 void prove_identities(const Lattice&, const How&);

@@ -1,0 +1,159 @@
+#include "ropewalk/lattice/clover.hpp"
+
+#include <cmath>
+#include <functional>
+#include <string>
+
+#include "agree.hpp"
+#include "clover_blocks.hpp"
+#include "hop.hpp"
+#include "kernels/local.hpp"
+
+namespace ropewalk::lattice {
+namespace {
+
+using kernels::block_reals;
+using kernels::clover_reals;
+
+// One block of one lane into the order of kernels/local.hpp; `to` is at its lane.
+template <class Real>
+void pack(Real* to, const Block& block, int lanes) {
+  const auto put = [&](double value) {
+    *to = static_cast<Real>(value);
+    to += lanes;
+  };
+  for (std::size_t i = 0; i < 6; ++i) put(block[i * 6 + i].real());
+  for (std::size_t i = 1; i < 6; ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      put(block[i * 6 + j].real());
+      put(block[i * 6 + j].imag());
+    }
+  }
+}
+
+int parity(const Lattice& lattice, const Extents& site) {
+  int sum = 0;
+  for (std::size_t d = 0; d < dimensions; ++d) sum += lattice.origin()[d] + site[d];
+  return sum & 1;
+}
+
+template <class Real>
+GaugeField<double> in_double(const GaugeField<Real>& gauge) {
+  GaugeField<double> out(gauge.lattice());
+  gauge.export_to(out.data());
+  return out;
+}
+
+[[noreturn]] void refuse(const Lattice& lattice, Extents site, double mass, double csw) {
+  for (std::size_t d = 0; d < dimensions; ++d) site[d] += lattice.origin()[d];
+  throw Error(ErrorCode::argument, "csw: with " + std::to_string(csw) + " and mass " +
+                                       std::to_string(mass) + " the clover term of site " +
+                                       text(site) +
+                                       " has no inverse; take a smaller csw, a larger mass or "
+                                       "smoother links");
+}
+
+}  // namespace
+
+template <class Real>
+CloverOperator<Real>::CloverOperator(const GaugeField<Real>& gauge, double mass, double csw,
+                                     const OperatorOptions& options)
+    : HoppingTerm<Real>(gauge, Layout(gauge.lattice(), sizeof(Real)), options),
+      mass_(mass),
+      csw_(csw),
+      term_(this->layout().vector_sites() * clover_reals *
+            static_cast<std::size_t>(this->layout().lanes())),
+      inverse_(term_.size()) {
+  const Layout& layout = this->layout();
+  const Lattice& lattice = gauge.lattice();
+  const auto lanes = static_cast<std::size_t>(layout.lanes());
+  const SiteMatrices links(lattice, in_double(gauge).data(), dimensions);
+  together(lattice, [&] {
+    for_each_site(lattice.local(), [&](const Extents& x, std::size_t) {
+      const Layout::Place place = layout.place(x);
+      std::size_t first =
+          place.vector * clover_reals * lanes + static_cast<std::size_t>(place.lane);
+      for (Block& block : clover_blocks(links, x, mass, csw)) {
+        pack(&term_[first], block, layout.lanes());
+        const double log_determinant = invert(block);
+        if (!std::isfinite(log_determinant)) refuse(lattice, x, mass, csw);
+        log_determinants_[parity(lattice, x)] += log_determinant;
+        pack(&inverse_[first], block, layout.lanes());
+        first += block_reals * lanes;
+      }
+    });
+  });
+}
+
+// Threads take equal parts of the vector sites.
+template <class Real>
+void CloverOperator<Real>::multiply(const Buffer<Real>& blocks, SpinorField<Real>& out,
+                                    const SpinorField<Real>& in) {
+  const Layout& layout = this->layout();
+  if (!(in.layout() == layout && out.layout() == layout) || in.sites() != out.sites()) {
+    throw Error(ErrorCode::argument,
+                "out, in: fields of another layout or on different sites; make both with field()");
+  }
+  const auto count = static_cast<std::ptrdiff_t>(layout.vector_sites(in.sites()));
+  const Real* first =
+      &blocks[layout.first(in.sites()) * clover_reals * static_cast<std::size_t>(layout.lanes())];
+  const auto& kernels = kernels::local_table<Real>(layout.lanes());
+  const std::ptrdiff_t threads = this->hop_->team.size();
+  this->hop_->team.run([&](int thread) {
+    kernels.clover(first, in.data(), out.data(), count * thread / threads,
+                   count * (thread + 1) / threads);
+  });
+}
+
+template <class Real>
+void CloverOperator<Real>::diagonal_part(SpinorField<Real>& out, const SpinorField<Real>& in) {
+  multiply(term_, out, in);
+}
+
+template <class Real>
+void CloverOperator<Real>::diagonal_inverse(SpinorField<Real>& out, const SpinorField<Real>& in) {
+  multiply(inverse_, out, in);
+}
+
+template <class Real>
+void CloverOperator<Real>::apply(SpinorField<Real>& out, const SpinorField<Real>& in, bool dagger) {
+  diagonal_part(out, in);
+  this->hop_add(out, 1, out, 1, in, dagger);
+}
+
+template <class Real>
+void CloverOperator<Real>::mult(SpinorField<Real>& out, const SpinorField<Real>& in, bool dagger) {
+  this->hop(out, in, dagger);
+  diagonal_inverse(out, out);
+}
+
+template <class Real>
+void CloverOperator<Real>::apply_schur(SpinorField<Real>& out, const SpinorField<Real>& in,
+                                       bool dagger) {
+  const Sites other = in.sites() == Sites::even ? Sites::odd : Sites::even;
+  if (!between_ || between_->sites() != other) {
+    between_ = std::make_unique<SpinorField<Real>>(this->layout(), other);
+  }
+  mult(*between_, in, dagger);
+  diagonal_part(out, in);
+  this->hop_add(out, 1, out, -1, *between_, dagger);
+}
+
+template <class Real>
+double CloverOperator<Real>::log_determinant(Sites sites) const {
+  double out = (sites == Sites::odd ? 0 : log_determinants_[0]) +
+               (sites == Sites::even ? 0 : log_determinants_[1]);
+  this->lattice().sum(&out, 1);
+  return out;
+}
+
+template <class Real>
+double CloverOperator<Real>::mult_flops(Sites sites) const noexcept {
+  return (1320.0 + 576.0) * static_cast<double>(this->lattice().local_sites()) /
+         (sites == Sites::all ? 1 : 2);
+}
+
+template class CloverOperator<float>;
+template class CloverOperator<double>;
+
+}  // namespace ropewalk::lattice

@@ -1,0 +1,203 @@
+// The iteration, its stopping, and what it tells while it runs.
+#include "ropewalk/lattice/conjugate_gradient.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <string>
+
+#include "kernels/local.hpp"
+#include "ropewalk/error.hpp"
+
+namespace ropewalk::lattice {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+std::string scientific(double value) {
+  std::array<char, 32> out{};
+  std::snprintf(out.data(), out.size(), "%.2e", value);
+  return out.data();
+}
+
+// One line on a terminal, rewritten at most five times a second and wiped at the end.
+class Progress {
+ public:
+  Progress(bool wanted, const Lattice& lattice, double tolerance)
+      : on_(wanted && lattice.rank() == 0 && ::isatty(STDERR_FILENO) == 1), tolerance_(tolerance) {}
+  ~Progress() {
+    if (shown_) std::fprintf(stderr, "\r%*s\r", width, "");
+  }
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  void show(int iteration, double residual) {
+    if (!on_ || seconds_since(last_) < 0.2) return;
+    last_ = Clock::now();
+    shown_ = true;
+    std::fprintf(stderr, "\rconjugate gradient: iteration %d, residual %.2e, to %.0e ", iteration,
+                 residual, tolerance_);
+  }
+
+ private:
+  static constexpr int width = 78;
+  bool on_;
+  bool shown_ = false;
+  double tolerance_;
+  Clock::time_point last_ = Clock::now();
+};
+
+void check(const SolverOptions& options) {
+  if (!(options.tolerance > 0 && options.tolerance < 1)) {
+    throw Error(ErrorCode::argument, "tolerance: found " + scientific(options.tolerance) +
+                                         ", expected a number between 0 and 1; 1e-8 is usual");
+  }
+  if (options.max_iterations < 1) {
+    throw Error(ErrorCode::argument, "max_iterations: found " +
+                                         std::to_string(options.max_iterations) +
+                                         ", expected at least 1; 5000 is usual");
+  }
+}
+
+// State of the iteration; all sums are over the ranks.
+template <class Real>
+class Iteration {
+ public:
+  Iteration(const LinearOperator<Real>& m, SpinorField<Real>& x, const SpinorField<Real>& b,
+            double relative_to)
+      : m_(m),
+        x_(x),
+        b_(b),
+        r_(b.layout(), b.sites()),
+        s_(b.layout(), b.sites()),
+        p_(b.layout(), b.sites()),
+        kernels_(kernels::local_table<Real>(lanes_of(b.layout()))),
+        b_norm_(std::sqrt(sum(kernels_.norm2(b.data(), b.size())))),
+        unit_(relative_to > 0 ? relative_to : b_norm_) {}
+
+  bool nothing_to_do() const { return b_norm_ == 0; }
+
+  // From x anew: |b - M x| / |b|.
+  double start() {
+    m_(r_, x_, false);
+    return relative(sum(kernels_.residual(r_.data(), b_.data(), r_.size())));
+  }
+
+  void first_direction() {
+    m_(s_, r_, true);
+    s_norm2_ = sum(kernels_.norm2(s_.data(), s_.size()));
+    std::copy_n(s_.data(), s_.size(), p_.data());
+  }
+
+  // One step; |b - M x| / |b| by recursion.
+  double step() {
+    m_(s_, p_, false);  // q = M p
+    const double q_norm2 = sum(kernels_.norm2(s_.data(), s_.size()));
+    const double a = s_norm2_ / q_norm2;
+    double sums[2];
+    sums[0] =
+        kernels_.step(x_.data(), r_.data(), p_.data(), s_.data(), static_cast<Real>(a), x_.size());
+    m_(s_, r_, true);
+    sums[1] = kernels_.norm2(s_.data(), s_.size());
+    lattice().sum(sums, 2);
+    kernels_.direction(p_.data(), s_.data(), static_cast<Real>(sums[1] / s_norm2_), p_.size());
+    s_norm2_ = sums[1];
+    return relative(sums[0]);
+  }
+
+ private:
+  // Sites of one s, or values of s: the numbers lie in vectors of as many lanes either way.
+  static int lanes_of(const Layout& layout) { return layout.lanes(); }
+  const Lattice& lattice() const { return b_.layout().lattice(); }
+  double sum(double own) const {
+    lattice().sum(&own, 1);
+    return own;
+  }
+  double relative(double norm2) const { return std::sqrt(norm2) / unit_; }
+
+  const LinearOperator<Real>& m_;
+  SpinorField<Real>& x_;
+  const SpinorField<Real>& b_;
+  SpinorField<Real> r_;
+  SpinorField<Real> s_;  // M p, then M^+ r
+  SpinorField<Real> p_;
+  const kernels::LocalTable<Real>& kernels_;
+  double b_norm_;
+  double unit_;  // of residuals
+  double s_norm2_ = 0;
+};
+
+[[noreturn]] void fail(const Solution& solution, const SolverOptions& options,
+                       const std::string& what, const std::string& remedy) {
+  throw Error(ErrorCode::argument, what + ": |b - M x|/|b| is " + scientific(solution.residual) +
+                                       " after " + std::to_string(solution.iterations) +
+                                       " iterations, tolerance " + scientific(options.tolerance) +
+                                       "; " + remedy);
+}
+
+// Until the recursion is below the tolerance, or there are no iterations left.
+template <class Real>
+void iterate(Iteration<Real>& iteration, const SolverOptions& options, Progress& progress,
+             Solution& solution) {
+  iteration.first_direction();
+  do {
+    solution.residual = iteration.step();
+    solution.history.push_back(solution.residual);
+    progress.show(++solution.iterations, solution.residual);
+    if (!std::isfinite(solution.residual)) {
+      fail(solution, options, "m",
+           "look for numbers that are not finite in links, source and guess");
+    }
+  } while (solution.residual > options.tolerance && solution.iterations < options.max_iterations);
+}
+
+}  // namespace
+
+template <class Real>
+Solution conjugate_gradient(const LinearOperator<Real>& m, SpinorField<Real>& x,
+                            const SpinorField<Real>& b, const SolverOptions& options) {
+  check(options);
+  const auto begin = Clock::now();
+  Solution out;
+  Iteration<Real> iteration(m, x, b, options.relative_to);
+  if (iteration.nothing_to_do()) {
+    std::fill_n(x.data(), x.size(), Real{0});
+    return out;
+  }
+  Progress progress(options.progress, b.layout().lattice(), options.tolerance);
+  // The recursion drifts from b - M x by rounding: it is begun anew from x where that matters.
+  out.residual = iteration.start();
+  while (!(out.residual <= options.tolerance)) {
+    const double before = out.residual;
+    iterate(iteration, options, progress, out);
+    out.residual = iteration.start();
+    if (out.residual <= options.tolerance) break;
+    if (out.iterations >= options.max_iterations) {
+      fail(out, options, "max_iterations",
+           "allow more of them, raise the tolerance, or take a heavier quark");
+    }
+    if (!(out.residual < before / 2)) {
+      fail(out, options, "tolerance",
+           sizeof(Real) == sizeof(float)
+               ? "single precision ends here: solve in double or mixed precision"
+               : "double precision ends here: raise the tolerance, or take a heavier quark");
+    }
+  }
+  out.seconds = seconds_since(begin);
+  return out;
+}
+
+template Solution conjugate_gradient<float>(const LinearOperator<float>&, SpinorField<float>&,
+                                            const SpinorField<float>&, const SolverOptions&);
+template Solution conjugate_gradient<double>(const LinearOperator<double>&, SpinorField<double>&,
+                                             const SpinorField<double>&, const SolverOptions&);
+
+}  // namespace ropewalk::lattice

@@ -1,0 +1,47 @@
+// The site-local kernels with AVX2 (x86-64-v3). Everything lives in a namespace of
+// its own: no inline function may leave this file, another machine could not run it.
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#include "kernels/kernels.hpp"
+#include "kernels/local_instances.hpp"
+
+namespace ropewalk::lattice::kernels::local_avx2 {
+
+namespace of_double {
+namespace {
+
+using Real = double;
+constexpr int lanes = 32 / sizeof(Real);
+
+// clang-format off
+#include "kernels/vectors.inc"
+#include "kernels/local.inc"
+// clang-format on
+
+}  // namespace
+}  // namespace of_double
+
+const LocalTable<double> double_table = {of_double::lanes,    of_double::clover,
+                                         of_double::step,     of_double::direction,
+                                         of_double::residual, of_double::norm2};
+
+namespace of_float {
+namespace {
+
+using Real = float;
+constexpr int lanes = 32 / sizeof(Real);
+
+// clang-format off
+#include "kernels/vectors.inc"
+#include "kernels/local.inc"
+// clang-format on
+
+}  // namespace
+}  // namespace of_float
+
+const LocalTable<float> float_table = {of_float::lanes,     of_float::clover,   of_float::step,
+                                       of_float::direction, of_float::residual, of_float::norm2};
+
+}  // namespace ropewalk::lattice::kernels::local_avx2

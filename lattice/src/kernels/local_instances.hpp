@@ -1,0 +1,23 @@
+// The tables that the files local_*.cc define.
+#pragma once
+
+#include "kernels/local.hpp"
+
+namespace ropewalk::lattice::kernels {
+
+#define ROPEWALK_LATTICE_LOCAL_TABLES(isa)        \
+  namespace local_##isa {                         \
+    extern const LocalTable<float> float_table;   \
+    extern const LocalTable<double> double_table; \
+  }
+ROPEWALK_LATTICE_LOCAL_TABLES(baseline)
+ROPEWALK_LATTICE_LOCAL_TABLES(avx2)
+ROPEWALK_LATTICE_LOCAL_TABLES(avx512)
+#undef ROPEWALK_LATTICE_LOCAL_TABLES
+
+namespace local_baseline {
+extern const LocalTable<float> scalar_float_table;
+extern const LocalTable<double> scalar_double_table;
+}  // namespace local_baseline
+
+}  // namespace ropewalk::lattice::kernels

@@ -1,0 +1,117 @@
+// Conjugate gradient: solutions by the reference's operators, and what it says when there are none.
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "lattice/proofs.hpp"
+#include "ropewalk/lattice/conjugate_gradient.hpp"
+#include "support/thread_mpi.hpp"
+
+namespace ropewalk::lattice::test {
+namespace {
+
+using ropewalk::test::run_ranks;
+
+constexpr Extents global{4, 4, 2, 4};
+
+const Whole& whole() {
+  static const Whole made(global, true, 4);
+  return made;
+}
+
+How antiperiodic() {
+  How out;
+  out.options.antiperiodic_time = true;
+  out.options.strategy = Strategy::concurrent;
+  return out;
+}
+
+TEST(Solver, SolvesTheReferencesSystems) {
+  prove_solutions(whole(), Lattice(global), antiperiodic());
+  for (const Extents& grid : {Extents{2, 1, 1, 1}, Extents{1, 2, 1, 2}}) {
+    run_ranks(ranks_of(grid), [&](int) {
+      prove_solutions(whole(), Lattice(global, Communicator::world(), grid), antiperiodic());
+    });
+  }
+}
+
+// What solve() throws, with these words.
+template <class Real>
+void expect_error(const std::vector<std::string>& words, const SolverOptions& options,
+                  const std::complex<double>& source = 1.0) {
+  const Lattice lattice(global);
+  GaugeField<Real> gauge(lattice);
+  const GaugeField<double> links = random_gauge(lattice, 51);
+  gauge.import_from(links.data());
+  WilsonOperator<Real> op(gauge, 0.1);
+  SpinorField<Real> x = op.field();
+  const SpinorField<Real> b = imported(op.field(), Numbers(lattice.local_sites() * 12, source));
+  try {
+    solve(op, x, b, options);
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    const std::string text = error.what();
+    EXPECT_NE(text.find("; "), std::string::npos) << "no remedy in: " << text;
+    for (const std::string& word : words) {
+      EXPECT_NE(text.find(word), std::string::npos) << "no \"" << word << "\" in: " << text;
+    }
+  }
+}
+
+TEST(Solver, SaysWhatToDo) {
+  for (const bool red_black : {false, true}) {
+    SolverOptions options;
+    options.red_black = red_black;
+    options.max_iterations = 3;
+    expect_error<double>({"max_iterations", "after 3 iterations", "tolerance 1.00e-08"}, options);
+    options.max_iterations = 1000;
+    options.tolerance = 1e-12;
+    expect_error<float>({"single precision ends here", "mixed"}, options);
+    options.tolerance = 1e-20;
+    expect_error<double>({"double precision ends here"}, options);
+    options.tolerance = 0;
+    expect_error<double>({"tolerance: found 0"}, options);
+    options.tolerance = 1e-8;
+    options.max_iterations = 0;
+    expect_error<double>({"max_iterations: found 0"}, options);
+    options.max_iterations = 10;
+    expect_error<double>({"not finite"}, options, std::numeric_limits<double>::quiet_NaN());
+  }
+}
+
+TEST(Solver, NoHalves) {
+  const Lattice lattice({3, 4, 4, 4});
+  WilsonOperator<double> op(GaugeField<double>(lattice), 0.1);
+  SpinorField<double> x = op.field();
+  const SpinorField<double> b = imported(op.field(), random_spinor(lattice, 52));
+  EXPECT_THROW(solve(op, x, b), Error);
+  SolverOptions options;
+  options.red_black = false;
+  EXPECT_LE(solve(op, x, b, options).residual, options.tolerance);
+}
+
+TEST(Solver, NoSource) {
+  const Lattice lattice(global);
+  WilsonOperator<double> op(GaugeField<double>(lattice), 0.1);
+  SpinorField<double> x = imported(op.field(), random_spinor(lattice, 53));
+  const SpinorField<double> b = op.field();
+  EXPECT_EQ(solve(op, x, b).iterations, 0);
+  EXPECT_EQ(reference::norm2(exported(x)), 0.0);
+}
+
+TEST(Clover, NoInverse) {
+  const Lattice lattice({2, 2, 2, 2});
+  try {
+    CloverOperator<double> op(GaugeField<double>(lattice), -4.0, 1.0);
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("site 0.0.0.0 has no inverse; take"),
+              std::string::npos)
+        << error.what();
+  }
+}
+
+}  // namespace
+}  // namespace ropewalk::lattice::test
