@@ -117,6 +117,15 @@ ReduceFunction find(ElementType type, ReductionOp op, Isa isa) {
   return entry(table_of(isa), type, op);
 }
 
+AverageFunction find_average(ElementType type) {
+  return choice().table.average[static_cast<int>(type)];
+}
+
+AverageFunction find_average(ElementType type, Isa isa) {
+  require_available(isa, "isa");
+  return table_of(isa).average[static_cast<int>(type)];
+}
+
 void reduce(void* const* outputs, int output_count, const void* const* inputs, int input_count,
             std::size_t count, ElementType type, ReductionOp op, Stores stores) {
   require_count("output_count", output_count);

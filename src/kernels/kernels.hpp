@@ -33,6 +33,12 @@ enum class Stores { temporal, streaming };
 using ReduceFunction = void (*)(void* const* outputs, int output_count, const void* const* inputs,
                                 int input_count, std::size_t count, Stores stores);
 
+// The same for sums that are divided by `divisor` before they are rounded: averages of
+// floating-point and complex elements. float16 and bfloat16 are summed and divided in float32 and
+// rounded once. A single input is divided alone.
+using AverageFunction = void (*)(void* const* outputs, int output_count, const void* const* inputs,
+                                 int input_count, std::size_t count, double divisor, Stores stores);
+
 // Instruction sets this library is built for.
 enum class Isa : int { baseline, avx2, avx512 };
 inline constexpr int isa_count = 3;
@@ -48,6 +54,8 @@ Isa active_isa();
 // The kernel for hot paths: ask once, call often. Null where supports(op, type) is false.
 ReduceFunction find(ElementType, ReductionOp);
 ReduceFunction find(ElementType, ReductionOp, Isa);  // Error(unsupported) unless available(isa)
+AverageFunction find_average(ElementType);           // null for what has no average
+AverageFunction find_average(ElementType, Isa);
 
 // As `find` and a call. Error(argument) for a pair that MPI does not allow, and for counts < 1.
 void reduce(void* const* outputs, int output_count, const void* const* inputs, int input_count,

@@ -12,6 +12,7 @@ using CopyFunction = void (*)(void* const* outputs, int output_count, const void
 
 struct Table {
   ReduceFunction reduce[element_type_count][reduction_op_count];
+  AverageFunction average[element_type_count];
   CopyFunction copy;
 };
 
