@@ -30,10 +30,17 @@ std::string describe(const node::Slot& slot) {
   const std::string elements =
       Operation::is_by_mpi(code)
           ? "an operation or type of MPI's own"
-          : std::string("type ") + ropewalk::name(static_cast<ElementType>(code >> 8 & 0xff)) +
-                ", operation " + ropewalk::name(static_cast<ReductionOp>(code & 0xff));
+          : std::string("type ") + ropewalk::name(static_cast<ElementType>(code >> 8 & 0x3f)) +
+                ", operation " +
+                (code >> 22 != 0 ? "average"
+                                 : ropewalk::name(static_cast<ReductionOp>(code & 0xff)));
+  const auto form = static_cast<std::uint32_t>(slot.call);
+  // Buckets of plans are numbered from 1, so that other allreduces have none.
+  const std::string which = kind == Kind::allreduce && form != 0
+                                ? ", bucket " + std::to_string(form - 1)
+                                : ", root or form " + std::to_string(form);
   return std::string(name(kind)) + " (count " + std::to_string(slot.count) + ", " + elements +
-         ", root or form " + std::to_string(slot.call & 0xffffffff) + ")";
+         which + ")";
 }
 
 // Into lines that another rank has read: they are fetched for writing a kibibyte ahead, since

@@ -41,7 +41,19 @@ struct Operation {
   bool packed = false;  // elements travel without their gaps; MPI lays them out to combine them
   mpi::Datatype mpi_type{};
   mpi::Op mpi_op{};
+  // Averages: a sum that is divided before it is rounded. Null for all else.
+  kernels::AverageFunction average = nullptr;
+  double divisor = 1;
+  // Tells allreduces of the same kind apart, as the buckets of a plan: all ranks must give the
+  // same.
+  std::uint32_t number = 0;
 
+  // The same operation for results that are combined further.
+  Operation partial() const {
+    Operation sum = *this;
+    sum.average = nullptr;
+    return sum;
+  }
   // out_j = in_0 op in_1 op ..., `count` elements of each; an output may be one of the inputs.
   void combine(std::span<void* const> outputs, std::span<const void* const> inputs,
                std::size_t count, kernels::Stores stores) const;

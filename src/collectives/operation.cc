@@ -133,7 +133,8 @@ const Operation& operation(ElementType type, ReductionOp op) {
 std::uint32_t Operation::code() const noexcept {
   // Of what MPI combines, ranks can compare the size of an element: all they must share to be safe.
   if (by_mpi) return 1U << 23 | (static_cast<std::uint32_t>(element_bytes) & 0x7fffffU);
-  return static_cast<std::uint32_t>(type) << 8 | static_cast<std::uint32_t>(op);
+  const std::uint32_t averaged = average != nullptr ? 1U << 22 : 0;
+  return averaged | static_cast<std::uint32_t>(type) << 8 | static_cast<std::uint32_t>(op);
 }
 
 void Operation::combine(std::span<void* const> outputs, std::span<const void* const> inputs,
@@ -143,6 +144,9 @@ void Operation::combine(std::span<void* const> outputs, std::span<const void* co
     combine_packed(*this, outputs, inputs, count);
   } else if (by_mpi) {
     combine_by_mpi(*this, outputs, inputs, count);
+  } else if (average != nullptr) {
+    average(outputs.data(), static_cast<int>(outputs.size()), inputs.data(),
+            static_cast<int>(inputs.size()), count, divisor, stores);
   } else {
     function(outputs.data(), static_cast<int>(outputs.size()), inputs.data(),
              static_cast<int>(inputs.size()), count, stores);

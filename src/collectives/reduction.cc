@@ -144,8 +144,8 @@ void reduce(Engine& engine, const void* send, void* receive, std::size_t count,
             const Operation& operation, int root) {
   const std::size_t bytes = count * operation.element_bytes;
   const Kind kind = root < 0 ? Kind::allreduce : Kind::reduce;
-  node::Slot& own =
-      engine.claim(kind, count, operation.code(), static_cast<std::uint32_t>(std::max(root, 0)));
+  const std::uint32_t form = root < 0 ? operation.number : static_cast<std::uint32_t>(root);
+  node::Slot& own = engine.claim(kind, count, operation.code(), form);
   // At a root other ranks need not wait for what they put into their slots.
   const Limits& limits = engine.limits();
   if (bytes <= (root < 0 ? limits.one_shot_bytes : limits.rooted_bytes)) {

@@ -54,8 +54,8 @@ struct Levels {
           engine.resolve(rank, shown[static_cast<std::size_t>(rank)].send + offset, bytes);
     }
     void* output = partial(engine.rank(), chunk);
-    operation.combine(std::span(&output, 1), std::span(engine.inputs).first(ranks.size()),
-                      part.length(), kernels::Stores::temporal);
+    operation.partial().combine(std::span(&output, 1), std::span(engine.inputs).first(ranks.size()),
+                                part.length(), kernels::Stores::temporal);
   }
 
   // Where the elements of `part` lie among a domain's partial results; `part` ends where they do at

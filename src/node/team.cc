@@ -163,7 +163,7 @@ void Team::check_alive(int rank) {
 void Team::wait_slowly(bool (*ready)(const void*), const void* test) {
   for (int yields = 1; !ready(test); ++yields) {
     // A peer may be blocked on a message of ours, or on one that this process must progress.
-    if (yields % yields_per_progress == 0) {
+    if (yields % yields_per_progress == 0 && progresses_mpi_) {
       mpi::iprobe(mpi::any_source(), mpi::any_tag(), comm_);
     }
     if (watcher_ != nullptr && (yields % yields_per_watch == 0 || yields > yields_before_sleep)) {
@@ -181,7 +181,7 @@ void Team::wait_slowly(bool (*ready)(const void*), const void* test) {
 }
 
 void Team::look_around() {
-  mpi::iprobe(mpi::any_source(), mpi::any_tag(), comm_);
+  if (progresses_mpi_) mpi::iprobe(mpi::any_source(), mpi::any_tag(), comm_);
   if (watcher_ != nullptr) watcher_->look();
   for (int peer = 0; peer < size_; ++peer) check_alive(peer);
 }

@@ -168,6 +168,8 @@ class Team {
   }
   // A look at MPI and at the life of the others, for loops that test instead of waiting.
   void look_around();
+  // Whether waiting progresses MPI. Not by a thread that may not call it; somebody else must then.
+  void progress_mpi(bool wanted) noexcept { progresses_mpi_ = wanted; }
 
  private:
   Team() = default;
@@ -200,6 +202,7 @@ class Team {
   bool cma_ = false;
   int cores_ = 1;
   bool crowded_ = false;
+  bool progresses_mpi_ = true;
   Domains domains_;
   std::atomic<bool> broken_{false};  // a rank has died
   std::uint64_t sequence_ = 0;       // calls of this rank
