@@ -281,6 +281,44 @@ RW_DEFAULT_EXPORT int rw_ialltoallv(const void* send, const size_t* send_counts,
 RW_DEFAULT_EXPORT int rw_test(rw_request** request, int* done);
 RW_DEFAULT_EXPORT int rw_wait(rw_request** request);
 
+/* ---- repeated reductions --------------------------------------------------------------------- */
+
+/* A vector whose sum over the ranks is taken again and again, as a gradient's. output NULL: it lies
+ * in memory of the plan (rw_plan_data). input NULL: in place. */
+typedef struct rw_plan_tensor {
+  size_t count;
+  rw_type type; /* ropewalk's own */
+  const void* input;
+  void* output;
+} rw_plan_tensor;
+/* Zero means the default of each. */
+typedef struct rw_plan_options {
+  rw_op op;            /* ropewalk's own; RW_SUM */
+  int average;         /* 1: sums divided by the number of ranks */
+  size_t bucket_bytes; /* of vectors that small tensors are fused into; 4 MiB */
+  size_t fuse_bytes;   /* tensors up to this size are fused; 256 KiB, (size_t)-1: none */
+  int no_thread;       /* 1: the caller alone makes progress */
+} rw_plan_options;
+
+typedef struct rw_plan rw_plan;
+/* Collective. options NULL: defaults. */
+RW_DEFAULT_EXPORT int rw_plan_create(rw_mpi_comm comm, int tensors, const rw_plan_tensor* tensor,
+                                     const rw_plan_options* options, rw_plan** out);
+RW_DEFAULT_EXPORT int rw_plan_free(rw_plan* plan); /* collective; NULL is allowed */
+RW_DEFAULT_EXPORT int rw_plan_buckets(const rw_plan* plan, int* out);
+RW_DEFAULT_EXPORT int rw_plan_bucket_of(const rw_plan* plan, int tensor, int* out);
+RW_DEFAULT_EXPORT int rw_plan_bind(rw_plan* plan, int tensor, const void* input, void* output);
+RW_DEFAULT_EXPORT int rw_plan_data(const rw_plan* plan, int tensor, void** out);
+/* One bucket, all that are not under way, or as tensors become ready; in the same order on all
+ * ranks. */
+RW_DEFAULT_EXPORT int rw_plan_start_bucket(rw_plan* plan, int bucket);
+RW_DEFAULT_EXPORT int rw_plan_start(rw_plan* plan);
+RW_DEFAULT_EXPORT int rw_plan_ready(rw_plan* plan, int tensor);
+/* bucket -1: all. rw_plan_wait(plan, -1) ends a round of rw_plan_ready. */
+RW_DEFAULT_EXPORT int rw_plan_test(rw_plan* plan, int bucket, int* done);
+RW_DEFAULT_EXPORT int rw_plan_wait(rw_plan* plan, int bucket);
+RW_DEFAULT_EXPORT int rw_plan_reduce(rw_plan* plan); /* start and wait */
+
 /* NOLINTEND(modernize-use-using) */
 
 #ifdef __cplusplus

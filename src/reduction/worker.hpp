@@ -1,0 +1,33 @@
+// The thread of a plan: sleeps until there is something to do, does it, and sleeps again.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <thread>
+
+namespace ropewalk::reduction {
+
+class Worker {
+ public:
+  // Starts the thread, which calls `work` after each wake(), and until it has nothing more to do.
+  // Error(system) where there can be none.
+  explicit Worker(std::function<void()> work);
+  ~Worker();  // after a last `work`
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+
+  // No allocation, no lock; a system call where the thread sleeps.
+  void wake() noexcept;
+
+ private:
+  void run() noexcept;
+
+  std::function<void()> work_;
+  std::atomic<std::uint32_t> news_{0};    // grows; its release pairs with the thread's acquire
+  std::atomic<std::uint32_t> asleep_{0};  // the thread is, or is about to be
+  std::atomic<bool> ending_{false};
+  std::thread thread_;
+};
+
+}  // namespace ropewalk::reduction
