@@ -1,0 +1,73 @@
+// Interleaved, verified samples of the variants of a gradient reduction.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "collectives/calls.hpp"
+#include "common/pages.hpp"
+#include "common/ranks.hpp"
+#include "gradient/options.hpp"
+#include "gradient/rings.hpp"
+#include "ropewalk/collectives.hpp"
+#include "ropewalk/memory.hpp"
+#include "ropewalk/reduction_plan.hpp"
+
+namespace ropewalk::bench {
+
+// One variant at one length; a time a round, in microseconds of a call.
+struct GradientColumn {
+  std::string variant;
+  int iterations = 1;                 // calls a round
+  std::vector<double> wall;           // of the slowest rank
+  std::vector<double> communication;  // inside communication calls, the ranks' mean
+};
+
+struct GradientResult {
+  std::size_t length = 0;  // floats
+  std::vector<GradientColumn> columns;
+  std::vector<double> limit;  // memory's, on one node
+  std::string path;           // of the plan
+  std::string wrong;          // empty: verified
+};
+
+class GradientMeasurement {
+ public:
+  // Collective. Error(memory) on every rank where buffers for `longest` floats cannot be had.
+  GradientMeasurement(const GradientOptions& options, const Ranks& ranks, std::size_t longest);
+  ~GradientMeasurement();
+
+  GradientResult measure(std::size_t length);
+  int nodes() const noexcept { return node_.nodes(); }
+  int threads() const noexcept { return improved_ ? improved_->threads() : 0; }
+  const Backing& backing() const noexcept { return backing_; }
+
+ private:
+  struct Variant;
+  Variant variant(const std::string& name, std::size_t length);
+  void calibrate(Variant& variant, GradientColumn& column) const;
+  void sample(Variant& variant, GradientColumn& column) const;
+  void verify(Variant& variant, std::size_t length, std::string& wrong);
+  double sample_limit(std::size_t length);
+  std::string first_wrong(const std::string& mine) const;
+
+  const GradientOptions& options_;
+  const Ranks& ranks_;
+  Plain plain_;
+  NodeCommunicator node_;
+  Buffer<float> input_;
+  Buffer<float> output_;
+  std::unique_ptr<PublishedRing> published_;
+  std::unique_ptr<ImprovedRing> improved_;
+  std::unique_ptr<ReductionPlan> plan_;  // of the length at hand
+  Everybody everybody_;
+  Backing backing_;
+  unsigned serial_ = 0;
+};
+
+// Bytes of the buffers of all ranks of a node for vectors of that many floats.
+std::size_t memory_of(std::size_t length, int node_ranks);
+
+}  // namespace ropewalk::bench

@@ -1,0 +1,92 @@
+// Options of the benchmark of gradient reduction; see options.hpp.
+#include "gradient/options.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+
+#include "common/parse.hpp"
+#include "ropewalk/error.hpp"
+
+namespace ropewalk::bench {
+namespace {
+
+constexpr std::size_t longest = std::size_t{1} << 28;        // floats, as in the paper's figures
+constexpr std::size_t longest_quick = std::size_t{1} << 22;  // 16 MiB
+
+std::vector<std::size_t> default_lengths(bool quick) {
+  std::vector<std::size_t> lengths;
+  for (std::size_t length = 1; length <= (quick ? longest_quick : longest);
+       length *= quick ? 16 : 4) {
+    lengths.push_back(length);
+  }
+  if (quick) lengths.push_back(longest_quick);
+  return lengths;
+}
+
+// In MB/s, as `ropewalk cluster` sets it.
+double line_rate_of_environment() {
+  const char* text = std::getenv("ROPEWALK_LINE_RATE");
+  if (text == nullptr || *text == '\0') return 0;
+  char* end = nullptr;
+  const double rate = std::strtod(text, &end);
+  if (*end == '\0' && rate > 0) return rate * 1e6;
+  throw Error(
+      ErrorCode::argument,
+      fmt::format("ROPEWALK_LINE_RATE: '{}', expected MB/s that a node sends at most; unset "
+                  "it, or write for example 250",
+                  text));
+}
+
+}  // namespace
+
+const std::vector<std::string>& variant_names() {
+  static const std::vector<std::string> names = {"published", "improved", "ropewalk", "mpi"};
+  return names;
+}
+
+void describe(CLI::App& app, GradientOptions& options) {
+  app.add_option("--lengths", options.lengths,
+                 "Floats of the vector, as a list, with K, M, G as powers of 1024; default 1, 4, "
+                 "16, ..., 256M as far as memory allows")
+      ->type_name("N,...");
+  app.add_option("--variants", options.variants, "Which to measure, as a list")
+      ->type_name("NAME,...")
+      ->capture_default_str();
+  app.add_option("--threads", options.threads,
+                 "Threads of a rank for `improved`, each with a communicator of its own; default: "
+                 "the cores of a rank, 2 to 8")
+      ->type_name("N")
+      ->check(CLI::Range(1, 64));
+  add_common_options(app, options.common);
+  app.footer(
+      "Reduction of a large vector over all ranks (float, sum), as section IV of Boyle et al. "
+      "2017\n"
+      "measures it. published: a ring as they found it, fresh buffers every call, one thread,\n"
+      "blocking segments, no overlap. improved: as they left it, with buffers that are kept and "
+      "lie\n"
+      "on huge pages, threads that send on duplicated communicators, and threads that copy and "
+      "add.\n"
+      "ropewalk: a ReductionPlan. mpi: MPI_Allreduce. All in turn in the same processes; results\n"
+      "are checked. Over several nodes ROPEWALK_LINE_RATE (MB/s of a node, one way) gives the "
+      "limit.\n"
+      "Examples:\n"
+      "  ropewalk bench gradient --quick\n"
+      "  ropewalk bench gradient -n 2 --json gradient.json --plot gradient.svg");
+}
+
+bool check(GradientOptions& options) {
+  options.length_list = options.lengths.empty() ? default_lengths(options.common.quick)
+                                                : byte_list("--lengths", options.lengths);
+  for (const std::size_t length : options.length_list) {
+    if (length <= longest) continue;
+    throw Error(ErrorCode::argument, fmt::format("--lengths: {} floats, expected at most 256M; "
+                                                 "write for example --lengths 1K,1M,64M",
+                                                 length));
+  }
+  options.variant_list = words("--variants", options.variants, variant_names());
+  options.line_rate = line_rate_of_environment();
+  return true;
+}
+
+}  // namespace ropewalk::bench
