@@ -86,8 +86,11 @@ bool test(Request&);  // sets it to request_null() when complete
 void wait(Request&);
 bool test_all(std::span<Request>);
 void wait_all(std::span<Request>);
-void cancel(Request&) noexcept;          // cancels a receive and waits for it
-void abandon(Request&) noexcept;         // the same, but waits only so long: its peer may be gone
+void cancel(Request&) noexcept;  // cancels a receive and waits for it
+// The same where ranks may be dead: a receive that is half done cannot be cancelled, and will never
+// be complete. False where it is not over in time: MPI keeps it, and its buffer must stay.
+bool withdraw(Request&, std::int64_t patience_ns = 500'000'000) noexcept;
+bool receives_left() noexcept;           // true once withdraw() has returned false in this process
 bool iprobe(int source, int tag, Comm);  // also the way to progress MPI
 bool iprobe(int source, int tag, Comm, Status& found);
 

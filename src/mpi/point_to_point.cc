@@ -1,9 +1,11 @@
 // Messages between two ranks, in bytes.
 #include <algorithm>
 #include <array>
+#include <atomic>
 
 #include "mpi/large_count.hpp"
 #include "mpi/library.hpp"
+#include "os/clock.hpp"
 
 namespace ropewalk::mpi {
 namespace {
@@ -158,16 +160,28 @@ void cancel(Request& request) noexcept {
   }
 }
 
-// A receive that no message has met is cancelled at once. One that is half way ends soon, or never.
-void abandon(Request& request) noexcept {
-  constexpr int patience = 1000;
-  try {
-    if (request == request_null()) return;
-    library().call.cancel(&request.value);
-    for (int tests = 0; tests < patience && !test(request);) ++tests;
-  } catch (...) {  // MPI is failing: nothing is left to do
-  }
+namespace {
+std::atomic<bool> left{false};
 }
+
+bool withdraw(Request& request, std::int64_t patience_ns) noexcept {
+  const std::int64_t until = os::steady_ns() + patience_ns;
+  try {
+    if (request == request_null()) return true;
+    library().call.cancel(&request.value);
+    while (!test(request)) {
+      if (os::steady_ns() < until) continue;
+      request = request_null();
+      left = true;
+      return false;
+    }
+  } catch (...) {  // what MPI reports about it is its end
+    request = Request{};
+  }
+  return true;
+}
+
+bool receives_left() noexcept { return left; }
 
 bool iprobe(int source, int tag, Comm comm) {
   int flag = 0;

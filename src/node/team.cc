@@ -155,6 +155,7 @@ std::byte* Team::overflow() {
 void Team::check_alive(int rank) {
   if (!is_dead(*peers_[rank])) return;
   broken_.store(true, std::memory_order_relaxed);
+  if (watcher_ != nullptr) watcher_->lost(rank);
   throw Error(ErrorCode::peer_dead,
               "rank " + std::to_string(rank) + " (process " + std::to_string(process_id(rank)) +
                   ") has died: this communicator cannot be used any more; end the job");

@@ -24,6 +24,8 @@ class Watcher {
  public:
   virtual ~Watcher() = default;
   virtual void look() = 0;
+  // A rank of the team has died: throws what says more about it than the team can, or returns.
+  virtual void lost(int rank) = 0;
 };
 
 // Made collectively; used by one thread at a time. Different teams may be used by different

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "os/clock.hpp"
+
 namespace ropewalk::transport {
 
 void Batch::post_kind(bool receives) {
@@ -51,6 +53,19 @@ bool Batch::advance_sends() noexcept {
 void Batch::cancel_receives() noexcept {
   for (mpi::Request& request : requests_) {
     if (!test_quietly(request)) mpi::cancel(request);
+  }
+}
+
+void Batch::abandon() noexcept {
+  constexpr std::int64_t patience_ns = 500'000'000;  // in all, for what its sender has begun
+  const std::int64_t until = os::steady_ns() + patience_ns;
+  stopping_ = true;
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    if (parts_[i].receive) {
+      mpi::withdraw(requests_[i], until - os::steady_ns());
+    } else if (!test_quietly(requests_[i])) {
+      requests_[i] = mpi::request_null();
+    }
   }
 }
 

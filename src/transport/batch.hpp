@@ -29,6 +29,9 @@ class Batch {
   bool advance_sends() noexcept;
   void cancel_receives() noexcept;
   void stop() noexcept { stopping_ = true; }
+  // Gives up at once, where a rank has died: nothing is pending any more as far as this rank can
+  // see to it. Sends are left to MPI.
+  void abandon() noexcept;
   bool stopping() const noexcept { return stopping_; }
   bool failed() const noexcept { return error_ != nullptr; }
 

@@ -43,9 +43,15 @@ void check_call(const transport::LaneSet& set, const char* peer_name, int peer, 
 }
 
 // Not MPI_Wait: some MPIs spin in it, on a core that the peer may need.
-void complete(mpi::Request request) {
+void complete(transport::LaneSet& set, mpi::Request request, bool receives) {
   transport::Backoff backoff;
-  while (!mpi::test(request)) backoff.pause();
+  while (!mpi::test(request)) {
+    if (backoff.patient() && set.lost()) {
+      if (receives) mpi::withdraw(request);
+      set.require_whole();
+    }
+    backoff.pause();
+  }
 }
 
 }  // namespace
@@ -70,13 +76,13 @@ Communicator EndpointSet::communicator(int lane) const {
 void EndpointSet::send(int lane, const void* data, std::size_t bytes, int destination, int tag) {
   const mpi::Comm comm = lane_communicator(*state_, lane);
   check_call(*state_, "destination", destination, tag);
-  complete(mpi::isend(data, bytes, destination, tag, comm));
+  complete(*state_, mpi::isend(data, bytes, destination, tag, comm), false);
 }
 
 void EndpointSet::receive(int lane, void* data, std::size_t bytes, int source, int tag) {
   const mpi::Comm comm = lane_communicator(*state_, lane);
   check_call(*state_, "source", source, tag);
-  complete(mpi::ireceive(data, bytes, source, tag, comm));
+  complete(*state_, mpi::ireceive(data, bytes, source, tag, comm), true);
 }
 
 MessagePlan EndpointSet::plan(std::vector<Message> messages) {

@@ -1,6 +1,5 @@
 #include "transport/farewell.hpp"
 
-#include "transport/backoff.hpp"
 #include "transport/part.hpp"
 
 namespace ropewalk::transport {
@@ -14,13 +13,9 @@ Farewell::Farewell(std::span<const mpi::Comm> lanes)
   sends_.assign(receives_.size(), mpi::request_null());
 }
 
-void Farewell::wait() {
-  Backoff backoff;
-  if (!receives_.empty()) send_round();
-  while (!advance()) {
-    drain();
-    backoff.pause();
-  }
+// What has not come in has no buffer.
+void Farewell::give_up() noexcept {
+  for (mpi::Request& receive : receives_) mpi::withdraw(receive, 0);
 }
 
 void Farewell::send_round() {

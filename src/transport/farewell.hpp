@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "mpi/mpi.hpp"
+#include "transport/backoff.hpp"
 
 namespace ropewalk::transport {
 
@@ -14,13 +15,23 @@ namespace ropewalk::transport {
 class Farewell {
  public:
   explicit Farewell(std::span<const mpi::Comm> lanes);
-  // Returns when every rank has come here. Throws what MPI throws.
-  void wait();
+  // Returns when every rank has come here, or when one of them is lost(). Throws what MPI throws.
+  template <class Lost>
+  void wait(Lost lost) {
+    Backoff backoff;
+    if (!receives_.empty()) send_round();
+    while (!advance()) {
+      drain();
+      if (backoff.patient() && lost()) return give_up();
+      backoff.pause();
+    }
+  }
 
  private:
   bool advance();
   void send_round();
   void drain();
+  void give_up() noexcept;
 
   std::span<const mpi::Comm> lanes_;
   int rank_;

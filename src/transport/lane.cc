@@ -85,6 +85,7 @@ void SharedWork::set(std::uint32_t lanes) noexcept {
   countdown.set(lanes);
   sending.store(lanes, std::memory_order_relaxed);
   stopping.store(false, std::memory_order_relaxed);
+  abandoned.store(false, std::memory_order_relaxed);
 }
 
 void LaneWork::post() noexcept {
@@ -93,6 +94,10 @@ void LaneWork::post() noexcept {
 }
 
 bool LaneWork::advance() noexcept {
+  if (shared->abandoned.load(std::memory_order_relaxed)) {
+    batch.abandon();
+    return true;
+  }
   if (shared->stopping.load(std::memory_order_relaxed)) batch.stop();
   const bool sent = batch.advance_sends();
   if (batch.stopping()) shared->stopping.store(true, std::memory_order_relaxed);

@@ -34,6 +34,7 @@ struct SharedWork {
   Countdown countdown;
   std::atomic<std::uint32_t> sending{0};  // lanes that are neither complete nor done sending
   std::atomic<bool> stopping{false};      // the plan is cancelled, or a lane has failed
+  std::atomic<bool> abandoned{false};     // a rank has died: nothing is waited for
 
   void set(std::uint32_t lanes) noexcept;
 };

@@ -41,6 +41,7 @@ LaneSet::LaneSet(mpi::Comm parent, const EndpointOptions& options)
   const std::vector<int> cores = process_cores();
   const Agreement agreement = agree(parent_, local_facts(options, cores));
   set_up(agreement, cores, options);
+  liveness_ = node::Liveness::create(parent_, no_liveness_);
 }
 
 void LaneSet::set_up(const Agreement& agreement, std::span<const int> cores,
@@ -108,10 +109,11 @@ LaneSet::~LaneSet() {
   threads_.clear();
   try {
     if (mpi::finalized()) return;
-    // With a rank of the team dead, nobody may wait for all.
-    if (!team_ || !team_->broken()) Farewell(communicators_).wait();
+    // With a rank dead, nobody may wait for all.
+    if (!team_ || !team_->broken()) Farewell(communicators_).wait([this] { return lost(); });
     team_.reset();
-  } catch (...) {  // MPI is failing: freeing is all that is left to try
+    if (lost()) return;  // to free them may be to wait for all, too
+  } catch (...) {        // MPI is failing: freeing is all that is left to try
   }
   free_communicators();
 }
@@ -135,6 +137,24 @@ node::Team* LaneSet::team(std::string& reason) {
   return team_.get();
 }
 
+bool LaneSet::lost() noexcept {
+  if (liveness_ == nullptr) return false;
+  try {
+    liveness_->look();
+    return false;
+  } catch (...) {
+    return true;
+  }
+}
+
+void LaneSet::require_whole() const {
+  if (liveness_ != nullptr) liveness_->require_whole();
+}
+
+void LaneSet::explain() {
+  if (liveness_ != nullptr) liveness_->explain();
+}
+
 bool LaneSet::is_here() const noexcept { return generation_ == fork_generation(); }
 
 void LaneSet::require_usable() const {
@@ -142,6 +162,7 @@ void LaneSet::require_usable() const {
     throw Error(ErrorCode::unsupported,
                 "endpoints: made before a fork, and this is the child; exchange in the parent");
   }
+  require_whole();
   if (broken_.load(std::memory_order_relaxed)) {
     throw Error(ErrorCode::mpi,
                 "endpoints: an earlier exchange failed or was cancelled, so messages of it may be "

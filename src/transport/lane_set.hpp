@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "mpi/mpi.hpp"
+#include "node/liveness.hpp"
 #include "node/team.hpp"
 #include "ropewalk/endpoint.hpp"
 #include "transport/agreement.hpp"
@@ -43,6 +44,14 @@ class LaneSet {
   // After a failed or cancelled exchange, later messages could meet receives of an earlier one.
   void mark_broken() noexcept { broken_.store(true, std::memory_order_relaxed); }
 
+  // True once a rank has died: what is under way with it cannot be completed, and every rank gives
+  // up. From any thread that has waited for long.
+  bool lost() noexcept;
+  // Throws Error(peer_dead) then.
+  void require_whole() const;
+  // To be called with an error of MPI's: throws the name of a dead rank instead, if there is one.
+  void explain();
+
   // Collective at the first call. The ranks as a team that shares memory; null on every rank where
   // they cannot, and `reason` says why. It lives as long as the set, whose end is collective too.
   node::Team* team(std::string& reason);
@@ -70,6 +79,8 @@ class LaneSet {
   std::atomic<bool> broken_{false};
   std::vector<mpi::Comm> communicators_;
   std::vector<std::unique_ptr<LaneThread>> threads_;
+  std::unique_ptr<node::Liveness> liveness_;  // null where deaths are not noticed
+  std::string no_liveness_;                   // why they are not
   std::unique_ptr<node::Team> team_;
   std::string no_team_;  // why there is none
   bool asked_for_team_ = false;

@@ -154,8 +154,10 @@ bool PlanState::test() {
   if (!started_) return true;
   if (!set_->is_here()) set_->require_usable();
   if (!advance()) {
-    if (strategy_ == Strategy::threaded && ++tests_ % looks_per_progress == 0) set_->progress();
-    return false;
+    if (++tests_ % looks_per_progress != 0) return false;
+    if (strategy_ == Strategy::threaded) set_->progress();
+    if (!set_->lost()) return false;
+    abandon();
   }
   finish();
   return true;
@@ -171,7 +173,24 @@ void PlanState::wait() {
 void PlanState::wait_quietly() noexcept {
   if (strategy_ == Strategy::threaded) return wait_for_lanes();
   Backoff backoff;
-  while (!advance()) backoff.pause();
+  while (!advance()) {
+    if (backoff.patient() && set_->lost()) return abandon();
+    backoff.pause();
+  }
+}
+
+// A rank has died: its messages will not come, nor will those of ranks that wait for it.
+void PlanState::abandon() noexcept {
+  set_->mark_broken();
+  abandoned_ = true;
+  shared_.abandoned.store(true, std::memory_order_relaxed);
+  if (strategy_ == Strategy::threaded) {
+    while (!shared_.countdown.done()) shared_.countdown.sleep();
+  } else if (strategy_ == Strategy::sequential) {
+    if (step_ < steps_.size()) steps_[step_].abandon();
+  } else {
+    all_[0].abandon();
+  }
 }
 
 void PlanState::wait_for_lanes() noexcept {
@@ -182,6 +201,7 @@ void PlanState::wait_for_lanes() noexcept {
     } else if (backoff.patient() || (set_->crowded() && look > looks_when_crowded)) {
       shared_.countdown.sleep();
       set_->progress();
+      if (set_->lost()) return abandon();
     } else {
       backoff.pause();
       if (look % looks_per_progress == 0) set_->progress();
@@ -204,8 +224,10 @@ std::exception_ptr PlanState::take_errors() noexcept {
 void PlanState::finish() {
   started_ = false;
   const std::exception_ptr error = take_errors();
+  if (std::exchange(abandoned_, false)) set_->require_whole();
   if (!error) return;
   set_->mark_broken();
+  set_->explain();
   std::rethrow_exception(error);
 }
 
@@ -243,9 +265,17 @@ void PlanState::exchange_lane(int lane) {
   Batch& batch = lanes_[static_cast<std::size_t>(lane)].batch;
   batch.post();
   Backoff backoff;
-  while (!batch.advance()) backoff.pause();
+  while (!batch.advance()) {
+    if (backoff.patient() && set_->lost()) {
+      batch.abandon();
+      set_->mark_broken();
+      set_->require_whole();
+    }
+    backoff.pause();
+  }
   if (const std::exception_ptr error = batch.take_error()) {
     set_->mark_broken();
+    set_->explain();
     std::rethrow_exception(error);
   }
 }

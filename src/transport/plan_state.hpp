@@ -38,6 +38,7 @@ class PlanState {
   bool advance_steps() noexcept;
   void wait_quietly() noexcept;
   void wait_for_lanes() noexcept;
+  void abandon() noexcept;
   void finish();
   std::exception_ptr take_errors() noexcept;
 
@@ -56,6 +57,7 @@ class PlanState {
   Strategy strategy_ = Strategy::concurrent;
   bool started_ = false;
   bool cancelled_ = false;
+  bool abandoned_ = false;  // a rank has died
   std::size_t step_ = 0;
   unsigned tests_ = 0;
   int exceptions_before_;  // on their way when the plan was made

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "mpi/mpi.hpp"
 #include "ropewalk/memory.hpp"
 
 namespace ropewalk::collectives::nodes {
@@ -12,7 +13,10 @@ class Block {
  public:
   explicit Block(std::size_t bytes)
       : data_(Arena::process().allocate(std::max<std::size_t>(bytes, 1))) {}
-  ~Block() { Arena::process().deallocate(data_); }
+  ~Block() {
+    // MPI may still write to it.
+    if (!mpi::receives_left()) Arena::process().deallocate(data_);
+  }
   Block(const Block&) = delete;
   Block& operator=(const Block&) = delete;
 

@@ -78,6 +78,7 @@ std::unique_ptr<Nodes> Nodes::create(mpi::Comm comm, Layout layout, std::string&
   // Not a duplicate: that would call the attribute functions of the program.
   if (all) nodes->adopt(mpi::split(comm, 0, nodes->layout_.rank));
   mpi::free(own_node);
+  if (all) nodes->liveness_ = node::Liveness::create(comm, nodes->liveness_reason_);
   if (all) return nodes;
   if (reason.empty()) reason = "the ranks of another node cannot share memory";
   return nullptr;
@@ -126,14 +127,31 @@ void Nodes::begin() {
   for (const auto& [notice, source] : std::exchange(refusals_, {})) heed(notice, source);
 }
 
-void Nodes::fail() noexcept {
+// What an MPI reports when a connection has broken is worth less than the name of who has died.
+void Nodes::explain() {
+  try {
+    throw;
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::mpi && liveness_ != nullptr) liveness_->explain();
+    throw;
+  }
+}
+
+void Nodes::fail() {
   in_call_ = false;
-  if (broken_) return;
+  if (broken_) throw;
   broken_ = true;
-  const Failure failure = current_failure();
-  why_.code = static_cast<std::int64_t>(failure.code);
-  std::snprintf(why_.text, sizeof why_.text, "%s", failure.text.c_str());
-  tell_all(0, failure.code, failure.text);
+  try {
+    explain();
+  } catch (...) {
+    const Failure failure = current_failure();
+    why_.code = static_cast<std::int64_t>(failure.code);
+    std::snprintf(why_.text, sizeof why_.text, "%s", failure.text.c_str());
+    // Of the dead all learn beside MPI, which may hang or end the job when it is to send to them.
+    const bool known = failure.code == ErrorCode::peer_dead && liveness_ != nullptr;
+    if (!known) tell_all(0, failure.code, failure.text);
+    throw;
+  }
 }
 
 void Nodes::refuse(const std::string& message) noexcept {
@@ -197,7 +215,16 @@ void Nodes::look() {
   const std::unique_lock lock(looking_, std::try_to_lock);
   if (!lock.owns_lock()) return;
   take_notices();
-  if (more_ != nullptr) more_->look();
+  if (liveness_ != nullptr) liveness_->look();
+}
+
+void Nodes::lost(int place) {
+  const int rank = layout_.at(layout_.node, place);
+  if (liveness_ != nullptr) liveness_->lost(rank);
+  throw Error(ErrorCode::peer_dead,
+              "rank " + std::to_string(rank) + " (process " +
+                  std::to_string(engine_->team().process_id(place)) +
+                  ") has died: this communicator cannot be used any more; end the job");
 }
 
 void Nodes::wait_slowly(bool (*ready)(void*), void* test) {

@@ -20,10 +20,11 @@
 #include "collectives/nodes/layout.hpp"
 #include "mpi/attributes.hpp"
 #include "mpi/mpi.hpp"
+#include "node/liveness.hpp"
 
 namespace ropewalk::collectives::nodes {
 
-// Requests under way. Where an exception leaves their scope, receives are cancelled: nothing is
+// Requests under way. Where an exception leaves their scope, receives are withdrawn: nothing is
 // written to buffers that may be gone. Sends are left to MPI.
 struct Requests {
   std::vector<mpi::Request> receives;
@@ -31,7 +32,7 @@ struct Requests {
 
   Requests() = default;
   ~Requests() {
-    for (mpi::Request& request : receives) mpi::cancel(request);
+    for (mpi::Request& request : receives) mpi::withdraw(request);
   }
   Requests(const Requests&) = delete;
   Requests& operator=(const Requests&) = delete;
@@ -83,7 +84,6 @@ class Nodes final : private node::Watcher {
       call();
     } catch (...) {
       fail();
-      throw;
     }
     in_call_ = false;
   }
@@ -95,7 +95,7 @@ class Nodes final : private node::Watcher {
 
   // Returns when ready() is true. It is called often and must progress MPI by what it tests; it may
   // do work of its own. Spins, then gives the core away between looks, and on the way finds
-  // notices, dead ranks of this node, and what watch_with() watches: they become exceptions.
+  // notices, dead ranks of this node, and dead ranks of others: they become exceptions.
   template <class Ready>
   void wait_until(Ready ready) {
     for (int spin = 0; spin < spins_; ++spin) {
@@ -109,9 +109,10 @@ class Nodes final : private node::Watcher {
   void wait(Requests& requests) {
     wait_until([&] { return requests.test(); });
   }
-  // Looks at it, too, from now on, wherever a rank waits; null for nothing. It may be called by
-  // several threads, one at a time.
-  void watch_with(node::Watcher* watcher) noexcept { more_ = watcher; }
+  // Whether ranks that die are noticed wherever they are; null: only those of this node are, and
+  // liveness_reason() says why.
+  node::Liveness* liveness() noexcept { return liveness_.get(); }
+  const std::string& liveness_reason() const noexcept { return liveness_reason_; }
 
   // ---- small messages, blocking
 
@@ -141,8 +142,10 @@ class Nodes final : private node::Watcher {
   static void release(void* shared) noexcept;
   void adopt(mpi::Comm messages);
   void begin();
-  void fail() noexcept;
+  [[noreturn]] void fail();
+  [[noreturn]] void explain();
   void look() override;
+  void lost(int place) override;
   void wait_slowly(bool (*ready)(void*), void* test);
   void take_notices();
   void heed(const Notice& notice, int source);
@@ -154,7 +157,8 @@ class Nodes final : private node::Watcher {
   std::unique_ptr<Engine> engine_;
   Shared* shared_ = nullptr;  // freed by release()
   int spins_ = 1;
-  node::Watcher* more_ = nullptr;
+  std::unique_ptr<node::Liveness> liveness_;
+  std::string liveness_reason_;
   std::mutex looking_;  // one thread at a time
   std::uint64_t calls_ = 0;
   bool in_call_ = false;

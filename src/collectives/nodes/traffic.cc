@@ -35,7 +35,7 @@ Traffic::Traffic(Nodes& nodes, const Header& header, std::size_t depth, std::siz
 // Where the call ends early: nothing may be written into buffers that are about to be freed.
 Traffic::~Traffic() {
   for (std::size_t piece = receives_.ended; piece < receives_.begun; ++piece) {
-    mpi::abandon(receives_.request(piece));
+    mpi::withdraw(receives_.request(piece));
   }
 }
 

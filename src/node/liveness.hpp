@@ -1,0 +1,86 @@
+// Whether the ranks of a communicator live, wherever they are: an error that names the dead instead
+// of an endless wait.
+//
+// It does not go through MPI, which hangs or ends the job when a rank is gone. Ranks of the same
+// node are seen by pidfd; where there are several nodes, each process's watch has connections to
+// some others (job_watch.hpp): to all in small communicators, to those 1, 2, 4, 8 ... ranks away in
+// large ones, so that news reaches everybody in a few steps, past any node that is gone.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "mpi/mpi.hpp"
+#include "node/job_watch.hpp"
+#include "os/file.hpp"
+
+namespace ropewalk::node {
+
+class Liveness final {
+ public:
+  // Collective over `comm`. Null on every rank where it is switched off (ROPEWALK_TIMEOUT=off), or
+  // where ranks cannot reach each other beside MPI; `reason` says why. Error(argument) on every
+  // rank for a malformed ROPEWALK_TIMEOUT.
+  static std::unique_ptr<Liveness> create(mpi::Comm comm, std::string& reason);
+
+  // A rank has ended, as this rank has seen for itself: throws, and the others are told.
+  [[noreturn]] void lost(int rank);
+
+  // For the slow part of every wait, from any thread, the more often the better; about 50 ns.
+  // Throws Error(peer_dead), and from then on always.
+  void look();
+  // The same at the start of a call, at the cost of one load.
+  void require_whole() {
+    if (broken()) throw_lost();
+  }
+  bool broken() const noexcept { return broken_.load(std::memory_order_acquire); }
+
+  // To be called when MPI has reported an error in a wait: the death of a rank is the better
+  // answer, and may take a moment to be known. Throws it, or returns when there is none.
+  void explain();
+
+  Liveness(const Liveness&) = delete;
+  Liveness& operator=(const Liveness&) = delete;
+
+ private:
+  struct Member {
+    Contact contact;
+    os::Descriptor pidfd;  // of ranks of one node only
+  };
+  struct Lost {
+    std::vector<int> ranks;  // ascending
+    std::uint32_t seconds;   // of silence; 0: they have ended
+  };
+  Liveness() = default;
+  void open_processes();
+  bool connect(std::string& reason);
+  void look_at_processes();
+  void examine();
+  std::vector<int> ranks_of(std::span<const ProcessId>) const;
+  std::string text_of(const Lost&) const;
+  [[noreturn]] void lose(const Lost&);
+  [[noreturn]] void throw_lost();
+
+  JobWatch* watch_ = nullptr;  // null: all ranks are on one node
+  std::uint64_t number_ = 0;   // of the communicator, the same on all ranks
+  int rank_ = 0;
+  std::vector<Member> members_;
+  std::vector<std::pair<std::array<std::uint64_t, 2>, int>> ranks_;  // by id, ascending
+  std::atomic<std::uint32_t> seen_{0};
+  std::atomic<std::int64_t> next_look_ns_{0};
+  std::atomic<bool> broken_{false};  // released after text_ is written
+  std::mutex mutex_;
+  std::string text_;
+};
+
+// ROPEWALK_TIMEOUT in seconds; 0: off. Error(argument) where it is malformed.
+int liveness_timeout_s();
+
+}  // namespace ropewalk::node

@@ -1,0 +1,180 @@
+#include "os/network.hpp"
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+
+namespace ropewalk::os {
+namespace {
+
+constexpr int backlog = 128;       // connections that wait for the thread that accepts them
+constexpr int most_unheard = 127;  // the kernel's limit of TCP_KEEPCNT: giving up is ours to decide
+
+constexpr std::array<std::uint8_t, 12> mapped_prefix{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+
+bool is_mapped(const Address& address) noexcept {
+  return std::equal(mapped_prefix.begin(), mapped_prefix.end(), address.bytes.begin());
+}
+
+Address mapped(const in_addr& ip) noexcept {
+  Address out;
+  std::copy(mapped_prefix.begin(), mapped_prefix.end(), out.bytes.begin());
+  std::memcpy(out.bytes.data() + mapped_prefix.size(), &ip, sizeof ip);
+  return out;
+}
+
+std::optional<Address> address_of(const sockaddr* from) noexcept {
+  if (from == nullptr) return std::nullopt;
+  if (from->sa_family == AF_INET) {
+    sockaddr_in ip{};
+    std::memcpy(&ip, from, sizeof ip);
+    return mapped(ip.sin_addr);
+  }
+  if (from->sa_family != AF_INET6) return std::nullopt;
+  sockaddr_in6 ip{};
+  std::memcpy(&ip, from, sizeof ip);
+  Address out;
+  std::memcpy(out.bytes.data(), &ip.sin6_addr, sizeof ip.sin6_addr);
+  return out;
+}
+
+// IPv4 ones as such: a kernel without IPv6 has no mapped addresses.
+socklen_t fill(sockaddr_storage& to, const Address& address, std::uint16_t port) noexcept {
+  to = {};
+  if (is_mapped(address)) {
+    sockaddr_in ip{};
+    ip.sin_family = AF_INET;
+    ip.sin_port = htons(port);
+    std::memcpy(&ip.sin_addr, address.bytes.data() + mapped_prefix.size(), sizeof ip.sin_addr);
+    std::memcpy(&to, &ip, sizeof ip);
+    return sizeof ip;
+  }
+  sockaddr_in6 ip{};
+  ip.sin6_family = AF_INET6;
+  ip.sin6_port = htons(port);
+  std::memcpy(&ip.sin6_addr, address.bytes.data(), sizeof ip.sin6_addr);
+  std::memcpy(&to, &ip, sizeof ip);
+  return sizeof ip;
+}
+
+Descriptor tcp_socket(int family) noexcept {
+  return Descriptor(socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+}
+
+void set(const Descriptor& socket, int level, int option, int value) noexcept {
+  setsockopt(socket.get(), level, option, &value, sizeof value);
+}
+
+Descriptor listening(int family, std::uint16_t& port) noexcept {
+  Descriptor out = tcp_socket(family);
+  if (!out) return out;
+  sockaddr_storage name{};  // the unspecified address and port of either family are zeros
+  name.ss_family = static_cast<sa_family_t>(family);
+  if (family == AF_INET6) set(out, IPPROTO_IPV6, IPV6_V6ONLY, 0);
+  socklen_t length = family == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
+  if (bind(out.get(), reinterpret_cast<const sockaddr*>(&name), length) != 0 ||
+      listen(out.get(), backlog) != 0 ||
+      getsockname(out.get(), reinterpret_cast<sockaddr*>(&name), &length) != 0) {
+    return Descriptor();
+  }
+  // The port lies at the same place in both families' names.
+  static_assert(offsetof(sockaddr_in, sin_port) == offsetof(sockaddr_in6, sin6_port));
+  std::uint16_t found = 0;
+  std::memcpy(&found, reinterpret_cast<const char*>(&name) + offsetof(sockaddr_in, sin_port),
+              sizeof found);
+  port = ntohs(found);
+  return out;
+}
+
+bool is_link_local(const Address& address) noexcept {
+  const auto& b = address.bytes;
+  if (is_mapped(address)) return b[12] == 169 && b[13] == 254;
+  return b[0] == 0xfe && (b[1] & 0xc0) == 0x80;
+}
+
+}  // namespace
+
+std::string text(const Address& address) {
+  char out[INET6_ADDRSTRLEN] = "?";
+  const bool ip4 = is_mapped(address);
+  inet_ntop(ip4 ? AF_INET : AF_INET6, address.bytes.data() + (ip4 ? mapped_prefix.size() : 0), out,
+            sizeof out);
+  return out;
+}
+
+std::vector<Address> interface_addresses() {
+  std::vector<Address> out;
+  ifaddrs* all = nullptr;
+  if (getifaddrs(&all) != 0) return out;
+  for (const ifaddrs* one = all; one != nullptr; one = one->ifa_next) {
+    if ((one->ifa_flags & IFF_UP) == 0 || (one->ifa_flags & IFF_LOOPBACK) != 0) continue;
+    const std::optional<Address> address = address_of(one->ifa_addr);
+    if (address && !is_link_local(*address)) out.push_back(*address);
+  }
+  freeifaddrs(all);
+  return out;
+}
+
+Descriptor listen_on_any_port(std::uint16_t& port) noexcept {
+  Descriptor both = listening(AF_INET6, port);
+  return both ? std::move(both) : listening(AF_INET, port);
+}
+
+Descriptor accept_next(const Descriptor& listener) noexcept {
+  return Descriptor(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+}
+
+Descriptor start_connection(const Address& address, std::uint16_t port) noexcept {
+  sockaddr_storage to;
+  const socklen_t length = fill(to, address, port);
+  Descriptor out = tcp_socket(to.ss_family);
+  if (!out) return out;
+  set(out, IPPROTO_TCP, TCP_NODELAY, 1);
+  if (connect(out.get(), reinterpret_cast<const sockaddr*>(&to), length) != 0 &&
+      errno != EINPROGRESS) {
+    out.reset();
+  }
+  return out;
+}
+
+int connection_error(const Descriptor& socket) noexcept {
+  int error = 0;
+  socklen_t length = sizeof error;
+  return getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &length) == 0 ? error : errno;
+}
+
+std::optional<Address> peer_address(const Descriptor& socket) noexcept {
+  sockaddr_storage name{};
+  socklen_t length = sizeof name;
+  if (getpeername(socket.get(), reinterpret_cast<sockaddr*>(&name), &length) != 0) {
+    return std::nullopt;
+  }
+  return address_of(reinterpret_cast<const sockaddr*>(&name));
+}
+
+void keep_asking(const Descriptor& socket, int seconds) noexcept {
+  set(socket, IPPROTO_TCP, TCP_KEEPIDLE, seconds);
+  set(socket, IPPROTO_TCP, TCP_KEEPINTVL, seconds);
+  set(socket, IPPROTO_TCP, TCP_KEEPCNT, most_unheard);
+  set(socket, SOL_SOCKET, SO_KEEPALIVE, 1);
+}
+
+void stop_asking(const Descriptor& socket) noexcept { set(socket, SOL_SOCKET, SO_KEEPALIVE, 0); }
+
+std::optional<std::int64_t> ns_since_heard(const Descriptor& socket) noexcept {
+  tcp_info info{};
+  socklen_t length = sizeof info;
+  if (getsockopt(socket.get(), IPPROTO_TCP, TCP_INFO, &info, &length) != 0) return std::nullopt;
+  const std::uint32_t ms = std::min(info.tcpi_last_ack_recv, info.tcpi_last_data_recv);
+  return std::int64_t{ms} * 1'000'000;
+}
+
+}  // namespace ropewalk::os

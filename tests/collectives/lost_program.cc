@@ -1,0 +1,154 @@
+// lost_program RANK: that rank is killed, first in the middle of a stream of collectives. The
+// others must get an error that names it from every kind of call, on communicators that were made
+// before, and again at the next call; then they print one line that lost.py counts. They never call
+// MPI_Finalize, where an MPI may wait for the dead.
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "mpi/mpi.hpp"
+#include "ropewalk/collectives.hpp"
+#include "ropewalk/endpoint.hpp"
+#include "ropewalk/process.hpp"
+
+namespace {
+
+using namespace ropewalk;
+
+int victim = 0;
+int rank = 0;
+bool good = true;
+
+void expect(bool holds, const std::string& what) {
+  if (holds) return;
+  good = false;
+  std::printf("rank %d: WRONG: %s\n", rank, what.c_str());
+}
+
+// Calls until it throws, and once more.
+void expect_error(const std::string& name, const std::function<void()>& call) {
+  for (int again = 0; again < 2; ++again) {
+    try {
+      for (int calls = 0; calls < 1000 * 1000; ++calls) call();
+      expect(false, name + ": no error");
+    } catch (const Error& error) {
+      const std::string who = "rank " + std::to_string(victim) + " on node ";
+      expect(error.code() == ErrorCode::peer_dead &&
+                 std::string(error.what()).find(who) != std::string::npos,
+             name + ": " + error.what());
+    }
+  }
+}
+
+// A kind of call, on a communicator of its own.
+struct Kind {
+  const char* name;
+  std::function<void(NodeCommunicator&)> call;
+};
+
+std::vector<Kind> kinds() {
+  auto numbers = std::make_shared<std::vector<double>>(200000, 1.0);
+  auto results = std::make_shared<std::vector<double>>(800000, 0.0);
+  const auto allreduce = [=](NodeCommunicator& on, std::size_t count) {
+    on.allreduce(numbers->data(), results->data(), count, ElementType::float64, ReductionOp::sum);
+  };
+  return {{"stream",
+           [=](NodeCommunicator& on) {
+             allreduce(on, 3);
+             allreduce(on, 50000);
+             on.barrier();
+             on.broadcast(results->data(), 100000, 0);
+             on.alltoall(numbers->data(), results->data(), 8000);
+           }},
+          {"barrier", [](NodeCommunicator& on) { on.barrier(); }},
+          {"small allreduce", [=](NodeCommunicator& on) { allreduce(on, 1); }},
+          {"large allreduce", [=](NodeCommunicator& on) { allreduce(on, 200000); }},
+          {"broadcast of the dead",
+           [=](NodeCommunicator& on) { on.broadcast(results->data(), 1000000, victim); }},
+          {"allgather",
+           [=](NodeCommunicator& on) { on.allgather(numbers->data(), results->data(), 4000); }}};
+}
+
+// Everybody with everybody, by messages.
+struct Exchange {
+  std::vector<double> sent = std::vector<double>(100000, 1.0);
+  std::vector<std::vector<double>> received;
+  EndpointSet endpoints;
+  MessagePlan plan;
+
+  explicit Exchange(bool threads)
+      : endpoints(Communicator::world(), {.lanes = 2, .threads = threads}), plan(make_plan()) {}
+  MessagePlan make_plan() {
+    std::vector<Message> messages;
+    received.resize(static_cast<std::size_t>(endpoints.size()));
+    for (int peer = 0; peer < endpoints.size(); ++peer) {
+      if (peer == rank) continue;
+      auto& in = received[static_cast<std::size_t>(peer)];
+      in.resize(sent.size());
+      const std::size_t bytes = sent.size() * sizeof(double);
+      messages.push_back({Message::Kind::receive, in.data(), bytes, peer, 1});
+      messages.push_back({Message::Kind::send, sent.data(), bytes, peer, 1});
+    }
+    return endpoints.plan(messages);
+  }
+  void run(Strategy strategy) {
+    plan.start(strategy);
+    plan.wait();
+  }
+};
+
+constexpr Strategy strategies[] = {Strategy::threaded, Strategy::concurrent, Strategy::sequential};
+
+void live() {
+  std::vector<std::unique_ptr<NodeCommunicator>> communicators;
+  for (const Kind& kind : kinds()) {
+    communicators.push_back(std::make_unique<NodeCommunicator>(Communicator::world()));
+    kind.call(*communicators.back());
+  }
+  std::vector<std::unique_ptr<Exchange>> exchanges;
+  for (const Strategy strategy : strategies) {
+    exchanges.push_back(std::make_unique<Exchange>(strategy == Strategy::threaded));
+    exchanges.back()->run(strategy);
+  }
+  expect(communicators[0]->direct(), "not direct");
+  mpi::barrier(mpi::comm_world());
+  if (rank == victim) {
+    std::signal(SIGALRM, SIG_DFL);
+    ualarm(50000, 0);
+    for (;;) kinds()[0].call(*communicators[0]);
+  }
+  std::size_t i = 0;
+  for (const Kind& kind : kinds()) {
+    NodeCommunicator& on = *communicators[i++];
+    expect_error(kind.name, [&] { kind.call(on); });
+  }
+  i = 0;
+  for (const Strategy strategy : strategies) {
+    Exchange& exchange = *exchanges[i++];
+    expect_error("plan", [&] { exchange.run(strategy); });
+  }
+  // Their ends must not wait for the dead.
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  victim = argc > 1 ? std::atoi(argv[1]) : 1;
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);
+  mpi::init(mpi::ThreadLevel::multiple);
+  rank = mpi::rank(mpi::comm_world());
+  try {
+    live();
+  } catch (const std::exception& error) {
+    expect(false, error.what());
+  }
+  std::printf("rank %d: %s\n", rank, good ? "GOOD" : "BAD");
+  std::fflush(stdout);
+  _exit(good ? 0 : 1);
+}
