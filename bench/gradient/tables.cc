@@ -134,6 +134,7 @@ std::vector<Json> rows(const GradientContext& context, const GradientResult& res
                  {"nodes", context.nodes},
                  {"mpi", context.mpi},
                  {"pages", context.backing.all_huge ? "huge" : "small"},
+                 {"buffers", "hot"},
                  {"iterations", column.iterations},
                  {"time_us", to_json(summarize(column.wall))},
                  {"communication_us", rounded(found.communication)},

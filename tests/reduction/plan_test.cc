@@ -1,5 +1,7 @@
 // Plans on ranks as threads: random ones against loops, and what is refused.
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <functional>
@@ -286,6 +288,27 @@ TEST(Plans, OfHalvesDoNotOverflowOnTheWayToTheirAverage) {
     EXPECT_EQ(values[2999], 0x7b00);
   });
 }
+
+#ifndef __SANITIZE_THREAD__  // it may hold locks of other threads in the child
+TEST(Plans, AreRefusedInTheChildOfAFork) {
+  run_ranks(1, [](int) {
+    auto plan =
+        std::make_unique<ReductionPlan>(Communicator::world(), std::vector<PlanTensor>{{4, f32}});
+    plan->reduce();
+    const pid_t child = fork();
+    if (child == 0) {
+      bool refused = message_of([&] { plan->start(); }).find("before a fork") != std::string::npos;
+      refused &= message_of([&] { plan->wait(); }).find("before a fork") != std::string::npos;
+      plan.reset();  // must not wait for a thread that is not there
+      _exit(refused ? 0 : 1);
+    }
+    int status = -1;
+    waitpid(child, &status, 0);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    plan->reduce();
+  });
+}
+#endif
 
 TEST(Plans, OfNothing) {
   run_ranks(2, [](int) {
