@@ -20,6 +20,7 @@ _NAMES = {
         "arrays",
     ),
     "preload_path": "preload",
+    **dict.fromkeys(("ReductionPlan", "PendingReduction", "as_bfloat16"), "reduction"),
     **dict.fromkeys(("EndpointSet", "MessagePlan", "CartesianGrid", "Halo"), "exchange"),
     **dict.fromkeys(
         (

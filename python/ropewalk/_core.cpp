@@ -1,5 +1,5 @@
 // The compiled part of the Python package: memory, endpoints and halos by address. The Python
-// classes around it (arrays.py, exchange.py) check shapes and keep the arrays alive.
+// classes around it (arrays.py, exchange.py, reduction.py) check shapes and keep the arrays alive.
 //
 // Whatever may wait for another rank releases the GIL: the application's other threads go on.
 #include <nanobind/nanobind.h>
@@ -20,6 +20,7 @@
 #include <utility>
 #include <vector>
 
+#include "_core.hpp"
 #include "ropewalk/endpoint.hpp"
 #include "ropewalk/error.hpp"
 #include "ropewalk/halo.hpp"
@@ -31,8 +32,6 @@ using nb::literals::operator""_a;
 
 namespace ropewalk::python {
 namespace {
-
-using release_gil = nb::call_guard<nb::gil_scoped_release>;
 
 // ---- errors -------------------------------------------------------------------------------------
 
@@ -93,32 +92,23 @@ void start_mpi() {
 }
 void end_mpi() { delete std::exchange(started, nullptr); }
 
-// Set when this rank ends by an uncaught exception: destructors that are collective, or wait for
-// messages, would then wait for ranks that may never come.
+using HeldPlan = Held<MessagePlan>;
+using HeldHalo = Held<Halo>;
+
+}  // namespace
+
 bool& abandoned() {
   static bool flag = false;
   return flag;
 }
 
-// Owns a T until it is abandoned.
-template <class T>
-struct Held {
-  explicit Held(std::unique_ptr<T> made) : value(std::move(made)) {}
-  Held(Held&&) = default;
-  ~Held() {
-    if (abandoned()) static_cast<void>(value.release());
-  }
-  std::unique_ptr<T> value;
-};
-using HeldPlan = Held<MessagePlan>;
-using HeldHalo = Held<Halo>;
-
-// No handle means the world, for which MPI is started if nobody has.
 Communicator communicator(std::optional<std::uintptr_t> handle) {
   if (handle) return Communicator(*handle);
   start_mpi();
   return Communicator::world();
 }
+
+namespace {
 
 // ---- endpoints ----------------------------------------------------------------------------------
 
@@ -275,6 +265,7 @@ void define(nb::module_& module) {
   module.def("abandon", [] { abandoned() = true; });
   define_endpoints(module);
   define_halo(module);
+  define_reduction(module);
 }
 
 }  // namespace ropewalk::python

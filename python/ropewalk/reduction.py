@@ -1,0 +1,287 @@
+"""Reductions of the same arrays again and again, as gradients of data-parallel training.
+
+Arrays are NumPy's, or anything that speaks DLPack, as tensors of PyTorch do; nothing but NumPy is
+imported. They are reduced where they lie and kept alive as long as the plan uses them.
+"""
+
+import contextlib
+
+import numpy as np
+
+from . import _core
+from .exceptions import ArgumentError, Error
+from .exchange import _handle
+
+# By the numbers of ElementType and ReductionOp (ropewalk/types.hpp).
+_TYPES = {
+    "int8": 0,
+    "uint8": 1,
+    "int16": 2,
+    "uint16": 3,
+    "int32": 4,
+    "uint32": 5,
+    "int64": 6,
+    "uint64": 7,
+    "float16": 8,
+    "bfloat16": 9,
+    "float32": 10,
+    "float64": 11,
+    "complex64": 13,
+    "complex128": 14,
+}
+_OPS = {"max": 0, "min": 1, "sum": 2, "prod": 3, "average": 2}
+_BFLOAT16 = _TYPES["bfloat16"]
+
+
+class as_bfloat16:
+    """A NumPy array of uint16 whose elements are bfloat16: `ReductionPlan([as_bfloat16(bits)])`."""
+
+    def __init__(self, array):
+        if not isinstance(array, np.ndarray) or array.dtype != np.uint16:
+            raise ArgumentError("array: expected a NumPy array of uint16")
+        self.array = array
+
+
+class PendingReduction:
+    """What start() gives. A later round says that this one is complete."""
+
+    def __init__(self, plan, core):
+        self._plan = plan
+        self._core = core
+
+    def test(self):
+        """True when it is complete."""
+        return self._core.test()
+
+    def wait(self):
+        self._core.wait()
+
+
+class ReductionPlan:
+    """Reduces arrays over all ranks, as often as one likes. Collective; so is close().
+
+    Each of `tensors` is an array, reduced in place; or (input, output), two arrays; or
+    (shape, dtype), which lies in memory of the plan, see data(). Their sizes and types must be the
+    same on all ranks. `op` is "sum", "average", "max", "min" or "prod".
+
+    Tensors of up to fuse_bytes are fused, by type, into buckets of up to bucket_bytes. All ranks
+    start the same buckets in the same order. Between a bucket's start and its end its arrays belong
+    to the plan. One thread at a time uses a plan.
+    """
+
+    def __init__(
+        self,
+        tensors,
+        op="sum",
+        *,
+        communicator=None,
+        bucket_bytes=4 << 20,
+        fuse_bytes=256 << 10,
+        thread=True,
+    ):
+        handle = _handle(communicator)
+        with _refusing_jointly(handle):
+            if op not in _OPS:
+                raise ArgumentError(f"op: {op!r}, expected one of {', '.join(sorted(_OPS))}")
+            tensors = list(tensors)
+            words = [_tensor_words(one, index) for index, one in enumerate(tensors)]
+            _sizes(bucket_bytes, fuse_bytes)
+        self._shapes = [(shape, kind) for shape, kind, _, _ in words]
+        self._kept = tensors
+        self._core = _core.reduction_plan(
+            handle,
+            [(_count(shape), kind, read, write) for shape, kind, read, write in words],
+            _OPS[op],
+            op == "average",
+            bucket_bytes,
+            fuse_bytes,
+            bool(thread),
+        )
+
+    @property
+    def rank(self):
+        return self._core.rank()
+
+    @property
+    def size(self):
+        return self._core.size()
+
+    @property
+    def nodes(self):
+        """That the ranks are on; 0 where MPI itself reduces."""
+        return self._core.nodes()
+
+    @property
+    def has_thread(self):
+        return self._core.has_thread()
+
+    @property
+    def buckets(self):
+        return self._core.buckets()
+
+    def bucket_of(self, tensor):
+        return self._core.bucket_of(tensor)
+
+    def bind(self, tensor, *arrays):
+        """Other arrays for a tensor: one (in place), or input and output; none: the plan's
+        memory."""
+        shape, kind = self._shapes[tensor]
+        if len(arrays) > 2:
+            raise ArgumentError(f"arrays: {len(arrays)}, expected at most an input and an output")
+        read, write = 0, 0
+        if arrays:
+            given = arrays[0] if len(arrays) == 1 else arrays
+            other, other_kind, read, write = _tensor_words(given, tensor)
+            if (_count(other), other_kind) != (_count(shape), kind):
+                raise ArgumentError(
+                    f"arrays: {_count(other)} elements of {_name(other_kind)}, expected "
+                    f"{_count(shape)} of {_name(kind)}, as tensor {tensor} has"
+                )
+        self._core.bind(tensor, read, write)
+        self._kept[tensor] = arrays
+
+    def data(self, tensor):
+        """The plan's memory of a tensor, in its shape; what is written there is not copied. None
+        where it has none. Elements of bfloat16 are seen as uint16."""
+        shape, kind = self._shapes[tensor]
+        address = self._core.data(tensor)
+        if address == 0:
+            return None
+        dtype = np.dtype(np.uint16 if kind == _BFLOAT16 else _name(kind))
+        return self._core.view(address, _count(shape) * dtype.itemsize).view(dtype).reshape(shape)
+
+    def start(self, bucket=None):
+        """Starts a bucket, or all that are not under way."""
+        core = self._core.start_all() if bucket is None else self._core.start(bucket)
+        return PendingReduction(self, core)
+
+    def ready(self, tensor):
+        """Tells that a tensor is ready. A bucket starts when all its tensors are, and all buckets
+        before it have been started."""
+        self._core.ready(tensor)
+
+    def test(self):
+        """True when nothing is under way."""
+        return self._core.test()
+
+    def wait(self):
+        """Ends a round: waits for all buckets."""
+        self._core.wait()
+
+    def reduce(self):
+        """start() and wait()."""
+        self._core.reduce()
+
+    def close(self):
+        """Waits for what was started and gives memory and thread back. Collective."""
+        self._core.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, value, trace):
+        if kind is None:  # after an error on this rank the others may not come
+            self.close()
+
+
+@contextlib.contextmanager
+def _refusing_jointly(handle):
+    """What one rank finds wrong in its arrays, the others must hear of, or they would wait for it:
+    it takes part in the collective check with a plan that cannot be."""
+    try:
+        yield
+    except ArgumentError:
+        with contextlib.suppress(Error):
+            _core.reduction_plan(handle, [(0, -1, 0, 0)], _OPS["sum"], False, 1, 0, False)
+        raise
+
+
+def _name(kind):
+    return next((name for name, number in _TYPES.items() if number == kind), "no type of ropewalk")
+
+
+def _count(shape):
+    count = 1
+    for extent in shape:
+        count *= extent
+    return count
+
+
+def _sizes(bucket_bytes, fuse_bytes):
+    for name, size, least in (("bucket_bytes", bucket_bytes, 1), ("fuse_bytes", fuse_bytes, 0)):
+        if not isinstance(size, (int, np.integer)) or not least <= size < 1 << 62:
+            raise ArgumentError(f"{name}: {size!r}, expected a number of bytes from {least}")
+
+
+def _tensor_words(given, index):
+    """(shape, type, address of the input or 0, address of the output or 0)"""
+    if not isinstance(given, tuple):
+        shape, kind, address = _described(given, index, writable=True)
+        return shape, kind, 0, address
+    if len(given) != 2:
+        raise ArgumentError(
+            f"tensors: number {index} has {len(given)} parts, expected an array, (input, output) "
+            "or (shape, dtype)"
+        )
+    if isinstance(given[1], (str, type, np.dtype)):
+        return _shape(given[0], index), _kind(given[1], index), 0, 0
+    shape, kind, read = _described(given[0], index, writable=False)
+    other, other_kind, write = _described(given[1], index, writable=True)
+    if (_count(shape), kind) != (_count(other), other_kind):
+        raise ArgumentError(
+            f"tensors: number {index} has an input of {_count(shape)} {_name(kind)} and an output "
+            f"of {_count(other)} {_name(other_kind)}, expected the same"
+        )
+    return shape, kind, read, write
+
+
+def _shape(given, index):
+    try:
+        shape = tuple(int(one) for one in (given if np.ndim(given) else (given,)))
+    except (TypeError, ValueError):
+        shape = (-1,)
+    if min(shape, default=0) < 0 or _count(shape) >= 1 << 60:
+        raise ArgumentError(f"tensors: number {index} has shape {given!r}, expected extents")
+    return shape
+
+
+def _kind(dtype, index):
+    name = dtype if isinstance(dtype, str) and dtype == "bfloat16" else np.dtype(dtype).name
+    if name not in _TYPES:
+        raise ArgumentError(
+            f"tensors: number {index} has dtype {name}, expected one of {', '.join(_TYPES)}"
+        )
+    return _TYPES[name]
+
+
+def _described(array, index, writable):
+    """(shape, type, address) of an array of the caller's."""
+    kind = None
+    if isinstance(array, as_bfloat16):
+        array, kind = array.array, _BFLOAT16
+    elif isinstance(array, np.ndarray) and array.dtype.name == "bfloat16":  # of ml_dtypes
+        array, kind = array.view(np.uint16), _BFLOAT16
+    describe = _core.describe_output if writable else _core.describe_input
+    try:
+        address, count, found, contiguous, on_cpu = describe(array)
+    except TypeError:
+        raise ArgumentError(
+            f"tensors: number {index} is {_what(array)}, expected "
+            f"{'a writable' if writable else 'an'} array with the buffer protocol or DLPack"
+        ) from None
+    if not on_cpu:
+        raise ArgumentError(f"tensors: number {index} is not in the memory of the CPU; copy it")
+    if not contiguous:
+        raise ArgumentError(f"tensors: number {index} is not contiguous, expected row-major order")
+    if found < 0:
+        raise ArgumentError(
+            f"tensors: number {index} has a dtype that is none of {', '.join(_TYPES)}"
+        )
+    shape = tuple(getattr(array, "shape", (count,)))
+    return shape, found if kind is None else kind, address
+
+
+def _what(array):
+    if isinstance(array, np.ndarray):
+        return f"an array of {array.dtype}" + ("" if array.flags.writeable else ", read-only")
+    return type(array).__name__
