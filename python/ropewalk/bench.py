@@ -65,6 +65,9 @@ def parser():
         help="passed to the launcher as it is",
     )
     made.add_argument("--json", metavar="FILE", help="write all rows of all MPIs as JSON lines")
+    made.add_argument(
+        "--plot", metavar="FILE", help="gradient: draw its figures (.svg, .png, .pdf; matplotlib)"
+    )
     made.add_argument("--dry-run", action="store_true", help="show the commands, start nothing")
     return made
 
@@ -102,6 +105,8 @@ def main(arguments):
     if options.help:
         return _help(name, found)
     names = _names(name, rest, found)
+    if options.plot is not None:
+        _check_plot(name)
     if options.against is not None:
         from . import bench_against
 
@@ -114,7 +119,7 @@ def main(arguments):
             request = request_for(options, one, [path, *_own(name, rest)], installation)
             print(run.describe(request, plan.make(request)))
         return 0
-    if len(jobs) == 1:
+    if len(jobs) == 1 and options.plot is None:
         return _start_one(*jobs[0], options, _own(name, rest))
     with tempfile.TemporaryDirectory(prefix="ropewalk-bench-") as folder:
         return _measure(jobs, options, _own(name, rest), folder)
@@ -136,6 +141,15 @@ def _names(name, rest, found):
             status=1,
         )
     raise CommandError(f"NAME: '{name}', expected {', '.join(sorted(found))}")
+
+
+def _check_plot(name):
+    """Before anything is measured for it."""
+    from . import bench_plots
+
+    if name != "gradient":
+        raise CommandError(f"--plot: it is for gradient, not for {name or 'the suite'}")
+    bench_plots.require()
 
 
 def _own(name, rest):
@@ -185,6 +199,10 @@ def _measure(jobs, options, own, folder):
         print(flush=True)
     if options.json:
         write_rows(options.json, rows)
+    if options.plot and not first_failure:
+        from . import bench_plots
+
+        bench_plots.draw(options.plot, rows)
     print("\n".join(bench_summary.lines(rows, time.monotonic() - begun)))
     return first_failure
 

@@ -12,6 +12,7 @@ def lines(rows, seconds):
             "memory": _memory,
             "pages": _pages,
             "collectives": _collectives,
+            "gradient": _gradient,
         }.get(bench, _fastest)(group)
         if text:
             made.append(f"  {bench:<11} {mpi:<9} {text}")
@@ -50,6 +51,22 @@ def _collectives(rows):
     mean = math.exp(sum(math.log(row["ratio"]) for row in rated) / len(rated))
     least = min(rated, key=lambda row: row["ratio"])
     return f"{mean:.2f} x the plain MPI; least {least['ratio']:.2f} x ({_case(least)})"
+
+
+def _gradient(rows):
+    """ropewalk's longest vector against the published variant and the limit."""
+    ours = [row for row in rows if row.get("variant") == "ropewalk" and row.get("floats")]
+    if not ours:
+        return None
+    row = max(ours, key=lambda one: one["floats"])
+    parts = []
+    if isinstance(row.get("times_published"), (int, float)):
+        parts.append(f"{row['times_published']:.1f} x as published")
+    if isinstance(row.get("ratio"), (int, float)):
+        parts.append(f"{row['ratio']:.2f} x the plain MPI")
+    if isinstance(row.get("limit_percent"), (int, float)):
+        parts.append(f"{row['limit_percent']:.0f} % of the limit")
+    return f"{', '.join(parts)} ({row['floats']} floats)" if parts else None
 
 
 def _memory(rows):

@@ -1,0 +1,81 @@
+"""`ropewalk bench gradient --plot`: figures 1 to 5 of section IV of Boyle et al. 2017."""
+
+import importlib
+import os
+
+from .errors import CommandError
+
+# Title, what a row has of it, and the scale of its axis.
+FIGURES = (
+    ("bandwidth inside communication, MB/s", "mb_per_s", "log"),
+    ("time in communication, s", "communication_us", "log"),
+    ("everything else, s", "other_us", "log"),
+    ("share of communication, %", "communication_percent", "linear"),
+    ("wall time, s", "time_us", "log"),
+)
+MARKERS = {"published": "s", "improved": "^", "ropewalk": "o", "mpi": "x"}
+
+
+def require():
+    """matplotlib, drawing to files only."""
+    try:
+        matplotlib = importlib.import_module("matplotlib")
+        matplotlib.use("Agg")
+        return importlib.import_module("matplotlib.pyplot")
+    except ImportError:
+        raise CommandError(
+            "--plot: matplotlib is not here; `pip install matplotlib`, or write the rows with "
+            "--json and draw them elsewhere"
+        ) from None
+
+
+def curves(rows, key):
+    """{label: (lengths, values)} of the rows of the bench, by variant (and MPI, if several)."""
+    mine = [row for row in rows if row.get("bench") == "gradient"]
+    several = len({row.get("mpi") for row in mine}) > 1
+    found = {}
+    for row in sorted(mine, key=lambda one: one["floats"]):
+        value = row.get(key)
+        value = value.get("median") if isinstance(value, dict) else value
+        if not isinstance(value, (int, float)):
+            continue
+        if key.endswith("_us"):
+            value /= 1e6
+        label = row["variant"] + (f", {row.get('mpi')}" if several else "")
+        lengths, values = found.setdefault(label, ([], []))
+        lengths.append(row["floats"])
+        values.append(value)
+    return found
+
+
+def limit(rows):
+    """Lengths and seconds of the limit, where there is one."""
+    found = {row["floats"]: row["limit_us"] / 1e6 for row in rows if "limit_us" in row}
+    return sorted(found), [found[length] for length in sorted(found)]
+
+
+def draw(path, rows):
+    """Writes the five figures to a file; its ending says in which format."""
+    if not curves(rows, "time_us"):
+        raise CommandError("--plot: there are no rows of the bench gradient to draw", status=1)
+    pyplot = require()
+    figure, panels = pyplot.subplots(2, 3, figsize=(15, 8), layout="constrained")
+    for panel, (title, key, scale) in zip(panels.flat, FIGURES, strict=False):
+        for label, (lengths, values) in curves(rows, key).items():
+            variant = label.split(",")[0]
+            panel.plot(lengths, values, marker=MARKERS.get(variant, "."), label=label)
+        if key == "time_us" and limit(rows)[0]:
+            panel.plot(*limit(rows), linestyle="--", color="black", label="limit")
+        panel.set_xscale("log", base=2)
+        panel.set_yscale(scale)
+        panel.set_title(title)
+        panel.set_xlabel("floats")
+        panel.grid(alpha=0.3)
+    panels.flat[4].legend()
+    panels.flat[5].axis("off")
+    try:
+        figure.savefig(path)
+    except (OSError, ValueError) as error:
+        raise CommandError(f"--plot: {os.fspath(path)}: {error}", status=1) from None
+    finally:
+        pyplot.close(figure)
