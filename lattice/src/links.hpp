@@ -27,13 +27,20 @@ class OperatorLinks {
   Real factor() const noexcept {
     return form_ == kernels::LinkForm::two_rows ? Real(-0.5) : Real(1);
   }
-  std::size_t link_reals() const noexcept { return link_reals_; }
+  // What a hop onto these sites reads.
+  double reals(Sites sites) const noexcept {
+    const double slots = static_cast<double>(slots_.slot.size() * dimensions);
+    return slots * static_cast<double>(link_reals_) + (sites == Sites::all ? extra_reals() : 0);
+  }
 
   // Sets Row::link of a table onto `sites`, and returns the links it counts in. Those of one parity
   // are made at first use.
   const Real* attach(HopTable& table, Sites sites);
 
  private:
+  double extra_reals() const noexcept {
+    return static_cast<double>(slots_.extras.size() * link_reals_);
+  }
   void choose_form(const GaugeField<Real>&, Links wanted);
   void fill(const GaugeField<Real>&, bool antiperiodic);
   Buffer<Real> by_row(const HopTable& table, Sites sites) const;

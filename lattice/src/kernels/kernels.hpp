@@ -66,8 +66,9 @@ struct HopArguments {
   Real centre_factor = 0;
   Real scale = 1;
   bool scaled = false;
-  bool stream = false;  // results go past the caches
-  int inner = 1;        // vectors of each component a vector site has
+  bool stream = false;    // results go past the caches
+  bool prefetch = false;  // fetch what the next row needs: more than the caches hold is read
+  int inner = 1;          // vectors of each component a vector site has
 };
 
 // Links::full: 9 vectors of complex numbers a link. two_rows: 6. scalar: 9 complex numbers, the
@@ -93,12 +94,32 @@ struct FaceArguments {
 template <class Real>
 using FaceFunction = void (*)(const FaceArguments<Real>&, std::ptrdiff_t begin, std::ptrdiff_t end);
 
+// Along the fifth dimension, for the upper (P_+) and lower (P_-) two spins.
+inline constexpr int max_fifth_extent = 256;
+template <class Real>
+struct FifthArguments {
+  const Real* in = nullptr;
+  Real* out = nullptr;
+  int inner = 1;
+  bool from_below[2] = {true, false};  // takes from slice s - 1
+  Real diagonal = 1;
+  Real mass = 0;
+  const Real* closing = nullptr;  // lanes in space, inverse: by slice along the direction
+  const Real* matrix[2] = {};     // lanes in s, inverse
+  const typename LaneTables<Real>::Index* rotate[2] = {};  // lanes in s
+  const Real* edge[2] = {};                                // lanes in s: -1, and mass over the wall
+};
+template <class Real>
+using FifthFunction = void (*)(const FifthArguments<Real>&, std::ptrdiff_t begin,
+                               std::ptrdiff_t end);
+
 template <class Real>
 struct Table {
   const char* isa;
   int lanes;
   HopFunction<Real> hop[link_form_count][2];  // by dagger
   FaceFunction<Real> face[leg_count][2];
+  FifthFunction<Real> fifth[2][2];  // by Vectors; by inverse
 };
 
 // Of this machine, widest first; ROPEWALK_ISA (baseline, avx2, avx512) limits it.

@@ -19,6 +19,7 @@ constexpr int lanes = sizeof(Real) / sizeof(Real);
 // clang-format off
 #include "kernels/vectors.inc"
 #include "kernels/hop.inc"
+#include "kernels/fifth.inc"
 // clang-format on
 
 }  // namespace

@@ -117,7 +117,7 @@ class WilsonOperator : public HoppingTerm<Real> {
 };
 
 struct DomainWall {
-  int fifth_extent = 16;
+  int fifth_extent = 16;  // 2 to 256
   double mass = 0.1;
   double height = 1.8;  // M5, the domain-wall height
 };
@@ -131,6 +131,9 @@ class DomainWallOperator : public HoppingTerm<Real> {
  public:
   DomainWallOperator(const GaugeField<Real>&, const DomainWall&, Vectors = Vectors::space,
                      const OperatorOptions& = {});
+  ~DomainWallOperator();
+  DomainWallOperator(DomainWallOperator&&) noexcept;
+  DomainWallOperator& operator=(DomainWallOperator&&) noexcept;
 
   const DomainWall& parameters() const noexcept { return parameters_; }
   double diagonal() const noexcept { return 5 - parameters_.height; }
@@ -141,9 +144,12 @@ class DomainWallOperator : public HoppingTerm<Real> {
   void apply_schur(SpinorField<Real>& out, const SpinorField<Real>& in, bool dagger = false);
 
  private:
+  struct Fifth;
+  void along_fifth(SpinorField<Real>& out, const SpinorField<Real>& in, bool dagger, bool inverse);
+
   DomainWall parameters_;
+  std::unique_ptr<Fifth> fifth_;
   std::unique_ptr<SpinorField<Real>> between_;
-  std::unique_ptr<SpinorField<Real>> beyond_;
 };
 
 extern template class HoppingTerm<float>;

@@ -1,0 +1,164 @@
+// The domain-wall operator: hops along the fifth dimension, their inverse, and all together.
+#include <cmath>
+#include <vector>
+
+#include "hop.hpp"
+#include "ropewalk/error.hpp"
+#include "ropewalk/lattice/operators.hpp"
+
+namespace ropewalk::lattice {
+
+namespace {
+
+void check(const DomainWall& wall) {
+  if (wall.fifth_extent < 2 || wall.fifth_extent > kernels::max_fifth_extent)
+    throw Error(ErrorCode::argument, "fifth_extent: found " + std::to_string(wall.fifth_extent) +
+                                         ", expected 2 to 256; one slice has no walls");
+}
+
+// The part of M diagonal in the sites of four dimensions is, for each chirality, a - S where S
+// shifts by one slice: up for P_+ (s takes from s - 1), down for P_- (from s + 1), with -mass over
+// the wall. The adjoint shifts the other way. This is the inverse of one such matrix, dense and
+// row-major: x_s = (b_s + x_{s-1}) / a along the shift, and a multiple of a^-(s + 1) that closes it
+// over the wall.
+std::vector<double> dense_inverse(int extent, double a, double mass, bool from_below) {
+  const auto n = static_cast<std::size_t>(extent);
+  std::vector<double> out(n * n, 0);
+  const double closing = 1 + mass * std::pow(a, -extent);
+  for (int column = 0; column < extent; ++column) {
+    // Solves for b = unit vector at `column`, in mirrored order where s takes from above.
+    const int source = from_below ? column : extent - 1 - column;
+    const auto open = [&](int s) { return s < source ? 0.0 : std::pow(a, source - s - 1); };
+    const double last = open(extent - 1) / closing;
+    for (int s = 0; s < extent; ++s) {
+      const double value = open(s) - mass * last * std::pow(a, -(s + 1));
+      const int row = from_below ? s : extent - 1 - s;
+      out[static_cast<std::size_t>(row) * n + static_cast<std::size_t>(column)] = value;
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+// Numbers of the fifth dimension that do not depend on the adjoint; [0] as M has them for P_+
+// (from below), [1] for P_- (from above).
+template <class Real>
+struct DomainWallOperator<Real>::Fifth {
+  using Index = typename kernels::LaneTables<Real>::Index;
+  Fifth(const Layout& layout, double diagonal, double mass);
+
+  alignas(64) Index rotate[2][kernels::max_lanes]{};
+  alignas(64) Real edge[2][kernels::max_lanes]{};
+  std::vector<Real> closing;
+  Buffer<Real> inverse[2];
+};
+
+template <class Real>
+DomainWallOperator<Real>::Fifth::Fifth(const Layout& layout, double a, double mass) {
+  const int extent = layout.fifth_extent(), lanes = layout.lanes(), inner = layout.inner();
+  for (int s = 0; s < extent; ++s)
+    closing.push_back(
+        static_cast<Real>(mass * std::pow(a, -(s + 1)) / (1 + mass * std::pow(a, -extent))));
+  if (layout.vectors() != Vectors::fifth) return;
+  for (int above = 0; above < 2; ++above) {
+    for (int lane = 0; lane < lanes; ++lane) {
+      rotate[above][lane] = static_cast<Index>((lane + (above != 0 ? 1 : lanes - 1)) % lanes);
+      const bool wall = lane == (above != 0 ? lanes - 1 : 0);
+      edge[above][lane] = static_cast<Real>(wall ? mass : -1);
+    }
+    const std::vector<double> exact = dense_inverse(extent, a, mass, above == 0);
+    inverse[above] = Buffer<Real>(exact.size());
+    for (int i = 0; i < inner; ++i)
+      for (int s = 0; s < extent; ++s)
+        for (int lane = 0; lane < lanes; ++lane)
+          inverse[above][static_cast<std::size_t>((i * extent + s) * lanes + lane)] =
+              static_cast<Real>(exact[static_cast<std::size_t>((lane * inner + i) * extent + s)]);
+  }
+}
+
+template <class Real>
+DomainWallOperator<Real>::DomainWallOperator(const GaugeField<Real>& gauge, const DomainWall& wall,
+                                             Vectors vectors, const OperatorOptions& options)
+    : HoppingTerm<Real>(
+          gauge, (check(wall), Layout(gauge.lattice(), sizeof(Real), vectors, wall.fifth_extent)),
+          options),
+      parameters_(wall),
+      fifth_(std::make_unique<Fifth>(this->layout(), diagonal(), wall.mass)) {}
+
+template <class Real>
+DomainWallOperator<Real>::~DomainWallOperator() = default;
+template <class Real>
+DomainWallOperator<Real>::DomainWallOperator(DomainWallOperator&&) noexcept = default;
+template <class Real>
+DomainWallOperator<Real>& DomainWallOperator<Real>::operator=(DomainWallOperator&&) noexcept =
+    default;
+
+template <class Real>
+void DomainWallOperator<Real>::along_fifth(SpinorField<Real>& out, const SpinorField<Real>& in,
+                                           bool dagger, bool inverse) {
+  detail::Hop<Real>& hop = *this->hop_;
+  if (!(out.layout() == hop.layout) || !(in.layout() == hop.layout) || out.sites() != in.sites())
+    throw Error(ErrorCode::argument,
+                "out, in: fields of other layouts or sites, expected two of this operator's on the "
+                "same sites; make them with field()");
+  kernels::FifthArguments<Real> a;
+  a.in = in.data();
+  a.out = out.data();
+  a.inner = hop.layout.inner();
+  a.diagonal = static_cast<Real>(diagonal());
+  a.mass = static_cast<Real>(parameters_.mass);
+  a.closing = fifth_->closing.data();
+  for (int lower = 0; lower < 2; ++lower) {
+    const int above = (lower != 0) != dagger ? 1 : 0;
+    a.from_below[lower] = above == 0;
+    a.matrix[lower] = fifth_->inverse[above].data();
+    a.rotate[lower] = fifth_->rotate[above];
+    a.edge[lower] = fifth_->edge[above];
+  }
+  const auto kernel = hop.kernels.fifth[static_cast<int>(hop.layout.vectors())][inverse ? 1 : 0];
+  const auto sites = static_cast<std::ptrdiff_t>(hop.layout.vector_sites(in.sites()));
+  const std::ptrdiff_t threads = hop.team.size();
+  hop.team.run([&](int t) { kernel(a, sites * t / threads, sites * (t + 1) / threads); });
+}
+
+template <class Real>
+void DomainWallOperator<Real>::diagonal_part(SpinorField<Real>& out, const SpinorField<Real>& in,
+                                             bool dagger) {
+  along_fifth(out, in, dagger, false);
+}
+
+template <class Real>
+void DomainWallOperator<Real>::diagonal_inverse(SpinorField<Real>& out, const SpinorField<Real>& in,
+                                                bool dagger) {
+  along_fifth(out, in, dagger, true);
+}
+
+template <class Real>
+void DomainWallOperator<Real>::apply(SpinorField<Real>& out, const SpinorField<Real>& in,
+                                     bool dagger) {
+  if (out.data() == in.data())
+    throw Error(ErrorCode::argument, "out: the same field as in, expected another");
+  diagonal_part(out, in, dagger);
+  this->hop_add(out, 1, out, 1, in, dagger);
+}
+
+// M_oo - M_oe M_ee^-1 M_eo; the adjoint has its factors the other way round, each the adjoint.
+template <class Real>
+void DomainWallOperator<Real>::apply_schur(SpinorField<Real>& out, const SpinorField<Real>& in,
+                                           bool dagger) {
+  if (out.data() == in.data())
+    throw Error(ErrorCode::argument, "out: the same field as in, expected another");
+  const Sites other = opposite(in.sites());
+  if (!between_ || between_->sites() != other)
+    between_ = std::make_unique<SpinorField<Real>>(this->layout(), other);
+  this->hop(*between_, in, dagger);
+  diagonal_inverse(*between_, *between_, dagger);
+  diagonal_part(out, in, dagger);
+  this->hop_add(out, 1, out, -1, *between_, dagger);
+}
+
+template class DomainWallOperator<float>;
+template class DomainWallOperator<double>;
+
+}  // namespace ropewalk::lattice
