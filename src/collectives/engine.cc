@@ -128,6 +128,11 @@ Engine::Engine(std::unique_ptr<node::Team> team, Limits limits)
   scratch_.reserve(4);
 }
 
+void Engine::share_cores() {
+  team_->share_cores();
+  limits_ = limits_for(size_, true);
+}
+
 const std::vector<Shown>& Engine::meet(node::Slot& own, const Shown& shown) {
   std::memcpy(own.payload, &shown, sizeof shown);
   team_->arrive();

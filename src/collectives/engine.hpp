@@ -128,6 +128,7 @@ class Engine {
     attachments_ = std::move(attachments);
   }
   bool attaches() const noexcept { return attachments_ != nullptr; }
+  void share_cores();  // see Team
 
   // ---- arriving
 

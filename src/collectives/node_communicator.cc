@@ -7,6 +7,7 @@
 #include "collectives/reductions.hpp"
 #include "collectives/state.hpp"
 #include "collectives/through_mpi.hpp"
+#include "node/machine_share.hpp"
 #include "node/node_number.hpp"
 
 namespace ropewalk {
@@ -67,6 +68,8 @@ void join(NodeCommunicator::State& state) {
   } else {
     state.nodes =
         collectives::nodes::Nodes::create(state.comm, layout, state.reason, state.attach_reason);
+    const bool crowded = node::machine_is_crowded(state.comm, state.size);
+    if (state.nodes != nullptr && crowded) state.nodes->share_cores();
   }
 }
 

@@ -135,13 +135,17 @@ RankFacts own_facts(const void* control, const std::uint64_t* probe) {
   facts.control = arena.offset(control);
   facts.probe_address = reinterpret_cast<std::uintptr_t>(probe);
   facts.probe_value = *probe;
+  add_cores(facts);
+  return facts;
+}
+
+void add_cores(RankFacts& facts) {
   const topology::UsableCpus usable = topology::usable_cpus();
   facts.quota_cores = usable.quota ? std::max(1, static_cast<int>(*usable.quota)) : 0;
   for (const int cpu : usable.cpus) {
     const auto word = static_cast<std::size_t>(cpu) / 64;
     if (word < std::size(facts.cpus)) facts.cpus[word] |= std::uint64_t{1} << cpu % 64;
   }
-  return facts;
 }
 
 std::vector<std::shared_ptr<Peer>> map_peers(mpi::Comm comm, std::span<const RankFacts> facts,

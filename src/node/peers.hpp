@@ -51,6 +51,9 @@ std::vector<std::shared_ptr<Peer>> map_peers(mpi::Comm comm, std::span<const Ran
 
 bool same_node(std::span<const RankFacts> facts);
 
+// Sets the cores that this rank may run on.
+void add_cores(RankFacts& facts);
+
 // Cores the ranks may use together: with fewer than ranks, a waiting rank must give its core away.
 // From shared facts alone, since algorithms are chosen by it.
 int cores_of(std::span<const RankFacts> facts);

@@ -82,6 +82,11 @@ std::unique_ptr<Team> Team::create(mpi::Comm comm, std::string& reason) {
   return team;
 }
 
+void Team::share_cores() noexcept {
+  crowded_ = true;
+  spins_ = spins_shared;
+}
+
 void Team::find_domains(std::span<const RankFacts> facts) {
   std::vector<std::int64_t> numbers;
   for (const RankFacts& rank : facts) numbers.push_back(rank.domain);

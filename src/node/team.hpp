@@ -54,6 +54,10 @@ class Team {
   int cores() const noexcept { return cores_; }       // that the ranks may run on, together
   bool crowded() const noexcept { return crowded_; }  // more ranks than cores
 
+  // From now on as if there were more ranks than cores: others that are no part of the team share
+  // them. On all ranks or on none.
+  void share_cores() noexcept;
+
   // From now on waiting ranks progress MPI on this communicator, which need not be one of the
   // team's ranks, and look at what the watcher watches. For teams that are a part of something
   // larger.

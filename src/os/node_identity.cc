@@ -6,8 +6,12 @@
 
 namespace ropewalk::os {
 
+std::string kernel_identity() {
+  return read_text("/proc/sys/kernel/random/boot_id").value_or("unknown-boot");
+}
+
 std::string node_identity() {
-  std::string identity = read_text("/proc/sys/kernel/random/boot_id").value_or("unknown-boot");
+  std::string identity = kernel_identity();
   for (const char* space : {"pid", "ipc", "mnt"}) {
     char link[64];  // "pid:[4026531836]"
     const std::string path = std::string("/proc/self/ns/") + space;

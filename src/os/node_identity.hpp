@@ -10,4 +10,7 @@ namespace ropewalk::os {
 // differ, although they may have the same host name.
 std::string node_identity();
 
+// Boot id: equal for processes of one running kernel, whatever their namespaces.
+std::string kernel_identity();
+
 }  // namespace ropewalk::os

@@ -92,6 +92,11 @@ void Nodes::adopt(mpi::Comm messages) {
   spins_ = team.crowded() ? looks_crowded : looks_alone;
 }
 
+void Nodes::share_cores() {
+  engine_->share_cores();
+  spins_ = looks_crowded;
+}
+
 // At the start of MPI_Finalize, or when the hierarchy ends.
 void Nodes::release(void* value) noexcept {
   auto& shared = *static_cast<Shared*>(value);

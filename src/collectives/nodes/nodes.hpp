@@ -69,6 +69,8 @@ class Nodes final : private node::Watcher {
   // want two or more.
   Engine& engine() noexcept { return *engine_; }
   bool alone() const noexcept { return engine_->size() == 1; }  // on this node
+  // From now on waiting ranks give their cores away at once. On all ranks of a node or on none.
+  void share_cores();
   // For messages between nodes: the ranks are those of the communicator. Its errors are returned.
   mpi::Comm messages() const noexcept { return shared_->messages; }
   Path path = Path::none;  // of the last call
