@@ -1,5 +1,6 @@
 #include "statistics.hpp"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdio>
@@ -18,7 +19,7 @@ Statistics statistics = Statistics::off;
 
 namespace {
 
-constexpr int paths = static_cast<int>(Path::nodes) + 1;
+constexpr int paths = std::max(static_cast<int>(Path::nodes), static_cast<int>(Path::mpi)) + 1;
 
 // Sums over the calls of this rank; of all ranks, once they are added up.
 struct Sum {

@@ -66,6 +66,101 @@ void copy_alone(const void* send, void* receive, std::size_t bytes) {
   if (bytes > 0 && send != receive) std::memmove(receive, send, bytes);
 }
 
+void allgather_blocks(NodeCommunicator::State& state, const void* send, std::size_t send_bytes,
+                      void* receive, const std::size_t* counts, const std::size_t* displacements,
+                      bool equal) {
+  state.run([&] {
+    check_blocks(state, receive, counts, displacements, "receive");
+    auto* target = static_cast<std::byte*>(receive);
+    if (is_in_place(send)) {
+      send = target + displacements[state.rank];
+      send_bytes = counts[state.rank];
+    }
+    if (send_bytes != counts[state.rank]) {
+      collectives::refuse(
+          state, "send_bytes: " + std::to_string(send_bytes) +
+                     " differ from counts[own rank] = " + std::to_string(counts[state.rank]));
+    }
+    check_buffer(state, send, send_bytes, "send");
+    if (state.nodes != nullptr) {
+      nodes::allgather(state, send, receive, {counts, displacements}, equal);
+    } else if (state.engine == nullptr) {
+      collectives::mpi_allgatherv(state, send, send_bytes, receive, counts, displacements);
+    } else if (state.size == 1) {
+      copy_alone(send, target + displacements[0], send_bytes);
+    } else {
+      collectives::allgather(*state.engine, send, receive, {counts, displacements});
+    }
+  });
+}
+
+void gather_blocks(NodeCommunicator::State& state, const void* send, std::size_t send_bytes,
+                   void* receive, const std::size_t* counts, const std::size_t* displacements,
+                   int root, bool equal) {
+  state.run([&] {
+    check_root(state, root);
+    const bool at_root = state.rank == root;
+    auto* target = static_cast<std::byte*>(receive);
+    if (at_root) check_blocks(state, receive, counts, displacements, "receive");
+    if (is_in_place(send)) {
+      if (!at_root) collectives::refuse(state, "send: in place is for the root alone");
+      send = target + displacements[root];
+      send_bytes = counts[root];
+    }
+    if (at_root && send_bytes != counts[root]) {
+      collectives::refuse(state, "send_bytes: " + std::to_string(send_bytes) +
+                                     " differ from the root's own count of " +
+                                     std::to_string(counts[root]));
+    }
+    check_buffer(state, send, send_bytes, "send");
+    const Blocks blocks{counts, displacements};
+    if (state.nodes != nullptr) {
+      nodes::gather(state, send, send_bytes, receive, blocks, root, equal);
+    } else if (state.engine == nullptr) {
+      collectives::mpi_gatherv(state, send, send_bytes, receive, counts, displacements, root);
+    } else if (state.size == 1) {
+      copy_alone(send, target + displacements[0], send_bytes);
+    } else {
+      collectives::gather(*state.engine, send, send_bytes, receive, at_root ? &blocks : nullptr,
+                          root);
+    }
+  });
+}
+
+void scatter_blocks(NodeCommunicator::State& state, const void* send, const std::size_t* counts,
+                    const std::size_t* displacements, void* receive, std::size_t receive_bytes,
+                    int root, bool equal) {
+  state.run([&] {
+    check_root(state, root);
+    const bool at_root = state.rank == root;
+    const auto* source = static_cast<const std::byte*>(send);
+    if (at_root) check_blocks(state, send, counts, displacements, "send");
+    const bool stays = is_in_place(receive);
+    if (stays && !at_root) collectives::refuse(state, "receive: in place is for the root alone");
+    if (at_root && !stays && receive_bytes != counts[root]) {
+      collectives::refuse(state, "receive_bytes: " + std::to_string(receive_bytes) +
+                                     " differ from the root's own count of " +
+                                     std::to_string(counts[root]));
+    }
+    if (stays) {
+      receive = nullptr;
+    } else {
+      check_buffer(state, receive, receive_bytes, "receive");
+    }
+    const Blocks blocks{counts, displacements};
+    if (state.nodes != nullptr) {
+      nodes::scatter(state, send, blocks, receive, receive_bytes, root, equal);
+    } else if (state.engine == nullptr) {
+      collectives::mpi_scatterv(state, send, counts, displacements, receive, receive_bytes, root);
+    } else if (state.size == 1) {
+      if (receive != nullptr) copy_alone(source + displacements[0], receive, receive_bytes);
+    } else {
+      collectives::scatter(*state.engine, send, at_root ? &blocks : nullptr, receive, receive_bytes,
+                           root);
+    }
+  });
+}
+
 }  // namespace
 
 void NodeCommunicator::barrier() {
@@ -96,111 +191,37 @@ void NodeCommunicator::broadcast(void* data, std::size_t bytes, int root) {
 
 void NodeCommunicator::allgather(const void* send, void* receive, std::size_t bytes_each) {
   const EqualBlocks blocks(state_->size, bytes_each);
-  allgatherv(send, bytes_each, receive, blocks.counts(), blocks.displacements());
+  allgather_blocks(*state_, send, bytes_each, receive, blocks.counts(), blocks.displacements(),
+                   true);
 }
 
 void NodeCommunicator::allgatherv(const void* send, std::size_t send_bytes, void* receive,
                                   const std::size_t* counts, const std::size_t* displacements) {
-  state_->run([&] {
-    check_blocks(*state_, receive, counts, displacements, "receive");
-    auto* target = static_cast<std::byte*>(receive);
-    if (is_in_place(send)) {
-      send = target + displacements[state_->rank];
-      send_bytes = counts[state_->rank];
-    }
-    if (send_bytes != counts[state_->rank]) {
-      collectives::refuse(
-          *state_, "send_bytes: " + std::to_string(send_bytes) +
-                       " differ from counts[own rank] = " + std::to_string(counts[state_->rank]));
-    }
-    check_buffer(*state_, send, send_bytes, "send");
-    if (state_->nodes != nullptr) {
-      nodes::allgather(*state_, send, receive, {counts, displacements});
-    } else if (state_->engine == nullptr) {
-      collectives::mpi_allgatherv(*state_, send, send_bytes, receive, counts, displacements);
-    } else if (state_->size == 1) {
-      copy_alone(send, target + displacements[0], send_bytes);
-    } else {
-      collectives::allgather(*state_->engine, send, receive, {counts, displacements});
-    }
-  });
+  allgather_blocks(*state_, send, send_bytes, receive, counts, displacements, false);
 }
 
 void NodeCommunicator::gather(const void* send, void* receive, std::size_t bytes_each, int root) {
   const EqualBlocks blocks(state_->size, bytes_each);
-  gatherv(send, bytes_each, receive, blocks.counts(), blocks.displacements(), root);
+  gather_blocks(*state_, send, bytes_each, receive, blocks.counts(), blocks.displacements(), root,
+                true);
 }
 
 void NodeCommunicator::gatherv(const void* send, std::size_t send_bytes, void* receive,
                                const std::size_t* counts, const std::size_t* displacements,
                                int root) {
-  state_->run([&] {
-    check_root(*state_, root);
-    const bool at_root = state_->rank == root;
-    auto* target = static_cast<std::byte*>(receive);
-    if (at_root) check_blocks(*state_, receive, counts, displacements, "receive");
-    if (is_in_place(send)) {
-      if (!at_root) collectives::refuse(*state_, "send: in place is for the root alone");
-      send = target + displacements[root];
-      send_bytes = counts[root];
-    }
-    if (at_root && send_bytes != counts[root]) {
-      collectives::refuse(*state_, "send_bytes: " + std::to_string(send_bytes) +
-                                       " differ from the root's own count of " +
-                                       std::to_string(counts[root]));
-    }
-    check_buffer(*state_, send, send_bytes, "send");
-    const Blocks blocks{counts, displacements};
-    if (state_->nodes != nullptr) {
-      nodes::gather(*state_, send, send_bytes, receive, blocks, root);
-    } else if (state_->engine == nullptr) {
-      collectives::mpi_gatherv(*state_, send, send_bytes, receive, counts, displacements, root);
-    } else if (state_->size == 1) {
-      copy_alone(send, target + displacements[0], send_bytes);
-    } else {
-      collectives::gather(*state_->engine, send, send_bytes, receive, at_root ? &blocks : nullptr,
-                          root);
-    }
-  });
+  gather_blocks(*state_, send, send_bytes, receive, counts, displacements, root, false);
 }
 
 void NodeCommunicator::scatter(const void* send, void* receive, std::size_t bytes_each, int root) {
   const EqualBlocks blocks(state_->size, bytes_each);
-  scatterv(send, blocks.counts(), blocks.displacements(), receive, bytes_each, root);
+  scatter_blocks(*state_, send, blocks.counts(), blocks.displacements(), receive, bytes_each, root,
+                 true);
 }
 
 void NodeCommunicator::scatterv(const void* send, const std::size_t* counts,
                                 const std::size_t* displacements, void* receive,
                                 std::size_t receive_bytes, int root) {
-  state_->run([&] {
-    check_root(*state_, root);
-    const bool at_root = state_->rank == root;
-    const auto* source = static_cast<const std::byte*>(send);
-    if (at_root) check_blocks(*state_, send, counts, displacements, "send");
-    const bool stays = is_in_place(receive);
-    if (stays && !at_root) collectives::refuse(*state_, "receive: in place is for the root alone");
-    if (at_root && !stays && receive_bytes != counts[root]) {
-      collectives::refuse(*state_, "receive_bytes: " + std::to_string(receive_bytes) +
-                                       " differ from the root's own count of " +
-                                       std::to_string(counts[root]));
-    }
-    if (stays) {
-      receive = nullptr;
-    } else {
-      check_buffer(*state_, receive, receive_bytes, "receive");
-    }
-    const Blocks blocks{counts, displacements};
-    if (state_->nodes != nullptr) {
-      nodes::scatter(*state_, send, blocks, receive, receive_bytes, root);
-    } else if (state_->engine == nullptr) {
-      collectives::mpi_scatterv(*state_, send, counts, displacements, receive, receive_bytes, root);
-    } else if (state_->size == 1) {
-      if (receive != nullptr) copy_alone(source + displacements[0], receive, receive_bytes);
-    } else {
-      collectives::scatter(*state_->engine, send, at_root ? &blocks : nullptr, receive,
-                           receive_bytes, root);
-    }
-  });
+  scatter_blocks(*state_, send, counts, displacements, receive, receive_bytes, root, false);
 }
 
 void NodeCommunicator::alltoall(const void* send, void* receive, std::size_t bytes_each) {

@@ -91,6 +91,34 @@ void mpi_scatterv(NodeCommunicator::State& state, const void* send, const std::s
                           comm_of(state));
 }
 
+void mpi_allgather(NodeCommunicator::State& state, const void* send, std::size_t bytes,
+                   void* receive) {
+  const auto rank = static_cast<std::size_t>(state.rank);
+  mpi::fallback::allgather(sent(send, static_cast<const std::byte*>(receive) + rank * bytes), bytes,
+                           mpi::byte_type(), receive, bytes, mpi::byte_type(), comm_of(state));
+}
+
+void mpi_gather(NodeCommunicator::State& state, const void* send, std::size_t bytes, void* receive,
+                int root) {
+  const auto rank = static_cast<std::size_t>(state.rank);
+  const void* own = static_cast<const std::byte*>(receive) + rank * bytes;
+  mpi::fallback::gather(state.rank == root ? sent(send, own) : send, bytes, mpi::byte_type(),
+                        receive, bytes, mpi::byte_type(), root, comm_of(state));
+}
+
+void mpi_scatter(NodeCommunicator::State& state, const void* send, void* receive, std::size_t bytes,
+                 int root) {
+  const bool stays = state.rank == root && receive == nullptr;
+  mpi::fallback::scatter(send, bytes, mpi::byte_type(), stays ? mpi::in_place() : receive, bytes,
+                         mpi::byte_type(), root, comm_of(state));
+}
+
+void mpi_alltoall(NodeCommunicator::State& state, const void* send, void* receive,
+                  std::size_t bytes) {
+  mpi::fallback::alltoall(sent(send, receive), bytes, mpi::byte_type(), receive, bytes,
+                          mpi::byte_type(), comm_of(state));
+}
+
 void mpi_alltoallv(NodeCommunicator::State& state, const void* send, const std::size_t* send_counts,
                    const std::size_t* send_displacements, void* receive,
                    const std::size_t* receive_counts, const std::size_t* receive_displacements) {

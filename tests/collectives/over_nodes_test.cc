@@ -20,7 +20,10 @@ struct Spread {
 
 class OverNodes : public testing::TestWithParam<Spread> {
  protected:
-  OverNodes() { setenv("ROPEWALK_NODES", GetParam().nodes, 1); }
+  OverNodes() {
+    setenv("ROPEWALK_NODES", GetParam().nodes, 1);
+    setenv("ROPEWALK_MOVEMENTS", "nodes", 1);
+  }
   ~OverNodes() override { unsetenv("ROPEWALK_NODES"); }
 };
 

@@ -23,11 +23,13 @@ void scan(NodeCommunicator::State&, const void* send, void* receive, std::size_t
 // Movements, a file each. Blocks as in collectives/algorithms.hpp.
 void barrier(NodeCommunicator::State&);
 void broadcast(NodeCommunicator::State&, void* data, std::size_t bytes, int root);
-void allgather(NodeCommunicator::State&, const void* send, void* receive, const Blocks&);
+// `equal`: blocks of as many bytes behind each other, as every rank knows.
+void allgather(NodeCommunicator::State&, const void* send, void* receive, const Blocks&,
+               bool equal);
 void gather(NodeCommunicator::State&, const void* send, std::size_t bytes, void* receive,
-            const Blocks&, int root);
+            const Blocks&, int root, bool equal);
 void scatter(NodeCommunicator::State&, const void* send, const Blocks&, void* receive,
-             std::size_t bytes, int root);
+             std::size_t bytes, int root, bool equal);
 void alltoall(NodeCommunicator::State&, const void* send, void* receive, std::size_t bytes_each);
 void alltoallv(NodeCommunicator::State&, const void* send, const Blocks& sends, void* receive,
                const Blocks& receives);

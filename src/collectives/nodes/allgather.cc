@@ -11,6 +11,7 @@
 #include "collectives/nodes/algorithms.hpp"
 #include "collectives/nodes/buffers.hpp"
 #include "collectives/nodes/message.hpp"
+#include "collectives/nodes/served.hpp"
 #include "collectives/nodes/traffic.hpp"
 #include "collectives/through_mpi.hpp"
 
@@ -289,14 +290,18 @@ void in_lanes(Nodes& nodes, const void* send, void* receive, const Blocks& block
 }  // namespace
 
 void allgather(NodeCommunicator::State& state, const void* send, void* receive,
-               const Blocks& blocks) {
+               const Blocks& blocks, bool equal) {
   Nodes& nodes = *state.nodes;
   const Layout& layout = nodes.layout();
   std::size_t total = 0;
   for (int rank = 0; rank < layout.size(); ++rank) total += blocks.counts[rank];
-  if (layout.most == 1) {
-    mpi_allgatherv(state, send, blocks.counts[state.rank], receive, blocks.counts,
-                   blocks.displacements);
+  if (!is_served(layout, total >= served::allgather_from)) {
+    if (equal) {
+      mpi_allgather(state, send, blocks.counts[0], receive);
+    } else {
+      mpi_allgatherv(state, send, blocks.counts[state.rank], receive, blocks.counts,
+                     blocks.displacements);
+    }
     return;
   }
   const std::uint32_t form = form_of(layout, blocks);

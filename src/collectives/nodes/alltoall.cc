@@ -9,6 +9,7 @@
 
 #include "collectives/nodes/algorithms.hpp"
 #include "collectives/nodes/buffers.hpp"
+#include "collectives/nodes/served.hpp"
 #include "collectives/nodes/traffic.hpp"
 #include "collectives/through_mpi.hpp"
 
@@ -16,8 +17,9 @@ namespace ropewalk::collectives::nodes {
 namespace {
 
 // Of a block, on the average of a pair of nodes: up to here two copies take less than a message.
-constexpr std::size_t small_block_bytes = std::size_t{8} << 10;
-constexpr std::size_t pull_bytes = std::size_t{256} << 10;  // between two looks at messages
+constexpr std::size_t small_block_bytes = std::size_t{32} << 10;
+constexpr std::size_t together_bytes = std::size_t{1} << 20;  // of all blocks of a pair of nodes
+constexpr std::size_t pull_bytes = std::size_t{256} << 10;    // between two looks at messages
 
 // Where the blocks of a rank are and how long, in its send buffer and in its result.
 struct Table {
@@ -53,7 +55,7 @@ struct Exchange {
   std::size_t pulled = 0;
   int wrong = -1;  // a rank of this node that sends another number of bytes than expected
 
-  static constexpr std::size_t depth = 4;
+  static constexpr std::size_t depth = 16;
 
   const Layout& layout() const { return nodes.layout(); }
   const Table& own() const { return tables[static_cast<std::size_t>(layout().place())]; }
@@ -61,9 +63,13 @@ struct Exchange {
     return layout().members[static_cast<std::size_t>(node)];
   }
   std::byte* room(std::size_t slot) {
-    if (rooms == nullptr) rooms = nodes.engine().scratch(2 * depth * room_bytes);
+    if (rooms == nullptr)
+      rooms = nodes.engine().scratch((send_slots() + std::min(depth, 2 * receives.size())) *
+                                     room_bytes);
     return rooms + slot * room_bytes;
   }
+  // Few where there are few pieces, headers among them.
+  std::size_t send_slots() const { return std::min(depth, 2 * sends.size()); }
 
   const void* source(std::size_t piece, std::size_t slot) {
     const Item& item = sends[piece];
@@ -81,12 +87,12 @@ struct Exchange {
   }
   void* sink(std::size_t piece, std::size_t slot) {
     const Item& item = receives[piece];
-    return item.rank >= 0 ? result + own().received_at(item.rank) : room(depth + slot);
+    return item.rank >= 0 ? result + own().received_at(item.rank) : room(send_slots() + slot);
   }
   void received(std::size_t piece, std::size_t slot) {
     const Item& item = receives[piece];
     if (item.rank >= 0) return;
-    const std::byte* from = room(depth + slot);
+    const std::byte* from = room(send_slots() + slot);
     for (const int rank : members(item.node)) {
       for (std::size_t place = 0; place < tables.size(); ++place) {
         const std::size_t bytes = tables[place].receives(rank);
@@ -127,7 +133,7 @@ int owner_of(const Layout& layout, int node, int other) {
 
 // Both nodes of a pair decide it from the same bytes: those between them.
 bool together(std::size_t bytes, std::size_t senders, std::size_t receivers) {
-  return bytes <= small_block_bytes * senders * receivers;
+  return bytes <= std::min(small_block_bytes * senders * receivers, together_bytes);
 }
 
 void Exchange::list_sends(Traffic& traffic, int node) {
@@ -244,9 +250,8 @@ void alltoall(NodeCommunicator::State& state, const void* send, void* receive,
   std::vector<std::size_t> displacements;
   for (std::size_t peer = 0; peer < ranks; ++peer) displacements.push_back(peer * bytes_each);
   const Blocks blocks{counts.data(), displacements.data()};
-  if (nodes.layout().most == 1) {
-    mpi_alltoallv(state, send, blocks.counts, blocks.displacements, receive, blocks.counts,
-                  blocks.displacements);
+  if (!is_served(nodes.layout(), bytes_each <= served::alltoall_to)) {
+    mpi_alltoall(state, send, receive, bytes_each);
     return;
   }
   nodes.run([&] {

@@ -12,6 +12,7 @@
 #include "collectives/nodes/algorithms.hpp"
 #include "collectives/nodes/buffers.hpp"
 #include "collectives/nodes/message.hpp"
+#include "collectives/nodes/served.hpp"
 #include "collectives/nodes/traffic.hpp"
 #include "collectives/through_mpi.hpp"
 
@@ -166,7 +167,7 @@ bool chain_is_faster(const Layout& layout, std::size_t bytes) {
 void broadcast(NodeCommunicator::State& state, void* data, std::size_t bytes, int root) {
   Nodes& nodes = *state.nodes;
   const bool chained = bytes >= chained_bytes && chain_is_faster(nodes.layout(), bytes);
-  if (!chained && nodes.layout().most == 1) {
+  if (!chained && !is_served(nodes.layout(), bytes >= served::broadcast_from)) {
     mpi_broadcast(state, data, bytes, root);
     return;
   }

@@ -10,6 +10,7 @@
 
 #include "collectives/nodes/algorithms.hpp"
 #include "collectives/nodes/buffers.hpp"
+#include "collectives/nodes/served.hpp"
 #include "collectives/nodes/traffic.hpp"
 #include "collectives/through_mpi.hpp"
 
@@ -192,8 +193,6 @@ void scatter_elsewhere(Nodes& nodes, const Header& header, void* receive, std::s
   landing.take(0, bytes);
 }
 
-bool is_served(const Layout& layout) { return layout.most > 1 && layout.count() <= most_nodes; }
-
 void gather_at_root(Nodes& nodes, const Header& header, const void* send, std::size_t bytes,
                     void* receive, const Blocks& blocks) {
   const Layout& layout = nodes.layout();
@@ -233,11 +232,15 @@ void scatter_at_root(Nodes& nodes, const Header& header, const void* send, const
 }  // namespace
 
 void gather(NodeCommunicator::State& state, const void* send, std::size_t bytes, void* receive,
-            const Blocks& blocks, int root) {
+            const Blocks& blocks, int root, bool equal) {
   Nodes& nodes = *state.nodes;
   const Layout& layout = nodes.layout();
-  if (!is_served(layout)) {
-    mpi_gatherv(state, send, bytes, receive, blocks.counts, blocks.displacements, root);
+  if (layout.count() > most_nodes || !is_served(layout, !equal || bytes >= served::gather_from)) {
+    if (equal) {
+      mpi_gather(state, send, bytes, receive, root);
+    } else {
+      mpi_gatherv(state, send, bytes, receive, blocks.counts, blocks.displacements, root);
+    }
     return;
   }
   const Header header = header_of(Kind::gather, 0, 0, static_cast<std::uint32_t>(root));
@@ -255,11 +258,15 @@ void gather(NodeCommunicator::State& state, const void* send, std::size_t bytes,
 }
 
 void scatter(NodeCommunicator::State& state, const void* send, const Blocks& blocks, void* receive,
-             std::size_t bytes, int root) {
+             std::size_t bytes, int root, bool equal) {
   Nodes& nodes = *state.nodes;
   const Layout& layout = nodes.layout();
-  if (!is_served(layout)) {
-    mpi_scatterv(state, send, blocks.counts, blocks.displacements, receive, bytes, root);
+  if (layout.count() > most_nodes || !is_served(layout, equal && bytes >= served::scatter_from)) {
+    if (equal) {
+      mpi_scatter(state, send, receive, bytes, root);
+    } else {
+      mpi_scatterv(state, send, blocks.counts, blocks.displacements, receive, bytes, root);
+    }
     return;
   }
   const Header header = header_of(Kind::scatter, 0, 0, static_cast<std::uint32_t>(root));

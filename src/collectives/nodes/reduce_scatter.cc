@@ -12,6 +12,7 @@
 
 #include "collectives/nodes/algorithms.hpp"
 #include "collectives/nodes/buffers.hpp"
+#include "collectives/nodes/served.hpp"
 #include "collectives/nodes/traffic.hpp"
 #include "collectives/through_mpi.hpp"
 #include "mpi/datatypes.hpp"
@@ -181,7 +182,10 @@ void exchange(Nodes& nodes, const void* send, void* receive, const std::size_t* 
 void reduce_scatter(NodeCommunicator::State& state, const void* send, void* receive,
                     const std::size_t* counts, const Operation& operation) {
   Nodes& nodes = *state.nodes;
-  if (nodes.layout().most == 1 || !keeps_order(nodes.layout(), operation)) {
+  std::size_t bytes = 0;
+  for (int rank = 0; rank < state.size; ++rank) bytes += counts[rank] * operation.element_bytes;
+  if (!is_served(nodes.layout(), bytes >= served::reduce_scatter_from) ||
+      !keeps_order(nodes.layout(), operation)) {
     mpi_reduce_scatter(state, send, receive, counts, operation);
     return;
   }

@@ -1,0 +1,39 @@
+// Which movements the nodes serve, by sizes that all ranks know alike; MPI's own call is faster
+// elsewhere.
+//
+// Measured in a box of 4 nodes of 2 ranks on TCP (docs/explanation/nodes.md), where a message costs
+// some 50 us and ranks share cores.
+#pragma once
+
+#include <cstddef>
+#include <cstdlib>
+#include <cstring>
+
+#include "collectives/nodes/layout.hpp"
+
+namespace ropewalk::collectives::nodes {
+
+namespace served {
+constexpr std::size_t broadcast_from = std::size_t{8} << 10;
+constexpr std::size_t allgather_from = std::size_t{128} << 10;       // all blocks
+constexpr std::size_t reduce_scatter_from = std::size_t{128} << 10;  // all blocks
+constexpr std::size_t alltoall_to = std::size_t{8} << 10;            // a block
+constexpr std::size_t gather_from = std::size_t{4} << 10;            // a block
+constexpr std::size_t scatter_from = std::size_t{64} << 10;          // a block
+}  // namespace served
+
+// ROPEWALK_MOVEMENTS=nodes: all sizes, for tests and benches.
+inline bool all_sizes() {
+  static const bool all = [] {
+    const char* text = std::getenv("ROPEWALK_MOVEMENTS");
+    return text != nullptr && std::strcmp(text, "nodes") == 0;
+  }();
+  return all;
+}
+
+// Where every node has one rank there is nothing to share out.
+inline bool is_served(const Layout& layout, bool size_is) {
+  return layout.most > 1 && (size_is || all_sizes());
+}
+
+}  // namespace ropewalk::collectives::nodes
