@@ -170,6 +170,7 @@ Solution solve_mixed(Double& m, Single& m_single, SpinorField<double>& x,
                                 const SpinorField<double>&, const SolverOptions&);
 ROPEWALK_LATTICE_SOLVE(WilsonOperator)
 ROPEWALK_LATTICE_SOLVE(CloverOperator)
+ROPEWALK_LATTICE_SOLVE(DomainWallOperator)
 #undef ROPEWALK_LATTICE_SOLVE
 
 }  // namespace ropewalk::lattice

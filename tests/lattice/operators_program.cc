@@ -50,6 +50,8 @@ void prove_lanes(Communicator world, const Extents& grid) {
   }
   prove_ways_equal<double>(lattice, ways);
   prove_ways_equal<float>(lattice, ways);
+  ways.resize(3);
+  prove_domain_wall_ways_equal<double>(lattice, ways);
 }
 
 // What a grid costs is the meeting of ranks, many more than cores: the more there are, the fewer
@@ -67,11 +69,16 @@ void prove(Communicator world) {
     prove_wilson<double>(whole, lattice, how);
     if (k == 0) prove_wilson<float>(whole, lattice, how);
     if (k == 0) prove_clover<double>(whole, lattice, how);
+    if (k == 0) prove_domain_wall<double>(whole, lattice, Vectors::space, how);
+    if (k == 0) prove_domain_wall<float>(whole, lattice, Vectors::fifth, how);
     if (k == 0) prove_identities<double>(lattice, how);
     if (k == 0) prove_free_field<double>(lattice, how);
   }
   if (world.size() == 2) prove_lanes(world, all.back());
-  if (world.size() <= 4) prove_solutions(whole, Lattice(global, world, all.back()), how);
+  if (world.size() == 2) {
+    const Extents few{4, 4, 2, 4};
+    prove_solutions(Whole(few, true, 4), Lattice(few, world, {1, 2, 1, 1}), how);
+  }
 }
 
 }  // namespace

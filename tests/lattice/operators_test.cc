@@ -69,6 +69,46 @@ TEST(Operators, EveryGrid) {
   }
 }
 
+TEST(DomainWall, AloneWithoutMpi) {
+  for (const bool antiperiodic : {false, true}) {
+    How how{options_of(Exchange::overlap, Strategy::automatic, antiperiodic)};
+    for (const Vectors vectors : {Vectors::space, Vectors::fifth}) {
+      how.options.threads = 1;
+      prove_domain_wall<double>(whole(antiperiodic), Lattice(global), vectors, how);
+      how.options.threads = 2;
+      prove_domain_wall<float>(whole(antiperiodic), Lattice(global), vectors, how);
+    }
+  }
+}
+
+TEST(DomainWall, EveryGrid) {
+  for (const Extents& grid : grids) {
+    const Exchange exchange = grid[0] == 1 ? Exchange::overlap : Exchange::sequential;
+    const How how{options_of(exchange, Strategy::concurrent, true)};
+    with_grid(grid, [&](const Lattice& lattice) {
+      prove_domain_wall<double>(whole(true), lattice, Vectors::space, how);
+      prove_domain_wall<float>(whole(true), lattice, Vectors::fifth, how);
+    });
+  }
+}
+
+TEST(DomainWall, Identities) {
+  with_grid(grids[4], [&](const Lattice& lattice) {
+    const How how{options_of(Exchange::overlap, Strategy::concurrent)};
+    prove_domain_wall_identities<double>(lattice, how);
+    prove_domain_wall_identities<float>(lattice, how);
+  });
+}
+
+TEST(DomainWall, EveryWayTheSameBits) {
+  with_grid(grids[1], [&](const Lattice& lattice) {
+    std::vector<OperatorOptions> ways{options_of(Exchange::sequential, Strategy::concurrent),
+                                      options_of(Exchange::overlap, Strategy::direct)};
+    ways.back().threads = 2;
+    prove_domain_wall_ways_equal<double>(lattice, ways);
+  });
+}
+
 TEST(Operators, EveryNumberOfLanes) {
   const Lattice alone(global);
   for (const int lanes : {1, 2, 4, 8, 16}) {

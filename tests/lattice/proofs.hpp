@@ -2,6 +2,7 @@
 // here throws on the rank that finds a difference.
 #pragma once
 
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,12 @@ struct Whole {
     Numbers diagonal;  // part of the domain-wall operator
   };
   Results results[2];
+  // M_oo - M_oe M_ee^-1 M_eo of the domain-wall operator; made when first asked for.
+  const Numbers& domain_wall_schur(bool dagger) const;
+
+ private:
+  mutable std::once_flag once_[2];
+  mutable Numbers schur5_[2];
 };
 
 // How operators are made.

@@ -80,6 +80,14 @@ void prove_solutions(const Whole& whole, const Lattice& lattice, const How& how)
   };
   prove_kind<CloverOperator>(gauge, whole.psi, where(lattice, how, "clover"), clover, Whole::mass,
                              Whole::csw, how.options);
+  const auto walls = [&](const Numbers& x) {
+    return reference::domain_wall(whole.field, x, whole.wall);
+  };
+  const DomainWall wall{whole.wall.ls, whole.wall.mass, whole.wall.height};
+  for (const Vectors vectors : {Vectors::space, Vectors::fifth}) {
+    prove_kind<DomainWallOperator>(gauge, whole.psi5, where(lattice, how, name(vectors)), walls,
+                                   wall, vectors, how.options);
+  }
 }
 
 }  // namespace ropewalk::lattice::test

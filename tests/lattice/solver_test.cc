@@ -30,11 +30,10 @@ How antiperiodic() {
 
 TEST(Solver, SolvesTheReferencesSystems) {
   prove_solutions(whole(), Lattice(global), antiperiodic());
-  for (const Extents& grid : {Extents{2, 1, 1, 1}, Extents{1, 2, 1, 2}}) {
-    run_ranks(ranks_of(grid), [&](int) {
-      prove_solutions(whole(), Lattice(global, Communicator::world(), grid), antiperiodic());
-    });
-  }
+  const Extents grid{1, 2, 1, 2};
+  run_ranks(ranks_of(grid), [&](int) {
+    prove_solutions(whole(), Lattice(global, Communicator::world(), grid), antiperiodic());
+  });
 }
 
 // What solve() throws, with these words.
