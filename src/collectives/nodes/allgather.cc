@@ -121,7 +121,9 @@ void through_leaders(Nodes& nodes, const void* send, void* receive, const Blocks
     for (const int rank : layout.members[static_cast<std::size_t>(stream.node(index))]) {
       const std::size_t bytes = blocks.counts[rank];
       std::byte* to = target + blocks.displacements[rank];
-      if (bytes > 0 && to != send) std::memcpy(to, from, bytes);
+      // In place one's own is there. Where that is empty, another's block may begin at its address.
+      const bool there = rank == layout.rank && to == send;
+      if (bytes > 0 && !there) std::memcpy(to, from, bytes);
       from += bytes;
     }
   }
