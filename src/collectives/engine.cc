@@ -3,7 +3,9 @@
 #include <sys/uio.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
+#include <thread>
 
 #include "mpi/mpi.hpp"
 #include "ropewalk/memory.hpp"
@@ -340,7 +342,13 @@ void Engine::leave(const std::vector<Shown>& shown, bool complete) {
   }
 }
 
+// The memory of a process that ends goes before the process itself: its death is the better answer.
 void Engine::throw_unreadable() const {
+  constexpr int looks = 500;  // of a millisecond
+  for (int look = 0; look < looks; ++look) {
+    team_->look_around();
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
   throw Error(
       ErrorCode::system,
       "send: the buffer of another rank could not be read with process_vm_readv; check that "
