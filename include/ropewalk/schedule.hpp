@@ -43,7 +43,7 @@ struct IterationRange {
 // steal a look at each worker's line.
 class RW_EXPORT WorkStealing {
  public:
-  // `block` iterations are handed out at a time; 0: about 64 blocks a worker. Error(argument) for
+  // `block` iterations are handed out at a time; 0: about 256 blocks a worker. Error(argument) for
   // no workers, more communicating workers than workers, or 2^32 blocks and more.
   WorkStealing(std::size_t iterations, int workers, int communicating_workers = 0,
                std::size_t block = 0);
@@ -146,7 +146,7 @@ concept LaneExchange = requires(E& exchange, int lane) {
 namespace schedule {
 
 // How often a worker that computes looks after its messages: at first after each block, then once
-// it has computed for 16 times as long as the last look took, and at least every 50 us.
+// it has computed for 16 times as long as the last look took, and at least every 20 us.
 class RW_EXPORT PollClock {
  public:
   bool due() noexcept;

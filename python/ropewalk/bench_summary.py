@@ -13,6 +13,7 @@ def lines(rows, seconds):
             "pages": _pages,
             "collectives": _collectives,
             "gradient": _gradient,
+            "overlap": _overlap,
         }.get(bench, _fastest)(group)
         if text:
             made.append(f"  {bench:<11} {mpi:<9} {text}")
@@ -79,6 +80,18 @@ def _memory(rows):
         if row.get("bytes") == size and isinstance(row.get("limit_percent"), (int, float))
     ]
     return f"{text}; {max(limits):.0f} % of the limit" if text and limits else text
+
+
+def _overlap(rows):
+    """The largest gain over exchanging first and computing then, and the least."""
+    rated = [row for row in rows if isinstance(row.get("gain"), (int, float))]
+    if not rated:
+        return None
+    best, least = (pick(rated, key=lambda row: row["gain"]) for pick in (max, min))
+    return (
+        f"{best['gain']:.2f} x exchange, then compute ({best.get('strategy')}, L={best.get('L')}, "
+        f"{best.get('comm_threads')} comm threads); least {least['gain']:.2f} x"
+    )
 
 
 def _pages(rows):

@@ -8,8 +8,8 @@ namespace {
 
 // A look at the messages may cost 6 % of the time.
 constexpr std::int64_t blocks_of_time = 16;
-// A large message over TCP moves only while somebody looks: at 10 Gbit/s 64 KB in 50 us.
-constexpr std::int64_t longest_gap_ns = 50'000;
+// A large message over TCP moves only while somebody looks: at 10 Gbit/s 25 KB in 20 us.
+constexpr std::int64_t longest_gap_ns = 20'000;
 
 }  // namespace
 

@@ -13,7 +13,7 @@ namespace {
 
 // Small enough that workers end together and messages are looked after in time, large enough that
 // a block's 10 ns vanish.
-constexpr std::size_t blocks_each = 64;
+constexpr std::size_t blocks_each = 256;
 
 [[noreturn]] void refuse(const std::string& text) { throw Error(ErrorCode::argument, text); }
 

@@ -1,0 +1,203 @@
+// Memory and stencil tables; see comms.hpp.
+#include "itt/comms.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "common/machine.hpp"
+#include "common/parse.hpp"
+#include "common/team.hpp"
+#include "comms/faces.hpp"
+#include "memory/triad.hpp"
+#include "ropewalk/error.hpp"
+#include "ropewalk/halo.hpp"
+
+namespace ropewalk::bench {
+namespace {
+
+constexpr int numbers_a_site = 8;
+constexpr int stencil_Ls = 8;
+constexpr double memory_us = 250000;  // of the passes of one size
+constexpr double quick_memory_us = 20000;
+constexpr int most_exchanges = 200;  // as Grid
+constexpr double stencil_us = 400000;
+constexpr double quick_stencil_us = 50000;
+
+std::vector<int> stepped(int low, int high) {
+  std::vector<int> all;
+  for (int L = low; L <= high; L += 4) all.push_back(L);
+  return all;
+}
+
+double sites(int L) { return std::pow(L, 4); }
+
+template <class Real>
+class Axpy {
+ public:
+  Axpy(ThreadTeam& team, int L)
+      : team_(team), count_(static_cast<std::size_t>(sites(L)) * numbers_a_site) {
+    for (Buffer<Real>* array : {&x_, &y_, &z_}) *array = Buffer<Real>(count_ + 64);
+    team_.run([&](int worker) {
+      const auto [begin, end] = part(worker);
+      for (std::size_t i = begin; i < end; ++i) {
+        x_[i] = static_cast<Real>(i & 1023U);
+        y_[i] = static_cast<Real>(i % 7);
+      }
+    });
+  }
+  double pass_us(int passes) {
+    const double begin = now_us();
+    team_.run([&](int worker) {
+      const auto [first, last] = part(worker);
+      for (int pass = 0; pass < passes; ++pass) {
+        triad(z_.data() + first, x_.data() + first, y_.data() + first, Real(3), last - first,
+              Stores::plain);
+      }
+    });
+    return (now_us() - begin) / passes;
+  }
+  bool right() const {
+    for (std::size_t i = 0; i < count_; i += 97) {
+      if (z_[i] != 3 * x_[i] + y_[i]) return false;
+    }
+    return true;
+  }
+
+ private:
+  std::pair<std::size_t, std::size_t> part(int worker) const {
+    const auto workers = static_cast<std::size_t>(team_.size());
+    const auto w = static_cast<std::size_t>(worker);
+    const std::size_t lines = count_ / 16;  // of 64 bytes for floats
+    return {lines * w / workers * 16, w + 1 == workers ? count_ : lines * (w + 1) / workers * 16};
+  }
+  ThreadTeam& team_;
+  std::size_t count_;
+  Buffer<Real> x_;
+  Buffer<Real> y_;
+  Buffer<Real> z_;
+};
+
+template <class Real>
+MemoryResult measure_size(const IttOptions& options, const Ranks& ranks, ThreadTeam& team, int L) {
+  MemoryResult result;
+  result.L = L;
+  result.bytes = memory_bytes(L, ranks.size(), sizeof(Real) == 8);
+  result.flops = memory_flops(L, ranks.size());
+  Axpy<Real> axpy(team, L);
+  axpy.pass_us(1);
+  const double one = ranks.max(axpy.pass_us(2));
+  const int samples = options.common.rounds_or(20, 5);
+  const double budget = options.common.quick ? quick_memory_us : memory_us;
+  const int passes = std::clamp(static_cast<int>(budget / one / samples), 1, 100000);
+  std::vector<double> us;
+  for (int sample = 0; sample < samples; ++sample) {
+    ranks.barrier();
+    us.push_back(ranks.max(axpy.pass_us(passes)));
+  }
+  result.passes = passes * samples;
+  result.us = summarize(us);
+  result.verified = ranks.all(axpy.right());
+  return result;
+}
+
+bool fits(const Ranks& ranks, double bytes_a_rank) {
+  const auto available = static_cast<double>(available_memory());
+  return ranks.all(available == 0 || bytes_a_rank * ranks.node_size() < 0.8 * available);
+}
+
+// A bound of the user's on the memory for messages.
+void check_shm(const IttOptions& options, int L, std::size_t bytes) {
+  if (options.shm == 0 || bytes <= static_cast<std::size_t>(options.shm) << 20) return;
+  throw Error(ErrorCode::argument,
+              fmt::format("--shm: {} MB, but the faces of L={}, Ls={} take {} MB; give as much, or "
+                          "0 for what they need",
+                          options.shm, L, stencil_Ls, (bytes >> 20) + 1));
+}
+
+EndpointOptions endpoint_options(const IttOptions& options) {
+  EndpointOptions made;
+  made.lanes = options.lanes;
+  made.threads = options.lanes > 1;
+  return made;
+}
+
+double exchanges_us(Halo& halo, const Ranks& ranks, int count) {
+  ranks.barrier();
+  const double begin = now_us();
+  for (int i = 0; i < count; ++i) halo.exchange();
+  return (now_us() - begin) / count;
+}
+
+}  // namespace
+
+double memory_bytes(int L, int ranks, bool doubles) {
+  return 3 * sites(L) * numbers_a_site * (doubles ? 8 : 4) * ranks;
+}
+double memory_flops(int L, int ranks) { return 2 * sites(L) * numbers_a_site * ranks; }
+
+std::vector<MemoryResult> measure_memory(const IttOptions& options, const Ranks& ranks,
+                                         ThreadTeam& team, Report& report) {
+  const bool doubles = options.precision == "double";
+  const std::vector<int> all = options.common.quick ? std::vector<int>{8, 16, 24} : stepped(8, 48);
+  std::vector<MemoryResult> results;
+  for (const int L : all) {
+    if (!fits(ranks, memory_bytes(L, 1, doubles))) break;
+    report.progress(fmt::format("memory L={}", L), 0.1 * L / 48);
+    results.push_back(doubles ? measure_size<double>(options, ranks, team, L)
+                              : measure_size<float>(options, ranks, team, L));
+  }
+  return results;
+}
+
+std::vector<StencilResult> measure_stencil(const IttOptions& options, const IttLayout& layout,
+                                           const Ranks& ranks, Report& report, Backing& pages) {
+  const std::vector<int> extents(layout.rank_grid.begin(), layout.rank_grid.end());
+  const CartesianGrid grid(ranks.communicator(), extents, {true, true, true, true});
+  EndpointSet endpoints(ranks.communicator(), endpoint_options(options));
+  const std::vector<int> all = options.common.quick ? std::vector<int>{4, 8, 16} : stepped(4, 32);
+  const Lattice largest{std::vector<int>(4, all.back()), stencil_Ls};
+  const std::size_t most = slot_bytes(largest, extents);
+  ranks.jointly([&] { check_shm(options, all.back(), most); });
+  Buffer<std::byte> memory;
+  ranks.jointly([&] { memory = Buffer<std::byte>(most); });
+  pages = backing_of("huge", memory.data(), most);
+  std::vector<StencilResult> results;
+  std::uint64_t serial = 0;
+  for (const int L : all) {
+    report.progress(fmt::format("stencil L={}", L), 0.1 + 0.1 * L / 32);
+    const Lattice lattice{std::vector<int>(4, L), stencil_Ls};
+    FaceBuffers buffers(memory.data(), lattice, grid, 1);
+    Halo halo(grid, endpoints, buffers.packets(0), {Strategy::automatic, Corners::no});
+    Halo plain(grid, endpoints, buffers.packets(0), {Strategy::concurrent, Corners::no});
+    StencilResult result;
+    result.L = L;
+    result.bytes = face_bytes(lattice, 0);
+    result.node_bytes = static_cast<double>(exchange_bytes(lattice, extents)) * ranks.node_size();
+    result.strategy = name(halo.strategy());
+    const double budget = options.common.quick ? quick_stencil_us : stencil_us;
+    exchanges_us(plain, ranks, 2);
+    const double one = ranks.max(exchanges_us(plain, ranks, 3));
+    const int samples = options.common.rounds_or(20, 5);
+    const int count =
+        std::max(1, std::min(most_exchanges / samples, static_cast<int>(budget / one / samples)));
+    std::vector<double> us;
+    std::vector<double> plain_us;
+    for (int sample = 0; sample < samples; ++sample) {
+      for (Halo* which : {&halo, &plain}) {
+        buffers.fill(++serial);
+        auto& times = which == &halo ? us : plain_us;
+        times.push_back(ranks.max(exchanges_us(*which, ranks, count)));
+        if (result.wrong.empty()) result.wrong = buffers.check(serial);
+      }
+    }
+    result.us = summarize(us);
+    result.plain_us = summarize(plain_us);
+    result.verified = ranks.all(result.wrong.empty());
+    results.push_back(result);
+  }
+  return results;
+}
+
+}  // namespace ropewalk::bench

@@ -1,0 +1,50 @@
+// The memory and stencil tables of the report.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "common/pages.hpp"
+#include "common/ranks.hpp"
+#include "common/report.hpp"
+#include "common/statistics.hpp"
+#include "itt/options.hpp"
+#include "ropewalk/schedule.hpp"
+
+namespace ropewalk::bench {
+
+// z = a x + y over 8 numbers a site of L^4 a rank.
+struct MemoryResult {
+  int L = 0;
+  double bytes =
+      0;  // of a pass, all ranks: 3 vol 8 sizeof(Real); lines read for writing not counted
+  double flops = 0;  // 2 vol 8
+  int passes = 0;
+  Summary us;  // of a pass, slowest rank
+  bool verified = true;
+};
+double memory_bytes(int L, int ranks, bool doubles);
+double memory_flops(int L, int ranks);
+
+// Collective. Sizes for which a node has no room are left out.
+std::vector<MemoryResult> measure_memory(const IttOptions& options, const Ranks& ranks,
+                                         ThreadTeam& team, Report& report);
+
+// Faces of L^3 Ls half spinors (96 bytes), in both directions of each divided dimension.
+struct StencilResult {
+  int L = 0;
+  int Ls = 8;
+  std::size_t bytes = 0;  // of a message
+  double node_bytes = 0;  // that the ranks of a node send in an exchange
+  std::string strategy;   // chosen
+  Summary us;             // of an exchange, slowest rank
+  Summary plain_us;       // the same by MPI_Isend and MPI_Irecv of one thread
+  bool verified = true;
+  std::string wrong;
+};
+
+// Collective; several ranks.
+std::vector<StencilResult> measure_stencil(const IttOptions& options, const IttLayout& layout,
+                                           const Ranks& ranks, Report& report, Backing& pages);
+
+}  // namespace ropewalk::bench

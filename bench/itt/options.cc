@@ -1,0 +1,195 @@
+// Options of the ITT benchmark; see options.hpp.
+#include "itt/options.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "common/parse.hpp"
+#include "ropewalk/error.hpp"
+
+namespace ropewalk::bench {
+namespace {
+
+const char* const about =
+    "The report of Grid's Benchmark_ITT (version of 2017 to 2019), by the same formulas, on\n"
+    "ropewalk's own operators: memory bandwidth, threaded stencil halo exchange, Wilson and\n"
+    "domain-wall operators for a list of L, comparison point and robustness; then D_w, D_w^eo, "
+    "sD_w\n"
+    "and sD_w^eo for 12^4, 16^4 and 24^4 with arithmetic intensity and share of the roofline.\n"
+    "Flops are counted as there: 1344 a site and s-slice, half of the sites for even-odd "
+    "operators.\n"
+    "Mean, error, min and max are those of single calls; medians stand beside them. Results are\n"
+    "checked at sites of every rank, corners above all, against sums written out.\n"
+    "Examples:\n"
+    "  ropewalk bench itt --quick\n"
+    "  ropewalk bench itt -n 2 --mpi-grid 1.1.1.2 --threads 1 --precision double\n"
+    "  ropewalk run -n 16 -- ropewalk-bench-itt --mpi-grid 2.2.2.2 --lanes 4 --json itt.json";
+
+std::string grid_text(const lattice::Extents& extents) { return lattice::text(extents); }
+
+// The factors of the ranks of a node, largest first, into dimensions of the grid that have them,
+// x first, as Grid divides a node: 2.1.1.1, 2.2.1.1, 2.2.2.1 where the grid allows it.
+lattice::Extents block_of(const lattice::Extents& grid, int ranks_per_node) {
+  lattice::Extents block{1, 1, 1, 1};
+  int left = ranks_per_node;
+  for (int factor = ranks_per_node; factor >= 2; --factor) {
+    const bool prime = [&] {
+      for (int d = 2; d * d <= factor; ++d) {
+        if (factor % d == 0) return false;
+      }
+      return true;
+    }();
+    bool found = true;
+    while (prime && found && left % factor == 0) {
+      found = false;
+      std::size_t best = 4;
+      for (std::size_t d = 0; d < 4; ++d) {
+        if ((grid[d] / block[d]) % factor != 0) continue;
+        if (best == 4 || block[d] < block[best]) best = d;
+      }
+      if (best == 4) break;
+      block[best] *= factor;
+      left /= factor;
+      found = true;
+    }
+  }
+  if (left == 1) return block;
+  throw Error(
+      ErrorCode::argument,
+      fmt::format("--mpi-grid: the {} ranks of a node are no block of {}; give a grid whose "
+                  "extents have their factors, or --volume rank",
+                  ranks_per_node, grid_text(grid)));
+}
+
+}  // namespace
+
+bool IttOptions::wants(const std::string& table) const {
+  return std::find(table_list.begin(), table_list.end(), table) != table_list.end();
+}
+
+void describe(CLI::App& app, IttOptions& options) {
+  app.add_option("--L", options.L, "Lattices L^4 of each node, or rank; even numbers")
+      ->type_name("L,...")
+      ->capture_default_str();
+  app.add_option("--volume", options.volume,
+                 "Whose L^4: of a node, divided by its ranks, as Grid did until 2019; of a rank")
+      ->type_name("node|rank")
+      ->check(CLI::IsMember({"node", "rank"}))
+      ->capture_default_str();
+  app.add_option("--Ls", options.Ls, "Fifth extent of the domain-wall operators")
+      ->type_name("N")
+      ->check(CLI::Range(2, 256))
+      ->capture_default_str();
+  app.add_option("--mpi-grid,--mpi", options.mpi_grid,
+                 "Ranks along x, y, z, t; their product is the number of ranks. Default: the "
+                 "divisions with the smallest faces")
+      ->type_name("M.N.P.Q");
+  app.add_option("--shm", options.shm,
+                 "Most memory for messages a rank, in MB, as Grid's option; 0: what they need")
+      ->type_name("MB")
+      ->check(CLI::Range(0, 1 << 20));
+  app.add_option("--threads", options.threads, "Threads a rank; default: its share of the cores")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1024));
+  app.add_option("--lanes", options.lanes, "Lanes of a rank, each with a comm thread if above 1")
+      ->type_name("N")
+      ->check(CLI::Range(1, EndpointSet::max_lanes))
+      ->capture_default_str();
+  app.add_option("--precision", options.precision, "single or double")
+      ->type_name("NAME")
+      ->check(CLI::IsMember({"single", "double"}))
+      ->capture_default_str();
+  app.add_option("--exchange", options.exchanges,
+                 "Cases to compare: sequential (exchange, then compute), overlap")
+      ->type_name("NAME,...")
+      ->capture_default_str();
+  app.add_option("--tables", options.tables, "What to measure: memory, comms, summary, operators")
+      ->type_name("NAME,...")
+      ->capture_default_str();
+  app.add_option("--calls", options.calls,
+                 "Timed calls of each operator; default: about half a "
+                 "second of them, at most 1000")
+      ->type_name("N")
+      ->check(CLI::Range(1, 100000));
+  add_common_options(app, options.common);
+  app.footer(about);
+}
+
+bool check(IttOptions& options) {
+  if (options.common.quick && options.L == IttOptions().L) options.L = "8,12";
+  options.sizes = integers("--L", options.L, 2, 64);
+  for (const int L : options.sizes) {
+    if (L % 2 == 0) continue;
+    throw Error(ErrorCode::argument,
+                fmt::format("--L: {}, expected even numbers, which have as many even sites as odd "
+                            "ones; write {}",
+                            L, L + 1));
+  }
+  if (!options.mpi_grid.empty()) options.extents = extents("--mpi-grid", options.mpi_grid, 4);
+  for (const std::string& word :
+       words("--exchange", options.exchanges, {"sequential", "overlap"})) {
+    options.exchange_list.push_back(lattice::exchange(word));
+  }
+  options.table_list =
+      words("--tables", options.tables, {"memory", "comms", "summary", "operators"});
+  return options.lanes > 1;
+}
+
+lattice::Extents IttLayout::local(int L) const {
+  lattice::Extents made{};
+  for (std::size_t d = 0; d < 4; ++d) {
+    const int parts = per_node ? in_node[d] : 1;
+    made[d] = L / parts;
+    if (L % parts == 0 && made[d] % 2 == 0) continue;
+    throw Error(ErrorCode::argument,
+                fmt::format("--L: {} cannot be divided by the {} ranks of a node in dimension {} "
+                            "({} of the ranks are a node) so that even numbers of sites are left; "
+                            "leave it out, give a multiple of {}, another --mpi-grid or --volume "
+                            "rank",
+                            L, parts, "xyzt"[d], grid_text(in_node), 2 * parts));
+  }
+  return made;
+}
+
+lattice::Extents IttLayout::global(int L) const {
+  lattice::Extents made = local(L);
+  for (std::size_t d = 0; d < 4; ++d) made[d] *= rank_grid[d];
+  return made;
+}
+
+IttLayout itt_layout(const IttOptions& options, int ranks, int ranks_per_node) {
+  IttLayout made;
+  made.ranks = ranks;
+  made.ranks_per_node = ranks_per_node;
+  made.per_node = options.volume == "node";
+  if (options.extents.empty()) {
+    // Of a lattice that any number of ranks divides.
+    made.rank_grid = lattice::choose_rank_grid({2 * ranks, 2 * ranks, 2 * ranks, 2 * ranks}, ranks);
+  } else {
+    std::copy(options.extents.begin(), options.extents.end(), made.rank_grid.begin());
+    long long product = 1;
+    for (const int extent : made.rank_grid) product = std::min(product * extent, 1LL << 31);
+    if (product != ranks) {
+      throw Error(ErrorCode::argument,
+                  fmt::format("--mpi-grid: {} makes {} ranks, but {} were started; give -n {} or a "
+                              "grid whose product is {}, such as {}",
+                              options.mpi_grid, product, ranks, product, ranks,
+                              grid_text(lattice::choose_rank_grid(
+                                  {2 * ranks, 2 * ranks, 2 * ranks, 2 * ranks}, ranks))));
+    }
+  }
+  if (ranks % ranks_per_node != 0) {
+    throw Error(ErrorCode::argument,
+                fmt::format("ranks: {} ranks, but {} on the first node, expected as many on each; "
+                            "start a multiple of {}",
+                            ranks, ranks_per_node, ranks_per_node));
+  }
+  if (made.per_node) made.in_node = block_of(made.rank_grid, ranks_per_node);
+  if (options.wants("summary")) {
+    for (const int L : options.sizes) made.local(L);
+  }
+  return made;
+}
+
+}  // namespace ropewalk::bench
