@@ -28,8 +28,8 @@ enum class Path {
   mapped,   // straight between the buffers of the ranks
   cma,      // read from private buffers by process_vm_readv
   staged,   // copied through staging areas in the arenas
-  mpi,      // done by the MPI underneath
-  nodes     // inside each node by one of the first, between nodes by messages
+  nodes,    // inside each node by one of these, between nodes by messages
+  mpi       // done by the MPI underneath
 };
 RW_EXPORT const char* name(Path);
 

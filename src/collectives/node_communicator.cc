@@ -76,7 +76,7 @@ void join(NodeCommunicator::State& state) {
 }  // namespace
 
 const char* name(Path path) {
-  constexpr const char* names[] = {"none", "inlined", "mapped", "cma", "staged", "mpi", "nodes"};
+  constexpr const char* names[] = {"none", "inlined", "mapped", "cma", "staged", "nodes", "mpi"};
   return names[static_cast<int>(path)];
 }
 

@@ -3,11 +3,14 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <utility>
 
 #include "channel/attachments.hpp"
+#include "collectives/nodes/exchange.hpp"
 #include "node/peers.hpp"
 
 namespace ropewalk::collectives::nodes {
@@ -23,14 +26,20 @@ constexpr int yields_per_watch = 64;    // yields between two looks for notices
 constexpr int yields_per_check = 1024;  // yields between two looks whether this node's ranks live
 
 // A joint decision of all nodes: an exception of one becomes one of all.
-bool all_have(mpi::Comm comm, const std::unique_ptr<Engine>& engine, std::exception_ptr error) {
-  std::int64_t worst = error != nullptr ? 2 : engine == nullptr ? 1 : 0;
-  mpi::all_reduce(std::span(&worst, 1), mpi::Combine::max, comm);
-  if (worst == 2) {
+bool all_have(mpi::Comm comm, const std::unique_ptr<Engine>& engine, int wish,
+              const std::exception_ptr& error) {
+  const std::int64_t worst = error != nullptr ? 2 : engine == nullptr ? 1 : 0;
+  std::array<std::int64_t, 3> most{worst, wish, -wish};
+  mpi::all_reduce(most, mpi::Combine::max, comm);
+  if (most[0] == 2) {
     if (error != nullptr) std::rethrow_exception(error);
     throw Error(ErrorCode::system, "communicator: ranks of another node could not become a team");
   }
-  return worst == 0;
+  if (most[1] != -most[2]) {
+    throw Error(ErrorCode::argument,
+                "ROPEWALK_ALLREDUCE: not the same on all ranks; set it for all of them");
+  }
+  return most[0] == 0;
 }
 
 std::unique_ptr<Engine> make_engine(mpi::Comm own_node, std::string& reason,
@@ -71,10 +80,11 @@ std::unique_ptr<Nodes> Nodes::create(mpi::Comm comm, Layout layout, std::string&
   std::exception_ptr error;
   try {
     nodes->engine_ = make_engine(own_node, reason, attach_reason);
+    nodes->wish_ = wished_algorithm(std::getenv("ROPEWALK_ALLREDUCE"));
   } catch (...) {
     error = std::current_exception();
   }
-  const bool all = all_have(comm, nodes->engine_, error);
+  const bool all = all_have(comm, nodes->engine_, nodes->wish_, error);
   // Not a duplicate: that would call the attribute functions of the program.
   if (all) nodes->adopt(mpi::split(comm, 0, nodes->layout_.rank));
   mpi::free(own_node);
@@ -85,7 +95,7 @@ std::unique_ptr<Nodes> Nodes::create(mpi::Comm comm, Layout layout, std::string&
 }
 
 void Nodes::adopt(mpi::Comm messages) {
-  shared_ = new Shared{messages, mpi::create_keyval(&Nodes::release), getpid()};
+  shared_ = new Shared{messages, {}, mpi::create_keyval(&Nodes::release), getpid()};
   mpi::set_attribute(mpi::comm_self(), shared_->keyval, shared_);
   node::Team& team = engine_->team();
   team.progress_on(messages, this);
@@ -104,6 +114,9 @@ void Nodes::release(void* value) noexcept {
   try {
     // Messages may be on their way for ever where a rank has failed: MPI keeps what it needs.
     mpi::free(shared.messages);
+    for (mpi::Comm& owners : shared.owners) {
+      if (owners != mpi::comm_null()) mpi::free(owners);
+    }
   } catch (const std::exception&) {
     // Nothing is left to do with it.
   }
@@ -118,6 +131,14 @@ Nodes::~Nodes() {
     // The MPI is on its way out.
   }
   delete shared_;
+}
+
+void Nodes::make_owners(int slices) {
+  for (int slice = static_cast<int>(shared_->owners.size()); slice < slices; ++slice) {
+    const bool own = slice % engine_->size() == layout_.place();
+    shared_->owners.push_back(
+        mpi::split(shared_->messages, own ? 0 : mpi::undefined(), layout_.node));
+  }
 }
 
 // ---- calls and notices

@@ -73,6 +73,12 @@ class Nodes final : private node::Watcher {
   void share_cores();
   // For messages between nodes: the ranks are those of the communicator. Its errors are returned.
   mpi::Comm messages() const noexcept { return shared_->messages; }
+  // Of the owners of a slice, one a node in their order (nodes/pipeline.cc); null where this rank
+  // is none of them. make_owners() is collective, and makes those that are not there yet.
+  void make_owners(int slices);
+  mpi::Comm owners(int slice) const { return shared_->owners[static_cast<std::size_t>(slice)]; }
+  // What ROPEWALK_ALLREDUCE asks for, the same on all ranks (nodes/exchange.hpp); -1 for nothing.
+  int wish() const noexcept { return wish_; }
   Path path = Path::none;  // of the last call
 
   // ---- calls
@@ -129,6 +135,7 @@ class Nodes final : private node::Watcher {
   // attribute of MPI_COMM_SELF, whose value it is.
   struct Shared {
     mpi::Comm messages;
+    std::vector<mpi::Comm> owners;
     mpi::Keyval keyval;
     int process;  // a child of fork has no MPI to free anything of
     bool ended = false;
@@ -157,7 +164,8 @@ class Nodes final : private node::Watcher {
 
   Layout layout_;
   std::unique_ptr<Engine> engine_;
-  Shared* shared_ = nullptr;  // freed by release()
+  Shared* shared_ = nullptr;
+  int wish_ = -1;
   int spins_ = 1;
   std::unique_ptr<node::Liveness> liveness_;
   std::string liveness_reason_;

@@ -4,7 +4,9 @@
 
 #include "collectives/nodes/algorithms.hpp"
 #include "collectives/nodes/block.hpp"
+#include "collectives/nodes/pipeline.hpp"
 #include "collectives/through_mpi.hpp"
+#include "mpi/datatypes.hpp"
 
 namespace ropewalk::collectives::nodes {
 namespace {
@@ -53,8 +55,25 @@ void reduce(NodeCommunicator::State& state, const void* send, void* receive, std
     mpi_reduce(state, send, receive, count, operation, root);
     return;
   }
+  const std::size_t bytes = count * operation.element_bytes;
+  Choice choice = choose(nodes.layout(), {bytes, root >= 0, nodes.wish()});
+  const bool known = mpi::datatype(operation.type) != mpi::datatype_null();  // not float16
+  if (choice.algorithm == Algorithm::mpi && !known) choice.algorithm = Algorithm::ring;
+  if (choice.algorithm == Algorithm::whole && !known) choice.algorithm = Algorithm::doubling;
+  if (choice.algorithm == Algorithm::whole) {
+    mpi_reduce(state, send, receive, count, operation, root);
+    return;
+  }
+  const bool has_output = root < 0 || root == state.rank;
   nodes.path = Path::nodes;
-  nodes.run([&] { reduce_through_ends(nodes, send, receive, count, operation, root); });
+  nodes.run([&] {
+    if (choice.algorithm == Algorithm::doubling) {
+      reduce_through_ends(nodes, send, receive, count, operation, root);
+    } else {
+      pipelined_reduce(nodes, {send, has_output ? receive : nullptr, count, root}, operation,
+                       choice);
+    }
+  });
 }
 
 }  // namespace ropewalk::collectives::nodes

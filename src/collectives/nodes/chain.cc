@@ -1,0 +1,68 @@
+// Chain: a piece goes from node to node, each adding its part, and ends at the root's node. Every
+// node sends and receives each byte once; the pieces follow each other, so all links are busy.
+//
+// Nodes are combined in their order, beginning behind the root's: (r + 1 op r + 2) ... op r.
+#include "collectives/nodes/block.hpp"
+#include "collectives/nodes/exchange.hpp"
+
+namespace ropewalk::collectives::nodes {
+namespace {
+
+class Chain final : public Exchange {
+ public:
+  explicit Chain(const Making& making)
+      : operation_(making.operation),
+        landing_(making.most_elements * making.operation.element_bytes) {}
+
+  void start(const Route& route, int tag, std::byte* data, std::size_t count) override {
+    const int nodes = static_cast<int>(route.owners.size());
+    route_ = route;
+    tag_ = tag;
+    data_ = data;
+    count_ = count;
+    const int distance = (route.node - route.root_node + nodes) % nodes;
+    first_ = distance == 1;
+    last_ = distance == 0;
+    requests_.receives.clear();
+    requests_.sends.clear();
+    if (first_) return pass_on();
+    const int from = route.owners[static_cast<std::size_t>((route.node + nodes - 1) % nodes)];
+    requests_.receives.push_back(
+        mpi::ireceive(landing_.data(), count * operation_.element_bytes, from, tag, route.comm));
+  }
+
+  bool advance() override {
+    if (!first_ && requests_.receives.front() != mpi::request_null()) {
+      if (!mpi::test(requests_.receives.front())) return false;
+      combine_two(operation_, data_, landing_.data(), data_, count_);
+      if (!last_) pass_on();
+    }
+    return mpi::test_all(requests_.sends);
+  }
+
+ private:
+  void pass_on() {
+    const auto nodes = static_cast<int>(route_.owners.size());
+    const int to = route_.owners[static_cast<std::size_t>((route_.node + 1) % nodes)];
+    requests_.sends.push_back(
+        mpi::isend(data_, count_ * operation_.element_bytes, to, tag_, route_.comm));
+  }
+
+  const Operation& operation_;
+  Block landing_;
+  Requests requests_;
+  Route route_;
+  int tag_ = 0;
+  bool first_ = false;
+  bool last_ = false;
+  std::byte* data_ = nullptr;
+  std::size_t count_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Exchange> make_chain(const Making& making) {
+  return std::make_unique<Chain>(making);
+}
+
+}  // namespace ropewalk::collectives::nodes

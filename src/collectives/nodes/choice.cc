@@ -1,0 +1,74 @@
+// Which algorithm a reduction over nodes takes: a table, and its lookup.
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "collectives/nodes/exchange.hpp"
+
+namespace ropewalk::collectives::nodes {
+namespace {
+
+struct Entry {
+  const char* name;  // in ROPEWALK_ALLREDUCE
+  Algorithm algorithm;
+  std::unique_ptr<Exchange> (*make)(const Making&);
+};
+constexpr Entry table[] = {
+    {"whole", Algorithm::whole, nullptr},           {"doubling", Algorithm::doubling, nullptr},
+    {"halving", Algorithm::halving, &make_halving}, {"ring", Algorithm::ring, &make_ring},
+    {"mpi", Algorithm::mpi, &make_by_mpi},
+};
+
+// Measured in the box, 4 nodes of 2 ranks on 2 cores: below the first size nothing beats the MPI's
+// own call, below the second nothing beats it between the owners; from there on the ring is as
+// good, and with several nodes a core better. docs/explanation/nodes.md has the figures.
+constexpr std::size_t whole_bytes = std::size_t{16} << 10;
+constexpr std::size_t ring_bytes = std::size_t{256} << 10;
+// To a root the MPI's own call has one message less for small vectors.
+constexpr std::size_t chain_bytes = std::size_t{64} << 10;
+// A slice is worth an owner from this size on.
+constexpr std::size_t least_slice_bytes = std::size_t{32} << 10;
+constexpr int most_slices = 16;
+// Of one message of the ring: long enough for the line, short enough that several are under way.
+constexpr std::size_t least_message = std::size_t{32} << 10;
+constexpr std::size_t most_message = std::size_t{256} << 10;
+
+}  // namespace
+
+int wished_algorithm(const char* text) {
+  if (text == nullptr || std::strcmp(text, "auto") == 0) return -1;
+  for (const Entry& entry : table) {
+    if (std::strcmp(text, entry.name) == 0) return static_cast<int>(entry.algorithm);
+  }
+  throw Error(ErrorCode::argument, std::string("ROPEWALK_ALLREDUCE: found \"") + text +
+                                       "\"; expected auto, whole, doubling, halving, ring or mpi");
+}
+
+Choice choose(const Layout& layout, const Asked& asked) {
+  const auto nodes = static_cast<std::size_t>(layout.count());
+  const std::size_t bytes = asked.bytes;
+  Algorithm algorithm = bytes < whole_bytes  ? Algorithm::whole
+                        : bytes < ring_bytes ? Algorithm::mpi
+                                             : Algorithm::ring;
+  if (asked.rooted) algorithm = bytes < chain_bytes ? Algorithm::whole : Algorithm::ring;
+  if (asked.wish >= 0 && !asked.rooted) algorithm = static_cast<Algorithm>(asked.wish);
+  const auto worth =
+      static_cast<int>(std::min<std::size_t>(most_slices, bytes / least_slice_bytes));
+  const int slices = std::clamp(worth, 1, std::min(layout.most, most_slices));
+  const std::size_t slice_bytes = bytes / static_cast<std::size_t>(slices) + 1;
+  // Four pieces, so that one is reduced while others travel.
+  const std::size_t messages = asked.rooted ? 1 : nodes;
+  const std::size_t piece =
+      std::clamp(slice_bytes / 4, messages * least_message, messages * most_message);
+  return {algorithm, slices, piece};
+}
+
+std::unique_ptr<Exchange> make(Algorithm algorithm, const Making& making, bool rooted) {
+  if (rooted) return make_chain(making);
+  for (const Entry& entry : table) {
+    if (entry.algorithm == algorithm && entry.make != nullptr) return entry.make(making);
+  }
+  throw Error(ErrorCode::internal, "allreduce: an algorithm that has no pieces");
+}
+
+}  // namespace ropewalk::collectives::nodes

@@ -1,0 +1,275 @@
+#include "collectives/nodes/pipeline.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <optional>
+#include <vector>
+
+#include "collectives/nodes/block.hpp"
+
+// The vector is dealt in slices to *owners*, one of each slice on each node: these are the leaders
+// of the paper, and their ranks are the endpoints of the node. An owner takes its slice in pieces:
+//
+//   1. it combines the piece of all inputs of its node, into its own receive buffer;
+//   2. the owners of the slice combine what they have, between nodes (an Exchange);
+//   3. it writes the result into the receive buffers of the others of its node.
+//
+// Step 2 of one piece goes on while steps 1 and 3 of others are done. Nobody on a node waits for
+// anybody else between arrival and end: an owner alone reads and writes its slice of all buffers,
+// so even in place nothing is overwritten that another still reads.
+//
+// Nodes may have different numbers of ranks: slices are as many as the largest has ranks, and where
+// there are fewer ranks, one owns several.
+namespace ropewalk::collectives::nodes {
+namespace {
+
+constexpr std::size_t flights = 4;  // pieces between nodes at a time
+
+// Inputs that are not mapped are read in blocks of this size, which stay in the second cache.
+constexpr std::size_t read_bytes = std::size_t{64} << 10;
+
+std::size_t grain_of(const Operation& operation) {
+  return std::max<std::size_t>(1, node::flag_stride / operation.element_bytes);
+}
+
+// What a rank shows its node of both buffers. A buffer that the others cannot reach has a copy in
+// the arena for the length of the call.
+class Buffers {
+ public:
+  Buffers(Engine& engine, const Vectors& vectors, std::size_t bytes) : vectors_(vectors) {
+    if (engine.size() == 1) return;
+    shown.send = engine.reference(vectors.send, bytes);
+    shown.private_send = engine.address_for_cma(vectors.send, bytes, shown.send);
+    if (shown.send == private_reference && shown.private_send == 0) {
+      input_.emplace(bytes);
+      std::memcpy(input_->data(), vectors.send, bytes);
+      shown.send = Arena::process().offset(input_->data());
+    }
+    if (vectors.receive == nullptr) return;
+    shown.receive = engine.reference(vectors.receive, bytes);
+    shown.private_receive = engine.address_for_cma(vectors.receive, bytes, shown.receive);
+    if (shown.receive == private_reference && shown.private_receive == 0) {
+      output_.emplace(bytes);
+      shown.receive = Arena::process().offset(output_->data());
+    }
+  }
+
+  std::byte* output() const {
+    return output_ ? output_->data() : static_cast<std::byte*>(vectors_.receive);
+  }
+  // To be called when nobody writes to the output any more.
+  void finish(std::size_t bytes) {
+    if (output_) std::memcpy(vectors_.receive, output_->data(), bytes);
+  }
+
+  Shown shown{private_reference, private_reference, 0};
+
+ private:
+  const Vectors& vectors_;
+  std::optional<Block> input_;
+  std::optional<Block> output_;
+};
+
+struct Piece {
+  int slice;
+  Range part;  // elements
+};
+
+class Pipeline {
+ public:
+  Pipeline(Nodes& nodes, const Vectors& vectors, const Operation& operation, const Choice& choice,
+           Buffers& buffers, const std::vector<Shown>& shown)
+      : nodes_(nodes),
+        engine_(nodes.engine()),
+        layout_(nodes.layout()),
+        vectors_(vectors),
+        operation_(operation),
+        buffers_(buffers),
+        shown_(shown),
+        bytes_(vectors.count * operation.element_bytes),
+        piece_elements_(std::max<std::size_t>(1, choice.piece_bytes / operation.element_bytes)) {
+    deal(choice.slices);
+    for (int slice = 0; slice < choice.slices; ++slice) add_owners(slice);
+    const Making making{nodes, operation, piece_elements_};
+    for (Flight& flight : flights_) {
+      if (&flight - flights_.data() >= static_cast<std::ptrdiff_t>(pieces_.size())) break;
+      flight.exchange = make(choice.algorithm, making, vectors.root >= 0);
+      if (buffers.output() == nullptr) {
+        flight.partial.emplace(piece_elements_ * operation.element_bytes);
+      }
+    }
+  }
+
+  // True when all pieces are done.
+  bool step() {
+    for (Flight& flight : flights_) {
+      if (flight.busy && flight.exchange->advance()) land(flight);
+      if (!flight.busy && next_ < pieces_.size()) take_off(flight);
+    }
+    return landed_ == pieces_.size();
+  }
+
+ private:
+  struct Flight {
+    std::optional<Block> partial;  // where this rank has no output
+    std::unique_ptr<Exchange> exchange;
+    std::byte* data = nullptr;
+    Piece piece{};
+    bool busy = false;
+  };
+
+  // This rank's pieces; those of several slices in turn, as all owners have them.
+  void deal(int slices) {
+    const int ranks = engine_.size();
+    std::vector<Range> own;
+    std::vector<int> numbers;
+    for (int number = layout_.place(); number < slices; number += ranks) {
+      own.push_back(slice(vectors_.count, number, slices, grain_of(operation_)));
+      numbers.push_back(number);
+    }
+    bool more = true;
+    for (std::size_t index = 0; more; ++index) {
+      more = false;
+      for (std::size_t k = 0; k < own.size(); ++k) {
+        const std::size_t begin = own[k].begin + index * piece_elements_;
+        if (begin >= own[k].end) continue;
+        more = true;
+        pieces_.push_back({numbers[k], {begin, std::min(own[k].end, begin + piece_elements_)}});
+      }
+    }
+  }
+
+  void add_owners(int slice) {
+    std::vector<int>& owners = owners_.emplace_back();
+    for (const std::vector<int>& members : layout_.members) {
+      owners.push_back(members[static_cast<std::size_t>(slice) % members.size()]);
+    }
+  }
+
+  Route route_of(int slice) const {
+    Route route;
+    route.owners = owners_[static_cast<std::size_t>(slice)];
+    route.node = layout_.node;
+    route.slice = slice;
+    if (vectors_.root >= 0) {
+      route.root_node = layout_.node_of[static_cast<std::size_t>(vectors_.root)];
+    }
+    route.comm = nodes_.messages();
+    return route;
+  }
+
+  void take_off(Flight& flight) {
+    // A tag for each piece under way between two ranks; alike on all owners of the slice.
+    constexpr std::size_t tags_a_slice = 64;
+    flight.piece = pieces_[next_++];
+    flight.busy = true;
+    flight.data = flight.partial
+                      ? flight.partial->data()
+                      : buffers_.output() + flight.piece.part.begin * operation_.element_bytes;
+    combine_inside(flight.piece.part, flight.data);
+    const std::size_t number = flight.piece.part.begin / piece_elements_ % tags_a_slice;
+    const int with_tag = tag::pieces + flight.piece.slice * static_cast<int>(tags_a_slice) +
+                         static_cast<int>(number);
+    flight.exchange->start(route_of(flight.piece.slice), with_tag, flight.data,
+                           flight.piece.part.length());
+    if (flight.exchange->advance()) land(flight);
+  }
+
+  void land(Flight& flight) {
+    const std::size_t offset = flight.piece.part.begin * operation_.element_bytes;
+    const std::size_t bytes = flight.piece.part.length() * operation_.element_bytes;
+    for (int place = 0; place < engine_.size(); ++place) {
+      const bool wants =
+          vectors_.root < 0 || layout_.own()[static_cast<std::size_t>(place)] == vectors_.root;
+      if (place == engine_.rank() || !wants) continue;
+      if (!engine_.write(place, shown_[static_cast<std::size_t>(place)], offset, flight.data, bytes,
+                         engine_.stores(bytes_))) {
+        throw_unreachable(place);
+      }
+    }
+    flight.busy = false;
+    ++landed_;
+  }
+
+  // Step 1 of a piece.
+  void combine_inside(const Range& part, std::byte* result) {
+    const std::size_t element = operation_.element_bytes;
+    if (engine_.size() == 1) {
+      const std::byte* own = static_cast<const std::byte*>(vectors_.send) + part.begin * element;
+      if (own != result) {
+        kernels::copy(result, own, part.length() * element, kernels::Stores::temporal);
+      }
+      return;
+    }
+    const std::size_t step = std::max<std::size_t>(1, read_bytes / element);
+    for (std::size_t begin = part.begin; begin < part.end; begin += step) {
+      const std::size_t count = std::min(step, part.end - begin);
+      for (int place = 0; place < engine_.size(); ++place) {
+        engine_.inputs[place] = input(place, begin * element, count * element, step * element);
+      }
+      void* output = result + (begin - part.begin) * element;
+      operation_.combine(std::span(&output, 1), engine_.inputs, count, kernels::Stores::temporal);
+    }
+  }
+
+  const void* input(int place, std::size_t offset, std::size_t bytes, std::size_t room) {
+    if (place == engine_.rank()) return static_cast<const std::byte*>(vectors_.send) + offset;
+    const Shown& theirs = shown_[static_cast<std::size_t>(place)];
+    if (theirs.send != private_reference) {
+      if (const std::byte* there = engine_.try_resolve(place, theirs.send + offset, bytes)) {
+        return there;
+      }
+    }
+    if (!read_) read_.emplace(room * static_cast<std::size_t>(engine_.size()));
+    std::byte* copy = read_->data() + room * static_cast<std::size_t>(place);
+    if (!engine_.read(copy, place, theirs, offset, bytes, kernels::Stores::temporal)) {
+      throw_unreachable(place);
+    }
+    return copy;
+  }
+
+  [[noreturn]] void throw_unreachable(int place) const {
+    throw Error(ErrorCode::system,
+                "collective: a private buffer of rank " +
+                    std::to_string(layout_.own()[static_cast<std::size_t>(place)]) +
+                    " could not be reached (process_vm_readv, XPMEM); results are incomplete; "
+                    "check the buffers' addresses and counts");
+  }
+
+  Nodes& nodes_;
+  Engine& engine_;
+  const Layout& layout_;
+  const Vectors& vectors_;
+  const Operation& operation_;
+  Buffers& buffers_;
+  const std::vector<Shown>& shown_;
+  std::size_t bytes_;
+  std::size_t piece_elements_;
+  std::vector<Piece> pieces_;
+  std::vector<std::vector<int>> owners_;  // of each slice, by node
+  std::array<Flight, flights> flights_;
+  std::optional<Block> read_;
+  std::size_t next_ = 0;
+  std::size_t landed_ = 0;
+};
+
+}  // namespace
+
+void pipelined_reduce(Nodes& nodes, const Vectors& vectors, const Operation& operation,
+                      const Choice& choice) {
+  Engine& engine = nodes.engine();
+  const std::size_t bytes = vectors.count * operation.element_bytes;
+  const Kind kind = vectors.root < 0 ? Kind::allreduce : Kind::reduce;
+  Buffers buffers(engine, vectors, bytes);
+  node::Slot& own = engine.claim(kind, vectors.count, operation.code(),
+                                 static_cast<std::uint32_t>(std::max(vectors.root, 0)));
+  const std::vector<Shown>& shown = engine.meet(own, buffers.shown);
+  if (choice.algorithm == Algorithm::mpi && vectors.root < 0) nodes.make_owners(choice.slices);
+  Pipeline pipeline(nodes, vectors, operation, choice, buffers, shown);
+  nodes.wait_until([&] { return pipeline.step(); });
+  engine.leave();
+  buffers.finish(bytes);
+}
+
+}  // namespace ropewalk::collectives::nodes

@@ -1,0 +1,18 @@
+// Large reductions over nodes in the three steps of Hashmi et al. (2018), piece by piece.
+#pragma once
+
+#include "collectives/nodes/exchange.hpp"
+
+namespace ropewalk::collectives::nodes {
+
+struct Vectors {
+  const void* send;
+  void* receive;  // null on ranks that get no result
+  std::size_t count;
+  int root;  // -1: every rank gets the result
+};
+
+// Inside of Nodes::run(). Not for operations that only MPI knows.
+void pipelined_reduce(Nodes&, const Vectors&, const Operation&, const Choice&);
+
+}  // namespace ropewalk::collectives::nodes

@@ -1,0 +1,111 @@
+// Ring: a reduce-scatter and an allgather, n - 1 messages each of one nth of the piece, to the next
+// node only. 2 (n - 1) / n of the bytes leave each node, the least there is (Patarasuk and Yuan
+// 2009).
+//
+// Block b is combined from node b on, round the nodes: ((b op b + 1) op b + 2) ..., by one node at
+// a time, so all nodes get the same bits. A node forwards a block as soon as it has it, in both
+// phases: no step waits for a whole round. All receives of the first phase are posted at the start;
+// those of the second when the block they land on has left.
+#include <vector>
+
+#include "collectives/nodes/block.hpp"
+#include "collectives/nodes/exchange.hpp"
+
+namespace ropewalk::collectives::nodes {
+namespace {
+
+class Ring final : public Exchange {
+ public:
+  explicit Ring(const Making& making)
+      : operation_(making.operation),
+        nodes_(making.nodes.layout().count()),
+        block_bytes_((making.most_elements / static_cast<std::size_t>(nodes_) + 1) *
+                     operation_.element_bytes),
+        received_blocks_(block_bytes_ * static_cast<std::size_t>(nodes_ - 1)) {}
+
+  void start(const Route& route, int tag, std::byte* data, std::size_t count) override {
+    node_ = route.node;
+    comm_ = route.comm;
+    tag_ = tag;
+    data_ = data;
+    count_ = count;
+    next_ = route.owners[static_cast<std::size_t>((node_ + 1) % nodes_)];
+    previous_ = route.owners[static_cast<std::size_t>((node_ + nodes_ - 1) % nodes_)];
+    combined_ = gathered_ = posted_ = 0;
+    requests_.receives.clear();
+    requests_.sends.clear();
+    for (int step = 0; step < nodes_ - 1; ++step) {
+      receive(landing(step), block(node_ - step - 1).length());
+    }
+    send(node_);
+  }
+
+  bool advance() override {
+    while (combined_ < nodes_ - 1 && arrived(combined_)) {
+      const Range part = block(node_ - combined_ - 1);
+      std::byte* own = place(part);
+      combine_two(operation_, own, landing(combined_), own, part.length());
+      ++combined_;
+      send(node_ - combined_);  // the last of these has its result, and begins the second phase
+    }
+    // Block node - step left as send number `step`: what comes for it may land there.
+    while (posted_ < nodes_ - 1 && posted_ < static_cast<int>(requests_.sends.size()) &&
+           mpi::test(requests_.sends[static_cast<std::size_t>(posted_)])) {
+      const Range part = block(node_ - posted_);
+      receive(place(part), part.length());
+      ++posted_;
+    }
+    // A message of the second phase may have come since the last of the first was asked for: it
+    // must not be passed on before this node's own result, which the next node expects first.
+    while (combined_ == nodes_ - 1 && gathered_ < posted_ && arrived(nodes_ - 1 + gathered_)) {
+      const int landed = node_ - gathered_;
+      if (++gathered_ < nodes_ - 1) send(landed);
+    }
+    return gathered_ == nodes_ - 1 && mpi::test_all(requests_.sends);
+  }
+
+ private:
+  Range block(int number) const {
+    return slice(count_, (number % nodes_ + nodes_) % nodes_, nodes_, 1);
+  }
+  std::byte* place(const Range& part) const {
+    return data_ + part.begin * operation_.element_bytes;
+  }
+  std::byte* landing(int step) const {
+    return received_blocks_.data() + static_cast<std::size_t>(step) * block_bytes_;
+  }
+  void receive(std::byte* to, std::size_t count) {
+    requests_.receives.push_back(
+        mpi::ireceive(to, count * operation_.element_bytes, previous_, tag_, comm_));
+  }
+  void send(int number) {
+    const Range part = block(number);
+    requests_.sends.push_back(
+        mpi::isend(place(part), part.length() * operation_.element_bytes, next_, tag_, comm_));
+  }
+  bool arrived(int receive_number) {
+    return mpi::test(requests_.receives[static_cast<std::size_t>(receive_number)]);
+  }
+
+  const Operation& operation_;
+  int nodes_;
+  std::size_t block_bytes_;
+  Block received_blocks_;
+  Requests requests_;
+  mpi::Comm comm_;
+  int tag_ = 0;
+  int node_ = 0;
+  int next_ = 0;
+  int previous_ = 0;
+  int combined_ = 0;  // blocks of the first phase
+  int posted_ = 0;    // receives of the second
+  int gathered_ = 0;  // blocks of the second phase
+  std::byte* data_ = nullptr;
+  std::size_t count_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Exchange> make_ring(const Making& making) { return std::make_unique<Ring>(making); }
+
+}  // namespace ropewalk::collectives::nodes
