@@ -17,6 +17,10 @@ namespace {
 
 constexpr double sample_us = 5000;        // a sample lasts this long, so that the barrier vanishes
 constexpr double quick_sample_us = 2000;  // the same for --quick
+// On a network of known rate: what a link may catch up on after a pause (64 KB a rail in a
+// `ropewalk cluster`) has to vanish, too, and is spent before the clock starts.
+constexpr double network_sample_us = 40000;
+constexpr int lead_in_share = 5;
 constexpr int max_iterations = 2000;
 // Plans are made collectively, one a slot and column, which takes long where ranks share cores. For
 // L = 4 the rotation is then larger than the private caches only; from L = 8 on than most shared
@@ -85,6 +89,13 @@ Measurement::Measurement(const CommsOptions& options, const Ranks& ranks,
       grid_(ranks.communicator(), rank_grid, std::vector<bool>(rank_grid.size(), true)),
       endpoints_(ranks.communicator(), endpoint_options(options)),
       rounds_(options.common.rounds_or(20, 5)) {
+  if (wants_plain()) {
+    EndpointOptions one_lane;
+    one_lane.lanes = 1;
+    one_lane.threads = false;
+    one_lane.piece_bytes = 0;
+    plain_ = std::make_unique<EndpointSet>(ranks.communicator(), one_lane);
+  }
   std::size_t largest = 0;
   for (const Lattice& lattice : lattices) {
     for (const std::string& buffers : options.buffer_list) {
@@ -117,6 +128,11 @@ void Measurement::make_shared_pool(std::size_t bytes) {
   shared_pool_ = {};
 }
 
+bool Measurement::wants_plain() const {
+  const bool several_nodes = !ranks_.all(ranks_.size() == ranks_.node_size());
+  return options_.plain || (several_nodes && options_.strategies == CommsOptions().strategies);
+}
+
 Measurement::~Measurement() = default;
 
 int Measurement::slots_for(const Lattice& lattice, const std::string& buffers) const {
@@ -127,10 +143,10 @@ int Measurement::slots_for(const Lattice& lattice, const std::string& buffers) c
 }
 
 // One halo a slot. False on every rank where neighbours cannot map each other's memory.
-bool Measurement::add_halos(Case& one, Strategy strategy) {
+bool Measurement::add_halos(Case& one, Strategy strategy, EndpointSet& endpoints) {
   for (int slot = 0; slot < one.buffers->slots(); ++slot) {
     try {
-      one.halos.emplace_back(grid_, endpoints_, one.buffers->packets(slot),
+      one.halos.emplace_back(grid_, endpoints, one.buffers->packets(slot),
                              HaloOptions{strategy, Corners::no});
     } catch (const Error& error) {
       const bool alone = options_.strategy_list.size() == 1;
@@ -154,7 +170,11 @@ std::vector<Measurement::Case> Measurement::cases(const Lattice& lattice, int sl
       if (direct && (kind != "huge" || shared_pool_.size() == 0)) continue;
       all.push_back(
           {name(strategy), kind, direct ? shared : buffers, {}, CopyWay::library, 1, {}, ""});
-      if (!add_halos(all.back(), strategy)) all.pop_back();
+      if (!add_halos(all.back(), strategy, endpoints_)) all.pop_back();
+    }
+    if (plain_) {
+      all.push_back({"plain", kind, buffers, {}, CopyWay::library, 1, {}, ""});
+      add_halos(all.back(), Strategy::concurrent, *plain_);
     }
     if (kind != options_.kinds.front()) continue;
     for (const CopyWay way : copy_ways())
@@ -166,6 +186,10 @@ std::vector<Measurement::Case> Measurement::cases(const Lattice& lattice, int sl
 double Measurement::sample(Case& one, int iterations) {
   const int slots = one.buffers->slots();
   ranks_.barrier();
+  if (options_.line_rate_mb > 0 && !one.halos.empty()) {
+    const int lead_in = (iterations + lead_in_share - 1) / lead_in_share;
+    for (int i = 0; i < lead_in; ++i) one.halos[static_cast<std::size_t>(i % slots)].exchange();
+  }
   const double begin = now_us();
   if (one.halos.empty()) {
     for (int i = 0; i < iterations; ++i) one.buffers->copy(i % slots, one.way);
@@ -187,7 +211,9 @@ double Measurement::checked_sample(Case& one, int iterations) {
 int Measurement::calibrate(Case& one, int slots) {
   checked_sample(one, slots);  // connections, registrations and pages of the MPI itself
   if (options_.iterations > 0) return (options_.iterations + slots - 1) / slots * slots;
-  const double wanted = options_.common.quick ? quick_sample_us : sample_us;
+  const bool network = options_.line_rate_mb > 0 && !one.halos.empty();
+  const double local_us = options_.common.quick ? quick_sample_us : sample_us;
+  const double wanted = network ? network_sample_us : local_us;
   int iterations = slots;
   for (;;) {
     // The mean of the ranks, so that one slow moment of one rank does not decide for all.

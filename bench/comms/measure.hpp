@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -54,7 +55,8 @@ class Measurement {
   struct Case;
   int slots_for(const Lattice& lattice, const std::string& buffers) const;
   void make_shared_pool(std::size_t bytes);
-  bool add_halos(Case& one, Strategy strategy);
+  bool add_halos(Case& one, Strategy strategy, EndpointSet& endpoints);
+  bool wants_plain() const;
   std::vector<Case> cases(const Lattice& lattice, int slots);
   double sample(Case& one, int iterations);
   double checked_sample(Case& one, int iterations);
@@ -65,6 +67,7 @@ class Measurement {
   const Ranks& ranks_;
   CartesianGrid grid_;
   EndpointSet endpoints_;
+  std::unique_ptr<EndpointSet> plain_;  // the MPI alone: one communicator, no comm thread
   int rounds_;
   std::uint64_t serial_ = 0;  // of samples; the same on all ranks, part of the pattern
   std::map<std::string, PageBlock> pools_;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
 
 #include "common/pages.hpp"
 #include "common/parse.hpp"
@@ -59,7 +60,10 @@ void describe(CLI::App& app, CommsOptions& options) {
       ->type_name("X.Y.Z.T");
   app.add_option(
          "--strategy", options.strategies,
-         "Who drives the messages: sequential, concurrent, threaded, automatic; direct: none")
+         "Who drives the messages: sequential, concurrent, threaded, automatic; direct: none; "
+         "plain: the MPI alone, all faces at once on one communicator (shown by default where "
+         "ranks "
+         "are on several nodes)")
       ->type_name("NAME,...")
       ->capture_default_str();
   app.add_option("--pages", options.pages,
@@ -81,9 +85,9 @@ void describe(CLI::App& app, CommsOptions& options) {
       ->capture_default_str();
   app.add_option("--line-rate", options.line_rate,
                  "What 100 % is, in MB/s one way: a number (12500 for 100 Gbit/s) or measured, the "
-                 "rate at which all ranks copy the same bytes at the same time")
-      ->type_name("MB/s")
-      ->capture_default_str();
+                 "rate at which all ranks copy the same bytes at the same time. Default: "
+                 "ROPEWALK_LINE_RATE, which `ropewalk cluster` sets, else measured")
+      ->type_name("MB/s");
   app.add_option("--iterations", options.iterations,
                  "Exchanges a sample; default: as many as last a few milliseconds")
       ->type_name("N")
@@ -111,14 +115,20 @@ bool check(CommsOptions& options) {
   if (options.common.quick && options.buffers == CommsOptions().buffers) {
     options.buffer_list = {"hot"};
   }
-  const std::vector<std::string> known = {"sequential", "concurrent", "threaded", "automatic",
-                                          "direct"};
+  const std::vector<std::string> known = {"sequential", "concurrent", "threaded",
+                                          "automatic",  "direct",     "plain"};
   bool threads = options.lanes > 1;
   for (const std::string& word : words("--strategy", options.strategies, known)) {
+    if (word == "plain") {
+      options.plain = true;
+      continue;
+    }
     options.strategy_list.push_back(strategy(word));
     threads = threads || word == "threaded" || word == "automatic";
   }
-  if (options.line_rate != "measured") {
+  const char* box = std::getenv("ROPEWALK_LINE_RATE");
+  if (options.line_rate.empty() && box != nullptr) options.line_rate = box;
+  if (!options.line_rate.empty() && options.line_rate != "measured") {
     options.line_rate_mb = positive("--line-rate", options.line_rate);
   }
   return threads;

@@ -19,7 +19,7 @@ struct CommsOptions {
   std::string strategies = "sequential,concurrent,threaded,direct";
   std::string pages = "huge,memalign";
   std::string buffers = "hot,cold";
-  std::string line_rate = "measured";
+  std::string line_rate;  // empty: of the box we are in, else measured
   int Ls = 8;
   int lanes = 0;
   int iterations = 0;  // 0: so many that a sample lasts sample_us
@@ -30,8 +30,9 @@ struct CommsOptions {
   std::vector<int> global;   // of --grid; empty: the list of L
   std::vector<std::string> kinds;
   std::vector<Strategy> strategy_list;
+  bool plain = false;  // a column of the MPI alone
   std::vector<std::string> buffer_list;
-  double line_rate_mb = 0;  // one direction; 0: measured
+  double line_rate_mb = 0;  // of a rank, one direction; 0: measured
 };
 
 void describe(CLI::App& app, CommsOptions& options);

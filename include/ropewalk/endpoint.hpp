@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -33,6 +34,9 @@ struct EndpointOptions {
   bool threads = true;  // false: no comm threads; the caller's own threads use the lanes
   bool pin = true;      // comm threads on cores of this rank's affinity mask, from its end
   std::size_t split_bytes = std::size_t{1} << 20;  // larger messages may be split over the lanes
+  // Parts above it are sent in pieces of that size; 0: never, -1:
+  // ROPEWALK_PIECE_BYTES, which `ropewalk run` sets for networks that need it, else never.
+  std::int64_t piece_bytes = -1;
 };
 
 struct Message {

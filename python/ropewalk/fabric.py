@@ -28,6 +28,7 @@ class Fabric:
     tag_matching: bool = False  # every adapter matches tags in hardware
     accelerated: bool = False  # mlx5 adapters, and their user-space driver is here
     gpus: tuple = ()  # UCX's names of the GPU transports that belong here
+    rails: int = 1  # TCP: interfaces that lead to the same nodes
     virtual: tuple = ()  # interfaces that lead nowhere: bridges of containers and virtual machines
 
     @property
@@ -53,6 +54,7 @@ def detect(root="/", loader=None):
         tag_matching=bool(devices) and all(_matches_tags(root, one) for one in devices),
         accelerated=bool(driver) and all(_is_mlx5(root, one) for one in devices),
         gpus=_gpus(root),
+        rails=_rails(root) if kind == TCP else 1,
         virtual=_virtual(root),
     )
 
@@ -82,6 +84,21 @@ def _gpus(root):
     names = machine.entries(os.path.join(root, "dev"))
     found = ["cuda"] if "nvidiactl" in names else []
     return (*found, "rocm") if "kfd" in names else tuple(found)
+
+
+def _rails(root):
+    """Those of a `ropewalk cluster`, or the adapters that are up and have the highest speed."""
+    if os.environ.get("ROPEWALK_BOX_RAILS"):
+        return len(os.environ["ROPEWALK_BOX_RAILS"].split(","))
+    top, speeds = os.path.join(root, "sys/class/net"), []
+    for name in machine.entries(top):
+        folder = os.path.join(top, name)
+        if not os.path.exists(os.path.join(folder, "device")):
+            continue
+        speed = machine.text(os.path.join(folder, "speed")) or ""
+        if machine.text(os.path.join(folder, "operstate")) == "up" and speed.isdigit():
+            speeds.append(int(speed))
+    return max(1, speeds.count(max(speeds, default=0)))
 
 
 def _virtual(root):
@@ -188,7 +205,38 @@ def _efa(fabric, installation, layers, lanes, loader):
     yield from _intel_provider(installation, [("efa", "efa")])
 
 
+# Found in a `ropewalk cluster` of two rails (docs/explanation/line-rate.md).
+_OB1_SIZES = (
+    ("eager_limit", 32768),
+    ("rndv_eager_limit", 32768),
+    ("max_send_size", 65536),
+    ("min_rdma_pipeline_size", 32768),
+    ("rdma_pipeline_frag_size", 32768),
+    ("rdma_pipeline_send_length", 32768),
+)
+
+
+def _uses_ucx(installation, layers):
+    return installation.family == "mpich" and "ucx" in layers
+
+
 def _tcp(fabric, installation, layers, lanes, loader):
+    # MPICH's libfabric netmod uses one interface: only adapters on the PCI bus count as several
+    # (MPIDI_OFI_fill_prov_use in src/mpid/ch4/netmod/ofi/ofi_nic.c).
+    if fabric.rails > 1:
+        rails = f"{fabric.rails} interfaces"
+        yield from _netmod(installation, layers, "ucx", f"TCP over {rails}")
+        if installation.family == "openmpi":
+            reason = f"{rails} share messages from 32 KiB on"
+            for name, size in _OB1_SIZES:
+                yield f"OMPI_MCA_btl_tcp_{name}", str(size), reason
+        if installation.family == "openmpi" or _uses_ucx(installation, layers):
+            yield "UCX_MAX_EAGER_RAILS", str(fabric.rails), f"UCX: {rails} carry a message"
+            yield "UCX_MAX_RNDV_RAILS", str(fabric.rails), f"UCX: {rails} carry a message"
+            yield "UCX_RNDV_THRESH", "16384", "UCX: only a rendezvous is shared by them"
+    if installation.family == "openmpi" or _uses_ucx(installation, layers):
+        reason = "UCX over TCP sends larger messages in one direction at a time"
+        yield "ROPEWALK_PIECE_BYTES", "1048576", reason
     if installation.family == "openmpi" and fabric.virtual:
         # Open MPI's btl_tcp_if_exclude, whose default is the first two (ompi_info).
         names = ",".join(("127.0.0.1/8", "sppp", *fabric.virtual))

@@ -140,6 +140,7 @@ def make_request(options, installation=None):
         stats=options.stats,
         fabric=network[1] if network else (),
         scalable_endpoints=network[0].scalable_endpoints if network else True,
+        ucx_netmod=_is_ucx_netmod(installation, environment, network),
         own_library=_own_library(program, installation, environment),
     )
 
@@ -215,6 +216,22 @@ def _network(installation, environment, lanes):
 
     found = fabric.detect()
     return found, fabric.settings(found, installation, environment, lanes)
+
+
+def _is_ucx_netmod(installation, environment, network):
+    """Between nodes; the first one that MPICH was built with is its default, and wheels have UCX
+    first."""
+    if network is None or installation.family != "mpich":
+        return False
+    from . import fabric
+
+    chosen = {name: value for name, value, _ in network[1]}
+    chosen.update({name: environment[name] for name in _NETMOD if name in environment})
+    wanted = next((chosen[name] for name in _NETMOD if name in chosen), "ucx")
+    return "ucx" in fabric.network_layers(installation.library) and wanted == "ucx"
+
+
+_NETMOD = ("MPIR_CVAR_CH4_NETMOD",)
 
 
 def notes(request):

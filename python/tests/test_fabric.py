@@ -64,8 +64,35 @@ def test_nothing_but_tcp(tmp_path, mpi, search):
     root = write(tmp_path / "root", {"sys/class/net/eth0/operstate": "up\n"})
     found = fabric.detect(root, search())
     assert found == fabric.Fabric()
-    for family in ("mpich", "openmpi", "intel"):
-        assert told(found, mpi(family, "ofi", "ucx"), search()) == {}
+    pieces = {"ROPEWALK_PIECE_BYTES": "1048576"}
+    for family, expected in (("mpich", pieces), ("openmpi", pieces), ("intel", {})):
+        assert told(found, mpi(family, "ofi", "ucx"), search()) == expected
+
+
+def test_rails_of_tcp(tmp_path, mpi, search, monkeypatch):
+    monkeypatch.setenv("ROPEWALK_BOX_RAILS", "rail0,rail1")
+    found = fabric.detect(tmp_path, search())
+    assert found.rails == 2
+    told_mpich = told(found, mpi("mpich", "ofi", "ucx"), search())
+    assert told_mpich["MPIR_CVAR_CH4_NETMOD"] == "ucx"
+    assert told_mpich["UCX_MAX_EAGER_RAILS"] == "2"
+    assert told(found, mpi("openmpi"), search())["OMPI_MCA_btl_tcp_max_send_size"] == "65536"
+    assert told(found, mpi("mpich", "ofi"), search()) == {}
+
+
+def test_rails_are_the_fastest_adapters_that_are_up(tmp_path, search):
+    net = "sys/class/net"
+    files = {}
+    for name, speed, state in (
+        ("eth0", "1000", "up"),
+        ("eth1", "25000", "up"),
+        ("eth2", "25000", "up"),
+        ("eth3", "25000", "down"),
+    ):
+        files[f"{net}/{name}/speed"] = f"{speed}\n"
+        files[f"{net}/{name}/operstate"] = f"{state}\n"
+        files[f"{net}/{name}/device/vendor"] = "0x8086\n"
+    assert fabric.detect(write(tmp_path / "root", files), search()).rails == 2
 
 
 def test_bridges_lead_nowhere(tmp_path, mpi, search):

@@ -18,6 +18,9 @@ static_assert(std::is_trivially_copyable_v<Facts>);
 // Boyle et al. ran up to eight comm threads a rank; more never won on a measured network.
 constexpr int most_automatic_lanes = 8;
 
+// Smaller pieces cost more in calls than any network gives back.
+constexpr std::int64_t least_piece_bytes = 4096;
+
 // FNV-1a, 64 bits: equality is all that is asked of it.
 constexpr std::uint64_t hash_start = 14695981039346656037ULL;
 std::uint64_t hash_bytes(const void* data, std::size_t bytes, std::uint64_t hash = hash_start) {
@@ -34,6 +37,14 @@ void read_wish(Facts& facts) {
   const long wish = std::strtol(text, &end, 10);
   const bool good = *end == '\0' && wish >= 1 && wish <= EndpointSet::max_lanes;
   facts.wish = good ? static_cast<std::int32_t>(wish) : -1;
+}
+
+std::int64_t read_piece_bytes() {
+  const char* text = std::getenv("ROPEWALK_PIECE_BYTES");
+  if (text == nullptr || *text == '\0') return 0;
+  char* end = nullptr;
+  const long long bytes = std::strtoll(text, &end, 10);
+  return *end == '\0' && (bytes == 0 || bytes >= least_piece_bytes) ? bytes : -1;
 }
 
 const char* level_name(std::int32_t level) {
@@ -94,6 +105,20 @@ void check_wish(std::span<const Facts> facts) {
                   "; unset it for an automatic choice, or correct it");
 }
 
+// All ranks cut alike: one that wants no pieces gets none.
+std::size_t piece_bytes(std::span<const Facts> facts) {
+  const int rank = first_rank(facts, [](const Facts& other) { return other.piece_bytes < 0; });
+  if (rank >= 0) {
+    throw Error(ErrorCode::argument, "ROPEWALK_PIECE_BYTES: no size on rank " +
+                                         std::to_string(rank) + ", expected 0 or a number from " +
+                                         std::to_string(least_piece_bytes) + " on; unset it");
+  }
+  const auto least = std::min_element(
+      facts.begin(), facts.end(),
+      [](const Facts& a, const Facts& b) { return a.piece_bytes < b.piece_bytes; });
+  return static_cast<std::size_t>(least->piece_bytes);
+}
+
 void check_thread_level(std::span<const Facts> facts, int lanes) {
   if (facts[0].threads == 0 && lanes == 1) return;
   const int rank = first_rank(facts, [](const Facts& other) { return !has_multiple(other); });
@@ -144,6 +169,7 @@ Facts local_facts(const EndpointOptions& options, std::span<const int> cores) {
   const std::string node =
       os::read_text("/proc/sys/kernel/random/boot_id").value_or(os::node_identity());
   facts.split_bytes = options.split_bytes;
+  facts.piece_bytes = options.piece_bytes < 0 ? read_piece_bytes() : options.piece_bytes;
   facts.node = hash_bytes(node.data(), node.size());
   facts.cores_hash = hash_bytes(cores.data(), cores.size_bytes());
   facts.cores = static_cast<std::int32_t>(cores.size());
@@ -166,6 +192,7 @@ Agreement judge(std::span<const Facts> facts, int rank) {
     agreement.lanes = automatic_lanes(facts);
   }
   check_thread_level(facts, agreement.lanes);
+  agreement.piece_bytes = piece_bytes(facts);
   const Facts& own = facts[static_cast<std::size_t>(rank)];
   agreement.neighbours = neighbours_of(facts, own);
   agreement.position = neighbours_of(facts.first(static_cast<std::size_t>(rank)), own);

@@ -15,6 +15,7 @@ namespace ropewalk::transport {
 // Sent byte by byte: no padding, no pointers.
 struct Facts {
   std::uint64_t split_bytes = 0;
+  std::int64_t piece_bytes = 0;  // ROPEWALK_PIECE_BYTES: 0 when unset, -1 when it is no size
   std::uint64_t node = 0;        // hash of the node's identity
   std::uint64_t cores_hash = 0;  // of the cores this rank may run on
   std::int32_t cores = 1;
@@ -27,8 +28,9 @@ struct Facts {
 
 struct Agreement {
   int lanes = 1;
-  int neighbours = 1;  // ranks that share this rank's cores, itself included
-  int position = 0;    // of this rank among them
+  std::size_t piece_bytes = 0;  // the least that any rank wants; 0: messages stay whole
+  int neighbours = 1;           // ranks that share this rank's cores, itself included
+  int position = 0;             // of this rank among them
 };
 
 Facts local_facts(const EndpointOptions& options, std::span<const int> cores);

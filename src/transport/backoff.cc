@@ -14,9 +14,6 @@ namespace {
 constexpr unsigned polls_before_yield = 16;
 // A yield costs 0.3 us on an idle core, a reading of the clock 0.02 us.
 constexpr unsigned yields_per_clock = 8;
-// Well above the 2 ms that 25 MB take at 100 Gbit/s: a rank on a core of its own never sleeps
-// within an exchange.
-constexpr std::int64_t awake_ns = 10'000'000;
 // From the kernel's default timer slack of 50 us up to a delay that nobody sees.
 constexpr std::int64_t first_nap_ns = 50'000;
 constexpr std::int64_t longest_nap_ns = 500'000;
@@ -28,7 +25,7 @@ void sleep_for(std::int64_t ns) noexcept {
 
 }  // namespace
 
-void Backoff::pause() noexcept {
+void Backoff::pause(std::int64_t awake_ns) noexcept {
   ++rounds_;
   if (rounds_ <= polls_before_yield) return;
   if (patient()) {

@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <sched.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <string>
 #include <system_error>
@@ -35,6 +36,14 @@ void name_this_thread(int lane) noexcept {
 class Active {
  public:
   bool empty() const noexcept { return first_ == nullptr; }
+  // The longest that any of it may stay awake for.
+  std::int64_t awake_ns() const noexcept {
+    std::int64_t longest = 0;
+    for (const LaneWork* work = first_; work != nullptr; work = work->next) {
+      longest = std::max(longest, work->awake_ns);
+    }
+    return longest;
+  }
 
   void append(LaneWork* work) noexcept {
     while (work != nullptr) {
@@ -186,7 +195,7 @@ void LaneThread::run() noexcept {
     if (active.advance() || fresh != nullptr) {
       backoff.reset();
     } else if (!active.empty()) {
-      backoff.pause();
+      backoff.pause(active.awake_ns());
     } else if (leaving_.load(std::memory_order_acquire)) {
       return;  // push() is never called after the destructor has begun: the inbox is empty
     } else {

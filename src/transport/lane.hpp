@@ -8,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include "transport/backoff.hpp"
 #include "transport/batch.hpp"
 
 namespace ropewalk::transport {
@@ -44,12 +45,14 @@ struct LaneWork {
   Batch batch;
   SharedWork* shared = nullptr;
   bool sending = false;
+  std::int64_t awake_ns = awake_at_least_ns;  // Backoff
   LaneWork* next = nullptr;
 
   explicit LaneWork(const Batch& messages) noexcept : batch(messages) {}
   void post() noexcept;
   bool advance() noexcept;  // true when nothing is pending any more
-  LaneWork(LaneWork&& other) noexcept : batch(std::move(other.batch)) {}  // before any use only
+  LaneWork(LaneWork&& other) noexcept
+      : batch(std::move(other.batch)), awake_ns(other.awake_ns) {}  // before any use only
 };
 
 class LaneThread {

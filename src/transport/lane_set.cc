@@ -46,6 +46,7 @@ LaneSet::LaneSet(mpi::Comm parent, const EndpointOptions& options)
 
 void LaneSet::set_up(const Agreement& agreement, std::span<const int> cores,
                      const EndpointOptions& options) {
+  piece_bytes_ = agreement.piece_bytes;
   const auto threads_here = static_cast<std::size_t>(1 + (options.threads ? agreement.lanes : 0)) *
                             static_cast<std::size_t>(agreement.neighbours);
   crowded_ = threads_here > cores.size();

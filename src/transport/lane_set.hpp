@@ -32,6 +32,7 @@ class LaneSet {
   int lanes() const noexcept { return static_cast<int>(communicators_.size()); }
   bool has_threads() const noexcept { return !threads_.empty(); }
   std::size_t split_bytes() const noexcept { return split_bytes_; }
+  std::size_t piece_bytes() const noexcept { return piece_bytes_; }
   std::span<const mpi::Comm> communicators() const noexcept { return communicators_; }
 
   // Threads outnumber cores: waiting threads should get out of the way at once.
@@ -74,6 +75,7 @@ class LaneSet {
   int rank_;
   int size_;
   std::size_t split_bytes_;
+  std::size_t piece_bytes_ = 0;
   bool crowded_ = false;
   unsigned generation_;
   std::atomic<bool> broken_{false};

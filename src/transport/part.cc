@@ -1,6 +1,7 @@
 #include "transport/part.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace ropewalk::transport {
 namespace {
@@ -43,10 +44,29 @@ void append_parts(const Message& message, int lanes, std::size_t split_bytes,
   }
 }
 
-std::vector<Part> parts_of(std::span<const Message> messages, int lanes, std::size_t split_bytes) {
+void cut_into_pieces(std::vector<Part>& parts, std::size_t piece_bytes) {
+  if (piece_bytes == 0) return;
+  std::vector<Part> pieces;
+  pieces.reserve(parts.size());
+  for (const Part& part : parts) {
+    std::size_t begin = 0;
+    do {  // a part without bytes is a message all the same
+      Part piece = part;
+      piece.data += begin;
+      piece.bytes = std::min(piece_bytes, part.bytes - begin);
+      begin += piece.bytes;
+      pieces.push_back(piece);
+    } while (begin < part.bytes);
+  }
+  parts = std::move(pieces);
+}
+
+std::vector<Part> parts_of(std::span<const Message> messages, int lanes, std::size_t split_bytes,
+                           std::size_t piece_bytes) {
   std::vector<Part> parts;
   parts.reserve(messages.size());
   for (const Message& message : messages) append_parts(message, lanes, split_bytes, parts);
+  cut_into_pieces(parts, piece_bytes);
   std::stable_sort(parts.begin(), parts.end(),
                    [](const Part& a, const Part& b) { return a.step < b.step; });
   return parts;

@@ -33,8 +33,14 @@ struct Part {
 void append_parts(const Message& message, int lanes, std::size_t split_bytes,
                   std::vector<Part>& parts);
 
+// Cuts parts above `piece_bytes` into pieces of that size (0: leaves them whole), in their order.
+// UCX over TCP sends a message as one write, whose acknowledgement waits behind the write that the
+// other side is at: above a few MB a link then carries one direction after the other.
+void cut_into_pieces(std::vector<Part>& parts, std::size_t piece_bytes);
+
 // All parts of a plan, by step. Messages of one peer, tag and lane keep the order they were given
 // in: it is what MPI matches them by.
-std::vector<Part> parts_of(std::span<const Message> messages, int lanes, std::size_t split_bytes);
+std::vector<Part> parts_of(std::span<const Message> messages, int lanes, std::size_t split_bytes,
+                           std::size_t piece_bytes = 0);
 
 }  // namespace ropewalk::transport

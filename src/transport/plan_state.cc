@@ -57,11 +57,14 @@ void for_each_run(std::span<const Part> parts, Key key, Make make) {
 
 PlanState::PlanState(std::shared_ptr<LaneSet> set, std::span<const Message> messages)
     : set_(std::move(set)), exceptions_before_(std::uncaught_exceptions()) {
+  std::size_t all_bytes = 0;
   for (std::size_t i = 0; i < messages.size(); ++i) {
     check_message(messages[i], i, *set_);
     if (messages[i].kind == Message::Kind::send) send_bytes_ += messages[i].bytes;
+    all_bytes += messages[i].bytes;
   }
-  by_step_ = parts_of(messages, set_->lanes(), set_->split_bytes());
+  awake_ns_ = awake_ns_for(all_bytes);
+  by_step_ = parts_of(messages, set_->lanes(), set_->split_bytes(), set_->piece_bytes());
   by_lane_ = by_step_;
   std::stable_sort(by_lane_.begin(), by_lane_.end(),
                    [](const Part& a, const Part& b) { return a.lane < b.lane; });
@@ -91,6 +94,7 @@ void PlanState::make_lanes(std::span<const mpi::Comm> lanes) {
     lanes_.emplace_back(
         Batch(parts.subspan(begin, end - begin), lanes, requests.subspan(begin, end - begin)));
     lanes_.back().shared = &shared_;
+    lanes_.back().awake_ns = awake_ns_;
     begin = end;
   }
 }
@@ -175,7 +179,7 @@ void PlanState::wait_quietly() noexcept {
   Backoff backoff;
   while (!advance()) {
     if (backoff.patient() && set_->lost()) return abandon();
-    backoff.pause();
+    backoff.pause(awake_ns_);
   }
 }
 
@@ -271,7 +275,7 @@ void PlanState::exchange_lane(int lane) {
       set_->mark_broken();
       set_->require_whole();
     }
-    backoff.pause();
+    backoff.pause(awake_ns_);
   }
   if (const std::exception_ptr error = batch.take_error()) {
     set_->mark_broken();

@@ -44,6 +44,7 @@ class PlanState {
 
   std::shared_ptr<LaneSet> set_;
   std::size_t send_bytes_ = 0;
+  std::int64_t awake_ns_ = 0;  // of a wait, before it sleeps
   // The same parts in the two orders in which they are posted; each order has neighbouring parts
   // in neighbouring requests. One strategy runs at a time, so they share the requests.
   std::vector<Part> by_step_;

@@ -64,6 +64,26 @@ TEST(Part, AMessageWithALaneStaysWholeOnIt) {
   EXPECT_EQ(parts[0].bytes, 1000U);
 }
 
+TEST(Part, PiecesCoverAPartInOrderOnItsLane) {
+  std::vector<std::byte> data(1000);
+  for (const std::size_t piece : {0UL, 1UL, 300UL, 999UL, 1000UL, 5000UL}) {
+    std::vector<Part> parts;
+    append_parts(message_of(data.data(), data.size(), 5), 3, 5000, parts);
+    append_parts(message_of(nullptr, 0, 6), 3, 5000, parts);
+    cut_into_pieces(parts, piece);
+    std::size_t covered = 0;
+    std::size_t at = 0;
+    for (; covered < data.size(); ++at) {
+      EXPECT_EQ(parts.at(at).data, data.data() + covered);
+      EXPECT_EQ(parts.at(at).lane, 5 % 3);
+      EXPECT_LE(parts.at(at).bytes, piece == 0 ? data.size() : piece);
+      covered += parts.at(at).bytes;
+    }
+    ASSERT_EQ(parts.size(), at + 1);  // the message without bytes stays one
+    EXPECT_EQ(parts.back().tag, 6);
+  }
+}
+
 TEST(Part, StepsComeInOrderAndMessagesOfAStepAsListed) {
   std::vector<Message> messages;
   for (int i = 0; i < 12; ++i) {
