@@ -17,7 +17,7 @@ namespace {
 
 constexpr double sample_us = 5000;        // a sample lasts this long, so that the barrier vanishes
 constexpr double quick_sample_us = 2000;  // the same for --quick
-// On a network of known rate: what a link may catch up on after a pause (64 KB a rail in a
+// On a network of known rate: what a link may catch up on after a pause (1 ms of its rate in a
 // `ropewalk cluster`) has to vanish, too, and is spent before the clock starts.
 constexpr double network_sample_us = 40000;
 constexpr int lead_in_share = 5;
