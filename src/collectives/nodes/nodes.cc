@@ -153,12 +153,15 @@ void Nodes::begin() {
   for (const auto& [notice, source] : std::exchange(refusals_, {})) heed(notice, source);
 }
 
-// What an MPI reports when a connection has broken is worth less than the name of who has died.
+// What an MPI reports when a connection has broken is worth less than the name of who has died. So
+// is a buffer that cannot be read: its rank may have been told of a death, and given the buffer up.
 void Nodes::explain() {
   try {
     throw;
   } catch (const Error& error) {
-    if (error.code() == ErrorCode::mpi && liveness_ != nullptr) liveness_->explain();
+    const bool may_follow_a_death =
+        error.code() == ErrorCode::mpi || error.code() == ErrorCode::system;
+    if (may_follow_a_death && liveness_ != nullptr) liveness_->explain();
     throw;
   }
 }
