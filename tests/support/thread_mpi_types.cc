@@ -97,6 +97,16 @@ struct is_located : std::false_type {};
 template <class T>
 struct is_located<Located<T>> : std::true_type {};
 
+// Integers wrap around, as in every MPI: in C++ only unsigned ones may.
+template <class T>
+auto unwrapped(const T& value) {
+  if constexpr (std::is_integral_v<T>) {
+    return static_cast<std::uint64_t>(value);
+  } else {
+    return value;
+  }
+}
+
 template <class T>
 bool apply(OpName op, const T& a, T& b) {  // b = a op b
   if constexpr (is_located<T>::value) {
@@ -108,8 +118,9 @@ bool apply(OpName op, const T& a, T& b) {  // b = a op b
   } else {
     if (op == OpName::replace) return b = a, true;
     if (op == OpName::no_op) return true;
-    if (op == OpName::sum) return b = static_cast<T>(a + b), true;
-    if (op == OpName::prod) return b = static_cast<T>(a * b), true;
+    const auto x = unwrapped(a), y = unwrapped(b);
+    if (op == OpName::sum) return b = static_cast<T>(x + y), true;
+    if (op == OpName::prod) return b = static_cast<T>(x * y), true;
     if constexpr (std::is_arithmetic_v<T>) {
       if (op == OpName::max) return b = std::max(a, b), true;
       if (op == OpName::min) return b = std::min(a, b), true;
