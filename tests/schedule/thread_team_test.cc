@@ -31,7 +31,9 @@ TEST(ThreadTeam, SleepersWakeUp) {
   int sum = 0;
   for (int run = 0; run < 3; ++run) {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    team.run([&](int worker) { sum += worker == 1 ? 1 : 0; });
+    team.run([&](int worker) {
+      if (worker == 1) ++sum;
+    });
   }
   EXPECT_EQ(sum, 3);
 }
