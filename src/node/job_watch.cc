@@ -81,6 +81,7 @@ void JobWatch::loop() {
       const std::int64_t now = os::steady_ns();
       for (const auto& link : links_) revive(*link, now);
       drop_old_guests(now);
+      if (now >= deaf_until_ns_) deaf_until_ns_ = 0;
       if (asking_.load(std::memory_order_relaxed)) tick(now);
       tell_all();
       all = gather();
@@ -99,8 +100,10 @@ void JobWatch::loop() {
 }
 
 std::vector<JobWatch::Ready> JobWatch::gather() {
-  std::vector<Ready> out{{Ready::bell, bell_.get(), POLLIN},
-                         {Ready::listener, listener_.get(), POLLIN}};
+  std::vector<Ready> out{{Ready::bell, bell_.get(), POLLIN}};
+  // Whoever cannot be taken in stays in the queue, and poll would return for him at once, for ever.
+  const bool room = guests_.size() < most_guests && deaf_until_ns_ == 0;
+  if (room) out.push_back({Ready::listener, listener_.get(), POLLIN});
   for (const auto& guest : guests_) {
     out.push_back({Ready::guest, guest->socket().get(), POLLIN, nullptr, guest.get()});
   }
@@ -121,6 +124,7 @@ int JobWatch::patience_ms(std::int64_t now) const {
   std::int64_t until = INT64_MAX;
   if (asking_.load(std::memory_order_relaxed)) until = last_tick_ns_ + second_ns * interval_s_;
   if (!guests_.empty()) until = std::min(until, now + guest_ns);
+  if (deaf_until_ns_ != 0) until = std::min(until, deaf_until_ns_);
   for (const auto& link : links_) {
     if (!link->needs_attempts()) continue;
     if (link->in_round) until = std::min(until, now + attempt_ns);
@@ -155,7 +159,11 @@ void JobWatch::handle(const Ready& ready, short events, std::int64_t now) {
 void JobWatch::take_guests(std::int64_t now) {
   while (guests_.size() < most_guests) {
     os::Descriptor socket = os::accept_next(listener_);
-    if (!socket) return;
+    if (!socket) {
+      // No descriptors or memory are left: as a rule somebody gives some back.
+      if (errno != EAGAIN && errno != ECONNABORTED) deaf_until_ns_ = now + after_failure_ns;
+      return;
+    }
     guests_.push_back(std::make_unique<Connection>(std::move(socket), now));
   }
 }

@@ -118,6 +118,7 @@ class JobWatch {
   std::vector<ProcessId> ended_;
   std::vector<Broken> broken_;
   std::int64_t last_tick_ns_ = 0;
+  std::int64_t deaf_until_ns_ = 0;  // no connection can be accepted until then; 0: they can
 
   std::atomic<std::uint32_t> news_{0};
   // Of whoever waits in this process: threads may overwrite each other's, which does no harm.
