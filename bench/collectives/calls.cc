@@ -2,6 +2,7 @@
 #include "collectives/calls.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "collectives/data.hpp"
 #include "collectives/state.hpp"
@@ -66,6 +67,25 @@ std::vector<std::size_t> part_counts(const Shape& shape) {
   return counts;
 }
 
+// Equal blocks as the forms ending in v take them. Every rank finds the same.
+template <class Count>
+struct EqualBlocks {
+  std::vector<Count> counts;
+  std::vector<Count> begins;
+
+  EqualBlocks(std::size_t each, int ranks) {
+    if (each * static_cast<std::size_t>(ranks) > std::size_t{std::numeric_limits<Count>::max()}) {
+      throw JointError(ErrorCode::argument,
+                       "--sizes: blocks whose displacements are no int, which MPI takes in these "
+                       "forms; give smaller sizes");
+    }
+    for (int rank = 0; rank < ranks; ++rank) {
+      counts.push_back(static_cast<Count>(each));
+      begins.push_back(static_cast<Count>(each * static_cast<std::size_t>(rank)));
+    }
+  }
+};
+
 // The bytes of one call of this rank, straight between the ranks' buffers.
 class Bare {
  public:
@@ -81,7 +101,7 @@ class Bare {
         outputs_(shape.ranks) {}
 
   void operator()() {
-    switch (shape_.op) {
+    switch (without_counts(shape_.op)) {
       case Op::barrier:
         return;
       case Op::allreduce:
@@ -102,6 +122,8 @@ class Bare {
         return copy(all_.receive[0] + rank_ * n_, all_.send[rank_]);
       case Op::scatter:
         return copy(all_.receive[rank_], all_.send[0] + rank_ * n_);
+      default:
+        return;
     }
   }
 
@@ -178,6 +200,64 @@ Everybody everybody(const Ranks& ranks, NodeCommunicator& node, float* send, flo
   return all;
 }
 
+std::vector<int> ranks_on_nodes(NodeCommunicator& node) {
+  if (node.nodes() == 0) return {};
+  if (node.nodes() == 1) return {node.size()};
+  std::vector<int> ranks;
+  for (const auto& members : node.state().nodes->layout().members) {
+    ranks.push_back(static_cast<int>(members.size()));
+  }
+  return ranks;
+}
+
+namespace {
+
+// Past the fallback, which would make vectors of ints of the counts in every call.
+double time_plain_blocks(const Plain::State& plain, const Run& run) {
+  const auto& call = mpi::library().call;
+  const auto comm = plain.comm.value;
+  const auto type = plain.type.value;
+  const Shape& shape = run.shape;
+  const auto n = static_cast<int>(shape.count());
+  const EqualBlocks<int> blocks(shape.count(), shape.ranks);
+  const int* const counts = blocks.counts.data();
+  const int* const begins = blocks.begins.data();
+  float* const s = run.send;
+  float* const r = run.receive;
+  switch (shape.op) {
+    case Op::allgatherv:
+      return repeat(run, [&] { call.allgatherv(s, n, type, r, counts, begins, type, comm); });
+    case Op::alltoallv:
+      return repeat(
+          run, [&] { call.alltoallv(s, counts, begins, type, r, counts, begins, type, comm); });
+    case Op::gatherv:
+      return repeat(run, [&] { call.gatherv(s, n, type, r, counts, begins, type, 0, comm); });
+    default:
+      return repeat(run, [&] { call.scatterv(s, counts, begins, type, r, n, type, 0, comm); });
+  }
+}
+
+double time_ropewalk_blocks(NodeCommunicator& node, const Run& run) {
+  const Shape& shape = run.shape;
+  const EqualBlocks<std::size_t> blocks(shape.bytes, shape.ranks);
+  const std::size_t* const counts = blocks.counts.data();
+  const std::size_t* const begins = blocks.begins.data();
+  float* const s = run.send;
+  float* const r = run.receive;
+  switch (shape.op) {
+    case Op::allgatherv:
+      return repeat(run, [&] { node.allgatherv(s, shape.bytes, r, counts, begins); });
+    case Op::alltoallv:
+      return repeat(run, [&] { node.alltoallv(s, counts, begins, r, counts, begins); });
+    case Op::gatherv:
+      return repeat(run, [&] { node.gatherv(s, shape.bytes, r, counts, begins, 0); });
+    default:
+      return repeat(run, [&] { node.scatterv(s, counts, begins, r, shape.bytes, 0); });
+  }
+}
+
+}  // namespace
+
 double time_plain(const Plain& plain, const Run& run) {
   namespace fallback = mpi::fallback;
   const mpi::Comm comm = plain.state().comm;
@@ -211,8 +291,9 @@ double time_plain(const Plain& plain, const Run& run) {
       const auto call = mpi::library().call.reduce_scatter;
       return repeat(run, [&] { call(s, r, counts.data(), type.value, sum.value, comm.value); });
     }
+    default:
+      return time_plain_blocks(plain.state(), run);
   }
-  return 0;
 }
 
 double time_ropewalk(NodeCommunicator& node, const Run& run) {
@@ -243,8 +324,9 @@ double time_ropewalk(NodeCommunicator& node, const Run& run) {
       const auto counts = part_counts(shape);
       return repeat(run, [&] { node.reduce_scatter(s, r, counts.data(), type, sum); });
     }
+    default:
+      return time_ropewalk_blocks(node, run);
   }
-  return 0;
 }
 
 double time_limit(const Everybody& all, const Run& run, kernels::Stores stores) {

@@ -35,6 +35,9 @@ struct Everybody {
 // Collective; buffers lie in the arenas of the processes.
 Everybody everybody(const Ranks& ranks, NodeCommunicator& node, float* send, float* receive);
 
+// Ranks of each node, the first one's node first; empty where ropewalk does not serve the ranks.
+std::vector<int> ranks_on_nodes(NodeCommunicator& node);
+
 // Tells what was written into a send buffer apart from what was there before.
 using Serial = unsigned;
 

@@ -17,7 +17,7 @@ struct Source {
 Source source(const Shape& shape, std::size_t i) {
   const std::size_t n = shape.count();
   const auto mine = static_cast<std::size_t>(shape.rank);
-  switch (shape.op) {
+  switch (without_counts(shape.op)) {
     case Op::allgather:
     case Op::gather:
       return {static_cast<int>(i / n), i % n};

@@ -1,6 +1,7 @@
-// ropewalk-bench-collectives: collectives of the ranks of a node, through the plain MPI, through
-// ropewalk, and as fast as their loads and stores alone.
+// ropewalk-bench-collectives: collectives through the plain MPI, through ropewalk, and as fast as
+// their loads and stores alone, or over nodes the bytes on the network.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <utility>
 
@@ -31,11 +32,21 @@ std::vector<Case> cases(const CollectivesOptions& options) {
   return all;
 }
 
-std::string heading(const CollectivesMeasurement& measurement) {
+std::string network_text(const std::vector<int>& ranks_on, double line_rate) {
+  const std::string rate =
+      line_rate > 0
+          ? fmt::format("what a node's link must carry, at {:.1f} MB/s each way", line_rate)
+          : "none: ROPEWALK_LINE_RATE is not set";
+  return fmt::format("# {} nodes of {} ranks; limit: {}\n", ranks_on.size(),
+                     fmt::join(ranks_on, ","), rate);
+}
+
+std::string heading(const CollectivesMeasurement& measurement, const CollectivesOptions& options) {
   std::string text;
   for (const auto& entry : measurement.backings()) {
     text += fmt::format("# pages {}\n", line(entry.second));
   }
+  if (measurement.over_nodes()) text += network_text(measurement.ranks_on(), options.line_rate);
   if (!measurement.direct()) {
     text += fmt::format("# ropewalk hands every call to MPI: {}\n", measurement.reason());
   }
@@ -57,23 +68,23 @@ void run_collectives(CollectivesOptions options, const Ranks& ranks, Report& rep
   }
   drop_sizes(options, ranks);
   CollectivesMeasurement measurement(options, ranks);
-  const CollectivesContext context{ranks.size(), ranks.library(), measurement.backings()};
-  report.text(heading(measurement));
+  const CollectivesContext context{ranks.size(), ranks.library(), measurement.backings(),
+                                   measurement.ranks_on(), options.line_rate};
+  report.text(heading(measurement, options));
   const std::vector<Case> all = cases(options);
   std::vector<CollectiveResult> results;
   std::string wrong;
   for (std::size_t i = 0; i < all.size(); ++i) {
     const auto& [memory, buffers, op] = all[i];
-    std::vector<std::size_t> sizes = options.size_list;
-    if (op == Op::barrier) sizes = {0};
     std::vector<CollectiveResult> lines;
-    for (const std::size_t bytes : sizes) {
+    for (const std::size_t bytes : sizes_of(options, op, ranks.size())) {
       report.progress(fmt::format("{} of {} bytes, {}", name(op), bytes, buffers),
                       static_cast<double>(i) / static_cast<double>(all.size()));
       lines.push_back(measurement.measure(op, bytes, memory, buffers));
       report.row(row(context, lines.back()));
       if (wrong.empty()) wrong = lines.back().wrong;
     }
+    if (lines.empty()) continue;
     report.text(table(lines));
     results.insert(results.end(), lines.begin(), lines.end());
   }
@@ -88,7 +99,7 @@ void run_collectives(CollectivesOptions options, const Ranks& ranks, Report& rep
 int main(int argc, char** argv) {
   using namespace ropewalk::bench;
   CollectivesOptions options;
-  CLI::App app("Collectives of the ranks of a node: plain MPI, ropewalk and the physical limit.",
+  CLI::App app("Collectives through plain MPI and through ropewalk, beside the physical limit.",
                "ropewalk-bench-collectives");
   describe(app, options);
   const Program program{

@@ -16,7 +16,14 @@ namespace {
 
 constexpr double sample_us = 5000;        // a sample lasts this long, so that its ends vanish
 constexpr double quick_sample_us = 2000;  // the same for --quick
-constexpr double least_us = 0.001;        // a difference of two loops may come out below nothing
+// Over nodes a sample has to be long beside a time slice of ranks that share cores, and beside what
+// a link may catch up on after a pause (1 ms of its rate in a `ropewalk cluster`); that is spent
+// before the clock starts.
+constexpr double network_sample_us = 20000;
+constexpr int lead_in_share = 5;
+constexpr double case_us = 10e6;    // over nodes large calls have so many rounds that they fit this
+constexpr int few_rounds = 5;       // but no fewer than these, unless fewer were asked for
+constexpr double least_us = 0.001;  // a difference of two loops may come out below nothing
 // From here on a call on rewritten buffers is long beside a barrier, and is timed alone. Below,
 // what is written goes through slots, and the loop of rewriting alone is subtracted: that would
 // charge larger calls with what the writer waits for lines that its peers have read.
@@ -27,8 +34,7 @@ constexpr std::size_t checked_always = 1 << 20;  // larger results: in the first
 std::size_t largest_buffer(const CollectivesOptions& options, int ranks) {
   std::size_t largest = 4096;
   for (const Op op : options.op_list) {
-    if (op == Op::barrier) continue;
-    for (const std::size_t bytes : options.size_list) {
+    for (const std::size_t bytes : sizes_of(options, op, ranks)) {
       const Shape root{op, bytes, ranks, 0};
       const std::size_t count = std::max(root.send_count(), root.receive_count());
       largest = std::max({largest, bytes, count * sizeof(float)});
@@ -76,6 +82,7 @@ struct CollectivesMeasurement::Column {
   std::function<double(const Run&)> time;
   int iterations = 1;
   std::vector<double> us;
+  double call_us = 0;  // as calibrated; the same on all ranks
 
   bool limit() const { return what == What::temporal || what == What::streaming; }
 };
@@ -96,6 +103,7 @@ CollectivesMeasurement::CollectivesMeasurement(const CollectivesOptions& options
   });
   const Memory& arena = *memory_.at("arena");
   everybody_ = everybody(ranks, node_, arena.send, arena.receive);
+  ranks_on_ = ranks_on_nodes(node_);
   if (options.model) model_ = measure_model();
 }
 
@@ -141,11 +149,11 @@ std::vector<CollectivesMeasurement::Column> CollectivesMeasurement::columns(bool
 }
 
 // Microseconds of a call of the slowest rank. One call before it, untimed: the other columns have
-// left the caches as they like.
+// left the caches as they like. Over nodes, several.
 double CollectivesMeasurement::sample(Column& column, Run run) {
   run.first = serial_;
   Run warm = run;
-  warm.iterations = 1;
+  warm.iterations = over_nodes() ? (run.iterations + lead_in_share - 1) / lead_in_share : 1;
   column.time(warm);
   ranks_.barrier();
   double time = ranks_.max(column.time(run));
@@ -184,11 +192,13 @@ void CollectivesMeasurement::calibrate(Column& column, const Run& run) {
     column.iterations = options_.iterations;
     return;
   }
-  const double wanted = options_.common.quick ? quick_sample_us : sample_us;
+  const double local_us = options_.common.quick ? quick_sample_us : sample_us;
+  const double wanted = over_nodes() ? network_sample_us : local_us;
   for (;;) {
     ranks_.barrier();
     const double time = ranks_.max(column.time(trial));
     const double each = std::max(time / trial.iterations, least_us);
+    column.call_us = each;
     column.iterations = iterations_for(each, wanted);
     if (run.apart != nullptr) {
       column.iterations = std::min(column.iterations, most_apart);
@@ -199,9 +209,20 @@ void CollectivesMeasurement::calibrate(Column& column, const Run& run) {
   }
 }
 
-void CollectivesMeasurement::round(std::vector<Column>& all, const Run& run, int number,
-                                   std::string& wrong) {
-  const bool checks = run.shape.bytes <= checked_always || number == 0 || number + 1 == rounds_;
+// Of large calls over nodes there are fewer, so that a sweep ends in minutes.
+int CollectivesMeasurement::rounds_for(const std::vector<Column>& all, const Shape& shape) const {
+  if (!over_nodes() || options_.common.rounds > 0) return rounds_;
+  const int checks = shape.bytes <= checked_always ? 1 : 0;
+  double round_us = least_us;
+  for (const Column& column : all) {
+    const int lead_in = (column.iterations + lead_in_share - 1) / lead_in_share;
+    round_us += (column.iterations + lead_in + checks) * column.call_us;
+  }
+  return std::clamp(static_cast<int>(case_us / round_us), std::min(few_rounds, rounds_), rounds_);
+}
+
+void CollectivesMeasurement::round(std::vector<Column>& all, const Run& run, bool checks,
+                                   int number, std::string& wrong) {
   // Each round begins with another column, so that none always follows the same one.
   for (std::size_t i = 0; i < all.size(); ++i) {
     Column& column = all[(i + static_cast<std::size_t>(number)) % all.size()];
@@ -250,8 +271,10 @@ CollectiveResult CollectivesMeasurement::measure(Op op, std::size_t bytes,
   std::vector<Column> all = columns(result.bytes >= least_limit_bytes);
   for (Column& column : all) calibrate(column, run);
   std::string wrong;
-  for (int number = 0; number < rounds_; ++number) {
-    round(all, run, number, wrong);
+  const int rounds = rounds_for(all, run.shape);
+  for (int number = 0; number < rounds; ++number) {
+    const bool checks = bytes <= checked_always || number == 0 || number + 1 == rounds;
+    round(all, run, checks, number, wrong);
   }
   for (Column& column : all) {
     if (column.what == What::plain) {
@@ -264,6 +287,9 @@ CollectiveResult CollectivesMeasurement::measure(Op op, std::size_t bytes,
                summarize(column.us).median < summarize(result.limit).median) {
       result.limit = column.us;
     }
+  }
+  if (over_nodes() && options_.line_rate > 0 && result.bytes >= least_limit_bytes) {
+    result.limit = {link_bytes(op, result.bytes, ranks_on_) / options_.line_rate};
   }
   result.path = path(run);
   result.wrong = first_wrong(wrong);

@@ -25,8 +25,9 @@ struct CollectiveResult {
   std::string buffers;
   std::vector<double> plain;
   std::vector<double> ropewalk;
-  std::vector<double> limit;  // the faster kind of stores; empty where there is none
-  int iterations = 1;         // of ropewalk's samples
+  // The faster kind of stores, or one value of a network; empty where there is none.
+  std::vector<double> limit;
+  int iterations = 1;  // of ropewalk's samples
   int plain_iterations = 1;
   std::string path;
   std::string wrong;  // the first wrong element of any rank; empty when all was right
@@ -46,7 +47,10 @@ class CollectivesMeasurement {
                            const std::string& buffers);
   int rounds() const noexcept { return rounds_; }
   bool direct() const noexcept { return node_.direct(); }
+  bool over_nodes() const noexcept { return ranks_on_.size() > 1; }
   const std::string& reason() const noexcept { return node_.reason(); }
+  // Of each node, the root's first; empty where ropewalk does not serve the ranks.
+  const std::vector<int>& ranks_on() const noexcept { return ranks_on_; }
   const std::map<std::string, Backing>& backings() const noexcept { return backings_; }
 
  private:
@@ -58,7 +62,9 @@ class CollectivesMeasurement {
   double sample(Column& column, Run run);
   void verify(Column& column, const Run& run, std::string& wrong);
   void calibrate(Column& column, const Run& run);
-  void round(std::vector<Column>& columns, const Run& run, int number, std::string& wrong);
+  int rounds_for(const std::vector<Column>& columns, const Shape& shape) const;
+  void round(std::vector<Column>& columns, const Run& run, bool checks, int number,
+             std::string& wrong);
   std::string path(Run run);
   Model measure_model();
   std::string first_wrong(const std::string& mine) const;
@@ -71,6 +77,7 @@ class CollectivesMeasurement {
   std::map<std::string, std::unique_ptr<Memory>> memory_;
   std::map<std::string, Backing> backings_;
   Everybody everybody_;  // the arena's buffers
+  std::vector<int> ranks_on_;
   std::optional<Model> model_;
   Serial serial_ = 0;
 };

@@ -27,7 +27,7 @@ double predicted_us(const Model& model, Op op, std::size_t bytes, int ranks) {
   const ByteCost cost = at(model, bytes);
   const auto v = static_cast<double>(bytes);
   const double part = v / ranks;
-  switch (op) {
+  switch (without_counts(op)) {
     case Op::barrier:
       return exchange;
     case Op::allreduce:
@@ -44,6 +44,8 @@ double predicted_us(const Model& model, Op op, std::size_t bytes, int ranks) {
     case Op::gather:
     case Op::scatter:
       return exchange + v * cost.copy_us + others * model.flag_us;
+    default:
+      break;
   }
   return 0;
 }

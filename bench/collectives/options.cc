@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "common/parse.hpp"
 #include "ropewalk/error.hpp"
 
@@ -10,6 +12,16 @@ namespace ropewalk::bench {
 namespace {
 
 constexpr std::size_t largest = std::size_t{1} << 30;
+constexpr std::size_t largest_on_network = std::size_t{64} << 20;  // by default: seconds a call
+
+// Over a network the forms ending in v take ways of their own, and large calls take long.
+void set_network_defaults(CollectivesOptions& options) {
+  if (!options.ops_given) options.ops += ",allgatherv,alltoallv,gatherv,scatterv";
+  if (!options.sizes_given && !options.common.quick) {
+    options.sizes = "8,64,512,4K,16K,64K,256K,1M,4M,16M,64M";
+  }
+  if (!options.buffers_given) options.buffers = "hot";
+}
 
 void check_sizes(CollectivesOptions& options) {
   if (options.common.quick && !options.sizes_given) {
@@ -28,8 +40,11 @@ void check_sizes(CollectivesOptions& options) {
 }  // namespace
 
 void describe(CLI::App& app, CollectivesOptions& options) {
-  app.add_option("--op", options.ops, "Collectives to measure, as a list")
+  app.add_option("--op", options.ops,
+                 "Collectives to measure, as a list; also allgatherv, alltoallv, gatherv and "
+                 "scatterv, with equal blocks")
       ->type_name("NAME,...")
+      ->each([&](const std::string&) { options.ops_given = true; })
       ->capture_default_str();
   app.add_option("--sizes", options.sizes,
                  "Bytes, as OSU counts them: of the vector (allreduce, reduce, bcast, "
@@ -60,14 +75,34 @@ void describe(CLI::App& app, CollectivesOptions& options) {
       "by\n"
       "the same processes on the same buffers; results are checked. The limit is the time of the "
       "same\n"
-      "loads and stores by all ranks at once, without any synchronisation, from 16 KiB on.\n"
+      "loads and stores by all ranks at once, without any synchronisation, from 16 KiB on. Over "
+      "several\n"
+      "nodes it is that of the bytes that a node's link must carry, at ROPEWALK_LINE_RATE (MB/s of "
+      "a node,\n"
+      "one way), which `ropewalk cluster` sets; then the default is all collectives, 8 B to 64 "
+      "MiB, "
+      "hot.\n"
       "Examples:\n"
       "  ropewalk run -n 2 -- ropewalk-bench-collectives --quick\n"
       "  ropewalk run -n 2 -- ropewalk-bench-collectives --op allreduce --sizes 8,1K,64M --model\n"
-      "  ropewalk bench collectives -n 2 --against mpich,openmpi,intel");
+      "  ropewalk bench collectives -n 2 --against mpich,openmpi,intel\n"
+      "  ropewalk cluster --nodes 4 --ranks-per-node 2 -- ropewalk bench collectives");
+}
+
+std::vector<std::size_t> sizes_of(const CollectivesOptions& options, Op op, int ranks) {
+  if (op == Op::barrier) return {0};
+  std::vector<std::size_t> sizes = options.size_list;
+  if (options.sizes_given || options.line_rate == 0) return sizes;
+  std::erase_if(sizes, [&](std::size_t bytes) {
+    const Shape root{op, bytes, ranks, 0};
+    return std::max(root.send_count(), root.receive_count()) * sizeof(float) > largest_on_network;
+  });
+  return sizes;
 }
 
 bool check(CollectivesOptions& options) {
+  options.line_rate = line_rate_of_environment();
+  if (options.line_rate > 0) set_network_defaults(options);
   check_sizes(options);
   for (const std::string& word : words("--op", options.ops, op_names())) {
     options.op_list.push_back(op_of(word));

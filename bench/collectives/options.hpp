@@ -18,6 +18,7 @@ struct CollectivesOptions {
   std::string buffers = "hot,rewritten";
   std::string memory = "arena";
   bool model = false;
+  bool ops_given = false;
   bool sizes_given = false;
   bool buffers_given = false;
   int iterations = 0;  // 0: so many that a sample lasts sample_us
@@ -27,7 +28,12 @@ struct CollectivesOptions {
   std::vector<std::size_t> size_list;
   std::vector<std::string> buffer_list;
   std::vector<std::string> memory_list;
+  double line_rate = 0;  // MB/s of a node, one way; 0: not known, which is so on one node
 };
+
+// The sizes to measure a collective at. Where they are the defaults and there is a network, all
+// blocks of a rank together are no larger than the largest vector.
+std::vector<std::size_t> sizes_of(const CollectivesOptions& options, Op op, int ranks);
 
 void describe(CLI::App& app, CollectivesOptions& options);
 // Throws Error(argument). Comm threads are never needed: false.

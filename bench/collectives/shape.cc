@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace ropewalk::bench {
 namespace {
@@ -12,9 +13,9 @@ constexpr double most_iterations = 100000;
 }  // namespace
 
 const std::vector<std::string>& op_names() {
-  static const std::vector<std::string> names = {"barrier", "allreduce", "reduce",
-                                                 "bcast",   "allgather", "alltoall",
-                                                 "gather",  "scatter",   "reduce_scatter"};
+  static const std::vector<std::string> names = {
+      "barrier", "allreduce",      "reduce",     "bcast",     "allgather", "alltoall", "gather",
+      "scatter", "reduce_scatter", "allgatherv", "alltoallv", "gatherv",   "scatterv"};
   return names;
 }
 
@@ -25,12 +26,27 @@ Op op_of(const std::string& name) {
   return static_cast<Op>(std::find(names.begin(), names.end(), name) - names.begin());
 }
 
+Op without_counts(Op op) {
+  switch (op) {
+    case Op::allgatherv:
+      return Op::allgather;
+    case Op::alltoallv:
+      return Op::alltoall;
+    case Op::gatherv:
+      return Op::gather;
+    case Op::scatterv:
+      return Op::scatter;
+    default:
+      return op;
+  }
+}
+
 std::size_t Shape::part_begin(int part) const {
   return count() * static_cast<std::size_t>(part) / static_cast<std::size_t>(ranks);
 }
 
 std::size_t Shape::send_count() const {
-  switch (op) {
+  switch (without_counts(op)) {
     case Op::barrier:
       return 0;
     case Op::bcast:
@@ -45,7 +61,7 @@ std::size_t Shape::send_count() const {
 }
 
 std::size_t Shape::receive_count() const {
-  switch (op) {
+  switch (without_counts(op)) {
     case Op::barrier:
       return 0;
     case Op::reduce:
@@ -66,7 +82,7 @@ std::size_t Shape::receive_count() const {
 
 Traffic traffic(Op op, std::size_t bytes, int ranks) {
   const auto p = static_cast<std::size_t>(ranks);
-  switch (op) {
+  switch (without_counts(op)) {
     case Op::barrier:
       return {0, 0};
     case Op::allreduce:
@@ -82,8 +98,40 @@ Traffic traffic(Op op, std::size_t bytes, int ranks) {
     case Op::gather:
     case Op::scatter:
       return {p * bytes, p * bytes};
+    default:
+      break;
   }
   return {0, 0};
+}
+
+double link_bytes(Op op, std::size_t bytes, const std::vector<int>& ranks_on) {
+  const auto v = static_cast<double>(bytes);
+  const auto nodes = static_cast<double>(ranks_on.size());
+  if (ranks_on.size() < 2) return 0;
+  const double ranks = std::accumulate(ranks_on.begin(), ranks_on.end(), 0.0);
+  const double most = *std::max_element(ranks_on.begin(), ranks_on.end());
+  const double least = *std::min_element(ranks_on.begin(), ranks_on.end());
+  switch (without_counts(op)) {
+    case Op::allreduce:
+      return 2 * (nodes - 1) / nodes * v;
+    case Op::reduce:
+    case Op::bcast:
+      return v;
+    case Op::allgather:  // in: all but one's own; out: one's own
+      return std::max(ranks - least, most) * v;
+    case Op::alltoall: {
+      double busiest = 0;
+      for (const int own : ranks_on) busiest = std::max(busiest, own * (ranks - own));
+      return busiest * v;
+    }
+    case Op::gather:
+    case Op::scatter:
+      return (ranks - ranks_on.front()) * v;
+    case Op::reduce_scatter:  // out: what one has for the ranks of others
+      return std::max(1 - least / ranks, most / ranks) * v;
+    default:
+      return 0;
+  }
 }
 
 int iterations_for(double call_us, double sample_us) {

@@ -3,7 +3,8 @@
 //
 // `bytes` is what OSU's benchmarks call the size: of the vector for allreduce, reduce, bcast and
 // reduce_scatter (the whole one, dealt to the ranks), of one block for allgather, gather, scatter
-// and alltoall. The root is rank 0.
+// and alltoall. The root is rank 0. The forms ending in v get equal blocks, too: what they know
+// less is what they are measured for.
 #pragma once
 
 #include <cstddef>
@@ -21,11 +22,16 @@ enum class Op {
   alltoall,
   gather,
   scatter,
-  reduce_scatter
+  reduce_scatter,
+  allgatherv,
+  alltoallv,
+  gatherv,
+  scatterv
 };
 const std::vector<std::string>& op_names();  // in the order of Op
 const std::string& name(Op op);
 Op op_of(const std::string& name);  // one of op_names()
+Op without_counts(Op op);           // allgatherv: allgather; the others: themselves
 
 struct Shape {
   Op op = Op::barrier;
@@ -49,6 +55,12 @@ struct Traffic {
   std::size_t stored = 0;
 };
 Traffic traffic(Op op, std::size_t bytes, int ranks);
+
+// Bytes that cross the busiest link between a node and the network, in its busier direction, by
+// any algorithm: what the limit over nodes is the time of. A node's data that others need leave it
+// once, and what its ranks need enters it once; an allreduce moves 2 (N - 1)/N of its vector
+// (Patarasuk and Yuan 2009). `ranks_on`: of each node, the root's first.
+double link_bytes(Op op, std::size_t bytes, const std::vector<int>& ranks_on);
 
 constexpr std::size_t least_limit_bytes = 16384;  // below, flags and not bytes take the time
 

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "common/parse.hpp"
@@ -28,9 +29,22 @@ double ratio(const CollectiveResult& result) {
   return ours > 0 ? median(result.plain) / ours : 0;
 }
 
+Quartiles ratio_quartiles(const CollectiveResult& result) {
+  std::vector<double> ratios;
+  for (std::size_t i = 0; i < std::min(result.plain.size(), result.ropewalk.size()); ++i) {
+    if (result.ropewalk[i] > 0) ratios.push_back(result.plain[i] / result.ropewalk[i]);
+  }
+  if (ratios.empty()) return {};
+  std::sort(ratios.begin(), ratios.end());
+  const auto last = static_cast<double>(ratios.size() - 1);
+  return {ratios[static_cast<std::size_t>(std::floor(last / 4))],
+          ratios[static_cast<std::size_t>(std::ceil(last * 3 / 4))]};
+}
+
 Json row(const CollectivesContext& context, const CollectiveResult& result) {
   const double ours = median(result.ropewalk);
   const Backing& backing = context.backings.at(result.memory);
+  const Quartiles quartiles = ratio_quartiles(result);
   Json json = {{"bench", "collectives"},
                {"op", name(result.op)},
                {"bytes", result.bytes},
@@ -45,7 +59,12 @@ Json row(const CollectivesContext& context, const CollectiveResult& result) {
                {"mb_per_s", rounded(mb_per_s(static_cast<double>(result.bytes), ours))},
                {"plain_us", rounded(median(result.plain))},
                {"plain_time_us", to_json(summarize(result.plain))},
-               {"ratio", rounded(ratio(result))}};
+               {"ratio", rounded(ratio(result))},
+               {"ratio_quartiles", {rounded(quartiles.low), rounded(quartiles.high)}}};
+  if (context.ranks_on.size() > 1) {
+    json["ranks_on_nodes"] = context.ranks_on;
+    if (context.line_rate > 0) json["line_rate_mb_per_s"] = rounded(context.line_rate);
+  }
   if (!result.limit.empty()) {
     json["limit_us"] = rounded(median(result.limit));
     json["limit_ratio"] = rounded(ours / median(result.limit));
@@ -59,15 +78,17 @@ Json row(const CollectivesContext& context, const CollectiveResult& result) {
 
 std::string table(const std::vector<CollectiveResult>& results) {
   const CollectiveResult& first = results.front();
-  std::vector<std::string> headers = {"bytes", "MPI us",   "ropewalk us",
-                                      "ratio", "limit us", "/ limit"};
+  std::vector<std::string> headers = {"bytes",     "MPI us",   "ropewalk us", "ratio",
+                                      "quartiles", "limit us", "/ limit"};
   if (first.predicted_us) headers.emplace_back("predicted us");
   headers.insert(headers.end(), {"path", "verified"});
   Table lines(headers);
   for (const CollectiveResult& result : results) {
     const double ours = median(result.ropewalk);
+    const Quartiles quartiles = ratio_quartiles(result);
     std::vector<std::string> cells = {size_text(result.bytes), time_text(median(result.plain)),
-                                      time_text(ours), fmt::format("{:.2f}", ratio(result))};
+                                      time_text(ours), fmt::format("{:.2f}", ratio(result)),
+                                      fmt::format("{:.2f}-{:.2f}", quartiles.low, quartiles.high)};
     const bool limited = !result.limit.empty();
     cells.push_back(limited ? time_text(median(result.limit)) : "-");
     cells.push_back(limited ? fmt::format("{:.2f}", ours / median(result.limit)) : "-");

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
+#include <cstdlib>
 #include <limits>
 #include <numeric>
 
@@ -100,6 +102,19 @@ std::vector<std::size_t> byte_list(const std::string& option, const std::string&
   std::vector<std::size_t> sizes;
   for (const std::string& word : split(text, ',')) sizes.push_back(bytes(option, word));
   return sizes;
+}
+
+double line_rate_of_environment() {
+  const char* text = std::getenv("ROPEWALK_LINE_RATE");
+  if (text == nullptr || *text == '\0') return 0;
+  char* end = nullptr;
+  const double rate = std::strtod(text, &end);
+  if (*end == '\0' && rate > 0 && std::isfinite(rate)) return rate;
+  throw Error(
+      ErrorCode::argument,
+      fmt::format("ROPEWALK_LINE_RATE: '{}', expected MB/s that a node sends at most; unset "
+                  "it, or write for example 250",
+                  text));
 }
 
 std::vector<int> extents(const std::string& option, const std::string& text, int dimensions) {

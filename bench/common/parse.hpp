@@ -14,6 +14,8 @@ std::vector<int> integers(const std::string& option, const std::string& text, in
 // "64K", "2M", "1G" (powers of 1024) or plain bytes, and lists of them; at least 1 byte each.
 std::size_t bytes(const std::string& option, const std::string& text);
 std::vector<std::size_t> byte_list(const std::string& option, const std::string& text);
+// MB/s that a node sends at most, of ROPEWALK_LINE_RATE, which `ropewalk cluster` sets; 0 without.
+double line_rate_of_environment();
 // "1.1.1.2": exactly `dimensions` extents of at least 1, or any number of them where it is 0.
 std::vector<int> extents(const std::string& option, const std::string& text, int dimensions);
 // "a,b,c": words out of `known`, without repeats.

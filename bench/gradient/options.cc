@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <cstdlib>
-
 #include "common/parse.hpp"
 #include "ropewalk/error.hpp"
 
@@ -22,20 +20,6 @@ std::vector<std::size_t> default_lengths(bool quick) {
   }
   if (quick) lengths.push_back(longest_quick);
   return lengths;
-}
-
-// In MB/s, as `ropewalk cluster` sets it.
-double line_rate_of_environment() {
-  const char* text = std::getenv("ROPEWALK_LINE_RATE");
-  if (text == nullptr || *text == '\0') return 0;
-  char* end = nullptr;
-  const double rate = std::strtod(text, &end);
-  if (*end == '\0' && rate > 0) return rate * 1e6;
-  throw Error(
-      ErrorCode::argument,
-      fmt::format("ROPEWALK_LINE_RATE: '{}', expected MB/s that a node sends at most; unset "
-                  "it, or write for example 250",
-                  text));
 }
 
 }  // namespace
@@ -85,7 +69,7 @@ bool check(GradientOptions& options) {
                                                  length));
   }
   options.variant_list = words("--variants", options.variants, variant_names());
-  options.line_rate = line_rate_of_environment();
+  options.line_rate = line_rate_of_environment() * 1e6;
   return true;
 }
 

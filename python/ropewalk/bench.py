@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 
-from . import bench_summary, installations, launch, plan, run
+from . import batch, bench_summary, installations, launch, plan, run
 from .errors import CommandError
 
 PREFIX = "ropewalk-bench-"
@@ -32,7 +32,9 @@ def parser():
         usage="ropewalk bench [NAME] [options] [options of the program]",
     )
     made.add_argument("-h", "--help", action="store_true", help="this, and the program's options")
-    made.add_argument("-n", "--ranks", type=int, metavar="N", help="ranks (2 where they talk)")
+    made.add_argument(
+        "-n", "--ranks", type=int, metavar="N", help="ranks (2 where they talk; all of a box)"
+    )
     made.add_argument(
         "--mpi",
         action="append",
@@ -159,9 +161,13 @@ def _own(name, rest):
 
 
 def request_for(options, name, program, installation):
-    ranks = options.ranks or _DEFAULT_RANKS.get(name, 2)
     # The programs compare ropewalk with the plain MPI: nothing may stand between.
-    words = ["-n", str(ranks), "--no-preload"]
+    words = ["--no-preload"]
+    ranks = options.ranks or _DEFAULT_RANKS.get(name)
+    if ranks is None and batch.job().system != "box":
+        ranks = 2
+    if ranks is not None:  # otherwise those of the box
+        words += ["-n", str(ranks)]
     if options.lanes is not None:
         words += ["--lanes", str(options.lanes)]
     if options.bind is not None:

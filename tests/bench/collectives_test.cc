@@ -35,12 +35,28 @@ std::string refusal(const std::vector<std::string>& words) {
 
 TEST(Collectives, DefaultIsEveryCollective) {
   const CollectivesOptions options = collectives({});
-  EXPECT_EQ(options.op_list.size(), op_names().size());
+  EXPECT_EQ(options.op_list.back(), Op::reduce_scatter);  // without the forms ending in v
   EXPECT_EQ(options.size_list.front(), 4U);
   EXPECT_EQ(options.size_list.back(), std::size_t{256} << 20);
   EXPECT_EQ(options.buffer_list.size(), 2U);
   EXPECT_EQ(collectives({"--quick"}).buffer_list.size(), 1U);
   EXPECT_EQ(collectives({"--quick", "--buffers", "hot,rewritten"}).buffer_list.size(), 2U);
+}
+
+// Over a network there are more collectives, and no call of many seconds.
+TEST(Collectives, DefaultOverANetworkEndsInMinutes) {
+  setenv("ROPEWALK_LINE_RATE", "125", 1);
+  const CollectivesOptions options = collectives({});
+  const CollectivesOptions given = collectives({"--op", "bcast", "--sizes", "256M"});
+  unsetenv("ROPEWALK_LINE_RATE");
+  EXPECT_EQ(options.line_rate, 125);
+  EXPECT_EQ(options.op_list.size(), op_names().size());
+  EXPECT_EQ(options.buffer_list.size(), 1U);
+  EXPECT_EQ(sizes_of(options, Op::allreduce, 8).back(), std::size_t{64} << 20);
+  EXPECT_EQ(sizes_of(options, Op::alltoallv, 8).back(), std::size_t{4} << 20);
+  EXPECT_EQ(sizes_of(options, Op::barrier, 8), std::vector<std::size_t>{0});
+  EXPECT_EQ(given.op_list.size(), 1U);
+  EXPECT_EQ(sizes_of(given, Op::alltoall, 8).back(), std::size_t{256} << 20);
 }
 
 TEST(Collectives, RefusalsNameTheOption) {
@@ -93,6 +109,25 @@ TEST(Collectives, TrafficStoresWhatIsReceived) {
   // 2ps bytes, the lower bound that the allreduce is built on.
   const Traffic allreduce = traffic(Op::allreduce, bytes, ranks);
   EXPECT_EQ(allreduce.loaded + allreduce.stored, 2 * ranks * bytes);
+}
+
+// Counted by hand for 4 nodes of 2 ranks, and for nodes of 2, 1 and 3.
+TEST(Collectives, LinkBytesAreThoseOfTheBusiestNode) {
+  const std::vector<int> even = {2, 2, 2, 2};
+  EXPECT_DOUBLE_EQ(link_bytes(Op::allreduce, 1000, even), 1500);
+  EXPECT_DOUBLE_EQ(link_bytes(Op::reduce_scatter, 1000, even), 750);
+  EXPECT_DOUBLE_EQ(link_bytes(Op::bcast, 1000, even), 1000);
+  EXPECT_DOUBLE_EQ(link_bytes(Op::reduce, 1000, even), 1000);
+  EXPECT_DOUBLE_EQ(link_bytes(Op::allgather, 1000, even), 6000);
+  EXPECT_DOUBLE_EQ(link_bytes(Op::alltoallv, 1000, even), 12000);
+  EXPECT_DOUBLE_EQ(link_bytes(Op::gather, 1000, even), 6000);
+  const std::vector<int> uneven = {2, 1, 3};
+  EXPECT_DOUBLE_EQ(link_bytes(Op::allgather, 1000, uneven), 5000);  // into the node of one rank
+  EXPECT_DOUBLE_EQ(link_bytes(Op::alltoall, 1000, uneven), 9000);   // 3 x 3
+  EXPECT_DOUBLE_EQ(link_bytes(Op::scatterv, 1000, uneven), 4000);
+  EXPECT_DOUBLE_EQ(link_bytes(Op::reduce_scatter, 1200, uneven), 1000);
+  EXPECT_DOUBLE_EQ(link_bytes(Op::allreduce, 1000, {4}), 0);  // one node has no link
+  EXPECT_DOUBLE_EQ(link_bytes(Op::barrier, 0, even), 0);
 }
 
 TEST(Collectives, IterationsFillTheSample) {
@@ -179,7 +214,7 @@ CollectiveResult result_of(double plain, double ours, double limit) {
 }
 
 TEST(CollectivesTables, RowsSayWhatTheDesignAsksFor) {
-  CollectivesContext context{2, "MPICH 5.0.2", {}};
+  CollectivesContext context{2, "MPICH 5.0.2", {}, {2}, 0};
   context.backings["arena"] = Backing{};
   const Json with = row(context, result_of(30, 10, 8));
   EXPECT_EQ(with["bench"], "collectives");
@@ -195,6 +230,21 @@ TEST(CollectivesTables, RowsSayWhatTheDesignAsksFor) {
   wrong.wrong = "element 3";
   EXPECT_EQ(row(context, wrong)["verified"], false);
   EXPECT_EQ(row(context, wrong)["wrong"], "element 3");
+}
+
+// Plain and ropewalk alternate, so the ratio of a round says more than that of two medians.
+TEST(CollectivesTables, QuartilesAreOfTheRatiosOfEachRound) {
+  CollectiveResult result = result_of(0, 0, 0);
+  result.plain = {10, 20, 30, 40, 90};
+  result.ropewalk = {10, 10, 10, 10, 10};
+  EXPECT_EQ(ratio_quartiles(result).low, 2.0);
+  EXPECT_EQ(ratio_quartiles(result).high, 4.0);
+  CollectivesContext context{8, "MPICH 5.0.2", {}, {2, 2, 2, 2}, 125};
+  context.backings["arena"] = Backing{};
+  const Json json = row(context, result);
+  EXPECT_EQ(json["ratio_quartiles"][1], 4.0);
+  EXPECT_EQ(json["ranks_on_nodes"].size(), 4U);
+  EXPECT_EQ(json["line_rate_mb_per_s"], 125.0);
 }
 
 TEST(CollectivesTables, SummaryIsTheGeometricMean) {
