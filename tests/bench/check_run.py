@@ -1,6 +1,8 @@
 """Runs a benchmark program and checks what it wrote: exit status, JSON lines, CSV, summary.
 
-check_run.py [--ranks N] [--launcher WORD...] -- PROGRAM ARG...
+check_run.py [--ranks N] [--line-rate MB] [--launcher WORD...] -- PROGRAM ARG...
+
+`--line-rate`: what every row must take for 100 %, in MB/s of a node, one way.
 
 `--expect-error TEXT` among the arguments of the program turns the check round: it must fail, and
 say TEXT exactly once, whatever the number of ranks.
@@ -17,17 +19,17 @@ BINDING = {"bench", "ranks", "pages", "buffers", "time_us", "mb_per_s", "verifie
 
 
 def arguments(words):
-    """Splits the command line into ranks, launcher and program."""
-    ranks = 1
-    if words and words[0] == "--ranks":
-        ranks = int(words[1])
+    """Splits the command line into what is expected, launcher and program."""
+    expected = {"--ranks": 1, "--line-rate": None}
+    while words and words[0] in expected:
+        expected[words[0]] = int(words[1])
         words = words[2:]
     at = words.index("--")
     launcher = words[1:at]
     program = words[at + 1 :]
     if launcher:
         launcher.append("--")
-    return ranks, launcher, program
+    return expected["--ranks"], expected["--line-rate"], launcher, program
 
 
 def fail(message, run):
@@ -36,7 +38,7 @@ def fail(message, run):
     sys.exit(f"{message}\n--- status {run.returncode}\n{said}")
 
 
-def check_rows(lines, ranks, run):
+def check_rows(lines, ranks, line_rate, run):
     """Checks the JSON lines against the format that all benches share."""
     machine, rows = lines[0], lines[1:]
     missing = {"host", "kernel", "cpu", "caches", "pages", "mpi", "commit"} - machine.keys()
@@ -49,13 +51,15 @@ def check_rows(lines, ranks, run):
             fail(f"row without {BINDING - row.keys()}: {row}", run)
         if row["verified"] is not True or row["ranks"] != ranks:
             fail(f"not verified, or not {ranks} ranks: {row}", run)
+        if line_rate is not None and row["line_rate_mb_per_s"] != line_rate:
+            fail(f"the line rate is not {line_rate} MB/s: {row}", run)
         times = row["time_us"]
         if not (0 < times["min"] <= times["median"] <= times["p99"] and times["n"] > 0):
             fail(f"times out of order: {row}", run)
     return len(rows)
 
 
-def check_success(command, ranks):
+def check_success(command, ranks, line_rate):
     """Runs with --json and --csv, and checks both files and the last line."""
     with tempfile.TemporaryDirectory() as folder:
         json_file = pathlib.Path(folder) / "rows.json"
@@ -65,7 +69,7 @@ def check_success(command, ranks):
         if run.returncode != 0:
             fail("the program failed", run)
         lines = [json.loads(line) for line in json_file.read_text().splitlines()]
-        rows = check_rows(lines, ranks, run)
+        rows = check_rows(lines, ranks, line_rate, run)
         with csv_file.open(newline="") as file:
             table = list(csv.DictReader(file))
         if len(table) != rows or any(None in row for row in table):
@@ -86,13 +90,13 @@ def check_error(command, expected):
 
 
 def main():
-    ranks, launcher, program = arguments(sys.argv[1:])
+    ranks, line_rate, launcher, program = arguments(sys.argv[1:])
     if "--expect-error" in program:
         at = program.index("--expect-error")
         expected = program[at + 1]
         check_error([*launcher, *program[:at], *program[at + 2 :]], expected)
     else:
-        check_success([*launcher, *program], ranks)
+        check_success([*launcher, *program], ranks, line_rate)
 
 
 if __name__ == "__main__":
