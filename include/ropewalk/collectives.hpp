@@ -63,6 +63,13 @@ class RW_EXPORT CollectiveRequest {
   std::shared_ptr<State> state_;
 };
 
+struct NodeCommunicatorOptions {
+  // Of this rank, for the arithmetic of large reductions over several nodes, the caller's included;
+  // 0: ROPEWALK_REDUCTION_THREADS, or as many as it has cores for itself, up to 8. The result does
+  // not depend on it. docs/explanation/nodes.md, "Threads".
+  int threads = 0;
+};
+
 // Collective over an MPI communicator; the MPI communicator must outlive it. As in MPI, all ranks
 // call the same collectives in the same order, and one thread at a time uses a communicator. Where
 // the ranks are not all on one node, every call goes to MPI. Sums are combined in the order of
@@ -73,7 +80,7 @@ class RW_EXPORT CollectiveRequest {
 // or root; Error(peer_dead) when a rank of the node has died.
 class RW_EXPORT NodeCommunicator {
  public:
-  explicit NodeCommunicator(Communicator);
+  explicit NodeCommunicator(Communicator, const NodeCommunicatorOptions& = {});
   ~NodeCommunicator();
   NodeCommunicator(NodeCommunicator&&) noexcept;
   NodeCommunicator& operator=(NodeCommunicator&&) noexcept;
@@ -89,6 +96,8 @@ class RW_EXPORT NodeCommunicator {
   // module XPMEM lets them: such buffers take the mapped path as those in the arenas do.
   bool attaches() const noexcept;
   const std::string& attach_reason() const noexcept;  // why they do not
+  // Of this rank in the last large reduction over several nodes; 1 where there was none.
+  int reduction_threads() const noexcept;
   // Of this process, over all its communicators; zeros where nothing is attached.
   RegistrationCounts registrations() const;
 

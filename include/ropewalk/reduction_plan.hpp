@@ -37,6 +37,9 @@ struct ReductionPlanOptions {
   // Progress by a thread of the plan. Ignored where the reduction calls MPI, that is, where the
   // ranks are on several nodes or cannot reach each other's memory, below MPI_THREAD_MULTIPLE.
   bool thread = true;
+  // As NodeCommunicatorOptions::threads: that share the arithmetic of large buckets over several
+  // nodes. May differ from rank to rank.
+  int threads = 0;
 };
 
 namespace reduction {

@@ -58,7 +58,7 @@ std::unique_ptr<collectives::Engine> make_engine(mpi::Comm comm, std::string& re
 }
 
 // Collective: the engine of one node, the hierarchy of several, or neither.
-void join(NodeCommunicator::State& state) {
+void join(NodeCommunicator::State& state, int threads) {
   const collectives::nodes::Layout layout =
       collectives::nodes::layout_of(exchange_nodes(state.comm, state.size), state.rank);
   if (layout.most > largest_team) {
@@ -66,8 +66,8 @@ void join(NodeCommunicator::State& state) {
   } else if (layout.count() == 1) {
     state.engine = make_engine(state.comm, state.reason, state.attach_reason);
   } else {
-    state.nodes =
-        collectives::nodes::Nodes::create(state.comm, layout, state.reason, state.attach_reason);
+    state.nodes = collectives::nodes::Nodes::create(state.comm, layout, threads, state.reason,
+                                                    state.attach_reason);
     const bool crowded = node::machine_is_crowded(state.comm, state.size);
     if (state.nodes != nullptr && crowded) state.nodes->share_cores();
   }
@@ -80,11 +80,13 @@ const char* name(Path path) {
   return names[static_cast<int>(path)];
 }
 
-NodeCommunicator::NodeCommunicator(Communicator communicator) : state_(new State) {
+NodeCommunicator::NodeCommunicator(Communicator communicator,
+                                   const NodeCommunicatorOptions& options)
+    : state_(new State) {
   state_->comm = mpi::Comm{communicator.handle()};
   state_->rank = mpi::rank(state_->comm);
   state_->size = mpi::size(state_->comm);
-  join(*state_);
+  join(*state_, options.threads);
 }
 
 NodeCommunicator::~NodeCommunicator() {
@@ -119,6 +121,9 @@ bool NodeCommunicator::attaches() const noexcept {
 }
 const std::string& NodeCommunicator::attach_reason() const noexcept {
   return state_->attach_reason;
+}
+int NodeCommunicator::reduction_threads() const noexcept {
+  return state_->nodes != nullptr ? state_->nodes->reduction_threads() : 1;
 }
 RegistrationCounts NodeCommunicator::registrations() const {
   if (!attaches()) return {};

@@ -34,6 +34,7 @@ void check_options(const ReductionPlanOptions& options, std::span<const PlanTens
                 "bucket_bytes: 0, expected at least 1; to fuse nothing pass "
                 "fuse_bytes 0");
   }
+  collectives::nodes::checked_threads(options.threads);
   if (options.average && options.op != ReductionOp::sum) {
     throw Error(ErrorCode::argument, std::string("average: with operation ") + name(options.op) +
                                          ", expected sum; an average is a sum that is divided");
@@ -125,7 +126,8 @@ void PlanState::take_memory() {
 void PlanState::set_up(const ReductionPlanOptions& options) {
   // Of our own: calls of the plan's thread must not meet the caller's.
   comm_ = mpi::dup(parent_);
-  communicator_ = std::make_unique<NodeCommunicator>(Communicator(comm_.value));
+  communicator_ = std::make_unique<NodeCommunicator>(
+      Communicator(comm_.value), NodeCommunicatorOptions{.threads = options.threads});
   const bool on_one_node = communicator_->state().engine != nullptr;
   progress_ = std::vector<Progress>(buckets_.size());
   queue_.resize(std::max<std::size_t>(1, buckets_.size()));
@@ -135,7 +137,7 @@ void PlanState::set_up(const ReductionPlanOptions& options) {
     made.operation = collectives::operation(buckets_[b].type, options.op);
     made.operation.number = static_cast<std::uint32_t>(b) + 1;
     if (!options.average) continue;
-    made.divided_apart = !on_one_node;
+    made.divided_apart = !communicator_->direct();
     made.operation.average = kernels::find_average(buckets_[b].type);
     made.operation.divisor = communicator_->size();
   }

@@ -12,9 +12,9 @@
 
 #include "mpi/mpi.hpp"
 #include "os/signals.hpp"
+#include "os/waiting.hpp"
 #include "ropewalk/schedule.hpp"
 #include "schedule/placement.hpp"
-#include "schedule/waiting.hpp"
 #include "transport/cores.hpp"
 
 namespace ropewalk {
@@ -42,9 +42,9 @@ struct ThreadTeam::State {
 
   schedule::Placement placement_;
   unsigned generation_;
-  schedule::Epoch started_;
-  schedule::Meeting ended_;
-  schedule::Meeting barrier_;
+  os::Epoch started_;
+  os::Meeting ended_;
+  os::Meeting barrier_;
   // Written before started_ advances.
   void (*task_)(void*, int) = nullptr;  // null: the threads end
   void* object_ = nullptr;

@@ -16,6 +16,8 @@ namespace {
 struct Spread {
   int ranks;
   const char* nodes;
+  const char* threads = "1";  // a rank
+  const char* lanes = "1";    // of these, that communicate
 };
 
 class OverNodes : public testing::TestWithParam<Spread> {
@@ -23,8 +25,14 @@ class OverNodes : public testing::TestWithParam<Spread> {
   OverNodes() {
     setenv("ROPEWALK_NODES", GetParam().nodes, 1);
     setenv("ROPEWALK_MOVEMENTS", "nodes", 1);
+    setenv("ROPEWALK_REDUCTION_THREADS", GetParam().threads, 1);
+    setenv("ROPEWALK_LANES", GetParam().lanes, 1);
   }
-  ~OverNodes() override { unsetenv("ROPEWALK_NODES"); }
+  ~OverNodes() override {
+    for (const char* name : {"ROPEWALK_NODES", "ROPEWALK_REDUCTION_THREADS", "ROPEWALK_LANES"}) {
+      unsetenv(name);
+    }
+  }
 };
 
 TEST_P(OverNodes, RandomCollectivesGiveWhatLoopsGive) {
@@ -47,6 +55,7 @@ TEST_P(OverNodes, RandomCollectivesGiveWhatLoopsGive) {
 
 INSTANTIATE_TEST_SUITE_P(Layouts, OverNodes,
                          testing::Values(Spread{3, "2,1"}, Spread{4, "2"}, Spread{4, "1"},
+                                         Spread{2, "1", "3"}, Spread{3, "1", "3", "2"},
                                          Spread{5, "round:2"}, Spread{6, "2,1,3"},
                                          Spread{7, "round:3"}, Spread{8, "2"}),
                          [](const auto& one) {
@@ -54,7 +63,8 @@ INSTANTIATE_TEST_SUITE_P(Layouts, OverNodes,
                            for (char& letter : name) {
                              if (letter == ',' || letter == ':') letter = '_';
                            }
-                           return std::to_string(one.param.ranks) + "_as_" + name;
+                           return std::to_string(one.param.ranks) + "_as_" + name + "_by_" +
+                                  one.param.threads + "_" + one.param.lanes;
                          });
 
 }  // namespace

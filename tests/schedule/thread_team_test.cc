@@ -9,8 +9,8 @@
 #include <thread>
 #include <vector>
 
+#include "os/waiting.hpp"
 #include "ropewalk/schedule.hpp"
-#include "schedule/waiting.hpp"
 #include "support/thread_mpi.hpp"
 
 namespace ropewalk {
@@ -117,7 +117,7 @@ TEST(ThreadTeam, AChildHasNone) {
 #endif
 
 TEST(Meeting, CrowdedThreadsSleepAndComeBack) {
-  schedule::Meeting meeting(3, true);
+  os::Meeting meeting(3, true);
   std::vector<int> seen(3, 0);
   const auto meet = [&](int thread) {
     for (int round = 1; round <= 50; ++round) {

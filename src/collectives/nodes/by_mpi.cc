@@ -11,9 +11,11 @@ class ByMpi final : public Exchange {
  public:
   explicit ByMpi(const Making& making) : nodes_(making.nodes), operation_(making.operation) {}
 
-  void start(const Route& route, int /*tag*/, std::byte* data, std::size_t count) override {
-    mpi::fallback::allreduce(mpi::in_place(), data, count, mpi::datatype(operation_.type),
-                             mpi::op(operation_.op), nodes_.owners(route.slice));
+  void start(const Route& route, int /*tag*/, const std::byte* input, std::byte* data,
+             std::size_t count) override {
+    mpi::fallback::allreduce(input == data ? mpi::in_place() : input, data, count,
+                             mpi::datatype(operation_.type), mpi::op(operation_.op),
+                             nodes_.owners(route.slice));
   }
   bool advance() override { return true; }
 

@@ -11,43 +11,55 @@ namespace {
 class Chain final : public Exchange {
  public:
   explicit Chain(const Making& making)
-      : operation_(making.operation),
+      : arithmetic_(making),
+        operation_(making.operation),
         landing_(making.most_elements * making.operation.element_bytes) {}
 
-  void start(const Route& route, int tag, std::byte* data, std::size_t count) override {
+  void start(const Route& route, int tag, const std::byte* input, std::byte* data,
+             std::size_t count) override {
     const int nodes = static_cast<int>(route.owners.size());
     route_ = route;
     tag_ = tag;
+    input_ = input;
     data_ = data;
     count_ = count;
+    waiting_ = combining_ = false;
     const int distance = (route.node - route.root_node + nodes) % nodes;
     first_ = distance == 1;
     last_ = distance == 0;
     requests_.receives.clear();
     requests_.sends.clear();
-    if (first_) return pass_on();
+    if (first_) return pass_on(input);
+    waiting_ = true;
     const int from = route.owners[static_cast<std::size_t>((route.node + nodes - 1) % nodes)];
     requests_.receives.push_back(
         mpi::ireceive(landing_.data(), count * operation_.element_bytes, from, tag, route.comm));
   }
 
   bool advance() override {
-    if (!first_ && requests_.receives.front() != mpi::request_null()) {
+    if (waiting_) {
       if (!mpi::test(requests_.receives.front())) return false;
-      combine_two(operation_, data_, landing_.data(), data_, count_);
-      if (!last_) pass_on();
+      arithmetic_.start({&operation_, data_, landing_.data(), input_, count_});
+      waiting_ = false;
+      combining_ = true;
+    }
+    if (combining_) {
+      if (!arithmetic_.finished()) return false;
+      combining_ = false;
+      if (!last_) pass_on(data_);
     }
     return mpi::test_all(requests_.sends);
   }
 
  private:
-  void pass_on() {
+  void pass_on(const std::byte* from) {
     const auto nodes = static_cast<int>(route_.owners.size());
     const int to = route_.owners[static_cast<std::size_t>((route_.node + 1) % nodes)];
     requests_.sends.push_back(
-        mpi::isend(data_, count_ * operation_.element_bytes, to, tag_, route_.comm));
+        mpi::isend(from, count_ * operation_.element_bytes, to, tag_, route_.comm));
   }
 
+  Arithmetic arithmetic_;
   const Operation& operation_;
   Block landing_;
   Requests requests_;
@@ -55,6 +67,9 @@ class Chain final : public Exchange {
   int tag_ = 0;
   bool first_ = false;
   bool last_ = false;
+  bool waiting_ = false;    // for the message of the node before
+  bool combining_ = false;  // it
+  const std::byte* input_ = nullptr;
   std::byte* data_ = nullptr;
   std::size_t count_ = 0;
 };

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "collectives/engine.hpp"
+#include "collectives/nodes/lanes.hpp"
 #include "collectives/nodes/nodes.hpp"
 #include "mpi/mpi.hpp"
 
@@ -32,9 +33,10 @@ class Exchange {
   Exchange(const Exchange&) = delete;
   Exchange& operator=(const Exchange&) = delete;
 
-  // `data`: this node's part of the piece, `count` elements; the result takes its place where this
-  // rank gets one, elsewhere anything. It stays in place until the end.
-  virtual void start(const Route&, int tag, std::byte* data, std::size_t count) = 0;
+  // `input`: this node's part of the piece, `count` elements. `data`, which may be the same: where
+  // the result goes if this rank gets one, elsewhere anything. Both stay until the end.
+  virtual void start(const Route&, int tag, const std::byte* input, std::byte* data,
+                     std::size_t count) = 0;
   virtual bool advance() = 0;
 };
 
@@ -42,6 +44,8 @@ struct Making {
   Nodes& nodes;
   const Operation& operation;
   std::size_t most_elements;  // of a piece
+  Lanes* lanes = nullptr;     // that share the arithmetic; null: nobody does
+  int slot = 0;               // of this exchange in them
 };
 std::unique_ptr<Exchange> make_ring(const Making&);
 std::unique_ptr<Exchange> make_halving(const Making&);
@@ -68,6 +72,10 @@ struct Asked {
 Choice choose(const Layout&, const Asked&);
 int wished_algorithm(const char* text);  // Error(argument) for no name of one
 std::unique_ptr<Exchange> make(Algorithm, const Making&, bool rooted);
+// Whether an exchange of it never blocks, so that several threads may each have some.
+constexpr bool is_nonblocking(Algorithm algorithm, bool rooted) {
+  return rooted || algorithm == Algorithm::ring;
+}
 
 // a op b into `result`, which may be one of them.
 inline void combine_two(const Operation& operation, void* result, const void* a, const void* b,
@@ -75,5 +83,20 @@ inline void combine_two(const Operation& operation, void* result, const void* a,
   const void* inputs[] = {a, b};
   operation.combine(std::span(&result, 1), inputs, count, kernels::Stores::temporal);
 }
+
+// The arithmetic of an exchange: at once, or by the lanes of this rank. One combination at a time.
+class Arithmetic {
+ public:
+  explicit Arithmetic(const Making& making) : lanes_(making.lanes), slot_(making.slot) {}
+  void start(const Combination& what) {
+    if (lanes_ != nullptr) return lanes_->start(slot_, what);
+    combine_two(*what.operation, what.result, what.a, what.b, what.count);
+  }
+  bool finished() const { return lanes_ == nullptr || lanes_->finished(slot_); }
+
+ private:
+  Lanes* lanes_;
+  int slot_;
+};
 
 }  // namespace ropewalk::collectives::nodes

@@ -7,6 +7,7 @@
 //
 // Blocking: it comes back with the result.
 #include <bit>
+#include <cstring>
 #include <vector>
 
 #include "collectives/nodes/block.hpp"
@@ -22,7 +23,9 @@ class Halving final : public Exchange {
         operation_(making.operation),
         landing_(making.most_elements * making.operation.element_bytes) {}
 
-  void start(const Route& route, int tag, std::byte* data, std::size_t count) override {
+  void start(const Route& route, int tag, const std::byte* input, std::byte* data,
+             std::size_t count) override {
+    if (input != data) std::memcpy(data, input, count * operation_.element_bytes);
     route_ = route;
     tag_ = tag;
     data_ = data;

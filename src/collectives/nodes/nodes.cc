@@ -73,14 +73,17 @@ Failure current_failure() {
 
 }  // namespace
 
-std::unique_ptr<Nodes> Nodes::create(mpi::Comm comm, Layout layout, std::string& reason,
-                                     std::string& attach_reason) {
+std::unique_ptr<Nodes> Nodes::create(mpi::Comm comm, Layout layout, int threads,
+                                     std::string& reason, std::string& attach_reason) {
   std::unique_ptr<Nodes> nodes(new Nodes(std::move(layout)));
   mpi::Comm own_node = mpi::split(comm, nodes->layout_.node, nodes->layout_.rank);
   std::exception_ptr error;
   try {
     nodes->engine_ = make_engine(own_node, reason, attach_reason);
     nodes->wish_ = wished_algorithm(std::getenv("ROPEWALK_ALLREDUCE"));
+    nodes->threads_ = checked_threads(threads);
+    const int wished = wished_threads(std::getenv("ROPEWALK_REDUCTION_THREADS"));
+    if (threads == 0) nodes->threads_ = wished;
   } catch (...) {
     error = std::current_exception();
   }
@@ -95,7 +98,7 @@ std::unique_ptr<Nodes> Nodes::create(mpi::Comm comm, Layout layout, std::string&
 }
 
 void Nodes::adopt(mpi::Comm messages) {
-  shared_ = new Shared{messages, {}, mpi::create_keyval(&Nodes::release), getpid()};
+  shared_ = new Shared{messages, {}, {}, mpi::create_keyval(&Nodes::release), getpid()};
   mpi::set_attribute(mpi::comm_self(), shared_->keyval, shared_);
   node::Team& team = engine_->team();
   team.progress_on(messages, this);
@@ -117,6 +120,7 @@ void Nodes::release(void* value) noexcept {
     for (mpi::Comm& owners : shared.owners) {
       if (owners != mpi::comm_null()) mpi::free(owners);
     }
+    for (mpi::Comm& lane : shared.lanes) mpi::free(lane);
   } catch (const std::exception&) {
     // Nothing is left to do with it.
   }
@@ -139,6 +143,18 @@ void Nodes::make_owners(int slices) {
     shared_->owners.push_back(
         mpi::split(shared_->messages, own ? 0 : mpi::undefined(), layout_.node));
   }
+}
+
+Lanes* Nodes::make_lanes() {
+  if (!asked_for_lanes_) {
+    const LaneShare share = share_lanes(shared_->messages, threads_, layout_.most == 1);
+    for (int lane = 1; lane < share.communicating; ++lane) {
+      shared_->lanes.push_back(mpi::split(shared_->messages, 0, layout_.rank));
+    }
+    if (share.threads > 1) lanes_ = std::make_unique<Lanes>(share.threads, share.crowded);
+    asked_for_lanes_ = true;
+  }
+  return lanes_.get();
 }
 
 // ---- calls and notices

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "collectives/engine.hpp"
+#include "collectives/nodes/lanes.hpp"
 #include "collectives/nodes/layout.hpp"
 #include "mpi/attributes.hpp"
 #include "mpi/mpi.hpp"
@@ -56,8 +57,9 @@ class Nodes final : private node::Watcher {
  public:
   // Collective over `comm`. Null on every rank where a node's ranks cannot be a team; `reason` then
   // says why. `attach_reason`: why this node does not attach private memory.
-  static std::unique_ptr<Nodes> create(mpi::Comm comm, Layout layout, std::string& reason,
-                                       std::string& attach_reason);
+  // `threads`: of this rank, for large reductions; 0: as ROPEWALK_REDUCTION_THREADS says.
+  static std::unique_ptr<Nodes> create(mpi::Comm comm, Layout layout, int threads,
+                                       std::string& reason, std::string& attach_reason);
   // Waits for nobody: MPI_Comm_free of what is our own is local in the MPIs there are, so ranks may
   // come here in any order. After MPI_Finalize has begun nothing is left to free.
   ~Nodes() override;
@@ -77,6 +79,16 @@ class Nodes final : private node::Watcher {
   // is none of them. make_owners() is collective, and makes those that are not there yet.
   void make_owners(int slices);
   mpi::Comm owners(int slice) const { return shared_->owners[static_cast<std::size_t>(slice)]; }
+  // The threads that share this rank's large reductions; null: the caller alone. The first call is
+  // collective: ranks on the same cores share these out, and all agree on how many lanes
+  // communicate.
+  Lanes* make_lanes();
+  int reduction_threads() const noexcept { return lanes_ != nullptr ? lanes_->threads() : 1; }
+  int communicating_lanes() const noexcept { return 1 + static_cast<int>(shared_->lanes.size()); }
+  // For messages of a lane that communicates.
+  mpi::Comm lane(int number) const {
+    return number == 0 ? messages() : shared_->lanes[static_cast<std::size_t>(number) - 1];
+  }
   // What ROPEWALK_ALLREDUCE asks for, the same on all ranks (nodes/exchange.hpp); -1 for nothing.
   int wish() const noexcept { return wish_; }
   Path path = Path::none;  // of the last call
@@ -136,6 +148,7 @@ class Nodes final : private node::Watcher {
   struct Shared {
     mpi::Comm messages;
     std::vector<mpi::Comm> owners;
+    std::vector<mpi::Comm> lanes;  // from the second on
     mpi::Keyval keyval;
     int process;  // a child of fork has no MPI to free anything of
     bool ended = false;
@@ -166,6 +179,9 @@ class Nodes final : private node::Watcher {
   std::unique_ptr<Engine> engine_;
   Shared* shared_ = nullptr;
   int wish_ = -1;
+  int threads_ = 0;  // as asked for; 0: those that this rank has cores for
+  bool asked_for_lanes_ = false;
+  std::unique_ptr<Lanes> lanes_;
   int spins_ = 1;
   std::unique_ptr<node::Liveness> liveness_;
   std::string liveness_reason_;

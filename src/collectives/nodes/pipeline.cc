@@ -1,8 +1,13 @@
 #include "collectives/nodes/pipeline.hpp"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstring>
+#include <exception>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -21,10 +26,14 @@
 //
 // Nodes may have different numbers of ranks: slices are as many as the largest has ranks, and where
 // there are fewer ranks, one owns several.
+//
+// Where every node has one rank there are no steps 1 and 3, and the lanes of the rank deal its
+// pieces among themselves. Which elements are in a piece, and so the order of summation, depends on
+// the length of the vector alone, on the lanes only who moves it.
 namespace ropewalk::collectives::nodes {
 namespace {
 
-constexpr std::size_t flights = 4;  // pieces between nodes at a time
+constexpr std::size_t flights = Lanes::slots_each;  // pieces of a lane between nodes at a time
 
 // Inputs that are not mapped are read in blocks of this size, which stay in the second cache.
 constexpr std::size_t read_bytes = std::size_t{64} << 10;
@@ -76,27 +85,44 @@ struct Piece {
   Range part;  // elements
 };
 
+// What a reduction is about, the same for all its lanes.
+struct Reduction {
+  Nodes& nodes;
+  const Vectors& vectors;
+  const Operation& operation;
+  const Choice& choice;
+  Buffers& buffers;
+  const std::vector<Shown>& shown;
+  Lanes* lanes;       // that share the arithmetic; null for none
+  int communicating;  // lanes that do
+};
+
+// The pieces of one lane.
 class Pipeline {
  public:
-  Pipeline(Nodes& nodes, const Vectors& vectors, const Operation& operation, const Choice& choice,
-           Buffers& buffers, const std::vector<Shown>& shown)
-      : nodes_(nodes),
-        engine_(nodes.engine()),
-        layout_(nodes.layout()),
-        vectors_(vectors),
-        operation_(operation),
-        buffers_(buffers),
-        shown_(shown),
-        bytes_(vectors.count * operation.element_bytes),
-        piece_elements_(std::max<std::size_t>(1, choice.piece_bytes / operation.element_bytes)) {
-    deal(choice.slices);
-    for (int slice = 0; slice < choice.slices; ++slice) add_owners(slice);
-    const Making making{nodes, operation, piece_elements_};
+  Pipeline(const Reduction& call, int lane)
+      : nodes_(call.nodes),
+        engine_(call.nodes.engine()),
+        layout_(call.nodes.layout()),
+        vectors_(call.vectors),
+        operation_(call.operation),
+        sum_(call.operation.partial()),
+        buffers_(call.buffers),
+        shown_(call.shown),
+        comm_(call.nodes.lane(lane)),
+        bytes_(vectors_.count * operation_.element_bytes),
+        piece_elements_(
+            std::max<std::size_t>(1, call.choice.piece_bytes / operation_.element_bytes)) {
+    deal(call.choice.slices);
+    keep_own(lane, call.communicating);
+    for (int slice = 0; slice < call.choice.slices; ++slice) add_owners(slice);
+    Making making{nodes_, operation_, piece_elements_, call.lanes, lane * Lanes::slots_each};
     for (Flight& flight : flights_) {
       if (&flight - flights_.data() >= static_cast<std::ptrdiff_t>(pieces_.size())) break;
-      flight.exchange = make(choice.algorithm, making, vectors.root >= 0);
-      if (buffers.output() == nullptr) {
-        flight.partial.emplace(piece_elements_ * operation.element_bytes);
+      flight.exchange = make(call.choice.algorithm, making, vectors_.root >= 0);
+      ++making.slot;
+      if (buffers_.output() == nullptr) {
+        flight.partial.emplace(piece_elements_ * operation_.element_bytes);
       }
     }
   }
@@ -140,6 +166,17 @@ class Pipeline {
     }
   }
 
+  // All owners of a slice have the same pieces, and deal them to the same lanes.
+  void keep_own(int lane, int lanes) {
+    if (lanes == 1) return;
+    std::size_t kept = 0;
+    for (auto k = static_cast<std::size_t>(lane); k < pieces_.size();
+         k += static_cast<std::size_t>(lanes)) {
+      pieces_[kept++] = pieces_[k];
+    }
+    pieces_.resize(kept);
+  }
+
   void add_owners(int slice) {
     std::vector<int>& owners = owners_.emplace_back();
     for (const std::vector<int>& members : layout_.members) {
@@ -155,7 +192,7 @@ class Pipeline {
     if (vectors_.root >= 0) {
       route.root_node = layout_.node_of[static_cast<std::size_t>(vectors_.root)];
     }
-    route.comm = nodes_.messages();
+    route.comm = comm_;
     return route;
   }
 
@@ -167,11 +204,11 @@ class Pipeline {
     flight.data = flight.partial
                       ? flight.partial->data()
                       : buffers_.output() + flight.piece.part.begin * operation_.element_bytes;
-    combine_inside(flight.piece.part, flight.data);
+    const std::byte* input = combine_inside(flight.piece.part, flight.data);
     const std::size_t number = flight.piece.part.begin / piece_elements_ % tags_a_slice;
     const int with_tag = tag::pieces + flight.piece.slice * static_cast<int>(tags_a_slice) +
                          static_cast<int>(number);
-    flight.exchange->start(route_of(flight.piece.slice), with_tag, flight.data,
+    flight.exchange->start(route_of(flight.piece.slice), with_tag, input, flight.data,
                            flight.piece.part.length());
     if (flight.exchange->advance()) land(flight);
   }
@@ -192,15 +229,11 @@ class Pipeline {
     ++landed_;
   }
 
-  // Step 1 of a piece.
-  void combine_inside(const Range& part, std::byte* result) {
+  // Step 1 of a piece, into `result`; a rank that is alone on its node has it where it is.
+  const std::byte* combine_inside(const Range& part, std::byte* result) {
     const std::size_t element = operation_.element_bytes;
     if (engine_.size() == 1) {
-      const std::byte* own = static_cast<const std::byte*>(vectors_.send) + part.begin * element;
-      if (own != result) {
-        kernels::copy(result, own, part.length() * element, kernels::Stores::temporal);
-      }
-      return;
+      return static_cast<const std::byte*>(vectors_.send) + part.begin * element;
     }
     const std::size_t step = std::max<std::size_t>(1, read_bytes / element);
     for (std::size_t begin = part.begin; begin < part.end; begin += step) {
@@ -209,8 +242,9 @@ class Pipeline {
         engine_.inputs[place] = input(place, begin * element, count * element, step * element);
       }
       void* output = result + (begin - part.begin) * element;
-      operation_.combine(std::span(&output, 1), engine_.inputs, count, kernels::Stores::temporal);
+      sum_.combine(std::span(&output, 1), engine_.inputs, count, kernels::Stores::temporal);
     }
+    return result;
   }
 
   const void* input(int place, std::size_t offset, std::size_t bytes, std::size_t room) {
@@ -242,8 +276,10 @@ class Pipeline {
   const Layout& layout_;
   const Vectors& vectors_;
   const Operation& operation_;
+  Operation sum_;  // the same, not divided
   Buffers& buffers_;
   const std::vector<Shown>& shown_;
+  mpi::Comm comm_;
   std::size_t bytes_;
   std::size_t piece_elements_;
   std::vector<Piece> pieces_;
@@ -254,20 +290,85 @@ class Pipeline {
   std::size_t landed_ = 0;
 };
 
+// The lanes of a reduction at work. The caller steps lane 0, and lanes that no thread has come for;
+// it alone looks for notices and for the dead, as it waits.
+class Crew {
+ public:
+  explicit Crew(const Reduction& call) : lanes_(call.lanes) {
+    for (int lane = 0; lane < call.communicating; ++lane) {
+      pipelines_.push_back(std::make_unique<Pipeline>(call, lane));
+    }
+    if (lanes_ == nullptr) return;
+    lanes_->begin(
+        call.communicating, [](void* crew, int lane) { static_cast<Crew*>(crew)->run(lane); },
+        this);
+  }
+  // However the call ends: no thread is in its buffers afterwards.
+  ~Crew() {
+    if (lanes_ != nullptr) lanes_->end();
+  }
+  Crew(const Crew&) = delete;
+  Crew& operator=(const Crew&) = delete;
+
+  // One step of the caller; true when all lanes are done.
+  bool step() {
+    if (lanes_ == nullptr) return pipelines_[0]->step();
+    if (failed_.load(std::memory_order_acquire)) std::rethrow_exception(error_);
+    if (own_ >= 0 && pipelines_[static_cast<std::size_t>(own_)]->step()) {
+      const int next = lanes_->take_lane();
+      own_ = next != 0 ? next : -1;
+      done_.fetch_add(1, std::memory_order_relaxed);
+    }
+    // Acquire pairs with the release in run().
+    if (done_.load(std::memory_order_acquire) == static_cast<int>(pipelines_.size())) return true;
+    lanes_->help(std::max(own_, 0) * Lanes::slots_each);
+    return false;
+  }
+
+ private:
+  // On another thread.
+  void run(int lane) noexcept {
+    try {
+      Pipeline& own = *pipelines_[static_cast<std::size_t>(lane)];
+      while (!own.step()) {
+        if (lanes_->stopped()) return;
+        if (!lanes_->help(lane * Lanes::slots_each)) sched_yield();
+      }
+      done_.fetch_add(1, std::memory_order_release);
+    } catch (...) {
+      if (failing_.exchange(true, std::memory_order_relaxed)) return;  // the first one is told
+      error_ = std::current_exception();
+      failed_.store(true, std::memory_order_release);
+    }
+  }
+
+  Lanes* lanes_;
+  std::vector<std::unique_ptr<Pipeline>> pipelines_;
+  int own_ = 0;  // the lane that the caller steps; -1: none is left
+  std::atomic<int> done_{0};
+  std::atomic<bool> failing_{false};
+  std::atomic<bool> failed_{false};
+  std::exception_ptr error_;  // released by failed_
+};
+
 }  // namespace
 
 void pipelined_reduce(Nodes& nodes, const Vectors& vectors, const Operation& operation,
                       const Choice& choice) {
   Engine& engine = nodes.engine();
   const std::size_t bytes = vectors.count * operation.element_bytes;
-  const Kind kind = vectors.root < 0 ? Kind::allreduce : Kind::reduce;
+  const bool rooted = vectors.root >= 0;
   Buffers buffers(engine, vectors, bytes);
-  node::Slot& own = engine.claim(kind, vectors.count, operation.code(),
-                                 static_cast<std::uint32_t>(std::max(vectors.root, 0)));
+  node::Slot& own =
+      engine.claim(rooted ? Kind::reduce : Kind::allreduce, vectors.count, operation.code(),
+                   static_cast<std::uint32_t>(std::max(vectors.root, 0)));
   const std::vector<Shown>& shown = engine.meet(own, buffers.shown);
-  if (choice.algorithm == Algorithm::mpi && vectors.root < 0) nodes.make_owners(choice.slices);
-  Pipeline pipeline(nodes, vectors, operation, choice, buffers, shown);
-  nodes.wait_until([&] { return pipeline.step(); });
+  if (choice.algorithm == Algorithm::mpi && !rooted) nodes.make_owners(choice.slices);
+  Lanes* lanes = nullptr;
+  if (is_nonblocking(choice.algorithm, rooted)) lanes = nodes.make_lanes();
+  const int communicating = lanes != nullptr ? nodes.communicating_lanes() : 1;
+  Crew crew({nodes, vectors, operation, choice, buffers, shown, lanes, communicating});
+  nodes.wait_until([&] { return crew.step(); });
   engine.leave();
   buffers.finish(bytes);
 }

@@ -45,6 +45,23 @@ void reduce_through_ends(Nodes& nodes, const void* send, void* receive, std::siz
   broadcast_inside(nodes, receive, bytes, place);
 }
 
+// Where the algorithm has not divided on its way.
+void divide(const Operation& operation, void* data, std::size_t count) {
+  if (operation.average == nullptr || count == 0) return;
+  const void* sum = data;
+  operation.average(&data, 1, &sum, 1, count, operation.divisor, kernels::Stores::temporal);
+}
+
+Choice choose_for(NodeCommunicator::State& state, std::size_t bytes, const Operation& operation,
+                  int root) {
+  Nodes& nodes = *state.nodes;
+  Choice choice = choose(nodes.layout(), {bytes, root >= 0, nodes.wish()});
+  const bool known = mpi::datatype(operation.type) != mpi::datatype_null();  // not float16
+  if (choice.algorithm == Algorithm::mpi && !known) choice.algorithm = Algorithm::ring;
+  if (choice.algorithm == Algorithm::whole && !known) choice.algorithm = Algorithm::doubling;
+  return choice;
+}
+
 }  // namespace
 
 void reduce(NodeCommunicator::State& state, const void* send, void* receive, std::size_t count,
@@ -55,24 +72,25 @@ void reduce(NodeCommunicator::State& state, const void* send, void* receive, std
     mpi_reduce(state, send, receive, count, operation, root);
     return;
   }
-  const std::size_t bytes = count * operation.element_bytes;
-  Choice choice = choose(nodes.layout(), {bytes, root >= 0, nodes.wish()});
-  const bool known = mpi::datatype(operation.type) != mpi::datatype_null();  // not float16
-  if (choice.algorithm == Algorithm::mpi && !known) choice.algorithm = Algorithm::ring;
-  if (choice.algorithm == Algorithm::whole && !known) choice.algorithm = Algorithm::doubling;
+  const Choice choice = choose_for(state, count * operation.element_bytes, operation, root);
+  const bool has_output = root < 0 || root == state.rank;
+  const Operation sum = operation.partial();
   if (choice.algorithm == Algorithm::whole) {
-    mpi_reduce(state, send, receive, count, operation, root);
+    mpi_reduce(state, send, receive, count, sum, root);
+    if (has_output) divide(operation, receive, count);
     return;
   }
-  const bool has_output = root < 0 || root == state.rank;
   nodes.path = Path::nodes;
   nodes.run([&] {
     if (choice.algorithm == Algorithm::doubling) {
-      reduce_through_ends(nodes, send, receive, count, operation, root);
-    } else {
-      pipelined_reduce(nodes, {send, has_output ? receive : nullptr, count, root}, operation,
-                       choice);
+      reduce_through_ends(nodes, send, receive, count, sum, root);
+      if (has_output) divide(operation, receive, count);
+      return;
     }
+    const Vectors vectors{send, has_output ? receive : nullptr, count, root};
+    const bool ring = choice.algorithm == Algorithm::ring && root < 0;
+    pipelined_reduce(nodes, vectors, ring ? operation : sum, choice);
+    if (has_output && !ring) divide(operation, receive, count);
   });
 }
 

@@ -1,4 +1,4 @@
-#include "schedule/waiting.hpp"
+#include "os/waiting.hpp"
 
 #include <sched.h>
 
@@ -6,7 +6,7 @@
 #include "os/futex.hpp"
 #include "os/relax.hpp"
 
-namespace ropewalk::schedule {
+namespace ropewalk::os {
 namespace {
 
 // Some 50 us: what lies between two loops of a solver on one rank.
@@ -24,24 +24,24 @@ constexpr std::int64_t longest_sleep_ns = 1'000'000'000;
 void Epoch::advance() noexcept {
   // Sequentially consistent with sleep(): either we see the sleeper, or it sees the new value.
   value_.fetch_add(1, std::memory_order_seq_cst);
-  if (sleepers_.load(std::memory_order_seq_cst) != 0) os::futex_wake(value_);
+  if (sleepers_.load(std::memory_order_seq_cst) != 0) futex_wake(value_);
 }
 
 void Epoch::wait_beyond(std::uint32_t before) noexcept {
   for (unsigned spin = crowded_ ? spins_when_crowded : spins; spin > 0; --spin) {
     if (changed(before)) return;
-    os::relax();
+    relax();
   }
   if (stay_awake(before)) return;
   while (!changed(before)) sleep(before);
 }
 
 bool Epoch::stay_awake(std::uint32_t before) const noexcept {
-  const std::int64_t until = os::steady_ns() + awake_ns;
+  const std::int64_t until = steady_ns() + awake_ns;
   for (unsigned yields = 1; !changed(before); ++yields) {
     sched_yield();
     if (crowded_ && yields == yields_when_crowded) return false;
-    if (yields % yields_per_clock == 0 && os::steady_ns() > until) return false;
+    if (yields % yields_per_clock == 0 && steady_ns() > until) return false;
   }
   return true;
 }
@@ -49,7 +49,7 @@ bool Epoch::stay_awake(std::uint32_t before) const noexcept {
 void Epoch::sleep(std::uint32_t before) noexcept {
   sleepers_.fetch_add(1, std::memory_order_seq_cst);
   if (value_.load(std::memory_order_seq_cst) == before) {
-    os::futex_wait(value_, before, longest_sleep_ns);
+    futex_wait(value_, before, longest_sleep_ns);
   }
   sleepers_.fetch_sub(1, std::memory_order_relaxed);
 }
@@ -64,4 +64,4 @@ void Meeting::arrive_and_wait(std::uint32_t turn) noexcept {
   }
 }
 
-}  // namespace ropewalk::schedule
+}  // namespace ropewalk::os

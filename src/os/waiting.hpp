@@ -1,4 +1,4 @@
-// How the threads of a team wait for each other: at full speed first, then out of each other's way,
+// How threads of a process wait for each other: at full speed first, then out of each other's way,
 // then asleep.
 #pragma once
 
@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace ropewalk::schedule {
+namespace ropewalk::os {
 
 // A number that only goes up, and whoever waits for that.
 class Epoch {
@@ -15,6 +15,8 @@ class Epoch {
   // Acquire pairs with the release of advance().
   std::uint32_t value() const noexcept { return value_.load(std::memory_order_acquire); }
   void advance() noexcept;
+  // The same, but who sleeps is left asleep.
+  void advance_quietly() noexcept { value_.fetch_add(1, std::memory_order_seq_cst); }
   // Returns when the number is no longer `before`.
   void wait_beyond(std::uint32_t before) noexcept;
 
@@ -47,4 +49,4 @@ class Meeting {
   Epoch passed_;
 };
 
-}  // namespace ropewalk::schedule
+}  // namespace ropewalk::os

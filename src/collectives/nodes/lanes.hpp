@@ -1,0 +1,120 @@
+// The lanes of a rank: threads that reduce a large vector together (the last figure of Boyle et al.
+// 2017, section IV: their number should follow the length of the vector).
+//
+// The caller is lane 0. The first lanes *communicate*, each on a communicator of its own, where MPI
+// lets several threads call it; elsewhere the caller alone does. The arithmetic is cut in blocks,
+// which whoever has nothing else to do takes. Nobody waits for a lane that has not begun: the
+// caller does what no other has taken. So the order of summation knows nothing of lanes.
+//
+// Between calls the lanes sleep. Within a call a sleeping lane is woken only when more is left to
+// do than the others finish in the time it takes to wake up: for a short vector, or a slow line,
+// the caller stays alone.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "collectives/engine.hpp"
+#include "mpi/mpi.hpp"
+#include "os/waiting.hpp"
+
+namespace ropewalk::collectives::nodes {
+
+// a op b, element by element.
+struct Combination {
+  const Operation* operation;
+  std::byte* result;  // may be one of the two
+  const std::byte* a;
+  const std::byte* b;
+  std::size_t count;  // elements
+};
+
+class Lanes {
+ public:
+  static constexpr int most_threads = 64;
+  // Combinations that one lane may have under way.
+  static constexpr int slots_each = 4;
+
+  // `threads`: the caller's included. Error(system) where they cannot be started.
+  Lanes(int threads, bool crowded);
+  ~Lanes();
+  Lanes(const Lanes&) = delete;
+  Lanes& operator=(const Lanes&) = delete;
+
+  int threads() const noexcept { return 1 + static_cast<int>(threads_.size()); }
+
+  // ---- a call, by its caller
+
+  // work(object, lane) runs once for each lane from 1 to communicating - 1, on any thread that
+  // comes, until end(). It returns when it is done, or when stopped() says so.
+  void begin(int communicating, void (*work)(void*, int), void* object) noexcept;
+  // A lane that nobody has taken, for the caller to do itself; 0 for none.
+  int take_lane() noexcept;
+  bool stopped() const noexcept { return stopped_.load(std::memory_order_relaxed); }
+  // Returns when no thread is in `work` or in a combination any more. What is not done stays so.
+  void end() noexcept;
+
+  // ---- arithmetic, within a call; a slot is used by one thread
+
+  void start(int slot, const Combination&) noexcept;
+  // Acquire: pairs with the release of who has done the last block.
+  bool finished(int slot) const noexcept {
+    const Slot& own = slots_[static_cast<std::size_t>(slot)];
+    return own.done.load(std::memory_order_acquire) == own.blocks;
+  }
+  // Does one block of a combination; false where there is none to take.
+  bool help(int first_slot) noexcept;
+
+ private:
+  struct Slot {
+    // Serial number of the combination, its blocks, and how many are taken: 32, 16 and 16 bits. A
+    // block is taken by raising the last. The number keeps a thread that has looked at an earlier
+    // combination from taking a block of this one unseen (no ABA); what lies in `what` is read
+    // behind the exchange, when it stays until that block is done.
+    alignas(128) std::atomic<std::uint64_t> word{0};
+    alignas(128) std::atomic<std::uint32_t> done{0};  // blocks
+    std::uint32_t blocks = 0;                         // the poster's
+    Combination what{};
+  };
+
+  void live() noexcept;
+  bool take_part() noexcept;
+  void stop_threads() noexcept;
+
+  unsigned generation_;
+  std::unique_ptr<Slot[]> slots_;
+  os::Epoch news_;
+  std::atomic<bool> ending_{false};
+  // Of the call under way. Written while open_ is false and nobody is inside.
+  void (*work_)(void*, int) = nullptr;
+  void* object_ = nullptr;
+  int communicating_ = 1;
+  std::atomic<bool> open_{false};
+  std::atomic<bool> stopped_{true};
+  alignas(128) std::atomic<int> inside_{0};     // threads that look for work in a call
+  alignas(128) std::atomic<int> next_lane_{1};  // the first that nobody has taken
+  alignas(128) std::atomic<int> waiting_{0};    // blocks that nobody has taken, about
+  std::vector<std::thread> threads_;
+};
+
+// ---- how many
+
+struct LaneShare {
+  int threads = 1;        // of this rank
+  int communicating = 1;  // the same on all ranks
+  bool crowded = false;   // threads outnumber cores
+};
+// Collective. `wanted` threads on this rank; 0: one a core that it has for itself. More than one
+// lane communicates where `may_communicate`, ROPEWALK_LANES says so, and MPI allows it on all
+// ranks.
+LaneShare share_lanes(mpi::Comm, int wanted, bool may_communicate);
+// Of the options and of ROPEWALK_REDUCTION_THREADS; 0: automatic. Error(argument) for no number of
+// threads.
+int checked_threads(int threads);
+int wished_threads(const char* text);
+
+}  // namespace ropewalk::collectives::nodes
