@@ -6,9 +6,9 @@
 // which whoever has nothing else to do takes. Nobody waits for a lane that has not begun: the
 // caller does what no other has taken. So the order of summation knows nothing of lanes.
 //
-// Between calls the lanes sleep. Within a call a sleeping lane is woken only when more is left to
-// do than the others finish in the time it takes to wake up: for a short vector, or a slow line,
-// the caller stays alone.
+// Between calls the lanes sleep. Within a call a sleeping lane is woken only when the vector is
+// long and more is left to do than the others finish in the time it takes to wake up: for a short
+// vector, or a slow line, the caller stays alone.
 #pragma once
 
 #include <atomic>
@@ -98,6 +98,7 @@ class Lanes {
   alignas(128) std::atomic<int> inside_{0};     // threads that look for work in a call
   alignas(128) std::atomic<int> next_lane_{1};  // the first that nobody has taken
   alignas(128) std::atomic<int> waiting_{0};    // blocks that nobody has taken, about
+  std::atomic<int> posted_{0};                  // blocks of this call so far
   std::vector<std::thread> threads_;
 };
 
