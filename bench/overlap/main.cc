@@ -12,27 +12,30 @@ namespace {
 
 void run_overlap(const OverlapOptions& options, const Ranks& ranks, Report& report) {
   OverlapMeasurement measurement(options, ranks);
-  const OverlapContext context{ranks.size(), measurement.threads(), options.passes, ranks.library(),
-                               measurement.grid()};
-  report.text(fmt::format(
-      "# ranks {} x {} threads{}, {} rounds\n", dotted(context.rank_grid), context.threads,
-      measurement.crowded() ? ", more than there are cores" : "", measurement.rounds()));
+  const int nodes = ranks.size() / static_cast<int>(ranks.max(ranks.node_size()));
+  const OverlapContext context{ranks.size(), nodes, measurement.threads(), options.precision,
+                               ranks.library()};
+  report.text(fmt::format("# {} node{}, ranks {} x {} threads, {} rounds\n", nodes,
+                          nodes == 1 ? "" : "s", ranks.size(), context.threads,
+                          measurement.rounds()));
   std::vector<OverlapResult> all;
   const double each =
-      1.0 / static_cast<double>(options.sizes.size() * options.strategy_list.size());
+      1.0 / static_cast<double>(options.sizes.size() * options.operator_list.size());
   double share = 0;
-  for (const int L : options.sizes) {
-    for (const Strategy strategy : options.strategy_list) {
-      const auto results = measurement.measure(L, strategy, report, share, each);
+  for (const std::string& op : options.operator_list) {
+    for (const int L : options.sizes) {
+      const OverlapResults results = measurement.measure(L, op, report, share, each);
       share += each;
-      for (const OverlapResult& one : results) report.row(overlap_row(context, one));
+      for (const OverlapResult& one : results.cases) report.row(overlap_row(context, results, one));
       report.text(overlap_table(context, results));
-      all.insert(all.end(), results.begin(), results.end());
+      all.insert(all.end(), results.cases.begin(), results.cases.end());
     }
   }
   report.summary(overlap_summary(all));
   for (const OverlapResult& one : all) {
-    if (!one.verified) throw JointError(ErrorCode::internal, "overlap: " + one.wrong);
+    if (one.verified) continue;
+    throw JointError(ErrorCode::internal, fmt::format("overlap: {} L={}: relative error {:.1e}",
+                                                      one.op, one.L, one.error));
   }
 }
 
@@ -42,7 +45,7 @@ void run_overlap(const OverlapOptions& options, const Ranks& ranks, Report& repo
 int main(int argc, char** argv) {
   using namespace ropewalk::bench;
   OverlapOptions options;
-  CLI::App app("How much of a halo exchange hides behind computation, by comm threads.",
+  CLI::App app("How much of its halo exchange a lattice operator hides, by comm threads.",
                "ropewalk-bench-overlap");
   describe(app, options);
   const Program program{

@@ -4,14 +4,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "common/statistics.hpp"
 #include "common/team.hpp"
+#include "itt/fields.hpp"
 #include "ropewalk/error.hpp"
+#include "ropewalk/schedule.hpp"
 
 namespace ropewalk::bench {
 namespace {
+
+using lattice::HoppingTerm;
+using lattice::Sites;
+using lattice::SpinorField;
 
 constexpr double sample_us = 10000;  // so that the barrier between ranks vanishes
 // Between nodes: a wire lets through the first millisecond's worth of bytes at once.
@@ -19,38 +24,225 @@ constexpr double sample_between_nodes_us = 60000;
 constexpr int max_iterations = 500;
 // A sample has several exchanges even on a slow network, which lets a first one through faster.
 constexpr int min_iterations = 8;
-// Vectors handed out at a time: some 15 us, as often as messages are to be looked after.
-constexpr std::size_t block = 6;
+
+int agreed_threads(const OverlapOptions& options, const Ranks& ranks) {
+  const ThreadTeam team(ranks.communicator(), {.threads = options.threads});
+  return -static_cast<int>(ranks.max(-team.size()));  // the fewest
+}
 
 int lanes_for(const OverlapOptions& options, const std::vector<int>& comm_list) {
   if (options.lanes > 0) return options.lanes;
   return std::max(1, *std::max_element(comm_list.begin(), comm_list.end()));
 }
 
-EndpointOptions endpoint_options(const OverlapOptions& options, int lanes) {
-  EndpointOptions made;
-  made.lanes = lanes;
-  const auto& list = options.strategy_list;
-  made.threads = std::find(list.begin(), list.end(), Strategy::threaded) != list.end();
+// What is measured.
+struct Frame {
+  const OverlapOptions& options;
+  const Ranks& ranks;
+  const std::vector<IttLayout>& layouts;
+  int threads;
+  const std::vector<int>& comm_list;
+  int lanes;
+  int rounds;
+  int L;
+  std::string op;
+  Sites to() const { return op.ends_with("-eo") ? Sites::even : Sites::all; }
+  Sites from() const { return op.ends_with("-eo") ? Sites::odd : Sites::all; }
+  int Ls() const { return op.starts_with("dwf") ? options.Ls : 1; }
+};
+
+lattice::OperatorOptions operator_options(const Frame& frame) {
+  lattice::OperatorOptions made;
+  made.threads = frame.threads;
   return made;
 }
 
-// Vectors of sites that need no neighbour's face: those off the edges of divided dimensions.
-std::size_t interior_vectors(int L, int Ls, const std::vector<int>& grid) {
-  double sites = std::pow(L, 4) * Ls;
-  for (const int ranks : grid) sites *= ranks > 1 ? static_cast<double>(L - 2) / L : 1.0;
-  return std::max<std::size_t>(1, static_cast<std::size_t>(sites) / lanes_a_vector);
-}
+// An operator and the fields it works on.
+template <class Real>
+struct Subject {
+  Subject(const Frame& frame, const lattice::Lattice& lattice,
+          const lattice::OperatorOptions& options)
+      : layout(lattice, sizeof(Real), lattice::Vectors::space, frame.Ls()),
+        hop(known_gauge<Real>(lattice), layout, options),
+        out(layout, frame.to()),
+        in(layout, frame.from()) {
+    fill_known(in);
+  }
+  void step(Way way) {
+    if (way == Way::compute) return hop.compute_only(out, in);
+    if (way == Way::exchange) return hop.messages_only(in.sites());
+    hop.set_exchange(way == Way::overlapped ? lattice::Exchange::overlap
+                                            : lattice::Exchange::sequential);
+    hop.hop(out, in);
+  }
+  double time(Way way, int iterations) {
+    const double begin = now_us();
+    for (int i = 0; i < iterations; ++i) step(way);
+    return (now_us() - begin) / iterations;
+  }
 
-std::vector<int> agreed(const OverlapOptions& options, const Ranks& ranks, int threads) {
-  const int fewest = -static_cast<int>(ranks.max(-threads));
-  return comm_threads(options, fewest);
-}
+  lattice::Layout layout;
+  HoppingTerm<Real> hop;
+  SpinorField<Real> out;
+  SpinorField<Real> in;
+};
+
+template <class Real>
+struct Case {
+  std::unique_ptr<Subject<Real>> subject;
+  OverlapResult result;
+};
+
+template <class Real>
+class Measuring {
+ public:
+  Measuring(const Frame& frame, Report& report) : frame_(frame), report_(report) {}
+
+  OverlapResults run(double share, double share_each) {
+    OverlapResults results;
+    results.ranks = frame_.ranks.size();
+    make_cases();
+    if (cases_.empty()) return results;
+    make_alone();
+    for (Case<Real>& one : cases_) calibrate(one);
+    for (int round = 0; round < frame_.rounds; ++round) {
+      report_.progress(fmt::format("overlap {} L={} round {}", frame_.op, frame_.L, round + 1),
+                       share + share_each * round / frame_.rounds);
+      time_alone(results.alone);
+      for (std::size_t i = 0; i < cases_.size(); ++i) {
+        time_case(cases_[(i + static_cast<std::size_t>(round)) % cases_.size()], round);
+      }
+    }
+    for (Case<Real>& one : cases_) {
+      check(one);
+      results.cases.push_back(one.result);
+    }
+    return results;
+  }
+
+ private:
+  bool one_node() const { return frame_.ranks.node_size() == frame_.ranks.size(); }
+  double wanted_us() const {
+    const double full = one_node() ? sample_us : sample_between_nodes_us;
+    return frame_.options.common.quick ? full / 3 : full;
+  }
+
+  void make_cases() {
+    for (const IttLayout& layout : frame_.layouts) {
+      lattice::LatticeOptions options;
+      const auto& list = frame_.options.strategy_list;
+      options.endpoints.lanes = frame_.lanes;
+      options.endpoints.threads =
+          std::find(list.begin(), list.end(), Strategy::threaded) != list.end();
+      const lattice::Lattice lattice(layout.global(frame_.L), frame_.ranks.communicator(),
+                                     layout.rank_grid, options);
+      for (const Strategy strategy : list) {
+        for (const int comm : frame_.comm_list) add_case(lattice, strategy, comm);
+      }
+    }
+  }
+
+  void add_case(const lattice::Lattice& lattice, Strategy strategy, int comm) {
+    // The library's own threads and copies need no thread of ours but one that looks after them.
+    if (comm > 1 && strategy != Strategy::concurrent && strategy != Strategy::sequential) return;
+    lattice::OperatorOptions options = operator_options(frame_);
+    options.strategy = strategy;
+    options.comm_threads = comm;
+    Case<Real> made;
+    made.subject = std::make_unique<Subject<Real>>(frame_, lattice, options);
+    try {
+      made.subject->step(Way::overlapped);  // makes the exchange
+    } catch (const Error& error) {
+      const bool alone = frame_.options.strategy_list.size() == 1;
+      if (alone || strategy != Strategy::direct || error.code() != ErrorCode::unsupported) throw;
+      return;
+    }
+    OverlapResult& result = made.result;
+    result.L = frame_.L;
+    result.op = frame_.op;
+    result.Ls = frame_.Ls();
+    result.rank_grid = lattice.rank_grid();
+    result.local = lattice.local();
+    result.strategy = strategy;
+    result.comm_threads = comm;
+    result.lanes = frame_.lanes;
+    result.exchange_bytes =
+        made.subject->hop.exchanged_bytes() / (frame_.to() == Sites::all ? 1 : 2);
+    result.flops = made.subject->hop.flops(frame_.to());
+    cases_.push_back(std::move(made));
+  }
+
+  void make_alone() {
+    const lattice::Lattice undivided(frame_.layouts.front().local(frame_.L));
+    alone_ = std::make_unique<Subject<Real>>(frame_, undivided, operator_options(frame_));
+    alone_->step(Way::overlapped);
+    const double one = alone_->time(Way::overlapped, 3);
+    alone_iterations_ = static_cast<int>(
+        frame_.ranks.max(std::clamp(wanted_us() / 3 / one, 1.0, double{max_iterations})));
+  }
+
+  void time_alone(AloneResult& result) {
+    double sum = 0;
+    for (int rank = 0; rank < frame_.ranks.size(); ++rank) {
+      frame_.ranks.barrier();
+      const bool mine = rank == frame_.ranks.rank();
+      if (mine) alone_->step(Way::overlapped);
+      sum += frame_.ranks.max(mine ? alone_->time(Way::overlapped, alone_iterations_) : 0);
+    }
+    result.alone_us.push_back(sum / frame_.ranks.size());
+    alone_->step(Way::overlapped);
+    frame_.ranks.barrier();
+    result.together_us.push_back(
+        frame_.ranks.max(alone_->time(Way::overlapped, alone_iterations_)));
+  }
+
+  double sample(Case<Real>& one, Way way, int iterations) {
+    one.subject->step(way);  // what another case has put out of the caches
+    frame_.ranks.barrier();
+    return frame_.ranks.max(one.subject->time(way, iterations));
+  }
+
+  void time_case(Case<Real>& one, int round) {
+    for (std::size_t i = 0; i < ways; ++i) {
+      const auto way = static_cast<Way>((i + static_cast<std::size_t>(round)) % ways);
+      one.result.us[static_cast<std::size_t>(way)].push_back(
+          sample(one, way, one.result.iterations));
+    }
+  }
+
+  void calibrate(Case<Real>& one) {
+    check(one);
+    int iterations = frame_.options.common.quick ? min_iterations / 2 : min_iterations;
+    while (iterations < max_iterations &&
+           sample(one, Way::one_after_other, iterations) * iterations < wanted_us()) {
+      iterations *= 2;
+    }
+    one.result.iterations = iterations;
+  }
+
+  // An overlapped hop against sums written out.
+  void check(Case<Real>& one) {
+    Subject<Real>& subject = *one.subject;
+    std::fill_n(subject.out.data(), subject.out.size(), Real(0));
+    subject.step(Way::overlapped);
+    const double error = frame_.ranks.max(hop_error(subject.out));
+    one.result.error = std::max(one.result.error, error);
+    one.result.verified = one.result.error < (sizeof(Real) == 4 ? 1e-5 : 1e-13);
+  }
+
+  const Frame& frame_;
+  Report& report_;
+  std::vector<Case<Real>> cases_;
+  std::unique_ptr<Subject<Real>> alone_;
+  int alone_iterations_ = 1;
+};
+
+double median(const std::vector<double>& us) { return summarize(us).median; }
 
 }  // namespace
 
 double OverlapResult::median(Way way) const {
-  return summarize(us[static_cast<std::size_t>(way)]).median;
+  return bench::median(us[static_cast<std::size_t>(way)]);
 }
 double hidden_share(double compute, double exchange, double both) {
   const double least = std::min(compute, exchange);
@@ -64,150 +256,31 @@ double OverlapResult::gain() const {
   return both > 0 ? median(Way::one_after_other) / both : 0;
 }
 
-struct OverlapMeasurement::Case {
-  Halo halo;
-  FaceBuffers& buffers;
-  Mult& mult;
-  WorkStealing whole;  // no worker communicates
-  WorkStealing loop;
-  OverlapResult result;
-};
+double OverlapResults::scaling(const OverlapResult& one) const {
+  const double best = std::min(one.median(Way::overlapped), one.median(Way::one_after_other));
+  return best > 0 ? ranks * bench::median(alone.alone_us) / best : 0;
+}
+double OverlapResults::scaling_limit() const {
+  const double together = bench::median(alone.together_us);
+  return together > 0 ? ranks * bench::median(alone.alone_us) / together : 0;
+}
 
 OverlapMeasurement::OverlapMeasurement(const OverlapOptions& options, const Ranks& ranks)
     : options_(options),
       ranks_(ranks),
-      grid_(ranks.communicator(), overlap_grid(options, ranks.size()), {true, true, true, true}),
-      team_(ranks.communicator(), {.threads = options.threads}),
-      comm_list_(agreed(options, ranks, team_.size())),
+      layouts_(
+          overlap_layouts(options, ranks.size(), static_cast<int>(ranks.max(ranks.node_size())))),
+      threads_(agreed_threads(options, ranks)),
+      comm_list_(comm_threads(options, threads_)),
       lanes_(lanes_for(options, comm_list_)),
-      endpoints_(ranks.communicator(), endpoint_options(options, lanes_)),
       rounds_(options.common.rounds_or(15, 5)) {}
 
-// One exchange and one loop, as a program would do them.
-void OverlapMeasurement::step(Case& one, Way way) {
-  const std::size_t vectors = one.mult.vectors();
-  const auto interior = [&](std::size_t begin, std::size_t end) {
-    for (std::size_t i = begin; i < end; ++i) one.mult.compute(i % vectors, i % vectors + 1);
-  };
-  const int communicating = one.loop.communicating_workers();
-  const auto exchange = [&](int worker) {
-    if (communicating == 0 && worker == 0) one.halo.exchange();
-    if (worker < communicating) schedule::communicate(worker, communicating, one.halo);
-  };
-  team_.run([&](int worker) {
-    if (way == Way::exchange || way == Way::one_after_other) exchange(worker);
-    if (way == Way::one_after_other) team_.barrier();
-    if (way == Way::compute || way == Way::one_after_other) one.whole.run(worker, interior);
-    if (way == Way::overlapped) overlap_worker(worker, one.loop, one.halo, interior);
-  });
-}
-
-double OverlapMeasurement::sample(Case& one, Way way, int iterations) {
-  ranks_.barrier();
-  const double begin = now_us();
-  for (int i = 0; i < iterations; ++i) step(one, way);
-  return ranks_.max((now_us() - begin) / iterations);
-}
-
-// The samples of a round, each way in turn; the overlapped one is checked.
-void OverlapMeasurement::checked_samples(Case& one, int round) {
-  OverlapResult& result = one.result;
-  for (std::size_t i = 0; i < ways; ++i) {
-    const auto way = static_cast<Way>((i + static_cast<std::size_t>(round)) % ways);
-    const bool both = way == Way::overlapped;
-    if (both) {
-      one.buffers.fill(++serial_);
-      one.mult.clear();
-      sample(one, way, 1);  // pages and caches again as the loop leaves them
-    }
-    const double time = sample(one, way, result.iterations);
-    result.us[static_cast<std::size_t>(way)].push_back(time);
-    if (!both) continue;
-    if (result.wrong.empty()) result.wrong = one.buffers.check(serial_);
-    if (result.wrong.empty() && !one.mult.right()) {
-      result.wrong = fmt::format("rank {}: an interior is not as the first", ranks_.rank());
-    }
-  }
-}
-
-int OverlapMeasurement::calibrate(Case& one) {
-  const bool one_node = ranks_.node_size() == ranks_.size();
-  const double full = one_node ? sample_us : sample_between_nodes_us;
-  const double wanted = options_.common.quick ? full / 3 : full;
-  sample(one, Way::one_after_other, 2);
-  int iterations = options_.common.quick ? min_iterations / 2 : min_iterations;
-  while (iterations < max_iterations &&
-         sample(one, Way::one_after_other, iterations) * iterations < wanted) {
-    iterations *= 2;
-  }
-  return iterations;
-}
-
-std::vector<OverlapResult> OverlapMeasurement::measure(int L, Strategy strategy, Report& report,
-                                                       double share, double share_each) {
-  const Lattice lattice{std::vector<int>(4, L), options_.Ls};
-  std::unique_ptr<Buffer<std::byte>> memory;
-  std::unique_ptr<Mult> mult;
-  ranks_.jointly([&] {
-    memory = std::make_unique<Buffer<std::byte>>(slot_bytes(lattice, grid_.extents()));
-    mult = std::make_unique<Mult>(interior_vectors(L, options_.Ls, grid_.extents()));
-  });
-  FaceBuffers buffers(memory->data(), lattice, grid_, 1);
-  mult->clear();
-  mult->compute(0, mult->vectors());
-  mult->right();
-  std::vector<Case> cases;
-  for (const int comm : comm_list_) {
-    // The library's own threads and copies need no thread of ours but one that looks after them.
-    if (comm > 1 && strategy != Strategy::concurrent && strategy != Strategy::sequential) continue;
-    try {
-      Halo halo(grid_, endpoints_, buffers.packets(0), {strategy, Corners::no});
-      const std::size_t iterations = mult->vectors() * static_cast<std::size_t>(options_.passes);
-      cases.push_back({std::move(halo),
-                       buffers,
-                       *mult,
-                       WorkStealing(iterations, team_.size()),
-                       WorkStealing(iterations, team_.size(), comm),
-                       {}});
-    } catch (const Error& error) {
-      const bool alone = options_.strategy_list.size() == 1;
-      if (alone || strategy != Strategy::direct || error.code() != ErrorCode::unsupported) throw;
-      return {};
-    }
-    OverlapResult& result = cases.back().result;
-    result.L = L;
-    result.strategy = strategy;
-    result.comm_threads = comm;
-    result.lanes = lanes_;
-    result.exchange_bytes = exchange_bytes(lattice, grid_.extents());
-    result.sites = mult->sites();
-  }
-  for (Case& one : cases) one.result.iterations = calibrate(one);
-  for (int round = 0; round < rounds_; ++round) {
-    report.progress(fmt::format("overlap L={} {} round {}", L, name(strategy), round + 1),
-                    share + share_each * round / rounds_);
-    for (std::size_t i = 0; i < cases.size(); ++i) {
-      checked_samples(cases[(i + static_cast<std::size_t>(round)) % cases.size()], round);
-    }
-  }
-  std::vector<OverlapResult> results;
-  for (Case& one : cases) {
-    double comm_blocks = 0;
-    double blocks = 0;
-    for (int worker = 0; worker < team_.size(); ++worker) {
-      const WorkStealing::Counts counts = one.loop.counts(worker);
-      const double ran = static_cast<double>(counts.own + counts.stolen);
-      blocks += ran;
-      if (worker < one.loop.communicating_workers()) comm_blocks += ran;
-    }
-    one.result.stolen = ranks_.sum(blocks > 0 ? comm_blocks / blocks : 0) / ranks_.size();
-    one.result.verified = ranks_.all(one.result.wrong.empty());
-    for (const std::string& wrong : ranks_.gather(one.result.wrong)) {
-      if (one.result.wrong.empty()) one.result.wrong = wrong;
-    }
-    results.push_back(one.result);
-  }
-  return results;
+OverlapResults OverlapMeasurement::measure(int L, const std::string& op, Report& report,
+                                           double share, double share_each) {
+  const Frame frame{options_, ranks_, layouts_, threads_, comm_list_, lanes_, rounds_, L, op};
+  if (options_.precision == "double")
+    return Measuring<double>(frame, report).run(share, share_each);
+  return Measuring<float>(frame, report).run(share, share_each);
 }
 
 }  // namespace ropewalk::bench

@@ -1,4 +1,4 @@
-// Measuring the four ways to do an exchange and a loop, in turn, in the same processes and buffers.
+// Measuring a hop and its exchange in every way, in turn, in the same processes.
 #pragma once
 
 #include <cstdint>
@@ -8,28 +8,34 @@
 
 #include "common/ranks.hpp"
 #include "common/report.hpp"
-#include "comms/faces.hpp"
-#include "overlap/kernel.hpp"
 #include "overlap/options.hpp"
-#include "ropewalk/schedule.hpp"
+#include "ropewalk/lattice/operators.hpp"
 
 namespace ropewalk::bench {
 
-enum class Way { compute, exchange, one_after_other, overlapped };
+enum class Way {
+  compute,          // all of the hop but its messages
+  exchange,         // its messages
+  one_after_other,  // faces, messages, then the rows
+  overlapped
+};
 constexpr std::size_t ways = 4;
 
 struct OverlapResult {
   int L = 0;
+  std::string op;
+  int Ls = 1;
+  lattice::Extents rank_grid{};
+  lattice::Extents local{};
   Strategy strategy = Strategy::concurrent;
   int comm_threads = 0;
   int lanes = 1;
   int iterations = 1;              // of a sample
   std::size_t exchange_bytes = 0;  // sent by a rank
-  double sites = 0;                // of the interior, computed by a rank in a pass
+  double flops = 0;                // of a rank
   std::vector<double> us[ways];    // [round], slowest rank
-  double stolen = 0;               // share of the interior that comm threads computed
   bool verified = true;
-  std::string wrong;
+  double error = 0;  // relative
 
   double median(Way way) const;
   double hidden() const;  // (compute + exchange - overlapped) / min(compute, exchange)
@@ -37,37 +43,40 @@ struct OverlapResult {
 };
 double hidden_share(double compute, double exchange, double both);
 
+// The same operator on an undivided lattice of the local extents.
+struct AloneResult {
+  std::vector<double> alone_us;     // while the other ranks rest; mean of the ranks
+  std::vector<double> together_us;  // all ranks at once; slowest rank
+};
+
+struct OverlapResults {
+  AloneResult alone;
+  std::vector<OverlapResult> cases;  // by rank grid, strategy and comm threads
+  int ranks = 1;
+  double scaling(const OverlapResult& one) const;  // ranks x alone / best of the two orders
+  double scaling_limit() const;                    // ranks x alone / together
+};
+
 class OverlapMeasurement {
  public:
   // Collective; errors are joint.
   OverlapMeasurement(const OverlapOptions& options, const Ranks& ranks);
 
-  int threads() const noexcept { return team_.size(); }
-  bool crowded() const noexcept { return team_.crowded(); }
+  int threads() const noexcept { return threads_; }
   int lanes() const noexcept { return lanes_; }
   int rounds() const noexcept { return rounds_; }
-  const std::vector<int>& grid() const noexcept { return grid_.extents(); }
-  const std::vector<int>& comm_list() const noexcept { return comm_list_; }
-  // Collective. Empty: `direct` is not possible here.
-  std::vector<OverlapResult> measure(int L, Strategy strategy, Report& report, double share,
-                                     double share_each);
+  // Collective. Without cases: none of the strategies is possible here.
+  OverlapResults measure(int L, const std::string& op, Report& report, double share,
+                         double share_each);
 
  private:
-  struct Case;
-  double sample(Case& one, Way way, int iterations);
-  void step(Case& one, Way way);
-  void checked_samples(Case& one, int round);
-  int calibrate(Case& one);
-
   const OverlapOptions& options_;
   const Ranks& ranks_;
-  CartesianGrid grid_;
-  ThreadTeam team_;
+  std::vector<IttLayout> layouts_;
+  int threads_;
   std::vector<int> comm_list_;
   int lanes_;
-  EndpointSet endpoints_;
   int rounds_;
-  std::uint64_t serial_ = 0;
 };
 
 }  // namespace ropewalk::bench

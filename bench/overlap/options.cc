@@ -16,32 +16,50 @@ constexpr int dimensions = 4;
 constexpr int most_threads = 1024;
 
 const char* const about =
-    "The loop of Meadows et al. 2018: comm threads exchange the faces of a 4-d lattice, each its\n"
-    "lanes, while the other threads compute the interior, and then join them by work stealing.\n"
-    "With 0 comm threads, thread 0 looks after its messages between blocks of the interior.\n"
-    "Columns: compute only, exchange only, exchange and then compute, both overlapped; hidden is\n"
-    "(compute + exchange - overlapped) / min(compute, exchange): 100 % where the shorter costs\n"
-    "nothing. Time is that of the slowest rank, median of the rounds. MB/s: what a rank sends, by\n"
-    "the time of the exchange alone, and by that of the overlapped loop.\n"
+    "The loop of Meadows et al. 2018 on the operators of lattice/: comm threads exchange the "
+    "faces,\n"
+    "each its lanes, while the other threads compute, and then join them by work stealing. With 0\n"
+    "comm threads, thread 0 looks after its messages between rows of sites.\n"
+    "Columns: compute only (all of the hop but the messages), exchange only (the messages), one\n"
+    "after the other, both overlapped; hidden is (compute + exchange - overlapped) /\n"
+    "min(compute, exchange): 100 % where the shorter costs nothing. Time is that of the slowest\n"
+    "rank, median of the rounds, all cases in turn. MB/s: what a rank sends, by the time of the\n"
+    "exchange alone, and by that of the overlapped hop. Weak scaling: one rank alone on an\n"
+    "undivided lattice, against all of them, each with as much; the limit is all of them at once\n"
+    "without an exchange.\n"
     "Examples:\n"
     "  ropewalk bench overlap --quick\n"
-    "  ropewalk bench overlap -n 4 --threads 8 --comm-threads 0,1,2,4 --mpi-grid 1.1.2.2\n"
-    "  ropewalk cluster run --nodes 2 -- ropewalk-bench-overlap --L 16 --strategy concurrent";
+    "  ropewalk bench overlap -n 2 --mpi-grid 1.1.1.2,2.1.1.1 --L 8,12,16,24\n"
+    "  ropewalk bench overlap --layouts 4x1,2x2,1x4 --volume node --plot overlap.svg\n"
+    "  ropewalk cluster --nodes 2 -- ropewalk bench overlap -n 2 --strategy concurrent";
 
 }  // namespace
 
 void describe(CLI::App& app, OverlapOptions& options) {
-  app.add_option("--L", options.L, "Local lattices L^4 of each rank, as a list; even numbers")
+  app.add_option("--operator", options.operators,
+                 "wilson, wilson-eo (onto even sites), dwf, dwf-eo (domain wall, --Ls slices)")
+      ->type_name("NAME,...")
+      ->capture_default_str();
+  app.add_option("--L", options.L, "Lattices L^4 of each rank, or node; even numbers")
       ->type_name("L,...")
       ->capture_default_str();
-  app.add_option("--Ls", options.Ls, "Half spinors a face site, 96 bytes each; computed as often")
-      ->type_name("N")
-      ->check(CLI::Range(1, 64))
+  app.add_option("--volume", options.volume,
+                 "Whose L^4: of a rank; of a node, divided by its ranks")
+      ->type_name("rank|node")
+      ->check(CLI::IsMember({"rank", "node"}))
       ->capture_default_str();
-  app.add_option("--mpi-grid", options.mpi_grid,
-                 "Ranks along each dimension; their product is the number of ranks. Default: all "
-                 "ranks in the last")
-      ->type_name("X.Y.Z.T");
+  app.add_option("--Ls", options.Ls, "Fifth extent of the domain-wall operators")
+      ->type_name("N")
+      ->check(CLI::Range(2, 256))
+      ->capture_default_str();
+  app.add_option("--precision", options.precision, "single or double")
+      ->type_name("NAME")
+      ->check(CLI::IsMember({"single", "double"}))
+      ->capture_default_str();
+  app.add_option("--mpi-grid", options.mpi_grids,
+                 "Ranks along each dimension, several grids in turn; the product is the number of "
+                 "ranks. Default: all ranks in the last")
+      ->type_name("X.Y.Z.T,...");
   app.add_option("--threads", options.threads,
                  "Threads a rank, comm threads among them; default: its share of the cores")
       ->type_name("N")
@@ -58,10 +76,6 @@ void describe(CLI::App& app, OverlapOptions& options) {
                  "comm threads; sequential")
       ->type_name("NAME,...")
       ->capture_default_str();
-  app.add_option("--passes", options.passes, "How often the interior is computed an exchange")
-      ->type_name("N")
-      ->check(CLI::Range(1, 10000))
-      ->capture_default_str();
   add_common_options(app, options.common);
   app.footer(about);
 }
@@ -74,8 +88,12 @@ bool check(OverlapOptions& options) {
     throw Error(ErrorCode::argument,
                 fmt::format("--L: {}, expected even numbers; write {}", L, L + 1));
   }
-  if (!options.mpi_grid.empty()) {
-    options.extents = extents("--mpi-grid", options.mpi_grid, dimensions);
+  options.operator_list =
+      words("--operator", options.operators, {"wilson", "wilson-eo", "dwf", "dwf-eo"});
+  if (!options.mpi_grids.empty()) {
+    for (const std::string& one : split(options.mpi_grids, ',')) {
+      options.grids.push_back(extents("--mpi-grid", one, dimensions));
+    }
   }
   if (!options.comm_threads.empty()) {
     options.comm_list = integers("--comm-threads", options.comm_threads, 0, most_threads);
@@ -87,20 +105,25 @@ bool check(OverlapOptions& options) {
   return true;
 }
 
-std::vector<int> overlap_grid(const OverlapOptions& options, int ranks) {
+std::vector<IttLayout> overlap_layouts(const OverlapOptions& options, int ranks,
+                                       int ranks_per_node) {
   if (ranks == 1) {
     throw Error(ErrorCode::argument,
                 "ranks: one rank has no neighbour to exchange with; start at least two: ropewalk "
                 "bench overlap -n 2");
   }
-  if (options.extents.empty()) return {1, 1, 1, ranks};
-  long long product = 1;
-  for (const int extent : options.extents) product = std::min(product * extent, 1LL << 31);
-  if (product == ranks) return options.extents;
-  throw Error(ErrorCode::argument,
-              fmt::format("--mpi-grid: {} makes {} ranks, but {} were started; give -n {} or a "
-                          "grid whose product is {}, such as 1.1.1.{}",
-                          dotted(options.extents), product, ranks, product, ranks, ranks));
+  std::vector<std::vector<int>> grids = options.grids;
+  if (grids.empty()) grids.push_back({1, 1, 1, ranks});
+  std::vector<IttLayout> made;
+  for (const std::vector<int>& grid : grids) {
+    IttOptions like;
+    like.extents = grid;
+    like.mpi_grid = dotted(grid);
+    like.volume = options.volume;
+    made.push_back(itt_layout(like, ranks, ranks_per_node));
+    for (const int L : options.sizes) made.back().local(L);
+  }
+  return made;
 }
 
 std::vector<int> comm_threads(const OverlapOptions& options, int threads) {

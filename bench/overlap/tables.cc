@@ -24,64 +24,73 @@ double rate_of(const OverlapResult& result, Way way) {
 
 }  // namespace
 
-Json overlap_row(const OverlapContext& context, const OverlapResult& result) {
+Json overlap_row(const OverlapContext& context, const OverlapResults& all,
+                 const OverlapResult& result) {
   const auto samples = [&](Way way) { return summarize(result.us[static_cast<std::size_t>(way)]); };
-  Json row = {{"bench", "overlap"},
-              {"work", "stencil"},
-              {"L", result.L},
-              {"ranks", context.ranks},
-              {"mpi", context.mpi},
-              {"mpi_grid", dotted(context.rank_grid)},
-              {"threads", context.threads},
-              {"comm_threads", result.comm_threads},
-              {"lanes", result.lanes},
-              {"strategy", name(result.strategy)},
-              {"passes", context.passes},
-              {"pages", "huge"},
-              {"buffers", "hot"},
-              {"exchange_bytes", result.exchange_bytes},
-              {"iterations", result.iterations},
-              {"compute_us", rounded(result.median(Way::compute), 100)},
-              {"exchange_us", rounded(result.median(Way::exchange), 100)},
-              {"sequential_us", rounded(result.median(Way::one_after_other), 100)},
-              {"time_us", to_json(samples(Way::overlapped))},
-              {"limit_us", rounded(limit(result), 100)},
-              {"hidden_percent", rounded(100 * result.hidden(), 10)},
-              {"gain", rounded(result.gain(), 1000)},
-              {"computed_by_comm_threads", rounded(result.stolen, 1000)},
-              {"gflops", rounded(flops_a_site * result.sites * context.passes /
-                                     result.median(Way::overlapped) / 1e3,
-                                 100)},
-              {"mb_per_s", rounded(rate_of(result, Way::overlapped), 10)},
-              {"exchange_mb_per_s", rounded(rate_of(result, Way::exchange), 10)},
-              {"verified", result.verified}};
-  if (!result.verified) row["wrong"] = result.wrong;
-  return row;
+  return {
+      {"bench", "overlap"},
+      {"operator", result.op},
+      {"L", result.L},
+      {"Ls", result.Ls},
+      {"local", lattice::text(result.local)},
+      {"precision", context.precision},
+      {"ranks", context.ranks},
+      {"nodes", context.nodes},
+      {"mpi", context.mpi},
+      {"mpi_grid", lattice::text(result.rank_grid)},
+      {"threads", context.threads},
+      {"comm_threads", result.comm_threads},
+      {"lanes", result.lanes},
+      {"strategy", name(result.strategy)},
+      {"pages", "huge"},
+      {"buffers", "hot"},
+      {"exchange_bytes", result.exchange_bytes},
+      {"iterations", result.iterations},
+      {"compute_us", rounded(result.median(Way::compute), 100)},
+      {"exchange_us", rounded(result.median(Way::exchange), 100)},
+      {"sequential_us", rounded(result.median(Way::one_after_other), 100)},
+      {"time_us", to_json(samples(Way::overlapped))},
+      {"limit_us", rounded(limit(result), 100)},
+      {"hidden_percent", rounded(100 * result.hidden(), 10)},
+      {"gain", rounded(result.gain(), 1000)},
+      {"alone_us", rounded(summarize(all.alone.alone_us).median, 100)},
+      {"together_us", rounded(summarize(all.alone.together_us).median, 100)},
+      {"weak_scaling", rounded(all.scaling(result), 1000)},
+      {"weak_scaling_limit", rounded(all.scaling_limit(), 1000)},
+      {"gflops", rounded(result.flops * context.ranks / result.median(Way::overlapped) / 1e3, 100)},
+      {"mb_per_s", rounded(rate_of(result, Way::overlapped), 10)},
+      {"exchange_mb_per_s", rounded(rate_of(result, Way::exchange), 10)},
+      {"error", result.error},
+      {"verified", result.verified}};
 }
 
-std::string overlap_table(const OverlapContext& context,
-                          const std::vector<OverlapResult>& results) {
-  if (results.empty()) return "";
-  Table table({"comm threads", "compute us", "exchange us", "one after other", "overlapped",
-               "limit", "hidden %", "gain", "comm computes %", "exchange MB/s", "overlapped MB/s"});
-  for (const OverlapResult& one : results) {
-    table.add({fmt::format("{}", one.comm_threads), fmt::format("{:.1f}", one.median(Way::compute)),
+std::string overlap_table(const OverlapContext& context, const OverlapResults& all) {
+  if (all.cases.empty()) return "";
+  Table table({"rank grid", "strategy", "comm threads", "compute us", "exchange us",
+               "one after other", "overlapped", "limit", "hidden %", "gain", "weak scaling",
+               "exchange MB/s", "overlapped MB/s"},
+              2);
+  for (const OverlapResult& one : all.cases) {
+    table.add({lattice::text(one.rank_grid), name(one.strategy),
+               fmt::format("{}", one.comm_threads), fmt::format("{:.1f}", one.median(Way::compute)),
                fmt::format("{:.1f}", one.median(Way::exchange)),
                fmt::format("{:.1f}", one.median(Way::one_after_other)),
                fmt::format("{:.1f}", one.median(Way::overlapped)),
                fmt::format("{:.1f}", limit(one)), fmt::format("{:.0f}", 100 * one.hidden()),
-               fmt::format("{:.2f}", one.gain()), fmt::format("{:.0f}", 100 * one.stolen),
+               fmt::format("{:.2f}", one.gain()), fmt::format("{:.2f}", all.scaling(one)),
                fmt::format("{:.1f}", rate_of(one, Way::exchange)),
                fmt::format("{:.1f}", rate_of(one, Way::overlapped))});
   }
-  const OverlapResult& first = results.front();
+  const OverlapResult& first = all.cases.front();
   return fmt::format(
-      "\nL = {}, {}: {} ranks x {} thread{}, {} lane{}, {} sent by a rank, {:.0f} sites of {:.0f} "
-      "flops computed{}\n{}",
-      first.L, name(first.strategy), context.ranks, context.threads,
-      context.threads == 1 ? "" : "s", first.lanes, first.lanes == 1 ? "" : "s",
-      size_text(first.exchange_bytes), first.sites, flops_a_site,
-      context.passes > 1 ? fmt::format(" {} times", context.passes) : "", table.text());
+      "\n{}, {} precision, {} a rank, Ls = {}: {} ranks x {} thread{}, {} lane{}, {} sent by a "
+      "rank "
+      "in a hop of {:.1f} Mflop\none rank alone {:.1f} us, all at once without an "
+      "exchange {:.1f} us: weak scaling can reach {:.2f}\n{}",
+      first.op, context.precision, lattice::text(first.local), first.Ls, context.ranks,
+      context.threads, context.threads == 1 ? "" : "s", first.lanes, first.lanes == 1 ? "" : "s",
+      size_text(first.exchange_bytes), first.flops / 1e6, summarize(all.alone.alone_us).median,
+      summarize(all.alone.together_us).median, all.scaling_limit(), table.text());
 }
 
 std::string overlap_summary(const std::vector<OverlapResult>& results) {
@@ -94,10 +103,10 @@ std::string overlap_summary(const std::vector<OverlapResult>& results) {
   const bool verified = std::all_of(results.begin(), results.end(),
                                     [](const OverlapResult& one) { return one.verified; });
   return fmt::format(
-      "overlap up to {:.2f} x exchange and then compute ({} with {} comm threads, L={}, {:.0f} % "
-      "hidden), at least {:.2f} x; {}",
-      best->gain(), name(best->strategy), best->comm_threads, best->L, 100 * best->hidden(),
-      worst->gain(), verified ? "all data verified" : "DATA WRONG");
+      "overlap up to {:.2f} x exchange and then compute ({} with {} comm threads, {} L={}, {:.0f} "
+      "% hidden), at least {:.2f} x; {}",
+      best->gain(), name(best->strategy), best->comm_threads, best->op, best->L,
+      100 * best->hidden(), worst->gain(), verified ? "all results verified" : "RESULTS WRONG");
 }
 
 }  // namespace ropewalk::bench

@@ -1,4 +1,4 @@
-// The results of ropewalk-bench-overlap as tables and rows.
+// Text and JSON rows of the overlap benchmark.
 #pragma once
 
 #include <string>
@@ -10,16 +10,17 @@
 namespace ropewalk::bench {
 
 struct OverlapContext {
-  int ranks = 0;
-  int threads = 0;
-  int passes = 1;
+  int ranks = 1;
+  int nodes = 1;
+  int threads = 1;
+  std::string precision;
   std::string mpi;
-  std::vector<int> rank_grid;
 };
 
-Json overlap_row(const OverlapContext& context, const OverlapResult& result);
-// Times and bandwidths over the number of comm threads: the two figures of Meadows et al. 2018.
-std::string overlap_table(const OverlapContext& context, const std::vector<OverlapResult>& results);
+Json overlap_row(const OverlapContext& context, const OverlapResults& all,
+                 const OverlapResult& result);
+// One operator and L: a line for each case, and how all ranks compare with one alone.
+std::string overlap_table(const OverlapContext& context, const OverlapResults& all);
 std::string overlap_summary(const std::vector<OverlapResult>& results);
 
 }  // namespace ropewalk::bench

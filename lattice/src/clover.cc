@@ -98,8 +98,8 @@ void CloverOperator<Real>::multiply(const Buffer<Real>& blocks, SpinorField<Real
   const Real* first =
       &blocks[layout.first(in.sites()) * clover_reals * static_cast<std::size_t>(layout.lanes())];
   const auto& kernels = kernels::local_table<Real>(layout.lanes());
-  const std::ptrdiff_t threads = this->hop_->team.size();
-  this->hop_->team.run([&](int thread) {
+  const std::ptrdiff_t threads = this->hop_->team->size();
+  this->hop_->team->run([&](int thread) {
     kernels.clover(first, in.data(), out.data(), count * thread / threads,
                    count * (thread + 1) / threads);
   });

@@ -118,8 +118,8 @@ void DomainWallOperator<Real>::along_fifth(SpinorField<Real>& out, const SpinorF
   }
   const auto kernel = hop.kernels.fifth[static_cast<int>(hop.layout.vectors())][inverse ? 1 : 0];
   const auto sites = static_cast<std::ptrdiff_t>(hop.layout.vector_sites(in.sites()));
-  const std::ptrdiff_t threads = hop.team.size();
-  hop.team.run([&](int t) { kernel(a, sites * t / threads, sites * (t + 1) / threads); });
+  const std::ptrdiff_t threads = hop.team->size();
+  hop.team->run([&](int t) { kernel(a, sites * t / threads, sites * (t + 1) / threads); });
 }
 
 template <class Real>

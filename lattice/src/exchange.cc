@@ -1,6 +1,7 @@
 #include "exchange.hpp"
 
 #include <algorithm>
+#include <chrono>
 
 namespace ropewalk::lattice {
 
@@ -10,6 +11,11 @@ bool any_divided(const Lattice& lattice) {
   for (int d = 0; d < dimensions; ++d)
     if (lattice.divided(d)) return true;
   return false;
+}
+
+double now_us() {
+  using namespace std::chrono;
+  return duration<double, std::micro>(steady_clock::now().time_since_epoch()).count();
 }
 
 template <class Real>
@@ -42,23 +48,29 @@ Faces<Real>::Faces(const Layout& layout, const HopTable& table, Strategy strateg
 template <class Real>
 void Faces<Real>::project(const kernels::Table<Real>& kernels,
                           const kernels::LaneTables<Real>& lanes, const Real* in, bool dagger,
-                          Team& team) {
-  team.run([&](int thread) {
-    for (int leg = 0; leg < leg_count; ++leg) {
-      if (send_[leg].size() == 0) continue;
-      kernels::FaceArguments<Real> a;
-      a.sites = table_.face_sites[leg].data();
-      a.count = static_cast<std::ptrdiff_t>(table_.face_sites[leg].size());
-      a.in = in;
-      a.out = send_[leg].data();
-      a.inner = inner_;
-      a.pairs = pairs_[leg];
-      a.lanes = &lanes;
-      const std::ptrdiff_t pairs = (a.count + 1) / 2;  // even boundaries, as `pairs` wants
-      const auto part = [&](int t) { return std::min(a.count, 2 * (pairs * t / team.size())); };
-      kernels.face[leg][dagger ? 1 : 0](a, part(thread), part(thread + 1));
-    }
-  });
+                          int worker, int workers) {
+  for (int leg = 0; leg < leg_count; ++leg) {
+    if (send_[leg].size() == 0) continue;
+    kernels::FaceArguments<Real> a;
+    a.sites = table_.face_sites[leg].data();
+    a.count = static_cast<std::ptrdiff_t>(table_.face_sites[leg].size());
+    a.in = in;
+    a.out = send_[leg].data();
+    a.inner = inner_;
+    a.pairs = pairs_[leg];
+    a.lanes = &lanes;
+    const std::ptrdiff_t pairs = (a.count + 1) / 2;  // even boundaries, as `pairs` wants
+    const auto part = [&](int w) { return std::min(a.count, 2 * (pairs * w / workers)); };
+    kernels.face[leg][dagger ? 1 : 0](a, part(worker), part(worker + 1));
+  }
+}
+
+template <class Real>
+void Faces<Real>::wait() {
+  const double begin = now_us();
+  halo_->wait();
+  waited_us_ = now_us() - begin;
+  all_came();
 }
 
 template class Faces<float>;

@@ -2,40 +2,67 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <memory>
 
 #include "kernels/kernels.hpp"
 #include "ropewalk/halo.hpp"
 #include "ropewalk/lattice/operators.hpp"
 #include "tables.hpp"
-#include "team.hpp"
 
 namespace ropewalk::lattice {
 
-// Half spinors: 12 of 24 numbers a site. Made collectively.
+// Half spinors: 12 of 24 numbers a site. Made collectively. An exchange of
+// ropewalk::overlap_worker: one thread starts, tests and waits, or several threads drive the lanes.
 template <class Real>
 class Faces {
  public:
   Faces(const Layout&, const HopTable&, Strategy);
 
-  // Projects what other ranks need from `in` into the send buffers.
+  // Projects what other ranks need from `in` into the send buffers: one worker's share.
   void project(const kernels::Table<Real>&, const kernels::LaneTables<Real>&, const Real* in,
-               bool dagger, Team&);
+               bool dagger, int worker, int workers);
+
+  // Before each exchange, by one thread while no other is at it.
+  void begin() noexcept {
+    lanes_left_.store(lanes(), std::memory_order_relaxed);
+    waited_us_ = 0;
+  }
   void start() { halo_->start(); }
-  bool test() { return halo_->test(); }
-  void wait() { halo_->wait(); }
+  bool test() { return halo_->test() && all_came(); }
+  void wait();
+  void exchange_lane(int lane) {
+    halo_->exchange_lane(lane);
+    lanes_left_.fetch_sub(1, std::memory_order_acq_rel);
+  }
+  int lanes() const noexcept { return halo_->lanes(); }
+  // All faces of this exchange are there; what was received may be read. Acquire pairs with the
+  // releases of who received it.
+  bool arrived() const noexcept { return lanes_left_.load(std::memory_order_acquire) == 0; }
+
+  double waited_us() const noexcept { return waited_us_; }  // in wait() of this exchange
+
   const Real* received(int leg) const noexcept { return receive_[leg].data(); }
   Strategy strategy() const noexcept { return halo_->strategy(); }
   std::size_t send_bytes() const noexcept { return halo_->send_bytes(); }
 
  private:
+  bool all_came() noexcept {
+    lanes_left_.store(0, std::memory_order_release);
+    return true;
+  }
+
   const HopTable& table_;
   int inner_;
   std::array<bool, kernels::leg_count> pairs_{};
   std::array<Buffer<Real>, kernels::leg_count> send_;     // by leg of the rank that receives it
   std::array<Buffer<Real>, kernels::leg_count> receive_;  // by leg
   std::unique_ptr<Halo> halo_;
+  double waited_us_ = 0;
+  alignas(128) std::atomic<int> lanes_left_{0};  // whose messages of this exchange are not done
 };
+
+double now_us();
 
 // Whether any dimension of this lattice is divided over ranks.
 bool any_divided(const Lattice&);

@@ -1,6 +1,6 @@
 #include "hop.hpp"
 
-#include <chrono>
+#include <algorithm>
 
 #include "ropewalk/error.hpp"
 
@@ -8,15 +8,26 @@ namespace ropewalk::lattice::detail {
 
 namespace {
 
-double now_us() {
-  using namespace std::chrono;
-  return duration<double, std::micro>(steady_clock::now().time_since_epoch()).count();
-}
-
 // What a core has close by: second-level caches have 1 to 2 MiB.
 constexpr double cached_bytes = 1.5e6;
 
+// Rows that are handed out at a time: some 3 us, as often as messages are to be looked after, in
+// which neither that nor the handing out counts.
+constexpr std::ptrdiff_t vectors_a_block = 8;
+
 [[noreturn]] void refuse(const std::string& message) { throw Error(ErrorCode::argument, message); }
+
+// Ranks of a node share out its cores; one thread needs to know nothing of the others.
+std::shared_ptr<ThreadTeam> team_of(const Lattice& lattice, int threads) {
+  if (threads == 1 || lattice.size() == 1)
+    return std::make_shared<ThreadTeam>(ThreadTeamOptions{threads, threads > 1});
+  return std::make_shared<ThreadTeam>(lattice.grid().communicator(), ThreadTeamOptions{threads});
+}
+
+template <class Part>
+std::ptrdiff_t row_count(const Part& part) {
+  return static_cast<std::ptrdiff_t>(part.table.rows.size());
+}
 
 }  // namespace
 
@@ -27,7 +38,7 @@ Hop<Real>::Hop(const GaugeField<Real>& gauge, const Layout& wanted, const Operat
       kernels(kernels::table<Real>(wanted.lanes())),
       lanes(lane_tables<Real>(wanted)),
       links(gauge, wanted, given.links, given.antiperiodic_time),
-      team(given.threads),
+      team(team_of(wanted.lattice(), given.threads)),
       strategy(given.strategy) {}
 
 template <class Real>
@@ -41,6 +52,11 @@ typename Hop<Real>::Part& Hop<Real>::part(Sites sites) {
     fresh->faces = std::make_unique<Faces<Real>>(layout, fresh->table, strategy);
     strategy = fresh->faces->strategy();
   }
+  fresh->loop = std::make_unique<WorkStealing>(
+      fresh->table.rows.size(), team->size(), options.comm_threads,
+      static_cast<std::size_t>(std::max<std::ptrdiff_t>(1, vectors_a_block / layout.inner())));
+  fresh->put_off.resize(static_cast<std::size_t>(team->size()));
+  for (PutOff& one : fresh->put_off) one.reserve(fresh->table.surface);
   made = std::move(fresh);
   return *made;
 }
@@ -67,8 +83,8 @@ kernels::HopArguments<Real> Hop<Real>::arguments(const Part& part,
                                                  const HopCall<Real>& call) const {
   kernels::HopArguments<Real> a;
   a.rows = part.table.rows.data();
+  a.row_count = row_count(part);
   a.faces = part.table.faces.data();
-  a.first_face_row = part.table.interior;
   a.lanes = &lanes;
   a.in = call.in.data();
   a.out = call.out.data();
@@ -89,64 +105,147 @@ kernels::HopArguments<Real> Hop<Real>::arguments(const Part& part,
 }
 
 template <class Real>
-void Hop<Real>::compute(const Part&, const kernels::HopArguments<Real>& a, bool dagger,
-                        std::ptrdiff_t begin, std::ptrdiff_t end) {
-  const auto kernel = kernels.hop[static_cast<int>(links.form())][dagger ? 1 : 0];
-  const std::ptrdiff_t count = end - begin, threads = team.size();
-  if (count <= 0) return;
-  team.run([&](int thread) {
-    kernel(a, begin + count * thread / threads, begin + count * (thread + 1) / threads);
+typename Hop<Real>::Job Hop<Real>::job(const HopCall<Real>& call) {
+  check(call);
+  Part& p = part(call.out.sites());
+  return {p, arguments(p, call), kernels.hop[static_cast<int>(links.form())][call.dagger ? 1 : 0],
+          call.in.data(), call.dagger};
+}
+
+template <class Real>
+void Hop<Real>::project(const Job& job, int worker) {
+  job.part.faces->project(kernels, lanes, job.in, job.dagger, worker, team->size());
+}
+
+template <class Real>
+void Hop<Real>::compute_share(const Job& job, int worker) {
+  const std::ptrdiff_t rows = row_count(job.part), workers = team->size();
+  job.kernel(job.arguments, rows * worker / workers, rows * (worker + 1) / workers);
+}
+
+// Rows that need faces are computed in their turn, too, once these are there: what they read lies
+// in the caches then.
+template <class Real>
+void Hop<Real>::compute_what_can_be(const Job& job, int worker, std::ptrdiff_t begin,
+                                    std::ptrdiff_t end) {
+  if (job.part.faces->arrived()) return job.kernel(job.arguments, begin, end);
+  const kernels::Row* rows = job.part.table.rows.data();
+  PutOff& later = job.part.put_off[static_cast<std::size_t>(worker)];
+  while (begin < end) {
+    const bool surface = needs_other_rank(rows[begin]);
+    std::ptrdiff_t next = begin + 1;
+    while (next < end && needs_other_rank(rows[next]) == surface) ++next;
+    if (surface)
+      later.add(begin, next);
+    else
+      job.kernel(job.arguments, begin, next);
+    begin = next;
+  }
+}
+
+template <class Real>
+void Hop<Real>::compute_put_off(const Job& job, int worker) {
+  PutOff& later = job.part.put_off[static_cast<std::size_t>(worker)];
+  for (const PutOff::Run& run : later.runs()) job.kernel(job.arguments, run.begin, run.end);
+  later.clear();
+}
+
+template <class Real>
+void Hop<Real>::exchange(Part& p, int worker) {
+  const int communicating = options.comm_threads;
+  if (worker < communicating) return schedule::communicate(worker, communicating, *p.faces);
+  if (communicating > 0 || worker != 0) return;
+  p.faces->start();
+  p.faces->wait();
+}
+
+template <class Real>
+void Hop<Real>::one_after_other(const Job& job) {
+  team->run([&](int worker) {
+    const double begin = now_us();
+    project(job, worker);
+    team->barrier();
+    const double projected = now_us();
+    exchange(job.part, worker);
+    team->barrier();
+    const double exchanged = now_us();
+    compute_share(job, worker);
+    if (worker == 0) times = {projected - begin, now_us() - exchanged, exchanged - projected, 0};
   });
 }
 
-// The interior; the caller's thread gives the messages a push now and then.
+// Steps of parallel_overlap, with rows put off by each worker.
 template <class Real>
-void Hop<Real>::compute_and_test(Part& part, const kernels::HopArguments<Real>& a, bool dagger) {
-  constexpr std::ptrdiff_t pieces = 8;
-  const auto kernel = kernels.hop[static_cast<int>(links.form())][dagger ? 1 : 0];
-  const std::ptrdiff_t count = part.table.interior, threads = team.size();
-  team.run([&](int thread) {
-    const std::ptrdiff_t begin = count * thread / threads;
-    const std::ptrdiff_t end = count * (thread + 1) / threads;
-    if (thread != 0) return kernel(a, begin, end);
-    for (std::ptrdiff_t p = 0; p < pieces; ++p) {
-      kernel(a, begin + (end - begin) * p / pieces, begin + (end - begin) * (p + 1) / pieces);
-      part.faces->test();
-    }
+void Hop<Real>::overlap(const Job& job, int worker) {
+  Faces<Real>& faces = *job.part.faces;
+  const double begin = now_us();
+  project(job, worker);
+  team->barrier();
+  const double projected = now_us();
+  job.part.put_off[static_cast<std::size_t>(worker)].clear();  // of a hop that an exception ended
+  overlap_worker(worker, *job.part.loop, faces, [&](std::size_t first, std::size_t last) {
+    compute_what_can_be(job, worker, static_cast<std::ptrdiff_t>(first),
+                        static_cast<std::ptrdiff_t>(last));
   });
+  team->barrier();
+  const double computed = now_us();
+  compute_put_off(job, worker);
+  const double waited = faces.waited_us();
+  if (worker == 0)
+    times = {projected - begin, computed - projected - waited, waited, now_us() - computed};
+}
+
+template <class Real>
+void Hop<Real>::overlapped(const Job& job) {
+  try {
+    team->run([&](int worker) { overlap(job, worker); });
+  } catch (...) {
+    job.part.loop->reset();
+    throw;
+  }
 }
 
 template <class Real>
 void Hop<Real>::run(const HopCall<Real>& call) {
-  check(call);
-  Part& p = part(call.out.sites());
-  const kernels::HopArguments<Real> a = arguments(p, call);
-  const auto rows = static_cast<std::ptrdiff_t>(p.table.rows.size());
+  const Job work = job(call);
   times = {};
-  const double begin = now_us();
-  if (!p.faces || options.exchange == Exchange::off) {
-    compute(p, a, call.dagger, 0, rows);
-    times.interior_us = now_us() - begin;
-    return;
+  if (work.part.faces && options.exchange != Exchange::off) {
+    work.part.faces->begin();
+    return options.exchange == Exchange::overlap ? overlapped(work) : one_after_other(work);
   }
-  p.faces->project(kernels, lanes, call.in.data(), call.dagger, team);
-  const double projected = now_us();
-  p.faces->start();
-  if (options.exchange == Exchange::overlap) compute_and_test(p, a, call.dagger);
-  const double computed = now_us();
-  p.faces->wait();
-  const double waited = now_us();
-  compute(p, a, call.dagger, options.exchange == Exchange::overlap ? p.table.interior : 0, rows);
-  times = {projected - begin, computed - projected, waited - computed, now_us() - waited};
+  const double begin = now_us();
+  team->run([&](int worker) { compute_share(work, worker); });
+  times.interior_us = now_us() - begin;
+}
+
+template <class Real>
+void Hop<Real>::compute_only(const HopCall<Real>& call) {
+  const Job work = job(call);
+  team->run([&](int worker) {
+    if (work.part.faces) project(work, worker);
+    team->barrier();
+    compute_share(work, worker);
+  });
 }
 
 template <class Real>
 void Hop<Real>::exchange_only(const SpinorField<Real>& in, bool dagger) {
   Part& p = part(opposite(in.sites()));
   if (!p.faces) return;
-  p.faces->project(kernels, lanes, in.data(), dagger, team);
-  p.faces->start();
-  p.faces->wait();
+  p.faces->begin();
+  team->run([&](int worker) {
+    p.faces->project(kernels, lanes, in.data(), dagger, worker, team->size());
+    team->barrier();
+    exchange(p, worker);
+  });
+}
+
+template <class Real>
+void Hop<Real>::messages_only(Sites in) {
+  Part& p = part(opposite(in));
+  if (!p.faces) return;
+  p.faces->begin();
+  team->run([&](int worker) { exchange(p, worker); });
 }
 
 template struct Hop<float>;

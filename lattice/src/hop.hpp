@@ -2,13 +2,14 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "exchange.hpp"
 #include "kernels/kernels.hpp"
 #include "links.hpp"
 #include "ropewalk/lattice/operators.hpp"
+#include "ropewalk/schedule.hpp"
 #include "tables.hpp"
-#include "team.hpp"
 
 namespace ropewalk::lattice::detail {
 
@@ -23,32 +24,74 @@ struct HopCall {
   double b = 1;
 };
 
+// Rows that a worker has put off until the faces are there: runs of neighbouring ones, in order.
+class PutOff {
+ public:
+  struct Run {
+    std::ptrdiff_t begin;
+    std::ptrdiff_t end;
+  };
+  void reserve(std::ptrdiff_t rows) { runs_.reserve(static_cast<std::size_t>(rows)); }
+  void clear() noexcept { runs_.clear(); }
+  void add(std::ptrdiff_t begin, std::ptrdiff_t end) {
+    if (!runs_.empty() && runs_.back().end == begin)
+      runs_.back().end = end;
+    else
+      runs_.push_back({begin, end});
+  }
+  const std::vector<Run>& runs() const noexcept { return runs_; }
+
+ private:
+  alignas(128) std::vector<Run> runs_;  // each worker writes its own
+};
+
 template <class Real>
 struct Hop {
   Hop(const GaugeField<Real>&, const Layout&, const OperatorOptions&);
 
   void run(const HopCall<Real>&);
+  void compute_only(const HopCall<Real>&);
   void exchange_only(const SpinorField<Real>& in, bool dagger);
+  void messages_only(Sites in);
 
   // What belongs to the hop onto one set of sites; made at first use.
   struct Part {
     HopTable table;
     const Real* links = nullptr;
     std::unique_ptr<Faces<Real>> faces;
+    std::unique_ptr<WorkStealing> loop;  // over the rows
+    std::vector<PutOff> put_off;         // by worker
+  };
+  // A hop as the workers see it.
+  struct Job {
+    Part& part;
+    kernels::HopArguments<Real> arguments;
+    kernels::HopFunction<Real> kernel;
+    const Real* in;
+    bool dagger;
   };
   Part& part(Sites sites);
   void check(const HopCall<Real>&) const;
+  Job job(const HopCall<Real>&);
   kernels::HopArguments<Real> arguments(const Part&, const HopCall<Real>&) const;
-  void compute(const Part&, const kernels::HopArguments<Real>&, bool dagger, std::ptrdiff_t begin,
-               std::ptrdiff_t end);
-  void compute_and_test(Part&, const kernels::HopArguments<Real>&, bool dagger);
+
+  // Of one worker.
+  void project(const Job&, int worker);
+  void compute_share(const Job&, int worker);
+  void compute_what_can_be(const Job&, int worker, std::ptrdiff_t begin, std::ptrdiff_t end);
+  void compute_put_off(const Job&, int worker);
+  void exchange(Part&, int worker);
+  void overlap(const Job&, int worker);
+  // Of all of them.
+  void one_after_other(const Job&);
+  void overlapped(const Job&);
 
   Layout layout;
   OperatorOptions options;
   const kernels::Table<Real>& kernels;
   kernels::LaneTables<Real> lanes;
   OperatorLinks<Real> links;
-  Team team;
+  std::shared_ptr<ThreadTeam> team;
   std::unique_ptr<Part> parts[3];  // by Sites
   Strategy strategy;               // of the first exchange, for the others
   HopTimes times;

@@ -14,6 +14,10 @@ void check_options(const OperatorOptions& options) {
   if (options.threads < 1 || options.threads > 1024)
     throw Error(ErrorCode::argument, "threads: found " + std::to_string(options.threads) +
                                          ", expected 1 to 1024; 1 is the caller alone");
+  if (options.comm_threads < 0 || options.comm_threads > options.threads)
+    throw Error(ErrorCode::argument, "comm_threads: found " + std::to_string(options.comm_threads) +
+                                         ", expected 0 to the " + std::to_string(options.threads) +
+                                         " threads; they are counted among these");
 }
 
 }  // namespace
@@ -85,6 +89,15 @@ void HoppingTerm<Real>::hop_add(SpinorField<Real>& out, double a, const SpinorFi
 template <class Real>
 void HoppingTerm<Real>::exchange_only(const SpinorField<Real>& in, bool dagger) {
   hop_->exchange_only(in, dagger);
+}
+template <class Real>
+void HoppingTerm<Real>::messages_only(Sites in) {
+  hop_->messages_only(in);
+}
+template <class Real>
+void HoppingTerm<Real>::compute_only(SpinorField<Real>& out, const SpinorField<Real>& in,
+                                     bool dagger) {
+  hop_->compute_only({out, in, dagger});
 }
 
 template <class Real>

@@ -84,12 +84,6 @@ struct Builder {
   }
 };
 
-bool needs_other_rank(const kernels::Row& row) {
-  for (int leg = 0; leg < leg_count; ++leg)
-    if ((row.legs >> (2 * leg) & 3) >= static_cast<std::uint32_t>(Leg::received)) return true;
-  return false;
-}
-
 // Vector sites in the order of their coordinates, both parities mixed: neighbours are near in time.
 std::vector<std::size_t> natural_order(const Layout& layout, Sites sites) {
   std::vector<std::size_t> out;
@@ -151,19 +145,12 @@ HopTable hop_table(const Layout& layout, Sites sites, bool antiperiodic) {
   Builder builder{layout, sites, antiperiodic, {}};
   for (int leg = 0; leg < leg_count; ++leg)
     if (layout.lattice().divided(direction(leg))) builder.add_face(out, leg);
-  std::vector<kernels::Row> surface;
   for (const std::size_t v : natural_order(layout, sites)) {
     std::array<std::int32_t, leg_count> faces{};
-    const kernels::Row row = builder.row(v, faces);
-    if (needs_other_rank(row)) {
-      surface.push_back(row);
-      out.faces.insert(out.faces.end(), faces.begin(), faces.end());
-    } else {
-      out.rows.push_back(row);
-    }
+    out.rows.push_back(builder.row(v, faces));
+    out.faces.insert(out.faces.end(), faces.begin(), faces.end());
+    out.surface += needs_other_rank(out.rows.back()) ? 1 : 0;
   }
-  out.interior = static_cast<std::ptrdiff_t>(out.rows.size());
-  out.rows.insert(out.rows.end(), surface.begin(), surface.end());
   return out;
 }
 

@@ -32,14 +32,19 @@ kernels::Leg kind_over_edge(const Layout&, int leg);
 template <class Real>
 kernels::LaneTables<Real> lane_tables(const Layout&);
 
-// Rows of the hop onto `sites`: those that need no other rank first.
+// Rows of the hop onto `sites`, in the order in which they are computed.
 struct HopTable {
   std::vector<kernels::Row> rows;
-  std::ptrdiff_t interior = 0;
-  std::vector<std::int32_t> faces;  // of the rows from `interior` on, kernels::leg_count each
+  std::vector<std::int32_t> faces;  // kernels::leg_count a row
+  std::ptrdiff_t surface = 0;       // rows that need other ranks
   // By leg: sites of the input, counted in its field, that this rank sends for that leg of another.
   std::array<std::vector<std::int32_t>, kernels::leg_count> face_sites;
 };
+// Whether a leg of this row comes from another rank: Leg::received and Leg::merged have this bit.
+inline bool needs_other_rank(const kernels::Row& row) {
+  constexpr std::uint32_t second_bits = 0xaaaa;
+  return (row.legs & second_bits) != 0;
+}
 // Row::link is left to who owns the links. antiperiodic: marks the legs over the boundary of t.
 HopTable hop_table(const Layout&, Sites sites, bool antiperiodic);
 

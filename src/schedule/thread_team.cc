@@ -127,6 +127,7 @@ void ThreadTeam::State::fail(std::exception_ptr error) noexcept {
 }
 
 void ThreadTeam::State::meet() {
+  if (placement_.threads == 1) return;
   const std::uint32_t turn = barrier_.turn();
   if (!failed_.load(std::memory_order_seq_cst)) barrier_.arrive_and_wait(turn);
   if (failed_.load(std::memory_order_seq_cst)) throw GivenUp{};
@@ -137,6 +138,7 @@ void ThreadTeam::State::run(void (*task)(void*, int), void* object) {
     throw Error(ErrorCode::unsupported,
                 "team: made before a fork, and this is the child; make a new one here");
   }
+  if (placement_.threads == 1) return task(object, 0);
   task_ = task;
   object_ = object;
   started_.advance();

@@ -24,7 +24,7 @@ OverlapOptions parsed(std::vector<std::string> words) {
 std::string refusal(const std::vector<std::string>& words, int ranks = 2, int threads = 4) {
   try {
     const OverlapOptions options = parsed(words);
-    overlap_grid(options, ranks);
+    overlap_layouts(options, ranks, ranks);
     comm_threads(options, threads);
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::argument);
@@ -57,16 +57,25 @@ TEST(OverlapBench, Refusals) {
   EXPECT_EQ(refusal({"--strategy", "direct", "--mpi-grid", "2.1.1.1"}), "accepted");
 }
 
-TEST(OverlapBench, TheInteriorIsTheSameInAnyOrder) {
-  Mult mult(50);
-  mult.compute(0, 50);
-  EXPECT_TRUE(mult.right());
-  mult.clear();
-  EXPECT_FALSE(mult.right());
-  mult.compute(20, 50);
-  EXPECT_FALSE(mult.right());
-  mult.compute(0, 20);
-  EXPECT_TRUE(mult.right());
+TEST(OverlapBench, GridsAreMeasuredInTurn) {
+  const auto layouts = overlap_layouts(parsed({"--mpi-grid", "1.1.1.2,2.1.1.1"}), 2, 2);
+  ASSERT_EQ(layouts.size(), 2U);
+  EXPECT_EQ(layouts[0].global(8), (lattice::Extents{8, 8, 8, 16}));
+  EXPECT_EQ(layouts[1].global(8), (lattice::Extents{16, 8, 8, 8}));
+  const auto node = overlap_layouts(parsed({"--volume", "node", "--L", "8"}), 4, 2);
+  EXPECT_EQ(node[0].local(8), (lattice::Extents{8, 8, 8, 4}));
+}
+
+// One rank takes 9 alone and 10 beside the other; 12 with the exchange, whichever way is better.
+TEST(OverlapBench, WeakScaling) {
+  OverlapResult result;
+  result.us[2] = {15};
+  result.us[3] = {12};
+  OverlapResults all;
+  all.ranks = 2;
+  all.alone = {{9}, {10}};
+  EXPECT_DOUBLE_EQ(all.scaling(result), 1.5);
+  EXPECT_DOUBLE_EQ(all.scaling_limit(), 1.8);
 }
 
 TEST(OverlapBench, ARowHasAllTimes) {
@@ -77,7 +86,7 @@ TEST(OverlapBench, ARowHasAllTimes) {
   result.us[1] = {4};
   result.us[2] = {15};
   result.us[3] = {12};
-  const Json row = overlap_row({2, 1, 1, "MPI", {1, 1, 1, 2}}, result);
+  const Json row = overlap_row({2, 1, 1, "single", "MPI"}, {}, result);
   EXPECT_DOUBLE_EQ(row["hidden_percent"], 50);
   EXPECT_DOUBLE_EQ(row["gain"], 1.25);
   EXPECT_DOUBLE_EQ(row["exchange_mb_per_s"], 250);

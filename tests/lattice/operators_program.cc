@@ -54,6 +54,28 @@ void prove_lanes(Communicator world, const Extents& grid) {
   prove_domain_wall_ways_equal<double>(lattice, ways);
 }
 
+// With threads of the operator that drive two lanes, and then compute.
+void prove_comm_threads(Communicator world, const Extents& grid) {
+  LatticeOptions lanes;
+  lanes.endpoints = {.lanes = 2, .threads = false};
+  const Lattice lattice(global, world, grid, lanes);
+  std::vector<OperatorOptions> ways(1);
+  for (const Exchange exchange : {Exchange::sequential, Exchange::overlap}) {
+    for (const Strategy strategy : {Strategy::concurrent, Strategy::direct}) {
+      for (const int threads : {2, 3}) {
+        for (const int communicating : {1, 2}) {
+          ways.push_back({});
+          ways.back().exchange = exchange;
+          ways.back().strategy = strategy;
+          ways.back().threads = threads;
+          ways.back().comm_threads = communicating;
+        }
+      }
+    }
+  }
+  prove_ways_equal<double>(lattice, ways);
+}
+
 // What a grid costs is the meeting of ranks, many more than cores: the more there are, the fewer
 // grids, and none of the measurements by which `automatic` chooses a strategy.
 void prove(Communicator world) {
@@ -75,6 +97,7 @@ void prove(Communicator world) {
     if (k == 0) prove_free_field<double>(lattice, how);
   }
   if (world.size() == 2) prove_lanes(world, all.back());
+  if (world.size() == 2) prove_comm_threads(world, all.back());
   if (world.size() == 2) {
     const Extents few{4, 4, 2, 4};
     prove_solutions(Whole(few, true, 4), Lattice(few, world, {1, 2, 1, 1}), how);

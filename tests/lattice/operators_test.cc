@@ -145,6 +145,11 @@ TEST(Operators, EveryWayTheSameBits) {
       }
       ways.push_back(ways.back());
       ways.back().threads = 2;
+      for (const int communicating : {0, 1, 3}) {
+        ways.push_back(options_of(Exchange::overlap, Strategy::concurrent));
+        ways.back().threads = 3;
+        ways.back().comm_threads = communicating;
+      }
       prove_ways_equal<double>(lattice, ways);
     });
   }

@@ -55,8 +55,8 @@ struct LaneTables {
 template <class Real>
 struct HopArguments {
   const Row* rows = nullptr;
-  const std::int32_t* faces = nullptr;  // leg_count a row, rows counted from first_face_row
-  std::ptrdiff_t first_face_row = 0;
+  std::ptrdiff_t row_count = 0;
+  const std::int32_t* faces = nullptr;  // leg_count a row
   const LaneTables<Real>* lanes = nullptr;
   const Real* in = nullptr;
   Real* out = nullptr;

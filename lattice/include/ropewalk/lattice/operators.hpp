@@ -18,7 +18,7 @@ namespace ropewalk::lattice {
 enum class Exchange {
   off,         // nothing: results at the faces are wrong. To see what the exchange costs
   sequential,  // exchange, then compute
-  overlap      // compute the interior while messages fly, then the faces
+  overlap      // compute while messages fly; sites that need faces once these are there
 };
 const char* name(Exchange);
 Exchange exchange(const std::string& name);  // Error(argument) lists the names
@@ -32,16 +32,19 @@ struct OperatorOptions {
   Exchange exchange = Exchange::overlap;
   Strategy strategy = Strategy::automatic;  // who drives the messages; see Halo
   int threads = 1;                          // that compute, the caller among them
+  // So many of the threads drive the messages, each its lanes (LatticeOptions::endpoints), before
+  // they compute; 0: the caller looks after the messages between rows.
+  int comm_threads = 0;
   bool antiperiodic_time = false;           // minus sign on the hops over the global boundary of t
   Links links = Links::automatic;  // two_rows: Error(argument) where the links are not in SU(3)
 };
 
-// Microseconds of the last hop on this rank, to see what overlap hides.
+// Microseconds of the last hop on this rank's first thread, to see what overlap hides.
 struct HopTimes {
   double faces_us = 0;     // projecting faces into send buffers
-  double interior_us = 0;  // sites that need no other rank
-  double wait_us = 0;      // waiting for faces after that
-  double surface_us = 0;   // sites that need received faces
+  double interior_us = 0;  // sites that need no other rank, or whose faces are there in their turn
+  double wait_us = 0;      // waiting for faces, before that (sequential) or after it (overlap)
+  double surface_us = 0;   // sites that were put off until their faces came
 };
 
 namespace detail {
@@ -79,8 +82,12 @@ class HoppingTerm {
   void hop_add(SpinorField<Real>& out, double a, const SpinorField<Real>& centre, double b,
                const SpinorField<Real>& in, bool dagger = false);
 
-  // Parts of a hop, to time them: the exchange alone, and a hop with another way of exchanging.
+  // Parts of a hop, to time them: faces projected and exchanged; the messages alone, of what lies
+  // in the buffers; all but the messages (results at the faces are wrong); and a hop with another
+  // way of exchanging.
   void exchange_only(const SpinorField<Real>& in, bool dagger = false);
+  void messages_only(Sites in);
+  void compute_only(SpinorField<Real>& out, const SpinorField<Real>& in, bool dagger = false);
   void set_exchange(Exchange);
   HopTimes times() const noexcept;
   Strategy strategy() const noexcept;            // of the exchange, once it has been chosen
