@@ -69,10 +69,10 @@ struct Subject {
     fill_known(in);
   }
   void step(Way way) {
-    if (way == Way::compute) return hop.compute_only(out, in);
-    if (way == Way::exchange) return hop.messages_only(in.sites());
-    hop.set_exchange(way == Way::overlapped ? lattice::Exchange::overlap
-                                            : lattice::Exchange::sequential);
+    if (way == Way::exchange) return hop.exchange_only(in);
+    hop.set_exchange(way == Way::compute      ? lattice::Exchange::off
+                     : way == Way::overlapped ? lattice::Exchange::overlap
+                                              : lattice::Exchange::sequential);
     hop.hop(out, in);
   }
   double time(Way way, int iterations) {

@@ -14,8 +14,8 @@
 namespace ropewalk::bench {
 
 enum class Way {
-  compute,          // all of the hop but its messages
-  exchange,         // its messages
+  compute,          // all rows, with the faces that came last
+  exchange,         // faces, messages
   one_after_other,  // faces, messages, then the rows
   overlapped
 };

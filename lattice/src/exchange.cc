@@ -2,10 +2,37 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
+
+#if defined(__x86_64__)
+#include <emmintrin.h>
+#endif
 
 namespace ropewalk::lattice {
 
 using kernels::leg_count;
+
+namespace {
+
+// Some more than one of each, for the first also maps pages and wakes the others.
+constexpr int rehearsals = 6;
+
+// Writes a buffer whole, in the way that faces are stored.
+void write_all(void* to, std::size_t bytes, bool stream) {
+  char* const begin = static_cast<char*>(to);
+#if defined(__x86_64__)
+  const __m128i zero = _mm_setzero_si128();
+  for (std::size_t i = 0; i + sizeof(zero) <= bytes; i += sizeof(zero)) {
+    auto* const at = reinterpret_cast<__m128i*>(begin + i);
+    stream ? _mm_stream_si128(at, zero) : _mm_store_si128(at, zero);
+  }
+  if (stream) _mm_sfence();
+#else
+  if (!stream) std::fill_n(begin, bytes, 0);
+#endif
+}
+
+}  // namespace
 
 bool any_divided(const Lattice& lattice) {
   for (int d = 0; d < dimensions; ++d)
@@ -58,11 +85,32 @@ void Faces<Real>::project(const kernels::Table<Real>& kernels,
     a.out = send_[leg].data();
     a.inner = inner_;
     a.pairs = pairs_[leg];
+    a.stream = stream_;
     a.lanes = &lanes;
     const std::ptrdiff_t pairs = (a.count + 1) / 2;  // even boundaries, as `pairs` wants
     const auto part = [&](int w) { return std::min(a.count, 2 * (pairs * w / workers)); };
     kernels.face[leg][dagger ? 1 : 0](a, part(worker), part(worker + 1));
   }
+}
+
+// Of writing all faces and exchanging them, microseconds.
+template <class Real>
+double Faces<Real>::rehearse(bool stream) {
+  const double begin = now_us();
+  for (Buffer<Real>& face : send_) write_all(face.data(), face.bytes(), stream);
+  halo_->exchange();
+  return now_us() - begin;
+}
+
+template <class Real>
+void Faces<Real>::choose_stores(const Lattice& lattice) {
+  if (strategy() != Strategy::direct) return;  // all others copy what was projected themselves
+  double least[2];
+  std::fill_n(least, 2, std::numeric_limits<double>::max());
+  for (int time = 0; time < 2 * rehearsals; ++time)
+    least[time % 2] = std::min(least[time % 2], rehearse(time % 2 == 1));
+  lattice.sum(least, 2);
+  stream_ = least[1] < least[0];
 }
 
 template <class Real>

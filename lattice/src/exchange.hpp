@@ -23,6 +23,10 @@ class Faces {
   void project(const kernels::Table<Real>&, const kernels::LaneTables<Real>&, const Real* in,
                bool dagger, int worker, int workers);
 
+  // Collective, once: whether projected faces are stored past the caches. Where ranks read each
+  // other's memory, storing to lines that another core has read since may cost it 30 ns a line.
+  void choose_stores(const Lattice&);
+
   // Before each exchange, by one thread while no other is at it.
   void begin() noexcept {
     lanes_left_.store(lanes(), std::memory_order_relaxed);
@@ -47,6 +51,7 @@ class Faces {
   std::size_t send_bytes() const noexcept { return halo_->send_bytes(); }
 
  private:
+  double rehearse(bool stream);
   bool all_came() noexcept {
     lanes_left_.store(0, std::memory_order_release);
     return true;
@@ -58,6 +63,7 @@ class Faces {
   std::array<Buffer<Real>, kernels::leg_count> send_;     // by leg of the rank that receives it
   std::array<Buffer<Real>, kernels::leg_count> receive_;  // by leg
   std::unique_ptr<Halo> halo_;
+  bool stream_ = false;
   double waited_us_ = 0;
   alignas(128) std::atomic<int> lanes_left_{0};  // whose messages of this exchange are not done
 };

@@ -50,6 +50,7 @@ typename Hop<Real>::Part& Hop<Real>::part(Sites sites) {
   fresh->links = links.attach(fresh->table, sites);
   if (any_divided(layout.lattice())) {
     fresh->faces = std::make_unique<Faces<Real>>(layout, fresh->table, strategy);
+    fresh->faces->choose_stores(layout.lattice());
     strategy = fresh->faces->strategy();
   }
   fresh->loop = std::make_unique<WorkStealing>(
@@ -174,23 +175,49 @@ void Hop<Real>::one_after_other(const Job& job) {
   });
 }
 
+// One thread, which looks after the messages between rows. Often they are there at once: then all
+// that is left is a hop as it would be without them.
+template <class Real>
+void Hop<Real>::compute_and_poll(const Job& job) {
+  Faces<Real>& faces = *job.part.faces;
+  const std::ptrdiff_t rows = row_count(job.part);
+  const auto block = static_cast<std::ptrdiff_t>(job.part.loop->block());
+  faces.start();
+  schedule::PollClock clock;
+  faces.test();
+  std::ptrdiff_t next = 0;
+  while (next < rows && !faces.arrived()) {
+    const std::ptrdiff_t begin = next;
+    next = std::min(rows, begin + block);
+    compute_what_can_be(job, 0, begin, next);
+    if (!clock.due()) continue;
+    faces.test();
+    clock.polled();
+  }
+  job.kernel(job.arguments, next, rows);
+  faces.wait();
+}
+
 // Steps of parallel_overlap, with rows put off by each worker.
 template <class Real>
 void Hop<Real>::overlap(const Job& job, int worker) {
-  Faces<Real>& faces = *job.part.faces;
   const double begin = now_us();
   project(job, worker);
   team->barrier();
   const double projected = now_us();
   job.part.put_off[static_cast<std::size_t>(worker)].clear();  // of a hop that an exception ended
-  overlap_worker(worker, *job.part.loop, faces, [&](std::size_t first, std::size_t last) {
-    compute_what_can_be(job, worker, static_cast<std::ptrdiff_t>(first),
-                        static_cast<std::ptrdiff_t>(last));
-  });
+  if (team->size() == 1)
+    compute_and_poll(job);
+  else
+    overlap_worker(worker, *job.part.loop, *job.part.faces,
+                   [&](std::size_t first, std::size_t last) {
+                     compute_what_can_be(job, worker, static_cast<std::ptrdiff_t>(first),
+                                         static_cast<std::ptrdiff_t>(last));
+                   });
   team->barrier();
   const double computed = now_us();
   compute_put_off(job, worker);
-  const double waited = faces.waited_us();
+  const double waited = job.part.faces->waited_us();
   if (worker == 0)
     times = {projected - begin, computed - projected - waited, waited, now_us() - computed};
 }
@@ -219,16 +246,6 @@ void Hop<Real>::run(const HopCall<Real>& call) {
 }
 
 template <class Real>
-void Hop<Real>::compute_only(const HopCall<Real>& call) {
-  const Job work = job(call);
-  team->run([&](int worker) {
-    if (work.part.faces) project(work, worker);
-    team->barrier();
-    compute_share(work, worker);
-  });
-}
-
-template <class Real>
 void Hop<Real>::exchange_only(const SpinorField<Real>& in, bool dagger) {
   Part& p = part(opposite(in.sites()));
   if (!p.faces) return;
@@ -238,14 +255,6 @@ void Hop<Real>::exchange_only(const SpinorField<Real>& in, bool dagger) {
     team->barrier();
     exchange(p, worker);
   });
-}
-
-template <class Real>
-void Hop<Real>::messages_only(Sites in) {
-  Part& p = part(opposite(in));
-  if (!p.faces) return;
-  p.faces->begin();
-  team->run([&](int worker) { exchange(p, worker); });
 }
 
 template struct Hop<float>;

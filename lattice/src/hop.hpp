@@ -50,9 +50,7 @@ struct Hop {
   Hop(const GaugeField<Real>&, const Layout&, const OperatorOptions&);
 
   void run(const HopCall<Real>&);
-  void compute_only(const HopCall<Real>&);
   void exchange_only(const SpinorField<Real>& in, bool dagger);
-  void messages_only(Sites in);
 
   // What belongs to the hop onto one set of sites; made at first use.
   struct Part {
@@ -81,6 +79,7 @@ struct Hop {
   void compute_what_can_be(const Job&, int worker, std::ptrdiff_t begin, std::ptrdiff_t end);
   void compute_put_off(const Job&, int worker);
   void exchange(Part&, int worker);
+  void compute_and_poll(const Job&);
   void overlap(const Job&, int worker);
   // Of all of them.
   void one_after_other(const Job&);

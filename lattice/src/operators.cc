@@ -90,15 +90,6 @@ template <class Real>
 void HoppingTerm<Real>::exchange_only(const SpinorField<Real>& in, bool dagger) {
   hop_->exchange_only(in, dagger);
 }
-template <class Real>
-void HoppingTerm<Real>::messages_only(Sites in) {
-  hop_->messages_only(in);
-}
-template <class Real>
-void HoppingTerm<Real>::compute_only(SpinorField<Real>& out, const SpinorField<Real>& in,
-                                     bool dagger) {
-  hop_->compute_only({out, in, dagger});
-}
 
 template <class Real>
 void HoppingTerm<Real>::set_exchange(Exchange exchange) {

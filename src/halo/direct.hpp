@@ -85,7 +85,7 @@ class Direct {
   std::size_t go_through(std::vector<Transfer>& faces, unsigned patience) noexcept;
   bool seen_copied(Transfer&) const noexcept;
   bool claim(Transfer&, unsigned patience) noexcept;
-  void copy(Transfer&) noexcept;
+  void copy(Transfer&, std::size_t streaming_bytes) noexcept;
   void finish() noexcept;
   void end() noexcept;
   void give_up() noexcept;

@@ -87,7 +87,8 @@ struct FaceArguments {
   const Real* in = nullptr;
   Real* out = nullptr;
   int inner = 1;
-  bool pairs = false;  // the dimension is cut into two blocks
+  bool pairs = false;   // the dimension is cut into two blocks
+  bool stream = false;  // past the caches
   const LaneTables<Real>* lanes = nullptr;
 };
 // Sites begin to end of the face; begin even where sites go in pairs.

@@ -82,12 +82,9 @@ class HoppingTerm {
   void hop_add(SpinorField<Real>& out, double a, const SpinorField<Real>& centre, double b,
                const SpinorField<Real>& in, bool dagger = false);
 
-  // Parts of a hop, to time them: faces projected and exchanged; the messages alone, of what lies
-  // in the buffers; all but the messages (results at the faces are wrong); and a hop with another
-  // way of exchanging.
+  // Parts of a hop, to time them: faces projected and exchanged, and a hop with another way of
+  // exchanging.
   void exchange_only(const SpinorField<Real>& in, bool dagger = false);
-  void messages_only(Sites in);
-  void compute_only(SpinorField<Real>& out, const SpinorField<Real>& in, bool dagger = false);
   void set_exchange(Exchange);
   HopTimes times() const noexcept;
   Strategy strategy() const noexcept;            // of the exchange, once it has been chosen
