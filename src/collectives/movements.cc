@@ -168,7 +168,7 @@ void NodeCommunicator::barrier() {
     if (state_->nodes != nullptr) {
       nodes::barrier(*state_);
     } else if (state_->engine == nullptr) {
-      mpi::barrier(state_->comm);
+      collectives::mpi_barrier(*state_);
     } else if (state_->size > 1) {
       collectives::barrier(*state_->engine);
     }

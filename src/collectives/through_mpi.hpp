@@ -1,4 +1,4 @@
-// The collectives of communicators that ropewalk cannot serve: every call is MPI's own.
+// Collectives that are MPI's own: all of communicators that ropewalk cannot serve, some over nodes.
 #pragma once
 
 #include "collectives/state.hpp"
@@ -12,6 +12,7 @@ void mpi_scan(NodeCommunicator::State&, const void* send, void* receive, std::si
               const Operation&, bool exclusive);
 void mpi_reduce_scatter(NodeCommunicator::State&, const void* send, void* receive,
                         const std::size_t* counts, const Operation&);
+void mpi_barrier(NodeCommunicator::State&);
 void mpi_broadcast(NodeCommunicator::State&, void* data, std::size_t bytes, int root);
 void mpi_allgatherv(NodeCommunicator::State&, const void* send, std::size_t bytes, void* receive,
                     const std::size_t* counts, const std::size_t* displacements);

@@ -8,43 +8,57 @@
 //
 // Arguments are those of MPI; counts and displacements are in elements. `in_place()` is allowed
 // where MPI allows it. Intracommunicators only, see is_inter().
+//
+// With a waiter the calls are nonblocking ones, on a communicator that is the caller's own: MPI's
+// collectives and messages of tag 0 are theirs there. Its wait may throw. What the calls had under
+// way, memory of theirs included, is then left to MPI, and so are the caller's buffers.
 #pragma once
 
 #include <cstddef>
 
 #include "mpi/mpi.hpp"
+#include "mpi/waiter.hpp"
 
 namespace ropewalk::mpi::fallback {
 
-void allreduce(const void* send, void* receive, std::size_t count, Datatype, Op, Comm);
-void reduce(const void* send, void* receive, std::size_t count, Datatype, Op, int root, Comm);
-void scan(const void* send, void* receive, std::size_t count, Datatype, Op, Comm);
-void exscan(const void* send, void* receive, std::size_t count, Datatype, Op, Comm);
-void reduce_scatter(const void* send, void* receive, const std::size_t* counts, Datatype, Op, Comm);
-void reduce_scatter_block(const void* send, void* receive, std::size_t count, Datatype, Op, Comm);
+void allreduce(const void* send, void* receive, std::size_t count, Datatype, Op, Comm,
+               Waiter* = nullptr);
+// Of a count that fits an int: to be tested by the caller, or left.
+Request start_allreduce(const void* send, void* receive, std::size_t count, Datatype, Op, Comm);
+void reduce(const void* send, void* receive, std::size_t count, Datatype, Op, int root, Comm,
+            Waiter* = nullptr);
+void scan(const void* send, void* receive, std::size_t count, Datatype, Op, Comm,
+          Waiter* = nullptr);
+void exscan(const void* send, void* receive, std::size_t count, Datatype, Op, Comm,
+            Waiter* = nullptr);
+void reduce_scatter(const void* send, void* receive, const std::size_t* counts, Datatype, Op, Comm,
+                    Waiter* = nullptr);
+void reduce_scatter_block(const void* send, void* receive, std::size_t count, Datatype, Op, Comm,
+                          Waiter* = nullptr);
 
-void broadcast(void* data, std::size_t count, Datatype, int root, Comm);
+void barrier(Comm, Waiter* = nullptr);
+void broadcast(void* data, std::size_t count, Datatype, int root, Comm, Waiter* = nullptr);
 void allgather(const void* send, std::size_t send_count, Datatype send_type, void* receive,
-               std::size_t receive_count, Datatype receive_type, Comm);
+               std::size_t receive_count, Datatype receive_type, Comm, Waiter* = nullptr);
 void gather(const void* send, std::size_t send_count, Datatype send_type, void* receive,
-            std::size_t receive_count, Datatype receive_type, int root, Comm);
+            std::size_t receive_count, Datatype receive_type, int root, Comm, Waiter* = nullptr);
 void scatter(const void* send, std::size_t send_count, Datatype send_type, void* receive,
-             std::size_t receive_count, Datatype receive_type, int root, Comm);
+             std::size_t receive_count, Datatype receive_type, int root, Comm, Waiter* = nullptr);
 void alltoall(const void* send, std::size_t send_count, Datatype send_type, void* receive,
-              std::size_t receive_count, Datatype receive_type, Comm);
+              std::size_t receive_count, Datatype receive_type, Comm, Waiter* = nullptr);
 
 void allgatherv(const void* send, std::size_t send_count, Datatype send_type, void* receive,
                 const std::size_t* counts, const std::size_t* displacements, Datatype receive_type,
-                Comm);
+                Comm, Waiter* = nullptr);
 void gatherv(const void* send, std::size_t send_count, Datatype send_type, void* receive,
              const std::size_t* counts, const std::size_t* displacements, Datatype receive_type,
-             int root, Comm);
+             int root, Comm, Waiter* = nullptr);
 void scatterv(const void* send, const std::size_t* counts, const std::size_t* displacements,
               Datatype send_type, void* receive, std::size_t receive_count, Datatype receive_type,
-              int root, Comm);
+              int root, Comm, Waiter* = nullptr);
 void alltoallv(const void* send, const std::size_t* send_counts,
                const std::size_t* send_displacements, Datatype send_type, void* receive,
                const std::size_t* counts, const std::size_t* displacements, Datatype receive_type,
-               Comm);
+               Comm, Waiter* = nullptr);
 
 }  // namespace ropewalk::mpi::fallback

@@ -5,7 +5,9 @@
 #include <atomic>
 #include <climits>
 #include <cstddef>
+#include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "mpi/datatypes.hpp"
@@ -50,10 +52,29 @@ inline std::byte* at(void* data, std::size_t elements, std::int64_t extent) noex
   return static_cast<std::byte*>(data) + static_cast<std::int64_t>(elements) * extent;
 }
 
+// What MPI uses until the call is over. Where a wait has given up, MPI may still: it is never
+// freed.
+template <class Value>
+class Kept {
+ public:
+  explicit Kept(std::vector<Value> values)
+      : values_(std::make_unique<std::vector<Value>>(std::move(values))) {}
+  ~Kept() {
+    if (receives_left()) (void)values_.release();
+  }
+  Kept(Kept&&) noexcept = default;
+  Kept& operator=(Kept&&) = delete;
+  Value* data() const noexcept { return values_->data(); }
+  std::size_t size() const noexcept { return values_->size(); }
+
+ private:
+  std::unique_ptr<std::vector<Value>> values_;
+};
+
 template <class Number>
-std::vector<Number> numbers(const std::size_t* values, std::size_t n) {
-  if (values == nullptr) return {};  // not significant on this rank
-  return std::vector<Number>(values, values + n);
+Kept<Number> numbers(const std::size_t* values, std::size_t n) {
+  if (values == nullptr) return Kept<Number>({});  // not significant on this rank
+  return Kept<Number>({values, values + n});
 }
 
 }  // namespace ropewalk::mpi::fallback

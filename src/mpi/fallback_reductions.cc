@@ -29,24 +29,24 @@ class HeldResult {
     const Extent extent = type_extent(type);
     lower_ = extent.true_lower;
     target_ = static_cast<std::byte*>(target) + lower_;
-    bytes_.resize((count - 1) * static_cast<std::size_t>(extent.bytes) +
-                  static_cast<std::size_t>(extent.true_bytes));
-    std::memcpy(bytes_.data(), target_, bytes_.size());
+    const std::size_t bytes = (count - 1) * static_cast<std::size_t>(extent.bytes) +
+                              static_cast<std::size_t>(extent.true_bytes);
+    bytes_.emplace(std::vector<std::byte>(target_, target_ + bytes));
   }
-  void* data() { return bytes_.data() - lower_; }
+  void* data() { return bytes_ ? bytes_->data() - lower_ : nullptr; }
   void release() {
-    if (!bytes_.empty()) std::memcpy(target_, bytes_.data(), bytes_.size());
+    if (bytes_) std::memcpy(target_, bytes_->data(), bytes_->size());
   }
 
  private:
   std::byte* target_ = nullptr;
   std::int64_t lower_ = 0;
-  std::vector<std::byte> bytes_;
+  std::optional<Kept<std::byte>> bytes_;
 };
 
 // One reduction for each rank's share.
 void reduce_shares(const void* send, void* receive, const std::size_t* counts, Datatype type, Op op,
-                   Comm comm) {
+                   Comm comm, Waiter* waiter) {
   const std::int64_t extent = type_extent(type).bytes;
   const int me = rank(comm);
   const bool replaced = send == in_place();
@@ -57,7 +57,7 @@ void reduce_shares(const void* send, void* receive, const std::size_t* counts, D
   for (int root = 0; root < size(comm); ++root) {
     const std::size_t count = counts[static_cast<std::size_t>(root)];
     void* result = root != me ? nullptr : replaced ? held.data() : receive;
-    reduce(input, result, count, type, op, root, comm);
+    reduce(input, result, count, type, op, root, comm, waiter);
     input = at(input, count, extent);
   }
   held.release();
@@ -65,92 +65,107 @@ void reduce_shares(const void* send, void* receive, const std::size_t* counts, D
 
 }  // namespace
 
-void allreduce(const void* send, void* receive, std::size_t count, Datatype type, Op op,
-               Comm comm) {
+void allreduce(const void* send, void* receive, std::size_t count, Datatype type, Op op, Comm comm,
+               Waiter* waiter) {
   const Functions& call = library().call;
   if (!fits(count) && call.allreduce_c != nullptr) {
-    return check(call.allreduce_c(send, receive, c(count), type.value, op.value, comm.value),
-                 "MPI_Allreduce_c");
+    return perform(waiter, "MPI_Allreduce_c", call.allreduce_c, call.iallreduce_c, send, receive,
+                   c(count), type.value, op.value, comm.value);
   }
   const auto once = [&](const void* from, void* into, int n) {
-    check(call.allreduce(from, into, n, type.value, op.value, comm.value), "MPI_Allreduce");
+    perform(waiter, "MPI_Allreduce", call.allreduce, call.iallreduce, from, into, n, type.value,
+            op.value, comm.value);
   };
   if (fits(count)) return once(send, receive, static_cast<int>(count));
   in_pieces(send, receive, count, type, once);
+}
+
+Request start_allreduce(const void* send, void* receive, std::size_t count, Datatype type, Op op,
+                        Comm comm) {
+  Request made;
+  check(library().call.iallreduce(send, receive, static_cast<int>(count), type.value, op.value,
+                                  comm.value, &made.value),
+        "MPI_Iallreduce");
+  return made;
 }
 
 void reduce(const void* send, void* receive, std::size_t count, Datatype type, Op op, int root,
-            Comm comm) {
+            Comm comm, Waiter* waiter) {
   const Functions& call = library().call;
   if (!fits(count) && call.reduce_c != nullptr) {
-    return check(call.reduce_c(send, receive, c(count), type.value, op.value, root, comm.value),
-                 "MPI_Reduce_c");
+    return perform(waiter, "MPI_Reduce_c", call.reduce_c, call.ireduce_c, send, receive, c(count),
+                   type.value, op.value, root, comm.value);
   }
   const auto once = [&](const void* from, void* into, int n) {
-    check(call.reduce(from, into, n, type.value, op.value, root, comm.value), "MPI_Reduce");
+    perform(waiter, "MPI_Reduce", call.reduce, call.ireduce, from, into, n, type.value, op.value,
+            root, comm.value);
   };
   if (fits(count)) return once(send, receive, static_cast<int>(count));
   in_pieces(send, receive, count, type, once);
 }
 
-void scan(const void* send, void* receive, std::size_t count, Datatype type, Op op, Comm comm) {
+void scan(const void* send, void* receive, std::size_t count, Datatype type, Op op, Comm comm,
+          Waiter* waiter) {
   const Functions& call = library().call;
   if (!fits(count) && call.scan_c != nullptr) {
-    return check(call.scan_c(send, receive, c(count), type.value, op.value, comm.value),
-                 "MPI_Scan_c");
+    return perform(waiter, "MPI_Scan_c", call.scan_c, call.iscan_c, send, receive, c(count),
+                   type.value, op.value, comm.value);
   }
   const auto once = [&](const void* from, void* into, int n) {
-    check(call.scan(from, into, n, type.value, op.value, comm.value), "MPI_Scan");
+    perform(waiter, "MPI_Scan", call.scan, call.iscan, from, into, n, type.value, op.value,
+            comm.value);
   };
   if (fits(count)) return once(send, receive, static_cast<int>(count));
   in_pieces(send, receive, count, type, once);
 }
 
-void exscan(const void* send, void* receive, std::size_t count, Datatype type, Op op, Comm comm) {
+void exscan(const void* send, void* receive, std::size_t count, Datatype type, Op op, Comm comm,
+            Waiter* waiter) {
   const Functions& call = library().call;
   if (!fits(count) && call.exscan_c != nullptr) {
-    return check(call.exscan_c(send, receive, c(count), type.value, op.value, comm.value),
-                 "MPI_Exscan_c");
+    return perform(waiter, "MPI_Exscan_c", call.exscan_c, call.iexscan_c, send, receive, c(count),
+                   type.value, op.value, comm.value);
   }
   const auto once = [&](const void* from, void* into, int n) {
-    check(call.exscan(from, into, n, type.value, op.value, comm.value), "MPI_Exscan");
+    perform(waiter, "MPI_Exscan", call.exscan, call.iexscan, from, into, n, type.value, op.value,
+            comm.value);
   };
   if (fits(count)) return once(send, receive, static_cast<int>(count));
   in_pieces(send, receive, count, type, once);
 }
 
 void reduce_scatter(const void* send, void* receive, const std::size_t* counts, Datatype type,
-                    Op op, Comm comm) {
+                    Op op, Comm comm, Waiter* waiter) {
   const Functions& call = library().call;
   const auto n = static_cast<std::size_t>(size(comm));
   if (fits(std::accumulate(counts, counts + n, std::size_t{0}))) {
-    const std::vector<int> ints = numbers<int>(counts, n);
-    return check(call.reduce_scatter(send, receive, ints.data(), type.value, op.value, comm.value),
-                 "MPI_Reduce_scatter");
+    const Kept<int> ints = numbers<int>(counts, n);
+    return perform(waiter, "MPI_Reduce_scatter", call.reduce_scatter, call.ireduce_scatter, send,
+                   receive, ints.data(), type.value, op.value, comm.value);
   }
   if (call.reduce_scatter_c == nullptr) {
-    return reduce_shares(send, receive, counts, type, op, comm);
+    return reduce_shares(send, receive, counts, type, op, comm, waiter);
   }
-  const std::vector<Count> longs = numbers<Count>(counts, n);
-  check(call.reduce_scatter_c(send, receive, longs.data(), type.value, op.value, comm.value),
-        "MPI_Reduce_scatter_c");
+  const Kept<Count> longs = numbers<Count>(counts, n);
+  perform(waiter, "MPI_Reduce_scatter_c", call.reduce_scatter_c, call.ireduce_scatter_c, send,
+          receive, longs.data(), type.value, op.value, comm.value);
 }
 
 void reduce_scatter_block(const void* send, void* receive, std::size_t count, Datatype type, Op op,
-                          Comm comm) {
+                          Comm comm, Waiter* waiter) {
   const Functions& call = library().call;
   const auto n = static_cast<std::size_t>(size(comm));
   if (fits(count * n)) {
-    return check(call.reduce_scatter_block(send, receive, static_cast<int>(count), type.value,
-                                           op.value, comm.value),
-                 "MPI_Reduce_scatter_block");
+    return perform(waiter, "MPI_Reduce_scatter_block", call.reduce_scatter_block,
+                   call.ireduce_scatter_block, send, receive, static_cast<int>(count), type.value,
+                   op.value, comm.value);
   }
   if (call.reduce_scatter_block_c == nullptr) {
     const std::vector<std::size_t> counts(n, count);
-    return reduce_shares(send, receive, counts.data(), type, op, comm);
+    return reduce_shares(send, receive, counts.data(), type, op, comm, waiter);
   }
-  check(call.reduce_scatter_block_c(send, receive, c(count), type.value, op.value, comm.value),
-        "MPI_Reduce_scatter_block_c");
+  perform(waiter, "MPI_Reduce_scatter_block_c", call.reduce_scatter_block_c,
+          call.ireduce_scatter_block_c, send, receive, c(count), type.value, op.value, comm.value);
 }
 
 }  // namespace ropewalk::mpi::fallback

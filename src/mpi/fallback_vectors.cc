@@ -1,8 +1,6 @@
 // Movements with a count and a displacement a rank. Displacements are known to one rank alone, so
 // without MPI_*_c the ranks agree first whether any of them is beyond an int; then all send
 // messages, on a duplicate of the communicator.
-#include <array>
-
 #include "mpi/fallback.hpp"
 #include "mpi/fallback_counts.hpp"
 
@@ -23,19 +21,25 @@ bool all_fit(const Blocks& blocks, std::size_t n) {
   return true;
 }
 
-bool all_ranks_fit(bool mine, Comm comm) {
-  std::array<std::int64_t, 1> large{mine ? 0 : 1};
-  all_reduce(large, Combine::max, comm);
-  return large[0] == 0;
+bool all_ranks_fit(bool mine, Comm comm, Waiter* waiter) {
+  const Abi& abi = library().abi;
+  const Functions& call = library().call;
+  const Kept<std::int64_t> large({mine ? 0 : 1});
+  perform(waiter, "MPI_Allreduce", call.allreduce, call.iallreduce, in_place(), large.data(), 1,
+          abi.datatype(DatatypeName::int64), abi.op(OpName::max), comm.value);
+  return *large.data() == 0;
 }
 
 // The messages of one call, on a communicator of their own: the user's receives from any source
-// must not match them.
+// must not match them. Who brings a waiter brings such a communicator.
 class Messages {
  public:
   // Not a duplicate: that would call what the program has given to copy its attributes.
-  explicit Messages(Comm comm) : comm_(split(comm, 0, rank(comm))) {}
+  Messages(Comm comm, Waiter* waiter)
+      : waiter_(waiter), comm_(waiter != nullptr ? comm : split(comm, 0, rank(comm))) {}
   ~Messages() {
+    for (Request& request : requests_) leave(request);
+    if (waiter_ != nullptr) return;
     try {
       free(comm_);
     } catch (...) {  // the error that led here is on its way already
@@ -72,9 +76,13 @@ class Messages {
       receive(at(data, blocks.displacements[i], extent), blocks.counts[i], blocks.type, peer);
     }
   }
-  void wait() { wait_all(requests_); }
+  void wait() {
+    if (waiter_ == nullptr) return wait_all(requests_);
+    for (Request& request : requests_) waiter_->wait(request);
+  }
 
  private:
+  Waiter* waiter_;
   Comm comm_;
   std::vector<Request> requests_;
 };
@@ -82,13 +90,13 @@ class Messages {
 constexpr int nobody = -1;
 
 void allgatherv_messages(const void* send, std::size_t send_count, Datatype send_type,
-                         void* receive, const Blocks& blocks, Comm comm) {
+                         void* receive, const Blocks& blocks, Comm comm, Waiter* waiter) {
   const int me = rank(comm);
   const bool replaced = send == in_place();
   const auto own = static_cast<std::size_t>(me);
   const void* data =
       replaced ? at(receive, blocks.displacements[own], type_extent(blocks.type).bytes) : send;
-  Messages messages(comm);
+  Messages messages(comm, waiter);
   messages.receive_blocks(receive, blocks, replaced ? me : nobody);
   for (int peer = 0; peer < size(comm); ++peer) {
     if (replaced && peer == me) continue;
@@ -99,15 +107,15 @@ void allgatherv_messages(const void* send, std::size_t send_count, Datatype send
 }
 
 // In place: what is sent is packed first, what is received is unpacked last.
-void alltoallv_replace(void* data, const Blocks& blocks, Comm comm) {
+void alltoallv_replace(void* data, const Blocks& blocks, Comm comm, Waiter* waiter) {
   const auto n = static_cast<std::size_t>(size(comm));
   const Extent extent = type_extent(blocks.type);
   const auto bytes = static_cast<std::size_t>(type_size(blocks.type));
-  std::vector<std::vector<std::byte>> out(n), in(n);
-  Messages messages(comm);
+  std::vector<Kept<std::byte>> out, in;
+  Messages messages(comm, waiter);
   for (std::size_t i = 0; i < n; ++i) {
-    out[i].resize(blocks.counts[i] * bytes);
-    in[i].resize(blocks.counts[i] * bytes);
+    out.emplace_back(std::vector<std::byte>(blocks.counts[i] * bytes));
+    in.emplace_back(std::vector<std::byte>(blocks.counts[i] * bytes));
     pack(at(data, blocks.displacements[i], extent.bytes), blocks.counts[i], blocks.type,
          out[i].data(), comm);
     messages.receive(in[i].data(), in[i].size(), byte_type(), static_cast<int>(i));
@@ -124,118 +132,114 @@ void alltoallv_replace(void* data, const Blocks& blocks, Comm comm) {
 
 void allgatherv(const void* send, std::size_t send_count, Datatype send_type, void* receive,
                 const std::size_t* counts, const std::size_t* displacements, Datatype type,
-                Comm comm) {
+                Comm comm, Waiter* waiter) {
   const Functions& call = library().call;
   const auto n = static_cast<std::size_t>(size(comm));
   const Blocks blocks{counts, displacements, type};
   if (call.allgatherv_c != nullptr) {
-    const std::vector<Count> lengths = numbers<Count>(counts, n);
-    const std::vector<Count> offsets = numbers<Count>(displacements, n);
-    return check(call.allgatherv_c(send, c(send_count), send_type.value, receive, lengths.data(),
-                                   offsets.data(), type.value, comm.value),
-                 "MPI_Allgatherv_c");
+    const Kept<Count> lengths = numbers<Count>(counts, n);
+    const Kept<Count> offsets = numbers<Count>(displacements, n);
+    return perform(waiter, "MPI_Allgatherv_c", call.allgatherv_c, call.iallgatherv_c, send,
+                   c(send_count), send_type.value, receive, lengths.data(), offsets.data(),
+                   type.value, comm.value);
   }
-  if (!all_ranks_fit(all_fit(blocks, n), comm)) {
-    return allgatherv_messages(send, send_count, send_type, receive, blocks, comm);
+  if (!all_ranks_fit(all_fit(blocks, n), comm, waiter)) {
+    return allgatherv_messages(send, send_count, send_type, receive, blocks, comm, waiter);
   }
   const Counted out(send == in_place() ? 0 : send_count, send_type);
-  const std::vector<int> lengths = numbers<int>(counts, n);
-  const std::vector<int> offsets = numbers<int>(displacements, n);
-  check(call.allgatherv(send, out.count(), out.type(), receive, lengths.data(), offsets.data(),
-                        type.value, comm.value),
-        "MPI_Allgatherv");
+  const Kept<int> lengths = numbers<int>(counts, n);
+  const Kept<int> offsets = numbers<int>(displacements, n);
+  perform(waiter, "MPI_Allgatherv", call.allgatherv, call.iallgatherv, send, out.count(),
+          out.type(), receive, lengths.data(), offsets.data(), type.value, comm.value);
 }
 
 void gatherv(const void* send, std::size_t send_count, Datatype send_type, void* receive,
              const std::size_t* counts, const std::size_t* displacements, Datatype type, int root,
-             Comm comm) {
+             Comm comm, Waiter* waiter) {
   const Functions& call = library().call;
   const auto n = static_cast<std::size_t>(size(comm));
   const bool am_root = rank(comm) == root;
   const Blocks blocks{am_root ? counts : nullptr, displacements, type};
   if (call.gatherv_c != nullptr) {
-    const std::vector<Count> lengths = numbers<Count>(blocks.counts, n);
-    const std::vector<Count> offsets = numbers<Count>(am_root ? displacements : nullptr, n);
-    return check(call.gatherv_c(send, c(send_count), send_type.value, receive, lengths.data(),
-                                offsets.data(), type.value, root, comm.value),
-                 "MPI_Gatherv_c");
+    const Kept<Count> lengths = numbers<Count>(blocks.counts, n);
+    const Kept<Count> offsets = numbers<Count>(am_root ? displacements : nullptr, n);
+    return perform(waiter, "MPI_Gatherv_c", call.gatherv_c, call.igatherv_c, send, c(send_count),
+                   send_type.value, receive, lengths.data(), offsets.data(), type.value, root,
+                   comm.value);
   }
-  if (!all_ranks_fit(all_fit(blocks, n), comm)) {
-    Messages messages(comm);
+  if (!all_ranks_fit(all_fit(blocks, n), comm, waiter)) {
+    Messages messages(comm, waiter);
     const bool replaced = send == in_place();
     if (am_root) messages.receive_blocks(receive, blocks, replaced ? root : nobody);
     if (!replaced) messages.send(send, send_count, send_type, root);
     return messages.wait();
   }
   const Counted out(send == in_place() ? 0 : send_count, send_type);
-  const std::vector<int> lengths = numbers<int>(blocks.counts, n);
-  const std::vector<int> offsets = numbers<int>(am_root ? displacements : nullptr, n);
-  check(call.gatherv(send, out.count(), out.type(), receive, lengths.data(), offsets.data(),
-                     type.value, root, comm.value),
-        "MPI_Gatherv");
+  const Kept<int> lengths = numbers<int>(blocks.counts, n);
+  const Kept<int> offsets = numbers<int>(am_root ? displacements : nullptr, n);
+  perform(waiter, "MPI_Gatherv", call.gatherv, call.igatherv, send, out.count(), out.type(),
+          receive, lengths.data(), offsets.data(), type.value, root, comm.value);
 }
 
 void scatterv(const void* send, const std::size_t* counts, const std::size_t* displacements,
               Datatype type, void* receive, std::size_t receive_count, Datatype receive_type,
-              int root, Comm comm) {
+              int root, Comm comm, Waiter* waiter) {
   const Functions& call = library().call;
   const auto n = static_cast<std::size_t>(size(comm));
   const bool am_root = rank(comm) == root;
   const Blocks blocks{am_root ? counts : nullptr, displacements, type};
   if (call.scatterv_c != nullptr) {
-    const std::vector<Count> lengths = numbers<Count>(blocks.counts, n);
-    const std::vector<Count> offsets = numbers<Count>(am_root ? displacements : nullptr, n);
-    return check(call.scatterv_c(send, lengths.data(), offsets.data(), type.value, receive,
-                                 c(receive_count), receive_type.value, root, comm.value),
-                 "MPI_Scatterv_c");
+    const Kept<Count> lengths = numbers<Count>(blocks.counts, n);
+    const Kept<Count> offsets = numbers<Count>(am_root ? displacements : nullptr, n);
+    return perform(waiter, "MPI_Scatterv_c", call.scatterv_c, call.iscatterv_c, send,
+                   lengths.data(), offsets.data(), type.value, receive, c(receive_count),
+                   receive_type.value, root, comm.value);
   }
-  if (!all_ranks_fit(all_fit(blocks, n), comm)) {
-    Messages messages(comm);
+  if (!all_ranks_fit(all_fit(blocks, n), comm, waiter)) {
+    Messages messages(comm, waiter);
     const bool replaced = receive == in_place();
     if (!replaced) messages.receive(receive, receive_count, receive_type, root);
     if (am_root) messages.send_blocks(send, blocks, replaced ? root : nobody);
     return messages.wait();
   }
   const Counted in(receive == in_place() ? 0 : receive_count, receive_type);
-  const std::vector<int> lengths = numbers<int>(blocks.counts, n);
-  const std::vector<int> offsets = numbers<int>(am_root ? displacements : nullptr, n);
-  check(call.scatterv(send, lengths.data(), offsets.data(), type.value, receive, in.count(),
-                      in.type(), root, comm.value),
-        "MPI_Scatterv");
+  const Kept<int> lengths = numbers<int>(blocks.counts, n);
+  const Kept<int> offsets = numbers<int>(am_root ? displacements : nullptr, n);
+  perform(waiter, "MPI_Scatterv", call.scatterv, call.iscatterv, send, lengths.data(),
+          offsets.data(), type.value, receive, in.count(), in.type(), root, comm.value);
 }
 
 void alltoallv(const void* send, const std::size_t* send_counts,
                const std::size_t* send_displacements, Datatype send_type, void* receive,
                const std::size_t* counts, const std::size_t* displacements, Datatype type,
-               Comm comm) {
+               Comm comm, Waiter* waiter) {
   const Functions& call = library().call;
   const auto n = static_cast<std::size_t>(size(comm));
   const bool replaced = send == in_place();
   const Blocks from{replaced ? nullptr : send_counts, send_displacements, send_type};
   const Blocks into{counts, displacements, type};
   if (call.alltoallv_c != nullptr) {
-    const std::vector<Count> out = numbers<Count>(from.counts, n);
-    const std::vector<Count> out_at = numbers<Count>(replaced ? nullptr : send_displacements, n);
-    const std::vector<Count> in = numbers<Count>(counts, n);
-    const std::vector<Count> in_at = numbers<Count>(displacements, n);
-    return check(call.alltoallv_c(send, out.data(), out_at.data(), send_type.value, receive,
-                                  in.data(), in_at.data(), type.value, comm.value),
-                 "MPI_Alltoallv_c");
+    const Kept<Count> out = numbers<Count>(from.counts, n);
+    const Kept<Count> out_at = numbers<Count>(replaced ? nullptr : send_displacements, n);
+    const Kept<Count> in = numbers<Count>(counts, n);
+    const Kept<Count> in_at = numbers<Count>(displacements, n);
+    return perform(waiter, "MPI_Alltoallv_c", call.alltoallv_c, call.ialltoallv_c, send, out.data(),
+                   out_at.data(), send_type.value, receive, in.data(), in_at.data(), type.value,
+                   comm.value);
   }
-  if (!all_ranks_fit(all_fit(from, n) && all_fit(into, n), comm)) {
-    if (replaced) return alltoallv_replace(receive, into, comm);
-    Messages messages(comm);
+  if (!all_ranks_fit(all_fit(from, n) && all_fit(into, n), comm, waiter)) {
+    if (replaced) return alltoallv_replace(receive, into, comm, waiter);
+    Messages messages(comm, waiter);
     messages.receive_blocks(receive, into, nobody);
     messages.send_blocks(send, from, nobody);
     return messages.wait();
   }
-  const std::vector<int> out = numbers<int>(from.counts, n);
-  const std::vector<int> out_at = numbers<int>(replaced ? nullptr : send_displacements, n);
-  const std::vector<int> in = numbers<int>(counts, n);
-  const std::vector<int> in_at = numbers<int>(displacements, n);
-  check(call.alltoallv(send, out.data(), out_at.data(), send_type.value, receive, in.data(),
-                       in_at.data(), type.value, comm.value),
-        "MPI_Alltoallv");
+  const Kept<int> out = numbers<int>(from.counts, n);
+  const Kept<int> out_at = numbers<int>(replaced ? nullptr : send_displacements, n);
+  const Kept<int> in = numbers<int>(counts, n);
+  const Kept<int> in_at = numbers<int>(displacements, n);
+  perform(waiter, "MPI_Alltoallv", call.alltoallv, call.ialltoallv, send, out.data(), out_at.data(),
+          send_type.value, receive, in.data(), in_at.data(), type.value, comm.value);
 }
 
 }  // namespace ropewalk::mpi::fallback

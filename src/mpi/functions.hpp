@@ -24,6 +24,16 @@ using Count = std::int64_t;   // MPI_Count and MPI_Aint on every supported machi
 using CopyAttribute = int(Word comm, int keyval, void* extra, void* value, void* out, int* flag);
 using DeleteAttribute = int(Word comm, int keyval, void* value, void* extra);
 
+// The nonblocking form of a collective: the same, and where its request goes.
+template <class Function>
+struct NonblockingForm;
+template <class... Arguments>
+struct NonblockingForm<int (*)(Arguments...)> {
+  using type = int (*)(Arguments..., Word* request);
+};
+template <class Function>
+using Nonblocking = typename NonblockingForm<Function>::type;
+
 struct Functions {
   // environment
   int (*init_thread)(int*, char***, int, int*) = nullptr;
@@ -97,6 +107,23 @@ struct Functions {
   int (*scan)(const void*, void*, int, Word, Word, Word) = nullptr;
   int (*exscan)(const void*, void*, int, Word, Word, Word) = nullptr;
 
+  Nonblocking<decltype(barrier)> ibarrier = nullptr;
+  Nonblocking<decltype(bcast)> ibcast = nullptr;
+  Nonblocking<decltype(allgather)> iallgather = nullptr;
+  Nonblocking<decltype(allgatherv)> iallgatherv = nullptr;
+  Nonblocking<decltype(gather)> igather = nullptr;
+  Nonblocking<decltype(gatherv)> igatherv = nullptr;
+  Nonblocking<decltype(scatter)> iscatter = nullptr;
+  Nonblocking<decltype(scatterv)> iscatterv = nullptr;
+  Nonblocking<decltype(alltoall)> ialltoall = nullptr;
+  Nonblocking<decltype(alltoallv)> ialltoallv = nullptr;
+  Nonblocking<decltype(reduce)> ireduce = nullptr;
+  Nonblocking<decltype(allreduce)> iallreduce = nullptr;
+  Nonblocking<decltype(reduce_scatter)> ireduce_scatter = nullptr;
+  Nonblocking<decltype(reduce_scatter_block)> ireduce_scatter_block = nullptr;
+  Nonblocking<decltype(scan)> iscan = nullptr;
+  Nonblocking<decltype(exscan)> iexscan = nullptr;
+
   // The same with 64-bit counts, of MPI 4; null where the library is older (Open MPI 4 and 5).
   int (*send_c)(const void*, Count, Word, int, int, Word) = nullptr;
   int (*recv_c)(void*, Count, Word, int, int, Word, Word) = nullptr;
@@ -124,6 +151,22 @@ struct Functions {
   int (*reduce_scatter_block_c)(const void*, void*, Count, Word, Word, Word) = nullptr;
   int (*scan_c)(const void*, void*, Count, Word, Word, Word) = nullptr;
   int (*exscan_c)(const void*, void*, Count, Word, Word, Word) = nullptr;
+
+  Nonblocking<decltype(bcast_c)> ibcast_c = nullptr;
+  Nonblocking<decltype(allgather_c)> iallgather_c = nullptr;
+  Nonblocking<decltype(allgatherv_c)> iallgatherv_c = nullptr;
+  Nonblocking<decltype(gather_c)> igather_c = nullptr;
+  Nonblocking<decltype(gatherv_c)> igatherv_c = nullptr;
+  Nonblocking<decltype(scatter_c)> iscatter_c = nullptr;
+  Nonblocking<decltype(scatterv_c)> iscatterv_c = nullptr;
+  Nonblocking<decltype(alltoall_c)> ialltoall_c = nullptr;
+  Nonblocking<decltype(alltoallv_c)> ialltoallv_c = nullptr;
+  Nonblocking<decltype(reduce_c)> ireduce_c = nullptr;
+  Nonblocking<decltype(allreduce_c)> iallreduce_c = nullptr;
+  Nonblocking<decltype(reduce_scatter_c)> ireduce_scatter_c = nullptr;
+  Nonblocking<decltype(reduce_scatter_block_c)> ireduce_scatter_block_c = nullptr;
+  Nonblocking<decltype(scan_c)> iscan_c = nullptr;
+  Nonblocking<decltype(exscan_c)> iexscan_c = nullptr;
 
   int (*file_get_errhandler)(Word, Word*) = nullptr;  // null in an MPI built without MPI-IO
 

@@ -99,6 +99,25 @@ void load_collectives(Functions& call, Loader& load) {
   load.required(call.exscan, "PMPI_Exscan");
 }
 
+void load_nonblocking_collectives(Functions& call, Loader& load) {
+  load.required(call.ibarrier, "PMPI_Ibarrier");
+  load.required(call.ibcast, "PMPI_Ibcast");
+  load.required(call.iallgather, "PMPI_Iallgather");
+  load.required(call.iallgatherv, "PMPI_Iallgatherv");
+  load.required(call.igather, "PMPI_Igather");
+  load.required(call.igatherv, "PMPI_Igatherv");
+  load.required(call.iscatter, "PMPI_Iscatter");
+  load.required(call.iscatterv, "PMPI_Iscatterv");
+  load.required(call.ialltoall, "PMPI_Ialltoall");
+  load.required(call.ialltoallv, "PMPI_Ialltoallv");
+  load.required(call.ireduce, "PMPI_Ireduce");
+  load.required(call.iallreduce, "PMPI_Iallreduce");
+  load.required(call.ireduce_scatter, "PMPI_Ireduce_scatter");
+  load.required(call.ireduce_scatter_block, "PMPI_Ireduce_scatter_block");
+  load.required(call.iscan, "PMPI_Iscan");
+  load.required(call.iexscan, "PMPI_Iexscan");
+}
+
 // Absent before MPI 4.
 void load_large_counts(Functions& call, Loader& load) {
   load.optional(call.send_c, "PMPI_Send_c");
@@ -123,6 +142,21 @@ void load_large_counts(Functions& call, Loader& load) {
   load.optional(call.reduce_scatter_block_c, "PMPI_Reduce_scatter_block_c");
   load.optional(call.scan_c, "PMPI_Scan_c");
   load.optional(call.exscan_c, "PMPI_Exscan_c");
+  load.optional(call.ibcast_c, "PMPI_Ibcast_c");
+  load.optional(call.iallgather_c, "PMPI_Iallgather_c");
+  load.optional(call.iallgatherv_c, "PMPI_Iallgatherv_c");
+  load.optional(call.igather_c, "PMPI_Igather_c");
+  load.optional(call.igatherv_c, "PMPI_Igatherv_c");
+  load.optional(call.iscatter_c, "PMPI_Iscatter_c");
+  load.optional(call.iscatterv_c, "PMPI_Iscatterv_c");
+  load.optional(call.ialltoall_c, "PMPI_Ialltoall_c");
+  load.optional(call.ialltoallv_c, "PMPI_Ialltoallv_c");
+  load.optional(call.ireduce_c, "PMPI_Ireduce_c");
+  load.optional(call.iallreduce_c, "PMPI_Iallreduce_c");
+  load.optional(call.ireduce_scatter_c, "PMPI_Ireduce_scatter_c");
+  load.optional(call.ireduce_scatter_block_c, "PMPI_Ireduce_scatter_block_c");
+  load.optional(call.iscan_c, "PMPI_Iscan_c");
+  load.optional(call.iexscan_c, "PMPI_Iexscan_c");
 }
 
 }  // namespace
@@ -134,6 +168,7 @@ std::string load_functions(Functions& call, const SymbolLookup& symbol) {
   load_point_to_point(call, load);
   load_datatypes(call, load);
   load_collectives(call, load);
+  load_nonblocking_collectives(call, load);
   load_large_counts(call, load);
   load.optional(call.file_get_errhandler, "PMPI_File_get_errhandler");
   return load.missing();

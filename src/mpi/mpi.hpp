@@ -90,7 +90,8 @@ void cancel(Request&) noexcept;  // cancels a receive and waits for it
 // The same where ranks may be dead: a receive that is half done cannot be cancelled, and will never
 // be complete. False where it is not over in time: MPI keeps it, and its buffer must stay.
 bool withdraw(Request&, std::int64_t patience_ns = 500'000'000) noexcept;
-bool receives_left() noexcept;           // true once withdraw() has returned false in this process
+bool receives_left() noexcept;           // true once withdraw() has failed, or anything was left to
+                                         // MPI (waiter.hpp), in this process
 bool iprobe(int source, int tag, Comm);  // also the way to progress MPI
 bool iprobe(int source, int tag, Comm, Status& found);
 

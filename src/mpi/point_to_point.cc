@@ -5,6 +5,7 @@
 
 #include "mpi/large_count.hpp"
 #include "mpi/library.hpp"
+#include "mpi/waiter.hpp"
 #include "os/clock.hpp"
 
 namespace ropewalk::mpi {
@@ -179,6 +180,15 @@ bool withdraw(Request& request, std::int64_t patience_ns) noexcept {
     request = Request{};
   }
   return true;
+}
+
+void leave(Request& request) noexcept {
+  try {
+    if (request == request_null()) return;
+    request = request_null();
+    left = true;
+  } catch (...) {  // no library: then there is no request either
+  }
 }
 
 bool receives_left() noexcept { return left; }

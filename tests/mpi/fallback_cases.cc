@@ -1,5 +1,7 @@
 #include "mpi/fallback_cases.hpp"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <numeric>
 #include <vector>
@@ -21,12 +23,13 @@ std::int64_t value(std::size_t rank, std::size_t i) {
 
 class Cases {
  public:
-  Cases(mpi::Comm comm, std::size_t count, const Check& check)
+  Cases(mpi::Comm comm, std::size_t count, const Check& check, mpi::Waiter* waiter)
       : comm_(comm),
         n_(static_cast<std::size_t>(mpi::size(comm))),
         me_(static_cast<std::size_t>(mpi::rank(comm))),
         count_(count),
-        check_(check) {
+        check_(check),
+        waiter_(waiter) {
     // Rank r's block has count + r elements, and a gap of one element follows each.
     std::size_t end = 0;
     for (std::size_t r = 0; r < n_; ++r) {
@@ -40,23 +43,23 @@ class Cases {
   void reductions() {
     const Values in = own(count_);
     Values out(count_);
-    fallback::allreduce(in.data(), out.data(), count_, type_, sum_, comm_);
+    fallback::allreduce(in.data(), out.data(), count_, type_, sum_, comm_, waiter_);
     expect(out, sums(count_, n_), "allreduce");
     out = in;
-    fallback::allreduce(mpi::in_place(), out.data(), count_, type_, sum_, comm_);
+    fallback::allreduce(mpi::in_place(), out.data(), count_, type_, sum_, comm_, waiter_);
     expect(out, sums(count_, n_), "allreduce in place");
 
     for (std::size_t root = 0; root < n_; ++root) {
       out = in;
       const bool at_root = root == me_;
       fallback::reduce(at_root ? mpi::in_place() : in.data(), at_root ? out.data() : nullptr,
-                       count_, type_, sum_, static_cast<int>(root), comm_);
+                       count_, type_, sum_, static_cast<int>(root), comm_, waiter_);
       if (at_root) expect(out, sums(count_, n_), "reduce in place");
     }
-    fallback::scan(in.data(), out.data(), count_, type_, sum_, comm_);
+    fallback::scan(in.data(), out.data(), count_, type_, sum_, comm_, waiter_);
     expect(out, sums(count_, me_ + 1), "scan");
     out = in;
-    fallback::exscan(mpi::in_place(), out.data(), count_, type_, sum_, comm_);
+    fallback::exscan(mpi::in_place(), out.data(), count_, type_, sum_, comm_, waiter_);
     if (me_ > 0) expect(out, sums(count_, me_), "exscan in place");
   }
 
@@ -67,43 +70,46 @@ class Cases {
     Values in = own(total);
     Values out(in_place ? in : Values(counts_[me_]));
     fallback::reduce_scatter(in_place ? mpi::in_place() : in.data(), out.data(), counts_.data(),
-                             type_, sum_, comm_);
+                             type_, sum_, comm_, waiter_);
     out.resize(counts_[me_]);
     expect(out, part(sums(total, n_), before, counts_[me_]), "reduce_scatter");
 
     in = own(count_ * n_);
     out = in_place ? in : Values(count_);
     fallback::reduce_scatter_block(in_place ? mpi::in_place() : in.data(), out.data(), count_,
-                                   type_, sum_, comm_);
+                                   type_, sum_, comm_, waiter_);
     out.resize(count_);
     expect(out, part(sums(count_ * n_, n_), me_ * count_, count_), "reduce_scatter_block");
   }
 
   void blocks(int root) {
     Values data = own(count_);
-    fallback::broadcast(data.data(), count_, type_, root, comm_);
+    fallback::broadcast(data.data(), count_, type_, root, comm_, waiter_);
     expect(data, of(static_cast<std::size_t>(root), count_), "broadcast");
 
     Values all(count_ * n_, -1);
-    fallback::allgather(own(count_).data(), count_, type_, all.data(), count_, type_, comm_);
+    fallback::allgather(own(count_).data(), count_, type_, all.data(), count_, type_, comm_,
+                        waiter_);
     expect(all, gathered(), "allgather");
     all.assign(count_ * n_, -1);
     std::copy_n(own(count_).begin(), count_,
                 all.begin() + static_cast<std::ptrdiff_t>(me_ * count_));
-    fallback::allgather(mpi::in_place(), 0, type_, all.data(), count_, type_, comm_);
+    fallback::allgather(mpi::in_place(), 0, type_, all.data(), count_, type_, comm_, waiter_);
     expect(all, gathered(), "allgather in place");
 
     all.assign(count_ * n_, -1);
-    fallback::gather(own(count_).data(), count_, type_, all.data(), count_, type_, root, comm_);
+    fallback::gather(own(count_).data(), count_, type_, all.data(), count_, type_, root, comm_,
+                     waiter_);
     if (at(root)) expect(all, gathered(), "gather");
     Values mine(count_, -1);
-    fallback::scatter(gathered().data(), count_, type_, mine.data(), count_, type_, root, comm_);
+    fallback::scatter(gathered().data(), count_, type_, mine.data(), count_, type_, root, comm_,
+                      waiter_);
     expect(mine, own(count_), "scatter");
 
     // Block j of rank i arrives as block i of rank j.
     all.assign(count_ * n_, -1);
     const Values out = own(count_ * n_);
-    fallback::alltoall(out.data(), count_, type_, all.data(), count_, type_, comm_);
+    fallback::alltoall(out.data(), count_, type_, all.data(), count_, type_, comm_, waiter_);
     for (std::size_t r = 0; r < n_; ++r) {
       expect(part(all, r * count_, count_), part(of(r, count_ * n_), me_ * count_, count_),
              "alltoall");
@@ -113,18 +119,19 @@ class Cases {
   void vectors(int root, bool in_place) {
     Values all = laid_out(in_place);
     fallback::allgatherv(in_place ? mpi::in_place() : own(counts_[me_]).data(), counts_[me_], type_,
-                         all.data(), counts_.data(), offsets_.data(), type_, comm_);
+                         all.data(), counts_.data(), offsets_.data(), type_, comm_, waiter_);
     expect(all, laid_out_all(), "allgatherv");
 
     const bool replaced = in_place && at(root);
     all = laid_out(replaced);
     fallback::gatherv(replaced ? mpi::in_place() : own(counts_[me_]).data(), counts_[me_], type_,
-                      all.data(), counts_.data(), offsets_.data(), type_, root, comm_);
+                      all.data(), counts_.data(), offsets_.data(), type_, root, comm_, waiter_);
     if (at(root)) expect(all, laid_out_all(), "gatherv");
 
     Values mine(counts_[me_], -1);
     fallback::scatterv(laid_out_all().data(), counts_.data(), offsets_.data(), type_,
-                       replaced ? mpi::in_place() : mine.data(), mine.size(), type_, root, comm_);
+                       replaced ? mpi::in_place() : mine.data(), mine.size(), type_, root, comm_,
+                       waiter_);
     if (!replaced) expect(mine, own(counts_[me_]), "scatterv");
     exchange(in_place);
   }
@@ -141,7 +148,7 @@ class Cases {
     const Values out = own(stride * n_);
     Values in = in_place ? out : Values(stride * n_, -1);
     fallback::alltoallv(in_place ? mpi::in_place() : out.data(), lengths.data(), offsets.data(),
-                        type_, in.data(), lengths.data(), offsets.data(), type_, comm_);
+                        type_, in.data(), lengths.data(), offsets.data(), type_, comm_, waiter_);
     for (std::size_t r = 0; r < n_; ++r) {
       expect(part(in, offsets[r], lengths[r]), part(of(r, stride * n_), me_ * stride, lengths[r]),
              "alltoallv");
@@ -195,16 +202,24 @@ class Cases {
   mpi::Comm comm_;
   std::size_t n_, me_, count_;
   const Check& check_;
+  mpi::Waiter* waiter_;
   Sizes counts_, offsets_;
   std::size_t room_ = 0;
   mpi::Datatype type_ = mpi::datatype(ElementType::int64);
   mpi::Op sum_ = mpi::op(ReductionOp::sum);
 };
 
-}  // namespace
+// As a caller that has other things to look at between its tests.
+class Tests final : public mpi::Waiter {
+ public:
+  void wait(mpi::Request& request) override {
+    while (!mpi::test(request)) sched_yield();
+  }
+};
 
-void try_fallbacks(mpi::Comm comm, std::size_t count, const Check& check) {
-  Cases cases(comm, count, check);
+void try_with(mpi::Comm comm, std::size_t count, const Check& check, mpi::Waiter* waiter) {
+  Cases cases(comm, count, check, waiter);
+  fallback::barrier(comm, waiter);
   cases.reductions();
   for (const bool in_place : {false, true}) cases.scattered_reductions(in_place);
   const int last = mpi::size(comm) - 1;
@@ -212,6 +227,16 @@ void try_fallbacks(mpi::Comm comm, std::size_t count, const Check& check) {
     cases.blocks(root);
     for (const bool in_place : {false, true}) cases.vectors(root, in_place);
   }
+}
+
+}  // namespace
+
+void try_fallbacks(mpi::Comm comm, std::size_t count, const Check& check) {
+  try_with(comm, count, check, nullptr);
+  Tests tests;
+  mpi::Comm own = mpi::split(comm, 0, 0);
+  try_with(own, count, check, &tests);
+  mpi::free(own);
 }
 
 }  // namespace ropewalk::test

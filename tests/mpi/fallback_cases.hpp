@@ -10,7 +10,8 @@ namespace ropewalk::test {
 
 using Check = std::function<void(bool holds, const std::string& what)>;
 
-// Collective. Counts around `count`; every function, in place too where MPI allows it.
+// Collective. Counts around `count`; every function, in place too where MPI allows it, in one
+// blocking call and with a waiter.
 void try_fallbacks(mpi::Comm, std::size_t count, const Check&);
 
 }  // namespace ropewalk::test

@@ -105,10 +105,12 @@ const mpi::Library* make_library(bool large_counts) {
   fill_communicators(made->call);
   fill_messages(made->call);
   fill_collectives(made->call);
+  fill_nonblocking_collectives(made->call);
   fill_types(made->call);
   if (!large_counts) return made;
   fill_large_messages(made->call);
   fill_large_collectives(made->call);
+  fill_large_nonblocking_collectives(made->call);
   fill_large_types(made->call);
   return made;
 }

@@ -375,6 +375,9 @@ int fake_exscan(const void* send, void* receive, Number count, Word type, Word o
 }  // namespace
 
 int collective(const char* function, Word comm, Part& part, const Execute& execute) {
+  if (Word* request = request_wanted()) {
+    return start_collective(function, comm, part, execute, request);
+  }
   return on_communicator(function, comm, [&](Here& here, const CommunicatorPointer& c, int me) {
     World& world = here.world;
     if (c->arrived == 0) c->collective = function;

@@ -193,7 +193,8 @@ Communicator::Communicator(std::vector<int> ranks)
     : members(std::move(ranks)),
       mailboxes(members.size()),
       attributes(members.size()),
-      parts(members.size()) {}
+      parts(members.size()),
+      started(members.size()) {}
 
 int Communicator::member(int world_rank) const {
   const auto found = std::find(members.begin(), members.end(), world_rank);

@@ -123,12 +123,6 @@ int finish(Here& here, Communicator& comm, const RequestPointer& request, Word s
   return request->error;
 }
 
-Word keep(World& world, const RequestPointer& request) {
-  const Word handle = world.next_handle++;
-  world.requests[handle] = request;
-  return handle;
-}
-
 // ---- blocking -------------------------------------------------------------------------------
 
 template <class Number>
@@ -278,6 +272,12 @@ int fake_get_elements_x(Word status, Word, Count* count) {
 }
 
 }  // namespace
+
+Word keep(World& world, const RequestPointer& request) {
+  const Word handle = world.next_handle++;
+  world.requests[handle] = request;
+  return handle;
+}
 
 void fill_messages(mpi::Functions& call) {
   call.send = &fake_send<int>;

@@ -68,6 +68,14 @@ struct Part {
   int key = 0;
 };
 
+// The nth nonblocking collective of every member: all leave their part and go on.
+struct Started {
+  std::string function;
+  std::vector<std::unique_ptr<Part>> parts;
+  std::vector<RequestPointer> requests;
+  std::size_t arrived = 0;
+};
+
 struct Communicator {
   std::vector<int> members;  // ranks of the world
   std::vector<Mailbox> mailboxes;
@@ -78,6 +86,8 @@ struct Communicator {
   std::size_t arrived = 0;
   std::uint64_t generation = 0;
   int result = 0;
+  std::vector<std::uint64_t> started;        // by each member
+  std::map<std::uint64_t, Started> pending;  // by their number
 
   explicit Communicator(std::vector<int> ranks);
   int member(int world_rank) const;  // -1 if it is none
@@ -142,9 +152,15 @@ int in_call(const char* function, const std::function<int(Here&)>& work);
 // The same for calls on a communicator: work(here, communicator, member).
 int on_communicator(const char* function, Word comm,
                     const std::function<int(Here&, const CommunicatorPointer&, int)>& work);
-// All members arrive with their part, the last one executes.
+Word keep(World&, const RequestPointer&);  // a handle for it
+// All members arrive with their part, the last one executes. The others wait for it, but in the
+// nonblocking form of a function.
 using Execute = std::function<int(World&, Communicator&, std::vector<Part*>&)>;
 int collective(const char* function, Word comm, Part& part, const Execute& execute);
+// In a nonblocking call: where its request goes. Null in a blocking one.
+Word* request_wanted();
+int start_collective(const char* function, Word comm, const Part& part, const Execute& execute,
+                     Word* request);
 
 std::size_t type_bytes(const World&, Word type);  // 0 for an unknown type
 const mpi::Abi& abi();
@@ -158,6 +174,8 @@ void fill_collectives(mpi::Functions&);
 void fill_types(mpi::Functions&);
 void fill_large_messages(mpi::Functions&);  // the MPI_*_c functions
 void fill_large_collectives(mpi::Functions&);
+void fill_nonblocking_collectives(mpi::Functions&);
+void fill_large_nonblocking_collectives(mpi::Functions&);
 void fill_large_types(mpi::Functions&);
 void delete_attributes(World&, std::unique_lock<std::mutex>&, Word handle,
                        const CommunicatorPointer&, int member);

@@ -48,6 +48,10 @@ void broadcast_inside(Nodes&, void* data, std::size_t bytes, int place);
 // short that the number of messages counts and not their bytes.
 void doubling_allreduce(Nodes&, std::span<const int> ends, void* data, std::size_t count,
                         const Operation&);
+// The same among all ranks, in their order; and from the root to all ranks by a binomial tree. For
+// the shortest, where a step inside a node costs as much as a message.
+void flat_allreduce(Nodes&, void* data, std::size_t count, const Operation&);
+void flat_broadcast(Nodes&, void* data, std::size_t bytes, int root);
 // A binomial tree whose root is the end of node `root`.
 void tree_reduce(Nodes&, std::span<const int> ends, void* data, std::size_t count, const Operation&,
                  int root);

@@ -2,6 +2,7 @@
 // and each lets its own go. Two flags inside a node, ceil(log2 nodes) messages deep between them.
 #include "collectives/nodes/algorithms.hpp"
 #include "collectives/nodes/traffic.hpp"
+#include "collectives/through_mpi.hpp"
 
 namespace ropewalk::collectives::nodes {
 namespace {
@@ -42,8 +43,7 @@ void let_go(Engine& engine) {
 void barrier(NodeCommunicator::State& state) {
   Nodes& nodes = *state.nodes;
   if (nodes.layout().most == 1) {
-    nodes.path = Path::mpi;
-    mpi::barrier(state.comm);
+    mpi_barrier(state);
     return;
   }
   nodes.run([&] {

@@ -1,10 +1,11 @@
 // Broadcast over nodes.
 //
-// Small: from the root to a rank of each other node through a binomial tree, and inside each node
-// as in any team. Large: the ranks of the root's node each send a slice of its buffer along a chain
-// of nodes, chunk by chunk; the rank with that slice on the next node passes a chunk on and writes
-// it into the results of its node while the next one arrives. Each node's links carry the bytes
-// once in and once out, shared out over its ranks.
+// The smallest: from the root to all ranks, through a binomial tree. Small: from the root to a rank
+// of each other node through a binomial tree, and inside each node as in any team. Large: the ranks
+// of the root's node each send a slice of its buffer along a chain of nodes, chunk by chunk; the
+// rank with that slice on the next node passes a chunk on and writes it into the results of its
+// node while the next one arrives. Each node's links carry the bytes once in and once out, shared
+// out over its ranks.
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -167,7 +168,8 @@ bool chain_is_faster(const Layout& layout, std::size_t bytes) {
 void broadcast(NodeCommunicator::State& state, void* data, std::size_t bytes, int root) {
   Nodes& nodes = *state.nodes;
   const bool chained = bytes >= chained_bytes && chain_is_faster(nodes.layout(), bytes);
-  if (!chained && !is_served(nodes.layout(), bytes >= served::broadcast_from)) {
+  const bool flat = bytes < served::broadcast_from && !all_sizes();
+  if (!chained && !flat && !is_served(nodes.layout(), true)) {
     mpi_broadcast(state, data, bytes, root);
     return;
   }
@@ -175,6 +177,8 @@ void broadcast(NodeCommunicator::State& state, void* data, std::size_t bytes, in
     nodes.path = Path::nodes;
     if (chained) {
       along_chain(nodes, data, bytes, root);
+    } else if (flat) {
+      flat_broadcast(nodes, data, bytes, root);
     } else if (bytes > 0) {
       through_tree(nodes, data, bytes, root);
     }

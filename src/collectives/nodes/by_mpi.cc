@@ -3,6 +3,7 @@
 #include "collectives/nodes/exchange.hpp"
 #include "mpi/datatypes.hpp"
 #include "mpi/fallback.hpp"
+#include "mpi/waiter.hpp"
 
 namespace ropewalk::collectives::nodes {
 namespace {
@@ -11,17 +12,22 @@ class ByMpi final : public Exchange {
  public:
   explicit ByMpi(const Making& making) : nodes_(making.nodes), operation_(making.operation) {}
 
+  ~ByMpi() override { mpi::leave(request_); }
+  ByMpi(const ByMpi&) = delete;
+  ByMpi& operator=(const ByMpi&) = delete;
+
   void start(const Route& route, int /*tag*/, const std::byte* input, std::byte* data,
              std::size_t count) override {
-    mpi::fallback::allreduce(input == data ? mpi::in_place() : input, data, count,
-                             mpi::datatype(operation_.type), mpi::op(operation_.op),
-                             nodes_.owners(route.slice));
+    request_ = mpi::fallback::start_allreduce(input == data ? mpi::in_place() : input, data, count,
+                                              mpi::datatype(operation_.type),
+                                              mpi::op(operation_.op), nodes_.owners(route.slice));
   }
-  bool advance() override { return true; }
+  bool advance() override { return mpi::test(request_); }
 
  private:
   Nodes& nodes_;
   const Operation& operation_;
+  mpi::Request request_ = mpi::request_null();
 };
 
 }  // namespace

@@ -54,9 +54,10 @@ std::unique_ptr<Exchange> make_chain(const Making&);  // to a root
 
 // ---- the choice, from what all ranks share
 
-// `whole` is the MPI's own call on the whole communicator, `doubling` goes through one rank a node;
+// `whole` is the MPI's own call on the whole communicator, `flat` is doubling among all ranks,
+// `doubling` goes through one rank a node;
 // the others take a vector in pieces.
-enum class Algorithm { whole, doubling, halving, ring, mpi };
+enum class Algorithm { whole, flat, doubling, halving, ring, mpi };
 struct Choice {
   Algorithm algorithm;
   int slices;               // the vector is dealt to so many owners a node

@@ -283,6 +283,15 @@ void Nodes::wait_slowly(bool (*ready)(void*), void* test) {
   }
 }
 
+void Nodes::wait_or_leave(mpi::Request& request) {
+  try {
+    wait(request);
+  } catch (...) {
+    mpi::leave(request);
+    throw;
+  }
+}
+
 void Nodes::send(const void* data, std::size_t bytes, int destination, int with_tag) {
   mpi::Request request = mpi::isend(data, bytes, destination, with_tag, shared_->messages);
   wait(request);

@@ -21,6 +21,7 @@
 #include "collectives/nodes/layout.hpp"
 #include "mpi/attributes.hpp"
 #include "mpi/mpi.hpp"
+#include "mpi/waiter.hpp"
 #include "node/liveness.hpp"
 
 namespace ropewalk::collectives::nodes {
@@ -101,11 +102,22 @@ class Nodes final : private node::Watcher {
   void run(Call&& call) {
     begin();
     try {
+      if (calls_ % calls_per_look == 0) look();
       call();
     } catch (...) {
       fail();
     }
     in_call_ = false;
+  }
+  // A collective of MPI's own on all ranks: call(communicator, waiter), see mpi/waiter.hpp.
+  template <class Call>
+  void run_by_mpi(mpi::Comm callers, const Call& call) {
+    run([&] {
+      // A blocking call notices nothing: it is for jobs in which nothing is noticed anyway.
+      if (liveness_ == nullptr) return call(callers, nullptr);
+      InCall waiter(*this);
+      call(shared_->messages, &waiter);
+    });
   }
   // For a rank that refuses its arguments before the call: the others get an error, unless they
   // refuse theirs as well.
@@ -126,6 +138,8 @@ class Nodes final : private node::Watcher {
   void wait(mpi::Request& request) {
     wait_until([&] { return mpi::test(request); });
   }
+  // Of a collective: where it throws, the request is MPI's, as are its buffers.
+  void wait_or_leave(mpi::Request& request);
   void wait(Requests& requests) {
     wait_until([&] { return requests.test(); });
   }
@@ -143,6 +157,17 @@ class Nodes final : private node::Watcher {
                 std::size_t received_bytes, int source, int with_tag);
 
  private:
+  // A rank whose calls never wait, since it only sends to a root, looks around all the same.
+  static constexpr std::uint64_t calls_per_look = 64;
+
+  class InCall final : public mpi::Waiter {
+   public:
+    explicit InCall(Nodes& nodes) : nodes_(nodes) {}
+    void wait(mpi::Request& request) override { nodes_.wait_or_leave(request); }
+
+   private:
+    Nodes& nodes_;
+  };
   // What MPI frees at the start of MPI_Finalize, if the hierarchy has not ended before: an
   // attribute of MPI_COMM_SELF, whose value it is.
   struct Shared {

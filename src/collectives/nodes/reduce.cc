@@ -1,4 +1,5 @@
 // allreduce and reduce over nodes.
+#include <cstring>
 #include <optional>
 #include <vector>
 
@@ -82,6 +83,14 @@ void reduce(NodeCommunicator::State& state, const void* send, void* receive, std
   }
   nodes.path = Path::nodes;
   nodes.run([&] {
+    if (choice.algorithm == Algorithm::flat) {
+      if (send != receive && count > 0) {
+        std::memcpy(receive, send, count * operation.element_bytes);
+      }
+      flat_allreduce(nodes, receive, count, sum);
+      divide(operation, receive, count);
+      return;
+    }
     if (choice.algorithm == Algorithm::doubling) {
       reduce_through_ends(nodes, send, receive, count, sum, root);
       if (has_output) divide(operation, receive, count);
