@@ -56,6 +56,7 @@ struct Hop {
   struct Part {
     HopTable table;
     const Real* links = nullptr;
+    const kernels::HopFunction<Real>* kernel = nullptr;  // by dagger
     std::unique_ptr<Faces<Real>> faces;
     std::unique_ptr<WorkStealing> loop;  // over the rows
     std::vector<PutOff> put_off;         // by worker

@@ -185,15 +185,48 @@ void OperatorLinks<Real>::fill(const GaugeField<Real>& gauge, bool antiperiodic)
     }
 }
 
+// The adjoint of a link as by_site_ has it. Two rows of it have elements of the third of U: from
+// the other two, times the sign that all of U has.
+template <class Real>
+void OperatorLinks<Real>::put_adjoint(Real* to, const Real* u, const Real* sign) const {
+  const std::size_t lanes =
+      form_ == LinkForm::scalar ? 1 : static_cast<std::size_t>(layout_.lanes());
+  const std::size_t rows = form_ == LinkForm::two_rows ? 2 : 3;
+  for (std::size_t lane = 0; lane < lanes; ++lane) {
+    const auto stored = [&](std::size_t k) {
+      return std::complex<Real>(u[2 * k * lanes + lane], u[(2 * k + 1) * lanes + lane]);
+    };
+    const auto element = [&](std::size_t i, std::size_t j) {
+      if (i < rows) return stored(3 * i + j);
+      const std::size_t k = (j + 1) % 3, l = (j + 2) % 3;
+      return sign[lane] * std::conj(stored(k) * stored(3 + l) - stored(l) * stored(3 + k));
+    };
+    for (std::size_t i = 0; i < rows; ++i)
+      for (std::size_t j = 0; j < 3; ++j) {
+        to[2 * (3 * i + j) * lanes + lane] = element(j, i).real();
+        to[(2 * (3 * i + j) + 1) * lanes + lane] = -element(j, i).imag();
+      }
+  }
+}
+
 template <class Real>
 Buffer<Real> OperatorLinks<Real>::by_row(const HopTable& table, Sites sites) const {
   Buffer<Real> out(table.rows.size() * leg_count * link_reals_);
+  const kernels::LaneTables<Real> lanes = lane_tables<Real>(layout_);
+  const std::vector<Real> inside(kernels::max_lanes, Real(1));
   for (std::size_t r = 0; r < table.rows.size(); ++r) {
-    const auto v = static_cast<std::size_t>(table.rows[r].out) + layout_.first(sites);
-    for (int leg = 0; leg < leg_count; ++leg)
-      std::memcpy(out.data() + (r * leg_count + place_in_row(leg)) * link_reals_,
-                  by_site_.data() + static_cast<std::size_t>(slots_.slot[v][leg]) * link_reals_,
-                  link_reals_ * sizeof(Real));
+    const kernels::Row& row = table.rows[r];
+    const auto v = static_cast<std::size_t>(row.out) + layout_.first(sites);
+    for (int leg = 0; leg < leg_count; ++leg) {
+      Real* to = out.data() + (r * leg_count + place_in_row(leg)) * link_reals_;
+      const Real* from =
+          by_site_.data() + static_cast<std::size_t>(slots_.slot[v][leg]) * link_reals_;
+      const bool boundary = (row.legs >> (kernels::boundary_bit + leg) & 1) != 0;
+      if (forward(leg))
+        std::memcpy(to, from, link_reals_ * sizeof(Real));
+      else
+        put_adjoint(to, from, boundary ? lanes.boundary[leg] : inside.data());
+    }
   }
   return out;
 }

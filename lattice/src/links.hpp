@@ -27,6 +27,9 @@ class OperatorLinks {
   Real factor() const noexcept {
     return form_ == kernels::LinkForm::two_rows ? Real(-0.5) : Real(1);
   }
+  kernels::LinkOrder order(Sites sites) const noexcept {
+    return sites == Sites::all ? kernels::LinkOrder::by_site : kernels::LinkOrder::by_row;
+  }
   // What a hop onto these sites reads.
   double reals(Sites sites) const noexcept {
     const double slots = static_cast<double>(slots_.slot.size() * dimensions);
@@ -43,6 +46,7 @@ class OperatorLinks {
   }
   void choose_form(const GaugeField<Real>&, Links wanted);
   void fill(const GaugeField<Real>&, bool antiperiodic);
+  void put_adjoint(Real* to, const Real* u, const Real* sign) const;
   Buffer<Real> by_row(const HopTable& table, Sites sites) const;
 
   Layout layout_;

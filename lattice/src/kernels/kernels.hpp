@@ -66,15 +66,21 @@ struct HopArguments {
   Real centre_factor = 0;
   Real scale = 1;
   bool scaled = false;
-  bool stream = false;    // results go past the caches
-  bool prefetch = false;  // fetch what the next row needs: more than the caches hold is read
-  int inner = 1;          // vectors of each component a vector site has
+  // More is read and written than the caches hold: fetch ahead, and results go past the caches.
+  bool from_memory = false;
+  int inner = 1;                 // vectors of each component a vector site has
 };
 
 // Links::full: 9 vectors of complex numbers a link. two_rows: 6. scalar: 9 complex numbers, the
 // same for all lanes.
 enum class LinkForm { full, two_rows, scalar };
 inline constexpr int link_form_count = 3;
+
+// Where the eight links of a row lie. by_site: U, for backward legs that of the neighbour.
+// by_row: one after the other in the order of use, those of backward legs as U^+, so that all are
+// multiplied alike and memory is read in one direction.
+enum class LinkOrder { by_site, by_row };
+inline constexpr int link_order_count = 2;
 
 template <class Real>
 using HopFunction = void (*)(const HopArguments<Real>&, std::ptrdiff_t begin, std::ptrdiff_t end);
@@ -118,7 +124,7 @@ template <class Real>
 struct Table {
   const char* isa;
   int lanes;
-  HopFunction<Real> hop[link_form_count][2];  // by dagger
+  HopFunction<Real> hop[link_form_count][link_order_count][2];  // the last by dagger
   FaceFunction<Real> face[leg_count][2];
   FifthFunction<Real> fifth[2][2];  // by Vectors; by inverse
 };
