@@ -10,7 +10,7 @@
 #include <cstdio>
 #include <string>
 
-#include "kernels/local.hpp"
+#include "algebra.hpp"
 #include "ropewalk/error.hpp"
 
 namespace ropewalk::lattice {
@@ -65,6 +65,10 @@ void check(const SolverOptions& options) {
                                          std::to_string(options.max_iterations) +
                                          ", expected at least 1; 5000 is usual");
   }
+  if (options.threads < 0 || options.threads > 1024) {
+    throw Error(ErrorCode::argument, "threads: found " + std::to_string(options.threads) +
+                                         ", expected 0 to 1024; 0 is as many as the operator has");
+  }
 }
 
 // State of the iteration; all sums are over the ranks.
@@ -72,50 +76,46 @@ template <class Real>
 class Iteration {
  public:
   Iteration(const LinearOperator<Real>& m, SpinorField<Real>& x, const SpinorField<Real>& b,
-            double relative_to)
+            const SolverOptions& options)
       : m_(m),
         x_(x),
         b_(b),
         r_(b.layout(), b.sites()),
         s_(b.layout(), b.sites()),
         p_(b.layout(), b.sites()),
-        kernels_(kernels::local_table<Real>(lanes_of(b.layout()))),
-        b_norm_(std::sqrt(sum(kernels_.norm2(b.data(), b.size())))),
-        unit_(relative_to > 0 ? relative_to : b_norm_) {}
+        algebra_(b.layout(), std::max(1, options.threads)),
+        b_norm_(std::sqrt(sum(algebra_.norm2(b)))),
+        unit_(options.relative_to > 0 ? options.relative_to : b_norm_) {}
 
   bool nothing_to_do() const { return b_norm_ == 0; }
 
   // From x anew: |b - M x| / |b|.
   double start() {
     m_(r_, x_, false);
-    return relative(sum(kernels_.residual(r_.data(), b_.data(), r_.size())));
+    return relative(sum(algebra_.residual(r_, b_)));
   }
 
   void first_direction() {
     m_(s_, r_, true);
-    s_norm2_ = sum(kernels_.norm2(s_.data(), s_.size()));
+    s_norm2_ = sum(algebra_.norm2(s_));
     std::copy_n(s_.data(), s_.size(), p_.data());
   }
 
   // One step; |b - M x| / |b| by recursion.
   double step() {
     m_(s_, p_, false);  // q = M p
-    const double q_norm2 = sum(kernels_.norm2(s_.data(), s_.size()));
-    const double a = s_norm2_ / q_norm2;
+    const double a = s_norm2_ / sum(algebra_.norm2(s_));
     double sums[2];
-    sums[0] =
-        kernels_.step(x_.data(), r_.data(), p_.data(), s_.data(), static_cast<Real>(a), x_.size());
+    sums[0] = algebra_.subtract(r_, a, s_);
     m_(s_, r_, true);
-    sums[1] = kernels_.norm2(s_.data(), s_.size());
+    sums[1] = algebra_.norm2(s_);
     lattice().sum(sums, 2);
-    kernels_.direction(p_.data(), s_.data(), static_cast<Real>(sums[1] / s_norm2_), p_.size());
+    algebra_.advance(x_, a, p_, s_, sums[1] / s_norm2_);
     s_norm2_ = sums[1];
     return relative(sums[0]);
   }
 
  private:
-  // Sites of one s, or values of s: the numbers lie in vectors of as many lanes either way.
-  static int lanes_of(const Layout& layout) { return layout.lanes(); }
   const Lattice& lattice() const { return b_.layout().lattice(); }
   double sum(double own) const {
     lattice().sum(&own, 1);
@@ -129,7 +129,7 @@ class Iteration {
   SpinorField<Real> r_;
   SpinorField<Real> s_;  // M p, then M^+ r
   SpinorField<Real> p_;
-  const kernels::LocalTable<Real>& kernels_;
+  detail::Algebra<Real> algebra_;
   double b_norm_;
   double unit_;  // of residuals
   double s_norm2_ = 0;
@@ -167,7 +167,7 @@ Solution conjugate_gradient(const LinearOperator<Real>& m, SpinorField<Real>& x,
   check(options);
   const auto begin = Clock::now();
   Solution out;
-  Iteration<Real> iteration(m, x, b, options.relative_to);
+  Iteration<Real> iteration(m, x, b, options);
   if (iteration.nothing_to_do()) {
     std::fill_n(x.data(), x.size(), Real{0});
     return out;

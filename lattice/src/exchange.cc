@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <chrono>
 #include <limits>
+#include <numeric>
 
 #if defined(__x86_64__)
 #include <emmintrin.h>
 #endif
+
+#include "shared.hpp"
 
 namespace ropewalk::lattice {
 
@@ -68,8 +71,13 @@ Faces<Real>::Faces(const Layout& layout, const HopTable& table, Strategy strateg
     packets.send[forward(leg) ? minus : plus] = send_[leg].data();
     packets.bytes[forward(leg) ? plus : minus] = receive_[leg].bytes();
   }
+  detail::Shared& shared = detail::shared(layout.lattice());
+  const std::size_t bytes = std::reduce(packets.bytes.begin(), packets.bytes.end());
+  const bool choose = strategy == Strategy::automatic;
+  if (choose) strategy = shared.strategy(bytes);
   halo_ = std::make_unique<Halo>(layout.lattice().grid(), layout.lattice().endpoints(), packets,
                                  HaloOptions{.strategy = strategy});
+  if (choose) shared.keep(bytes, halo_->strategy());
 }
 
 template <class Real>

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ropewalk/error.hpp"
+#include "shared.hpp"
 
 namespace ropewalk::lattice::detail {
 
@@ -16,13 +17,6 @@ constexpr double cached_bytes = 16e6;
 constexpr std::ptrdiff_t vectors_a_block = 8;
 
 [[noreturn]] void refuse(const std::string& message) { throw Error(ErrorCode::argument, message); }
-
-// Ranks of a node share out its cores; one thread needs to know nothing of the others.
-std::shared_ptr<ThreadTeam> team_of(const Lattice& lattice, int threads) {
-  if (threads == 1 || lattice.size() == 1)
-    return std::make_shared<ThreadTeam>(ThreadTeamOptions{threads, threads > 1});
-  return std::make_shared<ThreadTeam>(lattice.grid().communicator(), ThreadTeamOptions{threads});
-}
 
 template <class Part>
 std::ptrdiff_t row_count(const Part& part) {
@@ -38,7 +32,7 @@ Hop<Real>::Hop(const GaugeField<Real>& gauge, const Layout& wanted, const Operat
       kernels(kernels::table<Real>(wanted.lanes())),
       lanes(lane_tables<Real>(wanted)),
       links(gauge, wanted, given.links, given.antiperiodic_time),
-      team(team_of(wanted.lattice(), given.threads)),
+      team(shared_team(wanted.lattice(), given.threads)),
       strategy(given.strategy) {}
 
 template <class Real>
@@ -50,7 +44,7 @@ typename Hop<Real>::Part& Hop<Real>::part(Sites sites) {
   fresh->links = links.attach(fresh->table, sites);
   fresh->kernel = kernels.hop[static_cast<int>(links.form())][static_cast<int>(links.order(sites))];
   if (any_divided(layout.lattice())) {
-    fresh->faces = std::make_unique<Faces<Real>>(layout, fresh->table, strategy);
+    fresh->faces = std::make_unique<Faces<Real>>(layout, fresh->table, options.strategy);
     fresh->faces->choose_stores(layout.lattice());
     strategy = fresh->faces->strategy();
   }

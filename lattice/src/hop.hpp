@@ -91,9 +91,9 @@ struct Hop {
   const kernels::Table<Real>& kernels;
   kernels::LaneTables<Real> lanes;
   OperatorLinks<Real> links;
-  std::shared_ptr<ThreadTeam> team;
-  std::unique_ptr<Part> parts[3];  // by Sites
-  Strategy strategy;               // of the first exchange, for the others
+  std::shared_ptr<ThreadTeam> team;  // of the lattice
+  std::unique_ptr<Part> parts[3];    // by Sites
+  Strategy strategy;                 // of the exchange, once there is one
   HopTimes times;
 };
 

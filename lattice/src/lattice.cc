@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ropewalk/error.hpp"
+#include "shared.hpp"
 
 namespace ropewalk::lattice {
 
@@ -116,6 +117,7 @@ struct Lattice::State {
   Extents origin{};
   std::array<bool, dimensions> divided{};
   EndpointOptions endpoint_options;
+  detail::Shared shared;
   std::unique_ptr<CartesianGrid> grid;
   std::unique_ptr<NodeCommunicator> node;  // before the endpoints: its destruction comes last
   std::unique_ptr<EndpointSet> endpoints;
@@ -175,6 +177,8 @@ NodeCommunicator& Lattice::node() const {
   if (!state_->node) state_->node = std::make_unique<NodeCommunicator>(grid().communicator());
   return *state_->node;
 }
+
+detail::Shared& detail::shared(const Lattice& lattice) { return lattice.state_->shared; }
 
 void Lattice::sum(double* values, std::size_t count) const {
   if (size() == 1) return;

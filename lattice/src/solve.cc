@@ -5,7 +5,7 @@
 #include <complex>
 #include <string>
 
-#include "kernels/local.hpp"
+#include "algebra.hpp"
 #include "ropewalk/error.hpp"
 #include "ropewalk/lattice/clover.hpp"
 #include "ropewalk/lattice/conjugate_gradient.hpp"
@@ -13,21 +13,20 @@
 namespace ropewalk::lattice {
 namespace {
 
+// Of all ranks.
 template <class Real>
-double norm2(const SpinorField<Real>& v) {
-  const auto& kernels = kernels::local_table<Real>(v.layout().lanes());
-  double out = kernels.norm2(v.data(), v.size());
+double norm(detail::Algebra<Real>& algebra, const SpinorField<Real>& v) {
+  double out = algebra.norm2(v);
   v.layout().lattice().sum(&out, 1);
-  return out;
+  return std::sqrt(out);
 }
 
 // r = b - M x; returns |r|.
 template <class Operator, class Real>
-double residual(Operator& m, SpinorField<Real>& r, const SpinorField<Real>& x,
-                const SpinorField<Real>& b) {
+double residual(Operator& m, detail::Algebra<Real>& algebra, SpinorField<Real>& r,
+                const SpinorField<Real>& x, const SpinorField<Real>& b) {
   m.apply(r, x);
-  const auto& kernels = kernels::local_table<Real>(r.layout().lanes());
-  double out = kernels.residual(r.data(), b.data(), r.size());
+  double out = algebra.residual(r, b);
   r.layout().lattice().sum(&out, 1);
   return std::sqrt(out);
 }
@@ -35,8 +34,7 @@ double residual(Operator& m, SpinorField<Real>& r, const SpinorField<Real>& x,
 // The inverse of M_ee or M_oo, in place.
 template <class Real>
 void divide(WilsonOperator<Real>& m, SpinorField<Real>& v) {
-  const auto factor = static_cast<Real>(1 / m.diagonal());
-  for (std::size_t k = 0; k < v.size(); ++k) v.data()[k] *= factor;
+  detail::Algebra<Real>(v.layout(), m.options().threads).multiply(v, 1 / m.diagonal());
 }
 template <class Operator, class Real>
 void divide(Operator& m, SpinorField<Real>& v) {
@@ -104,16 +102,19 @@ void convert(SpinorField<To>& to, const SpinorField<From>& from) {
 
 template <class Operator, class Real>
 Solution solve(Operator& m, SpinorField<Real>& x, const SpinorField<Real>& b,
-               const SolverOptions& options) {
+               const SolverOptions& given) {
   const auto begin = std::chrono::steady_clock::now();
   check_fields(x.sites(), b.sites());
+  SolverOptions options = given;
+  if (options.threads == 0) options.threads = m.options().threads;
   Solution out;
-  const double b_norm = options.relative_to > 0 ? options.relative_to : std::sqrt(norm2(b));
+  detail::Algebra<Real> algebra(m.layout(), m.options().threads);
+  const double b_norm = options.relative_to > 0 ? options.relative_to : norm(algebra, b);
   if (options.red_black && b_norm > 0) {
     check_halves(x);
     out = solve_red_black(m, x, b, b_norm, options);
     SpinorField<Real> r = m.field();
-    out.residual = residual(m, r, x, b) / b_norm;
+    out.residual = residual(m, algebra, r, x, b) / b_norm;
   } else {
     out = conjugate_gradient<Real>([&m](SpinorField<Real>& to, const SpinorField<Real>& from,
                                         bool dagger) { m.apply(to, from, dagger); },
@@ -130,26 +131,27 @@ Solution solve_mixed(Double& m, Single& m_single, SpinorField<double>& x,
   const auto begin = std::chrono::steady_clock::now();
   check_fields(x.sites(), b.sites());
   Solution out;
-  const double b_norm = std::sqrt(norm2(b));
+  detail::Algebra<double> algebra(m.layout(), m.options().threads);
+  const double b_norm = norm(algebra, b);
   SpinorField<double> r = m.field();
   SpinorField<float> r_single = m_single.field();
   SpinorField<double> correction = m.field();
-  double r_norm = residual(m, r, x, b);
+  double r_norm = residual(m, algebra, r, x, b);
   while (r_norm > options.tolerance * b_norm) {
     SolverOptions inner = options;
     inner.tolerance = std::clamp(0.5 * options.tolerance * b_norm / r_norm, inner_tolerance, 0.5);
     inner.max_iterations = std::max(1, options.max_iterations - out.iterations);
     // To size 1: small residuals leave the range of single precision.
-    for (std::size_t k = 0; k < r.size(); ++k) r.data()[k] /= r_norm;
+    algebra.multiply(r, 1 / r_norm);
     convert(r_single, r);
     SpinorField<float> d = m_single.field();
     const Solution part = solve(m_single, d, r_single, inner);
     out.iterations += part.iterations;
     for (const double value : part.history) out.history.push_back(value * r_norm / b_norm);
     convert(correction, d);
-    for (std::size_t k = 0; k < x.size(); ++k) x.data()[k] += r_norm * correction.data()[k];
+    algebra.add_scaled(x, r_norm, correction);
     const double before = r_norm;
-    r_norm = residual(m, r, x, b);
+    r_norm = residual(m, algebra, r, x, b);
     if (!(r_norm < before / 2)) {
       throw Error(ErrorCode::argument, "tolerance: double precision ends at |b - M x|/|b| = " +
                                            std::to_string(r_norm / b_norm) +

@@ -68,7 +68,7 @@ struct HopArguments {
   bool scaled = false;
   // More is read and written than the caches hold: fetch ahead, and results go past the caches.
   bool from_memory = false;
-  int inner = 1;                 // vectors of each component a vector site has
+  int inner = 1;  // vectors of each component a vector site has
 };
 
 // Links::full: 9 vectors of complex numbers a link. two_rows: 6. scalar: 9 complex numbers, the

@@ -21,10 +21,14 @@ struct LocalTable {
   // out = blocks in, for vector sites begin to end. `out` may be `in`.
   void (*clover)(const Real* blocks, const Real* in, Real* out, std::ptrdiff_t begin,
                  std::ptrdiff_t end);
-  // x += a p, r -= a q; returns |r|^2.
-  double (*step)(Real* x, Real* r, const Real* p, const Real* q, Real a, std::size_t count);
-  // p = s + b p
-  void (*direction)(Real* p, const Real* s, Real b, std::size_t count);
+  // r -= a q; returns |r|^2.
+  double (*subtract)(Real* r, const Real* q, Real a, std::size_t count);
+  // x += a p, p = s + b p
+  void (*advance)(Real* x, Real* p, const Real* s, Real a, Real b, std::size_t count);
+  // x += a p
+  void (*add_scaled)(Real* x, const Real* p, Real a, std::size_t count);
+  // x *= a
+  void (*multiply)(Real* x, Real a, std::size_t count);
   // r = b - r; returns |r|^2.
   double (*residual)(Real* r, const Real* b, std::size_t count);
   double (*norm2)(const Real*, std::size_t count);

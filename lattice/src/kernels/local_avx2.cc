@@ -23,9 +23,7 @@ constexpr int lanes = 32 / sizeof(Real);
 }  // namespace
 }  // namespace of_double
 
-const LocalTable<double> double_table = {of_double::lanes,    of_double::clover,
-                                         of_double::step,     of_double::direction,
-                                         of_double::residual, of_double::norm2};
+const LocalTable<double> double_table = ROPEWALK_LATTICE_LOCAL_TABLE(of_double);
 
 namespace of_float {
 namespace {
@@ -41,7 +39,6 @@ constexpr int lanes = 32 / sizeof(Real);
 }  // namespace
 }  // namespace of_float
 
-const LocalTable<float> float_table = {of_float::lanes,     of_float::clover,   of_float::step,
-                                       of_float::direction, of_float::residual, of_float::norm2};
+const LocalTable<float> float_table = ROPEWALK_LATTICE_LOCAL_TABLE(of_float);
 
 }  // namespace ropewalk::lattice::kernels::local_avx2

@@ -23,9 +23,7 @@ constexpr int lanes = 16 / sizeof(Real);
 }  // namespace
 }  // namespace of_double
 
-const LocalTable<double> double_table = {of_double::lanes,    of_double::clover,
-                                         of_double::step,     of_double::direction,
-                                         of_double::residual, of_double::norm2};
+const LocalTable<double> double_table = ROPEWALK_LATTICE_LOCAL_TABLE(of_double);
 
 namespace of_float {
 namespace {
@@ -41,8 +39,7 @@ constexpr int lanes = 16 / sizeof(Real);
 }  // namespace
 }  // namespace of_float
 
-const LocalTable<float> float_table = {of_float::lanes,     of_float::clover,   of_float::step,
-                                       of_float::direction, of_float::residual, of_float::norm2};
+const LocalTable<float> float_table = ROPEWALK_LATTICE_LOCAL_TABLE(of_float);
 
 namespace scalar_double {
 namespace {
@@ -58,9 +55,7 @@ constexpr int lanes = 1;
 }  // namespace
 }  // namespace scalar_double
 
-const LocalTable<double> scalar_double_table = {scalar_double::lanes,    scalar_double::clover,
-                                                scalar_double::step,     scalar_double::direction,
-                                                scalar_double::residual, scalar_double::norm2};
+const LocalTable<double> scalar_double_table = ROPEWALK_LATTICE_LOCAL_TABLE(scalar_double);
 
 namespace scalar_float {
 namespace {
@@ -76,8 +71,6 @@ constexpr int lanes = 1;
 }  // namespace
 }  // namespace scalar_float
 
-const LocalTable<float> scalar_float_table = {scalar_float::lanes,    scalar_float::clover,
-                                              scalar_float::step,     scalar_float::direction,
-                                              scalar_float::residual, scalar_float::norm2};
+const LocalTable<float> scalar_float_table = ROPEWALK_LATTICE_LOCAL_TABLE(scalar_float);
 
 }  // namespace ropewalk::lattice::kernels::local_baseline

@@ -15,6 +15,14 @@ ROPEWALK_LATTICE_LOCAL_TABLES(avx2)
 ROPEWALK_LATTICE_LOCAL_TABLES(avx512)
 #undef ROPEWALK_LATTICE_LOCAL_TABLES
 
+// What such a file has compiled in `scope`.
+#define ROPEWALK_LATTICE_LOCAL_TABLE(scope)                                                  \
+  {                                                                                          \
+    .lanes = scope::lanes, .clover = scope::clover, .subtract = scope::subtract,             \
+    .advance = scope::advance, .add_scaled = scope::add_scaled, .multiply = scope::multiply, \
+    .residual = scope::residual, .norm2 = scope::norm2,                                      \
+  }
+
 namespace local_baseline {
 extern const LocalTable<float> scalar_float_table;
 extern const LocalTable<double> scalar_double_table;

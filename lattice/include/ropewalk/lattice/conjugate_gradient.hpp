@@ -18,6 +18,9 @@ struct SolverOptions {
   // Solves Schur's complement on the odd sites, then the even ones: half the work an iteration, and
   // about half the iterations. Needs a lattice that has halves, and x and b on all sites.
   bool red_black = true;
+  // That add and sum the fields; 0: those of the operator in solve(), 1 in conjugate_gradient().
+  // Results do not depend on them.
+  int threads = 0;
   bool progress = true;  // a line that rewrites itself, where rank 0's stderr is a terminal
 };
 

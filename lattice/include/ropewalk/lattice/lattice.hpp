@@ -14,6 +14,12 @@
 
 namespace ropewalk::lattice {
 
+class Lattice;
+namespace detail {
+class Shared;
+Shared& shared(const Lattice&);
+}  // namespace detail
+
 // Dimensions are in the order x, y, z, t everywhere.
 inline constexpr int dimensions = 4;
 using Extents = std::array<int, dimensions>;
@@ -66,6 +72,7 @@ class Lattice {
   void sum(double* values, std::size_t count) const;
 
  private:
+  friend detail::Shared& detail::shared(const Lattice&);
   struct State;
   std::shared_ptr<State> state_;
 };

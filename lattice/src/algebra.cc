@@ -1,0 +1,87 @@
+#include "algebra.hpp"
+
+#include <algorithm>
+
+#include "shared.hpp"
+
+namespace ropewalk::lattice::detail {
+
+namespace {
+
+constexpr std::size_t spinors_a_piece = 32;  // 12 to 48 KiB: small fields still make several
+
+}  // namespace
+
+template <class Real>
+Algebra<Real>::Algebra(const Layout& layout, int threads)
+    : kernels_(kernels::local_table<Real>(layout.lanes())),
+      team_(shared_team(layout.lattice(), threads)),
+      piece_(spinors_a_piece * kernels::spinor_reals * static_cast<std::size_t>(layout.lanes())) {}
+
+template <class Real>
+double Algebra<Real>::sum(std::size_t size,
+                          const std::function<double(std::size_t, std::size_t)>& piece) {
+  const std::size_t pieces = (size + piece_ - 1) / piece_;
+  const auto threads = static_cast<std::size_t>(team_->size());
+  sums_.resize(pieces);
+  team_->run([&](int thread) {
+    const auto t = static_cast<std::size_t>(thread);
+    for (std::size_t k = pieces * t / threads; k < pieces * (t + 1) / threads; ++k)
+      sums_[k] = piece(k * piece_, std::min(piece_, size - k * piece_));
+  });
+  double out = 0;
+  for (const double part : sums_) out += part;
+  return out;
+}
+
+template <class Real>
+double Algebra<Real>::norm2(const SpinorField<Real>& v) {
+  return sum(v.size(), [&](std::size_t first, std::size_t count) {
+    return kernels_.norm2(v.data() + first, count);
+  });
+}
+
+template <class Real>
+double Algebra<Real>::residual(SpinorField<Real>& r, const SpinorField<Real>& b) {
+  return sum(r.size(), [&](std::size_t first, std::size_t count) {
+    return kernels_.residual(r.data() + first, b.data() + first, count);
+  });
+}
+
+template <class Real>
+double Algebra<Real>::subtract(SpinorField<Real>& r, double a, const SpinorField<Real>& q) {
+  return sum(r.size(), [&](std::size_t first, std::size_t count) {
+    return kernels_.subtract(r.data() + first, q.data() + first, static_cast<Real>(a), count);
+  });
+}
+
+template <class Real>
+void Algebra<Real>::advance(SpinorField<Real>& x, double a, SpinorField<Real>& p,
+                            const SpinorField<Real>& s, double b) {
+  sum(x.size(), [&](std::size_t first, std::size_t count) {
+    kernels_.advance(x.data() + first, p.data() + first, s.data() + first, static_cast<Real>(a),
+                     static_cast<Real>(b), count);
+    return 0.0;
+  });
+}
+
+template <class Real>
+void Algebra<Real>::add_scaled(SpinorField<Real>& x, double a, const SpinorField<Real>& p) {
+  sum(x.size(), [&](std::size_t first, std::size_t count) {
+    kernels_.add_scaled(x.data() + first, p.data() + first, static_cast<Real>(a), count);
+    return 0.0;
+  });
+}
+
+template <class Real>
+void Algebra<Real>::multiply(SpinorField<Real>& x, double a) {
+  sum(x.size(), [&](std::size_t first, std::size_t count) {
+    kernels_.multiply(x.data() + first, static_cast<Real>(a), count);
+    return 0.0;
+  });
+}
+
+template class Algebra<float>;
+template class Algebra<double>;
+
+}  // namespace ropewalk::lattice::detail
