@@ -2,10 +2,12 @@
 
 #include <vector>
 
+#include "collectives/state.hpp"
 #include "local_mpi.hpp"
 #include "mpi/attributes.hpp"
 #include "mpi/library.hpp"
 #include "nonblocking.hpp"
+#include "statistics.hpp"
 
 namespace ropewalk::preload {
 
@@ -69,6 +71,10 @@ void make_team(CommunicatorEntry& entry, mpi::Comm comm) {
   entry.reason = team->direct() ? Reason::none : Reason::no_team;
   if (!team->direct()) return;
   entry.starts = serves_nonblocking(*team, comm);
+  const auto& nodes = team->state().nodes;
+  if (nodes != nullptr && !nodes->liveness_reason().empty()) {
+    note_unwatched(nodes->liveness_reason());
+  }
   entry.team = std::move(team);
 }
 

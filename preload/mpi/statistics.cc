@@ -42,6 +42,8 @@ struct Sums {
 };
 Sums sums;
 
+char unwatched[256] = "";  // why; written by the thread that makes communicators
+
 template <class Each>
 void for_each_sum(Each each) {
   const auto all = [&](auto& table) {
@@ -168,7 +170,23 @@ void print_memory(int ranks, bool prints) {
                ropewalk::name(Arena::process().source()));
 }
 
+// Of any rank: the one who found out knows best.
+void print_unwatched(bool prints) {
+  const mpi::Comm world = mpi::comm_world();
+  const int none = mpi::size(world);
+  std::vector<std::int64_t> first{*unwatched == '\0' ? none : mpi::rank(world)};
+  mpi::all_reduce(std::span(first), mpi::Combine::min, world);
+  if (first[0] == none) return;
+  mpi::broadcast(unwatched, sizeof unwatched, static_cast<int>(first[0]), world);
+  if (!prints) return;
+  std::fprintf(stderr, "  if a rank of another node dies, nobody is told: %s\n", unwatched);
+}
+
 }  // namespace
+
+void note_unwatched(const std::string& reason) noexcept {
+  if (*unwatched == '\0') std::snprintf(unwatched, sizeof unwatched, "%s", reason.c_str());
+}
 
 void count_served(Function function, Path path, std::size_t bytes, std::int64_t ns) noexcept {
   sums.served[static_cast<int>(function)][static_cast<int>(path)].add(bytes, ns);
@@ -198,6 +216,7 @@ void print_statistics() noexcept {
     const bool prints = mpi::rank(mpi::comm_world()) == 0;
     if (prints) print_tables(ranks);
     print_memory(ranks, prints);
+    print_unwatched(prints);
     if (prints) std::fflush(stderr);
   } catch (...) {  // MPI is failing: no statistics
   }

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "os/clock.hpp"
 #include "reasons.hpp"
@@ -47,6 +48,10 @@ extern Statistics statistics;  // set before the first call is served
 void read_statistics_setting();
 // Collective over MPI_COMM_WORLD: rank 0 prints to stderr.
 void print_statistics() noexcept;
+
+// A communicator over nodes has come to be whose ranks on other nodes are not watched. The first
+// reason is printed.
+void note_unwatched(const std::string& reason) noexcept;
 
 void count_served(Function, Path, std::size_t bytes, std::int64_t ns) noexcept;
 void count_passed(Function, Reason, std::size_t bytes, std::int64_t ns) noexcept;

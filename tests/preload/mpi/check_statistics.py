@@ -1,4 +1,5 @@
-"""check_statistics.py on|compare|passes|disabled RANKS -- COMMAND...: what ROPEWALK_STATS prints.
+"""check_statistics.py KIND RANKS -- COMMAND...: what ROPEWALK_STATS prints. KIND: on, compare,
+unwatched, passes, disabled.
 
 The command runs `counted` under the drop-in: 10 allreduces of an int, 10 broadcasts of 56 bytes and
 4 barriers on each rank.
@@ -35,6 +36,9 @@ def problems_of(kind: str, ranks: int, text: str) -> list[str]:
         found.append(f"functions that nobody called: {rows}")
     if not any(not r[3].startswith("MPI: ") for r in rows):
         found.append("nothing was served")
+    told = text.count("nobody is told: ROPEWALK_TIMEOUT=off on rank 0")
+    if told != (kind == "unwatched"):
+        found.append(f"{told} times that nobody is told of deaths")
     if kind == "compare" and "made twice" not in text:
         found.append("no call was made twice")
     return found
