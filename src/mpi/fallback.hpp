@@ -3,8 +3,9 @@
 // Where the library has MPI_*_c they are called. Elsewhere (Open MPI 4 and 5) counts that fit an
 // int go to the plain function; larger ones become one derived type (movements), pieces
 // (reductions), or messages (the forms ending in v). What all ranks must do alike is decided
-// alike: from the count of a reduction, which is the same everywhere, or, in the forms ending in
-// v, from an agreement of all ranks, which costs one small allreduce.
+// alike: from the count of a reduction, which is the same everywhere, from the bytes of an
+// allgatherv, or, in the other forms ending in v, from an agreement of all ranks, which costs one
+// small allreduce.
 //
 // Arguments are those of MPI; counts and displacements are in elements. `in_place()` is allowed
 // where MPI allows it. Intracommunicators only, see is_inter().
@@ -46,6 +47,9 @@ void scatter(const void* send, std::size_t send_count, Datatype send_type, void*
              std::size_t receive_count, Datatype receive_type, int root, Comm, Waiter* = nullptr);
 void alltoall(const void* send, std::size_t send_count, Datatype send_type, void* receive,
               std::size_t receive_count, Datatype receive_type, Comm, Waiter* = nullptr);
+
+// Whether gatherv, scatterv and alltoallv begin with that allreduce: the same on all ranks.
+bool counts_need_agreement();
 
 void allgatherv(const void* send, std::size_t send_count, Datatype send_type, void* receive,
                 const std::size_t* counts, const std::size_t* displacements, Datatype receive_type,

@@ -1,6 +1,7 @@
 // Movements with a count and a displacement a rank. Displacements are known to one rank alone, so
 // without MPI_*_c the ranks agree first whether any of them is beyond an int; then all send
-// messages, on a duplicate of the communicator.
+// messages, on a duplicate of the communicator. An allgatherv whose bytes, which all ranks know,
+// fit an int needs no agreement: a rank with displacements beyond receives into memory of its own.
 #include "mpi/fallback.hpp"
 #include "mpi/fallback_counts.hpp"
 
@@ -106,6 +107,43 @@ void allgatherv_messages(const void* send, std::size_t send_count, Datatype send
   messages.wait();
 }
 
+std::size_t bytes_in_all(const Blocks& blocks, std::size_t n) {
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < n; ++i) count += blocks.counts[i];
+  return count * static_cast<std::size_t>(type_size(blocks.type));
+}
+
+// The bytes of all blocks fit an int; their displacements do not.
+void allgatherv_packed(const void* send, std::size_t send_count, Datatype send_type, void* receive,
+                       const Blocks& blocks, Comm comm, Waiter* waiter) {
+  const Functions& call = library().call;
+  const auto n = static_cast<std::size_t>(size(comm));
+  const std::int64_t extent = type_extent(blocks.type).bytes;
+  const auto own = static_cast<std::size_t>(rank(comm));
+  const auto each = static_cast<std::size_t>(type_size(blocks.type));
+  const bool replaced = send == in_place();
+  const Kept<std::byte> packed(std::vector<std::byte>(bytes_in_all(blocks, n) + 1));  // no null
+  std::vector<int> ends{0};
+  std::vector<int> sizes;
+  for (std::size_t i = 0; i < n; ++i) {
+    sizes.push_back(static_cast<int>(blocks.counts[i] * each));
+    ends.push_back(ends.back() + sizes.back());
+  }
+  const Kept<int> lengths(std::move(sizes));
+  const Kept<int> offsets(std::move(ends));
+  if (replaced) {
+    pack(at(receive, blocks.displacements[own], extent), blocks.counts[own], blocks.type,
+         packed.data() + offsets.data()[own], comm);
+  }
+  const Counted out(replaced ? 0 : send_count, send_type);
+  perform(waiter, "MPI_Allgatherv", call.allgatherv, call.iallgatherv, send, out.count(),
+          out.type(), packed.data(), lengths.data(), offsets.data(), byte_type().value, comm.value);
+  for (std::size_t i = 0; i < n; ++i) {
+    unpack(packed.data() + offsets.data()[i], at(receive, blocks.displacements[i], extent),
+           blocks.counts[i], blocks.type, comm);
+  }
+}
+
 // In place: what is sent is packed first, what is received is unpacked last.
 void alltoallv_replace(void* data, const Blocks& blocks, Comm comm, Waiter* waiter) {
   const auto n = static_cast<std::size_t>(size(comm));
@@ -130,6 +168,8 @@ void alltoallv_replace(void* data, const Blocks& blocks, Comm comm, Waiter* wait
 
 }  // namespace
 
+bool counts_need_agreement() { return library().call.gatherv_c == nullptr; }
+
 void allgatherv(const void* send, std::size_t send_count, Datatype send_type, void* receive,
                 const std::size_t* counts, const std::size_t* displacements, Datatype type,
                 Comm comm, Waiter* waiter) {
@@ -143,7 +183,11 @@ void allgatherv(const void* send, std::size_t send_count, Datatype send_type, vo
                    c(send_count), send_type.value, receive, lengths.data(), offsets.data(),
                    type.value, comm.value);
   }
-  if (!all_ranks_fit(all_fit(blocks, n), comm, waiter)) {
+  if (fits(bytes_in_all(blocks, n))) {
+    if (!all_fit(blocks, n)) {
+      return allgatherv_packed(send, send_count, send_type, receive, blocks, comm, waiter);
+    }
+  } else if (!all_ranks_fit(all_fit(blocks, n), comm, waiter)) {
     return allgatherv_messages(send, send_count, send_type, receive, blocks, comm, waiter);
   }
   const Counted out(send == in_place() ? 0 : send_count, send_type);

@@ -136,6 +136,23 @@ class Cases {
     exchange(in_place);
   }
 
+  // Few bytes, which every other rank wants far apart: beyond an int where tests make that 100.
+  void far_blocks(bool in_place) {
+    constexpr std::size_t stride = 101;
+    const std::size_t step = me_ % 2 == 0 ? stride : 1;
+    const Sizes ones(n_, 1);
+    Sizes places;
+    for (std::size_t r = 0; r < n_; ++r) places.push_back((r + 1) * step);
+    Values all((n_ + 1) * step, -1);
+    Values expected = all;
+    for (std::size_t r = 0; r < n_; ++r) expected[places[r]] = value(r, 0);
+    const Values mine = own(1);
+    if (in_place) all[places[me_]] = mine[0];
+    fallback::allgatherv(in_place ? mpi::in_place() : mine.data(), 1, type_, all.data(),
+                         ones.data(), places.data(), type_, comm_);
+    expect(all, expected, "allgatherv of blocks far apart");
+  }
+
  private:
   // Both directions have blocks of counts_[i] + counts_[j] elements at multiples of twice the most.
   void exchange(bool in_place) {
@@ -222,6 +239,7 @@ void try_with(mpi::Comm comm, std::size_t count, const Check& check, mpi::Waiter
   fallback::barrier(comm, waiter);
   cases.reductions();
   for (const bool in_place : {false, true}) cases.scattered_reductions(in_place);
+  for (const bool in_place : {false, true}) cases.far_blocks(in_place);
   const int last = mpi::size(comm) - 1;
   for (int root = 0; root <= last; root += std::max(1, last)) {  // the first and the last
     cases.blocks(root);
