@@ -68,8 +68,10 @@ void join(NodeCommunicator::State& state, int threads) {
   } else {
     state.nodes = collectives::nodes::Nodes::create(state.comm, layout, threads, state.reason,
                                                     state.attach_reason);
-    const bool crowded = node::machine_is_crowded(state.comm, state.size);
-    if (state.nodes != nullptr && crowded) state.nodes->share_cores();
+    const node::Crowding crowding = node::crowding(state.comm, state.size);
+    if (state.nodes == nullptr) return;
+    state.nodes->crowded = crowding.anywhere;
+    if (crowding.here) state.nodes->share_cores();
   }
 }
 

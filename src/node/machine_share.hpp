@@ -5,8 +5,13 @@
 
 namespace ropewalk::node {
 
-// Collective. True when the ranks of the communicator that run on this one's machine, on whatever
-// node, are more than the cores that they may use together: the same on all of them.
-bool machine_is_crowded(mpi::Comm comm, int size);
+struct Crowding {
+  bool here = false;      // the ranks on this one's machine are more than their cores
+  bool anywhere = false;  // those of some machine are: the same on all ranks
+};
+
+// Collective: whether the ranks of the communicator that run on a machine, on whatever node of it,
+// are more than the cores that they may use together.
+Crowding crowding(mpi::Comm comm, int size);
 
 }  // namespace ropewalk::node

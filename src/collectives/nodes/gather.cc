@@ -235,7 +235,8 @@ void gather(NodeCommunicator::State& state, const void* send, std::size_t bytes,
             const Blocks& blocks, int root, bool equal) {
   Nodes& nodes = *state.nodes;
   const Layout& layout = nodes.layout();
-  if (layout.count() > most_nodes || !is_served(layout, !equal || bytes >= served::gather_from)) {
+  const bool size_is = equal ? bytes >= served::gather_from : takes_unknown_sizes(!nodes.crowded);
+  if (layout.count() > most_nodes || !is_served(layout, size_is)) {
     if (equal) {
       mpi_gather(state, send, bytes, receive, root);
     } else {
@@ -261,7 +262,8 @@ void scatter(NodeCommunicator::State& state, const void* send, const Blocks& blo
              std::size_t bytes, int root, bool equal) {
   Nodes& nodes = *state.nodes;
   const Layout& layout = nodes.layout();
-  if (layout.count() > most_nodes || !is_served(layout, equal && bytes >= served::scatter_from)) {
+  const bool size_is = equal ? bytes >= served::scatter_from : takes_unknown_sizes(false);
+  if (layout.count() > most_nodes || !is_served(layout, size_is)) {
     if (equal) {
       mpi_scatter(state, send, receive, bytes, root);
     } else {

@@ -93,6 +93,7 @@ class Nodes final : private node::Watcher {
   // What ROPEWALK_ALLREDUCE asks for, the same on all ranks (nodes/exchange.hpp); -1 for nothing.
   int wish() const noexcept { return wish_; }
   Path path = Path::none;  // of the last call
+  bool crowded = false;    // some ranks share cores, on this node or another: all ranks know it
 
   // ---- calls
 

@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "collectives/nodes/layout.hpp"
+#include "mpi/fallback.hpp"
 
 namespace ropewalk::collectives::nodes {
 
@@ -17,9 +18,9 @@ namespace served {
 constexpr std::size_t broadcast_from = std::size_t{8} << 10;
 constexpr std::size_t allgather_from = std::size_t{128} << 10;       // all blocks
 constexpr std::size_t reduce_scatter_from = std::size_t{128} << 10;  // all blocks
-constexpr std::size_t alltoall_to = std::size_t{8} << 10;            // a block
-constexpr std::size_t gather_from = std::size_t{4} << 10;            // a block
-constexpr std::size_t scatter_from = std::size_t{64} << 10;          // a block
+constexpr std::size_t alltoall_to = std::size_t{8} << 10;    // a block; where nobody shares cores
+constexpr std::size_t gather_from = std::size_t{4} << 10;    // a block
+constexpr std::size_t scatter_from = std::size_t{64} << 10;  // a block
 }  // namespace served
 
 // ROPEWALK_MOVEMENTS=nodes: all sizes, for tests and benches.
@@ -34,6 +35,12 @@ inline bool all_sizes() {
 // Where every node has one rank there is nothing to share out.
 inline bool is_served(const Layout& layout, bool size_is) {
   return layout.most > 1 && (size_is || all_sizes());
+}
+
+// gatherv, scatterv and alltoallv, whose sizes no rank knows of all: MPI's own call begins with an
+// agreement of all ranks where MPI has int counts, which costs more than it can be faster.
+inline bool takes_unknown_sizes(bool or_faster) {
+  return or_faster || mpi::fallback::counts_need_agreement();
 }
 
 }  // namespace ropewalk::collectives::nodes
