@@ -21,6 +21,10 @@ constexpr double quick_sample_us = 2000;  // the same for --quick
 // before the clock starts.
 constexpr double network_sample_us = 20000;
 constexpr int lead_in_share = 5;
+// Ranks that share cores fall into step and out of it, for longer than a sample: the columns take
+// turns within it, of this length or of one call. A barrier, untimed, stands between them, or what
+// a root has sent ahead would be on the network in the next one's time.
+constexpr double turn_us = 1000;
 constexpr double case_us = 10e6;    // over nodes large calls have so many rounds that they fit this
 constexpr int few_rounds = 5;       // but no fewer than these, unless fewer were asked for
 constexpr double least_us = 0.001;  // a difference of two loops may come out below nothing
@@ -165,6 +169,30 @@ double CollectivesMeasurement::sample(Column& column, Run run) {
   return std::max(time / run.iterations, least_us);
 }
 
+// Over nodes, the same calls, with those of the columns in turns.
+void CollectivesMeasurement::sample_in_turns(std::vector<Column>& all, const Run& run, int number) {
+  int turns = 1;
+  for (const Column& column : all) {
+    const double lasts = column.call_us * column.iterations;
+    turns = std::max(turns, std::min(column.iterations, static_cast<int>(lasts / turn_us)));
+  }
+  std::vector<double> times(all.size(), 0.0);
+  const int lead_in = (turns + lead_in_share - 1) / lead_in_share;
+  for (int turn = -lead_in; turn < turns; ++turn) {
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const std::size_t next = (i + static_cast<std::size_t>(number + turn + lead_in)) % all.size();
+      Run some = run;
+      some.iterations = std::max(1, all[next].iterations / turns);
+      ranks_.barrier();
+      const double time = all[next].time(some) / some.iterations;
+      if (turn >= 0) times[next] += time / turns;
+    }
+  }
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    all[i].us.push_back(std::max(ranks_.max(times[i]), least_us));
+  }
+}
+
 // One call, or a short loop of rewriting and calls, with results that only it can have made.
 void CollectivesMeasurement::verify(Column& column, const Run& run, std::string& wrong) {
   if (column.limit() || run.shape.op == Op::barrier) return;
@@ -229,8 +257,9 @@ void CollectivesMeasurement::round(std::vector<Column>& all, const Run& run, boo
     Run one = run;
     one.iterations = column.iterations;
     if (checks) verify(column, one, wrong);
-    column.us.push_back(sample(column, one));
+    if (!over_nodes() || run.rewritten) column.us.push_back(sample(column, one));
   }
+  if (over_nodes() && !run.rewritten) sample_in_turns(all, run, number);
 }
 
 // Of one more call: barriers between the calls of a sample have paths of their own.

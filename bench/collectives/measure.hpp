@@ -60,6 +60,7 @@ class CollectivesMeasurement {
   void make_memory(const std::string& kind, std::size_t floats);
   std::vector<Column> columns(bool limits);
   double sample(Column& column, Run run);
+  void sample_in_turns(std::vector<Column>& columns, const Run& run, int number);
   void verify(Column& column, const Run& run, std::string& wrong);
   void calibrate(Column& column, const Run& run);
   int rounds_for(const std::vector<Column>& columns, const Shape& shape) const;
