@@ -28,12 +28,13 @@ struct PlanTensor {
 struct ReductionPlanOptions {
   ReductionOp op = ReductionOp::sum;
   // The sum divided by the number of ranks; of floating-point and complex elements. On one node
-  // float16 and bfloat16 are summed and divided in float32 and rounded once.
+  // float16 and bfloat16 are summed and divided in float32 and rounded once; over several nodes
+  // large vectors are divided with their last summand, and rounded after each node.
   bool average = false;
   // Tensors of up to fuse_bytes are fused, by type, into vectors of up to bucket_bytes; others are
   // reduced where they lie. Defaults: docs/how-to/gradient-reduction.md.
   std::size_t bucket_bytes = std::size_t{4} << 20;
-  std::size_t fuse_bytes = std::size_t{256} << 10;
+  std::size_t fuse_bytes = std::size_t{64} << 10;
   // Progress by a thread of the plan. Ignored where the reduction calls MPI, that is, where the
   // ranks are on several nodes or cannot reach each other's memory, below MPI_THREAD_MULTIPLE.
   bool thread = true;

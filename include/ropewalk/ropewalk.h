@@ -296,8 +296,9 @@ typedef struct rw_plan_options {
   rw_op op;            /* ropewalk's own; RW_SUM */
   int average;         /* 1: sums divided by the number of ranks */
   size_t bucket_bytes; /* of vectors that small tensors are fused into; 4 MiB */
-  size_t fuse_bytes;   /* tensors up to this size are fused; 256 KiB, (size_t)-1: none */
+  size_t fuse_bytes;   /* tensors up to this size are fused; 64 KiB, (size_t)-1: none */
   int no_thread;       /* 1: the caller alone makes progress */
+  int threads;         /* of this rank, that add large vectors over several nodes; automatic */
 } rw_plan_options;
 
 typedef struct rw_plan rw_plan;

@@ -76,7 +76,7 @@ class ReductionPlan:
         *,
         communicator=None,
         bucket_bytes=4 << 20,
-        fuse_bytes=256 << 10,
+        fuse_bytes=64 << 10,
         thread=True,
     ):
         handle = _handle(communicator)

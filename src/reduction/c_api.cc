@@ -59,6 +59,7 @@ ReductionPlanOptions options_of(const rw_plan_options* given) {
     options.fuse_bytes = given->fuse_bytes;
   }
   options.thread = given->no_thread == 0;
+  options.threads = given->threads;
   return options;
 }
 

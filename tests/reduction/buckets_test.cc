@@ -40,6 +40,15 @@ TEST(Buckets, LargeTensorsStayWhereTheyAre) {
   EXPECT_EQ(buckets[1].pieces.size(), 2U);  // those around it
 }
 
+TEST(Buckets, ATensorOfTheLimitIsFusedAndOneAboveIsNot) {
+  const std::vector<PlanTensor> tensors{{64, f32}, {64, f32}, {65, f32}};
+  const auto buckets = buckets_of(tensors, 4096, 256);
+  ASSERT_EQ(buckets.size(), 2U);
+  EXPECT_EQ(buckets[0].pieces.size(), 2U);
+  EXPECT_FALSE(buckets[1].fused);
+  EXPECT_FALSE(buckets_of(tensors, 255, 4096)[0].fused);  // it would fit no bucket
+}
+
 TEST(Buckets, NothingIsFusedUpToZeroBytes) {
   const std::vector<PlanTensor> tensors{{1, f32}, {0, f32}, {1, f32}};
   EXPECT_EQ(buckets_of(tensors, 4096, 0).size(), 3U);
