@@ -76,8 +76,13 @@ struct Subject {
     hop.hop(out, in);
   }
   double time(Way way, int iterations) {
+    double waited = 0;
     const double begin = now_us();
-    for (int i = 0; i < iterations; ++i) step(way);
+    for (int i = 0; i < iterations; ++i) {
+      step(way);
+      waited += hop.times().wait_us;
+    }
+    waited_us = waited / iterations;
     return (now_us() - begin) / iterations;
   }
 
@@ -85,6 +90,7 @@ struct Subject {
   HoppingTerm<Real> hop;
   SpinorField<Real> out;
   SpinorField<Real> in;
+  double waited_us = 0;  // a step of the last sample
 };
 
 template <class Real>
@@ -207,6 +213,8 @@ class Measuring {
       const auto way = static_cast<Way>((i + static_cast<std::size_t>(round)) % ways);
       one.result.us[static_cast<std::size_t>(way)].push_back(
           sample(one, way, one.result.iterations));
+      if (way != Way::overlapped) continue;
+      one.result.waited_us.push_back(frame_.ranks.max(one.subject->waited_us));
     }
   }
 

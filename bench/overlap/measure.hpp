@@ -34,6 +34,7 @@ struct OverlapResult {
   std::size_t exchange_bytes = 0;  // sent by a rank
   double flops = 0;                // of a rank
   std::vector<double> us[ways];    // [round], slowest rank
+  std::vector<double> waited_us;   // [round], of an overlapped hop when nothing is left to compute
   bool verified = true;
   double error = 0;  // relative
 

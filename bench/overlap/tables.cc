@@ -67,8 +67,8 @@ Json overlap_row(const OverlapContext& context, const OverlapResults& all,
 std::string overlap_table(const OverlapContext& context, const OverlapResults& all) {
   if (all.cases.empty()) return "";
   Table table({"rank grid", "strategy", "comm threads", "compute us", "exchange us",
-               "one after other", "overlapped", "limit", "hidden %", "gain", "weak scaling",
-               "exchange MB/s", "overlapped MB/s"},
+               "one after other", "overlapped", "waits", "limit", "hidden %", "gain",
+               "weak scaling", "exchange MB/s", "overlapped MB/s"},
               2);
   for (const OverlapResult& one : all.cases) {
     table.add({lattice::text(one.rank_grid), name(one.strategy),
@@ -76,6 +76,7 @@ std::string overlap_table(const OverlapContext& context, const OverlapResults& a
                fmt::format("{:.1f}", one.median(Way::exchange)),
                fmt::format("{:.1f}", one.median(Way::one_after_other)),
                fmt::format("{:.1f}", one.median(Way::overlapped)),
+               fmt::format("{:.1f}", summarize(one.waited_us).median),
                fmt::format("{:.1f}", limit(one)), fmt::format("{:.0f}", 100 * one.hidden()),
                fmt::format("{:.2f}", one.gain()), fmt::format("{:.2f}", all.scaling(one)),
                fmt::format("{:.1f}", rate_of(one, Way::exchange)),

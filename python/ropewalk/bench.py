@@ -4,6 +4,7 @@ The programs are ropewalk-bench-NAME; options this file does not know are theirs
 """
 
 import argparse
+import dataclasses
 import json
 import os
 import subprocess
@@ -17,6 +18,8 @@ from .errors import CommandError
 PREFIX = "ropewalk-bench-"
 # The quick suite, in the order people read it, and the ranks a program is made for.
 SUITE = ("comms", "collectives", "memory", "pages")
+_PLOTS = ("gradient", "overlap", "itt")
+_LAYOUTS = ("overlap", "itt")
 _DEFAULT_RANKS = {"memory": 1, "pages": 1}
 
 DESCRIPTION = """Measure communication and memory on this machine. Without NAME: the quick suite, in
@@ -68,7 +71,14 @@ def parser():
     )
     made.add_argument("--json", metavar="FILE", help="write all rows of all MPIs as JSON lines")
     made.add_argument(
-        "--plot", metavar="FILE", help="gradient: draw its figures (.svg, .png, .pdf; matplotlib)"
+        "--plot",
+        metavar="FILE",
+        help="gradient, overlap, itt: draw their figures (.svg, .png, .pdf; matplotlib)",
+    )
+    made.add_argument(
+        "--layouts",
+        metavar="RxT,...",
+        help="overlap, itt: ranks x threads, one layout after the other, as 4x1,2x2",
     )
     made.add_argument("--dry-run", action="store_true", help="show the commands, start nothing")
     return made
@@ -115,16 +125,36 @@ def main(arguments):
         return bench_against.main(name, found[names[0]], options, _own(name, rest))
     mpis = [choice for given in options.mpi for choice in given.split(",") if choice] or [None]
     chosen = [installations.choose(choice) for choice in mpis]
-    jobs = [(one, found[one], installation) for one in names for installation in chosen]
+    own = _own(name, rest)
+    jobs = [
+        Job(one, [found[one], *threads, *own], installation, ranks or options.ranks)
+        for one in names
+        for installation in chosen
+        for ranks, threads in layouts(name, options.layouts)
+    ]
     if options.dry_run:
-        for one, path, installation in jobs:
-            request = request_for(options, one, [path, *_own(name, rest)], installation)
+        for job in jobs:
+            request = job.request(options)
             print(run.describe(request, plan.make(request)))
         return 0
     if len(jobs) == 1 and options.plot is None:
-        return _start_one(*jobs[0], options, _own(name, rest))
+        return _start_one(jobs[0], options)
     with tempfile.TemporaryDirectory(prefix="ropewalk-bench-") as folder:
-        return _measure(jobs, options, _own(name, rest), folder)
+        return _measure(jobs, options, folder)
+
+
+@dataclasses.dataclass
+class Job:
+    """One start of one program."""
+
+    name: str
+    program: list
+    installation: installations.Installation
+    ranks: int | None
+
+    def request(self, options, *more):
+        options = argparse.Namespace(**{**vars(options), "ranks": self.ranks})
+        return request_for(options, self.name, [*self.program, *more], self.installation)
 
 
 def _names(name, rest, found):
@@ -149,9 +179,36 @@ def _check_plot(name):
     """Before anything is measured for it."""
     from . import bench_plots
 
-    if name != "gradient":
-        raise CommandError(f"--plot: it is for gradient, not for {name or 'the suite'}")
+    if name not in _PLOTS:
+        raise CommandError(f"--plot: it is for {', '.join(_PLOTS)}, not for {name or 'the suite'}")
     bench_plots.require()
+
+
+def _draw(name, path, rows):
+    from . import bench_plots, bench_plots_lattice
+
+    if name == "overlap":
+        bench_plots_lattice.draw_overlap(path, rows)
+    elif name == "itt":
+        bench_plots_lattice.draw_itt(path, rows)
+    else:
+        bench_plots.draw(path, rows)
+
+
+def layouts(name, text):
+    """[(ranks, options of the program)]; one of neither where none are asked for."""
+    if text is None:
+        return [(None, [])]
+    if name not in _LAYOUTS:
+        known = ", ".join(_LAYOUTS)
+        raise CommandError(f"--layouts: it is for {known}, not for {name or 'the suite'}")
+    made = []
+    for word in text.split(","):
+        ranks, _, threads = word.partition("x")
+        if not (ranks.isdecimal() and threads.isdecimal() and int(ranks) and int(threads)):
+            raise CommandError(f"--layouts: '{word}', expected ranks x threads, such as 2x2")
+        made.append((int(ranks), ["--threads", threads]))
+    return made
 
 
 def _own(name, rest):
@@ -178,44 +235,44 @@ def request_for(options, name, program, installation):
     return run.make_request(parsed, installation)
 
 
-def _start_one(name, path, installation, options, own):
+def _start_one(job, options):
     """A single program writes its rows itself."""
-    own = [*own, "--json", options.json] if options.json else own
-    planned = plan.make(request_for(options, name, [path, *own], installation))
+    planned = plan.make(job.request(options, *(["--json", options.json] if options.json else [])))
     return launch.start(planned.command, planned.environment(os.environ))
 
 
-def _measure(jobs, options, own, folder):
+def _measure(jobs, options, folder):
     """Runs several jobs and joins their rows; the first failure is the status, a signal ends
     all."""
     first_failure, rows, begun = 0, [], time.monotonic()
-    for index, (one, path, installation) in enumerate(jobs):
-        _progress(index, len(jobs), one, installation, begun)
+    for index, job in enumerate(jobs):
+        _progress(index, len(jobs), job, begun)
         file = os.path.join(folder, f"{index}.json")
-        planned = plan.make(request_for(options, one, [path, *own, "--json", file], installation))
+        planned = plan.make(job.request(options, "--json", file))
         status, passed = launch.start_one_of(planned.command, planned.environment(os.environ))
-        rows += read_rows(file, installation)
+        rows += read_rows(file, job.installation)
         if status:
             first_failure = first_failure or status
             if passed is not None:
                 break
             sys.stderr.write(
-                f"ropewalk bench: {one} under {installation.title} ended with status {status}\n"
+                f"ropewalk bench: {job.name} under {job.installation.title} ended with status "
+                f"{status}\n"
             )
         print(flush=True)
     if options.json:
         write_rows(options.json, rows)
     if options.plot and not first_failure:
-        from . import bench_plots
-
-        bench_plots.draw(options.plot, rows)
+        _draw(jobs[0].name, options.plot, rows)
     print("\n".join(bench_summary.lines(rows, time.monotonic() - begun)))
     return first_failure
 
 
-def _progress(index, count, name, installation, begun):
+def _progress(index, count, job, begun):
     seconds = f", {time.monotonic() - begun:.0f} s" if index else ""
-    sys.stderr.write(f"-- {index + 1}/{count}: {name} under {installation.title}{seconds}\n")
+    sys.stderr.write(
+        f"-- {index + 1}/{count}: {job.name} under {job.installation.title}{seconds}\n"
+    )
     sys.stderr.flush()
 
 

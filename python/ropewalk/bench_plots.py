@@ -1,4 +1,6 @@
-"""`ropewalk bench gradient --plot`: figures 1 to 5 of section IV of Boyle et al. 2017."""
+"""`ropewalk bench gradient --plot`: figures 1 to 5 of section IV of Boyle et al. 2017; and what all
+figures of benches need.
+"""
 
 import importlib
 import os
@@ -54,8 +56,18 @@ def limit(rows):
     return sorted(found), [found[length] for length in sorted(found)]
 
 
+def save(pyplot, figure, path):
+    """Writes the figure to a file; its ending says in which format."""
+    try:
+        figure.savefig(path)
+    except (OSError, ValueError) as error:
+        raise CommandError(f"--plot: {os.fspath(path)}: {error}", status=1) from None
+    finally:
+        pyplot.close(figure)
+
+
 def draw(path, rows):
-    """Writes the five figures to a file; its ending says in which format."""
+    """Writes the five figures to a file."""
     if not curves(rows, "time_us"):
         raise CommandError("--plot: there are no rows of the bench gradient to draw", status=1)
     pyplot = require()
@@ -73,9 +85,4 @@ def draw(path, rows):
         panel.grid(alpha=0.3)
     panels.flat[4].legend()
     panels.flat[5].axis("off")
-    try:
-        figure.savefig(path)
-    except (OSError, ValueError) as error:
-        raise CommandError(f"--plot: {os.fspath(path)}: {error}", status=1) from None
-    finally:
-        pyplot.close(figure)
+    save(pyplot, figure, path)

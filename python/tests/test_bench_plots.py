@@ -2,7 +2,7 @@
 
 import pytest
 
-from ropewalk import bench_plots, bench_summary
+from ropewalk import bench, bench_plots, bench_plots_lattice, bench_summary
 from ropewalk.errors import CommandError
 from test_bench import programs, run_bench  # noqa: F401 (a fixture)
 
@@ -77,3 +77,64 @@ def test_draws(tmp_path):
     assert "<svg" in text
     with pytest.raises(CommandError, match=r"--plot: .*figures\.nonsense"):
         bench_plots.draw(tmp_path / "figures.nonsense", ROWS)
+
+
+def overlap_row(comm_threads, time, **more):
+    return {
+        "bench": "overlap",
+        "operator": "wilson-eo",
+        "L": 8,
+        "ranks": 2,
+        "threads": 4,
+        "mpi_grid": "1.1.1.2",
+        "strategy": "concurrent",
+        "mpi_family": "mpich",
+        "comm_threads": comm_threads,
+        "time_us": {"median": time},
+        "exchange_mb_per_s": 10.0 * time,
+        **more,
+    }
+
+
+OVERLAP = [
+    overlap_row(1, 20.0),
+    overlap_row(0, 30.0),
+    overlap_row(0, 40.0, ranks=4, threads=2),
+]
+
+
+def test_overlap_curves():
+    assert bench_plots_lattice.overlap_curves(OVERLAP, "time_us") == {
+        "2 x 4, L=8": ([0, 1], [30.0, 20.0]),
+        "4 x 2, L=8": ([0], [40.0]),
+    }
+    several = [*OVERLAP, overlap_row(0, 5.0, strategy="direct")]
+    assert "2 x 4, L=8, direct" in bench_plots_lattice.overlap_curves(several, "time_us")
+
+
+def test_overlap_and_itt_draw(tmp_path):
+    pytest.importorskip("matplotlib")
+    bench_plots_lattice.draw_overlap(tmp_path / "overlap.svg", OVERLAP)
+    itt = [
+        {"bench": "itt", "table": "summary", "op": "Wilson", "L": 8, "gflops": 50.0},
+        {"bench": "itt", "table": "memory", "L": 8, "mb_per_s": 1e4},
+    ]
+    bench_plots_lattice.draw_itt(tmp_path / "itt.svg", itt)
+    assert "<svg" in (tmp_path / "overlap.svg").read_text()
+    assert "<svg" in (tmp_path / "itt.svg").read_text()
+    for draw in (bench_plots_lattice.draw_overlap, bench_plots_lattice.draw_itt):
+        with pytest.raises(CommandError, match="no rows"):
+            draw(tmp_path / "a.svg", [{"bench": "machine"}])
+
+
+def test_layouts():
+    assert bench.layouts("comms", None) == [(None, [])]
+    assert bench.layouts("overlap", "4x1,2x2") == [
+        (4, ["--threads", "1"]),
+        (2, ["--threads", "2"]),
+    ]
+    for wrong in ("2", "0x2", "2x", "2x2,"):
+        with pytest.raises(CommandError, match="--layouts"):
+            bench.layouts("overlap", wrong)
+    with pytest.raises(CommandError, match="overlap, itt"):
+        bench.layouts("comms", "2x2")

@@ -35,7 +35,7 @@ struct OperatorOptions {
   // So many of the threads drive the messages, each its lanes (LatticeOptions::endpoints), before
   // they compute; 0: the caller looks after the messages between rows.
   int comm_threads = 0;
-  bool antiperiodic_time = false;           // minus sign on the hops over the global boundary of t
+  bool antiperiodic_time = false;  // minus sign on the hops over the global boundary of t
   Links links = Links::automatic;  // two_rows: Error(argument) where the links are not in SU(3)
 };
 

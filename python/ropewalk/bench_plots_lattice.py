@@ -1,0 +1,91 @@
+"""`ropewalk bench overlap --plot`, the two figures of Meadows et al. 2018; and `ropewalk bench itt
+--plot`, the tables of the report.
+"""
+
+from . import bench_plots
+from .errors import CommandError
+
+
+def value(row, key):
+    """A number of a row, or the median of several."""
+    found = row.get(key)
+    found = found.get("median") if isinstance(found, dict) else found
+    return found if isinstance(found, (int, float)) else None
+
+
+def grouped(rows, label, x, y):
+    """{label(row): (x values, y values)} of the rows that have both, sorted by x."""
+    found = {}
+    for row in rows:
+        if x(row) is not None and y(row) is not None:
+            found.setdefault(label(row), []).append((x(row), y(row)))
+    return {
+        name: tuple(map(list, zip(*sorted(points), strict=True))) for name, points in found.items()
+    }
+
+
+def overlap_label(row, rows):
+    """What tells a curve from the others: layout and volume, and all that differs."""
+    words = [f"{row['ranks']} x {row['threads']}", f"L={row['L']}"]
+    for key in ("operator", "mpi_grid", "strategy", "mpi_family"):
+        if len({one.get(key) for one in rows}) > 1:
+            words.append(str(row.get(key)))
+    return ", ".join(words)
+
+
+def overlap_curves(rows, key):
+    """By layout of ranks x threads and volume: comm threads, and what the rows say of them."""
+    mine = [row for row in rows if row.get("bench") == "overlap"]
+    return grouped(
+        mine,
+        lambda row: overlap_label(row, mine),
+        lambda row: row.get("comm_threads"),
+        lambda row: value(row, key),
+    )
+
+
+def itt_curves(rows, table, key, label):
+    """Of one table of the report, by L."""
+    mine = [row for row in rows if row.get("bench") == "itt" and row.get("table") == table]
+    return grouped(mine, label, lambda row: row.get("L"), lambda row: value(row, key))
+
+
+def _panel(panel, curves, title, x, scale="log"):
+    for label, (across, up) in curves.items():
+        panel.plot(across, up, marker="o", label=label)
+    panel.set_yscale(scale)
+    panel.set_title(title)
+    panel.set_xlabel(x)
+    panel.set_xticks(sorted({one for across, _ in curves.values() for one in across}))
+    panel.grid(alpha=0.3)
+    if curves:
+        panel.legend(fontsize="small")
+
+
+def draw_overlap(path, rows):
+    """Time of the overlapped hop, and bandwidth of its exchange, over the comm threads."""
+    if not overlap_curves(rows, "time_us"):
+        raise CommandError("--plot: there are no rows of the bench overlap to draw", status=1)
+    pyplot = bench_plots.require()
+    figure, panels = pyplot.subplots(1, 2, figsize=(12, 5), layout="constrained")
+    times, rates = (overlap_curves(rows, key) for key in ("time_us", "exchange_mb_per_s"))
+    _panel(panels[0], times, "hop and overlapped exchange, us (ranks x threads)", "comm threads")
+    _panel(panels[1], rates, "exchange alone, MB/s sent by a rank", "comm threads")
+    bench_plots.save(pyplot, figure, path)
+
+
+def draw_itt(path, rows):
+    """Operators, their share of the roofline, stencil exchange and memory, over L."""
+    if not any(row.get("bench") == "itt" for row in rows):
+        raise CommandError("--plot: there are no rows of the bench itt to draw", status=1)
+    pyplot = bench_plots.require()
+    figure, panels = pyplot.subplots(2, 2, figsize=(12, 9), layout="constrained")
+    operators = itt_curves(rows, "summary", "gflops", lambda row: row["op"])
+    tables = itt_curves(rows, "operators", "gflops", lambda row: row["op"])
+    stencil = itt_curves(rows, "stencil", "uni_mb_per_s", lambda row: f"as {row.get('path')}")
+    memory = itt_curves(rows, "memory", "mb_per_s", lambda row: "a*x + y")
+    _panel(panels[0, 0], operators, "Wilson and domain wall, Gflop/s of all ranks", "L", "linear")
+    _panel(panels[0, 1], tables, "D_w and its s-vectorised form, Gflop/s", "L", "linear")
+    _panel(panels[1, 0], stencil, "stencil halo exchange, MB/s a node sends", "L")
+    _panel(panels[1, 1], memory, "a*x + y, MB/s of all ranks", "L")
+    bench_plots.save(pyplot, figure, path)
