@@ -18,7 +18,7 @@ constexpr std::size_t link_complex = 9;
 
 // Links beyond this come from memory in every hop, at a rate the third rows need not bear: their
 // arithmetic is hidden. A fifth dimension uses each link that often once it is read.
-constexpr double streamed_bytes = 12e6;
+constexpr double streamed_bytes = 10e6;
 constexpr int amortising_extent = 4;
 
 // The kernels take the two legs of a dimension one after the other.
