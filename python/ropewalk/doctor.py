@@ -4,6 +4,8 @@ Judging is a pure function of the facts, so tests make up machines. Only what co
 is a finding: a missing hugetlb pool is none where collapsed memory serves as well.
 """
 
+import os
+
 from .hugepages import readable
 
 _MIB = 1 << 20
@@ -32,6 +34,7 @@ def judge(facts):
         _private_pages,
         _balancing,
         _inspection,
+        _deaths,
         _drop_in,
     ):
         found += check(facts)
@@ -47,6 +50,7 @@ def collect(run_mpi=True):
         "features": probes.every(),
         "mpi": mpi_facts.every(run_mpi),
         "drop_in": dropin.facts(),
+        "timeout": os.environ.get("ROPEWALK_TIMEOUT"),
     }
 
 
@@ -222,6 +226,17 @@ def _inspection(facts):
             f"no MADV_POPULATE_WRITE: {_detail(facts, 'madv_populate_write')}",
             "memory that runs out while it is first touched ends the program",
             "Linux 5.14 or later",
+        )
+
+
+def _deaths(facts):
+    """What else keeps ranks from watching each other shows when they start: `--stats` tells."""
+    if facts.get("timeout") == "off":
+        yield finding(
+            "deaths",
+            "ROPEWALK_TIMEOUT=off in the environment",
+            "ranks wait for ever when one on another node dies",
+            "unset it, or give the seconds that a node may be silent",
         )
 
 

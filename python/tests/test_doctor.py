@@ -262,6 +262,7 @@ def _balancing(facts):
         (_refused, "drop-in", ["cannot be preloaded", "plain MPI"]),
         (_tool, "drop-in", ["libmpiP.so", "--no-preload"]),
         (_fortran, "drop-in", ["mpich 5.0.2", "calls PMPI_*"]),
+        (lambda f: f.update(timeout="off"), "deaths", ["ROPEWALK_TIMEOUT", "for ever"]),
     ],
 )
 def test_each_shortfall_has_consequence_and_remedy(good, spoil, subject, words):
