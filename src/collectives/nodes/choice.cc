@@ -4,6 +4,7 @@
 #include <string>
 
 #include "collectives/nodes/exchange.hpp"
+#include "mpi/mpi.hpp"
 
 namespace ropewalk::collectives::nodes {
 namespace {
@@ -33,6 +34,14 @@ constexpr int most_slices = 16;
 // Of one message of the ring: long enough for the line, short enough that several are under way.
 constexpr std::size_t least_message = std::size_t{32} << 10;
 constexpr std::size_t most_message = std::size_t{256} << 10;
+// Open MPI sends at once what is below 64 KiB with its header (btl_tcp_eager_limit). Above, it asks
+// first, and the answer waits behind the data of the other direction: 2 nodes of 2 ranks reach 83 %
+// of the line with 256 KiB, 99 % with these.
+constexpr std::size_t most_openmpi_message = std::size_t{60} << 10;
+
+std::size_t longest_message() {
+  return mpi::family() == mpi::Family::openmpi ? most_openmpi_message : most_message;
+}
 
 }  // namespace
 
@@ -61,7 +70,7 @@ Choice choose(const Layout& layout, const Asked& asked) {
   // Four pieces, so that one is reduced while others travel.
   const std::size_t messages = asked.rooted ? 1 : nodes;
   const std::size_t piece =
-      std::clamp(slice_bytes / 4, messages * least_message, messages * most_message);
+      std::clamp(slice_bytes / 4, messages * least_message, messages * longest_message());
   return {algorithm, slices, piece};
 }
 
