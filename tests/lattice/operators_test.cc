@@ -155,6 +155,17 @@ TEST(Operators, EveryWayTheSameBits) {
   }
 }
 
+// As many lanes as the machine has are cut out of dimensions that are divided, too: faces come in
+// pairs that share a vector of the message.
+TEST(Operators, CutWhereDivided) {
+  run_ranks(4, [&](int) {
+    const Lattice lattice({8, 8, 4, 4}, Communicator::world(), {2, 2, 1, 1});
+    const How how{options_of(Exchange::overlap, Strategy::concurrent)};
+    prove_identities<double>(lattice, how);
+    prove_identities<float>(lattice, how);
+  });
+}
+
 // Fields beyond the caches are fetched ahead and written past them: slice for slice the bits of a
 // hop on that slice alone, which the caches hold.
 template <class Real>
