@@ -1,5 +1,6 @@
 // Which algorithm a reduction over nodes takes: a table, and its lookup.
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 
@@ -36,12 +37,9 @@ constexpr std::size_t least_message = std::size_t{32} << 10;
 constexpr std::size_t most_message = std::size_t{256} << 10;
 // Open MPI sends at once what is below 64 KiB with its header (btl_tcp_eager_limit). Above, it asks
 // first, and the answer waits behind the data of the other direction: 2 nodes of 2 ranks reach 83 %
-// of the line with 256 KiB, 99 % with these.
+// of the line with 256 KiB, 99 % with these. Where that limit is set, as `ropewalk run` does for
+// several rails, longer messages are what is shared among them.
 constexpr std::size_t most_openmpi_message = std::size_t{60} << 10;
-
-std::size_t longest_message() {
-  return mpi::family() == mpi::Family::openmpi ? most_openmpi_message : most_message;
-}
 
 }  // namespace
 
@@ -53,6 +51,12 @@ int wished_algorithm(const char* text) {
   throw Error(ErrorCode::argument,
               std::string("ROPEWALK_ALLREDUCE: found \"") + text +
                   "\"; expected auto, whole, flat, doubling, halving, ring or mpi");
+}
+
+std::size_t longest_message() {
+  const bool eager = mpi::family() == mpi::Family::openmpi &&
+                     std::getenv("OMPI_MCA_btl_tcp_eager_limit") == nullptr;
+  return eager ? most_openmpi_message : most_message;
 }
 
 Choice choose(const Layout& layout, const Asked& asked) {
@@ -70,7 +74,7 @@ Choice choose(const Layout& layout, const Asked& asked) {
   // Four pieces, so that one is reduced while others travel.
   const std::size_t messages = asked.rooted ? 1 : nodes;
   const std::size_t piece =
-      std::clamp(slice_bytes / 4, messages * least_message, messages * longest_message());
+      std::clamp(slice_bytes / 4, messages * least_message, messages * asked.longest_message);
   return {algorithm, slices, piece};
 }
 

@@ -69,7 +69,10 @@ struct Asked {
   std::size_t bytes;
   bool rooted = false;  // one rank gets the result
   int wish = -1;
+  std::size_t longest_message;  // of the ring, in bytes
 };
+// What this rank would take for it, from the MPI and its settings; the greatest of all ranks holds.
+std::size_t longest_message();
 Choice choose(const Layout&, const Asked&);
 int wished_algorithm(const char* text);  // Error(argument) for no name of one
 std::unique_ptr<Exchange> make(Algorithm, const Making&, bool rooted);

@@ -27,9 +27,9 @@ constexpr int yields_per_check = 1024;  // yields between two looks whether this
 
 // A joint decision of all nodes: an exception of one becomes one of all.
 bool all_have(mpi::Comm comm, const std::unique_ptr<Engine>& engine, int wish,
-              const std::exception_ptr& error) {
+              const std::exception_ptr& error, std::size_t& longest) {
   const std::int64_t worst = error != nullptr ? 2 : engine == nullptr ? 1 : 0;
-  std::array<std::int64_t, 3> most{worst, wish, -wish};
+  std::array<std::int64_t, 4> most{worst, wish, -wish, static_cast<std::int64_t>(longest)};
   mpi::all_reduce(most, mpi::Combine::max, comm);
   if (most[0] == 2) {
     if (error != nullptr) std::rethrow_exception(error);
@@ -39,6 +39,7 @@ bool all_have(mpi::Comm comm, const std::unique_ptr<Engine>& engine, int wish,
     throw Error(ErrorCode::argument,
                 "ROPEWALK_ALLREDUCE: not the same on all ranks; set it for all of them");
   }
+  longest = static_cast<std::size_t>(most[3]);
   return most[0] == 0;
 }
 
@@ -78,6 +79,7 @@ std::unique_ptr<Nodes> Nodes::create(mpi::Comm comm, Layout layout, int threads,
   std::unique_ptr<Nodes> nodes(new Nodes(std::move(layout)));
   mpi::Comm own_node = mpi::split(comm, nodes->layout_.node, nodes->layout_.rank);
   std::exception_ptr error;
+  nodes->longest_message_ = nodes::longest_message();
   try {
     nodes->engine_ = make_engine(own_node, reason, attach_reason);
     nodes->wish_ = wished_algorithm(std::getenv("ROPEWALK_ALLREDUCE"));
@@ -87,7 +89,7 @@ std::unique_ptr<Nodes> Nodes::create(mpi::Comm comm, Layout layout, int threads,
   } catch (...) {
     error = std::current_exception();
   }
-  const bool all = all_have(comm, nodes->engine_, nodes->wish_, error);
+  const bool all = all_have(comm, nodes->engine_, nodes->wish_, error, nodes->longest_message_);
   // Not a duplicate: that would call the attribute functions of the program.
   if (all) nodes->adopt(mpi::split(comm, 0, nodes->layout_.rank));
   mpi::free(own_node);

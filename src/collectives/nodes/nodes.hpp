@@ -92,6 +92,8 @@ class Nodes final : private node::Watcher {
   }
   // What ROPEWALK_ALLREDUCE asks for, the same on all ranks (nodes/exchange.hpp); -1 for nothing.
   int wish() const noexcept { return wish_; }
+  // Of the ring, in bytes; the same on all ranks.
+  std::size_t longest_message() const noexcept { return longest_message_; }
   Path path = Path::none;  // of the last call
   bool crowded = false;    // some ranks share cores, on this node or another: all ranks know it
 
@@ -205,6 +207,7 @@ class Nodes final : private node::Watcher {
   std::unique_ptr<Engine> engine_;
   Shared* shared_ = nullptr;
   int wish_ = -1;
+  std::size_t longest_message_ = 0;
   int threads_ = 0;  // as asked for; 0: those that this rank has cores for
   bool asked_for_lanes_ = false;
   std::unique_ptr<Lanes> lanes_;

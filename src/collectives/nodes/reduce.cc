@@ -56,7 +56,7 @@ void divide(const Operation& operation, void* data, std::size_t count) {
 Choice choose_for(NodeCommunicator::State& state, std::size_t bytes, const Operation& operation,
                   int root) {
   Nodes& nodes = *state.nodes;
-  Choice choice = choose(nodes.layout(), {bytes, root >= 0, nodes.wish()});
+  Choice choice = choose(nodes.layout(), {bytes, root >= 0, nodes.wish(), nodes.longest_message()});
   const bool known = mpi::datatype(operation.type) != mpi::datatype_null();  // not float16
   if (choice.algorithm == Algorithm::mpi && !known) choice.algorithm = Algorithm::ring;
   if (choice.algorithm == Algorithm::whole && !known) choice.algorithm = Algorithm::doubling;
