@@ -1,6 +1,8 @@
 // ThreadTeam: persistent threads, each run begun by one epoch and ended by a meeting.
 #include <pthread.h>
+#include <sched.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <exception>
@@ -35,6 +37,7 @@ struct ThreadTeam::State {
 
  private:
   void start_threads();
+  void leave_the_workers_cores() const noexcept;
   void stop_threads() noexcept;
   void live(int worker) noexcept;
   void work(int worker) noexcept;
@@ -95,6 +98,17 @@ void ThreadTeam::State::start_threads() {
   }
 }
 
+// The caller is not pinned, its affinity is the program's. Where the kernel has put it on the core
+// of a worker the two take turns, and it may be tens of milliseconds before the kernel sees that
+// the caller's own core is idle. To look costs some ns.
+void ThreadTeam::State::leave_the_workers_cores() const noexcept {
+  if (placement_.cores.empty()) return;
+  const int here = sched_getcpu();
+  const auto workers = placement_.cores.begin() + 1;
+  if (std::find(workers, placement_.cores.end(), here) == placement_.cores.end()) return;
+  transport::move_this_thread_to(placement_.cores.front());
+}
+
 void ThreadTeam::State::stop_threads() noexcept {
   task_ = nullptr;
   started_.advance();
@@ -139,6 +153,7 @@ void ThreadTeam::State::run(void (*task)(void*, int), void* object) {
                 "team: made before a fork, and this is the child; make a new one here");
   }
   if (placement_.threads == 1) return task(object, 0);
+  leave_the_workers_cores();
   task_ = task;
   object_ = object;
   started_.advance();

@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <pthread.h>
+#include <sched.h>
 
 #include <algorithm>
 #include <atomic>
@@ -56,6 +57,17 @@ std::vector<int> cores_of_lane(std::span<const int> cores, int lane, int lanes, 
 void run_this_thread_on(const std::vector<int>& cores) noexcept {
   // A cpuset that has shrunk meanwhile leaves the thread where it is.
   if (!cores.empty()) os::set_thread_cpus(cores);
+}
+
+void move_this_thread_to(int core) noexcept {
+  cpu_set_t allowed;
+  if (pthread_getaffinity_np(pthread_self(), sizeof(allowed), &allowed) != 0) return;
+  if (core >= CPU_SETSIZE || !CPU_ISSET(core, &allowed)) return;
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(core, &one);
+  if (pthread_setaffinity_np(pthread_self(), sizeof(one), &one) != 0) return;
+  pthread_setaffinity_np(pthread_self(), sizeof(allowed), &allowed);
 }
 
 unsigned fork_generation() noexcept {

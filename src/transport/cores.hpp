@@ -18,6 +18,10 @@ std::vector<int> cores_of_lane(std::span<const int> cores, int lane, int lanes, 
 
 void run_this_thread_on(const std::vector<int>& cores) noexcept;
 
+// Now; the kernel may move it again, to where it was allowed before. Does nothing where the core
+// is not.
+void move_this_thread_to(int core) noexcept;
+
 // Rises in every child of a fork: threads made under an earlier number are not there any more.
 unsigned fork_generation() noexcept;
 

@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "os/affinity.hpp"
 #include "os/waiting.hpp"
 #include "ropewalk/schedule.hpp"
 #include "support/thread_mpi.hpp"
@@ -24,6 +25,21 @@ TEST(ThreadTeam, RunsOnAllWorkersAndJoins) {
     team.run([&](int worker) { ++times[static_cast<std::size_t>(worker)]; });
   }
   EXPECT_EQ(times, (std::vector<int>{200, 200, 200}));
+}
+
+// It may be moved off a worker's core, and may go wherever it was allowed before.
+TEST(ThreadTeam, LeavesTheCallersAffinityAsItIs) {
+  const std::vector<int> before = os::thread_cpus();
+  if (before.size() < 2) GTEST_SKIP() << "one core";
+  ThreadTeam team({.threads = 2});
+  for (const int core : before) {  // one of them is the worker's
+    os::set_thread_cpus(std::vector<int>{core});
+    team.run([](int) {});
+    EXPECT_EQ(os::thread_cpus(), std::vector<int>{core});
+    os::set_thread_cpus(before);
+    team.run([](int) {});
+    EXPECT_EQ(os::thread_cpus(), before);
+  }
 }
 
 TEST(ThreadTeam, SleepersWakeUp) {
