@@ -32,7 +32,8 @@ int agreed_threads(const OverlapOptions& options, const Ranks& ranks) {
 
 int lanes_for(const OverlapOptions& options, const std::vector<int>& comm_list) {
   if (options.lanes > 0) return options.lanes;
-  return std::max(1, *std::max_element(comm_list.begin(), comm_list.end()));
+  const int most = *std::max_element(comm_list.begin(), comm_list.end());
+  return std::clamp(most, 1, EndpointSet::max_lanes);  // comm threads beyond them compute
 }
 
 // What is measured.

@@ -77,11 +77,11 @@ Faces<Real>::Faces(const Layout& layout, const HopTable& table, Strategy strateg
   }
   detail::Shared& shared = detail::shared(layout.lattice());
   const std::size_t bytes = std::reduce(packets.bytes.begin(), packets.bytes.end());
-  const bool choose = strategy == Strategy::automatic;
-  if (choose) strategy = shared.strategy(bytes);
+  if (strategy == Strategy::automatic) strategy = shared.strategy(bytes);
+  const bool measure = strategy == Strategy::automatic;
   halo_ = std::make_unique<Halo>(layout.lattice().grid(), layout.lattice().endpoints(), packets,
                                  HaloOptions{.strategy = strategy});
-  if (choose) shared.keep(bytes, halo_->strategy());
+  if (measure) shared.keep(bytes, halo_->strategy());
 }
 
 template <class Real>

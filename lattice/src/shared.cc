@@ -4,11 +4,21 @@ namespace ropewalk::lattice::detail {
 
 namespace {
 
+// Ranks may have different numbers of threads, and one may have a team that others lack: a new one
+// is made together where any rank wants it to be.
+bool any_rank(const Lattice& lattice, bool wants) {
+  if (lattice.size() == 1) return wants;
+  const int own = wants ? 1 : 0;
+  int any = 0;
+  lattice.node().allreduce(&own, &any, 1, ElementType::int32, ReductionOp::max);
+  return any != 0;
+}
+
 // Ranks of a node share out its cores; one thread needs to know nothing of the others.
-std::shared_ptr<ThreadTeam> make_team(const Lattice& lattice, int threads) {
-  if (threads == 1 || lattice.size() == 1)
-    return std::make_shared<ThreadTeam>(ThreadTeamOptions{threads, threads > 1});
-  return std::make_shared<ThreadTeam>(lattice.grid().communicator(), ThreadTeamOptions{threads});
+std::shared_ptr<ThreadTeam> make_team(const Lattice& lattice, int threads, bool together) {
+  if (together && lattice.size() > 1)
+    return std::make_shared<ThreadTeam>(lattice.grid().communicator(), ThreadTeamOptions{threads});
+  return std::make_shared<ThreadTeam>(ThreadTeamOptions{threads, threads > 1});
 }
 
 }  // namespace
@@ -17,7 +27,10 @@ std::shared_ptr<ThreadTeam> Shared::team(const Lattice& lattice, int threads) {
   const std::lock_guard lock(mutex_);
   std::weak_ptr<ThreadTeam>& known = teams_[threads];
   std::shared_ptr<ThreadTeam> out = known.lock();
-  if (!out) known = out = make_team(lattice, threads);
+  const bool together = any_rank(lattice, !out && threads > 1);
+  if (out && !together) return out;
+  const std::shared_ptr<ThreadTeam> made = make_team(lattice, threads, together);
+  if (!out) known = out = made;
   return out;
 }
 

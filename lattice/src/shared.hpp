@@ -14,7 +14,8 @@ namespace ropewalk::lattice::detail {
 // Threads of several teams would wait for work on the cores where one of them computes.
 class Shared {
  public:
-  // The team of so many threads of `lattice`, whose this is; it ends with its last user.
+  // Collective. The team of so many threads of `lattice`, whose this is; it ends with its last
+  // user.
   std::shared_ptr<ThreadTeam> team(const Lattice& lattice, int threads);
 
   // What Strategy::automatic came to for exchanges of about so many bytes, by what was kept; or

@@ -44,10 +44,25 @@ def overlap_curves(rows, key):
     )
 
 
-def itt_curves(rows, table, key, label):
+def itt_label(name, row, rows):
+    """The name of a curve, with the layout and the MPI where these differ among the rows."""
+    words = [name]
+    if len({(one.get("ranks"), one.get("threads")) for one in rows}) > 1:
+        words.append(f"{row.get('ranks')} x {row.get('threads')}")
+    if len({one.get("mpi_family") for one in rows}) > 1:
+        words.append(str(row.get("mpi_family")))
+    return ", ".join(words)
+
+
+def itt_curves(rows, table, key, name):
     """Of one table of the report, by L."""
     mine = [row for row in rows if row.get("bench") == "itt" and row.get("table") == table]
-    return grouped(mine, label, lambda row: row.get("L"), lambda row: value(row, key))
+    return grouped(
+        mine,
+        lambda row: itt_label(name(row), row, mine),
+        lambda row: row.get("L"),
+        lambda row: value(row, key),
+    )
 
 
 def _panel(panel, curves, title, x, scale="log"):

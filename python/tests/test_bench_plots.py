@@ -112,6 +112,24 @@ def test_overlap_curves():
     assert "2 x 4, L=8, direct" in bench_plots_lattice.overlap_curves(several, "time_us")
 
 
+def test_itt_curves_keep_layouts_apart():
+    def row(ranks, L, gflops):
+        return {
+            "bench": "itt", "table": "summary", "op": "Wilson", "ranks": ranks, "threads": 1,
+            "L": L, "gflops": gflops,
+        }  # fmt: skip
+
+    def curves(rows):
+        return bench_plots_lattice.itt_curves(rows, "summary", "gflops", lambda one: one["op"])
+
+    two = [row(2, 8, 50.0), row(2, 16, 40.0)]
+    assert curves(two) == {"Wilson": ([8, 16], [50.0, 40.0])}
+    assert curves([*two, row(1, 8, 30.0)]) == {
+        "Wilson, 2 x 1": ([8, 16], [50.0, 40.0]),
+        "Wilson, 1 x 1": ([8], [30.0]),
+    }
+
+
 def test_overlap_and_itt_draw(tmp_path):
     pytest.importorskip("matplotlib")
     bench_plots_lattice.draw_overlap(tmp_path / "overlap.svg", OVERLAP)

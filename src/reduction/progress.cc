@@ -151,11 +151,14 @@ void PlanState::run(int index, bool by_caller) {
   unpack(bucket, progress);
 }
 
-// Where nothing else does: neither MPI nor ranks of different nodes compare what they call.
+// Where nothing else does: neither MPI nor ranks of different nodes compare what they call. By the
+// communicator of the plan, whose waits over nodes notice the dead, as MPI's own call would not.
 void PlanState::agree_on_bucket(int index) {
   if (communicator_->state().engine != nullptr || buckets() == 1) return;
-  std::array<std::int64_t, 2> extremes{index, -index};
-  mpi::all_reduce(extremes, mpi::Combine::max, comm_);
+  const std::array<std::int64_t, 2> own{index, -index};
+  std::array<std::int64_t, 2> extremes{};
+  communicator_->allreduce(own.data(), extremes.data(), own.size(), ElementType::int64,
+                           ReductionOp::max);
   if (extremes[0] == -extremes[1]) return;
   throw Error(ErrorCode::argument,
               "start: ranks have started buckets " + std::to_string(-extremes[1]) + " to " +

@@ -47,6 +47,7 @@ Lanes::Lanes(int threads, bool crowded)
       slots_(new Slot[static_cast<std::size_t>(std::max(threads, 1) * slots_each)]),
       news_(crowded) {
   const os::SignalsBlocked blocked;
+  threads_.reserve(static_cast<std::size_t>(std::max(threads, 1) - 1));
   try {
     for (int number = 1; number < threads; ++number) {
       // Every core of the process: the caller may be bound to the one it computes on.
@@ -64,6 +65,9 @@ Lanes::Lanes(int threads, bool crowded)
                                        " of " + std::to_string(threads) + " cannot be started (" +
                                        error.what() +
                                        "); raise `ulimit -u`, or set ROPEWALK_REDUCTION_THREADS=1");
+  } catch (...) {
+    stop_threads();
+    throw;
   }
 }
 

@@ -43,8 +43,10 @@ struct OperatorOptions {
 struct HopTimes {
   double faces_us = 0;     // projecting faces into send buffers
   double interior_us = 0;  // sites that need no other rank, or whose faces are there in their turn
-  double wait_us = 0;      // waiting for faces, before that (sequential) or after it (overlap)
-  double surface_us = 0;   // sites that were put off until their faces came
+  // Waiting for faces, before that (sequential) or after it (overlap). Where there are comm threads
+  // and others as well, interior_us has it.
+  double wait_us = 0;
+  double surface_us = 0;  // sites that were put off until their faces came
 };
 
 namespace detail {
@@ -53,7 +55,8 @@ struct Hop;
 }
 
 // The hopping term and the algebra that every operator shares: base of the operators below. One
-// thread at a time uses an operator; every rank must make the same calls in the same order.
+// thread at a time uses the operators and solvers of a lattice; every rank must make the same calls
+// in the same order.
 //
 // Fields must have the operator's layout: make them with `field()`. Sites of `out` and `in`: all
 // and all, even and odd, or odd and even; Error(argument) otherwise. `out` must not be `in`.
