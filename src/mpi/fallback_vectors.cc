@@ -131,13 +131,21 @@ void allgatherv_packed(const void* send, std::size_t send_count, Datatype send_t
   }
   const Kept<int> lengths(std::move(sizes));
   const Kept<int> offsets(std::move(ends));
+  // What is sent is bytes too: Open MPI takes the size of its type for that of all blocks, and
+  // ranks that disagree on it may take different algorithms.
+  const std::size_t sent =
+      replaced ? 0 : send_count * static_cast<std::size_t>(type_size(send_type));
+  const Kept<std::byte> outgoing(std::vector<std::byte>(sent + 1));
   if (replaced) {
     pack(at(receive, blocks.displacements[own], extent), blocks.counts[own], blocks.type,
          packed.data() + offsets.data()[own], comm);
+  } else {
+    pack(send, send_count, send_type, outgoing.data(), comm);
   }
-  const Counted out(replaced ? 0 : send_count, send_type);
-  perform(waiter, "MPI_Allgatherv", call.allgatherv, call.iallgatherv, send, out.count(),
-          out.type(), packed.data(), lengths.data(), offsets.data(), byte_type().value, comm.value);
+  const Counted out(sent, byte_type());
+  perform(waiter, "MPI_Allgatherv", call.allgatherv, call.iallgatherv,
+          replaced ? send : outgoing.data(), out.count(), out.type(), packed.data(), lengths.data(),
+          offsets.data(), byte_type().value, comm.value);
   for (std::size_t i = 0; i < n; ++i) {
     unpack(packed.data() + offsets.data()[i], at(receive, blocks.displacements[i], extent),
            blocks.counts[i], blocks.type, comm);

@@ -13,6 +13,8 @@
 #include <random>
 #include <vector>
 
+#include "collectives/nodes/exchange.hpp"
+
 namespace ropewalk::collectives::nodes {
 namespace {
 
@@ -123,6 +125,13 @@ TEST(Lanes, TheNumberOfThreadsIsChecked) {
   EXPECT_EQ(checked_threads(0), 0);
   EXPECT_THROW(checked_threads(-1), Error);
   EXPECT_THROW(checked_threads(65), Error);
+}
+
+TEST(Nodes, TheWishForMovementsIsChecked) {
+  EXPECT_FALSE(wishes_all_sizes(nullptr));
+  EXPECT_FALSE(wishes_all_sizes("auto"));
+  EXPECT_TRUE(wishes_all_sizes("nodes"));
+  for (const char* text : {"", "Nodes", "all"}) EXPECT_THROW(wishes_all_sizes(text), Error);
 }
 
 }  // namespace

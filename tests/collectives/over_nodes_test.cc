@@ -29,7 +29,8 @@ class OverNodes : public testing::TestWithParam<Spread> {
     setenv("ROPEWALK_LANES", GetParam().lanes, 1);
   }
   ~OverNodes() override {
-    for (const char* name : {"ROPEWALK_NODES", "ROPEWALK_REDUCTION_THREADS", "ROPEWALK_LANES"}) {
+    for (const char* name :
+         {"ROPEWALK_NODES", "ROPEWALK_MOVEMENTS", "ROPEWALK_REDUCTION_THREADS", "ROPEWALK_LANES"}) {
       unsetenv(name);
     }
   }

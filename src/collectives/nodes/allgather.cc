@@ -297,7 +297,7 @@ void allgather(NodeCommunicator::State& state, const void* send, void* receive,
   const Layout& layout = nodes.layout();
   std::size_t total = 0;
   for (int rank = 0; rank < layout.size(); ++rank) total += blocks.counts[rank];
-  if (!is_served(layout, total >= served::allgather_from)) {
+  if (!is_served(nodes, total >= served::allgather_from)) {
     if (equal) {
       mpi_allgather(state, send, blocks.counts[0], receive);
     } else {

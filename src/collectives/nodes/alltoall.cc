@@ -250,7 +250,7 @@ void alltoall(NodeCommunicator::State& state, const void* send, void* receive,
   std::vector<std::size_t> displacements;
   for (std::size_t peer = 0; peer < ranks; ++peer) displacements.push_back(peer * bytes_each);
   const Blocks blocks{counts.data(), displacements.data()};
-  if (!is_served(nodes.layout(), !nodes.crowded && bytes_each <= served::alltoall_to)) {
+  if (!is_served(nodes, !nodes.crowded && bytes_each <= served::alltoall_to)) {
     mpi_alltoall(state, send, receive, bytes_each);
     return;
   }
@@ -263,7 +263,7 @@ void alltoall(NodeCommunicator::State& state, const void* send, void* receive,
 void alltoallv(NodeCommunicator::State& state, const void* send, const Blocks& sends, void* receive,
                const Blocks& receives) {
   Nodes& nodes = *state.nodes;
-  if (!is_served(nodes.layout(), takes_unknown_sizes(!nodes.crowded))) {
+  if (!is_served(nodes, takes_unknown_sizes(!nodes.crowded))) {
     mpi_alltoallv(state, send, sends.counts, sends.displacements, receive, receives.counts,
                   receives.displacements);
     return;

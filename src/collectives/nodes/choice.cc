@@ -53,6 +53,13 @@ int wished_algorithm(const char* text) {
                   "\"; expected auto, whole, flat, doubling, halving, ring or mpi");
 }
 
+bool wishes_all_sizes(const char* text) {
+  if (text == nullptr || std::strcmp(text, "auto") == 0) return false;
+  if (std::strcmp(text, "nodes") == 0) return true;
+  throw Error(ErrorCode::argument,
+              std::string("ROPEWALK_MOVEMENTS: found \"") + text + "\"; expected auto or nodes");
+}
+
 std::size_t longest_message() {
   const bool eager = mpi::family() == mpi::Family::openmpi &&
                      std::getenv("OMPI_MCA_btl_tcp_eager_limit") == nullptr;

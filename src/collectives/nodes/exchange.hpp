@@ -75,6 +75,10 @@ struct Asked {
 std::size_t longest_message();
 Choice choose(const Layout&, const Asked&);
 int wished_algorithm(const char* text);  // Error(argument) for no name of one
+
+// ROPEWALK_MOVEMENTS: whether the nodes serve all sizes, as tests and benches ask. Error(argument)
+// for anything but auto or nodes.
+bool wishes_all_sizes(const char* text);
 std::unique_ptr<Exchange> make(Algorithm, const Making&, bool rooted);
 // Whether an exchange of it never blocks, so that several threads may each have some.
 constexpr bool is_nonblocking(Algorithm algorithm, bool rooted) {

@@ -236,7 +236,7 @@ void gather(NodeCommunicator::State& state, const void* send, std::size_t bytes,
   Nodes& nodes = *state.nodes;
   const Layout& layout = nodes.layout();
   const bool size_is = equal ? bytes >= served::gather_from : takes_unknown_sizes(!nodes.crowded);
-  if (layout.count() > most_nodes || !is_served(layout, size_is)) {
+  if (layout.count() > most_nodes || !is_served(nodes, size_is)) {
     if (equal) {
       mpi_gather(state, send, bytes, receive, root);
     } else {
@@ -263,7 +263,7 @@ void scatter(NodeCommunicator::State& state, const void* send, const Blocks& blo
   Nodes& nodes = *state.nodes;
   const Layout& layout = nodes.layout();
   const bool size_is = equal ? bytes >= served::scatter_from : takes_unknown_sizes(false);
-  if (layout.count() > most_nodes || !is_served(layout, size_is)) {
+  if (layout.count() > most_nodes || !is_served(nodes, size_is)) {
     if (equal) {
       mpi_scatter(state, send, receive, bytes, root);
     } else {

@@ -25,21 +25,28 @@ constexpr int looks_crowded = 2;
 constexpr int yields_per_watch = 64;    // yields between two looks for notices
 constexpr int yields_per_check = 1024;  // yields between two looks whether this node's ranks live
 
+void agree(const char* variable, bool same) {
+  if (same) return;
+  throw Error(ErrorCode::argument,
+              std::string(variable) + ": not the same on all ranks; set it for all of them");
+}
+
 // A joint decision of all nodes: an exception of one becomes one of all.
-bool all_have(mpi::Comm comm, const std::unique_ptr<Engine>& engine, int wish,
+bool all_have(mpi::Comm comm, const std::unique_ptr<Engine>& engine, const Wishes& wishes,
               const std::exception_ptr& error, std::size_t& longest) {
   const std::int64_t worst = error != nullptr ? 2 : engine == nullptr ? 1 : 0;
-  std::array<std::int64_t, 4> most{worst, wish, -wish, static_cast<std::int64_t>(longest)};
+  const std::int64_t sizes = wishes.all_sizes ? 1 : 0;
+  std::array<std::int64_t, 6> most{
+      worst, static_cast<std::int64_t>(longest), wishes.allreduce, -wishes.allreduce, sizes,
+      -sizes};
   mpi::all_reduce(most, mpi::Combine::max, comm);
   if (most[0] == 2) {
     if (error != nullptr) std::rethrow_exception(error);
     throw Error(ErrorCode::system, "communicator: ranks of another node could not become a team");
   }
-  if (most[1] != -most[2]) {
-    throw Error(ErrorCode::argument,
-                "ROPEWALK_ALLREDUCE: not the same on all ranks; set it for all of them");
-  }
-  longest = static_cast<std::size_t>(most[3]);
+  agree("ROPEWALK_ALLREDUCE", most[2] == -most[3]);
+  agree("ROPEWALK_MOVEMENTS", most[4] == -most[5]);
+  longest = static_cast<std::size_t>(most[1]);
   return most[0] == 0;
 }
 
@@ -82,14 +89,15 @@ std::unique_ptr<Nodes> Nodes::create(mpi::Comm comm, Layout layout, int threads,
   nodes->longest_message_ = nodes::longest_message();
   try {
     nodes->engine_ = make_engine(own_node, reason, attach_reason);
-    nodes->wish_ = wished_algorithm(std::getenv("ROPEWALK_ALLREDUCE"));
+    nodes->wishes_ = {wished_algorithm(std::getenv("ROPEWALK_ALLREDUCE")),
+                      wishes_all_sizes(std::getenv("ROPEWALK_MOVEMENTS"))};
     nodes->threads_ = checked_threads(threads);
     const int wished = wished_threads(std::getenv("ROPEWALK_REDUCTION_THREADS"));
     if (threads == 0) nodes->threads_ = wished;
   } catch (...) {
     error = std::current_exception();
   }
-  const bool all = all_have(comm, nodes->engine_, nodes->wish_, error, nodes->longest_message_);
+  const bool all = all_have(comm, nodes->engine_, nodes->wishes_, error, nodes->longest_message_);
   // Not a duplicate: that would call the attribute functions of the program.
   if (all) nodes->adopt(mpi::split(comm, 0, nodes->layout_.rank));
   mpi::free(own_node);

@@ -54,6 +54,12 @@ constexpr int movement = 0x2000;  // to 0x2fff: broadcast, allgather and all tha
 constexpr int gradient = 0x3000;  // to 0x3fff
 }  // namespace tag
 
+// What the environment asks for, the same on all ranks.
+struct Wishes {
+  int allreduce = -1;  // an Algorithm (nodes/exchange.hpp); -1: none
+  bool all_sizes = false;
+};
+
 class Nodes final : private node::Watcher {
  public:
   // Collective over `comm`. Null on every rank where a node's ranks cannot be a team; `reason` then
@@ -91,7 +97,8 @@ class Nodes final : private node::Watcher {
     return number == 0 ? messages() : shared_->lanes[static_cast<std::size_t>(number) - 1];
   }
   // What ROPEWALK_ALLREDUCE asks for, the same on all ranks (nodes/exchange.hpp); -1 for nothing.
-  int wish() const noexcept { return wish_; }
+  int wish() const noexcept { return wishes_.allreduce; }
+  bool serves_all_sizes() const noexcept { return wishes_.all_sizes; }  // ROPEWALK_MOVEMENTS=nodes
   // Of the ring, in bytes; the same on all ranks.
   std::size_t longest_message() const noexcept { return longest_message_; }
   Path path = Path::none;  // of the last call
@@ -206,7 +213,7 @@ class Nodes final : private node::Watcher {
   Layout layout_;
   std::unique_ptr<Engine> engine_;
   Shared* shared_ = nullptr;
-  int wish_ = -1;
+  Wishes wishes_;
   std::size_t longest_message_ = 0;
   int threads_ = 0;  // as asked for; 0: those that this rank has cores for
   bool asked_for_lanes_ = false;

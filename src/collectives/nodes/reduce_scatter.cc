@@ -184,7 +184,7 @@ void reduce_scatter(NodeCommunicator::State& state, const void* send, void* rece
   Nodes& nodes = *state.nodes;
   std::size_t bytes = 0;
   for (int rank = 0; rank < state.size; ++rank) bytes += counts[rank] * operation.element_bytes;
-  if (!is_served(nodes.layout(), bytes >= served::reduce_scatter_from) ||
+  if (!is_served(nodes, bytes >= served::reduce_scatter_from) ||
       !keeps_order(nodes.layout(), operation)) {
     mpi_reduce_scatter(state, send, receive, counts, operation);
     return;

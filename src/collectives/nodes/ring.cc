@@ -4,9 +4,9 @@
 //
 // Block b is combined from node b on, round the nodes: ((b op b + 1) op b + 2) ..., by one node at
 // a time, so all nodes get the same bits. The last of them divides what is to be an average. A node
-// forwards a block as soon as it has it, in both
-// phases: no step waits for a whole round. All receives of the first phase are posted at the start;
-// those of the second when the block they land on has left.
+// forwards a block as soon as it has it, in both phases: no step waits for a whole round. All
+// receives of the first phase are posted at the start; those of the second when the block they land
+// on has left.
 #include <vector>
 
 #include "collectives/nodes/block.hpp"

@@ -6,10 +6,8 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdlib>
-#include <cstring>
 
-#include "collectives/nodes/layout.hpp"
+#include "collectives/nodes/nodes.hpp"
 #include "mpi/fallback.hpp"
 
 namespace ropewalk::collectives::nodes {
@@ -23,18 +21,9 @@ constexpr std::size_t gather_from = std::size_t{4} << 10;    // a block
 constexpr std::size_t scatter_from = std::size_t{64} << 10;  // a block
 }  // namespace served
 
-// ROPEWALK_MOVEMENTS=nodes: all sizes, for tests and benches.
-inline bool all_sizes() {
-  static const bool all = [] {
-    const char* text = std::getenv("ROPEWALK_MOVEMENTS");
-    return text != nullptr && std::strcmp(text, "nodes") == 0;
-  }();
-  return all;
-}
-
 // Where every node has one rank there is nothing to share out.
-inline bool is_served(const Layout& layout, bool size_is) {
-  return layout.most > 1 && (size_is || all_sizes());
+inline bool is_served(const Nodes& nodes, bool size_is) {
+  return nodes.layout().most > 1 && (size_is || nodes.serves_all_sizes());
 }
 
 // gatherv, scatterv and alltoallv, whose sizes no rank knows of all: MPI's own call begins with an
