@@ -9,8 +9,18 @@ namespace ropewalk::lattice::detail {
 
 namespace {
 
-// A third of a third-level cache of 32 MiB (Zen 4): other data, ranks and machines use it, too.
+// A third of a third-level cache of 32 MiB (Zen 4): other data and machines use it, too.
 constexpr double cached_bytes = 12e6;
+// Cores that share such a cache.
+constexpr int cores_a_cache = 8;
+
+// Ranks whose operators lie in one cache.
+int ranks_a_cache(const Lattice& lattice, int threads) {
+  if (lattice.size() == 1) return 1;
+  const int nodes = lattice.node().nodes();
+  const int on_node = nodes == 0 ? 1 : (lattice.size() + nodes - 1) / nodes;
+  return std::min(on_node, std::max(1, cores_a_cache / threads));
+}
 
 // Rows that are handed out at a time: some 3 us, as often as messages are to be looked after, in
 // which neither that nor the handing out counts.
@@ -33,6 +43,7 @@ Hop<Real>::Hop(const GaugeField<Real>& gauge, const Layout& wanted, const Operat
       lanes(lane_tables<Real>(wanted)),
       links(gauge, wanted, given.links, given.antiperiodic_time),
       team(shared_team(wanted.lattice(), given.threads)),
+      sharers(ranks_a_cache(wanted.lattice(), team->size())),
       strategy(given.strategy) {}
 
 template <class Real>
@@ -94,9 +105,11 @@ kernels::HopArguments<Real> Hop<Real>::arguments(const Part& part,
     a.centre = call.centre->data();
     a.centre_factor = static_cast<Real>(call.a / scale);
   }
+  a.far = 1u << layout.order()[2] | 1u << layout.order()[3];
   a.inner = layout.inner();
   const double sites = static_cast<double>(call.out.size() + call.in.size());
-  a.from_memory = (sites + links.reals(call.out.sites())) * sizeof(Real) > cached_bytes;
+  const double bytes = (sites + links.reals(call.out.sites())) * sizeof(Real);
+  a.from_memory = bytes * sharers > cached_bytes;
   return a;
 }
 

@@ -93,6 +93,7 @@ struct Hop {
   OperatorLinks<Real> links;
   std::shared_ptr<ThreadTeam> team;  // of the lattice
   std::unique_ptr<Part> parts[3];    // by Sites
+  int sharers;                       // ranks that share a cache with this one, itself included
   Strategy strategy;                 // of the exchange, once there is one
   HopTimes times;
 };

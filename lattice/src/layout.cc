@@ -6,6 +6,7 @@
 #include "kernels/kernels.hpp"
 #include "ropewalk/error.hpp"
 #include "ropewalk/lattice/fields.hpp"
+#include "tables.hpp"
 
 namespace ropewalk::lattice {
 
@@ -40,6 +41,18 @@ double cost(const Lattice& lattice, const Extents& blocks) {
     out += share * (lattice.divided(d) ? 3 : 1) * (1 + 0.01 * d);
   }
   return out;
+}
+
+// Short dimensions fastest, so that neighbours in all but the slowest one or two are near: where x
+// is divided and so not cut, x fastest costs 10 to 25 % beyond the caches. Of equal ones those that
+// are divided come last: their faces lie in one piece then.
+Extents choose_order(const Lattice& lattice, const Extents& extents) {
+  Extents order{0, 1, 2, 3};
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
+    if (extents[a] != extents[b]) return extents[a] < extents[b];
+    return lattice.divided(a) < lattice.divided(b);
+  });
+  return order;
 }
 
 // Cheapest way to make so many lanes; all zero where there is none.
@@ -100,6 +113,7 @@ struct Layout::State {
   int inner = 1;
   Extents blocks{1, 1, 1, 1};
   Extents extents{};
+  Extents order{};
   bool checkered = false;
   std::size_t half = 0;               // even vector sites
   std::vector<Extents> sites{};       // by vector site
@@ -111,7 +125,7 @@ struct Layout::State {
     return sum & 1;
   }
   void choose_space(std::size_t bytes, int wanted);
-  void order();
+  void place_sites();
 };
 
 void Layout::State::choose_space(std::size_t bytes, int wanted) {
@@ -128,23 +142,18 @@ void Layout::State::choose_space(std::size_t bytes, int wanted) {
   }
 }
 
-// x fastest, the even half first.
-void Layout::State::order() {
+// The even half first.
+void Layout::State::place_sites() {
   const std::size_t count = size_of(extents);
   half = checkered ? count / 2 : 0;
   sites.resize(count);
   vector.resize(count);
   std::size_t next[2] = {0, half};
-  std::size_t index = 0;
-  Extents at{};
-  for (at[3] = 0; at[3] < extents[3]; ++at[3])
-    for (at[2] = 0; at[2] < extents[2]; ++at[2])
-      for (at[1] = 0; at[1] < extents[1]; ++at[1])
-        for (at[0] = 0; at[0] < extents[0]; ++at[0], ++index) {
-          const std::size_t place = next[checkered ? parity(at) : 0]++;
-          vector[index] = place;
-          sites[place] = at;
-        }
+  for_each_site(order, {}, extents, [&](const Extents& at) {
+    const std::size_t place = next[checkered ? parity(at) : 0]++;
+    vector[site_index(extents, at)] = place;
+    sites[place] = at;
+  });
 }
 
 Layout::Layout(const Lattice& lattice, std::size_t bytes_per_real, Vectors vectors,
@@ -164,7 +173,8 @@ Layout::Layout(const Lattice& lattice, std::size_t bytes_per_real, Vectors vecto
   }
   for (int d = 0; d < dimensions; ++d) s.extents[d] = lattice.local()[d] / s.blocks[d];
   s.checkered = all_even(lattice.local()) && all_even(s.extents);
-  s.order();
+  s.order = choose_order(lattice, s.extents);
+  s.place_sites();
   state_ = std::move(made);
 }
 
@@ -175,6 +185,7 @@ int Layout::fifth_extent() const noexcept { return state_->fifth_extent; }
 int Layout::inner() const noexcept { return state_->inner; }
 const Extents& Layout::blocks() const noexcept { return state_->blocks; }
 const Extents& Layout::extents() const noexcept { return state_->extents; }
+const Extents& Layout::order() const noexcept { return state_->order; }
 bool Layout::checkered() const noexcept { return state_->checkered; }
 std::size_t Layout::vector_sites() const noexcept { return state_->sites.size(); }
 

@@ -20,21 +20,23 @@ int with_block(const Layout& layout, int lane, int d, int block) {
   return lane + (block - block_of(layout, lane, d)) * stride;
 }
 
-// Vector sites of a parity on one face of the sub-lattice, in order of their coordinates.
-std::vector<std::size_t> face(const Layout& layout, Sites sites, int d, int coordinate) {
+// Vector sites of a box of the sub-lattice, in the order of their places in memory but with both
+// parities mixed: neighbours are near in time.
+std::vector<std::size_t> box(const Layout& layout, Sites sites, const Extents& begin,
+                             const Extents& end) {
   std::vector<std::size_t> out;
-  Extents end = layout.extents(), at{};
-  Extents begin{};
+  for_each_site(layout.order(), begin, end, [&](const Extents& at) {
+    const std::size_t v = layout.vector(at);
+    if (sites == Sites::all || layout.parity(v) == sites) out.push_back(v);
+  });
+  return out;
+}
+
+std::vector<std::size_t> face(const Layout& layout, Sites sites, int d, int coordinate) {
+  Extents begin{}, end = layout.extents();
   begin[d] = coordinate;
   end[d] = coordinate + 1;
-  for (at[3] = begin[3]; at[3] < end[3]; ++at[3])
-    for (at[2] = begin[2]; at[2] < end[2]; ++at[2])
-      for (at[1] = begin[1]; at[1] < end[1]; ++at[1])
-        for (at[0] = begin[0]; at[0] < end[0]; ++at[0]) {
-          const std::size_t v = layout.vector(at);
-          if (sites == Sites::all || layout.parity(v) == sites) out.push_back(v);
-        }
-  return out;
+  return box(layout, sites, begin, end);
 }
 
 // Coordinate of the face that is sent for a leg of the receiver: its forward legs need first sites.
@@ -84,21 +86,6 @@ struct Builder {
   }
 };
 
-// Vector sites in the order of their coordinates, both parities mixed: neighbours are near in time.
-std::vector<std::size_t> natural_order(const Layout& layout, Sites sites) {
-  std::vector<std::size_t> out;
-  const Extents& end = layout.extents();
-  Extents at{};
-  for (at[3] = 0; at[3] < end[3]; ++at[3])
-    for (at[2] = 0; at[2] < end[2]; ++at[2])
-      for (at[1] = 0; at[1] < end[1]; ++at[1])
-        for (at[0] = 0; at[0] < end[0]; ++at[0]) {
-          const std::size_t v = layout.vector(at);
-          if (sites == Sites::all || layout.parity(v) == sites) out.push_back(v);
-        }
-  return out;
-}
-
 }  // namespace
 
 Neighbour neighbour(const Layout& layout, const Extents& site, int leg) {
@@ -145,7 +132,7 @@ HopTable hop_table(const Layout& layout, Sites sites, bool antiperiodic) {
   Builder builder{layout, sites, antiperiodic, {}};
   for (int leg = 0; leg < leg_count; ++leg)
     if (layout.lattice().divided(direction(leg))) builder.add_face(out, leg);
-  for (const std::size_t v : natural_order(layout, sites)) {
+  for (const std::size_t v : box(layout, sites, {}, layout.extents())) {
     std::array<std::int32_t, leg_count> faces{};
     out.rows.push_back(builder.row(v, faces));
     out.faces.insert(out.faces.end(), faces.begin(), faces.end());

@@ -19,6 +19,17 @@ inline Sites opposite(Sites sites) {
   return sites == Sites::even ? Sites::odd : Sites::even;
 }
 
+// Calls visit(site) for all sites of a box; dimension order[0] is the fastest.
+template <class Visit>
+void for_each_site(const Extents& order, const Extents& begin, const Extents& end, Visit visit) {
+  Extents at = begin;
+  const auto [a, b, c, d] = order;
+  for (at[d] = begin[d]; at[d] < end[d]; ++at[d])
+    for (at[c] = begin[c]; at[c] < end[c]; ++at[c])
+      for (at[b] = begin[b]; at[b] < end[b]; ++at[b])
+        for (at[a] = begin[a]; at[a] < end[a]; ++at[a]) visit(at);
+}
+
 // The site a leg comes from, within its sub-lattice; and whether it lies over the edge.
 struct Neighbour {
   Extents site;
@@ -40,10 +51,8 @@ struct HopTable {
   // By leg: sites of the input, counted in its field, that this rank sends for that leg of another.
   std::array<std::vector<std::int32_t>, kernels::leg_count> face_sites;
 };
-// Whether a leg of this row comes from another rank: Leg::received and Leg::merged have this bit.
 inline bool needs_other_rank(const kernels::Row& row) {
-  constexpr std::uint32_t second_bits = 0xaaaa;
-  return (row.legs & second_bits) != 0;
+  return (row.legs & kernels::remote_legs) != 0;
 }
 // Row::link is left to who owns the links. antiperiodic: marks the legs over the boundary of t.
 HopTable hop_table(const Layout&, Sites sites, bool antiperiodic);

@@ -166,6 +166,23 @@ TEST(Operators, CutWhereDivided) {
   });
 }
 
+// Short dimensions lie fastest in memory, divided ones behind others that are as long.
+TEST(Layout, Order) {
+  const auto order = [](const Lattice& lattice) {
+    const Layout layout(lattice, sizeof(double), Vectors::fifth, 8, 8);
+    const auto after = [&](std::size_t v) { return layout.sub_lattice_site(v); };
+    const int fastest = layout.order()[0];
+    EXPECT_EQ(after(1)[fastest] + after(2)[fastest], 2 + 4);  // even sites: 0, 2, 4 of an even row
+    return layout.order();
+  };
+  EXPECT_EQ(order(Lattice({8, 8, 8, 8})), (Extents{0, 1, 2, 3}));
+  EXPECT_EQ(order(Lattice({16, 8, 12, 6})), (Extents{3, 1, 2, 0}));
+  run_ranks(2, [&](int) {
+    const Lattice lattice({16, 8, 8, 8}, Communicator::world(), {2, 1, 1, 1});
+    EXPECT_EQ(order(lattice), (Extents{1, 2, 3, 0}));
+  });
+}
+
 // Fields beyond the caches are fetched ahead and written past them: slice for slice the bits of a
 // hop on that slice alone, which the caches hold.
 template <class Real>

@@ -27,6 +27,7 @@ struct Row {
   std::int32_t link[leg_count];  // in links of the link array
 };
 inline constexpr int boundary_bit = 16;
+inline constexpr std::uint32_t remote_legs = 0xaaaa;  // of Leg::received and Leg::merged
 
 // Where lanes go; indices as wide as Real, as the vectors of the compiler want them.
 template <class Real>
@@ -68,7 +69,8 @@ struct HopArguments {
   bool scaled = false;
   // More is read and written than the caches hold: fetch ahead, and results go past the caches.
   bool from_memory = false;
-  int inner = 1;  // vectors of each component a vector site has
+  unsigned far = 0;  // bit d: neighbours in dimension d lie far off in memory
+  int inner = 1;     // vectors of each component a vector site has
 };
 
 // Links::full: 9 vectors of complex numbers a link. two_rows: 6. scalar: 9 complex numbers, the

@@ -46,6 +46,7 @@ class Layout {
   int inner() const noexcept;               // vectors of each component a vector site has
   const Extents& blocks() const noexcept;   // sub-lattices in each dimension
   const Extents& extents() const noexcept;  // of one sub-lattice
+  const Extents& order() const noexcept;    // dimensions, the fastest in memory first
   bool checkered() const noexcept;          // has fields of one parity
   std::size_t vector_sites() const noexcept;
   std::size_t vector_sites(Sites) const noexcept;
