@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "common/parse.hpp"
+#include "common/validators.hpp"
 #include "ropewalk/error.hpp"
 
 namespace ropewalk::bench {
@@ -68,7 +69,7 @@ void describe(CLI::App& app, CollectivesOptions& options) {
   app.add_option("--iterations", options.iterations,
                  "Calls a sample; default: as many as last a few milliseconds")
       ->type_name("N")
-      ->check(CLI::Range(1, 1000000));
+      ->check(whole_number(1, 1000000));
   add_common_options(app, options.common);
   app.footer(
       "Each collective (float, sum, root 0) through the plain MPI and through ropewalk, in turn, "

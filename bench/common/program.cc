@@ -8,6 +8,7 @@
 
 #include "common/machine.hpp"
 #include "common/scheduling.hpp"
+#include "common/validators.hpp"
 #include "ropewalk/error.hpp"
 
 namespace ropewalk::bench {
@@ -15,6 +16,7 @@ namespace {
 
 constexpr int wrong_command_line = 2;
 constexpr int failed = 1;
+const char* const more = "Run with --help for more.";
 
 std::string command_line(int argc, char** argv) {
   std::string text;
@@ -37,8 +39,14 @@ std::optional<int> parse(const Program& program, int argc, char** argv) {
     program.app->parse(argc, argv);
     return std::nullopt;
   } catch (const CLI::ParseError& error) {
-    if (launcher_rank() == 0) program.app->exit(error);
-    return error.get_exit_code() == 0 ? 0 : wrong_command_line;
+    if (error.get_exit_code() == 0) {  // --help
+      if (launcher_rank() == 0) program.app->exit(error);
+      return 0;
+    }
+    if (launcher_rank() == 0) {
+      complain(program.app->get_name(), fmt::format("{}\n{}", error.what(), more));
+    }
+    return wrong_command_line;
   }
 }
 
@@ -105,7 +113,7 @@ void add_common_options(CLI::App& app, CommonOptions& options) {
   app.add_option("--rounds", options.rounds,
                  "Rounds: each measures every column once, in turn; the median is shown")
       ->type_name("N")
-      ->check(CLI::Range(1, 1000000));
+      ->check(whole_number(1, 1000000));
   app.add_flag("--quick", options.quick, "Fewer sizes and rounds, for a first look in seconds");
   app.add_flag("--pin", options.pin,
                "Keep each rank on its own share of the cores (most launchers do that already)");
@@ -114,7 +122,7 @@ void add_common_options(CLI::App& app, CommonOptions& options) {
   app.add_option("--progress", options.progress,
                  "Progress line on standard error: auto (on a terminal), always, never")
       ->type_name("WHEN")
-      ->check(CLI::IsMember({"auto", "always", "never"}));
+      ->check(one_of({"auto", "always", "never"}));
 }
 
 int run(const Program& program, int argc, char** argv) {
@@ -124,7 +132,7 @@ int run(const Program& program, int argc, char** argv) {
     threads = program.check();
   } catch (const std::exception& error) {
     if (launcher_rank() == 0) {
-      complain(program.app->get_name(), fmt::format("{}\nRun with --help for more.", error.what()));
+      complain(program.app->get_name(), fmt::format("{}\n{}", error.what(), more));
     }
     return wrong_command_line;
   }

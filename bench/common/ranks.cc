@@ -134,6 +134,14 @@ std::vector<std::string> Ranks::gather(const std::string& text) const {
   return result;
 }
 
+std::vector<double> Ranks::slowest(const std::vector<double>& values) const {
+  std::vector<double> most = values;
+  for (const std::vector<double>& rank : gather(values)) {
+    for (std::size_t i = 0; i < most.size(); ++i) most[i] = std::max(most[i], rank[i]);
+  }
+  return most;
+}
+
 void Ranks::jointly(const std::function<void()>& action) const {
   double code = 0;
   std::string message;

@@ -55,6 +55,8 @@ class Ranks {
   // Equal lengths on all ranks. Result [rank][i], on every rank.
   std::vector<std::vector<double>> gather(const std::vector<double>& values) const;
   std::vector<std::string> gather(const std::string& text) const;  // cut at 1023 bytes
+  // Value by value the largest of any rank: times of calls that all ranks make together.
+  std::vector<double> slowest(const std::vector<double>& values) const;
 
   // Collective: runs `action`, which must not communicate. If it throws on any rank, every rank
   // throws a JointError with the words of the first such rank, so that none waits for one that gave

@@ -4,10 +4,12 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <cstring>
 
+#include "common/team.hpp"
 #include "ropewalk/error.hpp"
 
 namespace ropewalk::bench {
@@ -34,7 +36,7 @@ double rounded(double value) {
 }  // namespace
 
 Report::Report(const Ranks& ranks, const ReportOptions& options, Json machine)
-    : speaks_(ranks.rank() == 0) {
+    : speaks_(ranks.rank() == 0), begun_us_(now_us()) {
   ranks.jointly([&] {
     if (!speaks_) return;
     open(json_, "--json", options.json);
@@ -69,7 +71,12 @@ void Report::row(const Json& row) {
 
 void Report::progress(const std::string& what, double share) {
   if (!progress_) return;
-  std::fputs(fmt::format("\r\033[K{:3.0f} % {}", 100 * share, what).c_str(), stderr);
+  const double seconds = (now_us() - begun_us_) / 1e6;
+  std::string times = duration_text(seconds);
+  if (share > 0.02 && seconds > 1) {
+    times += fmt::format(", about {} left", duration_text(seconds * (1 / share - 1)));
+  }
+  std::fputs(fmt::format("\r\033[K{:3.0f} % {} ({})", 100 * share, what, times).c_str(), stderr);
   std::fflush(stderr);
   progress_shown_ = true;
 }
@@ -79,9 +86,21 @@ void Report::summary(const std::string& line) {
   if (csv_.is_open()) csv_ << csv(rows_) << std::flush;
 }
 
-Json to_json(const Summary& t) {
-  return {
+std::string duration_text(double seconds) {
+  const int whole = static_cast<int>(std::max(seconds, 0.0) + 0.5);
+  if (whole < 60) return fmt::format("{} s", whole);
+  return fmt::format("{} min {} s", whole / 60, whole % 60);
+}
+
+Json to_json(const Summary& t, Means means) {
+  Json json = {
       {"median", rounded(t.median)}, {"min", rounded(t.min)}, {"p99", rounded(t.p99)}, {"n", t.n}};
+  if (means == Means::yes) {
+    json["mean"] = rounded(t.mean);
+    json["error"] = rounded(t.error);
+    json["max"] = rounded(t.max);
+  }
+  return json;
 }
 
 }  // namespace ropewalk::bench

@@ -33,7 +33,8 @@ class Report {
   bool speaks() const noexcept { return speaks_; }
   void text(const std::string& text);  // clears the progress line first; flushes
   void row(const Json& row);           // one JSON line, and one CSV line at the end
-  void progress(const std::string& what, double share);  // share of the work done, 0 to 1
+  // share of the work done, 0 to 1; with the time since the start and, by the share, to the end.
+  void progress(const std::string& what, double share);
   // "summary: ..." as the last line; writes the CSV file.
   void summary(const std::string& line);
 
@@ -43,11 +44,25 @@ class Report {
   bool speaks_;
   bool progress_ = false;
   bool progress_shown_ = false;
+  double begun_us_;
   std::ofstream json_;
   std::ofstream csv_;
   std::vector<Json> rows_;
 };
 
-Json to_json(const Summary& microseconds);  // {median, min, p99, n}
+// Part of the work that a progress line shows: `at(0.5)` is half of this part.
+struct Share {
+  double begin = 0;
+  double width = 1;
+  double at(double part) const { return begin + width * part; }
+  Share of(int index, int count) const { return {at(double(index) / count), width / count}; }
+};
+
+// "1 min 5 s", "12 s".
+std::string duration_text(double seconds);
+
+// {median, min, p99, n}, and {mean, error, max} where the report shows them.
+enum class Means { no, yes };
+Json to_json(const Summary& microseconds, Means means = Means::no);
 
 }  // namespace ropewalk::bench

@@ -50,4 +50,9 @@ Rate rate(double bytes, const Summary& t) {
           mb_per_s(bytes, t.max), mb_per_s(bytes, t.min)};
 }
 
+MeanRate mean_rate(double value, const Summary& t) {
+  return {mb_per_s(value, t.mean), mb_per_s(value * t.error, t.mean * t.mean),
+          mb_per_s(value, t.max), mb_per_s(value, t.min)};
+}
+
 }  // namespace ropewalk::bench

@@ -33,4 +33,13 @@ struct Rate {
 };
 Rate rate(double bytes, const Summary& microseconds);
 
+// The same with the mean, as Grid prints it.
+struct MeanRate {
+  double mean = 0;
+  double error = 0;
+  double min = 0;
+  double max = 0;
+};
+MeanRate mean_rate(double value, const Summary& microseconds);
+
 }  // namespace ropewalk::bench

@@ -11,7 +11,7 @@
 
 namespace ropewalk::bench {
 
-// A half spinor of 2 spins x 3 colours, single precision complex: what lattice codes send a site.
+// A half spinor of 2 spins x 3 colours, double precision complex: what lattice codes send a site.
 constexpr std::size_t half_spinor_bytes = 96;
 
 struct Lattice {

@@ -10,6 +10,7 @@
 
 #include "common/pages.hpp"
 #include "common/parse.hpp"
+#include "common/validators.hpp"
 #include "ropewalk/error.hpp"
 
 namespace ropewalk::bench {
@@ -48,7 +49,7 @@ void describe(CLI::App& app, CommsOptions& options) {
       ->capture_default_str();
   app.add_option("--Ls", options.Ls, "Extent of the fifth dimension, which is never divided")
       ->type_name("N")
-      ->check(CLI::Range(1, 1024))
+      ->check(whole_number(1, 1024))
       ->capture_default_str();
   app.add_option("--grid", options.grid,
                  "One global lattice in place of the list of L, divided by --mpi-grid")
@@ -76,7 +77,7 @@ void describe(CLI::App& app, CommsOptions& options) {
          "Comm threads a rank, each with a communicator of its own; 0: ROPEWALK_LANES, else "
          "from the cores left free")
       ->type_name("N")
-      ->check(CLI::Range(0, EndpointSet::max_lanes))
+      ->check(whole_number(0, EndpointSet::max_lanes))
       ->capture_default_str();
   app.add_option(
          "--buffers", options.buffers,
@@ -91,7 +92,7 @@ void describe(CLI::App& app, CommsOptions& options) {
   app.add_option("--iterations", options.iterations,
                  "Exchanges a sample; default: as many as last a few milliseconds")
       ->type_name("N")
-      ->check(CLI::Range(1, 1000000));
+      ->check(whole_number(1, 1000000));
   add_common_options(app, options.common);
   app.footer(
       "Halo exchange of lattice codes (Boyle et al. 2017, section III and tables I-IV): every "

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "common/parse.hpp"
+#include "common/validators.hpp"
 #include "ropewalk/error.hpp"
 
 namespace ropewalk::bench {
@@ -41,7 +42,7 @@ void describe(CLI::App& app, GradientOptions& options) {
                  "Threads of a rank for `improved`, each with a communicator of its own; default: "
                  "the cores of a rank, 2 to 8")
       ->type_name("N")
-      ->check(CLI::Range(1, 64));
+      ->check(whole_number(1, 64));
   add_common_options(app, options.common);
   app.footer(
       "Reduction of a large vector over all ranks (float, sum), as section IV of Boyle et al. "

@@ -123,11 +123,43 @@ EndpointOptions endpoint_options(const IttOptions& options) {
   return made;
 }
 
-double exchanges_us(Halo& halo, const Ranks& ranks, int count) {
+// Single exchanges, each as long as its slowest rank takes.
+std::vector<double> exchange_times(Halo& halo, const Ranks& ranks, int count) {
+  std::vector<double> mine;
+  halo.exchange();  // what another has put out of the caches
   ranks.barrier();
-  const double begin = now_us();
-  for (int i = 0; i < count; ++i) halo.exchange();
-  return (now_us() - begin) / count;
+  for (int i = 0; i < count; ++i) {
+    const double begin = now_us();
+    halo.exchange();
+    mine.push_back(now_us() - begin);
+  }
+  return ranks.slowest(mine);
+}
+
+StencilResult measure_faces(const IttOptions& options, const Ranks& ranks,
+                            const CartesianGrid& grid, EndpointSet& endpoints, FaceBuffers& buffers,
+                            std::uint64_t& serial) {
+  StencilResult result;
+  Halo halo(grid, endpoints, buffers.packets(0), {Strategy::automatic, Corners::no});
+  Halo plain(grid, endpoints, buffers.packets(0), {Strategy::concurrent, Corners::no});
+  result.strategy = name(halo.strategy());
+  const double one = summarize(exchange_times(plain, ranks, 3)).median;
+  const int rounds = options.common.rounds_or(10, 5);
+  const double budget = options.common.quick ? quick_stencil_us : stencil_us;
+  const int most = std::min(most_exchanges / rounds, static_cast<int>(budget / one / rounds));
+  std::vector<double> us[2];
+  for (int round = 0; round < rounds; ++round) {
+    for (const std::size_t which : {0U, 1U}) {
+      buffers.fill(++serial);
+      const auto more = exchange_times(which == 0 ? halo : plain, ranks, std::max(1, most));
+      us[which].insert(us[which].end(), more.begin(), more.end());
+      if (result.wrong.empty()) result.wrong = buffers.check(serial);
+    }
+  }
+  result.us = summarize(us[0]);
+  result.plain_us = summarize(us[1]);
+  result.verified = ranks.all(result.wrong.empty());
+  return result;
 }
 
 }  // namespace
@@ -138,13 +170,13 @@ double memory_bytes(int L, int ranks, bool doubles) {
 double memory_flops(int L, int ranks) { return 2 * sites(L) * numbers_a_site * ranks; }
 
 std::vector<MemoryResult> measure_memory(const IttOptions& options, const Ranks& ranks,
-                                         ThreadTeam& team, Report& report) {
+                                         ThreadTeam& team, Report& report, Share share) {
   const bool doubles = options.precision == "double";
   const std::vector<int> all = options.common.quick ? std::vector<int>{8, 16, 24} : stepped(8, 48);
   std::vector<MemoryResult> results;
   for (const int L : all) {
     if (!fits(ranks, memory_bytes(L, 1, doubles))) break;
-    report.progress(fmt::format("memory L={}", L), 0.1 * L / 48);
+    report.progress(fmt::format("a*x + y, L={}", L), share.at(L / 52.0));
     results.push_back(doubles ? measure_size<double>(options, ranks, team, L)
                               : measure_size<float>(options, ranks, team, L));
   }
@@ -152,7 +184,8 @@ std::vector<MemoryResult> measure_memory(const IttOptions& options, const Ranks&
 }
 
 std::vector<StencilResult> measure_stencil(const IttOptions& options, const IttLayout& layout,
-                                           const Ranks& ranks, Report& report, Backing& pages) {
+                                           const Ranks& ranks, Report& report, Share share,
+                                           Backing& pages) {
   const std::vector<int> extents(layout.rank_grid.begin(), layout.rank_grid.end());
   const CartesianGrid grid(ranks.communicator(), extents, {true, true, true, true});
   EndpointSet endpoints(ranks.communicator(), endpoint_options(options));
@@ -166,35 +199,13 @@ std::vector<StencilResult> measure_stencil(const IttOptions& options, const IttL
   std::vector<StencilResult> results;
   std::uint64_t serial = 0;
   for (const int L : all) {
-    report.progress(fmt::format("stencil L={}", L), 0.1 + 0.1 * L / 32);
+    report.progress(fmt::format("stencil exchange, L={}", L), share.at(L / 36.0));
     const Lattice lattice{std::vector<int>(4, L), stencil_Ls};
     FaceBuffers buffers(memory.data(), lattice, grid, 1);
-    Halo halo(grid, endpoints, buffers.packets(0), {Strategy::automatic, Corners::no});
-    Halo plain(grid, endpoints, buffers.packets(0), {Strategy::concurrent, Corners::no});
-    StencilResult result;
+    StencilResult result = measure_faces(options, ranks, grid, endpoints, buffers, serial);
     result.L = L;
     result.bytes = face_bytes(lattice, 0);
     result.node_bytes = static_cast<double>(exchange_bytes(lattice, extents)) * ranks.node_size();
-    result.strategy = name(halo.strategy());
-    const double budget = options.common.quick ? quick_stencil_us : stencil_us;
-    exchanges_us(plain, ranks, 2);
-    const double one = ranks.max(exchanges_us(plain, ranks, 3));
-    const int samples = options.common.rounds_or(20, 5);
-    const int count =
-        std::max(1, std::min(most_exchanges / samples, static_cast<int>(budget / one / samples)));
-    std::vector<double> us;
-    std::vector<double> plain_us;
-    for (int sample = 0; sample < samples; ++sample) {
-      for (Halo* which : {&halo, &plain}) {
-        buffers.fill(++serial);
-        auto& times = which == &halo ? us : plain_us;
-        times.push_back(ranks.max(exchanges_us(*which, ranks, count)));
-        if (result.wrong.empty()) result.wrong = buffers.check(serial);
-      }
-    }
-    result.us = summarize(us);
-    result.plain_us = summarize(plain_us);
-    result.verified = ranks.all(result.wrong.empty());
     results.push_back(result);
   }
   return results;

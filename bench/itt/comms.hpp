@@ -20,15 +20,17 @@ struct MemoryResult {
       0;  // of a pass, all ranks: 3 vol 8 sizeof(Real); lines read for writing not counted
   double flops = 0;  // 2 vol 8
   int passes = 0;
-  Summary us;  // of a pass, slowest rank
+  Summary us;  // of a pass, slowest rank; a sample has many
   bool verified = true;
+
+  double seconds() const { return us.mean * passes / 1e6; }
 };
 double memory_bytes(int L, int ranks, bool doubles);
 double memory_flops(int L, int ranks);
 
 // Collective. Sizes for which a node has no room are left out.
 std::vector<MemoryResult> measure_memory(const IttOptions& options, const Ranks& ranks,
-                                         ThreadTeam& team, Report& report);
+                                         ThreadTeam& team, Report& report, Share share);
 
 // Faces of L^3 Ls half spinors (96 bytes), in both directions of each divided dimension.
 struct StencilResult {
@@ -37,7 +39,7 @@ struct StencilResult {
   std::size_t bytes = 0;  // of a message
   double node_bytes = 0;  // that the ranks of a node send in an exchange
   std::string strategy;   // chosen
-  Summary us;             // of an exchange, slowest rank
+  Summary us;             // of single exchanges, slowest rank each
   Summary plain_us;       // the same by MPI_Isend and MPI_Irecv of one thread
   bool verified = true;
   std::string wrong;
@@ -45,6 +47,7 @@ struct StencilResult {
 
 // Collective; several ranks.
 std::vector<StencilResult> measure_stencil(const IttOptions& options, const IttLayout& layout,
-                                           const Ranks& ranks, Report& report, Backing& pages);
+                                           const Ranks& ranks, Report& report, Share share,
+                                           Backing& pages);
 
 }  // namespace ropewalk::bench

@@ -2,11 +2,15 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <thread>
 
+#include "common/team.hpp"
 #include "itt/comms.hpp"
+#include "itt/details.hpp"
 #include "itt/operators.hpp"
 #include "itt/options.hpp"
 #include "itt/roofline.hpp"
+#include "itt/rows.hpp"
 #include "itt/tables.hpp"
 #include "ropewalk/error.hpp"
 
@@ -26,106 +30,166 @@ std::string decomposition(const IttContext& context) {
       context.layout.per_node ? "node" : "rank");
 }
 
+// What a table takes of the time, about; for the progress line.
+struct Part {
+  const char* table;
+  double weight;
+};
+constexpr Part parts[] = {
+    {"roofline", 1}, {"summary", 15}, {"memory", 3}, {"comms", 3}, {"operators", 22}};
+
+constexpr int level_samples = 5;
+constexpr int peak_samples = 40;
+constexpr int quick_peak_samples = 10;
+
 class Itt {
  public:
   Itt(const IttOptions& options, const Ranks& ranks, Report& report)
-      : options_(options), ranks_(ranks), report_(report) {
-    layout_ = itt_layout(options, ranks.size(), static_cast<int>(ranks.max(ranks.node_size())));
-    team_ = ranks.has_mpi() ? std::make_unique<ThreadTeam>(ranks.communicator(),
-                                                           ThreadTeamOptions{options.threads})
-                            : std::make_unique<ThreadTeam>(ThreadTeamOptions{options.threads});
-  }
+      : options_(options),
+        ranks_(ranks),
+        report_(report),
+        layout_(itt_layout(options, ranks.size(), static_cast<int>(ranks.max(ranks.node_size())))),
+        team_(ranks.has_mpi() ? std::make_unique<ThreadTeam>(ranks.communicator(),
+                                                             ThreadTeamOptions{options.threads})
+                              : std::make_unique<ThreadTeam>(ThreadTeamOptions{options.threads})),
+        bandwidth_(*team_, ranks),
+        context_{options_, layout_, ranks_.library(), team_->size(), {}} {}
 
   void run() {
-    IttContext context{options_, layout_, ranks_.library(), team_->size(), {}};
-    report_.text(decomposition(context));
+    report_.text(decomposition(context_));
+    for (const std::string& note : layout_.notes) report_.text(fmt::format("# {}\n", note));
+    if (has("roofline")) roofline();
     std::vector<OperatorResult> summary;
-    if (options_.wants("summary") || options_.wants("operators")) {
-      peak_ = ranks_.sum(peak_gflops(*team_, options_.precision == "double"));
-    }
-    if (options_.wants("summary")) summary = summary_operators(context);
-    if (options_.wants("memory")) memory(context);
-    if (options_.wants("comms") && ranks_.size() > 1) comms(context);
-    if (options_.wants("summary")) {
-      report_.text(operator_table(context, "Operators of the summary", summary));
-      report_.text(node_summary(context, summary));
-      point_ = comparison_point(context, summary);
-      report_.text(comparison_text(point_));
-    }
-    if (options_.wants("operators")) five_dimensional(context);
+    if (has("summary")) summary = summary_operators();
+    if (has("memory")) memory();
+    if (has("comms")) comms();
+    if (has("summary")) finish_summary(summary);
+    if (has("operators")) operators();
     finish();
   }
 
  private:
-  OperatorContext operators() const {
-    return {options_, layout_, ranks_, *team_, team_->size(), peak_};
+  bool has(const std::string& table) const {
+    if (table == "roofline") return options_.wants("summary") || options_.wants("operators");
+    if (table == "comms") return options_.wants("comms") && ranks_.size() > 1;
+    return options_.wants(table);
   }
-
-  std::vector<OperatorResult> summary_operators(const IttContext& context) {
-    const std::vector<OperatorSpec> specs = {{"Wilson", lattice::Vectors::space, 1, true},
-                                             {"DWF4", lattice::Vectors::space, options_.Ls, true},
-                                             {"DWF5", lattice::Vectors::fifth, options_.Ls, true}};
-    return measure(context, "summary", options_.sizes, specs, 0.2, 0.4);
-  }
-
-  // Tables V and VI of Boyle et al. 2017 have these operators and volumes.
-  void five_dimensional(const IttContext& context) {
-    const std::vector<OperatorSpec> specs = {
-        {"D_w", lattice::Vectors::space, 1, false},
-        {"D_w^eo", lattice::Vectors::space, 1, true},
-        {"sD_w", lattice::Vectors::fifth, options_.Ls, false},
-        {"sD_w^eo", lattice::Vectors::fifth, options_.Ls, true}};
-    std::vector<int> sizes;
-    for (const int L : options_.common.quick ? std::vector<int>{8} : std::vector<int>{12, 16, 24}) {
-      try {
-        layout_.local(L);
-        sizes.push_back(L);
-      } catch (const Error& error) {
-        report_.text(fmt::format("# {}\n", error.what()));
-      }
+  Share share(const std::string& table) const {
+    double all = 0;
+    Share mine;
+    for (const Part& part : parts) {
+      if (!has(part.table)) continue;
+      if (table == part.table) mine = {all, part.weight};
+      all += part.weight;
     }
-    const auto results = measure(context, "operators", sizes, specs, 0.6, 0.4);
-    report_.text(operator_table(context, "D_w and its s-vectorised form", results));
+    return {mine.begin / all, mine.width / all};
   }
 
-  std::vector<OperatorResult> measure(const IttContext& context, const std::string& table,
-                                      const std::vector<int>& sizes,
-                                      const std::vector<OperatorSpec>& specs, double share,
-                                      double share_all) {
+  void roofline() {
+    report_.progress("roofline", share("roofline").begin);
+    const int samples = options_.common.quick ? quick_peak_samples : peak_samples;
+    peak_ = ranks_.sum(peak_gflops(*team_, options_.precision == "double", samples));
+    levels_ = levels(caches(), team_->size(), layout_.ranks_per_node,
+                     static_cast<int>(std::thread::hardware_concurrency()));
+    agree_on_levels();
+    for (Level& level : levels_) {
+      for (int i = 0; i < level_samples; ++i) bandwidth_.sample(level.bytes);
+      level.us = bandwidth_.pass_us(level.bytes);
+      level.mb_per_s = bandwidth_.best_mb_per_s(level.bytes);
+      report_.row(level_row(context_, level, peak_));
+    }
+    report_.text(roofline_table(context_, peak_, levels_));
+  }
+
+  // Ranks of unlike nodes and numbers of threads must measure alike.
+  void agree_on_levels() {
+    const double count = -ranks_.max(-static_cast<double>(levels_.size()));
+    levels_.erase(levels_.begin(), levels_.end() - static_cast<std::ptrdiff_t>(count));
+    for (Level& level : levels_) {
+      level.capacity = ranks_.max(level.capacity);
+      level.bytes = ranks_.max(level.bytes);
+    }
+  }
+
+  std::vector<OperatorResult> summary_operators() {
+    const std::vector<OperatorSpec> specs = {
+        {"Wilson", lattice::Vectors::space, 1, true, false},
+        {"DWF4", lattice::Vectors::space, options_.Ls, true, false},
+        {"DWF5", lattice::Vectors::fifth, options_.Ls, true, false}};
+    return measure("summary", layout_.sizes, specs);
+  }
+
+  void finish_summary(const std::vector<OperatorResult>& summary) {
+    report_.text(node_summary(context_, summary));
+    point_ = comparison_point(context_, summary);
+    report_.text(comparison_text(point_));
+    if (point_.known) report_.row(comparison_row(context_, point_));
+    report_.text(operator_table(context_, "Operators of the summary", summary));
+  }
+
+  // Tables V and VI of Boyle et al. 2017 have the first four, of Benchmark_dwf, and these volumes.
+  void operators() {
+    using lattice::Vectors;
+    const std::vector<OperatorSpec> specs = {{"D_w", Vectors::space, options_.Ls, false, false},
+                                             {"D_w^eo", Vectors::space, options_.Ls, true, false},
+                                             {"sD_w", Vectors::fifth, options_.Ls, false, false},
+                                             {"sD_w^eo", Vectors::fifth, options_.Ls, true, false},
+                                             {"Wilson D_w", Vectors::space, 1, false, false},
+                                             {"Wilson D_w^eo", Vectors::space, 1, true, false},
+                                             {"clover MULT", Vectors::space, 1, true, true}};
+    const auto results = measure("operators", layout_.volumes, specs);
+    report_.text(volume_table(context_,
+                              fmt::format("Tables V and VI of Boyle et al. 2017: Mflop/s per node, "
+                                          "{} precision, Ls={}",
+                                          options_.precision, options_.Ls),
+                              {"D_w", "D_w^eo", "sD_w", "sD_w^eo"}, results));
+    report_.text(volume_table(context_,
+                              fmt::format("Wilson (Ls=1) and MULT of CCS-QCD: Mflop/s per node, {} "
+                                          "precision",
+                                          options_.precision),
+                              {"Wilson D_w", "Wilson D_w^eo", "clover MULT"}, results));
+    report_.text(operator_table(context_, "Operators of these tables", results));
+  }
+
+  std::vector<OperatorResult> measure(const std::string& table, const std::vector<int>& sizes,
+                                      const std::vector<OperatorSpec>& specs) {
+    const OperatorContext context{options_,      layout_, ranks_,  *team_,
+                                  team_->size(), peak_,   levels_, bandwidth_};
     std::vector<OperatorResult> all;
-    for (const int L : sizes) {
-      const double each = share_all / static_cast<double>(sizes.size());
-      const auto results = measure_operators(operators(), L, specs, report_, share, each);
-      share += each;
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      const Share each = share(table).of(static_cast<int>(i), static_cast<int>(sizes.size()));
+      const auto results = measure_operators(context, sizes[i], specs, report_, each);
       for (const OperatorResult& one : results) {
         if (one.cases.empty()) continue;
-        report_.row(operator_row(context, table, one));
+        report_.row(operator_row(context_, table, one));
         note(one.verified,
-             fmt::format("{} L={}: relative error {:.1e}", one.spec.name, L, one.error));
+             fmt::format("{} L={}: relative error {:.1e}", one.spec.name, one.L, one.error));
       }
       all.insert(all.end(), results.begin(), results.end());
     }
     return all;
   }
 
-  void memory(const IttContext& context) {
-    const auto results = measure_memory(options_, ranks_, *team_, report_);
+  void memory() {
+    const auto results = measure_memory(options_, ranks_, *team_, report_, share("memory"));
     for (const MemoryResult& one : results) {
-      report_.row(memory_row(context, one));
+      report_.row(memory_row(context_, one));
       note(one.verified, fmt::format("a*x+y L={}", one.L));
       fastest_gb_ = std::max(fastest_gb_, one.bytes / one.us.median / 1e3);
     }
-    report_.text(memory_table(context, results));
+    report_.text(memory_table(context_, results));
   }
 
-  void comms(IttContext& context) {
-    const auto results = measure_stencil(options_, layout_, ranks_, report_, context.pages);
-    report_.text(fmt::format("# pages {}\n", line(context.pages)));
+  void comms() {
+    const auto results =
+        measure_stencil(options_, layout_, ranks_, report_, share("comms"), context_.pages);
     for (const StencilResult& one : results) {
-      report_.row(stencil_row(context, one));
+      report_.row(stencil_row(context_, one));
       note(one.verified, fmt::format("stencil L={}: {}", one.L, one.wrong));
     }
-    report_.text(stencil_table(context, results));
+    report_.text(stencil_table(context_, results));
+    report_.text(stencil_details(results));
+    report_.text(fmt::format("pages {}\n", line(context_.pages)));
   }
 
   void note(bool verified, const std::string& what) {
@@ -139,7 +203,9 @@ class Itt {
                      : "";
     const std::string memory =
         fastest_gb_ > 0 ? fmt::format("a*x+y up to {:.1f} GB/s; ", fastest_gb_) : "";
-    report_.summary(point + memory + (wrong_.empty() ? "all results verified" : "RESULTS WRONG"));
+    report_.summary(fmt::format("{}{}{}; {}", point, memory,
+                                wrong_.empty() ? "all results verified" : "RESULTS WRONG",
+                                duration_text((now_us() - begun_us_) / 1e6)));
     if (!wrong_.empty()) throw JointError(ErrorCode::internal, "itt: wrong: " + wrong_);
   }
 
@@ -148,7 +214,11 @@ class Itt {
   Report& report_;
   IttLayout layout_;
   std::unique_ptr<ThreadTeam> team_;
+  Bandwidth bandwidth_;
+  IttContext context_;
+  double begun_us_ = now_us();
   double peak_ = 0;
+  std::vector<Level> levels_;
   double fastest_gb_ = 0;
   ComparisonPoint point_;
   std::string wrong_;

@@ -10,7 +10,7 @@
 #include "common/parse.hpp"
 #include "common/team.hpp"
 #include "itt/fields.hpp"
-#include "itt/roofline.hpp"
+#include "ropewalk/lattice/clover.hpp"
 
 namespace ropewalk::bench {
 namespace {
@@ -24,20 +24,41 @@ constexpr int most_calls = 1000;  // as Grid
 constexpr int least_calls = 10;
 constexpr int warm_up = 3;
 
+// For MULT. Links are not near 1, so the clover term is not small; a mass keeps A well-conditioned.
+constexpr double clover_mass = 1;
+constexpr double clover_csw = 1;
+
 template <class Real>
 struct Running {
   OperatorCase about;
-  std::unique_ptr<HoppingTerm<Real>> hop;
+  std::unique_ptr<HoppingTerm<Real>> hop;  // or
+  std::unique_ptr<lattice::CloverOperator<Real>> clover;
   std::vector<double> us;
   int calls = 1;  // a round
+
+  const HoppingTerm<Real>& term() const { return clover ? *clover : *hop; }
+  void call(lattice::SpinorField<Real>& out, const lattice::SpinorField<Real>& in) {
+    if (clover) return clover->mult(out, in);
+    hop->hop(out, in);
+  }
+  // A times the result of MULT is that of the hop.
+  double error(lattice::SpinorField<Real>& out) {
+    if (clover) clover->diagonal_part(out, out);
+    return hop_error(out);
+  }
 };
+
+// Reals a site of the two blocks of the clover term, or of their inverses.
+constexpr double clover_reals = 72;
 
 template <class Real>
 double memory_of(const lattice::Extents& local, const OperatorSpec& spec) {
   double sites = 1;
   for (const int extent : local) sites *= extent;
+  const double bandwidth = 12e7;
   // Two spinor fields, the caller's links and two copies of them in each way of keeping them.
-  return sites * sizeof(Real) * (2 * 24.0 * spec.Ls + 72 + 4 * 144);
+  const double numbers = 2 * 24.0 * spec.Ls + 72 + 4 * 144 + (spec.clover ? 4 * clover_reals : 0);
+  return sites * sizeof(Real) * numbers + bandwidth;
 }
 
 template <class Real>
@@ -46,48 +67,71 @@ class Operators {
   Operators(const OperatorContext& context, int L, const lattice::Lattice& lattice)
       : context_(context), L_(L), lattice_(lattice), gauge_(known_gauge<Real>(lattice)) {}
 
-  OperatorResult measure(const OperatorSpec& spec, Report& report, double share) {
+  OperatorResult measure(const OperatorSpec& spec, Report& report, Share share) {
     OperatorResult result;
     result.spec = spec;
     result.L = L_;
     result.local = lattice_.local();
     result.left_out = refusal(spec);
     if (!result.left_out.empty()) return result;
+    report.progress(fmt::format("{} L={}", spec.name, L_), share.at(0));
     const lattice::Layout layout(lattice_, sizeof(Real), spec.vectors, spec.Ls);
-    std::vector<Running<Real>> all = cases(layout);
-    const Sites to = spec.even_odd ? Sites::even : Sites::all;
-    lattice::SpinorField<Real> out(layout, to);
+    std::vector<Running<Real>> all = cases(spec, layout);
+    lattice::SpinorField<Real> out(layout, spec.even_odd ? Sites::even : Sites::all);
     lattice::SpinorField<Real> in(layout, spec.even_odd ? Sites::odd : Sites::all);
     fill_known(in);
-    const HoppingTerm<Real>& first = *all.front().hop;
-    result.flops = first.flops(to) * context_.ranks.size();
-    result.bytes = first.bytes(to);
-    result.isa = first.isa();
+    describe(result, layout, all.front());
     for (Running<Real>& one : all) {
       std::fill_n(out.data(), out.size(), Real(0));
       calibrate(one, out, in);
-      result.error = std::max(result.error, context_.ranks.max(hop_error(out)));
+      result.error = std::max(result.error, context_.ranks.max(one.error(out)));
     }
-    result.strategy = name(first.strategy());
+    result.strategy = name(all.front().term().strategy());
     result.verified = result.error < (sizeof(Real) == 4 ? 1e-5 : 1e-13);
-    result.bandwidth_mb = context_.ranks.sum(
-        bandwidth_mb_per_s(context_.team, static_cast<std::size_t>(result.bytes)));
-    result.peak_gflops = context_.peak_gflops;
-    const int rounds = context_.options.common.rounds_or(10, 3);
-    for (int round = 0; round < rounds; ++round) {
-      report.progress(fmt::format("{} L={} round {}", spec.name, L_, round + 1), share);
-      for (std::size_t i = 0; i < all.size(); ++i) {
-        time_calls(all[(i + static_cast<std::size_t>(round)) % all.size()], out, in);
-      }
-    }
+    time_rounds(all, out, in, report, {share.at(0.2), 0.8 * share.width}, spec.name);
     for (Running<Real>& one : all) {
-      one.about.us = summarize(slowest_calls(one.us));
+      one.about.us = summarize(context_.ranks.slowest(one.us));
+      one.about.bandwidth_mb = context_.bandwidth.best_mb_per_s(one.about.bytes);
       result.cases.push_back(one.about);
     }
     return result;
   }
 
  private:
+  void describe(OperatorResult& result, const lattice::Layout& layout, const Running<Real>& one) {
+    double sites = static_cast<double>(lattice_.local_sites()) * result.spec.Ls;
+    if (result.spec.even_odd) sites /= 2;
+    result.flops = result.spec.flops_a_site() * sites * context_.ranks.size();
+    result.isa = one.term().isa();
+    result.vector_lanes = layout.lanes();
+    result.peak_gflops = context_.peak_gflops;
+  }
+
+  void time_rounds(std::vector<Running<Real>>& all, lattice::SpinorField<Real>& out,
+                   const lattice::SpinorField<Real>& in, Report& report, Share share,
+                   const std::string& title) {
+    const int rounds = context_.options.common.rounds_or(10, 3);
+    for (int round = 0; round < rounds; ++round) {
+      report.progress(fmt::format("{} L={} round {}", title, L_, round + 1),
+                      share.of(round, rounds).begin);
+      for (std::size_t i = 0; i < all.size(); ++i) {
+        time_calls(all[(i + static_cast<std::size_t>(round)) % all.size()], out, in);
+      }
+      if (round % 2 == 0) sample_bandwidth(all);
+    }
+  }
+
+  // Once for each number of bytes.
+  void sample_bandwidth(const std::vector<Running<Real>>& all) {
+    std::vector<double> done;
+    for (const Running<Real>& one : all) {
+      const double bytes = std::min(one.about.bytes, Bandwidth::most_bytes);
+      if (std::find(done.begin(), done.end(), bytes) != done.end()) continue;
+      context_.bandwidth.sample(bytes);
+      done.push_back(bytes);
+    }
+  }
+
   std::string refusal(const OperatorSpec& spec) const {
     const double wanted = memory_of<Real>(lattice_.local(), spec) * context_.ranks.node_size();
     const auto available = static_cast<double>(available_memory());
@@ -103,18 +147,25 @@ class Operators {
     return "";
   }
 
-  std::vector<Running<Real>> cases(const lattice::Layout& layout) {
+  std::vector<Running<Real>> cases(const OperatorSpec& spec, const lattice::Layout& layout) {
     std::vector<Running<Real>> all;
-    for (const lattice::Links links : {lattice::Links::full, lattice::Links::two_rows}) {
+    // The clover term takes long to make: only the links that the library would choose.
+    const std::vector<lattice::Links> links =
+        spec.clover ? std::vector{lattice::Links::automatic}
+                    : std::vector{lattice::Links::full, lattice::Links::two_rows};
+    for (const lattice::Links kept : links) {
       for (const lattice::Exchange exchange : context_.options.exchange_list) {
         lattice::OperatorOptions options;
         options.exchange = exchange;
         options.threads = context_.threads;
-        options.links = links;
-        all.push_back({{name(links), name(exchange), {}},
-                       std::make_unique<HoppingTerm<Real>>(gauge_, layout, options),
-                       {},
-                       1});
+        options.links = kept;
+        Running<Real> made = running(spec, layout, options);
+        // With vectors over the fifth dimension links are kept in one way only.
+        const bool again = std::any_of(all.begin(), all.end(), [&](const Running<Real>& one) {
+          return one.about.links == made.about.links && one.about.exchange == made.about.exchange;
+        });
+        if (again) return all;
+        all.push_back(std::move(made));
         // Without other ranks there is no difference.
         if (context_.ranks.size() == 1) break;
       }
@@ -122,11 +173,31 @@ class Operators {
     return all;
   }
 
+  Running<Real> running(const OperatorSpec& spec, const lattice::Layout& layout,
+                        const lattice::OperatorOptions& options) {
+    Running<Real> made;
+    if (spec.clover) {
+      made.clover =
+          std::make_unique<lattice::CloverOperator<Real>>(gauge_, clover_mass, clover_csw, options);
+    } else {
+      made.hop = std::make_unique<HoppingTerm<Real>>(gauge_, layout, options);
+    }
+    made.about.links = name(made.term().links());
+    made.about.exchange = name(options.exchange);
+    made.about.bytes = made.term().bytes(spec.even_odd ? Sites::even : Sites::all);
+    if (spec.clover) {
+      made.about.bytes +=
+          clover_reals * sizeof(Real) * static_cast<double>(lattice_.local_sites()) / 2;
+    }
+    made.about.level = level_of(context_.levels, made.about.bytes).name;
+    return made;
+  }
+
   void calibrate(Running<Real>& one, lattice::SpinorField<Real>& out,
                  const lattice::SpinorField<Real>& in) {
-    for (int call = 0; call < warm_up; ++call) one.hop->hop(out, in);
+    for (int call = 0; call < warm_up; ++call) one.call(out, in);
     const double begin = now_us();
-    one.hop->hop(out, in);
+    one.call(out, in);
     const double time = context_.ranks.max(now_us() - begin);
     const int rounds = context_.options.common.rounds_or(10, 3);
     const double budget = context_.options.common.quick ? quick_us : full_us;
@@ -138,23 +209,13 @@ class Operators {
 
   void time_calls(Running<Real>& one, lattice::SpinorField<Real>& out,
                   const lattice::SpinorField<Real>& in) {
-    one.hop->hop(out, in);  // what another case has put out of the caches
+    one.call(out, in);  // what another case has put out of the caches
     context_.ranks.barrier();
     for (int call = 0; call < one.calls; ++call) {
       const double begin = now_us();
-      one.hop->hop(out, in);
+      one.call(out, in);
       one.us.push_back(now_us() - begin);
     }
-  }
-
-  std::vector<double> slowest_calls(const std::vector<double>& us) const {
-    std::vector<double> slowest(us.size(), 0.0);
-    for (const std::vector<double>& rank : context_.ranks.gather(us)) {
-      for (std::size_t call = 0; call < us.size(); ++call) {
-        slowest[call] = std::max(slowest[call], rank[call]);
-      }
-    }
-    return slowest;
   }
 
   const OperatorContext& context_;
@@ -175,13 +236,14 @@ lattice::Lattice make_lattice(const OperatorContext& context, int L) {
 template <class Real>
 std::vector<OperatorResult> measure_all(const OperatorContext& context, int L,
                                         const std::vector<OperatorSpec>& specs, Report& report,
-                                        double share, double share_each) {
+                                        Share share) {
   const lattice::Lattice lattice = make_lattice(context, L);
   Operators<Real> operators(context, L, lattice);
   std::vector<OperatorResult> results;
   for (const OperatorSpec& spec : specs) {
-    results.push_back(operators.measure(spec, report, share));
-    share += share_each / static_cast<double>(specs.size());
+    const auto index = static_cast<int>(results.size());
+    const auto count = static_cast<int>(specs.size());
+    results.push_back(operators.measure(spec, report, share.of(index, count)));
   }
   return results;
 }
@@ -201,18 +263,26 @@ const OperatorCase& OperatorResult::worst() const {
                            [](const auto& a, const auto& b) { return a.us.mean < b.us.mean; });
 }
 double OperatorResult::robustness() const { return mflops(worst()) / mflops(best()); }
-double OperatorResult::intensity(int ranks) const { return flops / ranks / bytes; }
-double OperatorResult::roof_gflops(int ranks) const {
-  return std::min(peak_gflops, intensity(ranks) * bandwidth_mb / 1e3);
+double OperatorResult::error_mflops(const OperatorCase& one) const {
+  return flops / one.us.min * one.us.error / one.us.mean;
+}
+double OperatorResult::intensity(const OperatorCase& one, int ranks) const {
+  return flops / ranks / one.bytes;
+}
+double OperatorResult::roof_gflops(const OperatorCase& one, int ranks) const {
+  return std::min(peak_gflops, intensity(one, ranks) * one.bandwidth_mb / 1e3);
+}
+bool OperatorResult::bound_by_peak(const OperatorCase& one, int ranks) const {
+  return peak_gflops <= intensity(one, ranks) * one.bandwidth_mb / 1e3;
 }
 
 std::vector<OperatorResult> measure_operators(const OperatorContext& context, int L,
                                               const std::vector<OperatorSpec>& specs,
-                                              Report& report, double share, double share_each) {
+                                              Report& report, Share share) {
   if (context.options.precision == "double") {
-    return measure_all<double>(context, L, specs, report, share, share_each);
+    return measure_all<double>(context, L, specs, report, share);
   }
-  return measure_all<float>(context, L, specs, report, share, share_each);
+  return measure_all<float>(context, L, specs, report, share);
 }
 
 }  // namespace ropewalk::bench

@@ -8,22 +8,34 @@
 #include "common/report.hpp"
 #include "common/statistics.hpp"
 #include "itt/options.hpp"
+#include "itt/roofline.hpp"
 #include "ropewalk/schedule.hpp"
 
 namespace ropewalk::bench {
+
+// As Benchmark_ITT counts a hop, a site and s-slice; and MULT of CCS-QCD: 1320 of its hop and 576
+// of the inverse clover term.
+constexpr int hop_flops_a_site = 1344;
+constexpr int mult_flops_a_site = 1320 + 576;
 
 struct OperatorSpec {
   std::string name;  // "Wilson", "DWF4", "sD_w^eo"
   lattice::Vectors vectors = lattice::Vectors::space;
   int Ls = 1;
   bool even_odd = true;
+  bool clover = false;  // MULT: the inverse clover term times the hop
+
+  int flops_a_site() const { return clover ? mult_flops_a_site : hop_flops_a_site; }
 };
 
 // One way to compute an operator: how links are kept, when faces are exchanged.
 struct OperatorCase {
-  std::string links;     // "full", "two_rows"
-  std::string exchange;  // "sequential", "overlap"
-  Summary us;            // of calls, slowest rank each
+  std::string links;        // "full", "two_rows"
+  std::string exchange;     // "sequential", "overlap"
+  Summary us;               // of calls, slowest rank each
+  double bytes = 0;         // of a call and rank: all is read once, the result written once
+  std::string level;        // where so many bytes lie
+  double bandwidth_mb = 0;  // of all ranks, measured for so many bytes
 };
 
 struct OperatorResult {
@@ -31,24 +43,26 @@ struct OperatorResult {
   int L = 0;
   lattice::Extents local{};
   double flops = 0;  // of a call, all ranks
-  double bytes = 0;  // least traffic of a call, one rank
   std::string isa;
+  int vector_lanes = 1;
   std::string strategy;
   std::vector<OperatorCase> cases;
   double error = 0;  // relative, of all ranks
   bool verified = false;
-  double peak_gflops = 0;   // of all ranks
-  double bandwidth_mb = 0;  // of all ranks, for data of this size
-  std::string left_out;     // why it was not measured; empty if it was
+  double peak_gflops = 0;  // of all ranks
+  std::string left_out;    // why it was not measured; empty if it was
 
-  // Mflop/s of all ranks, by Grid's formula: flops / mean.
+  // Mflop/s of all ranks, by Grid's formulas: flops / mean, and flops / min x error / mean.
   double mflops(const OperatorCase& one) const;
+  double error_mflops(const OperatorCase& one) const;
   double median_mflops(const OperatorCase& one) const;
-  const OperatorCase& best() const;
+  const OperatorCase& best() const;  // by means
   const OperatorCase& worst() const;
-  double robustness() const;            // worst / best
-  double intensity(int ranks) const;    // flops a byte
-  double roof_gflops(int ranks) const;  // min(peak, intensity x bandwidth)
+  double robustness() const;                                   // worst / best
+  double intensity(const OperatorCase& one, int ranks) const;  // flops a byte
+  // min(peak, intensity x bandwidth)
+  double roof_gflops(const OperatorCase& one, int ranks) const;
+  bool bound_by_peak(const OperatorCase& one, int ranks) const;
 };
 
 struct OperatorContext {
@@ -58,11 +72,13 @@ struct OperatorContext {
   ThreadTeam& team;
   int threads = 1;
   double peak_gflops = 0;  // of all ranks
+  const std::vector<Level>& levels;
+  Bandwidth& bandwidth;
 };
 
 // Collective.
 std::vector<OperatorResult> measure_operators(const OperatorContext& context, int L,
                                               const std::vector<OperatorSpec>& specs,
-                                              Report& report, double share, double share_each);
+                                              Report& report, Share share);
 
 }  // namespace ropewalk::bench

@@ -6,25 +6,49 @@
 #include <algorithm>
 
 #include "common/parse.hpp"
+#include "common/validators.hpp"
 #include "ropewalk/error.hpp"
 
 namespace ropewalk::bench {
 namespace {
 
 const char* const about =
-    "The report of Grid's Benchmark_ITT (version of 2017 to 2019), by the same formulas, on\n"
-    "ropewalk's own operators: memory bandwidth, threaded stencil halo exchange, Wilson and\n"
-    "domain-wall operators for a list of L, comparison point and robustness; then D_w, D_w^eo, "
-    "sD_w\n"
-    "and sD_w^eo for 12^4, 16^4 and 24^4 with arithmetic intensity and share of the roofline.\n"
-    "Flops are counted as there: 1344 a site and s-slice, half of the sites for even-odd "
-    "operators.\n"
-    "Mean, error, min and max are those of single calls; medians stand beside them. Results are\n"
-    "checked at sites of every rank, corners above all, against sums written out.\n"
+    "What is printed, in this order:\n"
+    "  Roofline  Arithmetic peak, and bandwidth of each cache and of memory, measured now.\n"
+    "  Memory    a*x + y on 8 numbers a site of L^4 a rank: two arrays read and one written\n"
+    "            (24 bytes a number in double precision), so a copy in memory moves a third more.\n"
+    "            `seconds` is the time of all passes.\n"
+    "  Comms     With two ranks or more. Each rank sends L^3 x 8 half spinors (96 bytes each) to\n"
+    "            both neighbours in each divided dimension. `uni`: MB/s (10^6) that a node sends,\n"
+    "            `bidi`: sends and receives; mean, its error, least and most of single exchanges.\n"
+    "            Below: medians, the strategy chosen, and MPI's own messages on the same buffers.\n"
+    "  Summary   Mflop/s per node of the hopping term onto even sites: Wilson (Ls=1), DWF4\n"
+    "            (domain wall, vectors over sub-lattices), DWF5 (vectors over the fifth "
+    "dimension),\n"
+    "            1344 flops a site and s-slice, the best case. Cases: links whole or two rows of\n"
+    "            three; faces exchanged before the computation or while it goes on.\n"
+    "            The comparison point is half of DWF4 at L=16 and at L=12; its robustness is the\n"
+    "            worst case at L=16 over the best.\n"
+    "  Operators Tables V and VI of Boyle et al. 2017: D_w and its s-vectorised form, whole and\n"
+    "            even-odd, for 12^4, 16^4, 24^4 of a node; Wilson, and MULT of CCS-QCD (inverse\n"
+    "            clover term times hop, 1896 flops a site).\n"
+    "Every case of every operator is listed with flops per byte (all read once, the result "
+    "written\n"
+    "once), the bytes it goes through (MiB a rank), the level that these come from, and the roof:\n"
+    "the lesser of the peak and of flops per byte times the bandwidth measured for as many bytes.\n"
+    "% is the share of it that the median reaches. Results are checked at sites of every rank,\n"
+    "corners above all, against sums written out; wrong ones end the program with status 1.\n"
+    "\n"
+    "It takes about a minute on two cores, in double precision or with two ranks two; --quick "
+    "about\n"
+    "ten seconds. A progress line says how long it will still be.\n"
     "Examples:\n"
     "  ropewalk bench itt --quick\n"
-    "  ropewalk bench itt -n 2 --mpi-grid 1.1.1.2 --threads 1 --precision double\n"
-    "  ropewalk run -n 16 -- ropewalk-bench-itt --mpi-grid 2.2.2.2 --lanes 4 --json itt.json";
+    "  ropewalk bench itt -n 2 --mpi-grid 1.1.1.2 --threads 1 --precision double --json itt.json\n"
+    "  ropewalk bench itt -n 1 --tables summary --plot itt.svg\n"
+    "  ropewalk run -n 16 -- ropewalk-bench-itt --mpi-grid 2.2.2.2 --lanes 4\n"
+    "A command line of Grid's Benchmark_ITT works as it is, but for --mpi under `ropewalk bench`,\n"
+    "where it names the MPI: write --mpi-grid there.";
 
 std::string grid_text(const lattice::Extents& extents) { return lattice::text(extents); }
 
@@ -75,11 +99,11 @@ void describe(CLI::App& app, IttOptions& options) {
   app.add_option("--volume", options.volume,
                  "Whose L^4: of a node, divided by its ranks, as Grid did until 2019; of a rank")
       ->type_name("node|rank")
-      ->check(CLI::IsMember({"node", "rank"}))
+      ->check(one_of({"node", "rank"}))
       ->capture_default_str();
   app.add_option("--Ls", options.Ls, "Fifth extent of the domain-wall operators")
       ->type_name("N")
-      ->check(CLI::Range(2, 256))
+      ->check(whole_number(2, 256))
       ->capture_default_str();
   app.add_option("--mpi-grid,--mpi", options.mpi_grid,
                  "Ranks along x, y, z, t; their product is the number of ranks. Default: the "
@@ -88,22 +112,24 @@ void describe(CLI::App& app, IttOptions& options) {
   app.add_option("--shm", options.shm,
                  "Most memory for messages a rank, in MB, as Grid's option; 0: what they need")
       ->type_name("MB")
-      ->check(CLI::Range(0, 1 << 20));
+      ->check(whole_number(0, 1 << 20));
   app.add_option("--threads", options.threads, "Threads a rank; default: its share of the cores")
       ->type_name("N")
-      ->check(CLI::Range(1, 1024));
+      ->check(whole_number(1, 1024));
   app.add_option("--lanes", options.lanes, "Lanes of a rank, each with a comm thread if above 1")
       ->type_name("N")
-      ->check(CLI::Range(1, EndpointSet::max_lanes))
+      ->check(whole_number(1, EndpointSet::max_lanes))
       ->capture_default_str();
   app.add_option("--precision", options.precision, "single or double")
       ->type_name("NAME")
-      ->check(CLI::IsMember({"single", "double"}))
+      ->check(one_of({"single", "double"}))
       ->capture_default_str();
   app.add_option("--exchange", options.exchanges,
                  "Cases to compare: sequential (exchange, then compute), overlap")
       ->type_name("NAME,...")
       ->capture_default_str();
+  app.add_flag("--shm-hugetlb,--shm-hugepages", options.huge,
+               "Accepted as Grid's option; messages lie on pages of 2 MiB in any case");
   app.add_option("--tables", options.tables, "What to measure: memory, comms, summary, operators")
       ->type_name("NAME,...")
       ->capture_default_str();
@@ -111,13 +137,14 @@ void describe(CLI::App& app, IttOptions& options) {
                  "Timed calls of each operator; default: about half a "
                  "second of them, at most 1000")
       ->type_name("N")
-      ->check(CLI::Range(1, 100000));
+      ->check(whole_number(1, 100000));
   add_common_options(app, options.common);
   app.footer(about);
 }
 
 bool check(IttOptions& options) {
-  if (options.common.quick && options.L == IttOptions().L) options.L = "8,12";
+  options.default_sizes = options.L == IttOptions().L;
+  if (options.common.quick && options.default_sizes) options.L = "8,12";
   options.sizes = integers("--L", options.L, 2, 64);
   for (const int L : options.sizes) {
     if (L % 2 == 0) continue;
@@ -145,8 +172,7 @@ lattice::Extents IttLayout::local(int L) const {
     throw Error(ErrorCode::argument,
                 fmt::format("--L: {} cannot be divided by the {} ranks of a node in dimension {} "
                             "({} of the ranks are a node) so that even numbers of sites are left; "
-                            "leave it out, give a multiple of {}, another --mpi-grid or --volume "
-                            "rank",
+                            "give a multiple of {}, another --mpi-grid or --volume rank",
                             L, parts, "xyzt"[d], grid_text(in_node), 2 * parts));
   }
   return made;
@@ -157,6 +183,37 @@ lattice::Extents IttLayout::global(int L) const {
   for (std::size_t d = 0; d < 4; ++d) made[d] *= rank_grid[d];
   return made;
 }
+
+namespace {
+
+// Those that can be divided; for the others a note. Where none can, the first one's refusal.
+std::vector<int> divisible(IttLayout& layout, const std::vector<int>& sizes) {
+  std::vector<int> found;
+  for (const int L : sizes) {
+    try {
+      layout.local(L);
+      found.push_back(L);
+    } catch (const Error& error) {
+      layout.notes.emplace_back(error.what());
+    }
+  }
+  if (found.empty()) layout.local(sizes.front());
+  return found;
+}
+
+void choose_sizes(const IttOptions& options, IttLayout& layout) {
+  if (options.wants("summary") && options.default_sizes) {
+    layout.sizes = divisible(layout, options.sizes);
+  } else if (options.wants("summary")) {
+    layout.sizes = options.sizes;
+    for (const int L : layout.sizes) layout.local(L);
+  }
+  if (!options.wants("operators")) return;
+  layout.volumes =
+      divisible(layout, options.common.quick ? std::vector{8, 12} : std::vector{12, 16, 24});
+}
+
+}  // namespace
 
 IttLayout itt_layout(const IttOptions& options, int ranks, int ranks_per_node) {
   IttLayout made;
@@ -186,9 +243,7 @@ IttLayout itt_layout(const IttOptions& options, int ranks, int ranks_per_node) {
                             ranks, ranks_per_node, ranks_per_node));
   }
   if (made.per_node) made.in_node = block_of(made.rank_grid, ranks_per_node);
-  if (options.wants("summary")) {
-    for (const int L : options.sizes) made.local(L);
-  }
+  choose_sizes(options, made);
   return made;
 }
 

@@ -24,12 +24,15 @@ struct IttOptions {
   int lanes = 1;
   int shm = 0;    // MB, 0: no bound
   int calls = 0;  // 0: as many as fit the time
+  bool huge = false;
 
   // As understood by check().
   std::vector<int> sizes;
   std::vector<int> extents;  // of --mpi-grid; empty: chosen
   std::vector<lattice::Exchange> exchange_list;
   std::vector<std::string> table_list;
+
+  bool default_sizes = false;
 
   bool wants(const std::string& table) const;
 };
@@ -45,6 +48,10 @@ struct IttLayout {
   int ranks = 1;
   int ranks_per_node = 1;
   bool per_node = true;  // L^4 a node; else a rank
+
+  std::vector<int> sizes;    // L of the summary: --L, of the default those that can be divided
+  std::vector<int> volumes;  // likewise of tables V and VI
+  std::vector<std::string> notes;  // what was left out, and why
 
   int nodes() const noexcept { return ranks / ranks_per_node; }
   lattice::Extents local(int L) const;  // of one rank; Error(argument) where it cannot be divided

@@ -2,21 +2,25 @@
 // once for every instruction set.
 #include "itt/roofline.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <atomic>
-#include <utility>
+#include <cstdlib>
 
+#include "common/parse.hpp"
 #include "common/team.hpp"
 #include "memory/triad.hpp"
 
 namespace ropewalk::bench {
 namespace {
 
-// Two multiply-adds a cycle, four cycles each: eight chains keep both units busy, and some more
-// even where the latency is longer.
+// Two multiply-adds a cycle, four cycles each: eight chains keep both units busy.
 constexpr std::size_t chains = 12;
+// With additions beside them.
+constexpr std::size_t chains_that_multiply = 8;
 
-template <class Real, std::size_t bytes>
+template <class Real, std::size_t bytes, std::size_t multiply>
 [[gnu::always_inline]] inline double chained(std::size_t rounds) {
   constexpr std::size_t width = bytes / sizeof(Real);
   typedef Real Vector [[gnu::vector_size(bytes)]];
@@ -29,12 +33,22 @@ template <class Real, std::size_t bytes>
   }
   for (Vector& sum : sums) sum = term;
   for (std::size_t round = 0; round < rounds; ++round) {
-    for (Vector& sum : sums) sum = sum * factor + term;
+    for (std::size_t i = 0; i < multiply; ++i) sums[i] = sums[i] * factor + term;
+    for (std::size_t i = multiply; i < chains; ++i) sums[i] = sums[i] + term;
     asm volatile("" : "+x"(factor));  // not to be known from one round to the next
   }
   double all = 0;
   for (const Vector& sum : sums) all += static_cast<double>(sum[0]);
   return all;
+}
+
+template <std::size_t bytes>
+[[gnu::always_inline]] inline double chained(Arithmetic which, std::size_t rounds, bool doubles) {
+  if (which == Arithmetic::multiply_adds) {
+    return doubles ? chained<double, bytes, chains>(rounds) : chained<float, bytes, chains>(rounds);
+  }
+  return doubles ? chained<double, bytes, chains_that_multiply>(rounds)
+                 : chained<float, bytes, chains_that_multiply>(rounds);
 }
 
 [[gnu::always_inline]] inline float added(const float* numbers, std::size_t count) {
@@ -52,11 +66,11 @@ template <class Real, std::size_t bytes>
 #if defined(__x86_64__)
 #define ROPEWALK_AVX512 [[gnu::target("avx512f,avx512dq,avx512vl,prefer-vector-width=512")]]
 #define ROPEWALK_AVX2 [[gnu::target("avx2,fma")]]
-ROPEWALK_AVX512 double chained_avx512(std::size_t n, bool doubles) {
-  return doubles ? chained<double, 64>(n) : chained<float, 64>(n);
+ROPEWALK_AVX512 double chained_avx512(Arithmetic which, std::size_t n, bool doubles) {
+  return chained<64>(which, n, doubles);
 }
-ROPEWALK_AVX2 double chained_avx2(std::size_t n, bool doubles) {
-  return doubles ? chained<double, 32>(n) : chained<float, 32>(n);
+ROPEWALK_AVX2 double chained_avx2(Arithmetic which, std::size_t n, bool doubles) {
+  return chained<32>(which, n, doubles);
 }
 ROPEWALK_AVX512 float added_avx512(const float* x, std::size_t n) { return added(x, n); }
 ROPEWALK_AVX2 float added_avx2(const float* x, std::size_t n) { return added(x, n); }
@@ -67,45 +81,58 @@ bool has_avx2() { return __builtin_cpu_supports("avx2") && __builtin_cpu_support
 #endif
 
 constexpr double sample_us = 3000;
-constexpr int samples = 5;
-
-// The least time of a few samples of body(repetitions) on all threads, and the repetitions.
-template <class Body>
-std::pair<double, std::size_t> least_time(ThreadTeam& team, const Body& body) {
-  std::size_t repetitions = 1;
-  double best = 0;
-  for (int sample = 0; sample < samples;) {
-    const double begin = now_us();
-    team.run([&](int worker) { body(worker, repetitions); });
-    const double time = now_us() - begin;
-    if (sample == 0 && time < sample_us && repetitions < (std::size_t{1} << 40)) {
-      repetitions *= 2;
-      continue;
-    }
-    best = sample == 0 ? time : std::min(best, time);
-    ++sample;
-  }
-  return {best, repetitions};
-}
 
 std::atomic<float> kept{0};  // results that nobody needs
 
+template <class Body>
+double timed(ThreadTeam& team, const Body& body) {
+  const double begin = now_us();
+  team.run(body);
+  return now_us() - begin;
+}
+
+enum class Way { read, triad, streaming };
+
+void pass(Way way, float* numbers, std::size_t count) {
+  if (way == Way::read) {
+    kept.store(read_all(numbers, 3 * count), std::memory_order_relaxed);
+    asm volatile("" : : : "memory");  // read again
+    return;
+  }
+  triad(numbers, numbers + count, numbers + 2 * count, 2.0F, count,
+        way == Way::triad ? Stores::plain : Stores::streaming);
+}
+
+// Private where no other core, or only another thread of the same core, has it.
+int cores_sharing(const Cache& cache) {
+  int cores = 0;
+  for (const std::string& range : split(cache.shared_by, ',')) {
+    const std::size_t dash = range.find('-');
+    cores += dash == std::string::npos
+                 ? 1
+                 : std::atoi(range.c_str() + dash + 1) - std::atoi(range.c_str()) + 1;
+  }
+  return std::max(cores, 1);
+}
+
 }  // namespace
 
-double flops_a_round(bool doubles) {
+double flops_a_round(Arithmetic which, bool doubles) {
   double bytes = 16;
 #if defined(__x86_64__)
   bytes = has_avx512() ? 64 : has_avx2() ? 32 : 16;
 #endif
-  return 2.0 * chains * bytes / (doubles ? sizeof(double) : sizeof(float));
+  const double operations =
+      which == Arithmetic::multiply_adds ? 2.0 * chains : chains + chains_that_multiply;
+  return operations * bytes / (doubles ? sizeof(double) : sizeof(float));
 }
 
-double multiply_adds(std::size_t rounds, bool doubles) {
+double arithmetic(Arithmetic which, std::size_t rounds, bool doubles) {
 #if defined(__x86_64__)
-  if (has_avx512()) return chained_avx512(rounds, doubles);
-  if (has_avx2()) return chained_avx2(rounds, doubles);
+  if (has_avx512()) return chained_avx512(which, rounds, doubles);
+  if (has_avx2()) return chained_avx2(which, rounds, doubles);
 #endif
-  return doubles ? chained<double, 16>(rounds) : chained<float, 16>(rounds);
+  return chained<16>(which, rounds, doubles);
 }
 
 float read_all(const float* numbers, std::size_t count) {
@@ -116,39 +143,99 @@ float read_all(const float* numbers, std::size_t count) {
   return added(numbers, count);
 }
 
-double peak_gflops(ThreadTeam& team, bool doubles) {
-  const auto [time, repetitions] = least_time(team, [&](int, std::size_t count) {
-    kept.store(static_cast<float>(multiply_adds(1000 * count, doubles)), std::memory_order_relaxed);
-  });
-  return flops_a_round(doubles) * 1000 * static_cast<double>(repetitions) * team.size() / time /
-         1e3;
+double peak_gflops(ThreadTeam& team, bool doubles, int samples) {
+  double best = 0;
+  for (const Arithmetic which : {Arithmetic::multiply_adds, Arithmetic::two_to_one_addition}) {
+    std::size_t rounds = 1000;
+    const auto time = [&] {
+      return timed(team, [&](int) {
+        kept.store(static_cast<float>(arithmetic(which, rounds, doubles)),
+                   std::memory_order_relaxed);
+      });
+    };
+    while (time() < sample_us && rounds < (std::size_t{1} << 40)) rounds *= 2;
+    const double flops = flops_a_round(which, doubles) * static_cast<double>(rounds) * team.size();
+    for (int sample = 0; sample < samples; ++sample) best = std::max(best, flops / time() / 1e3);
+  }
+  return best;
 }
 
-double bandwidth_mb_per_s(ThreadTeam& team, std::size_t bytes) {
-  const auto workers = static_cast<std::size_t>(team.size());
-  // Three arrays of whole lines a worker, each begun by its worker.
-  const std::size_t count = std::max<std::size_t>(bytes / 3 / workers / 64, 1) * 16;
-  Buffer<float> numbers(3 * count * workers);
-  const auto part = [&](int worker) {
-    return numbers.data() + static_cast<std::size_t>(worker) * 3 * count;
-  };
-  team.run([&](int worker) { std::fill_n(part(worker), 3 * count, 1.0F); });
-  const auto rate = [&](const std::pair<double, std::size_t>& best) {
-    return static_cast<double>(numbers.bytes()) * static_cast<double>(best.second) / best.first;
-  };
-  const double reading = rate(least_time(team, [&](int worker, std::size_t passes) {
-    for (std::size_t pass = 0; pass < passes; ++pass) {
-      kept.store(read_all(part(worker), 3 * count), std::memory_order_relaxed);
-      asm volatile("" : : : "memory");  // read again
-    }
-  }));
-  const double both = rate(least_time(team, [&](int worker, std::size_t passes) {
-    float* const z = part(worker);
-    for (std::size_t pass = 0; pass < passes; ++pass) {
-      triad(z, z + count, z + 2 * count, 2.0F, count, Stores::plain);
-    }
-  }));
-  return std::max(reading, both);
+std::vector<Level> levels(const std::vector<Cache>& caches, int threads, int ranks_per_node,
+                          int cores) {
+  std::vector<Level> made;
+  for (const Cache& cache : caches) {
+    if (cache.bytes == 0) continue;
+    const int sharing = cores_sharing(cache);
+    const double of_node = static_cast<double>(cache.bytes) * std::max(1, cores / sharing);
+    const double capacity = sharing <= 2 && cache.level < 3
+                                ? static_cast<double>(cache.bytes) * threads
+                                : of_node / ranks_per_node;
+    made.push_back({fmt::format("L{}", cache.level), capacity, capacity / 2, {}, 0});
+  }
+  made.push_back({"memory", 0, Bandwidth::most_bytes, {}, 0});
+  return made;
+}
+
+const Level& level_of(const std::vector<Level>& levels, double bytes) {
+  for (const Level& level : levels) {
+    if (level.capacity == 0 || bytes <= level.capacity) return level;
+  }
+  return levels.back();
+}
+
+// Three arrays of whole lines a worker.
+std::size_t Bandwidth::numbers_for(double bytes, int workers) {
+  const double lines = std::min(bytes, most_bytes) / 3 / workers / 64;
+  return std::max<std::size_t>(static_cast<std::size_t>(lines), 1) * 16;
+}
+
+void Bandwidth::sample(double bytes) {
+  const std::size_t count = numbers_for(bytes, team_.size());
+  const auto workers = static_cast<std::size_t>(team_.size());
+  if (std::min(bytes, most_bytes) > room_) {
+    room_ = std::min(bytes, most_bytes);
+    ranks_.jointly([&] {
+      memory_ = Buffer<float>();
+      memory_ = Buffer<float>(3 * count * workers);
+    });
+    // Touched first by those who will use it.
+    team_.run([&](int worker) {
+      std::fill_n(memory_.data() + static_cast<std::size_t>(worker) * 3 * count, 3 * count, 1.0F);
+    });
+  }
+  Samples& samples = samples_[count];
+  double best_us = 0;
+  double best = 0;
+  for (const Way way : {Way::read, Way::triad, Way::streaming}) {
+    if (way == Way::streaming && !has_streaming_stores()) continue;
+    const auto time = [&](std::size_t passes) {
+      return timed(team_, [&](int worker) {
+        float* const part = memory_.data() + static_cast<std::size_t>(worker) * 3 * count;
+        for (std::size_t i = 0; i < passes; ++i) pass(way, part, count);
+      });
+    };
+    time(1);
+    const double one = ranks_.max(time(1));
+    const auto passes = static_cast<std::size_t>(std::clamp(sample_us / one, 1.0, 1e6));
+    ranks_.barrier();
+    const double us = ranks_.max(time(passes)) / static_cast<double>(passes);
+    const double rate = 12.0 * static_cast<double>(count * workers) * ranks_.size() / us;
+    if (rate < best) continue;
+    best = rate;
+    best_us = us;
+  }
+  samples.us.push_back(best_us);
+  samples.best = std::max(samples.best, best);
+}
+
+double Bandwidth::best_mb_per_s(double bytes) const {
+  const auto found = samples_.find(numbers_for(bytes, team_.size()));
+  return found == samples_.end() ? 0 : found->second.best;
+}
+
+Summary Bandwidth::pass_us(double bytes) const {
+  const auto found = samples_.find(numbers_for(bytes, team_.size()));
+  return found == samples_.end() ? Summary() : summarize(found->second.us);
 }
 
 }  // namespace ropewalk::bench

@@ -15,6 +15,7 @@
 #include "common/scheduling.hpp"
 #include "common/statistics.hpp"
 #include "common/team.hpp"
+#include "common/validators.hpp"
 #include "memory/triad.hpp"
 
 namespace ropewalk::bench {
@@ -299,7 +300,7 @@ void describe(CLI::App& app, Options& options) {
       ->capture_default_str();
   app.add_option("--threads", options.threads, "Threads a rank; default: its share of the cores")
       ->type_name("N")
-      ->check(CLI::Range(1, 1024));
+      ->check(whole_number(1, 1024));
   add_common_options(app, options.common);
   app.footer(
       "Each line of the table is z = a*x + y over arrays of one size, counted as three times the\n"

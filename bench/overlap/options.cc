@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "common/parse.hpp"
+#include "common/validators.hpp"
 #include "ropewalk/error.hpp"
 #include "ropewalk/schedule.hpp"
 
@@ -47,15 +48,15 @@ void describe(CLI::App& app, OverlapOptions& options) {
   app.add_option("--volume", options.volume,
                  "Whose L^4: of a rank; of a node, divided by its ranks")
       ->type_name("rank|node")
-      ->check(CLI::IsMember({"rank", "node"}))
+      ->check(one_of({"rank", "node"}))
       ->capture_default_str();
   app.add_option("--Ls", options.Ls, "Fifth extent of the domain-wall operators")
       ->type_name("N")
-      ->check(CLI::Range(2, 256))
+      ->check(whole_number(2, 256))
       ->capture_default_str();
   app.add_option("--precision", options.precision, "single or double")
       ->type_name("NAME")
-      ->check(CLI::IsMember({"single", "double"}))
+      ->check(one_of({"single", "double"}))
       ->capture_default_str();
   app.add_option("--mpi-grid", options.mpi_grids,
                  "Ranks along each dimension, several grids in turn; the product is the number of "
@@ -64,14 +65,14 @@ void describe(CLI::App& app, OverlapOptions& options) {
   app.add_option("--threads", options.threads,
                  "Threads a rank, comm threads among them; default: its share of the cores")
       ->type_name("N")
-      ->check(CLI::Range(1, most_threads));
+      ->check(whole_number(1, most_threads));
   app.add_option("--comm-threads", options.comm_threads,
                  "Numbers of comm threads, 0 to --threads; default: 0, 1, 2, 4, ...")
       ->type_name("N,...");
   app.add_option("--lanes", options.lanes,
                  "Lanes, shared out among the comm threads; default: the most comm threads")
       ->type_name("N")
-      ->check(CLI::Range(1, EndpointSet::max_lanes));
+      ->check(whole_number(1, EndpointSet::max_lanes));
   app.add_option("--strategy", options.strategies,
                  "concurrent: messages; direct: ranks of a node copy; threaded: the library's own "
                  "comm threads; sequential")

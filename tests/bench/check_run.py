@@ -10,6 +10,7 @@ say TEXT exactly once, whatever the number of ranks.
 
 import csv
 import json
+import math
 import pathlib
 import subprocess
 import sys
@@ -56,7 +57,77 @@ def check_rows(lines, ranks, line_rate, run):
         times = row["time_us"]
         if not (0 < times["min"] <= times["median"] <= times["p99"] and times["n"] > 0):
             fail(f"times out of order: {row}", run)
+        if row["bench"] == "itt":
+            check_itt_row(row, run)
     return len(rows)
+
+
+def check_rates(rates, value, times, run, error=None):
+    """Mean, error, least and most of a rate as Grid makes them of times: X/mean, X err/mean^2,
+    X/max, X/min."""
+    expected = {
+        "mean": value / times["mean"],
+        "median": value / times["median"],
+        "error": value * times["error"] / times["mean"] ** 2 if error is None else error,
+        "min": value / times["max"],
+        "max": value / times["min"],
+    }
+    for name, rate in expected.items():
+        # Both sides are rounded: times to six digits, rates to a tenth.
+        if abs(rates[name] - rate) > 1e-4 * abs(rate) + 0.051:
+            fail(f"{name}: {rates[name]}, its times say {rate}: {rates}, {times}", run)
+
+
+def check_operator_case(one, flops, ranks, peak, run):
+    times = one["time_us"]
+    error = flops / times["min"] * times["error"] / times["mean"]
+    check_rates(one["mflops"], flops, times, run, error)
+    intensity = flops / ranks / one["bytes_a_rank"]
+    roof = min(peak, intensity * one["bandwidth_mb_per_s"] / 1e3)
+    if (
+        abs(one["intensity"] - intensity) > 1e-3
+        or abs(one["roof_gflops"] - roof) > 0.2 + 1e-3 * roof
+    ):
+        fail(f"intensity {intensity} and roof {roof} expected: {one}", run)
+    share = 100 * flops / times["median"] / 1e3 / roof
+    if abs(one["roof_percent"] - share) > 0.2 + 2e-2 * share:
+        fail(f"{share} % of the roof expected: {one}", run)
+
+
+def check_itt_row(row, run):
+    """Works every number of the report out again from what the row says of its times."""
+    table, times, ranks = row["table"], row["time_us"], row["ranks"]
+    if not times["min"] <= times["mean"] <= times["max"] or times["error"] < 0:
+        fail(f"times out of order: {row}", run)
+    if table == "memory":
+        number = 8 if row["precision"] == "double" else 4
+        sites = 8 * row["L"] ** 4 * ranks
+        if row["bytes"] != 3 * number * sites or row["flops"] != 2 * sites:
+            fail(f"bytes and flops of a*x + y: {row}", run)
+        check_rates(row["gb_per_s"], row["bytes"] / 1e3, times, run)
+    elif table == "stencil":
+        if row["bytes"] != row["L"] ** 3 * row["Ls"] * 96:
+            fail(f"bytes of a message: {row}", run)
+        check_rates(row["uni_mb_per_s"], row["node_bytes"], times, run)
+        check_rates(row["bidi_mb_per_s"], 2 * row["node_bytes"], times, run)
+    elif table in ("summary", "operators"):
+        volume = math.prod(int(extent) for extent in row["local"].split(".")) * row["Ls"] * ranks
+        half = row["op"] not in ("D_w", "sD_w", "Wilson D_w")
+        if row["flops"] != row["flops_a_site"] * (volume // 2 if half else volume):
+            fail(f"flops of a call: {row}", run)
+        means = [one["time_us"]["mean"] for one in row["cases"].values()]
+        for one in row["cases"].values():
+            check_operator_case(one, row["flops"], ranks, row["peak_gflops"], run)
+        node = row["flops"] / min(means) / row["nodes"]
+        if abs(row["mflops_per_node"] - node) > 0.051 + 1e-4 * node:
+            fail(f"{node} Mflop/s a node expected: {row}", run)
+        if abs(row["robustness"] - min(means) / max(means)) > 1e-3:
+            fail(f"robustness: worst over best expected: {row}", run)
+    elif table == "comparison":
+        if abs(row["mflops_per_node"] - sum(row["of"]) / 2) > 0.11:
+            fail(f"half of the two: {row}", run)
+    elif table != "roofline":
+        fail(f"no such table: {row}", run)
 
 
 def check_success(command, ranks, line_rate):
