@@ -21,11 +21,6 @@ constexpr std::size_t link_complex = 9;
 constexpr double streamed_bytes = 10e6;
 constexpr int amortising_extent = 4;
 
-// The kernels take the two legs of a dimension one after the other.
-constexpr std::size_t place_in_row(int leg) {
-  return static_cast<std::size_t>(2 * (leg % dimensions) + leg / dimensions);
-}
-
 // Links U_mu at the upper face of the rank at -mu, for this rank's backward legs.
 template <class Real>
 class BorrowedLinks {
@@ -218,7 +213,9 @@ Buffer<Real> OperatorLinks<Real>::by_row(const HopTable& table, Sites sites) con
     const kernels::Row& row = table.rows[r];
     const auto v = static_cast<std::size_t>(row.out) + layout_.first(sites);
     for (int leg = 0; leg < leg_count; ++leg) {
-      Real* to = out.data() + (r * leg_count + place_in_row(leg)) * link_reals_;
+      Real* to =
+          out.data() +
+          (r * leg_count + static_cast<std::size_t>(kernels::place_in_row(leg))) * link_reals_;
       const Real* from =
           by_site_.data() + static_cast<std::size_t>(slots_.slot[v][leg]) * link_reals_;
       const bool boundary = (row.legs >> (kernels::boundary_bit + leg) & 1) != 0;
@@ -243,7 +240,8 @@ const Real* OperatorLinks<Real>::attach(HopTable& table, Sites sites) {
   if (own.size() == 0) own = by_row(table, sites);
   for (std::size_t r = 0; r < table.rows.size(); ++r)
     for (int leg = 0; leg < leg_count; ++leg)
-      table.rows[r].link[leg] = static_cast<std::int32_t>(r * leg_count + place_in_row(leg));
+      table.rows[r].link[leg] =
+          static_cast<std::int32_t>(r * leg_count) + kernels::place_in_row(leg);
   return own.data();
 }
 

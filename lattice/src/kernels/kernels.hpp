@@ -67,8 +67,10 @@ struct HopArguments {
   Real centre_factor = 0;
   Real scale = 1;
   bool scaled = false;
-  // More is read and written than the caches hold: fetch ahead, and results go past the caches.
+  // More is read and written than the caches hold: links are fetched ahead, and results go past the
+  // caches.
   bool from_memory = false;
+  bool spinors_from_memory = false;  // neighbours are fetched ahead, too
   unsigned far = 0;  // bit d: neighbours in dimension d lie far off in memory
   int inner = 1;     // vectors of each component a vector site has
 };
@@ -83,6 +85,9 @@ inline constexpr int link_form_count = 3;
 // multiplied alike and memory is read in one direction.
 enum class LinkOrder { by_site, by_row };
 inline constexpr int link_order_count = 2;
+// By row: which of a row's eight links. The kernels take the two legs of a dimension one after the
+// other.
+constexpr int place_in_row(int leg) { return 2 * (leg % 4) + leg / 4; }
 
 template <class Real>
 using HopFunction = void (*)(const HopArguments<Real>&, std::ptrdiff_t begin, std::ptrdiff_t end);
