@@ -44,13 +44,13 @@ constexpr bool has_ways = false;
 
 #endif
 
+}  // namespace
+
 void copy_bytes(void* to, const void* from, std::size_t bytes, CopyWay way) {
   if (way == CopyWay::string_move) return string_move(to, from, bytes);
   if (way == CopyWay::streaming) return streaming(to, from, bytes);
   std::memcpy(to, from, bytes);
 }
-
-}  // namespace
 
 std::vector<CopyWay> copy_ways() {
   if (!has_ways) return {CopyWay::library};

@@ -34,6 +34,8 @@ enum class CopyWay {
 };
 std::vector<CopyWay> copy_ways();  // those of this machine
 const char* name(CopyWay way);
+// Both on 16-byte boundaries.
+void copy_bytes(void* to, const void* from, std::size_t bytes, CopyWay way);
 
 // Buffers of `slots` exchanges of one lattice in a block of memory, one slot behind the other.
 class FaceBuffers {

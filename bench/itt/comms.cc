@@ -136,9 +136,27 @@ std::vector<double> exchange_times(Halo& halo, const Ranks& ranks, int count) {
   return ranks.slowest(mine);
 }
 
+// The copy that each exchange must at least make, on the same buffers, by all ranks at once.
+Summary fastest_copies(const FaceBuffers& buffers, const Ranks& ranks, int rounds, int count) {
+  Summary best;
+  for (const CopyWay way : copy_ways()) {
+    std::vector<double> us;
+    for (int round = 0; round < rounds; ++round) {
+      buffers.copy(0, way);
+      ranks.barrier();
+      const double begin = now_us();
+      for (int i = 0; i < count; ++i) buffers.copy(0, way);
+      us.push_back(ranks.max((now_us() - begin) / count));
+    }
+    const Summary one = summarize(us);
+    if (best.n == 0 || one.median < best.median) best = one;
+  }
+  return best;
+}
+
 StencilResult measure_faces(const IttOptions& options, const Ranks& ranks,
-                            const CartesianGrid& grid, EndpointSet& endpoints, FaceBuffers& buffers,
-                            std::uint64_t& serial) {
+                            const CartesianGrid& grid, EndpointSet& endpoints,
+                            const Lattice& lattice, FaceBuffers& buffers, std::uint64_t& serial) {
   StencilResult result;
   Halo halo(grid, endpoints, buffers.packets(0), {Strategy::automatic, Corners::no});
   Halo plain(grid, endpoints, buffers.packets(0), {Strategy::concurrent, Corners::no});
@@ -158,6 +176,13 @@ StencilResult measure_faces(const IttOptions& options, const Ranks& ranks,
   }
   result.us = summarize(us[0]);
   result.plain_us = summarize(us[1]);
+  result.limit_us = fastest_copies(buffers, ranks, rounds, std::max(1, most));
+  StepOptions steps;
+  steps.samples = 2 * rounds;
+  steps.sample_us = options.common.quick ? steps.sample_us / 5 : steps.sample_us;
+  steps.budget_us = budget / 2;
+  result.step = measure_steps(steps, ranks, grid, endpoints, lattice);
+  if (result.wrong.empty()) result.wrong = result.step.wrong;
   result.verified = ranks.all(result.wrong.empty());
   return result;
 }
@@ -202,7 +227,7 @@ std::vector<StencilResult> measure_stencil(const IttOptions& options, const IttL
     report.progress(fmt::format("stencil exchange, L={}", L), share.at(L / 36.0));
     const Lattice lattice{std::vector<int>(4, L), stencil_Ls};
     FaceBuffers buffers(memory.data(), lattice, grid, 1);
-    StencilResult result = measure_faces(options, ranks, grid, endpoints, buffers, serial);
+    StencilResult result = measure_faces(options, ranks, grid, endpoints, lattice, buffers, serial);
     result.L = L;
     result.bytes = face_bytes(lattice, 0);
     result.node_bytes = static_cast<double>(exchange_bytes(lattice, extents)) * ranks.node_size();

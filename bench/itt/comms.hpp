@@ -8,6 +8,7 @@
 #include "common/ranks.hpp"
 #include "common/report.hpp"
 #include "common/statistics.hpp"
+#include "comms/steps.hpp"
 #include "itt/options.hpp"
 #include "ropewalk/schedule.hpp"
 
@@ -41,6 +42,8 @@ struct StencilResult {
   std::string strategy;   // chosen
   Summary us;             // of single exchanges, slowest rank each
   Summary plain_us;       // the same by MPI_Isend and MPI_Irecv of one thread
+  Summary limit_us;       // one copy from send to receive buffers by all ranks at once, the fastest
+  StepResult step;        // with faces gathered before and read after
   bool verified = true;
   std::string wrong;
 };

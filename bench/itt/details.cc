@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "common/parse.hpp"
 
 namespace ropewalk::bench {
@@ -15,6 +17,19 @@ std::string flops_text(const std::vector<OperatorResult>& results) {
     return text + fmt::format(", {} in MULT", one.spec.flops_a_site());
   }
   return text;
+}
+
+// value / by, where `by` is known to `least` at best: what lies below is that, and the quotient a
+// bound.
+std::string quotient(double value, double by, double least) {
+  return fmt::format("{}{:.1f}", by < least ? "> " : "", value / std::max(by, least));
+}
+
+std::string step_us(const StepResult& step, const std::string& name) {
+  for (const StepColumn& column : step.columns) {
+    if (column.name == name) return fmt::format("{:.1f}", column.us.median);
+  }
+  return "-";
 }
 
 }  // namespace
@@ -37,16 +52,40 @@ std::string roofline_table(const IttContext& context, double peak_gflops,
 }
 
 std::string stencil_details(const std::vector<StencilResult>& results) {
-  Table table({"L", "bytes", "by", "MB/s uni, median", "by MPI, median", "x MPI"}, 3);
+  Table table({"L", "bytes", "by", "MB/s uni, median", "by MPI, median", "x MPI", "copy limit"}, 3);
   for (const StencilResult& one : results) {
     table.add({std::to_string(one.L), std::to_string(one.bytes), one.strategy,
                fmt::format("{:.1f}", one.node_bytes / one.us.median),
                fmt::format("{:.1f}", one.node_bytes / one.plain_us.median),
-               fmt::format("{:.2f}", one.plain_us.median / one.us.median)});
+               fmt::format("{:.2f}", one.plain_us.median / one.us.median),
+               fmt::format("{:.2f}", one.plain_us.median / one.limit_us.median)});
   }
   return "\nMB/s are those of a node, uni: sent; bidi: sent and received. Messages inside the node "
          "are counted,\nGrid counts those between nodes only. By MPI: MPI_Isend, MPI_Irecv and "
-         "MPI_Testall of one thread on\nthe same buffers, in turn\n" +
+         "MPI_Testall of one thread on\nthe same buffers, in turn; copy limit: x MPI of "
+         "one copy of the same bytes by all ranks at once\n" +
+         table.text();
+}
+
+std::string step_table(const std::vector<StencilResult>& results) {
+  Table table({"L", "bytes", "limit us", "plain us", "direct us", "put us", "x MPI", "limit x",
+               "cost us: plain", "ours", "x MPI"});
+  for (const StencilResult& one : results) {
+    const StepResult& step = one.step;
+    const double plain = step.cost_us(step.plain());
+    const double ours = step.cost_us(step.best());
+    const double sure = step.limit().us.median / 100;
+    table.add({std::to_string(one.L), std::to_string(one.bytes), step_us(step, "limit"),
+               step_us(step, "plain"), step_us(step, "direct"), step_us(step, "put"),
+               fmt::format("{:.2f}", step.plain().us.median / step.best().us.median),
+               fmt::format("{:.2f}", step.plain().us.median / step.limit().us.median),
+               fmt::format("{:.1f}", plain), fmt::format("{:.1f}", ours),
+               quotient(std::max(plain, sure), ours, sure)});
+  }
+  return "\nSteps of an application: faces are gathered, exchanged and read; slowest rank. Limit: "
+         "the "
+         "same gathering and\nreading in a rank's own memory. Cost: what a step takes beyond that, "
+         "known to 1 % of the limit\n" +
          table.text();
 }
 

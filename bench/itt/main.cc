@@ -189,6 +189,7 @@ class Itt {
     }
     report_.text(stencil_table(context_, results));
     report_.text(stencil_details(results));
+    report_.text(step_table(results));
     report_.text(fmt::format("pages {}\n", line(context_.pages)));
   }
 

@@ -81,6 +81,12 @@ Json stencil_row(const IttContext& context, const StencilResult& result) {
   row["uni_mb_per_s"] = rate_json(result.node_bytes, result.us);
   row["bidi_mb_per_s"] = rate_json(2 * result.node_bytes, result.us);
   row["ratio"] = rounded(result.plain_us.median / result.us.median, 1000);
+  row["limit_us"] = result.limit_us.median;
+  for (const StepColumn& one : result.step.columns) {
+    row["step"][one.name] = {{"time_us", to_json(one.us)},
+                             {"stores", name(one.stores)},
+                             {"cost_us", rounded(result.step.cost_us(one), 1000)}};
+  }
   row["verified"] = result.verified;
   return row;
 }

@@ -161,7 +161,7 @@ class Measuring {
       made.subject->step(Way::overlapped);  // makes the exchange
     } catch (const Error& error) {
       const bool alone = frame_.options.strategy_list.size() == 1;
-      if (alone || strategy != Strategy::direct || error.code() != ErrorCode::unsupported) throw;
+      if (alone || strategy < Strategy::direct || error.code() != ErrorCode::unsupported) throw;
       return;
     }
     OverlapResult& result = made.result;
@@ -170,7 +170,7 @@ class Measuring {
     result.Ls = frame_.Ls();
     result.rank_grid = lattice.rank_grid();
     result.local = lattice.local();
-    result.strategy = strategy;
+    result.strategy = made.subject->hop.strategy();
     result.comm_threads = comm;
     result.lanes = frame_.lanes;
     result.exchange_bytes =

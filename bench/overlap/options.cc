@@ -100,7 +100,8 @@ bool check(OverlapOptions& options) {
   if (!options.comm_threads.empty()) {
     options.comm_list = integers("--comm-threads", options.comm_threads, 0, most_threads);
   }
-  const std::vector<std::string> known = {"sequential", "concurrent", "threaded", "direct"};
+  const std::vector<std::string> known = {"sequential", "concurrent", "threaded",
+                                          "direct",     "put",        "automatic"};
   for (const std::string& word : words("--strategy", options.strategies, known)) {
     options.strategy_list.push_back(strategy(word));
   }

@@ -24,7 +24,8 @@ enum class Strategy {
   sequential,  // the caller, one direction after the other
   concurrent,  // the caller, all messages at once
   threaded,    // the comm threads, each the messages of its lane
-  direct       // ranks of one node copy from memory to memory; no messages (Halo only)
+  direct,      // ranks of one node copy from memory to memory; no messages (Halo only)
+  put          // ranks of one node write faces where they are read; nothing is copied (FaceSizes)
 };
 RW_EXPORT const char* name(Strategy);
 RW_EXPORT Strategy strategy(const std::string& name);  // Error(argument) lists the names

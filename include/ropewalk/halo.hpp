@@ -52,7 +52,14 @@ struct FacePackets {
       bytes;  // 2 x dimensions, equal on both sides of a face (checked jointly)
 };
 
-// (b) A field: an N-d array, row-major, with ghost layers on both sides of each dimension.
+// (b) Faces in memory of the halo's own, so that those of ranks on one node need not be copied.
+// Each exchange: the caller writes send_buffer(), e.g. by gathering or projecting its field,
+// exchanges, and reads receive_buffer(). Directions as above.
+struct FaceSizes {
+  std::vector<std::size_t> bytes;  // 2 x dimensions, equal on both sides of a face
+};
+
+// (c) A field: an N-d array, row-major, with ghost layers on both sides of each dimension.
 struct Field {
   void* data = nullptr;           // first byte of the array, ghosts included
   std::size_t element_bytes = 0;  // of a trivially copyable type
@@ -87,6 +94,14 @@ struct HaloOptions {
 // Error(unsupported) on every rank where one rank's are not. A rank that dies is Error(peer_dead)
 // on those that wait for it.
 //
+// `put`: for FaceSizes alone, all ranks on one node. send_buffer() is memory of the neighbour,
+// where it reads what it received: no face is copied, and an exchange is a store and a load a
+// neighbour, whatever the faces hold. Each face has two places that take turns: while a neighbour
+// still reads those of one exchange, the next are written. There `automatic` measures each strategy
+// with faces gathered before and read after the exchange. Non-temporal stores into send_buffer()
+// are several times faster than plain ones on some machines (docs/explanation/endpoints.md); other
+// threads than the one that calls start() must fence theirs.
+//
 // wait() returns once all neighbours have called start(), whatever else they wait for by then; but
 // with `sequential` they must be in test() or wait() too.
 class RW_EXPORT Halo {
@@ -96,6 +111,8 @@ class RW_EXPORT Halo {
   // that differ between ranks, and `threaded` on endpoints without comm threads.
   Halo(const CartesianGrid&, EndpointSet&, const FacePackets&, const HaloOptions& = {});
   Halo(const CartesianGrid&, EndpointSet&, const std::vector<Field>&, const HaloOptions& = {});
+  // Error(memory) on every rank where one has no room for twice its faces.
+  Halo(const CartesianGrid&, EndpointSet&, const FaceSizes&, const HaloOptions& = {});
   Halo(Halo&&) noexcept;
   Halo& operator=(Halo&&) noexcept;
   ~Halo();  // waits for what was started; its ghosts are then not to be relied on
@@ -113,6 +130,13 @@ class RW_EXPORT Halo {
   // packed.
   void exchange_lane(int lane);
   int lanes() const noexcept;
+  // Of a halo of FaceSizes; null in a direction without a face, and in other halos. Aligned to 128
+  // bytes. They may change with every exchange: ask again for each.
+  void* send_buffer(int direction) const noexcept;  // of the next exchange: not before wait()
+  // Of the exchange that was last started: to be read from its wait() to the next start().
+  const void* receive_buffer(int direction) const noexcept;
+  // Where the next exchange will put what comes: known before it is started, read after its wait().
+  const void* next_receive_buffer(int direction) const noexcept;
   Strategy strategy() const noexcept;       // chosen, when it was automatic
   std::size_t send_bytes() const noexcept;  // of this rank to other ranks, in one exchange
 

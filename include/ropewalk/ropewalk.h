@@ -87,7 +87,8 @@ enum {
   RW_STRATEGY_SEQUENTIAL,
   RW_STRATEGY_CONCURRENT,
   RW_STRATEGY_THREADED,
-  RW_STRATEGY_DIRECT /* halos only: neighbours of one node read each other's memory */
+  RW_STRATEGY_DIRECT, /* halos only: neighbours of one node read each other's memory */
+  RW_STRATEGY_PUT     /* rw_halo_sizes only: faces are written where the neighbour reads them */
 };
 
 typedef struct rw_grid rw_grid;
@@ -113,6 +114,12 @@ RW_DEFAULT_EXPORT int rw_halo_faces(const rw_grid* grid, rw_endpoints* endpoints
 RW_DEFAULT_EXPORT int rw_halo_fields(const rw_grid* grid, rw_endpoints* endpoints, int fields,
                                      const rw_field* field, int corners, int strategy,
                                      rw_halo** out);
+/* Faces in memory of the halo: written to the send buffer before an exchange, read from the receive
+   buffer after it. Ask for both anew each time; NULL where there is no face. */
+RW_DEFAULT_EXPORT int rw_halo_sizes(const rw_grid* grid, rw_endpoints* endpoints,
+                                    const size_t* bytes, int strategy, rw_halo** out);
+RW_DEFAULT_EXPORT void* rw_halo_send_buffer(const rw_halo* halo, int direction);
+RW_DEFAULT_EXPORT const void* rw_halo_receive_buffer(const rw_halo* halo, int direction);
 RW_DEFAULT_EXPORT int rw_halo_start(rw_halo* halo);
 RW_DEFAULT_EXPORT int rw_halo_test(rw_halo* halo, int* done);
 RW_DEFAULT_EXPORT int rw_halo_wait(rw_halo* halo);

@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <memory>
+#include <vector>
 
 #include "kernels/kernels.hpp"
 #include "ropewalk/halo.hpp"
@@ -46,11 +47,17 @@ class Faces {
 
   double waited_us() const noexcept { return waited_us_; }  // in wait() of this exchange
 
-  const Real* received(int leg) const noexcept { return receive_[leg].data(); }
+  // Where the next exchange puts what this leg needs.
+  const Real* received(int leg) const noexcept {
+    return static_cast<const Real*>(halo_->next_receive_buffer(receives_from(leg)));
+  }
   Strategy strategy() const noexcept { return halo_->strategy(); }
   std::size_t send_bytes() const noexcept { return halo_->send_bytes(); }
 
  private:
+  // Directions of the halo. A forward leg gets from the rank at +, which sends towards -.
+  static int receives_from(int leg) noexcept { return 2 * direction(leg) + (forward(leg) ? 0 : 1); }
+  static int sends_to(int leg) noexcept { return receives_from(leg) ^ 1; }
   double rehearse(bool stream);
   bool all_came() noexcept {
     lanes_left_.store(0, std::memory_order_release);
@@ -60,9 +67,8 @@ class Faces {
   const HopTable& table_;
   int inner_;
   std::array<bool, kernels::leg_count> pairs_{};
-  std::array<Buffer<Real>, kernels::leg_count> send_;     // by leg of the rank that receives it
-  std::array<Buffer<Real>, kernels::leg_count> receive_;  // by leg
-  std::unique_ptr<Halo> halo_;
+  std::unique_ptr<Halo> halo_;  // and the memory of the faces
+  std::vector<std::size_t> sizes_;
   bool stream_ = false;
   double waited_us_ = 0;
   alignas(128) std::atomic<int> lanes_left_{0};  // whose messages of this exchange are not done

@@ -153,6 +153,27 @@ int rw_halo_fields(const rw_grid* grid, rw_endpoints* endpoints, int fields, con
   });
 }
 
+int rw_halo_sizes(const rw_grid* grid, rw_endpoints* endpoints, const size_t* bytes, int strategy,
+                  rw_halo** out) {
+  return c_call([&] {
+    ropewalk::require_handles(grid, endpoints, out);
+    const ropewalk::FaceSizes sizes = ropewalk::read_jointly(grid, [&] {
+      require_argument(bytes, "bytes");
+      return ropewalk::FaceSizes{ropewalk::values(bytes, 2 * grid->grid.dimensions())};
+    });
+    *out = new rw_halo{
+        ropewalk::Halo(grid->grid, endpoints->set, sizes, ropewalk::options(strategy, 0))};
+  });
+}
+
+void* rw_halo_send_buffer(const rw_halo* halo, int direction) {
+  return halo == nullptr ? nullptr : halo->halo.send_buffer(direction);
+}
+
+const void* rw_halo_receive_buffer(const rw_halo* halo, int direction) {
+  return halo == nullptr ? nullptr : halo->halo.receive_buffer(direction);
+}
+
 int rw_halo_start(rw_halo* halo) {
   return c_call([&] {
     require_argument(halo, "halo");

@@ -17,6 +17,9 @@ namespace {
 
 constexpr std::size_t max_dimensions = CartesianGrid::max_dimensions;
 
+// Of a face in memory of the halo: twelve of them, twice, can still be counted.
+constexpr std::size_t most_face_bytes = SIZE_MAX >> 6;
+
 [[noreturn]] void refuse(const std::string& message) { throw Error(ErrorCode::argument, message); }
 
 void check_endpoints(const CartesianGrid& grid, const EndpointSet& endpoints,
@@ -39,10 +42,16 @@ void check_endpoints(const CartesianGrid& grid, const EndpointSet& endpoints,
   }
 }
 
-void check_options(const HaloOptions& options) {
-  if (options.strategy < Strategy::automatic || options.strategy > Strategy::direct) {
+void check_options(const HaloOptions& options, Form form) {
+  if (options.strategy < Strategy::automatic || options.strategy > Strategy::put) {
     refuse("strategy: " + std::to_string(static_cast<int>(options.strategy)) +
-           ", expected 0 to 4; pass automatic, sequential, concurrent, threaded or direct");
+           ", expected 0 to 5; pass automatic, sequential, concurrent, threaded, direct or "
+           "put");
+  }
+  if (options.strategy == Strategy::put && form != Form::sizes) {
+    refuse(
+        "strategy: put with buffers of the caller's, expected faces in memory of the halo; "
+        "pass FaceSizes, or choose direct");
   }
   if (options.corners != Corners::no && options.corners != Corners::yes) {
     refuse("corners: " + std::to_string(static_cast<int>(options.corners)) +
@@ -52,7 +61,7 @@ void check_options(const HaloOptions& options) {
 
 std::vector<Fact> setup_facts(const CartesianGrid& grid, const EndpointSet& endpoints,
                               const HaloOptions& options, Form form, std::size_t fields) {
-  std::vector<Fact> out{{"halo: faces (0) or fields (1)", form == Form::faces ? 0 : 1},
+  std::vector<Fact> out{{"halo: faces (0), fields (1) or sizes (2)", static_cast<int>(form)},
                         {"fields", static_cast<std::int64_t>(fields)},
                         {"strategy", static_cast<std::int64_t>(options.strategy)},
                         {"corners", options.corners == Corners::yes ? 1 : 0},
@@ -142,6 +151,16 @@ void compare_faces(const CartesianGrid& grid, const std::vector<FaceBytes>& all)
   }
 }
 
+// Collective.
+void check_both_sides(const CartesianGrid& grid, const std::vector<std::size_t>& bytes) {
+  const mpi::Comm comm = comm_of(grid);
+  FaceBytes own{};
+  for (std::size_t i = 0; i < bytes.size(); ++i) own[i] = bytes[i];
+  std::vector<FaceBytes> all(static_cast<std::size_t>(grid.size()));
+  mpi::all_gather(own.data(), all.data(), sizeof own, comm);
+  jointly(comm, [&] { compare_faces(grid, all); });
+}
+
 using Interior = std::array<std::uint64_t, max_dimensions>;
 
 std::vector<Fact> field_facts(const Field& field, std::size_t index) {
@@ -191,7 +210,7 @@ void check_setup(const CartesianGrid& grid, const EndpointSet& endpoints,
                  const HaloOptions& options, Form form, std::size_t fields) {
   const mpi::Comm comm = comm_of(grid);
   jointly(comm, [&] {
-    check_options(options);
+    check_options(options, form);
     check_endpoints(grid, endpoints, options);
     if (form == Form::fields && fields == 0) {
       refuse("fields: none, expected at least one; pass the arrays whose ghosts are exchanged");
@@ -202,13 +221,21 @@ void check_setup(const CartesianGrid& grid, const EndpointSet& endpoints,
 }
 
 void check_faces(const CartesianGrid& grid, const FacePackets& faces) {
-  const mpi::Comm comm = comm_of(grid);
-  jointly(comm, [&] { check_own_faces(grid, faces); });
-  FaceBytes own{};
-  for (std::size_t i = 0; i < faces.bytes.size(); ++i) own[i] = faces.bytes[i];
-  std::vector<FaceBytes> all(static_cast<std::size_t>(grid.size()));
-  mpi::all_gather(own.data(), all.data(), sizeof own, comm);
-  jointly(comm, [&] { compare_faces(grid, all); });
+  jointly(comm_of(grid), [&] { check_own_faces(grid, faces); });
+  check_both_sides(grid, faces.bytes);
+}
+
+void check_sizes(const CartesianGrid& grid, const FaceSizes& sizes) {
+  jointly(comm_of(grid), [&] {
+    check_face_count(sizes.bytes.size(), "bytes", 2 * static_cast<std::size_t>(grid.dimensions()));
+    for (std::size_t i = 0; i < sizes.bytes.size(); ++i) {
+      if (sizes.bytes[i] <= most_face_bytes) continue;
+      throw Error(ErrorCode::memory, "faces.bytes[" + std::to_string(i) +
+                                         "]: " + std::to_string(sizes.bytes[i]) +
+                                         ", expected what fits in memory; send less at a time");
+    }
+  });
+  check_both_sides(grid, sizes.bytes);
 }
 
 void check_fields(const CartesianGrid& grid, const std::vector<Field>& fields) {

@@ -10,7 +10,7 @@
 
 namespace ropewalk::halo {
 
-enum class Form { faces, fields };
+enum class Form { faces, fields, sizes };
 
 inline mpi::Comm comm_of(const CartesianGrid& grid) { return {grid.communicator().handle()}; }
 
@@ -20,6 +20,9 @@ void check_setup(const CartesianGrid&, const EndpointSet&, const HaloOptions&, F
 
 // Collective. Counts and pointers, then that both sides of each face have equal bytes.
 void check_faces(const CartesianGrid&, const FacePackets&);
+
+// Collective. The same for faces whose buffers are not made yet.
+void check_sizes(const CartesianGrid&, const FaceSizes&);
 
 // Collective. Each field by itself, then against those of the neighbours.
 void check_fields(const CartesianGrid&, const std::vector<Field>&);

@@ -21,23 +21,46 @@ constexpr unsigned tests_per_look = 64;  // at MPI and the others' lives: 0.1 to
 // that is there begins itself, into its own cache. On a shared core it is not there.
 constexpr unsigned polls_before_help = 16;
 
-// Runs longer than the last-level cache are stored around it: the reader of one face would find its
-// beginning evicted anyway.
-std::size_t last_level_bytes() {
-  static const std::size_t bytes = [] {
-    constexpr std::size_t usual = std::size_t{16} << 20;
-    const std::vector<int> cpus = topology::usable_cpus().cpus;
-    const std::size_t found =
-        cpus.empty() ? 0 : topology::read_machine().last_level_cache_bytes(cpus.front());
-    return found > 0 ? found : usual;
-  }();
-  return bytes;
-}
-
 // A face that goes out lies in the neighbour's caches, as far as that has read it: storing there
 // takes the lines back one by one, 30 ns each on a Zen 4, and a tenth of that around the caches.
 // What the store buffer takes is as well stored the plain way.
-constexpr std::size_t outgoing_streaming_bytes = std::size_t{4} << 10;
+constexpr std::size_t least_streaming_bytes = std::size_t{4} << 10;
+
+struct LastLevel {
+  std::size_t bytes = std::size_t{16} << 20;  // where nobody says
+  double share = 1;                           // of the machine's CPUs that use it
+};
+
+const LastLevel& last_level() {
+  static const LastLevel level = [] {
+    LastLevel out;
+    const std::vector<int> cpus = topology::usable_cpus().cpus;
+    if (cpus.empty()) return out;
+    const topology::Machine machine = topology::read_machine();
+    const std::size_t found = machine.last_level_cache_bytes(cpus.front());
+    if (found == 0) return out;
+    out.bytes = found;
+    for (const topology::Cache& cache : machine.caches) {
+      const bool own =
+          std::find(cache.cpus.begin(), cache.cpus.end(), cpus.front()) != cache.cpus.end();
+      if (own && cache.bytes == found) {
+        out.share =
+            static_cast<double>(cache.cpus.size()) / static_cast<double>(machine.cpus.size());
+      }
+    }
+    return out;
+  }();
+  return level;
+}
+
+// Runs longer than this are stored around the caches. What the ranks of a last-level cache send and
+// receive in an exchange does not fit there: then all are, since the reader of one face would find
+// its beginning evicted anyway, and a plain store reads the line first.
+std::size_t streaming_threshold(std::size_t bytes_a_rank, const node::Team* team) {
+  const double ranks = team == nullptr ? 1 : std::max(1.0, team->size() * last_level().share);
+  const double all = 2 * static_cast<double>(bytes_a_rank) * ranks;
+  return all > static_cast<double>(last_level().bytes) ? least_streaming_bytes : last_level().bytes;
+}
 
 // Small faces are claimed together before the first is copied: a compare-exchange waits for the
 // stores of a copy before it. Larger ones one by one, so that the neighbour can help. 1 us of
@@ -53,7 +76,6 @@ Direct::Direct(std::shared_ptr<transport::LaneSet> lanes, node::Team* team, Tran
       incoming_(std::move(transfers.incoming)),
       outgoing_(std::move(transfers.outgoing)),
       left_(std::move(transfers.left)),
-      streaming_bytes_(last_level_bytes()),
       exceptions_before_(std::uncaught_exceptions()) {
   for (std::vector<Transfer>* faces : {&incoming_, &outgoing_}) {
     for (Transfer& face : *faces) {
@@ -61,6 +83,7 @@ Direct::Direct(std::shared_ptr<transport::LaneSet> lanes, node::Team* team, Tran
     }
   }
   for (const Transfer& face : incoming_) bytes_ += face.bytes;
+  streaming_bytes_ = streaming_threshold(bytes_, team_);
 }
 
 Direct::~Direct() {
@@ -139,9 +162,7 @@ bool Direct::advance(unsigned patience) {
 // Claims and copies what it finds for more than `patience` polls; the number of faces that are
 // still not copied.
 std::size_t Direct::go_through(std::vector<Transfer>& faces, unsigned patience) noexcept {
-  const std::size_t streaming = &faces == &outgoing_
-                                    ? std::min(outgoing_streaming_bytes, streaming_bytes_)
-                                    : streaming_bytes_;
+  const std::size_t streaming = &faces == &outgoing_ ? least_streaming_bytes : streaming_bytes_;
   std::size_t open = 0;
   for (std::size_t i = 0; i < faces.size();) {
     const std::size_t first = i;

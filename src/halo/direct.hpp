@@ -99,7 +99,7 @@ class Direct {
   std::vector<Transfer> outgoing_;
   std::vector<FlagLine*> left_;
   std::size_t bytes_ = 0;
-  std::size_t streaming_bytes_;
+  std::size_t streaming_bytes_ = 0;  // longer runs that come in are stored around the caches
   std::uint64_t exchange_ = 0;
   std::uint64_t copies_made_ = 0;
   int gone_ = -1;  // a neighbour that has given up while its face is awaited

@@ -1,6 +1,7 @@
 // Where the flags of a halo come from and go to.
 #include "halo/flags.hpp"
 
+#include <cstring>
 #include <mutex>
 #include <new>
 #include <utility>
@@ -29,13 +30,23 @@ Retirement& retirement() {
   return *instance;
 }
 
+void give_back_what_all_have_left() {
+  Retirement& others = retirement();
+  const std::lock_guard lock(others.mutex);
+  std::erase_if(others.blocks, [](const Retired& old) { return old.block.all_left(old.exchange); });
+}
+
 }  // namespace
 
-FlagBlock::FlagBlock(int directions) : directions_(directions) {
+FlagBlock::FlagBlock(int directions, std::size_t face_bytes) : directions_(directions) {
   const auto count = 1 + 3 * static_cast<std::size_t>(directions);
-  void* memory = Arena::process().allocate(count * sizeof(FlagLine), alignof(FlagLine));
+  if (face_bytes > SIZE_MAX / 2) throw Error(ErrorCode::memory, "faces: more than there can be");
+  give_back_what_all_have_left();
+  void* memory =
+      Arena::process().allocate(count * sizeof(FlagLine) + face_bytes, alignof(FlagLine));
   lines_ = static_cast<FlagLine*>(memory);
   for (std::size_t i = 0; i < count; ++i) new (lines_ + i) FlagLine;
+  if (face_bytes > 0) std::memset(faces(), 0, face_bytes);
   for (int d = 0; d < directions; ++d) {  // where nobody is, nobody stays
     left_of(block(), d).number.store(withdrawn, std::memory_order_relaxed);
   }
@@ -71,11 +82,11 @@ bool FlagBlock::all_left(std::uint64_t exchange) const noexcept {
 void FlagBlock::retire(std::uint64_t exchange) noexcept {
   if (lines_ == nullptr) return;
   try {
+    give_back_what_all_have_left();
+    if (all_left(exchange)) return;
     Retirement& others = retirement();
     const std::lock_guard lock(others.mutex);
-    std::erase_if(others.blocks,
-                  [](const Retired& old) { return old.block.all_left(old.exchange); });
-    if (!all_left(exchange)) others.blocks.push_back({std::move(*this), exchange});
+    others.blocks.push_back({std::move(*this), exchange});
   } catch (...) {  // out of memory: the block is lost, and nobody is harmed
     abandon();
   }

@@ -1,4 +1,5 @@
-// The flags of one halo on one rank: lines in its arena that its neighbours map.
+// The flags of one halo on one rank: lines in its arena that its neighbours map. Where these write
+// faces into its memory, that is part of the same block.
 //
 // Lines are 128 bytes apart; 64-bit numbers, which only grow while the halo lives.
 #pragma once
@@ -23,11 +24,14 @@ inline constexpr std::uint64_t withdrawn = UINT64_MAX;
 // copied(n):  of the same face: the exchange in which it was last copied, by whoever claimed it. A
 //             line of its own: while the owner copies what it receives, as it does most times, the
 //             claim never leaves its cache, and the neighbour looks at this one.
-// left(n):    written by the neighbour towards direction n, the last it does here in an exchange.
+// left(n):    written by the neighbour towards direction n, the last it does here in an exchange;
+// or
+//             for good, `withdrawn`.
 class FlagBlock {
  public:
   FlagBlock() = default;
-  explicit FlagBlock(int directions);  // Error(memory) where the arena is full
+  // Error(memory) where the arena is full. Face memory is zeroed by this rank, which places it.
+  explicit FlagBlock(int directions, std::size_t face_bytes = 0);
   FlagBlock(FlagBlock&& other) noexcept;
   FlagBlock& operator=(FlagBlock&& other) noexcept;
   ~FlagBlock();
@@ -41,6 +45,9 @@ class FlagBlock {
   bool all_left(std::uint64_t exchange) const noexcept;
 
   std::size_t offset() const noexcept;  // in the arena of the process
+  std::byte* faces() const noexcept {   // behind the lines, aligned as they are
+    return reinterpret_cast<std::byte*>(&line(block(), 1 + 3 * directions_));
+  }
   FlagLine& started() const noexcept { return lines_[0]; }
   FlagLine& claim(int direction) const noexcept { return claim_of(block(), direction); }
   FlagLine& copied(int direction) const noexcept { return copied_of(block(), direction); }

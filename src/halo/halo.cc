@@ -11,10 +11,13 @@
 #include "halo/draft.hpp"
 #include "halo/joint.hpp"
 #include "halo/neighbours.hpp"
+#include "halo/own_faces.hpp"
 
 namespace ropewalk {
 
 struct Halo::State {
+  Buffer<std::byte> faces;  // of FaceSizes, where they are copied
+  halo::Places places;      // of FaceSizes
   halo::Draft draft;
   Strategy strategy = Strategy::concurrent;
   bool started = false;
@@ -23,6 +26,9 @@ struct Halo::State {
   // After the draft: their end waits for what is under way in the buffers. One of them is there.
   std::optional<MessagePlan> plan;
   std::unique_ptr<halo::Direct> direct;
+  std::unique_ptr<halo::Put> put;
+
+  std::size_t turn() const noexcept { return put ? put->exchange() % 2 : 0; }
 };
 
 namespace {
@@ -105,7 +111,61 @@ void complete(State& state, const Making& making, const Draft& draft, const Dire
   if (state.strategy != Strategy::threaded && !packed) state.lanes = making.endpoints.lanes();
 }
 
+std::size_t bytes_to_others(const halo::Links& links, const FaceSizes& sizes) {
+  std::size_t sum = 0;
+  for (const halo::Link& link : links.present) {
+    if (link.carrier != halo::Carrier::copy) sum += sizes.bytes[halo::face_index(link.offset)];
+  }
+  return sum;
+}
+
+// Collective. A halo for each strategy that is possible.
+std::vector<Halo> candidates(const CartesianGrid& grid, EndpointSet& endpoints,
+                             const FaceSizes& sizes) {
+  std::array<std::int64_t, 1> threads{endpoints.has_threads() ? 1 : 0};
+  mpi::all_reduce(threads, mpi::Combine::min, halo::comm_of(grid));
+  std::vector<Halo> out;
+  for (const Strategy strategy :
+       {Strategy::put, Strategy::direct, Strategy::concurrent, Strategy::threaded}) {
+    if (strategy == Strategy::threaded && threads[0] == 0) continue;
+    try {
+      out.emplace_back(grid, endpoints, sizes, HaloOptions{strategy, Corners::no});
+    } catch (const Error& error) {  // the same on all ranks
+      const bool can_do_without = error.code() == ErrorCode::unsupported ||
+                                  (error.code() == ErrorCode::memory && !out.empty());
+      if (strategy == Strategy::concurrent || !can_do_without) throw;
+    }
+  }
+  return out;
+}
+
 }  // namespace
+
+Halo::Halo(const CartesianGrid& grid, EndpointSet& endpoints, const FaceSizes& sizes,
+           const HaloOptions& options)
+    : state_(std::make_unique<State>()) {
+  halo::check_setup(grid, endpoints, options, halo::Form::sizes, 0);
+  halo::check_sizes(grid, sizes);
+  if (options.strategy == Strategy::automatic) {
+    std::vector<Halo> all = candidates(grid, endpoints, sizes);
+    state_ = std::move(all[halo::fastest_of(halo::comm_of(grid), all, sizes)].state_);
+    return;
+  }
+  const std::vector<bool> wide(grid.extents().size(), true);
+  const halo::Links links = halo::links(grid, Corners::no, wide);
+  if (options.strategy == Strategy::put) {
+    state_->put = halo::put_faces(grid, endpoints, links, sizes);
+    state_->places = state_->put->places();
+    state_->strategy = Strategy::put;
+    state_->send_bytes = bytes_to_others(links, sizes);
+    return;
+  }
+  halo::OwnFaces own;
+  halo::jointly(halo::comm_of(grid), [&] { own = halo::own_faces(links, sizes); });
+  state_ = std::move(Halo(grid, endpoints, own.packets, options).state_);
+  state_->faces = std::move(own.memory);
+  state_->places = halo::places_of(own.packets);
+}
 
 Halo::Halo(const CartesianGrid& grid, EndpointSet& endpoints, const FacePackets& faces,
            const HaloOptions& options)
@@ -147,7 +207,9 @@ void Halo::start() {
     throw Error(ErrorCode::argument,
                 "halo: started while an exchange is under way, expected none; wait for it first");
   }
-  if (state_->direct) {
+  if (state_->put) {
+    state_->put->start();
+  } else if (state_->direct) {
     state_->direct->start();
   } else {
     run_all(state_->draft.packs);
@@ -159,7 +221,10 @@ void Halo::start() {
 
 bool Halo::test() {
   if (!state_->started) return true;
-  if (!(state_->direct ? state_->direct->test() : state_->plan->test())) return false;
+  const bool done = state_->put      ? state_->put->test()
+                    : state_->direct ? state_->direct->test()
+                                     : state_->plan->test();
+  if (!done) return false;
   wait();
   return true;
 }
@@ -167,6 +232,7 @@ bool Halo::test() {
 void Halo::wait() {
   if (!state_->started) return;
   state_->started = false;
+  if (state_->put) return state_->put->wait();
   if (state_->direct) return state_->direct->wait();
   state_->plan->wait();
   run_all(state_->draft.unpacks);
@@ -184,6 +250,24 @@ void Halo::exchange_lane(int lane) {
 }
 
 int Halo::lanes() const noexcept { return state_->lanes; }
+
+void* Halo::send_buffer(int direction) const noexcept {
+  const std::vector<void*>& send = state_->places.send[1 - state_->turn()];
+  const auto i = static_cast<std::size_t>(direction);
+  return i < send.size() ? send[i] : nullptr;
+}
+
+const void* Halo::receive_buffer(int direction) const noexcept {
+  const std::vector<void*>& receive = state_->places.receive[state_->turn()];
+  const auto i = static_cast<std::size_t>(direction);
+  return i < receive.size() ? receive[i] : nullptr;
+}
+
+const void* Halo::next_receive_buffer(int direction) const noexcept {
+  const std::vector<void*>& receive = state_->places.receive[1 - state_->turn()];
+  const auto i = static_cast<std::size_t>(direction);
+  return i < receive.size() ? receive[i] : nullptr;
+}
 
 Strategy Halo::strategy() const noexcept { return state_->strategy; }
 

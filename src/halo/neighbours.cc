@@ -58,20 +58,27 @@ struct Ground {
   }
 };
 
-Ground ground(const CartesianGrid& grid, const EndpointSet& endpoints, const Links& links) {
+// Flags are followed by `face_bytes` of memory for faces.
+Ground ground(const CartesianGrid& grid, const EndpointSet& endpoints, const Links& links,
+              Strategy strategy = Strategy::direct, std::size_t face_bytes = 0) {
   const mpi::Comm comm = comm_of(grid);
   Ground out;
   out.lanes = transport::Access::lanes(endpoints);
-  if (links.directions == 0) return out;  // nothing crosses from rank to rank anywhere
+  if (links.directions == 0) {  // nothing crosses from rank to rank anywhere
+    jointly(comm, [&] {
+      if (face_bytes > 0) out.flags = FlagBlock(0, face_bytes);
+    });
+    return out;
+  }
   std::string reason;
   out.team = out.lanes->team(reason);
   jointly(comm, [&] {
     if (out.team == nullptr) {
       throw Error(ErrorCode::unsupported,
-                  "strategy: direct, but " + reason +
+                  std::string("strategy: ") + name(strategy) + ", but " + reason +
                       ", expected ranks that map each other's memory; choose another strategy");
     }
-    out.flags = FlagBlock(links.directions);
+    out.flags = FlagBlock(links.directions, face_bytes);
     out.blocks.resize(static_cast<std::size_t>(grid.size()));
   });
   const std::uint64_t own = out.flags.offset();
@@ -226,6 +233,50 @@ std::unique_ptr<Direct> make(const CartesianGrid& grid, Ground ground, const Lin
   return out;
 }
 
+// How the memory of FaceSizes is divided: all faces once for each turn.
+struct FaceRoom {
+  static constexpr std::size_t alignment = alignof(FlagLine);
+  std::array<std::size_t, 2 * max_dimensions> offset{};
+  std::size_t bytes = 0;  // of a turn
+
+  std::byte* place(const FlagBlock& flags, std::size_t turn, std::size_t direction) const {
+    return flags.faces() + turn * bytes + offset[direction];
+  }
+};
+
+FaceRoom face_room(const Links& links, const FaceSizes& sizes) {
+  FaceRoom out;
+  for (const Link& link : links.present) {
+    const std::size_t i = face_index(link.offset);
+    out.offset[i] = out.bytes;
+    out.bytes +=
+        (sizes.bytes[i] + FaceRoom::alignment - 1) / FaceRoom::alignment * FaceRoom::alignment;
+  }
+  return out;
+}
+
+// Offsets in the arena.
+struct PlaceFacts {
+  std::array<std::array<std::uint64_t, 2 * max_dimensions>, 2> place;
+};
+
+// [rank]
+std::vector<PlaceFacts> gather_places(const CartesianGrid& grid, const FlagBlock& flags,
+                                      const FaceRoom& room) {
+  std::vector<PlaceFacts> all;
+  jointly(comm_of(grid), [&] { all.resize(static_cast<std::size_t>(grid.size())); });
+  if (room.bytes == 0 && grid.size() == 1) return all;
+  PlaceFacts own{};
+  const std::uint64_t faces = Arena::process().offset(flags.faces());
+  for (std::size_t turn = 0; turn < 2; ++turn) {
+    for (std::size_t i = 0; i < room.offset.size(); ++i) {
+      own.place[turn][i] = faces + turn * room.bytes + room.offset[i];
+    }
+  }
+  mpi::all_gather(&own, all.data(), sizeof own, comm_of(grid));
+  return all;
+}
+
 }  // namespace
 
 std::unique_ptr<Direct> direct_faces(const CartesianGrid& grid, const EndpointSet& endpoints,
@@ -284,6 +335,40 @@ std::unique_ptr<Direct> direct_fields(const CartesianGrid& grid, const EndpointS
     }
     return copies;
   });
+}
+
+std::unique_ptr<Put> put_faces(const CartesianGrid& grid, const EndpointSet& endpoints,
+                               const Links& links, const FaceSizes& sizes) {
+  const FaceRoom room = face_room(links, sizes);
+  Ground base = ground(grid, endpoints, links, Strategy::put, 2 * room.bytes);
+  const std::vector<PlaceFacts> facts = gather_places(grid, base.flags, room);
+  std::unique_ptr<Put> out;
+  jointly(comm_of(grid), [&] {
+    std::vector<Meeting> meetings;
+    Places places;
+    for (std::vector<void*>& side : places.send) side.resize(sizes.bytes.size());
+    for (std::vector<void*>& side : places.receive) side.resize(sizes.bytes.size());
+    for (const Link& link : links.present) {
+      const std::size_t i = face_index(link.offset);
+      if (sizes.bytes[i] == 0) continue;
+      for (std::size_t turn = 0; turn < 2; ++turn) {
+        places.receive[turn][i] = room.place(base.flags, turn, i);
+        // Where the neighbour receives from this rank; this rank itself, for all that is known.
+        places.send[turn][i] =
+            crosses(link) ? base.team->base(link.peer) +
+                                facts[static_cast<std::size_t>(link.peer)].place[turn][i ^ 1U]
+                          : room.place(base.flags, turn, i ^ 1U);
+      }
+      if (!crosses(link)) continue;
+      std::byte* block = base.block(link.peer);
+      meetings.push_back(
+          {link.peer, &FlagBlock::started_of(block), &FlagBlock::left_of(block, link.from)});
+      base.flags.expect(link.towards);
+    }
+    out = std::make_unique<Put>(base.lanes, base.team, std::move(base.flags), std::move(meetings),
+                                std::move(places));
+  });
+  return out;
 }
 
 }  // namespace ropewalk::halo

@@ -7,6 +7,7 @@
 
 #include "halo/direct.hpp"
 #include "halo/links.hpp"
+#include "halo/put.hpp"
 #include "ropewalk/halo.hpp"
 #include "ropewalk/memory.hpp"
 
@@ -22,5 +23,10 @@ std::unique_ptr<Direct> direct_faces(const CartesianGrid&, const EndpointSet&, c
 std::unique_ptr<Direct> direct_fields(const CartesianGrid&, const EndpointSet&, const Links&,
                                       const std::vector<Field>&,
                                       Buffer<std::byte>* scratch = nullptr);
+
+// Collective, with faces that were checked. Error(unsupported) on every rank where the ranks of the
+// grid do not share a node.
+std::unique_ptr<Put> put_faces(const CartesianGrid&, const EndpointSet&, const Links&,
+                               const FaceSizes&);
 
 }  // namespace ropewalk::halo

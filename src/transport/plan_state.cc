@@ -109,10 +109,11 @@ void PlanState::check_start(Strategy strategy) const {
                 "strategy: threaded, but these endpoints have no comm threads; make them with "
                 "EndpointOptions::threads, or use concurrent or sequential");
   }
-  if (strategy == Strategy::direct) {
+  if (strategy == Strategy::direct || strategy == Strategy::put) {
     throw Error(ErrorCode::argument,
-                "strategy: direct, expected one that sends messages; use concurrent, sequential or "
-                "threaded, or a Halo, which can do without messages");
+                std::string("strategy: ") + name(strategy) +
+                    ", expected one that sends messages; use concurrent, sequential or threaded, "
+                    "or a Halo, which can do without messages");
   }
   set_->require_usable();
 }

@@ -7,12 +7,13 @@
 namespace ropewalk {
 namespace {
 
-constexpr std::array<std::pair<Strategy, const char*>, 5> names{
+constexpr std::array<std::pair<Strategy, const char*>, 6> names{
     {{Strategy::automatic, "automatic"},
      {Strategy::sequential, "sequential"},
      {Strategy::concurrent, "concurrent"},
      {Strategy::threaded, "threaded"},
-     {Strategy::direct, "direct"}}};
+     {Strategy::direct, "direct"},
+     {Strategy::put, "put"}}};
 
 }  // namespace
 

@@ -69,6 +69,21 @@ TEST(HaloC, ExchangesFieldsAndFaces) {
     EXPECT_EQ(from_up, 200 + (rank + 1) % 4);
     EXPECT_EQ(from_down, 100 + (rank + 3) % 4);
     EXPECT_EQ(rw_halo_free(halo), RW_SUCCESS);
+
+    for (const int strategy : {RW_STRATEGY_PUT, RW_STRATEGY_CONCURRENT}) {
+      ASSERT_EQ(rw_halo_sizes(grid, endpoints, bytes, strategy, &halo), RW_SUCCESS)
+          << rw_last_error();
+      for (int round = 0; round < 3; ++round) {
+        *static_cast<int*>(rw_halo_send_buffer(halo, 0)) = up + 1000 * round;
+        *static_cast<int*>(rw_halo_send_buffer(halo, 1)) = down + 1000 * round;
+        ASSERT_EQ(rw_halo_exchange(halo), RW_SUCCESS) << rw_last_error();
+        EXPECT_EQ(*static_cast<const int*>(rw_halo_receive_buffer(halo, 0)),
+                  200 + (rank + 1) % 4 + 1000 * round);
+        EXPECT_EQ(*static_cast<const int*>(rw_halo_receive_buffer(halo, 1)),
+                  100 + (rank + 3) % 4 + 1000 * round);
+      }
+      EXPECT_EQ(rw_halo_free(halo), RW_SUCCESS);
+    }
     EXPECT_EQ(rw_endpoints_free(endpoints), RW_SUCCESS);
     EXPECT_EQ(rw_grid_free(grid), RW_SUCCESS);
   });
@@ -118,6 +133,9 @@ TEST(HaloC, NullOnOneRankIsAnErrorOnAll) {
 TEST(HaloC, NullHandles) {
   int value = 0;
   EXPECT_EQ(rw_halo_start(nullptr), RW_ERROR_ARGUMENT);
+  EXPECT_EQ(rw_halo_sizes(nullptr, nullptr, nullptr, 0, nullptr), RW_ERROR_ARGUMENT);
+  EXPECT_EQ(rw_halo_send_buffer(nullptr, 0), nullptr);
+  EXPECT_EQ(rw_halo_receive_buffer(nullptr, 0), nullptr);
   EXPECT_EQ(rw_halo_wait(nullptr), RW_ERROR_ARGUMENT);
   EXPECT_EQ(rw_halo_test(nullptr, &value), RW_ERROR_ARGUMENT);
   EXPECT_EQ(rw_halo_exchange(nullptr), RW_ERROR_ARGUMENT);

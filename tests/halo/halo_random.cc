@@ -2,9 +2,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <random>
 #include <string>
 
 #include "halo/random_case.hpp"
+#include "halo/random_faces.hpp"
 #include "ropewalk/process.hpp"
 
 namespace {
@@ -24,6 +26,24 @@ void run_random_cases(ropewalk::Communicator world, int small, int large) {
   }
 }
 
+// Faces in memory of the halo, by messages and, where all ranks share a node, without any.
+void run_random_faces(ropewalk::Communicator world, int cases) {
+  using ropewalk::Strategy;
+  for (int i = 0; i < cases; ++i) {
+    std::mt19937_64 random(static_cast<std::uint64_t>(1000 * world.size() + i));
+    const auto one = ropewalk::test::random_faces(random, world.size(), i % 2 == 0 ? 300 : 20000);
+    const ropewalk::CartesianGrid grid(world, one.extents, one.periodic);
+    ropewalk::EndpointSet endpoints(world, {.lanes = 1, .threads = false, .pin = false});
+    for (const Strategy strategy : {Strategy::put, Strategy::concurrent, Strategy::automatic}) {
+      ropewalk::Halo halo(grid, endpoints, one.sizes, {strategy, ropewalk::Corners::no});
+      std::mt19937_64 own(static_cast<std::uint64_t>(100 * i + world.rank()));
+      for (std::uint64_t round = 1; round <= 6; ++round) {
+        ropewalk::test::exchange_faces_at_random(halo, grid, one.sizes, round, own);
+      }
+    }
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -31,6 +51,7 @@ int main(int argc, char** argv) {
   try {
     const ropewalk::Process process;
     run_random_cases(process.world(), small, 3);
+    run_random_faces(process.world(), process.world().size() > 4 ? 1 : 3);
     return EXIT_SUCCESS;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "halo_random: %s\n", error.what());

@@ -42,7 +42,7 @@ void prove_lanes(Communicator world, const Extents& grid) {
   std::vector<OperatorOptions> ways(1);
   for (const Exchange exchange : {Exchange::sequential, Exchange::overlap}) {
     for (const Strategy strategy : {Strategy::automatic, Strategy::sequential, Strategy::concurrent,
-                                    Strategy::threaded, Strategy::direct}) {
+                                    Strategy::threaded, Strategy::direct, Strategy::put}) {
       ways.push_back({});
       ways.back().exchange = exchange;
       ways.back().strategy = strategy;
@@ -62,7 +62,7 @@ void prove_comm_threads(Communicator world, const Extents& grid) {
   const Lattice lattice(global, world, grid, lanes);
   std::vector<OperatorOptions> ways(1);
   for (const Exchange exchange : {Exchange::sequential, Exchange::overlap}) {
-    for (const Strategy strategy : {Strategy::concurrent, Strategy::direct}) {
+    for (const Strategy strategy : {Strategy::concurrent, Strategy::put}) {
       for (const int threads : {2, 3}) {
         for (const int communicating : {1, 2}) {
           ways.push_back({});

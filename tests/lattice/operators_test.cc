@@ -103,7 +103,8 @@ TEST(DomainWall, Identities) {
 TEST(DomainWall, EveryWayTheSameBits) {
   with_grid(grids[1], [&](const Lattice& lattice) {
     std::vector<OperatorOptions> ways{options_of(Exchange::sequential, Strategy::concurrent),
-                                      options_of(Exchange::overlap, Strategy::direct)};
+                                      options_of(Exchange::overlap, Strategy::direct),
+                                      options_of(Exchange::overlap, Strategy::put)};
     ways.back().threads = 2;
     prove_domain_wall_ways_equal<double>(lattice, ways);
   });
@@ -139,7 +140,7 @@ TEST(Operators, EveryWayTheSameBits) {
       std::vector<OperatorOptions> ways;
       for (const Exchange exchange : {Exchange::sequential, Exchange::overlap}) {
         for (const Strategy strategy :
-             {Strategy::concurrent, Strategy::sequential, Strategy::direct}) {
+             {Strategy::concurrent, Strategy::sequential, Strategy::direct, Strategy::put}) {
           ways.push_back(options_of(exchange, strategy));
         }
       }

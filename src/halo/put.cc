@@ -1,0 +1,142 @@
+// The handshake of exchanges without copies; put.hpp has its invariants.
+#include "halo/put.hpp"
+
+#include <exception>
+#include <string>
+#include <utility>
+
+#if defined(__x86_64__)
+#include <emmintrin.h>
+#endif
+
+#include "ropewalk/error.hpp"
+
+namespace ropewalk::halo {
+
+namespace {
+
+constexpr unsigned tests_per_look = 64;  // at MPI and the others' lives: 0.1 to 1 us a time
+
+// Beside the number in `started`: this rank does not come to a later exchange.
+constexpr std::uint64_t gave_up = std::uint64_t{1} << 63;
+
+// A release does not wait for stores around the caches, which faces are best written with.
+void complete_streaming_stores() noexcept {
+#if defined(__x86_64__)
+  _mm_sfence();
+#endif
+}
+
+}  // namespace
+
+Put::Put(std::shared_ptr<transport::LaneSet> lanes, node::Team* team, FlagBlock flags,
+         std::vector<Meeting> meetings, Places places)
+    : lanes_(std::move(lanes)),
+      team_(team),
+      flags_(std::move(flags)),
+      meetings_(std::move(meetings)),
+      places_(std::move(places)),
+      exceptions_before_(std::uncaught_exceptions()) {}
+
+Put::~Put() {
+  if (!lanes_->is_here()) {
+    flags_.abandon();  // in a child of fork neither the team nor the neighbours' memory is there
+  } else if (team_ != nullptr && !failed_) {
+    end();
+  }
+}
+
+void Put::end() noexcept {
+  if (std::uncaught_exceptions() > exceptions_before_) {
+    give_up();
+    return;
+  }
+  try {
+    wait();
+    leave();
+    flags_.retire(withdrawn);
+  } catch (...) {  // a neighbour has died or given up; wait() has given up in turn
+  }
+}
+
+template <class Body>
+void Put::guarded(Body&& body) {
+  try {
+    body();
+  } catch (...) {
+    failed_ = true;
+    give_up();
+    throw;
+  }
+}
+
+void Put::start() {
+  lanes_->require_usable();
+  ++exchange_;
+  met_ = 0;
+  started_ = true;
+  if (team_ == nullptr) return;
+  complete_streaming_stores();
+  // Pairs with the acquire in all_started() of the neighbours: they see what this rank has written
+  // into their places, and what it has read of its own it has read.
+  flags_.started().number.store(exchange_, std::memory_order_release);
+  team_->wake_sleepers();
+}
+
+bool Put::test() {
+  if (failed_ || !lanes_->is_here()) lanes_->require_usable();
+  if (!started_) return true;
+  guarded([this] {
+    if (all_started()) {
+      started_ = false;
+    } else if (++tests_ % tests_per_look == 0) {
+      team_->look_around();
+    }
+  });
+  return !started_;
+}
+
+void Put::wait() {
+  if (!started_) return;
+  if (!lanes_->is_here()) lanes_->require_usable();
+  guarded([this] {
+    if (team_ != nullptr) team_->wait_until([this] { return all_started(); });
+  });
+  started_ = false;
+}
+
+bool Put::all_started() {
+  for (; met_ < meetings_.size(); ++met_) {
+    const Meeting& meeting = meetings_[met_];
+    // Pairs with the release in start() of the neighbour.
+    const std::uint64_t number = meeting.started->number.load(std::memory_order_acquire);
+    if ((number & ~gave_up) >= exchange_) continue;
+    if ((number & gave_up) == 0) return false;
+    team_->look_around();  // the death of a rank makes others give up: it is the better answer
+    throw Error(ErrorCode::mpi, "halo: rank " + std::to_string(meeting.peer) +
+                                    " gave up its exchanges, expected its faces; see its error, "
+                                    "and make new endpoints and halos on all ranks");
+  }
+  return true;
+}
+
+// Pairs with the acquire in FlagBlock::all_left of the neighbours: what was written to their memory
+// was written, and nothing more will be.
+void Put::leave() noexcept {
+  complete_streaming_stores();
+  for (const Meeting& meeting : meetings_) {
+    meeting.left->number.store(withdrawn, std::memory_order_release);
+  }
+}
+
+void Put::give_up() noexcept {
+  if (started_) lanes_->mark_broken();
+  started_ = false;
+  if (team_ == nullptr) return;
+  leave();
+  flags_.started().number.store(exchange_ | gave_up, std::memory_order_release);
+  team_->wake_sleepers();
+  flags_.abandon();
+}
+
+}  // namespace ropewalk::halo

@@ -1,0 +1,85 @@
+// Strategy::put: ranks of one node write faces into the memory of the neighbour that reads
+// them. An exchange moves no byte: it only says that they are there.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "halo/flags.hpp"
+#include "node/team.hpp"
+#include "transport/lane_set.hpp"
+
+namespace ropewalk::halo {
+
+// Where faces are written and read, by turn of the exchange and direction of the public interface.
+// Null where there is no face.
+struct Places {
+  std::array<std::vector<void*>, 2> send;
+  std::array<std::vector<void*>, 2> receive;
+};
+
+// A neighbour over one link, as this rank maps its memory.
+struct Meeting {
+  int peer;
+  const FlagLine* started;  // of the peer, in its block
+  FlagLine* left;           // of this rank, there
+};
+
+// An exchange without copies, made once and run often; start/test/wait allocate nothing.
+//
+// A receiver has two places for each face, which take turns: exchange n uses those of turn n % 2.
+// The sender writes there before start(n), the receiver reads between its wait(n) and start(n + 1).
+// start(n) raises `started` to n, wait(n) waits until all neighbours have done so: nothing else is
+// said, and that is enough.
+//
+// Invariants, for two neighbours A and B:
+// 1. What A wrote for n is seen by B after its wait(n): B has acquired A's `started` at n or later.
+// 2. A writes for n + 1 only after its wait(n), and so after B's start(n), before which B has read
+//    for the last time what it received in n - 1: that is the place that A writes to.
+// 3. In n + 1 A writes to the other place than the one that B reads after its wait(n), and A's
+//    wait(n + 1), before which it writes nothing more, ends after B's start(n + 1).
+// 4. B's memory goes back when all neighbours have left it, each when its exchange ends for good
+//    (FlagBlock::retire): A may write for an exchange to which B no longer comes.
+// 5. A rank that gives up says so beside the number, which stays: neighbours still finish what it
+//    had started, as all of it is there, and get an error where it did not come.
+class Put {
+ public:
+  // `team` may be null where there are no meetings. What this rank receives lies in `flags`.
+  Put(std::shared_ptr<transport::LaneSet> lanes, node::Team* team, FlagBlock flags,
+      std::vector<Meeting> meetings, Places places);
+  // Waits for what was started. While an exception unwinds the stack it gives up instead.
+  ~Put();
+  Put(const Put&) = delete;
+  Put& operator=(const Put&) = delete;
+
+  void start();
+  bool test();
+  void wait();
+
+  std::uint64_t exchange() const noexcept { return exchange_; }  // that was last started
+  const Places& places() const noexcept { return places_; }
+
+ private:
+  template <class Body>
+  void guarded(Body&& body);  // after an error nothing more can be started
+  bool all_started();
+  void end() noexcept;
+  void leave() noexcept;
+  void give_up() noexcept;
+
+  std::shared_ptr<transport::LaneSet> lanes_;  // keeps the team
+  node::Team* team_;
+  FlagBlock flags_;
+  std::vector<Meeting> meetings_;
+  Places places_;
+  std::uint64_t exchange_ = 0;
+  std::size_t met_ = 0;  // meetings seen to have started this exchange
+  unsigned tests_ = 0;
+  bool started_ = false;
+  bool failed_ = false;
+  int exceptions_before_;  // on their way when it was made
+};
+
+}  // namespace ropewalk::halo
