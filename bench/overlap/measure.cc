@@ -8,6 +8,7 @@
 #include "common/statistics.hpp"
 #include "common/team.hpp"
 #include "itt/fields.hpp"
+#include "overlap/cpu_time.hpp"
 #include "ropewalk/error.hpp"
 #include "ropewalk/schedule.hpp"
 
@@ -85,6 +86,17 @@ struct Subject {
     }
     waited_us = waited / iterations;
     return (now_us() - begin) / iterations;
+  }
+
+  // Of an exchange, what is not left to the burner.
+  double cpu_us(Burner& burner, int iterations) {
+    std::int64_t burnt = 0;
+    const double begin = now_us();
+    for (int i = 0; i < iterations; ++i) {
+      burnt += hop.exchange_beside(in, [&] { burner.burn(); });
+    }
+    const double us = now_us() - begin - static_cast<double>(burnt) * burner.us();
+    return std::max(us, 0.0) / iterations;
   }
 
   lattice::Layout layout;
@@ -212,11 +224,25 @@ class Measuring {
   void time_case(Case<Real>& one, int round) {
     for (std::size_t i = 0; i < ways; ++i) {
       const auto way = static_cast<Way>((i + static_cast<std::size_t>(round)) % ways);
+      const KernelTime before = kernel_time();
       one.result.us[static_cast<std::size_t>(way)].push_back(
           sample(one, way, one.result.iterations));
+      if (way == Way::exchange) add_kernel_time(one, before);
       if (way != Way::overlapped) continue;
       one.result.waited_us.push_back(frame_.ranks.max(one.subject->waited_us));
     }
+    if (frame_.threads > 1 || one.result.comm_threads > 0) return;
+    frame_.ranks.barrier();
+    one.result.cpu_us.push_back(
+        frame_.ranks.max(one.subject->cpu_us(burner_, one.result.iterations)));
+  }
+
+  // Of the exchanges of a round, and the one before them.
+  void add_kernel_time(Case<Real>& one, const KernelTime& before) {
+    const KernelTime now = kernel_time();
+    const double exchanges = (one.result.iterations + 1.0) * frame_.rounds;
+    one.result.system_us += frame_.ranks.max(now.system_us - before.system_us) / exchanges;
+    one.result.softirq_us += frame_.ranks.max(now.softirq_us - before.softirq_us) / exchanges;
   }
 
   void calibrate(Case<Real>& one) {
@@ -244,6 +270,7 @@ class Measuring {
   std::vector<Case<Real>> cases_;
   std::unique_ptr<Subject<Real>> alone_;
   int alone_iterations_ = 1;
+  Burner burner_;
 };
 
 double median(const std::vector<double>& us) { return summarize(us).median; }
@@ -263,6 +290,15 @@ double OverlapResult::hidden() const {
 double OverlapResult::gain() const {
   const double both = median(Way::overlapped);
   return both > 0 ? median(Way::one_after_other) / both : 0;
+}
+
+double OverlapResult::hideable_us() const {
+  return std::max(median(Way::exchange) - bench::median(cpu_us), 0.0);
+}
+double OverlapResult::hidden_of_hideable() const {
+  const double least = std::min(median(Way::compute), hideable_us());
+  const double hidden = median(Way::compute) + median(Way::exchange) - median(Way::overlapped);
+  return least > 0 ? hidden / least : 0;
 }
 
 double OverlapResults::scaling(const OverlapResult& one) const {

@@ -35,12 +35,21 @@ struct OverlapResult {
   double flops = 0;                // of a rank
   std::vector<double> us[ways];    // [round], slowest rank
   std::vector<double> waited_us;   // [round], of an overlapped hop when nothing is left to compute
+  // [round], of an exchange: what it takes of the core, faces projected, messages driven and the
+  // kernel's work for them; where one thread does all (lone), else nothing.
+  std::vector<double> cpu_us;
+  double system_us = 0;   // of an exchange, in the kernel, by its count; slowest rank
+  double softirq_us = 0;  // of all ranks of the machine
   bool verified = true;
   double error = 0;  // relative
 
   double median(Way way) const;
   double hidden() const;  // (compute + exchange - overlapped) / min(compute, exchange)
   double gain() const;    // one after the other / overlapped
+  // What is left of an exchange beyond its own use of the core, and the share that is hidden of the
+  // lesser of that and the computation.
+  double hideable_us() const;
+  double hidden_of_hideable() const;
 };
 double hidden_share(double compute, double exchange, double both);
 

@@ -24,7 +24,9 @@ const char* const about =
     "Columns: compute only, exchange only (faces projected and sent), one after the other, both\n"
     "overlapped; waits: what the overlapped hop still waits for when nothing is left to compute;\n"
     "hidden is (compute + exchange - overlapped) /\n"
-    "min(compute, exchange): 100 % where the shorter costs nothing. Time is that of the slowest\n"
+    "min(compute, exchange): 100 % where the shorter costs nothing. Of it CPU: the part of an\n"
+    "exchange in which the core is not free for anything else, since it projects faces, drives\n"
+    "messages, or runs TCP; what is left is hideable. Time is that of the slowest\n"
     "rank, median of the rounds, all cases in turn. MB/s: what a rank sends, by the time of the\n"
     "exchange alone, and by that of the overlapped hop. Weak scaling: one rank alone on an\n"
     "undivided lattice, against all of them, each with as much; the limit is all of them at once\n"
@@ -74,8 +76,8 @@ void describe(CLI::App& app, OverlapOptions& options) {
       ->type_name("N")
       ->check(whole_number(1, EndpointSet::max_lanes));
   app.add_option("--strategy", options.strategies,
-                 "concurrent: messages; direct: ranks of a node copy; threaded: the library's own "
-                 "comm threads; sequential")
+                 "concurrent: messages; direct: ranks of a node copy; put: they write faces where "
+                 "they are read; threaded: the library's own comm threads; sequential; automatic")
       ->type_name("NAME,...")
       ->capture_default_str();
   add_common_options(app, options.common);

@@ -22,6 +22,17 @@ double rate_of(const OverlapResult& result, Way way) {
   return mb_per_s(static_cast<double>(result.exchange_bytes), result.median(way));
 }
 
+std::string cpu(const OverlapResult& result) {
+  return result.cpu_us.empty() ? "-" : fmt::format("{:.1f}", summarize(result.cpu_us).median);
+}
+
+// Where hardly anything can be hidden, a share of it says nothing.
+std::string of_hideable(const OverlapResult& result) {
+  const bool enough = result.hideable_us() > 0.05 * result.median(Way::overlapped);
+  if (result.cpu_us.empty() || !enough) return "-";
+  return fmt::format("{:.0f}", 100 * result.hidden_of_hideable());
+}
+
 }  // namespace
 
 Json overlap_row(const OverlapContext& context, const OverlapResults& all,
@@ -52,6 +63,11 @@ Json overlap_row(const OverlapContext& context, const OverlapResults& all,
       {"time_us", to_json(samples(Way::overlapped))},
       {"limit_us", rounded(limit(result), 100)},
       {"hidden_percent", rounded(100 * result.hidden(), 10)},
+      {"exchange_cpu_us", rounded(summarize(result.cpu_us).median, 100)},
+      {"exchange_system_us", rounded(result.system_us, 100)},
+      {"softirq_us", rounded(result.softirq_us, 100)},
+      {"hideable_us", rounded(result.hideable_us(), 100)},
+      {"hidden_of_hideable_percent", rounded(100 * result.hidden_of_hideable(), 10)},
       {"gain", rounded(result.gain(), 1000)},
       {"alone_us", rounded(summarize(all.alone.alone_us).median, 100)},
       {"together_us", rounded(summarize(all.alone.together_us).median, 100)},
@@ -66,19 +82,20 @@ Json overlap_row(const OverlapContext& context, const OverlapResults& all,
 
 std::string overlap_table(const OverlapContext& context, const OverlapResults& all) {
   if (all.cases.empty()) return "";
-  Table table({"rank grid", "strategy", "comm threads", "compute us", "exchange us",
-               "one after other", "overlapped", "waits", "limit", "hidden %", "gain",
+  Table table({"rank grid", "strategy", "comm threads", "compute us", "exchange us", "of it CPU",
+               "one after other", "overlapped", "waits", "limit", "hidden %", "of hideable", "gain",
                "weak scaling", "exchange MB/s", "overlapped MB/s"},
               2);
   for (const OverlapResult& one : all.cases) {
     table.add({lattice::text(one.rank_grid), name(one.strategy),
                fmt::format("{}", one.comm_threads), fmt::format("{:.1f}", one.median(Way::compute)),
-               fmt::format("{:.1f}", one.median(Way::exchange)),
+               fmt::format("{:.1f}", one.median(Way::exchange)), cpu(one),
                fmt::format("{:.1f}", one.median(Way::one_after_other)),
                fmt::format("{:.1f}", one.median(Way::overlapped)),
                fmt::format("{:.1f}", summarize(one.waited_us).median),
                fmt::format("{:.1f}", limit(one)), fmt::format("{:.0f}", 100 * one.hidden()),
-               fmt::format("{:.2f}", one.gain()), fmt::format("{:.2f}", all.scaling(one)),
+               of_hideable(one), fmt::format("{:.2f}", one.gain()),
+               fmt::format("{:.2f}", all.scaling(one)),
                fmt::format("{:.1f}", rate_of(one, Way::exchange)),
                fmt::format("{:.1f}", rate_of(one, Way::overlapped))});
   }

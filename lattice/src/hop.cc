@@ -268,6 +268,27 @@ void Hop<Real>::exchange_only(const SpinorField<Real>& in, bool dagger) {
   });
 }
 
+template <class Real>
+std::int64_t Hop<Real>::exchange_beside(const SpinorField<Real>& in,
+                                        const std::function<void()>& work) {
+  Part& p = part(opposite(in.sites()));
+  if (!p.faces) return 0;
+  Faces<Real>& faces = *p.faces;
+  faces.begin();
+  faces.project(kernels, lanes, in.data(), false, 0, 1);
+  faces.start();
+  schedule::PollClock clock;
+  faces.test();
+  std::int64_t done = 0;
+  for (; !faces.arrived(); ++done) {
+    work();
+    if (!clock.due()) continue;
+    faces.test();
+    clock.polled();
+  }
+  return done;
+}
+
 template struct Hop<float>;
 template struct Hop<double>;
 

@@ -1,6 +1,8 @@
 // The engine under every operator: tables, links, faces and threads of one gauge field and layout.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -51,6 +53,7 @@ struct Hop {
 
   void run(const HopCall<Real>&);
   void exchange_only(const SpinorField<Real>& in, bool dagger);
+  std::int64_t exchange_beside(const SpinorField<Real>& in, const std::function<void()>& work);
 
   // What belongs to the hop onto one set of sites; made at first use.
   struct Part {

@@ -92,6 +92,12 @@ void HoppingTerm<Real>::exchange_only(const SpinorField<Real>& in, bool dagger) 
 }
 
 template <class Real>
+std::int64_t HoppingTerm<Real>::exchange_beside(const SpinorField<Real>& in,
+                                                const std::function<void()>& work) {
+  return hop_->exchange_beside(in, work);
+}
+
+template <class Real>
 void HoppingTerm<Real>::set_exchange(Exchange exchange) {
   hop_->options.exchange = exchange;
 }

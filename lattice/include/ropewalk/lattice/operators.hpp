@@ -7,6 +7,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -88,6 +90,9 @@ class HoppingTerm {
   // Parts of a hop, to time them: faces projected and exchanged, and a hop with another way of
   // exchanging.
   void exchange_only(const SpinorField<Real>& in, bool dagger = false);
+  // The same while this thread does `work`, some microseconds at a time, between its looks after
+  // the messages, until all faces are there; how often it could. Without threads of the operator.
+  std::int64_t exchange_beside(const SpinorField<Real>& in, const std::function<void()>& work);
   void set_exchange(Exchange);
   HopTimes times() const noexcept;
   Strategy strategy() const noexcept;            // of the exchange, once it has been chosen

@@ -1,0 +1,29 @@
+// Whose the core is while faces travel: the processor time of an exchange, as the kernel counts it,
+// and as what is left of the core for something else.
+#pragma once
+
+namespace ropewalk::bench {
+
+// Arithmetic in registers of known length, a few microseconds: it neither uses the caches nor
+// waits.
+class Burner {
+ public:
+  Burner();
+  void burn() noexcept;
+  double us() const noexcept { return us_; }  // of a burn() that nothing interrupts
+
+ private:
+  double value_ = 1;
+  double us_ = 0;
+};
+
+// Microseconds since some moment. Of this thread, in the kernel, interrupts apart; and of the whole
+// machine in soft interrupts, where TCP handles what arrives, in steps of the kernel's clock (10
+// ms).
+struct KernelTime {
+  double system_us = 0;
+  double softirq_us = 0;
+};
+KernelTime kernel_time();
+
+}  // namespace ropewalk::bench
