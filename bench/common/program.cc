@@ -4,9 +4,11 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <memory>
 #include <optional>
 
 #include "common/machine.hpp"
+#include "common/parse.hpp"
 #include "common/scheduling.hpp"
 #include "common/validators.hpp"
 #include "ropewalk/error.hpp"
@@ -28,6 +30,36 @@ std::string command_line(int argc, char** argv) {
   }
   return text;
 }
+
+// Help as wide as a page.
+class PageFormatter : public CLI::Formatter {
+ public:
+  PageFormatter() { column_width(left); }
+  std::string make_option_desc(const CLI::Option* option) const override {
+    return wrapped(CLI::Formatter::make_option_desc(option));
+  }
+
+ private:
+  static constexpr std::size_t left = 28;
+  static constexpr std::size_t page = 98;
+
+  static std::string wrapped(const std::string& text) {
+    std::string made;
+    std::size_t used = 0;
+    for (const std::string& word : split(text, ' ')) {
+      if (used > 0 && used + 1 + word.size() > page - left) {
+        made += '\n';
+        used = 0;
+      } else if (used > 0) {
+        made += ' ';
+        ++used;
+      }
+      made += word;
+      used += word.size();
+    }
+    return made;
+  }
+};
 
 void complain(const std::string& program, const std::string& message) {
   std::fputs(fmt::format("{}: {}\n", program, message).c_str(), stderr);
@@ -126,6 +158,7 @@ void add_common_options(CLI::App& app, CommonOptions& options) {
 }
 
 int run(const Program& program, int argc, char** argv) {
+  program.app->formatter(std::make_shared<PageFormatter>());
   if (const auto status = parse(program, argc, argv)) return *status;
   bool threads = false;
   try {

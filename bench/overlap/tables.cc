@@ -80,35 +80,65 @@ Json overlap_row(const OverlapContext& context, const OverlapResults& all,
       {"verified", result.verified}};
 }
 
-std::string overlap_table(const OverlapContext& context, const OverlapResults& all) {
-  if (all.cases.empty()) return "";
-  Table table({"rank grid", "strategy", "comm threads", "compute us", "exchange us", "of it CPU",
-               "one after other", "overlapped", "waits", "limit", "hidden %", "of hideable", "gain",
-               "weak scaling", "exchange MB/s", "overlapped MB/s"},
+namespace {
+
+std::vector<std::string> case_cells(const OverlapResult& one) {
+  return {lattice::text(one.rank_grid), name(one.strategy), std::to_string(one.comm_threads)};
+}
+
+std::string tenths(double value) { return fmt::format("{:.1f}", value); }
+std::string hundredths(double value) { return fmt::format("{:.2f}", value); }
+
+void add(Table& table, std::vector<std::string> cells, const std::vector<std::string>& more) {
+  cells.insert(cells.end(), more.begin(), more.end());
+  table.add(std::move(cells));
+}
+
+// Meadows' first figure, and what of it is exchange.
+Table times_table(const OverlapResults& all) {
+  Table table({"rank grid", "strategy", "comm threads", "compute", "exchange", "one after other",
+               "overlapped", "waits", "limit", "hidden %", "gain"},
               2);
   for (const OverlapResult& one : all.cases) {
-    table.add({lattice::text(one.rank_grid), name(one.strategy),
-               fmt::format("{}", one.comm_threads), fmt::format("{:.1f}", one.median(Way::compute)),
-               fmt::format("{:.1f}", one.median(Way::exchange)), cpu(one),
-               fmt::format("{:.1f}", one.median(Way::one_after_other)),
-               fmt::format("{:.1f}", one.median(Way::overlapped)),
-               fmt::format("{:.1f}", summarize(one.waited_us).median),
-               fmt::format("{:.1f}", limit(one)), fmt::format("{:.0f}", 100 * one.hidden()),
-               of_hideable(one), fmt::format("{:.2f}", one.gain()),
-               fmt::format("{:.2f}", all.scaling(one)),
-               fmt::format("{:.1f}", rate_of(one, Way::exchange)),
-               fmt::format("{:.1f}", rate_of(one, Way::overlapped))});
+    add(table, case_cells(one),
+        {tenths(one.median(Way::compute)), tenths(one.median(Way::exchange)),
+         tenths(one.median(Way::one_after_other)), tenths(one.median(Way::overlapped)),
+         tenths(summarize(one.waited_us).median), tenths(limit(one)),
+         fmt::format("{:.0f}", 100 * one.hidden()), hundredths(one.gain())});
   }
+  return table;
+}
+
+// His second, bandwidth.
+Table rates_table(const OverlapResults& all) {
+  Table table({"rank grid", "strategy", "comm threads", "exchange MB/s", "overlapped MB/s",
+               "weak scaling", "of it CPU", "of hideable"},
+              2);
+  for (const OverlapResult& one : all.cases) {
+    add(table, case_cells(one),
+        {tenths(rate_of(one, Way::exchange)), tenths(rate_of(one, Way::overlapped)),
+         hundredths(all.scaling(one)), cpu(one), of_hideable(one)});
+  }
+  return table;
+}
+
+}  // namespace
+
+std::string overlap_table(const OverlapContext& context, const OverlapResults& all) {
+  if (all.cases.empty()) return "";
+  const Table times = times_table(all);
+  const Table rates = rates_table(all);
   const OverlapResult& first = all.cases.front();
   return fmt::format(
       "\n{}, {} precision, {} a rank, Ls = {}: {} ranks x {} thread{}, {} lane{}, {} sent by a "
-      "rank "
-      "in a hop of {:.1f} Mflop\none rank alone {:.1f} us, all at once without an "
-      "exchange {:.1f} us: weak scaling can reach {:.2f}\n{}",
+      "rank\n"
+      "in a hop of {:.1f} Mflop. One rank alone {:.1f} us, all at once without an exchange {:.1f} "
+      "us:\nweak scaling can reach {:.2f}\n\nus of a hop, slowest rank\n{}\nMB/s sent by a rank, "
+      "by the exchange alone and by the overlapped hop; of it CPU: us of an exchange\n{}",
       first.op, context.precision, lattice::text(first.local), first.Ls, context.ranks,
       context.threads, context.threads == 1 ? "" : "s", first.lanes, first.lanes == 1 ? "" : "s",
       size_text(first.exchange_bytes), first.flops / 1e6, summarize(all.alone.alone_us).median,
-      summarize(all.alone.together_us).median, all.scaling_limit(), table.text());
+      summarize(all.alone.together_us).median, all.scaling_limit(), times.text(), rates.text());
 }
 
 std::string overlap_summary(const std::vector<OverlapResult>& results) {

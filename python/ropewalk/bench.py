@@ -7,6 +7,7 @@ import argparse
 import dataclasses
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -20,6 +21,7 @@ PREFIX = "ropewalk-bench-"
 SUITE = ("comms", "collectives", "memory", "pages")
 _PLOTS = ("gradient", "overlap", "itt")
 _LAYOUTS = ("overlap", "itt")
+_WITH_LANES = ("comms", "overlap", "itt")
 _DEFAULT_RANKS = {"memory": 1, "pages": 1}
 
 DESCRIPTION = """Measure communication and memory on this machine. Without NAME: the quick suite, in
@@ -117,15 +119,13 @@ def main(arguments):
     if options.help:
         return _help(name, found)
     names = _names(name, rest, found)
-    if options.plot is not None:
-        _check_plot(name)
+    _check_files(name, options)
     if options.against is not None:
         from . import bench_against
 
         return bench_against.main(name, found[names[0]], options, _own(name, rest))
-    mpis = [choice for given in options.mpi for choice in given.split(",") if choice] or [None]
-    chosen = [installations.choose(choice) for choice in mpis]
-    own = _own(name, rest)
+    chosen = [_installation(choice) for choice in _mpis(options)]
+    own = [*_own(name, rest), *_lanes(name, options)]
     jobs = [
         Job(one, [found[one], *threads, *own], installation, ranks or options.ranks)
         for one in names
@@ -175,13 +175,39 @@ def _names(name, rest, found):
     raise CommandError(f"NAME: '{name}', expected {', '.join(sorted(found))}")
 
 
-def _check_plot(name):
-    """Before anything is measured for it."""
+def _mpis(options):
+    return [choice for given in options.mpi for choice in given.split(",") if choice] or [None]
+
+
+def _installation(choice):
+    if choice and re.fullmatch(r"\d+(\.\d+){1,5}", choice) and not os.path.exists(choice):
+        raise CommandError(
+            f"--mpi: '{choice}' is a grid of ranks, expected an MPI (mpich, openmpi, intel, system "
+            f"or a folder); write --mpi-grid {choice}"
+        )
+    return installations.choose(choice)
+
+
+def _lanes(name, options):
+    """These have an option of their own, which says more than the ranks' environment."""
+    if options.lanes is None or name not in _WITH_LANES:
+        return []
+    return ["--lanes", str(options.lanes)]
+
+
+def _check_files(name, options):
+    """Before anything is measured for them."""
     from . import bench_plots
 
+    for option, path in (("--json", options.json), ("--plot", options.plot)):
+        folder = os.path.dirname(path or "") or "."
+        if not os.path.isdir(folder):
+            raise CommandError(f"{option}: there is no folder '{folder}'; make it, or name another")
+    if options.plot is None:
+        return
     if name not in _PLOTS:
         raise CommandError(f"--plot: it is for {', '.join(_PLOTS)}, not for {name or 'the suite'}")
-    bench_plots.require()
+    bench_plots.check(options.plot)
 
 
 def _draw(name, path, rows):
@@ -220,7 +246,7 @@ def _own(name, rest):
 def request_for(options, name, program, installation):
     # The programs compare ropewalk with the plain MPI: nothing may stand between.
     words = ["--no-preload"]
-    ranks = options.ranks or _DEFAULT_RANKS.get(name)
+    ranks = _DEFAULT_RANKS.get(name) if options.ranks is None else options.ranks
     if ranks is None and batch.job().system != "box":
         ranks = 2
     if ranks is not None:  # otherwise those of the box

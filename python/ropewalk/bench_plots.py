@@ -31,6 +31,19 @@ def require():
         ) from None
 
 
+def check(path):
+    """Error where no figure could be written to `path`: before hours of measuring."""
+    figure = require().figure()
+    known = sorted(figure.canvas.get_supported_filetypes())
+    require().close(figure)
+    ending = os.path.splitext(path)[1].removeprefix(".").lower()
+    if ending not in known:
+        raise CommandError(
+            f"--plot: {path}: '{ending}' is no kind of figure, expected {', '.join(known)}; "
+            "write for example --plot figure.svg"
+        )
+
+
 def curves(rows, key):
     """{label: (lengths, values)} of the rows of the bench, by variant (and MPI, if several)."""
     mine = [row for row in rows if row.get("bench") == "gradient"]

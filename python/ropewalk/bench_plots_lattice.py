@@ -66,6 +66,9 @@ def itt_curves(rows, table, key, name):
 
 
 def _panel(panel, curves, title, x, scale="log"):
+    if not curves:
+        panel.axis("off")
+        return
     for label, (across, up) in curves.items():
         panel.plot(across, up, marker="o", label=label)
     panel.set_yscale(scale)
@@ -73,8 +76,7 @@ def _panel(panel, curves, title, x, scale="log"):
     panel.set_xlabel(x)
     panel.set_xticks(sorted({one for across, _ in curves.values() for one in across}))
     panel.grid(alpha=0.3)
-    if curves:
-        panel.legend(fontsize="small")
+    panel.legend(fontsize="small")
 
 
 def draw_overlap(path, rows):
@@ -89,18 +91,53 @@ def draw_overlap(path, rows):
     bench_plots.save(pyplot, figure, path)
 
 
+def roofs(rows):
+    """{level: (intensities, Gflop/s)} of the measured rooflines, and the highest peak."""
+    levels = [row for row in rows if row.get("table") == "roofline"]
+    if not levels:
+        return {}
+    across = [0.5 * 2 ** (step / 4) for step in range(21)]  # 0.5 to 16 flops a byte
+    several = len({(row.get("ranks"), row.get("threads")) for row in levels}) > 1
+    found = {}
+    for row in levels:
+        label = str(row["level"]) + (f", {row['ranks']} x {row['threads']}" if several else "")
+        rate = row["mb_per_s"] / 1e3
+        found[label] = (across, [min(row["peak_gflops"], one * rate) for one in across])
+    return found
+
+
+def _draw_roofline(panel, rows):
+    for label, (across, up) in roofs(rows).items():
+        panel.plot(across, up, linewidth=1, label=label)
+    mine = [row for row in rows if row.get("table") == "operators" and value(row, "intensity")]
+    for row in mine:
+        at = (row["intensity"], value(row, "gflops"))
+        panel.plot(*at, "k.")
+        panel.annotate(f"{row['op']} {row['L']}", at, fontsize=6)
+    panel.set_xscale("log", base=2)
+    panel.set_yscale("log", base=2)
+    panel.set_title("operators under the measured roofline, Gflop/s")
+    panel.set_xlabel("flops a byte")
+    panel.grid(alpha=0.3)
+    if panel.get_legend_handles_labels()[1]:
+        panel.legend(fontsize="small")
+
+
 def draw_itt(path, rows):
     """Operators, their share of the roofline, stencil exchange and memory, over L."""
     if not any(row.get("bench") == "itt" for row in rows):
         raise CommandError("--plot: there are no rows of the bench itt to draw", status=1)
     pyplot = bench_plots.require()
-    figure, panels = pyplot.subplots(2, 2, figsize=(12, 9), layout="constrained")
+    figure, panels = pyplot.subplots(2, 3, figsize=(18, 9), layout="constrained")
     operators = itt_curves(rows, "summary", "gflops", lambda row: row["op"])
     tables = itt_curves(rows, "operators", "gflops", lambda row: row["op"])
+    shares = itt_curves(rows, "summary", "roof_percent", lambda row: row["op"])
     stencil = itt_curves(rows, "stencil", "uni_mb_per_s", lambda row: f"as {row.get('path')}")
     memory = itt_curves(rows, "memory", "mb_per_s", lambda row: "a*x + y")
     _panel(panels[0, 0], operators, "Wilson and domain wall, Gflop/s of all ranks", "L", "linear")
-    _panel(panels[0, 1], tables, "D_w and its s-vectorised form, Gflop/s", "L", "linear")
+    _panel(panels[0, 1], tables, "operators of tables V and VI, Gflop/s", "L", "linear")
+    _draw_roofline(panels[0, 2], rows)
     _panel(panels[1, 0], stencil, "stencil halo exchange, MB/s a node sends", "L")
     _panel(panels[1, 1], memory, "a*x + y, MB/s of all ranks", "L")
+    _panel(panels[1, 2], shares, "Wilson and domain wall, % of the roof", "L", "linear")
     bench_plots.save(pyplot, figure, path)

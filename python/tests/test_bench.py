@@ -105,6 +105,8 @@ def test_dry_run(programs, prefix):
         (["nope"], ["NAME: 'nope'", "comms"]),
         (["--L", "4"], ["--L", "name the bench"]),
         (["comms", "--mpi", "/nonexistent"], ["--mpi", "/nonexistent"]),
+        (["comms", "--mpi", "1.1.1.2"], ["--mpi: '1.1.1.2'", "write --mpi-grid 1.1.1.2"]),
+        (["comms", "-n", "0"], ["-n: 0 ranks, expected"]),
     ],
 )
 def test_errors(programs, arguments, words):
@@ -112,6 +114,20 @@ def test_errors(programs, arguments, words):
     assert done.returncode == 2
     for word in words:
         assert word in done.stderr
+
+
+def test_lanes_reach_the_program(programs, prefix):
+    done = run_bench("comms", "--mpi", prefix("mpich"), "--lanes", 3, "-n", 1)
+    assert done.stdout == "ran --lanes 3\n"
+    done = run_bench("memory", "--mpi", prefix("mpich"), "--lanes", 3)
+    assert done.stdout == "ran \n"
+
+
+def test_folders_of_files_are_looked_for_first(programs, prefix, tmp_path):
+    file = tmp_path / "none" / "rows.json"
+    done = run_bench("comms", "--mpi", prefix("mpich"), "--json", file)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "--json: there is no folder" in done.stderr
 
 
 def test_no_programs(tmp_path, monkeypatch, capsys):

@@ -130,13 +130,38 @@ def test_itt_curves_keep_layouts_apart():
     }
 
 
+def test_roofs_bend_where_bandwidth_reaches_the_peak():
+    level = {"bench": "itt", "table": "roofline", "level": "L2", "ranks": 1, "threads": 1,
+             "mb_per_s": 20e3, "peak_gflops": 40.0}  # fmt: skip
+    across, up = bench_plots_lattice.roofs([level])["L2"]
+    assert up[0] == pytest.approx(20 * across[0])
+    assert up[-1] == 40
+    assert set(bench_plots_lattice.roofs([level, level | {"ranks": 2}])) == {
+        "L2, 1 x 1",
+        "L2, 2 x 1",
+    }
+    assert bench_plots_lattice.roofs([{"table": "memory"}]) == {}
+
+
+def test_figures_are_refused_before_anything_is_measured(programs, prefix):  # noqa: F811
+    pytest.importorskip("matplotlib")
+    (programs / "ropewalk-bench-comms").rename(programs / "ropewalk-bench-itt")
+    done = run_bench("itt", "--mpi", prefix("mpich"), "--plot", "a.nonsense")
+    assert done.returncode == 2
+    assert "--plot: a.nonsense: 'nonsense' is no kind of figure, expected" in done.stderr
+
+
 def test_overlap_and_itt_draw(tmp_path):
     pytest.importorskip("matplotlib")
     bench_plots_lattice.draw_overlap(tmp_path / "overlap.svg", OVERLAP)
     itt = [
         {"bench": "itt", "table": "summary", "op": "Wilson", "L": 8, "gflops": 50.0},
         {"bench": "itt", "table": "memory", "L": 8, "mb_per_s": 1e4},
-    ]
+        {"bench": "itt", "table": "roofline", "level": "L2", "ranks": 1, "threads": 1,
+         "mb_per_s": 2e4, "peak_gflops": 40.0},
+        {"bench": "itt", "table": "operators", "op": "D_w", "L": 8, "gflops": 30.0,
+         "intensity": 1.75},
+    ]  # fmt: skip
     bench_plots_lattice.draw_itt(tmp_path / "itt.svg", itt)
     assert "<svg" in (tmp_path / "overlap.svg").read_text()
     assert "<svg" in (tmp_path / "itt.svg").read_text()
