@@ -10,7 +10,7 @@ namespace ropewalk::lattice::detail {
 namespace {
 
 // A third of a third-level cache of 32 MiB (Zen 4): other data and machines use it, too.
-constexpr double cached_bytes = 12e6;
+constexpr double cached_bytes = 32.0 * (1 << 20) / 3;
 // Slices of a site lie one after the other: the caches fetch those from the third level themselves,
 // and lose 5 to 7 % by being told (Zen 4, DWF4 on 8^4), until they come from memory.
 constexpr double cached_bytes_of_slices = 24e6;
