@@ -99,9 +99,11 @@ class RW_EXPORT ThreadTeam {
  public:
   static constexpr int max_threads = 4096;
 
-  // Local: as if this process had the cores of its affinity mask for itself.
+  // Local: as if this process had the cores of its affinity mask for itself. Not pinned where the
+  // job has further ranks, which may be given the same cores.
   explicit ThreadTeam(const ThreadTeamOptions& = {});
-  // Collective: ranks of a node that may use the same cores share them out.
+  // Collective: ranks of a node that may use the same cores share them out. Not pinned where the
+  // job has ranks that are not in the communicator.
   explicit ThreadTeam(Communicator, const ThreadTeamOptions& = {});
   ~ThreadTeam();
   ThreadTeam(const ThreadTeam&) = delete;

@@ -1,6 +1,7 @@
 #include "schedule/placement.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <string>
 
 #include "mpi/mpi.hpp"
@@ -16,6 +17,31 @@ void check(const ThreadTeamOptions& options) {
   throw Error(ErrorCode::argument,
               "threads: " + std::to_string(options.threads) + ", expected 1 to " +
                   std::to_string(ThreadTeam::max_threads) + "; pass 0 for one a core of this rank");
+}
+
+// Processes of the job, as its launcher says, where MPI does not run: that of Open MPI, Hydra
+// (MPICH, Intel MPI), PMI in general, Slurm.
+int launched_processes() {
+  int most = 1;
+  for (const char* name :
+       {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"}) {
+    const char* text = std::getenv(name);
+    if (text != nullptr) most = std::max(most, std::atoi(text));
+  }
+  return most;
+}
+
+// Other ranks of the job may have the same cores, and put their threads there, unseen by `ranks`
+// that were asked.
+bool has_strangers(int ranks) {
+  if (mpi::loaded() && mpi::initialized() && !mpi::finalized())
+    return mpi::size(mpi::comm_world()) > ranks;
+  return launched_processes() > ranks;
+}
+
+ThreadTeamOptions unpinned_among_strangers(ThreadTeamOptions options, int ranks) {
+  options.pin = options.pin && !has_strangers(ranks);
+  return options;
 }
 
 }  // namespace
@@ -35,7 +61,8 @@ Placement place(std::span<const int> cores, int position, int neighbours, int qu
 }
 
 Placement place_alone(const ThreadTeamOptions& options) {
-  return place(transport::process_cores(), 0, 1, topology::usable_cpus().count(), options);
+  return place(transport::process_cores(), 0, 1, topology::usable_cpus().count(),
+               unpinned_among_strangers(options, 1));
 }
 
 Placement place_together(Communicator communicator, const ThreadTeamOptions& options) {
@@ -47,7 +74,8 @@ Placement place_together(Communicator communicator, const ThreadTeamOptions& opt
       transport::agree({communicator.handle()}, transport::local_facts(none, cores));
   const int quota = topology::usable_cpus().quota ? topology::usable_cpus().count()
                                                   : static_cast<int>(cores.size());
-  return place(cores, agreement.position, agreement.neighbours, quota, options);
+  return place(cores, agreement.position, agreement.neighbours, quota,
+               unpinned_among_strangers(options, communicator.size()));
 }
 
 }  // namespace ropewalk::schedule

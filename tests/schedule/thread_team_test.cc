@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "mpi/mpi.hpp"
 #include "os/affinity.hpp"
 #include "os/waiting.hpp"
 #include "ropewalk/schedule.hpp"
@@ -25,6 +26,30 @@ TEST(ThreadTeam, RunsOnAllWorkersAndJoins) {
     team.run([&](int worker) { ++times[static_cast<std::size_t>(worker)]; });
   }
   EXPECT_EQ(times, (std::vector<int>{200, 200, 200}));
+}
+
+// Ranks that the team was not made with may be given the same cores.
+TEST(ThreadTeam, IsNotPinnedBesideRanksThatWereNotAsked) {
+  if (os::thread_cpus().size() < 2) GTEST_SKIP() << "one core";
+  const auto cores_of_worker = [](ThreadTeam& team) {
+    std::vector<int> cores;
+    team.run([&](int worker) {
+      if (worker == 1) cores = os::thread_cpus();
+    });
+    return cores.size();
+  };
+  ThreadTeam alone({.threads = 2});
+  const bool pins = cores_of_worker(alone) == 1;  // not where a quota leaves no core for it
+  test::run_ranks(2, [&](int) {
+    ThreadTeam local({.threads = 2});
+    EXPECT_GT(cores_of_worker(local), 1U);
+    ThreadTeam some(Communicator(mpi::comm_self().value), {.threads = 2});
+    EXPECT_GT(cores_of_worker(some), 1U);
+  });
+  test::run_ranks(1, [&](int) {
+    ThreadTeam all(Communicator::world(), {.threads = 2});
+    EXPECT_EQ(cores_of_worker(all) == 1, pins);
+  });
 }
 
 // It may be moved off a worker's core, and may go wherever it was allowed before.
