@@ -77,7 +77,8 @@ struct NodeCommunicatorOptions {
 // ranks get the same bits, in every run that places its ranks alike.
 //
 // Errors: Error(argument) on every rank when ranks disagree on collective, count, type, operation
-// or root; Error(peer_dead) when a rank of the node has died.
+// or root; Error(peer_dead) when a rank of the node has died. Where an exception takes a rank
+// through the end of its communicator, the others get an error that says so in their next call.
 class RW_EXPORT NodeCommunicator {
  public:
   explicit NodeCommunicator(Communicator, const NodeCommunicatorOptions& = {});

@@ -94,8 +94,9 @@ class RW_EXPORT MessagePlan {
 //
 // The duplicates and threads live until the set and all its plans are gone. Destruction of the last
 // of them is collective: it returns when all ranks have come to it, and drops what cancelled plans
-// left in flight. A child of fork has no comm threads: everything there throws, destruction is
-// harmless.
+// left in flight. Where an exception takes a rank through it, the others are told: whoever waits in
+// an exchange, and every later one, gets Error(mpi) that names that rank. A child of fork has no
+// comm threads: everything there throws, destruction is harmless.
 class RW_EXPORT EndpointSet {
  public:
   static constexpr int max_lanes = 64;
@@ -114,7 +115,7 @@ class RW_EXPORT EndpointSet {
   Communicator communicator(int lane) const;
 
   // Blocking calls on a lane, from any thread of the caller (lane = OpenMP thread number, as
-  // Meadows). Tags 0 to 32766. They give way to other threads while they wait.
+  // Meadows). Tags 0 to 32765. They give way to other threads while they wait.
   void send(int lane, const void* data, std::size_t bytes, int destination, int tag);
   void receive(int lane, void* data, std::size_t bytes, int source, int tag);
 

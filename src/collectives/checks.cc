@@ -9,6 +9,14 @@ void tell_refusal(NodeCommunicator::State& state, const std::string& message) {
   if (state.nodes != nullptr) state.nodes->refuse(message);
 }
 
+void leave(NodeCommunicator::State& state) noexcept {
+  try {
+    if (state.engine != nullptr) state.engine->leave_for_good();
+    if (state.nodes != nullptr) state.nodes->leave_for_good();
+  } catch (...) {  // the dead are known to the others, too
+  }
+}
+
 void refuse(NodeCommunicator::State& state, const std::string& message) {
   tell_refusal(state, message);
   throw Error(ErrorCode::argument, message);

@@ -1,6 +1,7 @@
 #include "collectives/engine.hpp"
 
 #include <sys/uio.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -24,9 +25,14 @@ constexpr std::size_t largest_cma_read = std::size_t{1} << 30;  // the kernel st
 
 // The header of a rank whose arguments were refused: differs from every proper one.
 constexpr std::uint64_t refused_call = ~std::uint64_t{0};
+// Of a rank that an exception has taken through the end of its communicator.
+constexpr std::uint64_t no_more_calls = ~std::uint64_t{1};
 
 std::string describe(const node::Slot& slot) {
   if (slot.call == refused_call) return "a call whose arguments were refused there";
+  if (slot.call == no_more_calls) {
+    return "nothing more, an exception has ended its communicator";
+  }
   const auto kind = static_cast<Kind>(slot.call >> 56);
   const auto code = static_cast<std::uint32_t>(slot.call >> 32 & 0xffffff);
   const std::string elements =
@@ -154,12 +160,18 @@ const std::vector<Shown>& Engine::collect(const node::Slot& own) {
 void Engine::refuse() {
   if (size_ == 1) return;
   team_->claim();
-  refuse_claimed();
+  refuse_claimed(refused_call);
 }
 
-void Engine::refuse_claimed() {
+void Engine::leave_for_good() {
+  if (size_ == 1 || team_->process_id(rank_) != getpid()) return;
+  team_->claim();
+  refuse_claimed(no_more_calls);
+}
+
+void Engine::refuse_claimed(std::uint64_t call) {
   node::Slot& own = team_->claimed();
-  own.call = refused_call;
+  own.call = call;
   own.count = 0;
   team_->arrive();
 }
@@ -252,7 +264,7 @@ std::byte* Engine::before_arrival(Allocate allocate) {
   try {
     return allocate();
   } catch (const Error&) {
-    refuse_claimed();
+    refuse_claimed(refused_call);
     throw;
   }
 }

@@ -151,8 +151,10 @@ class Engine {
   }
   // Arrives with a header nobody else has, so that the others do not wait for this rank's call.
   void refuse();
+  // The same of all calls to come. Does nothing in a child of fork, whose parent goes on.
+  void leave_for_good();
   // The same with a slot that has been claimed, by a rank that has no memory for what it must show.
-  void refuse_claimed();
+  void refuse_claimed(std::uint64_t call);
   // Throws on every rank when any rank's header differs from another's.
   void check(const node::Slot& own) {
     if (differs_ >= 0) [[unlikely]] {

@@ -92,7 +92,10 @@ NodeCommunicator::NodeCommunicator(Communicator communicator,
 }
 
 NodeCommunicator::~NodeCommunicator() {
-  if (state_ != nullptr) state_->worker.drain();
+  if (state_ == nullptr) return;
+  state_->worker.drain();
+  // An exception takes this rank away: the others would wait in their next call.
+  if (std::uncaught_exceptions() > state_->exceptions_before) collectives::leave(*state_);
 }
 // Jobs of the worker know the object they were started on, so they end before it moves.
 NodeCommunicator::NodeCommunicator(NodeCommunicator&& other) noexcept {

@@ -1,6 +1,7 @@
 // What a NodeCommunicator is made of.
 #pragma once
 
+#include <exception>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,11 +17,12 @@ struct NodeCommunicator::State {
   mpi::Comm comm;  // the caller's; for calls that MPI must make
   int rank = 0;
   int size = 1;
-  std::string reason;                                // why calls go to MPI
-  std::string attach_reason;                         // why it does not attach private memory
-  std::unique_ptr<collectives::Engine> engine;       // of ranks on one node
-  std::unique_ptr<collectives::nodes::Nodes> nodes;  // of ranks on several; neither: through MPI
-  collectives::Worker worker;                        // runs nonblocking calls
+  std::string reason;                                  // why calls go to MPI
+  std::string attach_reason;                           // why it does not attach private memory
+  std::unique_ptr<collectives::Engine> engine;         // of ranks on one node
+  std::unique_ptr<collectives::nodes::Nodes> nodes;    // of ranks on several; neither: through MPI
+  collectives::Worker worker;                          // runs nonblocking calls
+  int exceptions_before = std::uncaught_exceptions();  // on their way when it was made
 
   // Runs `call` here, or behind the nonblocking calls that are still under way.
   template <class Call>

@@ -9,13 +9,11 @@
 #include <span>
 #include <string>
 
+#include "mpi/joint.hpp"
 #include "mpi/mpi.hpp"
 #include "ropewalk/error.hpp"
 
 namespace ropewalk::halo {
-
-// Collective. Throws on every rank the error of the lowest rank that has one.
-void share_error(mpi::Comm, const std::optional<Error>& own);
 
 // Collective. Runs `body` on every rank; what it throws on any rank is thrown on all. `body` itself
 // must not communicate.
@@ -31,7 +29,7 @@ void jointly(mpi::Comm comm, Body&& body) {
   } catch (const std::exception& caught) {
     error = Error(ErrorCode::internal, std::string("halo: ") + caught.what());
   }
-  share_error(comm, error);
+  mpi::share_error(comm, error);
 }
 
 // Something that all ranks must have passed alike.

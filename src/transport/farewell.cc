@@ -1,8 +1,19 @@
 #include "transport/farewell.hpp"
 
+#include "mpi/waiter.hpp"
 #include "transport/part.hpp"
 
 namespace ropewalk::transport {
+
+void tell_others(mpi::Comm comm, Notice notice) {
+  static constexpr char byte = 0;  // stays, whatever MPI does
+  for (int rank = 0; rank < mpi::size(comm); ++rank) {
+    if (rank == mpi::rank(comm)) continue;
+    mpi::Request request =
+        mpi::isend(&byte, static_cast<std::size_t>(notice), rank, notice_tag, comm);
+    if (!mpi::test(request)) mpi::leave(request);
+  }
+}
 
 Farewell::Farewell(std::span<const mpi::Comm> lanes)
     : lanes_(lanes), rank_(mpi::rank(lanes[0])), size_(mpi::size(lanes[0])) {
@@ -35,6 +46,9 @@ void Farewell::drain() {
   for (const mpi::Comm lane : lanes_) {
     mpi::Status found;
     while (mpi::iprobe(mpi::any_source(), mpi::any_tag(), lane, found)) {
+      const bool notice = lane.value == lanes_[0].value && found.tag == notice_tag;
+      told_ = told_ || notice;
+      deserted_ = deserted_ || (notice && found.bytes > 0);
       dropped_.resize(static_cast<std::size_t>(found.bytes));
       mpi::receive(dropped_.data(), dropped_.size(), found.source, found.tag, lane);
     }

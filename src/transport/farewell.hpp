@@ -6,8 +6,14 @@
 
 #include "mpi/mpi.hpp"
 #include "transport/backoff.hpp"
+#include "transport/part.hpp"
 
 namespace ropewalk::transport {
+
+// Notices, to all other ranks on lane 0: `leaving` of one that an exception takes away, `deserting`
+// of one that has given up its farewell. They are told by their number of bytes.
+enum class Notice : std::size_t { leaving = 0, deserting = 1 };
+void tell_others(mpi::Comm, Notice);
 
 // A dissemination barrier on lane 0 (Hensgen, Finkel and Manber 1988: log2 p rounds of empty
 // messages), made of requests so that this rank can drain its lanes meanwhile: a peer may be stuck
@@ -15,16 +21,19 @@ namespace ropewalk::transport {
 class Farewell {
  public:
   explicit Farewell(std::span<const mpi::Comm> lanes);
-  // Returns when every rank has come here, or when one of them is lost(). Throws what MPI throws.
-  template <class Lost>
-  void wait(Lost lost) {
+  // Returns true when every rank has come here, false when hopeless() says that one will not, here
+  // or to one that was here. Throws what MPI throws.
+  template <class Hopeless>
+  bool wait(Hopeless hopeless) {
     Backoff backoff;
     if (!receives_.empty()) send_round();
     while (!advance()) {
       drain();
-      if (backoff.patient() && lost()) return give_up();
+      if (backoff.patient() && hopeless(told_)) return give_up(), false;
       backoff.pause();
     }
+    drain();  // notices of others that leave
+    return !deserted_;
   }
 
  private:
@@ -40,6 +49,8 @@ class Farewell {
   std::vector<mpi::Request> receives_;  // posted first of all: draining must not take them
   std::vector<mpi::Request> sends_;
   std::vector<std::byte> dropped_;
+  bool told_ = false;      // by a rank that an exception takes away
+  bool deserted_ = false;  // by one that has waited for long enough
 };
 
 }  // namespace ropewalk::transport

@@ -4,11 +4,17 @@
 #include <exception>
 #include <string>
 
+#include "os/clock.hpp"
 #include "transport/cores.hpp"
 #include "transport/farewell.hpp"
+#include "transport/part.hpp"
 
 namespace ropewalk::transport {
 namespace {
+
+// How long ranks wait for each other at the end where an exception takes one of them away: they
+// have been told, and come, unless they hang elsewhere.
+constexpr std::int64_t farewell_ns = 10'000'000'000;
 
 mpi::Comm checked(mpi::Comm parent) {
   if (!mpi::initialized() || mpi::finalized()) {
@@ -37,7 +43,8 @@ LaneSet::LaneSet(mpi::Comm parent, const EndpointOptions& options)
       rank_(mpi::rank(parent)),
       size_(mpi::size(parent)),
       split_bytes_(options.split_bytes),
-      generation_(fork_generation()) {
+      generation_(fork_generation()),
+      exceptions_before_(std::uncaught_exceptions()) {
   const std::vector<int> cores = process_cores();
   const Agreement agreement = agree(parent_, local_facts(options, cores));
   set_up(agreement, cores, options);
@@ -111,12 +118,26 @@ LaneSet::~LaneSet() {
   try {
     if (mpi::finalized()) return;
     // With a rank dead, nobody may wait for all.
-    if (!team_ || !team_->broken()) Farewell(communicators_).wait([this] { return lost(); });
+    const bool together = (team_ && team_->broken()) || part();
     team_.reset();
-    if (lost()) return;  // to free them may be to wait for all, too
-  } catch (...) {        // MPI is failing: freeing is all that is left to try
+    if (!together || dead()) return;  // to free them may be to wait for all, too
+  } catch (...) {                     // MPI is failing: freeing is all that is left to try
   }
   free_communicators();
+}
+
+// True when all ranks have come to the end.
+bool LaneSet::part() {
+  const bool thrown = std::uncaught_exceptions() > exceptions_before_;
+  if (thrown) tell_others(communicators_[0], Notice::leaving);
+  const std::int64_t until = os::steady_ns() + farewell_ns;
+  const bool together = Farewell(communicators_).wait([&](bool told) {
+    const bool hurried = thrown || told || gone_.load(std::memory_order_relaxed) >= 0;
+    return dead() || (hurried && os::steady_ns() > until);
+  });
+  // The dead must not be sent anything: MPI may hang in it, or end the job.
+  if (!together && !dead()) tell_others(communicators_[0], Notice::deserting);
+  return together;
 }
 
 void LaneSet::free_communicators() noexcept {
@@ -138,7 +159,7 @@ node::Team* LaneSet::team(std::string& reason) {
   return team_.get();
 }
 
-bool LaneSet::lost() noexcept {
+bool LaneSet::dead() noexcept {
   if (liveness_ == nullptr) return false;
   try {
     liveness_->look();
@@ -148,8 +169,29 @@ bool LaneSet::lost() noexcept {
   }
 }
 
+bool LaneSet::lost() noexcept {
+  if (dead()) return true;
+  try {
+    look_for_notices();
+  } catch (...) {  // the exchange meets what MPI has to say, too
+  }
+  return gone_.load(std::memory_order_acquire) >= 0;
+}
+
+void LaneSet::look_for_notices() {
+  mpi::Status found;
+  if (communicators_.empty()) return;
+  if (!mpi::iprobe(mpi::any_source(), notice_tag, communicators_[0], found)) return;
+  gone_.store(found.source, std::memory_order_release);
+}
+
 void LaneSet::require_whole() const {
   if (liveness_ != nullptr) liveness_->require_whole();
+  const int rank = gone_.load(std::memory_order_acquire);
+  if (rank < 0) return;
+  throw Error(ErrorCode::mpi, "endpoints: an exception on rank " + std::to_string(rank) +
+                                  " has ended its endpoints, expected its messages; see its error, "
+                                  "and make new endpoints on all ranks");
 }
 
 void LaneSet::explain() {

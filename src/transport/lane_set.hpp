@@ -45,10 +45,12 @@ class LaneSet {
   // After a failed or cancelled exchange, later messages could meet receives of an earlier one.
   void mark_broken() noexcept { broken_.store(true, std::memory_order_relaxed); }
 
-  // True once a rank has died: what is under way with it cannot be completed, and every rank gives
-  // up. From any thread that has waited for long.
+  // True once a rank has died, or an exception has taken it through the end of its set: what is
+  // under way with it cannot be completed, and every rank gives up. From any thread that has waited
+  // for long.
   bool lost() noexcept;
-  // Throws Error(peer_dead) then.
+  bool dead() noexcept;  // the first of these
+  // Throws Error(peer_dead), or Error(mpi), then.
   void require_whole() const;
   // To be called with an error of MPI's: throws the name of a dead rank instead, if there is one.
   void explain();
@@ -70,6 +72,8 @@ class LaneSet {
   std::exception_ptr duplicate(int lanes);
   void agree_on_success(const std::exception_ptr& error);
   void free_communicators() noexcept;
+  void look_for_notices();
+  bool part();
 
   mpi::Comm parent_;
   int rank_;
@@ -79,6 +83,8 @@ class LaneSet {
   bool crowded_ = false;
   unsigned generation_;
   std::atomic<bool> broken_{false};
+  std::atomic<int> gone_{-1};  // a rank that an exception has taken away
+  int exceptions_before_;      // on their way when the set was made
   std::vector<mpi::Comm> communicators_;
   std::vector<std::unique_ptr<LaneThread>> threads_;
   std::unique_ptr<node::Liveness> liveness_;  // null where deaths are not noticed

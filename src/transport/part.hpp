@@ -12,7 +12,8 @@ namespace ropewalk::transport {
 
 // Tags of messages end here: the headroom to MPI's guaranteed 32767 is kept for tags of our own.
 inline constexpr int max_message_tag = 32767 / 8;
-inline constexpr int max_tag = 32766;
+inline constexpr int max_tag = 32765;
+inline constexpr int notice_tag = 32766;  // of a rank that an exception has taken away
 inline constexpr int control_tag = 32767;
 
 // A cache line: two lanes never write to one line of a receive buffer.

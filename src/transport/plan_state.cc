@@ -161,8 +161,8 @@ bool PlanState::test() {
   if (!advance()) {
     if (++tests_ % looks_per_progress != 0) return false;
     if (strategy_ == Strategy::threaded) set_->progress();
-    if (!set_->lost()) return false;
-    abandon();
+    if (!hopeless()) return false;
+    give_up();
   }
   finish();
   return true;
@@ -179,9 +179,20 @@ void PlanState::wait_quietly() noexcept {
   if (strategy_ == Strategy::threaded) return wait_for_lanes();
   Backoff backoff;
   while (!advance()) {
-    if (backoff.patient() && set_->lost()) return abandon();
+    if (backoff.patient() && hopeless()) return give_up();
     backoff.pause(awake_ns_);
   }
+}
+
+// Who has given up waits for those that take what it has sent; the dead do not.
+bool PlanState::hopeless() noexcept { return cancelled_ ? set_->dead() : set_->lost(); }
+
+void PlanState::give_up() noexcept {
+  if (set_->dead()) return abandon();
+  // An exception has taken a rank away: it drops what comes, so sends are completed.
+  stop();
+  abandoned_ = true;
+  wait_quietly();
 }
 
 // A rank has died: its messages will not come, nor will those of ranks that wait for it.
@@ -206,7 +217,7 @@ void PlanState::wait_for_lanes() noexcept {
     } else if (backoff.patient() || (set_->crowded() && look > looks_when_crowded)) {
       shared_.countdown.sleep();
       set_->progress();
-      if (set_->lost()) return abandon();
+      if (hopeless()) return give_up();
     } else {
       backoff.pause();
       if (look % looks_per_progress == 0) set_->progress();
@@ -238,6 +249,13 @@ void PlanState::finish() {
 
 void PlanState::cancel() noexcept {
   if (!started_ || !set_->is_here()) return;
+  stop();
+  wait_quietly();
+  take_errors();
+  started_ = false;
+}
+
+void PlanState::stop() noexcept {
   set_->mark_broken();
   cancelled_ = true;
   if (strategy_ == Strategy::threaded) {
@@ -247,9 +265,6 @@ void PlanState::cancel() noexcept {
   } else {
     all_[0].stop();
   }
-  wait_quietly();
-  take_errors();
-  started_ = false;
 }
 
 void PlanState::leave() noexcept {
@@ -270,14 +285,16 @@ void PlanState::exchange_lane(int lane) {
   Batch& batch = lanes_[static_cast<std::size_t>(lane)].batch;
   batch.post();
   Backoff backoff;
+  bool given_up = false;
   while (!batch.advance()) {
-    if (backoff.patient() && set_->lost()) {
-      batch.abandon();
+    if (backoff.patient() && (batch.stopping() ? set_->dead() : set_->lost())) {
       set_->mark_broken();
-      set_->require_whole();
+      given_up = true;
+      set_->dead() ? batch.abandon() : batch.stop();
     }
     backoff.pause(awake_ns_);
   }
+  if (given_up) set_->require_whole();
   if (const std::exception_ptr error = batch.take_error()) {
     set_->mark_broken();
     set_->explain();

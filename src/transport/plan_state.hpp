@@ -38,6 +38,9 @@ class PlanState {
   bool advance_steps() noexcept;
   void wait_quietly() noexcept;
   void wait_for_lanes() noexcept;
+  bool hopeless() noexcept;
+  void give_up() noexcept;
+  void stop() noexcept;
   void abandon() noexcept;
   void finish();
   std::exception_ptr take_errors() noexcept;
@@ -58,7 +61,7 @@ class PlanState {
   Strategy strategy_ = Strategy::concurrent;
   bool started_ = false;
   bool cancelled_ = false;
-  bool abandoned_ = false;  // a rank has died
+  bool abandoned_ = false;  // a rank has died, or an exception has taken it away
   std::size_t step_ = 0;
   unsigned tests_ = 0;
   int exceptions_before_;  // on their way when the plan was made

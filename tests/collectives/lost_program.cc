@@ -117,6 +117,12 @@ std::vector<Kind> kinds() {
        [=](NodeCommunicator& on) { on.gather(numbers->data(), results->data(), 100, survivor); }}};
 }
 
+// By lanes or by communicators of the owners.
+bool is_reduction_in_pieces(const Kind& kind) {
+  const std::string name = kind.name;
+  return name == "large allreduce" || name == "allreduce between leaders";
+}
+
 // Everybody with everybody, by messages.
 struct Exchange {
   std::vector<double> sent = std::vector<double>(100000, 1.0);
@@ -158,6 +164,12 @@ void live() {
     communicators.push_back(std::move(made));
   }
   expect(by_mpi > 0 && by_mpi < calls.size(), std::to_string(by_mpi) + " calls are left to MPI");
+  // Their first call is one that a rank does not come to.
+  std::vector<std::unique_ptr<NodeCommunicator>> fresh;
+  for (const Kind& kind : calls) {
+    if (!is_reduction_in_pieces(kind)) continue;
+    fresh.push_back(std::make_unique<NodeCommunicator>(Communicator::world()));
+  }
   std::vector<std::unique_ptr<Exchange>> exchanges;
   for (const Strategy strategy : strategies) {
     exchanges.push_back(std::make_unique<Exchange>(strategy == Strategy::threaded));
@@ -185,6 +197,12 @@ void live() {
   for (const Kind& kind : calls) {
     NodeCommunicator& on = *communicators[i++];
     expect_error(kind.name, [&] { kind.call(on); });
+  }
+  i = 0;
+  for (const Kind& kind : calls) {
+    if (!is_reduction_in_pieces(kind)) continue;
+    NodeCommunicator& on = *fresh[i++];
+    expect_error(std::string("first ") + kind.name, [&] { kind.call(on); });
   }
   i = 0;
   for (const Strategy strategy : strategies) {

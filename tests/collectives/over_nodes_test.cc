@@ -5,6 +5,8 @@
 #include <stdlib.h>
 
 #include <set>
+#include <string>
+#include <vector>
 
 #include "collectives/cases.hpp"
 #include "ropewalk/memory.hpp"
@@ -52,6 +54,44 @@ TEST_P(OverNodes, RandomCollectivesGiveWhatLoopsGive) {
       ASSERT_EQ(difference, "") << "rank " << rank << ", trial " << trial << ": " << drawn.text();
     }
   });
+}
+
+// What the first call refuses on one rank is told to the others, not waited for.
+TEST_P(OverNodes, AFirstLargeReductionThatARankRefuses) {
+  const int ranks = GetParam().ranks;
+  for (const std::size_t count : {20000U, 300000U}) {
+    std::vector<std::string> texts(static_cast<std::size_t>(ranks));
+    run_ranks(ranks,
+              [&](int rank) {
+                const Buffer<float> send(count);
+                Buffer<float> receive(count);
+                NodeCommunicator communicator(Communicator::world());
+                try {
+                  communicator.allreduce(rank == 0 ? nullptr : send.data(), receive.data(), count,
+                                         ElementType::float32, ReductionOp::sum);
+                } catch (const Error& error) {
+                  texts[static_cast<std::size_t>(rank)] = error.what();
+                }
+              },
+              {.check_leaks = false});  // notices of who has failed are on their way for ever
+    for (const std::string& text : texts) EXPECT_NE(text.find("send: null"), text.npos) << text;
+  }
+}
+
+TEST_P(OverNodes, ABadOptionOfOneRankIsToldToAll) {
+  const int ranks = GetParam().ranks;
+  std::vector<std::string> texts(static_cast<std::size_t>(ranks));
+  run_ranks(ranks, [&](int rank) {
+    try {
+      const NodeCommunicator communicator(Communicator::world(), {.threads = rank == 1 ? -3 : 1});
+    } catch (const Error& error) {
+      texts[static_cast<std::size_t>(rank)] = error.what();
+    }
+  });
+  for (const std::string& text : texts) {
+    EXPECT_NE(text.find("threads: -3"), text.npos) << text;
+    EXPECT_NE(text.find("rank 1"), text.npos) << text;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Layouts, OverNodes,

@@ -78,7 +78,7 @@ void exchange_all(Nodes& nodes, const Header& header, const Stream& stream, std:
     if (out_bytes > 0) std::memcpy(out.payload(), data, out_bytes);
     const int to = layout.at((layout.node - distance + count) % count, 0);
     const int from = layout.at((layout.node + distance) % count, 0);
-    nodes.exchange(out.data(), out.bytes(), to, in.data(), in.bytes(), from, tag::movement);
+    nodes.exchange(out.data(), out.bytes(), to, in.data(), in.bytes(), from, nodes.movement_tag());
     check_header(header, in.header(), from);
     if (in_bytes > 0) std::memcpy(data + have, in.payload(), in_bytes);
     have += in_bytes;

@@ -52,7 +52,7 @@ void through_tree(Nodes& nodes, void* data, std::size_t bytes, int root) {
     std::memcpy(message.payload(), data, bytes);
   } else {
     const int parent = leader_at(distance - own);
-    nodes.receive(message.data(), message.bytes(), parent, tag::movement);
+    nodes.receive(message.data(), message.bytes(), parent, nodes.movement_tag());
     check_header(header, message.header(), parent);
     std::memcpy(data, message.payload(), bytes);
   }
@@ -60,7 +60,7 @@ void through_tree(Nodes& nodes, void* data, std::size_t bytes, int root) {
   for (unsigned child = own / 2; child > 0; child /= 2) {
     if (distance + child >= static_cast<unsigned>(count)) continue;
     requests.sends.push_back(mpi::isend(message.data(), message.bytes(),
-                                        leader_at(distance + child), tag::movement,
+                                        leader_at(distance + child), nodes.movement_tag(),
                                         nodes.messages()));
   }
   broadcast_inside(nodes, data, bytes, place);

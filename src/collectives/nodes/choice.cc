@@ -31,7 +31,7 @@ constexpr std::size_t ring_bytes = std::size_t{256} << 10;
 constexpr std::size_t chain_bytes = std::size_t{64} << 10;
 // A slice is worth an owner from this size on.
 constexpr std::size_t least_slice_bytes = std::size_t{32} << 10;
-constexpr int most_slices = 16;
+constexpr int slice_limit = 16;
 // Of one message of the ring: long enough for the line, short enough that several are under way.
 constexpr std::size_t least_message = std::size_t{32} << 10;
 constexpr std::size_t most_message = std::size_t{256} << 10;
@@ -66,6 +66,8 @@ std::size_t longest_message() {
   return eager ? most_openmpi_message : most_message;
 }
 
+int most_slices(const Layout& layout) { return std::min(layout.most, slice_limit); }
+
 Choice choose(const Layout& layout, const Asked& asked) {
   const auto nodes = static_cast<std::size_t>(layout.count());
   const std::size_t bytes = asked.bytes;
@@ -75,8 +77,8 @@ Choice choose(const Layout& layout, const Asked& asked) {
   if (asked.rooted) algorithm = bytes < chain_bytes ? Algorithm::whole : Algorithm::ring;
   if (asked.wish >= 0 && !asked.rooted) algorithm = static_cast<Algorithm>(asked.wish);
   const auto worth =
-      static_cast<int>(std::min<std::size_t>(most_slices, bytes / least_slice_bytes));
-  const int slices = std::clamp(worth, 1, std::min(layout.most, most_slices));
+      static_cast<int>(std::min<std::size_t>(slice_limit, bytes / least_slice_bytes));
+  const int slices = std::clamp(worth, 1, most_slices(layout));
   const std::size_t slice_bytes = bytes / static_cast<std::size_t>(slices) + 1;
   // Four pieces, so that one is reduced while others travel.
   const std::size_t messages = asked.rooted ? 1 : nodes;

@@ -28,23 +28,23 @@ void double_up(Nodes& nodes, unsigned all, unsigned position, const RankOf& rank
   const Block other(bytes);
   const bool paired = position < 2 * pairs;
   if (paired && position % 2 != 0) {
-    nodes.send(data, bytes, rank_of(position - 1), tag::small);
-    nodes.receive(data, bytes, rank_of(position - 1), tag::small);
+    nodes.send(data, bytes, rank_of(position - 1), nodes.small_tag());
+    nodes.receive(data, bytes, rank_of(position - 1), nodes.small_tag());
     return;
   }
   if (paired) {
-    nodes.receive(other.data(), bytes, rank_of(position + 1), tag::small);
+    nodes.receive(other.data(), bytes, rank_of(position + 1), nodes.small_tag());
     combine_into(data, data, other.data(), count, operation);
   }
   const unsigned own = paired ? position / 2 : position - pairs;
   for (unsigned step = 1; step < power; step *= 2) {
     const unsigned partner = own ^ step;
     const int rank = rank_of(partner < pairs ? 2 * partner : partner + pairs);
-    nodes.exchange(data, bytes, rank, other.data(), bytes, rank, tag::small);
+    nodes.exchange(data, bytes, rank, other.data(), bytes, rank, nodes.small_tag());
     const bool lower = own < partner;
     combine_into(data, lower ? data : other.data(), lower ? other.data() : data, count, operation);
   }
-  if (paired) nodes.send(data, bytes, rank_of(position + 1), tag::small);
+  if (paired) nodes.send(data, bytes, rank_of(position + 1), nodes.small_tag());
 }
 
 }  // namespace
@@ -70,12 +70,12 @@ void flat_broadcast(Nodes& nodes, void* data, std::size_t bytes, int root) {
     return static_cast<int>((number + static_cast<unsigned>(root)) % all);
   };
   const unsigned below = own == 0 ? std::bit_ceil(all) : own & -own;
-  if (own != 0) nodes.receive(data, bytes, rank_of(own - below), tag::small);
+  if (own != 0) nodes.receive(data, bytes, rank_of(own - below), nodes.small_tag());
   Requests requests;
   for (unsigned step = below / 2; step > 0; step /= 2) {
     if (own + step >= all) continue;
     requests.sends.push_back(
-        mpi::isend(data, bytes, rank_of(own + step), tag::small, nodes.messages()));
+        mpi::isend(data, bytes, rank_of(own + step), nodes.small_tag(), nodes.messages()));
   }
   nodes.wait(requests);
 }
@@ -92,11 +92,11 @@ void tree_reduce(Nodes& nodes, std::span<const int> ends, void* data, std::size_
   const Block other(bytes);
   for (int step = 1; step < all; step *= 2) {
     if (own % (2 * step) != 0) {
-      nodes.send(data, bytes, rank_of(own - step), tag::small);
+      nodes.send(data, bytes, rank_of(own - step), nodes.small_tag());
       return;
     }
     if (own + step >= all) continue;
-    nodes.receive(other.data(), bytes, rank_of(own + step), tag::small);
+    nodes.receive(other.data(), bytes, rank_of(own + step), nodes.small_tag());
     combine_into(data, data, other.data(), count, operation);
   }
 }

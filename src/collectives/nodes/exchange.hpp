@@ -74,6 +74,7 @@ struct Asked {
 // What this rank would take for it, from the MPI and its settings; the greatest of all ranks holds.
 std::size_t longest_message();
 Choice choose(const Layout&, const Asked&);
+int most_slices(const Layout&);          // of any choice
 int wished_algorithm(const char* text);  // Error(argument) for no name of one
 
 // ROPEWALK_MOVEMENTS: whether the nodes serve all sizes, as tests and benches ask. Error(argument)

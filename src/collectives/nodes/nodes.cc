@@ -3,14 +3,17 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "channel/attachments.hpp"
 #include "collectives/nodes/exchange.hpp"
+#include "mpi/joint.hpp"
 #include "node/peers.hpp"
 
 namespace ropewalk::collectives::nodes {
@@ -33,17 +36,14 @@ void agree(const char* variable, bool same) {
 
 // A joint decision of all nodes: an exception of one becomes one of all.
 bool all_have(mpi::Comm comm, const std::unique_ptr<Engine>& engine, const Wishes& wishes,
-              const std::exception_ptr& error, std::size_t& longest) {
-  const std::int64_t worst = error != nullptr ? 2 : engine == nullptr ? 1 : 0;
+              const std::optional<Error>& error, std::size_t& longest) {
+  mpi::share_error(comm, error);
+  const std::int64_t worst = engine == nullptr ? 1 : 0;
   const std::int64_t sizes = wishes.all_sizes ? 1 : 0;
   std::array<std::int64_t, 6> most{
       worst, static_cast<std::int64_t>(longest), wishes.allreduce, -wishes.allreduce, sizes,
       -sizes};
   mpi::all_reduce(most, mpi::Combine::max, comm);
-  if (most[0] == 2) {
-    if (error != nullptr) std::rethrow_exception(error);
-    throw Error(ErrorCode::system, "communicator: ranks of another node could not become a team");
-  }
   agree("ROPEWALK_ALLREDUCE", most[2] == -most[3]);
   agree("ROPEWALK_MOVEMENTS", most[4] == -most[5]);
   longest = static_cast<std::size_t>(most[1]);
@@ -85,7 +85,7 @@ std::unique_ptr<Nodes> Nodes::create(mpi::Comm comm, Layout layout, int threads,
                                      std::string& reason, std::string& attach_reason) {
   std::unique_ptr<Nodes> nodes(new Nodes(std::move(layout)));
   mpi::Comm own_node = mpi::split(comm, nodes->layout_.node, nodes->layout_.rank);
-  std::exception_ptr error;
+  std::optional<Error> error;
   nodes->longest_message_ = nodes::longest_message();
   try {
     nodes->engine_ = make_engine(own_node, reason, attach_reason);
@@ -95,12 +95,17 @@ std::unique_ptr<Nodes> Nodes::create(mpi::Comm comm, Layout layout, int threads,
     const int wished = wished_threads(std::getenv("ROPEWALK_REDUCTION_THREADS"));
     if (threads == 0) nodes->threads_ = wished;
   } catch (...) {
-    error = std::current_exception();
+    const Failure failure = current_failure();
+    error.emplace(failure.code, failure.text);
   }
+  mpi::free(own_node);
   const bool all = all_have(comm, nodes->engine_, nodes->wishes_, error, nodes->longest_message_);
   // Not a duplicate: that would call the attribute functions of the program.
   if (all) nodes->adopt(mpi::split(comm, 0, nodes->layout_.rank));
-  mpi::free(own_node);
+  // Here and not in the first call that wants them: these are blocking calls of MPI, and who dies
+  // or refuses in one is not noticed.
+  if (all) nodes->make_owners();
+  if (all) nodes->share_out_lanes();
   if (all) nodes->liveness_ = node::Liveness::create(comm, nodes->liveness_reason_);
   if (all) return nodes;
   if (reason.empty()) reason = "the ranks of another node cannot share memory";
@@ -147,22 +152,31 @@ Nodes::~Nodes() {
   delete shared_;
 }
 
-void Nodes::make_owners(int slices) {
-  for (int slice = static_cast<int>(shared_->owners.size()); slice < slices; ++slice) {
-    const bool own = slice % engine_->size() == layout_.place();
-    shared_->owners.push_back(
-        mpi::split(shared_->messages, own ? 0 : mpi::undefined(), layout_.node));
+// In rounds: as many slices as the smallest node has ranks have owners that are all different.
+void Nodes::make_owners() {
+  const int slices = most_slices(layout_);
+  const int each = layout_.least;
+  const int ranks = engine_->size();
+  shared_->owners.assign(static_cast<std::size_t>(slices), mpi::comm_null());
+  for (int first = 0; first < slices; first += each) {
+    const int slice = first + (layout_.place() - first % ranks + ranks) % ranks;
+    const bool owns = slice < std::min(first + each, slices);
+    const mpi::Comm made =
+        mpi::split(shared_->messages, owns ? slice : mpi::undefined(), layout_.node);
+    if (owns) shared_->owners[static_cast<std::size_t>(slice)] = made;
   }
 }
 
-Lanes* Nodes::make_lanes() {
-  if (!asked_for_lanes_) {
-    const LaneShare share = share_lanes(shared_->messages, threads_, layout_.most == 1);
-    for (int lane = 1; lane < share.communicating; ++lane) {
-      shared_->lanes.push_back(mpi::split(shared_->messages, 0, layout_.rank));
-    }
-    if (share.threads > 1) lanes_ = std::make_unique<Lanes>(share.threads, share.crowded);
-    asked_for_lanes_ = true;
+void Nodes::share_out_lanes() {
+  lane_share_ = share_lanes(shared_->messages, threads_, layout_.most == 1);
+  for (int lane = 1; lane < lane_share_.communicating; ++lane) {
+    shared_->lanes.push_back(mpi::split(shared_->messages, 0, layout_.rank));
+  }
+}
+
+Lanes* Nodes::lanes() {
+  if (lanes_ == nullptr && lane_share_.threads > 1) {
+    lanes_ = std::make_unique<Lanes>(lane_share_.threads, lane_share_.crowded);
   }
   return lanes_.get();
 }
@@ -210,11 +224,19 @@ void Nodes::fail() {
 }
 
 void Nodes::refuse(const std::string& message) noexcept {
+  refuse_next(ErrorCode::argument, "collective: rank " + std::to_string(layout_.rank) +
+                                       " refused its arguments: " + message);
+}
+
+void Nodes::leave_for_good() noexcept {
+  refuse_next(ErrorCode::mpi, "collective: an exception on rank " + std::to_string(layout_.rank) +
+                                  " has ended its communicator, expected its call; see its error");
+}
+
+void Nodes::refuse_next(ErrorCode code, const std::string& text) noexcept {
   if (broken_ || shared_->ended) return;
   refused_ = ++calls_;
-  tell_all(
-      calls_, ErrorCode::argument,
-      "collective: rank " + std::to_string(layout_.rank) + " refused its arguments: " + message);
+  tell_all(calls_, code, text);
 }
 
 void Nodes::tell_all(std::uint64_t call, ErrorCode code, const std::string& text) noexcept {

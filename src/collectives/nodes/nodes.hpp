@@ -43,8 +43,9 @@ struct Requests {
 
 // Tags on the communicator for messages between nodes: a range for each that uses it. Messages of
 // one pair of ranks and one tag meet in order, and every rank makes the same calls in the same
-// order, so a tag may be used again by the next call, and within a call wherever both sides post in
-// the same order.
+// order, so a tag may be used again within a call wherever both sides post in the same order. Calls
+// take the tags of their range in turn: a rank that has refused its arguments, and calls again
+// before the others know, must not send them the data of its next call for those of this one.
 namespace tag {
 constexpr int notice = 1;
 constexpr int alive = 16;         // 16 to 31: whether nodes live
@@ -83,13 +84,11 @@ class Nodes final : private node::Watcher {
   // For messages between nodes: the ranks are those of the communicator. Its errors are returned.
   mpi::Comm messages() const noexcept { return shared_->messages; }
   // Of the owners of a slice, one a node in their order (nodes/pipeline.cc); null where this rank
-  // is none of them. make_owners() is collective, and makes those that are not there yet.
-  void make_owners(int slices);
+  // is none of them.
   mpi::Comm owners(int slice) const { return shared_->owners[static_cast<std::size_t>(slice)]; }
-  // The threads that share this rank's large reductions; null: the caller alone. The first call is
-  // collective: ranks on the same cores share these out, and all agree on how many lanes
-  // communicate.
-  Lanes* make_lanes();
+  // The threads that share this rank's large reductions, started at the first call; null: the
+  // caller alone.
+  Lanes* lanes();
   int reduction_threads() const noexcept { return lanes_ != nullptr ? lanes_->threads() : 1; }
   int communicating_lanes() const noexcept { return 1 + static_cast<int>(shared_->lanes.size()); }
   // For messages of a lane that communicates.
@@ -132,6 +131,8 @@ class Nodes final : private node::Watcher {
   // For a rank that refuses its arguments before the call: the others get an error, unless they
   // refuse theirs as well.
   void refuse(const std::string& message) noexcept;
+  // The same of all calls to come, by a rank that an exception takes away.
+  void leave_for_good() noexcept;
 
   // ---- waiting for messages of other nodes: all waits go through here
 
@@ -158,6 +159,12 @@ class Nodes final : private node::Watcher {
   node::Liveness* liveness() noexcept { return liveness_.get(); }
   const std::string& liveness_reason() const noexcept { return liveness_reason_; }
 
+  // ---- tags of the call under way
+
+  int small_tag() const noexcept { return tag::small + in_turn(32); }
+  int movement_tag() const noexcept { return tag::movement + in_turn(0x1000); }
+  int pieces_tag() const noexcept { return tag::pieces + 0x400 * in_turn(4); }  // of 16 slices
+
   // ---- small messages, blocking
 
   void send(const void* data, std::size_t bytes, int destination, int with_tag);
@@ -169,6 +176,8 @@ class Nodes final : private node::Watcher {
  private:
   // A rank whose calls never wait, since it only sends to a root, looks around all the same.
   static constexpr std::uint64_t calls_per_look = 64;
+
+  int in_turn(std::uint64_t tags) const noexcept { return static_cast<int>(calls_ % tags); }
 
   class InCall final : public mpi::Waiter {
    public:
@@ -198,6 +207,8 @@ class Nodes final : private node::Watcher {
   explicit Nodes(Layout layout) : layout_(std::move(layout)) {}
   static void release(void* shared) noexcept;
   void adopt(mpi::Comm messages);
+  void make_owners();
+  void share_out_lanes();
   void begin();
   [[noreturn]] void fail();
   [[noreturn]] void explain();
@@ -207,6 +218,7 @@ class Nodes final : private node::Watcher {
   void take_notices();
   void heed(const Notice& notice, int source);
   [[noreturn]] void throw_broken() const;
+  void refuse_next(ErrorCode code, const std::string& text) noexcept;
   void tell(const Notice& notice, int rank) noexcept;
   void tell_all(std::uint64_t call, ErrorCode code, const std::string& text) noexcept;
 
@@ -216,7 +228,7 @@ class Nodes final : private node::Watcher {
   Wishes wishes_;
   std::size_t longest_message_ = 0;
   int threads_ = 0;  // as asked for; 0: those that this rank has cores for
-  bool asked_for_lanes_ = false;
+  LaneShare lane_share_;
   std::unique_ptr<Lanes> lanes_;
   int spins_ = 1;
   std::unique_ptr<node::Liveness> liveness_;

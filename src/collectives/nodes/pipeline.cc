@@ -206,7 +206,7 @@ class Pipeline {
                       : buffers_.output() + flight.piece.part.begin * operation_.element_bytes;
     const std::byte* input = combine_inside(flight.piece.part, flight.data);
     const std::size_t number = flight.piece.part.begin / piece_elements_ % tags_a_slice;
-    const int with_tag = tag::pieces + flight.piece.slice * static_cast<int>(tags_a_slice) +
+    const int with_tag = nodes_.pieces_tag() + flight.piece.slice * static_cast<int>(tags_a_slice) +
                          static_cast<int>(number);
     flight.exchange->start(route_of(flight.piece.slice), with_tag, input, flight.data,
                            flight.piece.part.length());
@@ -363,9 +363,8 @@ void pipelined_reduce(Nodes& nodes, const Vectors& vectors, const Operation& ope
       engine.claim(rooted ? Kind::reduce : Kind::allreduce, vectors.count, operation.code(),
                    static_cast<std::uint32_t>(std::max(vectors.root, 0)));
   const std::vector<Shown>& shown = engine.meet(own, buffers.shown);
-  if (choice.algorithm == Algorithm::mpi && !rooted) nodes.make_owners(choice.slices);
   Lanes* lanes = nullptr;
-  if (is_nonblocking(choice.algorithm, rooted)) lanes = nodes.make_lanes();
+  if (is_nonblocking(choice.algorithm, rooted)) lanes = nodes.lanes();
   const int communicating = lanes != nullptr ? nodes.communicating_lanes() : 1;
   Crew crew({nodes, vectors, operation, choice, buffers, shown, lanes, communicating});
   nodes.wait_until([&] { return crew.step(); });

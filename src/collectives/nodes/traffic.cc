@@ -51,14 +51,14 @@ void Traffic::add(Side& side, int peer, std::size_t bytes) {
 void Traffic::begin_send(const void* data) {
   const Piece& piece = sends_.pieces[sends_.begun];
   sends_.request(sends_.begun) =
-      mpi::isend(data, piece.bytes, piece.peer, tag::movement, nodes_.messages());
+      mpi::isend(data, piece.bytes, piece.peer, nodes_.movement_tag(), nodes_.messages());
   ++sends_.begun;
 }
 
 void Traffic::begin_receive(void* data) {
   const Piece& piece = receives_.pieces[receives_.begun];
   receives_.request(receives_.begun) =
-      mpi::ireceive(data, piece.bytes, piece.peer, tag::movement, nodes_.messages());
+      mpi::ireceive(data, piece.bytes, piece.peer, nodes_.movement_tag(), nodes_.messages());
   ++receives_.begun;
 }
 
