@@ -67,6 +67,7 @@ CloverOperator<Real>::CloverOperator(const GaugeField<Real>& gauge, double mass,
   const Layout& layout = this->layout();
   const Lattice& lattice = gauge.lattice();
   const auto lanes = static_cast<std::size_t>(layout.lanes());
+  agree(lattice, {{"mass", exactly(mass)}, {"csw", exactly(csw)}});
   const SiteMatrices links(lattice, in_double(gauge).data(), dimensions);
   together(lattice, [&] {
     for_each_site(lattice.local(), [&](const Extents& x, std::size_t) {

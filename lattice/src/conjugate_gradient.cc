@@ -12,6 +12,7 @@
 
 #include "algebra.hpp"
 #include "ropewalk/error.hpp"
+#include "solver_checks.hpp"
 
 namespace ropewalk::lattice {
 namespace {
@@ -54,22 +55,6 @@ class Progress {
   double tolerance_;
   Clock::time_point last_ = Clock::now();
 };
-
-void check(const SolverOptions& options) {
-  if (!(options.tolerance > 0 && options.tolerance < 1)) {
-    throw Error(ErrorCode::argument, "tolerance: found " + scientific(options.tolerance) +
-                                         ", expected a number between 0 and 1; 1e-8 is usual");
-  }
-  if (options.max_iterations < 1) {
-    throw Error(ErrorCode::argument, "max_iterations: found " +
-                                         std::to_string(options.max_iterations) +
-                                         ", expected at least 1; 5000 is usual");
-  }
-  if (options.threads < 0 || options.threads > 1024) {
-    throw Error(ErrorCode::argument, "threads: found " + std::to_string(options.threads) +
-                                         ", expected 0 to 1024; 0 is as many as the operator has");
-  }
-}
 
 // State of the iteration; all sums are over the ranks.
 template <class Real>
@@ -164,7 +149,7 @@ void iterate(Iteration<Real>& iteration, const SolverOptions& options, Progress&
 template <class Real>
 Solution conjugate_gradient(const LinearOperator<Real>& m, SpinorField<Real>& x,
                             const SpinorField<Real>& b, const SolverOptions& options) {
-  check(options);
+  detail::check_solver(b.layout().lattice(), options, [&] { detail::check_alike(x, b); });
   const auto begin = Clock::now();
   Solution out;
   Iteration<Real> iteration(m, x, b, options);

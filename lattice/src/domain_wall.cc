@@ -2,6 +2,7 @@
 #include <cmath>
 #include <vector>
 
+#include "agree.hpp"
 #include "hop.hpp"
 #include "ropewalk/error.hpp"
 #include "ropewalk/lattice/operators.hpp"
@@ -80,11 +81,18 @@ DomainWallOperator<Real>::Fifth::Fifth(const Layout& layout, double a, double ma
 template <class Real>
 DomainWallOperator<Real>::DomainWallOperator(const GaugeField<Real>& gauge, const DomainWall& wall,
                                              Vectors vectors, const OperatorOptions& options)
-    : HoppingTerm<Real>(
-          gauge, (check(wall), Layout(gauge.lattice(), sizeof(Real), vectors, wall.fifth_extent)),
-          options),
+    : HoppingTerm<Real>(gauge,
+                        made_together(gauge.lattice(),
+                                      [&] {
+                                        check(wall);
+                                        return Layout(gauge.lattice(), sizeof(Real), vectors,
+                                                      wall.fifth_extent);
+                                      }),
+                        options),
       parameters_(wall),
-      fifth_(std::make_unique<Fifth>(this->layout(), diagonal(), wall.mass)) {}
+      fifth_(std::make_unique<Fifth>(this->layout(), diagonal(), wall.mass)) {
+  agree(gauge.lattice(), {{"mass", exactly(wall.mass)}, {"height", exactly(wall.height)}});
+}
 
 template <class Real>
 DomainWallOperator<Real>::~DomainWallOperator() = default;

@@ -13,6 +13,8 @@
 
 namespace ropewalk::lattice {
 
+double now_us();
+
 // Half spinors: 12 of 24 numbers a site. Made collectively. An exchange of
 // ropewalk::overlap_worker: one thread starts, tests and waits, or several threads drive the lanes.
 template <class Real>
@@ -31,14 +33,14 @@ class Faces {
   // Before each exchange, by one thread while no other is at it.
   void begin() noexcept {
     lanes_left_.store(lanes(), std::memory_order_relaxed);
-    waited_us_ = 0;
+    waited_us_ = lanes_done_us_ = 0;
   }
   void start() { halo_->start(); }
   bool test() { return halo_->test() && all_came(); }
   void wait();
   void exchange_lane(int lane) {
     halo_->exchange_lane(lane);
-    lanes_left_.fetch_sub(1, std::memory_order_acq_rel);
+    if (lanes_left_.fetch_sub(1, std::memory_order_acq_rel) == 1) lanes_done_us_ = now_us();
   }
   int lanes() const noexcept { return halo_->lanes(); }
   // All faces of this exchange are there; what was received may be read. Acquire pairs with the
@@ -46,6 +48,9 @@ class Faces {
   bool arrived() const noexcept { return lanes_left_.load(std::memory_order_acquire) == 0; }
 
   double waited_us() const noexcept { return waited_us_; }  // in wait() of this exchange
+  // When exchange_lane() had brought the last face; 0: the lanes were not driven by it. To be read
+  // when whoever called it has been met.
+  double lanes_done_us() const noexcept { return lanes_done_us_; }
 
   // Where the next exchange puts what this leg needs.
   const Real* received(int leg) const noexcept {
@@ -71,10 +76,9 @@ class Faces {
   std::vector<std::size_t> sizes_;
   bool stream_ = false;
   double waited_us_ = 0;
+  double lanes_done_us_ = 0;
   alignas(128) std::atomic<int> lanes_left_{0};  // whose messages of this exchange are not done
 };
-
-double now_us();
 
 // Whether any dimension of this lattice is divided over ranks.
 bool any_divided(const Lattice&);

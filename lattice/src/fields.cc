@@ -23,6 +23,12 @@ void require_half(const Layout& layout, Sites sites) {
                   "a field on all sites");
 }
 
+void require_array(const void* plain) {
+  if (plain != nullptr) return;
+  throw Error(ErrorCode::argument,
+              "plain: null, expected the numbers of all sites of this rank; pass an array of them");
+}
+
 }  // namespace
 
 const char* name(Sites sites) {
@@ -75,6 +81,7 @@ void SpinorField<Real>::for_each_site(Move move) const {
 
 template <class Real>
 void SpinorField<Real>::import_from(const std::complex<double>* plain) {
+  require_array(plain);
   const auto lanes = static_cast<std::size_t>(layout_.lanes());
   for_each_site([&](const Real* place, std::size_t index) {
     Real* to = numbers_.data() + (place - numbers_.data());
@@ -87,6 +94,7 @@ void SpinorField<Real>::import_from(const std::complex<double>* plain) {
 
 template <class Real>
 void SpinorField<Real>::export_to(std::complex<double>* plain) const {
+  require_array(plain);
   const auto lanes = static_cast<std::size_t>(layout_.lanes());
   for_each_site([&](const Real* place, std::size_t index) {
     for (std::size_t c = 0; c < spinor_complex; ++c)
@@ -111,12 +119,14 @@ GaugeField<Real>::GaugeField(const Lattice& lattice)
 
 template <class Real>
 void GaugeField<Real>::import_from(const std::complex<double>* plain) {
+  require_array(plain);
   for (std::size_t i = 0; i < links_.size(); ++i)
     links_[i] = {static_cast<Real>(plain[i].real()), static_cast<Real>(plain[i].imag())};
 }
 
 template <class Real>
 void GaugeField<Real>::export_to(std::complex<double>* plain) const {
+  require_array(plain);
   for (std::size_t i = 0; i < links_.size(); ++i)
     plain[i] = {static_cast<double>(links_[i].real()), static_cast<double>(links_[i].imag())};
 }

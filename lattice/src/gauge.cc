@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "agree.hpp"
+#include "ropewalk/error.hpp"
 #include "ropewalk/lattice/random.hpp"
 #include "site_matrices.hpp"
 
@@ -83,6 +85,13 @@ double mean(const Lattice& lattice, double sum, int terms_a_site) {
   return sum / (terms_a_site * static_cast<double>(lattice.global_sites()));
 }
 
+void check_size(const char* what, std::size_t found, std::size_t expected) {
+  if (found == expected) return;
+  throw Error(ErrorCode::argument, std::string(what) + ": found " + std::to_string(found) +
+                                       " numbers, expected " + std::to_string(expected) +
+                                       "; pass those of all sites of this rank");
+}
+
 }  // namespace
 
 GaugeField<double> random_gauge(const Lattice& lattice, std::uint64_t seed) {
@@ -106,6 +115,10 @@ Numbers random_transformation(const Lattice& lattice, std::uint64_t seed) {
 }
 
 Numbers random_spinor(const Lattice& lattice, std::uint64_t seed, int ls) {
+  if (ls < 1) {
+    throw Error(ErrorCode::argument, "ls: found " + std::to_string(ls) +
+                                         ", expected at least 1; 1 is a four-dimensional field");
+  }
   Numbers out;
   for_each_site(lattice.local(), [&](const Extents& x, std::size_t) {
     SiteRandom random(seed, global_index(lattice, x), spinor_stream);
@@ -141,6 +154,8 @@ double link_trace(const GaugeField<double>& gauge) {
 }
 
 GaugeField<double> transform_gauge(const GaugeField<double>& gauge, const Numbers& transformation) {
+  const std::size_t expected = gauge.lattice().local_sites() * link_numbers;
+  together(gauge.lattice(), [&] { check_size("transformation", transformation.size(), expected); });
   const SiteMatrices g(gauge.lattice(), transformation.data(), 1);
   GaugeField<double> out(gauge.lattice());
   for_each_site(g.local(), [&](const Extents& x, std::size_t site) {
@@ -155,8 +170,12 @@ GaugeField<double> transform_gauge(const GaugeField<double>& gauge, const Number
 }
 
 Numbers transform_spinor(const Numbers& psi, const Numbers& transformation) {
-  Numbers out(psi.size());
   const std::size_t sites = transformation.size() / link_numbers;
+  check_size("transformation", transformation.size(),
+             std::max<std::size_t>(1, sites) * link_numbers);
+  const std::size_t spinor = static_cast<std::size_t>(spinor_numbers) * sites;
+  check_size("psi", psi.size(), std::max(spinor, psi.size() / spinor * spinor));
+  Numbers out(psi.size());
   for (std::size_t k = 0; k < psi.size(); ++k) {
     const std::complex<double>* row =
         &transformation[k / (psi.size() / sites) * link_numbers + k % 3 * 3];

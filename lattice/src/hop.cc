@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "agree.hpp"
 #include "ropewalk/error.hpp"
 #include "shared.hpp"
 
@@ -53,22 +54,29 @@ template <class Real>
 typename Hop<Real>::Part& Hop<Real>::part(Sites sites) {
   std::unique_ptr<Part>& made = parts[static_cast<int>(sites)];
   if (made) return *made;
-  auto fresh = std::make_unique<Part>();
-  fresh->table = hop_table(layout, sites, options.antiperiodic_time);
-  fresh->links = links.attach(fresh->table, sites);
-  fresh->kernel = kernels.hop[static_cast<int>(links.form())][static_cast<int>(links.order(sites))];
+  auto fresh = made_together(layout.lattice(), [&] { return make_part(sites); });
   if (any_divided(layout.lattice())) {
     fresh->faces = std::make_unique<Faces<Real>>(layout, fresh->table, options.strategy);
     fresh->faces->choose_stores(layout.lattice());
     strategy = fresh->faces->strategy();
   }
+  made = std::move(fresh);
+  return *made;
+}
+
+// What needs no other rank.
+template <class Real>
+std::unique_ptr<typename Hop<Real>::Part> Hop<Real>::make_part(Sites sites) {
+  auto fresh = std::make_unique<Part>();
+  fresh->table = hop_table(layout, sites, options.antiperiodic_time);
+  fresh->links = links.attach(fresh->table, sites);
+  fresh->kernel = kernels.hop[static_cast<int>(links.form())][static_cast<int>(links.order(sites))];
   fresh->loop = std::make_unique<WorkStealing>(
       fresh->table.rows.size(), team->size(), options.comm_threads,
       static_cast<std::size_t>(std::max<std::ptrdiff_t>(1, vectors_a_block / layout.inner())));
   fresh->put_off.resize(static_cast<std::size_t>(team->size()));
   for (PutOff& one : fresh->put_off) one.reserve(fresh->table.surface);
-  made = std::move(fresh);
-  return *made;
+  return fresh;
 }
 
 template <class Real>
@@ -119,7 +127,11 @@ kernels::HopArguments<Real> Hop<Real>::arguments(const Part& part,
 
 template <class Real>
 typename Hop<Real>::Job Hop<Real>::job(const HopCall<Real>& call) {
-  check(call);
+  // The first hop onto these sites is a meeting of all ranks anyway.
+  if (parts[static_cast<int>(call.out.sites())])
+    check(call);
+  else
+    together(layout.lattice(), [&] { check(call); });
   Part& p = part(call.out.sites());
   return {p, arguments(p, call), p.kernel[call.dagger ? 1 : 0], call.in.data(), call.dagger};
 }
@@ -209,6 +221,15 @@ void Hop<Real>::compute_and_poll(const Job& job) {
   faces.wait();
 }
 
+// By the caller in wait(), or from when no worker had anything left to compute until comm threads
+// had the last face.
+template <class Real>
+double Hop<Real>::waited_us(const Part& p, double projected) const {
+  double idle = projected;
+  for (const PutOff& worker : p.put_off) idle = std::max(idle, worker.idle_since_us);
+  return std::max(p.faces->waited_us(), p.faces->lanes_done_us() - idle);
+}
+
 // Steps of parallel_overlap, with rows put off by each worker.
 template <class Real>
 void Hop<Real>::overlap(const Job& job, int worker) {
@@ -216,19 +237,23 @@ void Hop<Real>::overlap(const Job& job, int worker) {
   project(job, worker);
   team->barrier();
   const double projected = now_us();
-  job.part.put_off[static_cast<std::size_t>(worker)].clear();  // of a hop that an exception ended
+  PutOff& own = job.part.put_off[static_cast<std::size_t>(worker)];
+  own.clear();  // of a hop that an exception ended
+  bool computes = false;
   if (team->size() == 1)
     compute_and_poll(job);
   else
     overlap_worker(worker, *job.part.loop, *job.part.faces,
                    [&](std::size_t first, std::size_t last) {
+                     computes = true;
                      compute_what_can_be(job, worker, static_cast<std::ptrdiff_t>(first),
                                          static_cast<std::ptrdiff_t>(last));
                    });
+  own.idle_since_us = computes ? now_us() : 0;
   team->barrier();
   const double computed = now_us();
+  const double waited = worker == 0 ? waited_us(job.part, projected) : 0;
   compute_put_off(job, worker);
-  const double waited = job.part.faces->waited_us();
   if (worker == 0)
     times = {projected - begin, computed - projected - waited, waited, now_us() - computed};
 }
@@ -258,6 +283,8 @@ void Hop<Real>::run(const HopCall<Real>& call) {
 
 template <class Real>
 void Hop<Real>::exchange_only(const SpinorField<Real>& in, bool dagger) {
+  if (!(in.layout() == layout))
+    refuse("in: a field of another layout than the operator's; make it with field()");
   Part& p = part(opposite(in.sites()));
   if (!p.faces) return;
   p.faces->begin();

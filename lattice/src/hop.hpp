@@ -43,6 +43,9 @@ class PutOff {
   }
   const std::vector<Run>& runs() const noexcept { return runs_; }
 
+  // When this worker had nothing left to compute before the faces; 0: it computed nothing.
+  double idle_since_us = 0;
+
  private:
   alignas(128) std::vector<Run> runs_;  // each worker writes its own
 };
@@ -73,6 +76,7 @@ struct Hop {
     bool dagger;
   };
   Part& part(Sites sites);
+  std::unique_ptr<Part> make_part(Sites sites);
   void check(const HopCall<Real>&) const;
   Job job(const HopCall<Real>&);
   kernels::HopArguments<Real> arguments(const Part&, const HopCall<Real>&) const;
@@ -85,6 +89,7 @@ struct Hop {
   void exchange(Part&, int worker);
   void compute_and_poll(const Job&);
   void overlap(const Job&, int worker);
+  double waited_us(const Part&, double projected) const;
   // Of all of them.
   void one_after_other(const Job&);
   void overlapped(const Job&);

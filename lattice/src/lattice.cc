@@ -5,6 +5,7 @@
 #include <mutex>
 #include <vector>
 
+#include "agree.hpp"
 #include "ropewalk/error.hpp"
 #include "shared.hpp"
 
@@ -90,6 +91,12 @@ void check_grid(const Extents& global, const Extents& grid, int ranks) {
 
 std::vector<int> as_vector(const Extents& extents) { return {extents.begin(), extents.end()}; }
 
+Extents as_extents(const std::array<bool, dimensions>& flags) {
+  Extents out{};
+  std::copy(flags.begin(), flags.end(), out.begin());
+  return out;
+}
+
 }  // namespace
 
 std::string text(const Extents& extents) {
@@ -119,8 +126,10 @@ struct Lattice::State {
   EndpointOptions endpoint_options;
   detail::Shared shared;
   std::unique_ptr<CartesianGrid> grid;
-  std::unique_ptr<NodeCommunicator> node;  // before the endpoints: its destruction comes last
   std::unique_ptr<EndpointSet> endpoints;
+  // Ends first: where an exception takes this rank away, all others must have been told before it
+  // waits for them at the end of the endpoints.
+  std::unique_ptr<NodeCommunicator> node;
 };
 
 Lattice::Lattice(const Extents& global) : state_(std::make_shared<State>()) {
@@ -131,9 +140,15 @@ Lattice::Lattice(const Extents& global) : state_(std::make_shared<State>()) {
 Lattice::Lattice(const Extents& global, Communicator communicator, const Extents& rank_grid,
                  const LatticeOptions& options)
     : state_(std::make_shared<State>()) {
-  check_global(global);
-  check_grid(global, rank_grid, communicator.size());
   State& s = *state_;
+  s.node = std::make_unique<NodeCommunicator>(communicator);
+  together(*s.node, [&] {
+    check_global(global);
+    check_grid(global, rank_grid, s.node->size());
+  });
+  agree(*s.node, {{"global", text(global)},
+                  {"rank_grid", text(rank_grid)},
+                  {"exchange_with_self", text(as_extents(options.exchange_with_self))}});
   s.global = global;
   s.rank_grid = rank_grid;
   s.local = quotient(global, rank_grid);
@@ -174,7 +189,7 @@ EndpointSet& Lattice::endpoints() const {
 }
 
 NodeCommunicator& Lattice::node() const {
-  if (!state_->node) state_->node = std::make_unique<NodeCommunicator>(grid().communicator());
+  (void)grid();  // for its error
   return *state_->node;
 }
 

@@ -230,6 +230,7 @@ Sites Layout::parity(std::size_t vector) const noexcept {
 }
 
 bool Layout::operator==(const Layout& other) const noexcept {
+  if (state_ == nullptr || other.state_ == nullptr) return false;  // moved from
   const State &a = *state_, &b = *other.state_;
   return &a == &b ||
          (a.lattice.global() == b.lattice.global() &&

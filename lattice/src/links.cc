@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 
+#include "agree.hpp"
 #include "ropewalk/error.hpp"
 
 namespace ropewalk::lattice {
@@ -110,6 +111,14 @@ bool gives_third_row(const GaugeField<Real>& gauge, double& worst) {
   return worst < 100 * static_cast<double>(std::numeric_limits<Real>::epsilon());
 }
 
+void require_third_rows(bool given, double worst) {
+  if (given) return;
+  throw Error(ErrorCode::argument,
+              "links: two_rows asked for, expected links in SU(3), but a third row is " +
+                  exactly(worst) +
+                  " away from what the others give; pass Links::full or automatic");
+}
+
 }  // namespace
 
 template <class Real>
@@ -126,16 +135,11 @@ void OperatorLinks<Real>::choose_form(const GaugeField<Real>& gauge, Links wante
   form_ = layout_.vectors() == Vectors::fifth ? LinkForm::scalar : LinkForm::full;
   link_reals_ = form_ == LinkForm::scalar ? 18 : 18 * lanes;
   if (form_ == LinkForm::scalar || wanted == Links::full) return;
-  double worst = 0;
   const Lattice& lattice = gauge.lattice();
+  double worst = 0;
   double bad = gives_third_row(gauge, worst) ? 0 : 1;
+  if (wanted == Links::two_rows) together(lattice, [&] { require_third_rows(bad == 0, worst); });
   lattice.sum(&bad, 1);
-  if (bad > 0 && wanted == Links::two_rows)
-    throw Error(ErrorCode::argument,
-                "links: two_rows asked for, expected links in SU(3), but on this rank a third row "
-                "is " +
-                    std::to_string(worst) +
-                    " away from what the others give; pass Links::full or automatic");
   const double bytes = static_cast<double>(gauge.size() * 2 * sizeof(Real));
   const bool streams = bytes > streamed_bytes && layout_.fifth_extent() < amortising_extent;
   if (bad > 0 || (wanted == Links::automatic && !streams)) return;

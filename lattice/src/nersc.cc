@@ -208,6 +208,16 @@ NerscHeader header_of(const std::string& path, const SharedFile& file) {
   return parse_nersc_header(path, beginning);
 }
 
+// Ranks that see different files would part ways at the first that does not fit.
+std::vector<Fact> facts(const std::string& path, const NerscHeader& header) {
+  const std::string remedy = "every rank must see the same file under this path";
+  return {{path + ": DATATYPE", name(header.data), remedy},
+          {path + ": FLOATING_POINT", name(header.floating_point), remedy},
+          {path + ": CHECKSUM", hexadecimal(header.checksum), remedy},
+          {path + ": PLAQUETTE", exactly(header.plaquette), remedy},
+          {path + ": LINK_TRACE", exactly(header.link_trace), remedy}};
+}
+
 // Byte orders to try: the one that is stated, or both.
 std::vector<NerscFloat> candidates(NerscFloat stated) {
   if (stated == NerscFloat::ieee32) return {NerscFloat::ieee32little, NerscFloat::ieee32big};
@@ -293,6 +303,7 @@ GaugeField<double> read_nersc(const Lattice& lattice, const std::string& path,
     header = header_of(path, *file);
     check_shape(path, header, lattice, file->size());
   });
+  agree(lattice, facts(path, header));
   GaugeField<double> gauge(lattice);
   read_links(path, *file, header, gauge);
   check_value(path, "PLAQUETTE", header.plaquette, plaquette(gauge), plaquette_tolerance);
@@ -304,6 +315,7 @@ GaugeField<double> read_nersc(const Lattice& lattice, const std::string& path,
 void write_nersc(const GaugeField<double>& gauge, const std::string& path,
                  const NerscOptions& options) {
   const Lattice& lattice = gauge.lattice();
+  agree(lattice, {{"data", name(options.data)}, {"floating_point", name(options.floating_point)}});
   const Coding how = coding(options.data, options.floating_point);
   NerscHeader header;
   std::uint32_t sum = 0;

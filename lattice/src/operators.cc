@@ -1,6 +1,7 @@
 // The hopping term and the Wilson operator, as the public API has them.
 #include "ropewalk/lattice/operators.hpp"
 
+#include "agree.hpp"
 #include "hop.hpp"
 #include "ropewalk/error.hpp"
 
@@ -18,6 +19,48 @@ void check_options(const OperatorOptions& options) {
     throw Error(ErrorCode::argument, "comm_threads: found " + std::to_string(options.comm_threads) +
                                          ", expected 0 to the " + std::to_string(options.threads) +
                                          " threads; they are counted among these");
+}
+
+void check_layout(const Lattice& links, const Layout& layout) {
+  const Lattice& fields = layout.lattice();
+  if (links.global() == fields.global() && links.rank_grid() == fields.rank_grid() &&
+      links.coordinates() == fields.coordinates())
+    return;
+  throw Error(ErrorCode::argument, "layout: of the lattice " + text(fields.global()) + " over " +
+                                       text(fields.rank_grid()) + ", the links of " +
+                                       text(links.global()) + " over " + text(links.rank_grid()) +
+                                       ", expected the same; make it for gauge.lattice()");
+}
+
+std::string yes_or_no(bool value) { return value ? "true" : "false"; }
+
+// Numbers of threads are each rank's own.
+std::vector<Fact> facts(const Layout& layout, const OperatorOptions& options,
+                        std::size_t bytes_per_real) {
+  return {{"precision", bytes_per_real == sizeof(float) ? "single" : "double"},
+          {"layout: vectors", name(layout.vectors())},
+          {"layout: fifth_extent", std::to_string(layout.fifth_extent())},
+          {"layout: lanes", std::to_string(layout.lanes()),
+           "pass the same on every rank; where nodes have different vectors, pass what all have"},
+          {"layout: blocks", text(layout.blocks())},
+          {"exchange", name(options.exchange)},
+          {"strategy", ropewalk::name(options.strategy)},
+          {"antiperiodic_time", yes_or_no(options.antiperiodic_time)},
+          {"links", name(options.links)}};
+}
+
+// Collective.
+template <class Real>
+std::unique_ptr<detail::Hop<Real>> make_hop(const GaugeField<Real>& gauge, const Layout& layout,
+                                            const OperatorOptions& options) {
+  const Lattice& lattice = gauge.lattice();
+  together(lattice, [&] {
+    check_options(options);
+    check_layout(lattice, layout);
+    (void)kernels::table<Real>(layout.lanes());  // throws where this machine has none
+  });
+  agree(lattice, facts(layout, options, sizeof(Real)));
+  return std::make_unique<detail::Hop<Real>>(gauge, layout, options);
 }
 
 }  // namespace
@@ -42,7 +85,7 @@ const char* name(Links links) {
 template <class Real>
 HoppingTerm<Real>::HoppingTerm(const GaugeField<Real>& gauge, const Layout& layout,
                                const OperatorOptions& options)
-    : hop_((check_options(options), std::make_unique<detail::Hop<Real>>(gauge, layout, options))) {}
+    : hop_(make_hop(gauge, layout, options)) {}
 template <class Real>
 HoppingTerm<Real>::~HoppingTerm() = default;
 template <class Real>
@@ -147,7 +190,9 @@ Links HoppingTerm<Real>::links() const noexcept {
 template <class Real>
 WilsonOperator<Real>::WilsonOperator(const GaugeField<Real>& gauge, double mass,
                                      const OperatorOptions& options)
-    : HoppingTerm<Real>(gauge, Layout(gauge.lattice(), sizeof(Real)), options), mass_(mass) {}
+    : HoppingTerm<Real>(gauge, Layout(gauge.lattice(), sizeof(Real)), options), mass_(mass) {
+  agree(gauge.lattice(), {{"mass", exactly(mass)}});
+}
 
 template <class Real>
 void WilsonOperator<Real>::apply(SpinorField<Real>& out, const SpinorField<Real>& in, bool dagger) {

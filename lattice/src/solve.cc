@@ -9,6 +9,7 @@
 #include "ropewalk/error.hpp"
 #include "ropewalk/lattice/clover.hpp"
 #include "ropewalk/lattice/conjugate_gradient.hpp"
+#include "solver_checks.hpp"
 
 namespace ropewalk::lattice {
 namespace {
@@ -53,9 +54,16 @@ void put_half(SpinorField<Real>& whole, const SpinorField<Real>& part) {
   std::copy_n(part.data(), part.size(), whole.at(whole.layout().first(part.sites())));
 }
 
-void check_fields(Sites x, Sites b) {
-  if (x == Sites::all && b == Sites::all) return;
-  throw Error(ErrorCode::argument, std::string("x, b: fields on ") + name(x) + " and " + name(b) +
+// Of an operator's solution.
+template <class Real>
+void check_fields(const Layout& layout, const SpinorField<Real>& x, const SpinorField<Real>& b) {
+  detail::check_alike(x, b);
+  if (!(b.layout() == layout)) {
+    throw Error(ErrorCode::argument,
+                "x, b: fields of another layout than the operator's; make them with field()");
+  }
+  if (b.sites() == Sites::all) return;
+  throw Error(ErrorCode::argument, std::string("x, b: fields on ") + name(b.sites()) +
                                        " sites, expected both on all; call conjugate_gradient with "
                                        "the operator of one parity");
 }
@@ -90,6 +98,24 @@ Solution solve_red_black(Operator& m, SpinorField<Real>& x, const SpinorField<Re
   return out;
 }
 
+// The two operators of a solution in mixed precision.
+void check_pair(const Layout& m, const Layout& single) {
+  const bool alike = m.lattice().global() == single.lattice().global() &&
+                     m.lattice().rank_grid() == single.lattice().rank_grid() &&
+                     m.fifth_extent() == single.fifth_extent();
+  if (alike) return;
+  throw Error(ErrorCode::argument,
+              "m_single: an operator of another lattice or fifth extent than m, expected the same; "
+              "make it from the same links in single precision");
+}
+
+void check_finite(double norm) {
+  if (std::isfinite(norm)) return;
+  throw Error(ErrorCode::argument,
+              "m: |b - M x| is not finite; look for numbers that are not finite in links, source "
+              "and guess");
+}
+
 // Between fields whose vectors have different numbers of lanes.
 template <class To, class From>
 void convert(SpinorField<To>& to, const SpinorField<From>& from) {
@@ -104,7 +130,7 @@ template <class Operator, class Real>
 Solution solve(Operator& m, SpinorField<Real>& x, const SpinorField<Real>& b,
                const SolverOptions& given) {
   const auto begin = std::chrono::steady_clock::now();
-  check_fields(x.sites(), b.sites());
+  detail::check_solver(m.lattice(), given, [&] { check_fields(m.layout(), x, b); });
   SolverOptions options = given;
   if (options.threads == 0) options.threads = m.options().threads;
   Solution out;
@@ -129,14 +155,22 @@ Solution solve_mixed(Double& m, Single& m_single, SpinorField<double>& x,
                      const SpinorField<double>& b, const SolverOptions& options) {
   constexpr double inner_tolerance = 1e-5;  // what single precision gives without effort
   const auto begin = std::chrono::steady_clock::now();
-  check_fields(x.sites(), b.sites());
+  detail::check_solver(m.lattice(), options, [&] {
+    check_fields(m.layout(), x, b);
+    check_pair(m.layout(), m_single.layout());
+  });
   Solution out;
   detail::Algebra<double> algebra(m.layout(), m.options().threads);
   const double b_norm = norm(algebra, b);
+  if (b_norm == 0) {
+    std::fill_n(x.data(), x.size(), 0.0);
+    return out;
+  }
   SpinorField<double> r = m.field();
   SpinorField<float> r_single = m_single.field();
   SpinorField<double> correction = m.field();
   double r_norm = residual(m, algebra, r, x, b);
+  check_finite(r_norm);
   while (r_norm > options.tolerance * b_norm) {
     SolverOptions inner = options;
     inner.tolerance = std::clamp(0.5 * options.tolerance * b_norm / r_norm, inner_tolerance, 0.5);
@@ -158,7 +192,7 @@ Solution solve_mixed(Double& m, Single& m_single, SpinorField<double>& x,
                                            "; raise the tolerance, or take a heavier quark");
     }
   }
-  out.residual = b_norm > 0 ? r_norm / b_norm : 0;
+  out.residual = r_norm / b_norm;
   out.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return out;
 }

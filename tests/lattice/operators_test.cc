@@ -1,6 +1,8 @@
 // The proofs of the operators with ranks as threads: every kind of grid, under sanitizers too.
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <thread>
 #include <vector>
 
 #include "lattice/proofs.hpp"
@@ -67,6 +69,31 @@ TEST(Operators, EveryGrid) {
       prove_clover<double>(whole(true), lattice, how);
     });
   }
+}
+
+// Rank 1 comes late, so that rank 0 has nothing to compute but what waits for its faces; again
+// until the kernel lets rank 0 see it.
+TEST(Operators, CommThreadsThatWaitAreSeen) {
+  run_ranks(2, [](int rank) {
+    const Lattice lattice(global, Communicator::world(), {1, 1, 1, 2});
+    OperatorOptions options = options_of(Exchange::overlap, Strategy::concurrent);
+    options.threads = 2;
+    options.comm_threads = 1;
+    WilsonOperator<double> op(GaugeField<double>(lattice), 0.1, options);
+    SpinorField<double> out = op.field();
+    const SpinorField<double> in = op.field();
+    op.hop(out, in);
+    double waited = 0;
+    for (int tries = 0; waited == 0 && tries < 500; ++tries) {
+      if (rank == 1) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      op.hop(out, in);
+      waited = rank == 0 ? op.times().wait_us : 0;
+      EXPECT_GE(op.times().wait_us, 0);
+      EXPECT_GE(op.times().interior_us, 0);
+      lattice.sum(&waited, 1);
+    }
+    EXPECT_GT(waited, 0);
+  });
 }
 
 TEST(DomainWall, AloneWithoutMpi) {

@@ -45,8 +45,8 @@ class Lattice {
  public:
   // This process alone; no MPI is needed.
   explicit Lattice(const Extents& global);
-  // Collective. Error(argument) on every rank where extents and rank grid do not fit: it names
-  // both, and rank grids that do.
+  // Collective. Error(argument) on every rank where extents and rank grid do not fit, or are not
+  // the same on all: it names both, and rank grids that do.
   Lattice(const Extents& global, Communicator, const Extents& rank_grid,
           const LatticeOptions& = {});
 
@@ -66,7 +66,7 @@ class Lattice {
   // Of a lattice made with a communicator; Error(argument) otherwise.
   const CartesianGrid& grid() const;
   EndpointSet& endpoints() const;  // made at first use: collective
-  NodeCommunicator& node() const;  // made at first use: collective
+  NodeCommunicator& node() const;
 
   // Sums over the ranks, in place, the same bits on all of them. Collective.
   void sum(double* values, std::size_t count) const;

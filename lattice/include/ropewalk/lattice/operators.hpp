@@ -45,8 +45,8 @@ struct OperatorOptions {
 struct HopTimes {
   double faces_us = 0;     // projecting faces into send buffers
   double interior_us = 0;  // sites that need no other rank, or whose faces are there in their turn
-  // Waiting for faces, before that (sequential) or after it (overlap). Where there are comm threads
-  // and others as well, interior_us has it.
+  // Waiting for faces, before that (sequential) or after it (overlap): while no thread of this rank
+  // had anything left to compute without them.
   double wait_us = 0;
   double surface_us = 0;  // sites that were put off until their faces came
 };

@@ -1,0 +1,31 @@
+// What the solvers ask of their arguments, before they change or communicate anything.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "ropewalk/error.hpp"
+#include "ropewalk/lattice/conjugate_gradient.hpp"
+
+namespace ropewalk::lattice::detail {
+
+// Collective. Options in range and alike on all ranks, which else would end after different numbers
+// of iterations; `fields` is a check of the caller's.
+void check_solver(const Lattice&, const SolverOptions&, const std::function<void()>& fields);
+
+// Raw numbers of one are added to those of another.
+template <class Real>
+void check_alike(const SpinorField<Real>& x, const SpinorField<Real>& b) {
+  if (!(x.layout() == b.layout())) {
+    throw Error(ErrorCode::argument,
+                "x, b: fields of different layouts, expected those of one operator; make both with "
+                "its field()");
+  }
+  if (x.sites() != b.sites()) {
+    throw Error(ErrorCode::argument, std::string("x, b: fields on ") + name(x.sites()) + " and " +
+                                         name(b.sites()) +
+                                         " sites, expected the same; make them alike");
+  }
+}
+
+}  // namespace ropewalk::lattice::detail
