@@ -3,6 +3,8 @@
 // rest.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <exception>
 
 #include "datatypes.hpp"
@@ -40,6 +42,22 @@ inline const std::size_t* sizes(const Count* counts) {
 // As many as there are blocks, none where the pointer is null.
 inline Counts all(const Count* counts, std::size_t blocks) {
   return {counts, counts == nullptr ? 0 : blocks};
+}
+
+// Whether the numbers of all ranks fit an int: with displacements each rank knows its own alone,
+// and the stand-in is another call than MPI's. Between two groups, which have no stand-in, and
+// where there is no communicator, of which MPI will tell, each rank goes by what it knows.
+inline bool all_fit(const Ints& own, Word word) noexcept {
+  const mpi::Comm comm{clean(word)};
+  const GroupSizes sizes = group_sizes(comm);
+  try {
+    if (sizes.own == 0 || mpi::is_inter(comm)) return own.fit();
+    std::array<std::int64_t, 1> everywhere{own.fit() ? 1 : 0};
+    mpi::all_reduce(everywhere, mpi::Combine::min, comm);
+    return everywhere[0] != 0;
+  } catch (const std::exception&) {  // MPI fails, as it will in the call
+    return own.fit();
+  }
 }
 
 inline int bcast(void* data, int n, Word t, int root, Word c) {
@@ -122,7 +140,7 @@ inline int allgatherv(const void* s, Count n, Word t, void* r, const Count* m, c
   if (next.Allgatherv_c != nullptr) return next.Allgatherv_c(s, n, t, r, m, d, u, c);
   const std::size_t blocks = group_sizes({clean(c)}).other;
   const Ints i{{&n, 1}, all(m, blocks), all(d, blocks)};
-  if (i.fit()) return next.Allgatherv(s, *i[0], t, r, i[1], i[2], u, c);
+  if (all_fit(i, c)) return next.Allgatherv(s, *i[0], t, r, i[1], i[2], u, c);
   return stand_in(c,
                   [&] { fallback::allgatherv(s, size(n), {t}, r, sizes(m), sizes(d), {u}, {c}); });
 }
@@ -137,7 +155,7 @@ inline int gatherv(const void* s, Count n, Word t, void* r, const Count* m, cons
   // Significant at the root alone: elsewhere the arrays may be anything.
   const std::size_t blocks = blocks_at_root({clean(c)}, root);
   const Ints i{{&n, 1}, {blocks == 0 ? nullptr : m, blocks}, {blocks == 0 ? nullptr : d, blocks}};
-  if (i.fit()) return next.Gatherv(s, *i[0], t, r, i[1], i[2], u, root, c);
+  if (all_fit(i, c)) return next.Gatherv(s, *i[0], t, r, i[1], i[2], u, root, c);
   return stand_in(
       c, [&] { fallback::gatherv(s, size(n), {t}, r, sizes(m), sizes(d), {u}, root, {c}); });
 }
@@ -151,7 +169,7 @@ inline int scatterv(const void* s, const Count* n, const Count* d, Word t, void*
   if (next.Scatterv_c != nullptr) return next.Scatterv_c(s, n, d, t, r, m, u, root, c);
   const std::size_t blocks = blocks_at_root({clean(c)}, root);
   const Ints i{{&m, 1}, {blocks == 0 ? nullptr : n, blocks}, {blocks == 0 ? nullptr : d, blocks}};
-  if (i.fit()) return next.Scatterv(s, i[1], i[2], t, r, *i[0], u, root, c);
+  if (all_fit(i, c)) return next.Scatterv(s, i[1], i[2], t, r, *i[0], u, root, c);
   return stand_in(
       c, [&] { fallback::scatterv(s, sizes(n), sizes(d), {t}, r, size(m), {u}, root, {c}); });
 }
@@ -168,7 +186,7 @@ inline int alltoallv(const void* s, const Count* n, const Count* d, Word t, void
   const std::size_t sent = collectives::is_in_place(s) ? 0 : blocks;
   const Ints i{all(sent == 0 ? nullptr : n, sent), all(sent == 0 ? nullptr : d, sent),
                all(m, blocks), all(e, blocks)};
-  if (i.fit()) return next.Alltoallv(s, i[0], i[1], t, r, i[2], i[3], u, c);
+  if (all_fit(i, c)) return next.Alltoallv(s, i[0], i[1], t, r, i[2], i[3], u, c);
   return stand_in(
       c, [&] { fallback::alltoallv(s, sizes(n), sizes(d), {t}, r, sizes(m), sizes(e), {u}, {c}); });
 }
