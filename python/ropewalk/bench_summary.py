@@ -14,6 +14,7 @@ def lines(rows, seconds):
             "collectives": _collectives,
             "gradient": _gradient,
             "overlap": _overlap,
+            "itt": _itt,
         }.get(bench, _fastest)(group)
         if text:
             made.append(f"  {bench:<11} {mpi:<9} {text}")
@@ -92,6 +93,21 @@ def _overlap(rows):
         f"{best['gain']:.2f} x exchange, then compute ({best.get('strategy')}, L={best.get('L')}, "
         f"{best.get('comm_threads')} comm threads); least {least['gain']:.2f} x"
     )
+
+
+def _itt(rows):
+    """The comparison points, one a layout; without one the fastest operator."""
+    points = [row for row in rows if row.get("table") == "comparison"]
+    if points:
+        return "comparison point, Mflop/s per node: " + ", ".join(
+            f"{row['mflops_per_node']:.0f} ({row.get('ranks')} x {row.get('threads')})"
+            for row in points
+        )
+    rated = [row for row in rows if isinstance(row.get("mflops_per_node"), (int, float))]
+    if not rated:
+        return _fastest(rows)
+    best = max(rated, key=lambda row: row["mflops_per_node"])
+    return f"{best['mflops_per_node']:.0f} Mflop/s per node ({best.get('op')}, L={best.get('L')})"
 
 
 def _pages(rows):

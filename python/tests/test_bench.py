@@ -170,3 +170,13 @@ def test_programs_folder_of_the_tree(monkeypatch):
     monkeypatch.delenv("ROPEWALK_LIBEXEC", raising=False)
     top = pathlib.Path(bench.__file__).resolve().parents[2]
     assert str(top / "build/release/bench") in list(bench.folders())
+
+
+def test_summary_of_itt():
+    row = {"bench": "itt", "ranks": 2, "threads": 1, "mpi_family": "mpich", "mb_per_s": 5e5}
+    operator = row | {"table": "summary", "op": "DWF4", "L": 8, "mflops_per_node": 99.0}
+    text = "\n".join(bench_summary.lines([row | {"table": "memory"}, operator], 1))
+    assert "99 Mflop/s per node (DWF4, L=8)" in text
+    point = row | {"table": "comparison", "mflops_per_node": 88.0}
+    text = "\n".join(bench_summary.lines([operator, point], 1))
+    assert "comparison point, Mflop/s per node: 88 (2 x 1)" in text
