@@ -23,7 +23,7 @@ lint:  ## formatting, ruff, layers and sizes, without changing anything
 	@scripts/setup lint && scripts/lint format && scripts/lint ruff && scripts/lint house
 
 tidy:  ## clang-tidy on src/
-	@scripts/setup run lint && scripts/build run && scripts/lint tidy
+	@scripts/setup run lint && scripts/lint tidy
 
 asan:  ## unit tests under the address and undefined-behaviour sanitizers
 	@scripts/setup run test && scripts/sanitize asan

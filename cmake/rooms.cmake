@@ -17,5 +17,6 @@ function(ropewalk_room name)
                              ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(ropewalk-${name} PRIVATE $<BUILD_INTERFACE:ropewalk-options>
                         Threads::Threads)
+  ropewalk_precompiled(ropewalk-${name} std)
   set_property(GLOBAL APPEND PROPERTY ROPEWALK_ROOMS ${name})
 endfunction()
