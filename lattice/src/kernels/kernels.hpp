@@ -71,8 +71,8 @@ struct HopArguments {
   // caches.
   bool from_memory = false;
   bool spinors_from_memory = false;  // neighbours are fetched ahead, too
-  unsigned far = 0;  // bit d: neighbours in dimension d lie far off in memory
-  int inner = 1;     // vectors of each component a vector site has
+  unsigned far = 0;                  // bit d: neighbours in dimension d lie far off in memory
+  int inner = 1;                     // vectors of each component a vector site has
 };
 
 // Links::full: 9 vectors of complex numbers a link. two_rows: 6. scalar: 9 complex numbers, the
