@@ -102,10 +102,6 @@ std::unique_ptr<Nodes> Nodes::create(mpi::Comm comm, Layout layout, int threads,
   const bool all = all_have(comm, nodes->engine_, nodes->wishes_, error, nodes->longest_message_);
   // Not a duplicate: that would call the attribute functions of the program.
   if (all) nodes->adopt(mpi::split(comm, 0, nodes->layout_.rank));
-  // Here and not in the first call that wants them: these are blocking calls of MPI, and who dies
-  // or refuses in one is not noticed.
-  if (all) nodes->make_owners();
-  if (all) nodes->share_out_lanes();
   if (all) nodes->liveness_ = node::Liveness::create(comm, nodes->liveness_reason_);
   if (all) return nodes;
   if (reason.empty()) reason = "the ranks of another node cannot share memory";
@@ -152,8 +148,22 @@ Nodes::~Nodes() {
   delete shared_;
 }
 
+// Dissemination, watched as every wait is. What follows may block in MPI, where nothing is noticed:
+// every rank has come, so nobody waits there for one that has refused the call or died before it.
+void Nodes::meet_all() {
+  const int ranks = layout_.size();
+  for (int distance = 1; distance < ranks; distance *= 2) {
+    const char mine = 0;
+    char theirs = 0;
+    exchange(&mine, 1, (layout_.rank + distance) % ranks, &theirs, 1,
+             (layout_.rank - distance + ranks) % ranks, small_tag());
+  }
+}
+
 // In rounds: as many slices as the smallest node has ranks have owners that are all different.
 void Nodes::make_owners() {
+  if (!shared_->owners.empty()) return;
+  meet_all();
   const int slices = most_slices(layout_);
   const int each = layout_.least;
   const int ranks = engine_->size();
@@ -167,17 +177,15 @@ void Nodes::make_owners() {
   }
 }
 
-void Nodes::share_out_lanes() {
-  lane_share_ = share_lanes(shared_->messages, threads_, layout_.most == 1);
-  for (int lane = 1; lane < lane_share_.communicating; ++lane) {
+Lanes* Nodes::make_lanes() {
+  if (asked_for_lanes_) return lanes_.get();
+  meet_all();
+  const LaneShare share = share_lanes(shared_->messages, threads_, layout_.most == 1);
+  for (int lane = 1; lane < share.communicating; ++lane) {
     shared_->lanes.push_back(mpi::split(shared_->messages, 0, layout_.rank));
   }
-}
-
-Lanes* Nodes::lanes() {
-  if (lanes_ == nullptr && lane_share_.threads > 1) {
-    lanes_ = std::make_unique<Lanes>(lane_share_.threads, lane_share_.crowded);
-  }
+  if (share.threads > 1) lanes_ = std::make_unique<Lanes>(share.threads, share.crowded);
+  asked_for_lanes_ = true;
   return lanes_.get();
 }
 

@@ -85,10 +85,13 @@ class Nodes final : private node::Watcher {
   mpi::Comm messages() const noexcept { return shared_->messages; }
   // Of the owners of a slice, one a node in their order (nodes/pipeline.cc); null where this rank
   // is none of them.
+  // make_owners() is collective, and makes them at the first call.
+  void make_owners();
   mpi::Comm owners(int slice) const { return shared_->owners[static_cast<std::size_t>(slice)]; }
-  // The threads that share this rank's large reductions, started at the first call; null: the
-  // caller alone.
-  Lanes* lanes();
+  // The threads that share this rank's large reductions; null: the caller alone. The first call is
+  // collective: ranks on the same cores share these out, and all agree on how many lanes
+  // communicate.
+  Lanes* make_lanes();
   int reduction_threads() const noexcept { return lanes_ != nullptr ? lanes_->threads() : 1; }
   int communicating_lanes() const noexcept { return 1 + static_cast<int>(shared_->lanes.size()); }
   // For messages of a lane that communicates.
@@ -207,8 +210,7 @@ class Nodes final : private node::Watcher {
   explicit Nodes(Layout layout) : layout_(std::move(layout)) {}
   static void release(void* shared) noexcept;
   void adopt(mpi::Comm messages);
-  void make_owners();
-  void share_out_lanes();
+  void meet_all();
   void begin();
   [[noreturn]] void fail();
   [[noreturn]] void explain();
@@ -228,7 +230,7 @@ class Nodes final : private node::Watcher {
   Wishes wishes_;
   std::size_t longest_message_ = 0;
   int threads_ = 0;  // as asked for; 0: those that this rank has cores for
-  LaneShare lane_share_;
+  bool asked_for_lanes_ = false;
   std::unique_ptr<Lanes> lanes_;
   int spins_ = 1;
   std::unique_ptr<node::Liveness> liveness_;

@@ -363,8 +363,9 @@ void pipelined_reduce(Nodes& nodes, const Vectors& vectors, const Operation& ope
       engine.claim(rooted ? Kind::reduce : Kind::allreduce, vectors.count, operation.code(),
                    static_cast<std::uint32_t>(std::max(vectors.root, 0)));
   const std::vector<Shown>& shown = engine.meet(own, buffers.shown);
+  if (choice.algorithm == Algorithm::mpi && !rooted) nodes.make_owners();
   Lanes* lanes = nullptr;
-  if (is_nonblocking(choice.algorithm, rooted)) lanes = nodes.lanes();
+  if (is_nonblocking(choice.algorithm, rooted)) lanes = nodes.make_lanes();
   const int communicating = lanes != nullptr ? nodes.communicating_lanes() : 1;
   Crew crew({nodes, vectors, operation, choice, buffers, shown, lanes, communicating});
   nodes.wait_until([&] { return crew.step(); });
