@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <initializer_list>
 #include <string>
 
 #include "mpi/mpi.hpp"
@@ -19,24 +20,24 @@ void check(const ThreadTeamOptions& options) {
                   std::to_string(ThreadTeam::max_threads) + "; pass 0 for one a core of this rank");
 }
 
-// Processes of the job, as its launcher says, where MPI does not run: that of Open MPI, Hydra
-// (MPICH, Intel MPI), PMI in general, Slurm.
-int launched_processes() {
-  int most = 1;
-  for (const char* name :
-       {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"}) {
+// The first of these variables that is a number; 0: none.
+int first_number(std::initializer_list<const char*> names) {
+  for (const char* name : names) {
     const char* text = std::getenv(name);
-    if (text != nullptr) most = std::max(most, std::atoi(text));
+    if (text != nullptr && std::atoi(text) > 0) return std::atoi(text);
   }
-  return most;
+  return 0;
 }
 
-// Other ranks of the job may have the same cores, and put their threads there, unseen by `ranks`
-// that were asked.
+// Other ranks of the job on this node may have the same cores, and put their threads there, unseen
+// by `ranks` that were asked. How many there are on the node say Open MPI and Hydra (MPICH, Intel
+// MPI); where no launcher does, all ranks of the job may be here: as MPI says, or PMI or Slurm.
 bool has_strangers(int ranks) {
+  const int local = first_number({"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"});
+  if (local > 0) return local > ranks;
   if (mpi::loaded() && mpi::initialized() && !mpi::finalized())
     return mpi::size(mpi::comm_world()) > ranks;
-  return launched_processes() > ranks;
+  return first_number({"PMI_SIZE", "SLURM_STEP_NUM_TASKS"}) > ranks;
 }
 
 ThreadTeamOptions unpinned_among_strangers(ThreadTeamOptions options, int ranks) {

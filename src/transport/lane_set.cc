@@ -128,6 +128,8 @@ LaneSet::~LaneSet() {
 
 // True when all ranks have come to the end.
 bool LaneSet::part() {
+  // The dead must not be sent anything: MPI may hang in it, or end the job.
+  if (dead()) return false;
   const bool thrown = std::uncaught_exceptions() > exceptions_before_;
   if (thrown) tell_others(communicators_[0], Notice::leaving);
   const std::int64_t until = os::steady_ns() + farewell_ns;
@@ -135,7 +137,6 @@ bool LaneSet::part() {
     const bool hurried = thrown || told || gone_.load(std::memory_order_relaxed) >= 0;
     return dead() || (hurried && os::steady_ns() > until);
   });
-  // The dead must not be sent anything: MPI may hang in it, or end the job.
   if (!together && !dead()) tell_others(communicators_[0], Notice::deserting);
   return together;
 }

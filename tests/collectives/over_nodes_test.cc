@@ -4,7 +4,10 @@
 
 #include <stdlib.h>
 
+#include <array>
+#include <atomic>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -76,6 +79,49 @@ TEST_P(OverNodes, AFirstLargeReductionThatARankRefuses) {
               {.check_leaks = false});  // notices of who has failed are on their way for ever
     for (const std::string& text : texts) EXPECT_NE(text.find("send: null"), text.npos) << text;
   }
+}
+
+// Of other sizes, each of which makes other communicators first.
+TEST_P(OverNodes, FirstLargeReductionsOfOtherSizes) {
+  std::atomic<int> told{0};
+  run_ranks(GetParam().ranks,
+            [&](int rank) {
+              const std::size_t count = rank == 0 ? 20000 : 300000;
+              const Buffer<float> send(count);
+              Buffer<float> receive(count);
+              NodeCommunicator communicator(Communicator::world());
+              try {
+                communicator.allreduce(send.data(), receive.data(), count, ElementType::float32,
+                                       ReductionOp::sum);
+              } catch (const Error&) {
+                ++told;
+              }
+            },
+            {.check_leaks = false});
+  EXPECT_EQ(told, GetParam().ranks);
+}
+
+// A broadcast's root needs nothing of the others, and learns of it in the next call.
+TEST_P(OverNodes, AnExceptionThatTakesARankAwayIsToldInEveryLaterCall) {
+  const int ranks = GetParam().ranks;
+  const int leaver = ranks - 1;  // on another node than rank 0
+  std::atomic<int> told{0};
+  run_ranks(ranks,
+            [&](int rank) {
+              try {
+                NodeCommunicator communicator(Communicator::world());
+                communicator.barrier();
+                if (rank == leaver) throw std::runtime_error("of the program");
+                std::array<float, 4> data{};
+                communicator.broadcast(data.data(), sizeof data, 0);
+                for (int call = 0; call < 3; ++call) communicator.barrier();
+              } catch (const Error&) {
+                ++told;
+              } catch (const std::runtime_error&) {
+              }
+            },
+            {.check_leaks = false});
+  EXPECT_EQ(told, ranks - 1);
 }
 
 TEST_P(OverNodes, ABadOptionOfOneRankIsToldToAll) {

@@ -13,6 +13,7 @@
 
 #include "channel/attachments.hpp"
 #include "collectives/nodes/exchange.hpp"
+#include "collectives/nodes/traffic.hpp"
 #include "mpi/joint.hpp"
 #include "node/peers.hpp"
 
@@ -127,7 +128,7 @@ void Nodes::release(void* value) noexcept {
   shared.ended = true;
   try {
     // Messages may be on their way for ever where a rank has failed: MPI keeps what it needs.
-    mpi::free(shared.messages);
+    if (!shared.keeps_messages) mpi::free(shared.messages);
     for (mpi::Comm& owners : shared.owners) {
       if (owners != mpi::comm_null()) mpi::free(owners);
     }
@@ -150,20 +151,21 @@ Nodes::~Nodes() {
 
 // Dissemination, watched as every wait is. What follows may block in MPI, where nothing is noticed:
 // every rank has come, so nobody waits there for one that has refused the call or died before it.
-void Nodes::meet_all() {
+void Nodes::meet_all(const Header& header) {
   const int ranks = layout_.size();
   for (int distance = 1; distance < ranks; distance *= 2) {
-    const char mine = 0;
-    char theirs = 0;
-    exchange(&mine, 1, (layout_.rank + distance) % ranks, &theirs, 1,
-             (layout_.rank - distance + ranks) % ranks, small_tag());
+    const int from = (layout_.rank - distance + ranks) % ranks;
+    Header theirs{};
+    exchange(&header, sizeof header, (layout_.rank + distance) % ranks, &theirs, sizeof theirs,
+             from, small_tag());
+    check_header(header, theirs, from);
   }
 }
 
 // In rounds: as many slices as the smallest node has ranks have owners that are all different.
-void Nodes::make_owners() {
+void Nodes::make_owners(const Header& header) {
   if (!shared_->owners.empty()) return;
-  meet_all();
+  meet_all(header);
   const int slices = most_slices(layout_);
   const int each = layout_.least;
   const int ranks = engine_->size();
@@ -177,9 +179,9 @@ void Nodes::make_owners() {
   }
 }
 
-Lanes* Nodes::make_lanes() {
+Lanes* Nodes::make_lanes(const Header& header) {
   if (asked_for_lanes_) return lanes_.get();
-  meet_all();
+  meet_all(header);
   const LaneShare share = share_lanes(shared_->messages, threads_, layout_.most == 1);
   for (int lane = 1; lane < share.communicating; ++lane) {
     shared_->lanes.push_back(mpi::split(shared_->messages, 0, layout_.rank));
@@ -226,29 +228,36 @@ void Nodes::fail() {
     std::snprintf(why_.text, sizeof why_.text, "%s", failure.text.c_str());
     // Of the dead all learn beside MPI, which may hang or end the job when it is to send to them.
     const bool known = failure.code == ErrorCode::peer_dead && liveness_ != nullptr;
-    if (!known) tell_all(0, failure.code, failure.text);
+    if (!known) tell_all(0, failure.code, true, failure.text);
     throw;
   }
 }
 
 void Nodes::refuse(const std::string& message) noexcept {
-  refuse_next(ErrorCode::argument, "collective: rank " + std::to_string(layout_.rank) +
-                                       " refused its arguments: " + message);
+  refuse_next(
+      ErrorCode::argument, false,
+      "collective: rank " + std::to_string(layout_.rank) + " refused its arguments: " + message);
 }
 
 void Nodes::leave_for_good() noexcept {
-  refuse_next(ErrorCode::mpi, "collective: an exception on rank " + std::to_string(layout_.rank) +
-                                  " has ended its communicator, expected its call; see its error");
+  if (shared_->process != getpid()) return;
+  // The dead must not be sent anything: MPI may hang in it.
+  if (liveness_ != nullptr && liveness_->broken()) return;
+  shared_->keeps_messages = true;
+  refuse_next(ErrorCode::mpi, true,
+              "collective: an exception on rank " + std::to_string(layout_.rank) +
+                  " has ended its communicator, expected its call; see its error");
 }
 
-void Nodes::refuse_next(ErrorCode code, const std::string& text) noexcept {
+void Nodes::refuse_next(ErrorCode code, bool last, const std::string& text) noexcept {
   if (broken_ || shared_->ended) return;
   refused_ = ++calls_;
-  tell_all(calls_, code, text);
+  tell_all(calls_, code, last, text);
 }
 
-void Nodes::tell_all(std::uint64_t call, ErrorCode code, const std::string& text) noexcept {
-  Notice notice{call, static_cast<std::int64_t>(code), {}};
+void Nodes::tell_all(std::uint64_t call, ErrorCode code, bool last,
+                     const std::string& text) noexcept {
+  Notice notice{call, static_cast<std::int64_t>(code), last ? 1 : 0, {}};
   std::snprintf(notice.text, sizeof notice.text, "%s", text.c_str());
   for (int rank = 0; rank < layout_.size(); ++rank) {
     if (rank != layout_.rank) tell(notice, rank);
@@ -281,16 +290,19 @@ void Nodes::take_notices() {
 }
 
 void Nodes::heed(const Notice& notice, int source) {
-  if (notice.call > calls_) {
+  const bool last = notice.call != 0 && notice.last != 0;
+  if (notice.call > calls_ || (last && !in_call_)) {
     refusals_.push_back({notice, source});
     return;
   }
   // Of a call that this rank has refused, too, or has come through without that rank.
-  if (notice.call != 0 && (notice.call < calls_ || !in_call_ || refused_ == calls_)) return;
+  const bool past = notice.call < calls_ || !in_call_ || refused_ == calls_;
+  if (notice.call != 0 && !last && past) return;
   broken_ = true;
+  shared_->keeps_messages |= last;
   why_ = notice;
   why_.call = 0;
-  if (notice.call != 0) tell(why_, source);  // it goes on, but not with us
+  if (notice.call != 0 && !last) tell(why_, source);  // it goes on, but not with us
   throw_broken();
 }
 

@@ -55,6 +55,8 @@ constexpr int movement = 0x2000;  // to 0x2fff: broadcast, allgather and all tha
 constexpr int gradient = 0x3000;  // to 0x3fff
 }  // namespace tag
 
+struct Header;  // nodes/traffic.hpp
+
 // What the environment asks for, the same on all ranks.
 struct Wishes {
   int allreduce = -1;  // an Algorithm (nodes/exchange.hpp); -1: none
@@ -85,13 +87,14 @@ class Nodes final : private node::Watcher {
   mpi::Comm messages() const noexcept { return shared_->messages; }
   // Of the owners of a slice, one a node in their order (nodes/pipeline.cc); null where this rank
   // is none of them.
-  // make_owners() is collective, and makes them at the first call.
-  void make_owners();
+  // make_owners() is collective, and makes them at the first call. Throws where another rank makes
+  // another call than `header` says.
+  void make_owners(const Header& header);
   mpi::Comm owners(int slice) const { return shared_->owners[static_cast<std::size_t>(slice)]; }
   // The threads that share this rank's large reductions; null: the caller alone. The first call is
   // collective: ranks on the same cores share these out, and all agree on how many lanes
   // communicate.
-  Lanes* make_lanes();
+  Lanes* make_lanes(const Header& header);
   int reduction_threads() const noexcept { return lanes_ != nullptr ? lanes_->threads() : 1; }
   int communicating_lanes() const noexcept { return 1 + static_cast<int>(shared_->lanes.size()); }
   // For messages of a lane that communicates.
@@ -199,18 +202,22 @@ class Nodes final : private node::Watcher {
     mpi::Keyval keyval;
     int process;  // a child of fork has no MPI to free anything of
     bool ended = false;
+    // Notices may lie there unread: who got the same communicator again would take them for its
+    // own.
+    bool keeps_messages = false;
   };
   struct Notice {
     std::uint64_t call;  // number of the call that was refused; 0: no call can be made any more
     std::int64_t code;   // ErrorCode
-    char text[496];
+    std::int64_t last;   // 1: nor will that rank make any later call
+    char text[488];
   };
   static_assert(sizeof(Notice) == 512);  // below every MPI's eager limit
 
   explicit Nodes(Layout layout) : layout_(std::move(layout)) {}
   static void release(void* shared) noexcept;
   void adopt(mpi::Comm messages);
-  void meet_all();
+  void meet_all(const Header& header);
   void begin();
   [[noreturn]] void fail();
   [[noreturn]] void explain();
@@ -220,9 +227,9 @@ class Nodes final : private node::Watcher {
   void take_notices();
   void heed(const Notice& notice, int source);
   [[noreturn]] void throw_broken() const;
-  void refuse_next(ErrorCode code, const std::string& text) noexcept;
+  void refuse_next(ErrorCode code, bool last, const std::string& text) noexcept;
   void tell(const Notice& notice, int rank) noexcept;
-  void tell_all(std::uint64_t call, ErrorCode code, const std::string& text) noexcept;
+  void tell_all(std::uint64_t call, ErrorCode code, bool last, const std::string& text) noexcept;
 
   Layout layout_;
   std::unique_ptr<Engine> engine_;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "collectives/nodes/block.hpp"
+#include "collectives/nodes/traffic.hpp"
 
 // The vector is dealt in slices to *owners*, one of each slice on each node: these are the leaders
 // of the paper, and their ranks are the endpoints of the node. An owner takes its slice in pieces:
@@ -363,9 +364,10 @@ void pipelined_reduce(Nodes& nodes, const Vectors& vectors, const Operation& ope
       engine.claim(rooted ? Kind::reduce : Kind::allreduce, vectors.count, operation.code(),
                    static_cast<std::uint32_t>(std::max(vectors.root, 0)));
   const std::vector<Shown>& shown = engine.meet(own, buffers.shown);
-  if (choice.algorithm == Algorithm::mpi && !rooted) nodes.make_owners();
+  const Header header{own.call, own.count};
+  if (choice.algorithm == Algorithm::mpi && !rooted) nodes.make_owners(header);
   Lanes* lanes = nullptr;
-  if (is_nonblocking(choice.algorithm, rooted)) lanes = nodes.make_lanes();
+  if (is_nonblocking(choice.algorithm, rooted)) lanes = nodes.make_lanes(header);
   const int communicating = lanes != nullptr ? nodes.communicating_lanes() : 1;
   Crew crew({nodes, vectors, operation, choice, buffers, shown, lanes, communicating});
   nodes.wait_until([&] { return crew.step(); });
