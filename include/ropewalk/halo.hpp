@@ -131,7 +131,8 @@ class RW_EXPORT Halo {
   void exchange_lane(int lane);
   int lanes() const noexcept;
   // Of a halo of FaceSizes; null in a direction without a face, and in other halos. Aligned to 128
-  // bytes. They may change with every exchange: ask again for each.
+  // bytes. They may change with every exchange: ask again for each. With `put`, send_buffer() is
+  // null once an exchange has failed: neighbours may still be reading what it was.
   void* send_buffer(int direction) const noexcept;  // of the next exchange: not before wait()
   // Of the exchange that was last started: to be read from its wait() to the next start().
   const void* receive_buffer(int direction) const noexcept;

@@ -12,6 +12,7 @@
 #include "halo/joint.hpp"
 #include "halo/neighbours.hpp"
 #include "halo/own_faces.hpp"
+#include "halo/streaming.hpp"
 
 namespace ropewalk {
 
@@ -131,9 +132,11 @@ std::vector<Halo> candidates(const CartesianGrid& grid, EndpointSet& endpoints,
     try {
       out.emplace_back(grid, endpoints, sizes, HaloOptions{strategy, Corners::no});
     } catch (const Error& error) {  // the same on all ranks
-      const bool can_do_without = error.code() == ErrorCode::unsupported ||
-                                  (error.code() == ErrorCode::memory && !out.empty());
-      if (strategy == Strategy::concurrent || !can_do_without) throw;
+      const bool can_do_without =
+          error.code() == ErrorCode::memory
+              ? !out.empty()
+              : error.code() == ErrorCode::unsupported && strategy != Strategy::concurrent;
+      if (!can_do_without) throw;
     }
   }
   return out;
@@ -207,6 +210,7 @@ void Halo::start() {
     throw Error(ErrorCode::argument,
                 "halo: started while an exchange is under way, expected none; wait for it first");
   }
+  halo::complete_streaming_stores();  // whoever reads the faces: a neighbour or another thread
   if (state_->put) {
     state_->put->start();
   } else if (state_->direct) {
@@ -245,6 +249,7 @@ void Halo::exchange_lane(int lane) {
                                          "; ask lanes() how many this exchange has");
   }
   if (state_->lanes == 1) return exchange();
+  halo::complete_streaming_stores();
   if (lane == 0) run_all(state_->draft.copies);
   state_->plan->exchange_lane(lane);
 }
@@ -252,6 +257,7 @@ void Halo::exchange_lane(int lane) {
 int Halo::lanes() const noexcept { return state_->lanes; }
 
 void* Halo::send_buffer(int direction) const noexcept {
+  if (state_->put && state_->put->failed()) return nullptr;
   const std::vector<void*>& send = state_->places.send[1 - state_->turn()];
   const auto i = static_cast<std::size_t>(direction);
   return i < send.size() ? send[i] : nullptr;

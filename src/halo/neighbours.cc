@@ -368,6 +368,8 @@ std::unique_ptr<Put> put_faces(const CartesianGrid& grid, const EndpointSet& end
     out = std::make_unique<Put>(base.lanes, base.team, std::move(base.flags), std::move(meetings),
                                 std::move(places));
   });
+  // Only now: where another rank has failed to make its own, its flags are gone.
+  out->settle();
   return out;
 }
 

@@ -23,7 +23,8 @@ OwnFaces own_faces(const Links&, const FaceSizes&);
 Places places_of(const FacePackets&);
 
 // Collective. Of halos of the same faces the one with which gathering faces, exchanging and reading
-// them is fastest on its slowest rank, the same on all ranks. What they hold is overwritten.
+// them is fastest on its slowest rank, the same on all ranks; the first where there is no memory to
+// gather them from. What they hold is overwritten.
 std::size_t fastest_of(mpi::Comm, std::vector<Halo>&, const FaceSizes&);
 
 }  // namespace ropewalk::halo

@@ -5,10 +5,7 @@
 #include <string>
 #include <utility>
 
-#if defined(__x86_64__)
-#include <emmintrin.h>
-#endif
-
+#include "halo/streaming.hpp"
 #include "ropewalk/error.hpp"
 
 namespace ropewalk::halo {
@@ -19,13 +16,6 @@ constexpr unsigned tests_per_look = 64;  // at MPI and the others' lives: 0.1 to
 
 // Beside the number in `started`: this rank does not come to a later exchange.
 constexpr std::uint64_t gave_up = std::uint64_t{1} << 63;
-
-// A release does not wait for stores around the caches, which faces are best written with.
-void complete_streaming_stores() noexcept {
-#if defined(__x86_64__)
-  _mm_sfence();
-#endif
-}
 
 }  // namespace
 
@@ -41,22 +31,24 @@ Put::Put(std::shared_ptr<transport::LaneSet> lanes, node::Team* team, FlagBlock 
 Put::~Put() {
   if (!lanes_->is_here()) {
     flags_.abandon();  // in a child of fork neither the team nor the neighbours' memory is there
-  } else if (team_ != nullptr && !failed_) {
+  } else if (team_ != nullptr && settled_) {
     end();
   }
 }
 
+// However it ends: this rank writes to nobody any more, and its own memory is read and written
+// until its neighbours have ended theirs. One that has died never does.
 void Put::end() noexcept {
   if (std::uncaught_exceptions() > exceptions_before_) {
-    give_up();
-    return;
+    if (!failed_) give_up();
+  } else {
+    try {
+      wait();
+    } catch (...) {  // a neighbour has died or given up; wait() has given up in turn
+    }
   }
-  try {
-    wait();
-    leave();
-    flags_.retire(withdrawn);
-  } catch (...) {  // a neighbour has died or given up; wait() has given up in turn
-  }
+  leave();
+  flags_.retire(withdrawn);
 }
 
 template <class Body>
@@ -76,7 +68,6 @@ void Put::start() {
   met_ = 0;
   started_ = true;
   if (team_ == nullptr) return;
-  complete_streaming_stores();
   // Pairs with the acquire in all_started() of the neighbours: they see what this rank has written
   // into their places, and what it has read of its own it has read.
   flags_.started().number.store(exchange_, std::memory_order_release);
@@ -133,10 +124,8 @@ void Put::give_up() noexcept {
   if (started_) lanes_->mark_broken();
   started_ = false;
   if (team_ == nullptr) return;
-  leave();
   flags_.started().number.store(exchange_ | gave_up, std::memory_order_release);
   team_->wake_sleepers();
-  flags_.abandon();
 }
 
 }  // namespace ropewalk::halo

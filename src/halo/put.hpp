@@ -41,9 +41,11 @@ struct Meeting {
 // 3. In n + 1 A writes to the other place than the one that B reads after its wait(n), and A's
 //    wait(n + 1), before which it writes nothing more, ends after B's start(n + 1).
 // 4. B's memory goes back when all neighbours have left it, each when its exchange ends for good
-//    (FlagBlock::retire): A may write for an exchange to which B no longer comes.
+//    (FlagBlock::retire), after an error too: A may write for an exchange to which B no longer
+//    comes. What neighbours of a dead rank hold for it is lost.
 // 5. A rank that gives up says so beside the number, which stays: neighbours still finish what it
-//    had started, as all of it is there, and get an error where it did not come.
+//    had started, as all of it is there, and get an error where it did not come. It writes no more:
+//    it has not learnt that neighbours have read what it would write to.
 class Put {
  public:
   // `team` may be null where there are no meetings. What this rank receives lies in `flags`.
@@ -51,6 +53,9 @@ class Put {
       std::vector<Meeting> meetings, Places places);
   // Waits for what was started. While an exception unwinds the stack it gives up instead.
   ~Put();
+  // All ranks have made theirs: from here on neighbours look at this one, and it tells them when it
+  // ends.
+  void settle() noexcept { settled_ = true; }
   Put(const Put&) = delete;
   Put& operator=(const Put&) = delete;
 
@@ -59,6 +64,7 @@ class Put {
   void wait();
 
   std::uint64_t exchange() const noexcept { return exchange_; }  // that was last started
+  bool failed() const noexcept { return failed_; }  // it has given up; nothing may be written
   const Places& places() const noexcept { return places_; }
 
  private:
@@ -78,6 +84,7 @@ class Put {
   std::size_t met_ = 0;  // meetings seen to have started this exchange
   unsigned tests_ = 0;
   bool started_ = false;
+  bool settled_ = false;
   bool failed_ = false;
   int exceptions_before_;  // on their way when it was made
 };

@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -169,8 +171,77 @@ TEST(Put, AnExchangeThatWasStartedOutlivesWhoGivesUp) {
       EXPECT_NE(std::string(error.what()).find("rank 0 gave up"), std::string::npos)
           << error.what();
     }
+    EXPECT_EQ(halo->send_buffer(0), nullptr) << "rank 0 has not said that it has read it";
+    EXPECT_EQ(halo->send_buffer(1), nullptr);
     EXPECT_THROW(halo->start(), Error);
   });
+}
+
+// Whether it takes a halo away before its first exchange or during it.
+TEST(Put, MemoryGoesBackAfterAnException) {
+  run_ranks(2, [](int rank) {
+    const CartesianGrid grid(Communicator::world(), {2}, {true});
+    std::size_t before = 0;
+    for (int round = 0; round < 6; ++round) {
+      const bool starts = round % 2 == 1;
+      {
+        EndpointSet endpoints(Communicator::world(), {.lanes = 1, .threads = false, .pin = false});
+        auto halo = std::make_unique<Halo>(grid, endpoints, FaceSizes{{100000, 100000}},
+                                           HaloOptions{Strategy::put, Corners::no});
+        if (rank == 0) {
+          try {
+            const std::unique_ptr<Halo> last = std::move(halo);
+            if (starts) last->start();
+            throw 1;
+          } catch (int) {
+          }
+        }
+        mpi::barrier(mpi::comm_world());
+        if (rank == 1) {
+          halo->start();
+          if (starts)
+            halo->wait();
+          else
+            EXPECT_THROW(halo->wait(), Error);
+          halo.reset();
+        }
+      }
+      mpi::barrier(mpi::comm_world());
+      if (round == 1) before = Arena::process().statistics().live_bytes;
+      mpi::barrier(mpi::comm_world());
+    }
+    EXPECT_LT(Arena::process().statistics().live_bytes, before + 100000);
+  });
+}
+
+// Exits with 0 where two ranks whose faces are of `bytes` each take `put` in an arena of 32 MiB,
+// which holds the faces four times; with 1 where they take something else, with 2 where there is no
+// room for them.
+[[noreturn]] void take_put_in_a_small_arena(std::size_t bytes) {
+  setenv("ROPEWALK_ARENA_BYTES", "32M", 1);
+  int result = 0;
+  try {
+    run_ranks(2, [&](int) {
+      const CartesianGrid grid(Communicator::world(), {2}, {true});
+      EndpointSet endpoints(Communicator::world(), {.lanes = 1, .threads = false, .pin = false});
+      Halo halo(grid, endpoints, FaceSizes{{bytes, bytes}});
+      halo.exchange();
+      if (halo.strategy() != Strategy::put) result = 1;
+    });
+  } catch (const Error& error) {
+    std::fputs(error.what(), stderr);
+    result = error.code() == ErrorCode::memory ? 2 : 3;
+  }
+  std::_Exit(result);
+}
+
+TEST(PutDeathTest, AutomaticTakesWhatThereIsRoomFor) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // a process whose arena is not made yet
+  constexpr std::size_t one = std::size_t{1} << 20;
+  EXPECT_EXIT(take_put_in_a_small_arena(5 * one / 2), testing::ExitedWithCode(0), "");
+  // Nor is there any to gather the faces from.
+  EXPECT_EXIT(take_put_in_a_small_arena(7 * one / 2), testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(take_put_in_a_small_arena(6 * one), testing::ExitedWithCode(2), "faces.bytes|full");
 }
 
 TEST(Put, AChildOfForkHasNoPartInIt) {

@@ -1,0 +1,18 @@
+// Stores around the caches, which faces are best written with.
+#pragma once
+
+#if defined(__x86_64__)
+#include <emmintrin.h>
+#endif
+
+namespace ropewalk::halo {
+
+// To be called before a release that tells others of faces: a release alone does not wait for such
+// stores.
+inline void complete_streaming_stores() noexcept {
+#if defined(__x86_64__)
+  _mm_sfence();
+#endif
+}
+
+}  // namespace ropewalk::halo
