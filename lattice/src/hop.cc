@@ -281,11 +281,24 @@ void Hop<Real>::run(const HopCall<Real>& call) {
   times.interior_us = now_us() - begin;
 }
 
+// The part whose faces `in` has.
+template <class Real>
+typename Hop<Real>::Part& Hop<Real>::exchanged_part(const SpinorField<Real>& in) {
+  const auto check = [&] {
+    if (!(in.layout() == layout))
+      refuse("in: a field of another layout than the operator's; make it with field()");
+  };
+  const Sites onto = opposite(in.sites());
+  if (parts[static_cast<int>(onto)])
+    check();
+  else
+    together(layout.lattice(), check);  // as in job()
+  return part(onto);
+}
+
 template <class Real>
 void Hop<Real>::exchange_only(const SpinorField<Real>& in, bool dagger) {
-  if (!(in.layout() == layout))
-    refuse("in: a field of another layout than the operator's; make it with field()");
-  Part& p = part(opposite(in.sites()));
+  Part& p = exchanged_part(in);
   if (!p.faces) return;
   p.faces->begin();
   team->run([&](int worker) {
@@ -298,22 +311,27 @@ void Hop<Real>::exchange_only(const SpinorField<Real>& in, bool dagger) {
 template <class Real>
 std::int64_t Hop<Real>::exchange_beside(const SpinorField<Real>& in,
                                         const std::function<void()>& work) {
-  Part& p = part(opposite(in.sites()));
+  Part& p = exchanged_part(in);
   if (!p.faces) return 0;
   Faces<Real>& faces = *p.faces;
   faces.begin();
   faces.project(kernels, lanes, in.data(), false, 0, 1);
   faces.start();
-  schedule::PollClock clock;
-  faces.test();
-  std::int64_t done = 0;
-  for (; !faces.arrived(); ++done) {
-    work();
-    if (!clock.due()) continue;
+  try {
+    schedule::PollClock clock;
     faces.test();
-    clock.polled();
+    std::int64_t done = 0;
+    for (; !faces.arrived(); ++done) {
+      work();
+      if (!clock.due()) continue;
+      faces.test();
+      clock.polled();
+    }
+    return done;
+  } catch (...) {
+    faces.wait();  // what was started must end before another exchange
+    throw;
   }
-  return done;
 }
 
 template struct Hop<float>;

@@ -79,6 +79,7 @@ struct Hop {
   std::unique_ptr<Part> make_part(Sites sites);
   void check(const HopCall<Real>&) const;
   Job job(const HopCall<Real>&);
+  Part& exchanged_part(const SpinorField<Real>& in);
   kernels::HopArguments<Real> arguments(const Part&, const HopCall<Real>&) const;
 
   // Of one worker.

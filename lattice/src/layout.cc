@@ -232,10 +232,10 @@ Sites Layout::parity(std::size_t vector) const noexcept {
 bool Layout::operator==(const Layout& other) const noexcept {
   if (state_ == nullptr || other.state_ == nullptr) return false;  // moved from
   const State &a = *state_, &b = *other.state_;
-  return &a == &b ||
-         (a.lattice.global() == b.lattice.global() &&
-          a.lattice.rank_grid() == b.lattice.rank_grid() && a.vectors == b.vectors &&
-          a.lanes == b.lanes && a.fifth_extent == b.fifth_extent && a.blocks == b.blocks);
+  return &a == &b || (a.lattice.global() == b.lattice.global() &&
+                      a.lattice.rank_grid() == b.lattice.rank_grid() && a.vectors == b.vectors &&
+                      a.lanes == b.lanes && a.fifth_extent == b.fifth_extent &&
+                      a.blocks == b.blocks && a.order == b.order);
 }
 
 }  // namespace ropewalk::lattice

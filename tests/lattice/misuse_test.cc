@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "lattice/proofs.hpp"
+#include "os/relax.hpp"
 #include "ropewalk/lattice/clover.hpp"
 #include "ropewalk/lattice/conjugate_gradient.hpp"
 #include "ropewalk/lattice/nersc.hpp"
@@ -187,6 +188,7 @@ TEST(Misuse, FieldsOfOtherLayouts) {
   expect_error({"layout", "field()"}, [&] { solve(op, x, other, options); });
   expect_error({"all and even sites"}, [&] { solve(op, x, half, options); });
   expect_error({"layout", "field()"}, [&] { op.exchange_only(other); });
+  expect_error({"layout", "field()"}, [&] { op.exchange_beside(other, [] {}); });
   expect_error({"layout", "field()"}, [&] { op.apply(x, other); });
   expect_error({"layout: of the lattice 4.4.4.4", "gauge.lattice()"}, [&] {
     const HoppingTerm<double> wrong(GaugeField<double>(lattice), Layout(smaller, sizeof(double)));
@@ -194,6 +196,58 @@ TEST(Misuse, FieldsOfOtherLayouts) {
   SpinorField<double> empty = op.field();
   const SpinorField<double> taken(std::move(empty));
   expect_error({"layout"}, [&] { op.apply(x, empty); });  // NOLINT: that is the misuse
+}
+
+// Of the same lattice, and all extents alike; but dimensions that are divided come last in memory.
+TEST(Misuse, FieldsInAnotherOrder) {
+  constexpr Extents cube{4, 4, 4, 4}, one{1, 1, 1, 1};
+  run_ranks(1, [&](int) {
+    LatticeOptions options;
+    options.exchange_with_self[3] = true;
+    const Lattice plain(cube, Communicator::world(), one, options);
+    options.exchange_with_self[0] = true;
+    const Lattice circular(cube, Communicator::world(), one, options);
+    const Layout there(plain, sizeof(double), Vectors::fifth, 8);
+    const Layout here(circular, sizeof(double), Vectors::fifth, 8);
+    EXPECT_EQ(there.blocks(), here.blocks());
+    EXPECT_NE(there.order(), here.order());
+    EXPECT_FALSE(there == here);
+  });
+}
+
+TEST(Misuse, FacesOfOtherLayoutsAreRefusedOnAllRanks) {
+  const auto expect = [](const auto& exchange) {
+    expect_joint_error({"layout", "field()"}, [&](int rank) {
+      const Lattice lattice = over_two(), longer({4, 4, 4, 16}, Communicator::world(), two);
+      auto op = wilson(lattice);
+      const SpinorField<double> in = op.field(), other(longer);
+      exchange(op, rank == 1 ? other : in);
+    });
+  };
+  expect([](auto& op, const auto& in) { op.exchange_only(in); });
+  expect([](auto& op, const auto& in) { op.exchange_beside(in, [] {}); });
+}
+
+// The exchange that it throws beside is ended, and another can begin.
+TEST(Misuse, WorkBesideAnExchangeThatThrows) {
+  std::atomic<bool> thrown{false};
+  run_ranks(2, [&](int rank) {
+    auto op = wilson(over_two());
+    const SpinorField<double> in = op.field();
+    op.exchange_only(in);
+    const auto work = [&] {
+      thrown = true;
+      throw std::runtime_error("of the user");
+    };
+    if (rank == 0) {
+      EXPECT_THROW(op.exchange_beside(in, work), std::runtime_error);
+    } else {
+      while (!thrown) os::relax();  // there would be nothing left to do beside
+      op.exchange_beside(in, [] {});
+    }
+    op.exchange_only(in);
+    op.exchange_beside(in, [] {});
+  });
 }
 
 TEST(Misuse, ArraysThatDoNotFit) {
