@@ -74,10 +74,12 @@ static void run_divided(double* block[2], int first, int planes, const rw_grid* 
   const size_t interior[] = {(size_t)planes, CELLS, CELLS};
   const size_t ghost[] = {1, 1, 1};
   rw_halo* halo[2];
+  rw_halo_options options = RW_HALO_OPTIONS_INIT;
+  options.strategy = RW_STRATEGY_CONCURRENT;
   initialise(block[0], first, planes);
   for (int i = 0; i < 2; ++i) {
-    const rw_field field = {block[i], sizeof(double), interior, ghost};
-    check(rw_halo_fields(grid, endpoints, 1, &field, 0, RW_STRATEGY_CONCURRENT, &halo[i]));
+    const rw_field field = {sizeof(rw_field), block[i], sizeof(double), interior, ghost};
+    check(rw_halo_create_fields(grid, endpoints, 1, &field, &options, &halo[i]));
   }
   for (int i = 0; i < STEPS; ++i) {
     check(rw_halo_exchange(halo[i % 2]));

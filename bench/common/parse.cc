@@ -147,6 +147,24 @@ std::vector<std::string> words(const std::string& option, const std::string& tex
   return found;
 }
 
+double seconds(const std::string& option, const std::string& text) {
+  constexpr double seconds_a_minute = 60;
+  constexpr double most = 86400;
+  double value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  const std::string unit(stop, end);
+  if (unit == "m") value *= seconds_a_minute;
+  if (error != std::errc() || (!unit.empty() && unit != "s" && unit != "m") ||
+      !std::isfinite(value) || value <= 0 || value > most) {
+    refuse(option, text,
+           fmt::format("is no time of up to a day in seconds or minutes; write for example {} 90s "
+                       "or {} 5m",
+                       option, option));
+  }
+  return value;
+}
+
 std::string dotted(const std::vector<int>& values) {
   return fmt::format("{}", fmt::join(values, "."));
 }

@@ -22,6 +22,9 @@ std::vector<int> extents(const std::string& option, const std::string& text, int
 std::vector<std::string> words(const std::string& option, const std::string& text,
                                const std::vector<std::string>& known);
 
+// "90" and "90s", "1.5m": seconds, more than 0 and at most a day.
+double seconds(const std::string& option, const std::string& text);
+
 std::string dotted(const std::vector<int>& extents);  // {1,1,1,2}: "1.1.1.2"
 std::string size_text(std::size_t bytes);  // 2097152: "2 MiB", 49152: "48 KiB", 100: "100 B"
 std::vector<std::string> split(const std::string& text, char separator);

@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "common/machine.hpp"
 #include "common/parse.hpp"
@@ -88,6 +90,13 @@ bool joint(const Error& error) {
          error.code() == ErrorCode::unsupported;
 }
 
+// The variables that the MPI was started with, as `ropewalk bench` tells them
+// (python/ropewalk/bench/plain.py).
+std::string settings() {
+  const char* told = std::getenv("ROPEWALK_BENCH_SETTINGS");
+  return told != nullptr ? told : "unknown (not started by `ropewalk bench`)";
+}
+
 void measure(const Program& program, const Ranks& ranks, const std::string& command) {
   const CommonOptions& common = *program.common;
   ranks.jointly([&] {
@@ -99,11 +108,14 @@ void measure(const Program& program, const Ranks& ranks, const std::string& comm
   machine["ranks"] = ranks.size();
   machine["ranks_per_node"] = ranks.node_size();
   machine["autogroup"] = raised.state();
+  machine["settings"] = settings();
   Report report(ranks, {program.app->get_name(), command, common.json, common.csv, common.progress},
                 machine);
-  report.text(fmt::format("# {} ({})\n# {}\n# MPI: {}; {} rank{}, {} on this node; autogroup: {}\n",
-                          command, commit(), machine_text(machine), ranks.library(), ranks.size(),
-                          ranks.size() == 1 ? "" : "s", ranks.node_size(), raised.state()));
+  report.text(
+      fmt::format("# {} ({})\n# {}\n# MPI: {}; {} rank{}, {} on this node; autogroup: {}\n"
+                  "# settings: {}\n",
+                  command, commit(), machine_text(machine), ranks.library(), ranks.size(),
+                  ranks.size() == 1 ? "" : "s", ranks.node_size(), raised.state(), settings()));
   program.body(ranks, report);
 }
 
@@ -155,6 +167,22 @@ void add_common_options(CLI::App& app, CommonOptions& options) {
                  "Progress line on standard error: auto (on a terminal), always, never")
       ->type_name("WHEN")
       ->check(one_of({"auto", "always", "never"}));
+}
+
+void add_time_option(CLI::App& app, CommonOptions& options) {
+  app.add_option_function<std::string>(
+         "--time",
+         [&options](const std::string& text) {
+           try {
+             options.time_seconds = seconds("--time", text);
+           } catch (const Error& error) {
+             throw CLI::ValidationError(error.what());
+           }
+         },
+         "What measuring may take, in seconds or minutes (90, 90s, 5m): there are as many rounds "
+         "as "
+         "fit, at least 3 of each case. Default: 100s, or no limit with --rounds")
+      ->type_name("TIME");
 }
 
 int run(const Program& program, int argc, char** argv) {

@@ -18,7 +18,11 @@ struct CommonOptions {
   bool quick = false;
   bool pin = false;
   bool keep_priority = false;
-  int rounds = 0;  // 0: the program's own choice
+  int rounds = 0;           // 0: the program's own choice
+  double time_seconds = 0;  // 0: default_seconds, or no limit where rounds are given
+
+  // A default run ends within two minutes, with start, set-up and tables.
+  static constexpr double default_seconds = 100;
 
   int rounds_or(int full, int quick_rounds) const {
     if (rounds > 0) return rounds;
@@ -26,6 +30,8 @@ struct CommonOptions {
   }
 };
 void add_common_options(CLI::App& app, CommonOptions& options);
+// --time, of programs that keep to a Budget.
+void add_time_option(CLI::App& app, CommonOptions& options);
 
 struct Program {
   CLI::App* app = nullptr;

@@ -12,6 +12,7 @@
 #include <span>
 #include <sstream>
 
+#include "common/scheduling.hpp"
 #include "mpi/mpi.hpp"
 #include "ropewalk/error.hpp"
 
@@ -165,6 +166,7 @@ void Ranks::jointly(const std::function<void()>& action) const {
 }
 
 void abandon(int code) {
+  put_back_group();
   if (mpi::loaded() && mpi::initialized() && !mpi::finalized()) mpi::abort(code);
   std::_Exit(code);
 }

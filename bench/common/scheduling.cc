@@ -1,13 +1,18 @@
 // Autogroups and affinity of a benchmark; see scheduling.hpp.
 #include "common/scheduling.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <fstream>
+#include <string>
 #include <vector>
 
 #include "ropewalk/error.hpp"
@@ -29,6 +34,33 @@ bool write_nice(int nice) {
   file << nice;
   file.flush();
   return file.good();
+}
+
+// What put_back_group() writes, ready before a signal may ask for it.
+std::atomic<int> group_file{-1};
+char group_text[16] = {};
+constexpr int ending_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+
+void put_back_and_end(int number) {
+  put_back_group();
+  signal(number, SIG_DFL);
+  raise(number);
+}
+
+// Only where nobody else, MPI say, has a handler of its own.
+void handle_ending_signals() {
+  for (const int number : ending_signals) {
+    struct sigaction now = {};
+    if (sigaction(number, nullptr, &now) != 0 || now.sa_handler != SIG_DFL) continue;
+    signal(number, put_back_and_end);
+  }
+}
+
+void prepare_to_put_back(int nice) {
+  const std::string text = fmt::format("{}", nice);
+  std::memcpy(group_text, text.c_str(), std::min(text.size() + 1, sizeof group_text - 1));
+  group_file.store(open(autogroup, O_WRONLY | O_CLOEXEC));
+  handle_ending_signals();
 }
 
 std::vector<int> cores() {
@@ -66,13 +98,21 @@ RaisedGroup::RaisedGroup(const Ranks& ranks, bool wanted) {
   } else if (!wanted) {
     state_ = "not wanted";
   } else {
-    raised_ = write_nice(-20);
-    state_ = raised_ ? "nice -20" : "not allowed";
+    prepare_to_put_back(before_);
+    const bool raised = write_nice(-20);
+    if (!raised) close(group_file.exchange(-1));
+    state_ = raised ? "nice -20" : "not allowed";
   }
 }
 
-RaisedGroup::~RaisedGroup() {
-  if (raised_) write_nice(before_);
+RaisedGroup::~RaisedGroup() { put_back_group(); }
+
+void put_back_group() noexcept {
+  const int file = group_file.exchange(-1);
+  if (file < 0) return;
+  // Nothing is left to be done where the kernel does not take it.
+  [[maybe_unused]] const auto written = write(file, group_text, std::strlen(group_text));
+  close(file);
 }
 
 std::string allowed_cores() { return runs(cores()); }

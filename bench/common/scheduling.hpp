@@ -9,7 +9,9 @@
 namespace ropewalk::bench {
 
 // Raises this session's autogroup to nice -20 where the kernel allows it, and puts it back at the
-// end. Plain nice does nothing between sessions (sched(7), "The autogroup feature"). Collective.
+// end, or where a signal that ends programs takes the process away first; after SIGKILL the
+// launcher does it (python/ropewalk/autogroup.py). Plain nice does nothing between sessions
+// (sched(7), "The autogroup feature"). Collective; one at a time.
 class RaisedGroup {
  public:
   RaisedGroup(const Ranks& ranks, bool wanted);
@@ -21,9 +23,11 @@ class RaisedGroup {
 
  private:
   int before_ = 0;
-  bool raised_ = false;
   std::string state_;
 };
+
+// What the end of a RaisedGroup does, for those that end without it. Safe in a signal handler.
+void put_back_group() noexcept;
 
 // Keeps this process on its share of the cores it may use: rank k of n on a node gets the k-th of
 // n equal runs, at least one core. Returns the cores, as "0-3".

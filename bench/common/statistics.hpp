@@ -19,8 +19,8 @@ struct Summary {
 // Of no samples: all zero.
 Summary summarize(std::vector<double> samples);
 
-// bytes / microseconds, which is MB/s with 1 MB = 10^6 bytes as in Grid and the paper; 0 for time
-// 0.
+// bytes / microseconds, which is MB/s with 1 MB = 10^6 bytes as in Grid and the paper. For time 0
+// it is 0.
 double mb_per_s(double bytes, double microseconds);
 
 // Rates of a summary of times, as Grid's Benchmark_ITT makes them: X/mean, X err/mean^2, X/max,

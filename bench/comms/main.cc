@@ -14,12 +14,13 @@ std::string heading(const Context& context, const Measurement& measurement) {
   std::string text;
   for (const auto& entry : context.backings)
     text += fmt::format("# pages {}\n", line(entry.second));
-  return text + fmt::format("# ranks {}, {} lane{} a rank, {} rounds; {}\n",
+  return text + fmt::format("# ranks {}, {} lane{} a rank, up to {} rounds; {}\n# time {}\n",
                             dotted(context.rank_grid), context.lanes, context.lanes == 1 ? "" : "s",
                             measurement.rounds(),
                             context.line_rate_mb > 0
                                 ? fmt::format("line rate {:.0f} MB/s one way", context.line_rate_mb)
-                                : "limit: all ranks copy the same bytes at once, no messages");
+                                : "limit: all ranks copy the same bytes at once, no messages",
+                            measurement.time());
 }
 
 void print(const CommsOptions& options, const Context& context, const std::vector<Result>& results,

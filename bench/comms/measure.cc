@@ -88,7 +88,9 @@ Measurement::Measurement(const CommsOptions& options, const Ranks& ranks,
       ranks_(ranks),
       grid_(ranks.communicator(), rank_grid, std::vector<bool>(rank_grid.size(), true)),
       endpoints_(ranks.communicator(), endpoint_options(options)),
-      rounds_(options.common.rounds_or(20, 5)) {
+      rounds_(options.common.rounds_or(20, 5)),
+      budget_(options.common, ranks,
+              static_cast<int>(lattices.size() * options.buffer_list.size())) {
   if (wants_plain()) {
     EndpointOptions one_lane;
     one_lane.lanes = 1;
@@ -241,14 +243,18 @@ Column Measurement::column(Case& one) const {
 
 Result Measurement::measure(const Lattice& lattice, const std::string& buffers, Report& report,
                             double share, double share_each) {
+  budget_.begin();
   const int slots = slots_for(lattice, buffers);
   std::vector<Case> all = cases(lattice, slots);
   Result result{lattice, buffers, slots, {}};
   for (Case& one : all) one.iterations = calibrate(one, slots);
-  for (int round = 0; round < rounds_; ++round) {
+  int rounds = rounds_;
+  const double begun = now_us();
+  for (int round = 0; round < rounds; ++round) {
+    if (round == 1) rounds = budget_.rounds(rounds_, now_us() - begun);
     report.progress(
-        fmt::format("comms L={} {} round {} of {}", label(lattice), buffers, round + 1, rounds_),
-        share + share_each * round / rounds_);
+        fmt::format("comms L={} {} round {} of {}", label(lattice), buffers, round + 1, rounds),
+        share + share_each * round / rounds);
     // Each round begins with another column, so that none always follows the same one.
     for (std::size_t i = 0; i < all.size(); ++i) {
       Case& one = all[(i + static_cast<std::size_t>(round)) % all.size()];

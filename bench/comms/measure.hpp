@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "common/budget.hpp"
 #include "common/pages.hpp"
 #include "common/ranks.hpp"
 #include "common/report.hpp"
@@ -45,7 +46,8 @@ class Measurement {
 
   const CartesianGrid& grid() const noexcept { return grid_; }
   int lanes() const noexcept { return endpoints_.lanes(); }
-  int rounds() const noexcept { return rounds_; }
+  int rounds() const noexcept { return rounds_; }  // at most, of a lattice
+  std::string time() const { return budget_.text(); }
   const std::map<std::string, Backing>& backings() const noexcept { return backings_; }
   // Collective.
   Result measure(const Lattice& lattice, const std::string& buffers, Report& report, double share,
@@ -69,6 +71,7 @@ class Measurement {
   EndpointSet endpoints_;
   std::unique_ptr<EndpointSet> plain_;  // the MPI alone: one communicator, no comm thread
   int rounds_;
+  Budget budget_;
   std::uint64_t serial_ = 0;  // of samples; the same on all ranks, part of the pattern
   std::map<std::string, PageBlock> pools_;
   Buffer<std::byte>

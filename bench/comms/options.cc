@@ -63,8 +63,7 @@ void describe(CLI::App& app, CommsOptions& options) {
          "--strategy", options.strategies,
          "Who drives the messages: sequential, concurrent, threaded, automatic; direct: none; "
          "plain: the MPI alone, all faces at once on one communicator (shown by default where "
-         "ranks "
-         "are on several nodes)")
+         "ranks are on several nodes)")
       ->type_name("NAME,...")
       ->capture_default_str();
   app.add_option("--pages", options.pages,
@@ -94,6 +93,7 @@ void describe(CLI::App& app, CommsOptions& options) {
       ->type_name("N")
       ->check(whole_number(1, 1000000));
   add_common_options(app, options.common);
+  add_time_option(app, options.common);
   app.footer(
       "Halo exchange of lattice codes (Boyle et al. 2017, section III and tables I-IV): every "
       "rank\n"

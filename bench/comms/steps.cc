@@ -16,8 +16,8 @@
 namespace ropewalk::bench {
 namespace {
 
-FaceSizes sizes_of(const Lattice& lattice, const CartesianGrid& grid) {
-  FaceSizes out;
+HaloBuffers sizes_of(const Lattice& lattice, const CartesianGrid& grid) {
+  HaloBuffers out;
   for (int d = 0; d < grid.dimensions(); ++d) {
     out.bytes.insert(out.bytes.end(), 2, grid.extents()[d] > 1 ? face_bytes(lattice, d) : 0);
   }
@@ -39,13 +39,13 @@ std::uint64_t read_face(const void* face, std::size_t bytes) {
 // One way to pass faces on, and its memory.
 class Stepping {
  public:
-  Stepping(const CartesianGrid& grid, const FaceSizes& sizes) : grid_(grid), sizes_(sizes) {
+  Stepping(const CartesianGrid& grid, const HaloBuffers& sizes) : grid_(grid), sizes_(sizes) {
     std::size_t sum = 0;
     for (const std::size_t bytes : sizes.bytes) sum += bytes;
     field_ = Buffer<std::byte>(sum);
     own_ = Buffer<std::byte>(2 * sum);
   }
-  Stepping(const CartesianGrid& grid, EndpointSet& endpoints, const FaceSizes& sizes,
+  Stepping(const CartesianGrid& grid, EndpointSet& endpoints, const HaloBuffers& sizes,
            Strategy strategy)
       : grid_(grid), sizes_(sizes) {
     halo_.emplace(grid, endpoints, sizes, HaloOptions{strategy, Corners::no});
@@ -111,7 +111,7 @@ class Stepping {
   }
 
   const CartesianGrid& grid_;
-  const FaceSizes& sizes_;
+  const HaloBuffers& sizes_;
   std::optional<Halo> halo_;
   Buffer<std::byte> field_;
   Buffer<std::byte> own_;  // of the limit: two turns
@@ -151,7 +151,7 @@ void calibrate(Case& one, const Ranks& ranks, const StepOptions& options) {
 }
 
 std::vector<Case> cases(const Ranks& ranks, const CartesianGrid& grid, EndpointSet& endpoints,
-                        const FaceSizes& sizes) {
+                        const HaloBuffers& sizes) {
   std::vector<Case> out;
   ranks.jointly([&] { out.emplace_back("limit", std::make_unique<Stepping>(grid, sizes)); });
   for (const Strategy strategy : {Strategy::concurrent, Strategy::direct, Strategy::put}) {
@@ -176,7 +176,7 @@ const StepColumn& StepResult::best() const {
 
 StepResult measure_steps(const StepOptions& options, const Ranks& ranks, const CartesianGrid& grid,
                          EndpointSet& endpoints, const Lattice& lattice) {
-  const FaceSizes sizes = sizes_of(lattice, grid);
+  const HaloBuffers sizes = sizes_of(lattice, grid);
   std::vector<Case> all = cases(ranks, grid, endpoints, sizes);
   StepResult result;
   double longest = 0;

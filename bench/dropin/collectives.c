@@ -2,6 +2,11 @@
  * come from malloc. Run it as it is and with the drop-in preloaded; compare.py does both in turns.
  *
  *   collectives [--op NAME,...] [--sizes BYTES,...] [--rounds N] [--sample-us T]
+ *               [--loop tight|apart] [--memory malloc|static] [--type float|char]
+ *
+ * In a tight loop calls follow each other; apart, a barrier stands before each and the clock is
+ * read around it, as in the OSU benchmarks. Static memory is the program's own, which no other rank
+ * maps.
  *
  * Prints a line a case: op, bytes, microseconds of MPI_X, microseconds of PMPI_X in the same
  * process (the plain MPI when the drop-in is preloaded; else the same function). Medians over the
@@ -14,7 +19,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { most_sizes = 64, most_rounds = 1000 };
+enum { most_sizes = 64, most_rounds = 1000, static_bytes = 1 << 22 };
 
 struct Case;
 
@@ -32,6 +37,11 @@ struct Case {
 static int rank, ranks;
 static int rounds = 20;
 static double sample_us = 5000;
+static int apart;
+static MPI_Datatype type = MPI_FLOAT;
+static size_t type_bytes = sizeof(float);
+static float static_send[static_bytes / sizeof(float)];
+static float static_receive[static_bytes / sizeof(float)];
 
 static double now_us(void) {
   struct timespec t;
@@ -43,7 +53,7 @@ static double now_us(void) {
  */
 #define OPERATION(lower, name, ...)                                     \
   static void lower(const struct Case* c, int profiled, int n) {        \
-    int count = (int)(c->bytes / sizeof(float));                        \
+    int count = (int)(c->bytes / type_bytes);                           \
     (void)count;                                                        \
     if (profiled) {                                                     \
       for (int i = 0; i < n; ++i) P##name(__VA_ARGS__, MPI_COMM_WORLD); \
@@ -51,11 +61,13 @@ static double now_us(void) {
       for (int i = 0; i < n; ++i) name(__VA_ARGS__, MPI_COMM_WORLD);    \
     }                                                                   \
   }
-OPERATION(allreduce, MPI_Allreduce, c->send, c->receive, count, MPI_FLOAT, MPI_SUM)
-OPERATION(reduce, MPI_Reduce, c->send, c->receive, count, MPI_FLOAT, MPI_SUM, 0)
-OPERATION(bcast, MPI_Bcast, c->send, count, MPI_FLOAT, 0)
-OPERATION(alltoall, MPI_Alltoall, c->send, count, MPI_FLOAT, c->receive, count, MPI_FLOAT)
-OPERATION(allgather, MPI_Allgather, c->send, count, MPI_FLOAT, c->receive, count, MPI_FLOAT)
+OPERATION(allreduce, MPI_Allreduce, c->send, c->receive, count, type, MPI_SUM)
+OPERATION(reduce, MPI_Reduce, c->send, c->receive, count, type, MPI_SUM, 0)
+OPERATION(bcast, MPI_Bcast, c->send, count, type, 0)
+OPERATION(alltoall, MPI_Alltoall, c->send, count, type, c->receive, count, type)
+OPERATION(allgather, MPI_Allgather, c->send, count, type, c->receive, count, type)
+OPERATION(gather, MPI_Gather, c->send, count, type, c->receive, count, type, 0)
+OPERATION(scatter, MPI_Scatter, c->send, count, type, c->receive, count, type, 0)
 
 static void barrier(const struct Case* c, int profiled, int n) {
   (void)c;
@@ -63,8 +75,8 @@ static void barrier(const struct Case* c, int profiled, int n) {
 }
 
 static const struct Operation operations[] = {
-    {"allreduce", allreduce}, {"reduce", reduce},       {"bcast", bcast},
-    {"alltoall", alltoall},   {"allgather", allgather}, {"barrier", barrier},
+    {"allreduce", allreduce}, {"reduce", reduce}, {"bcast", bcast},     {"alltoall", alltoall},
+    {"allgather", allgather}, {"gather", gather}, {"scatter", scatter}, {"barrier", barrier},
 };
 
 static const struct Operation* operation_of(const char* name) {
@@ -77,15 +89,34 @@ static const struct Operation* operation_of(const char* name) {
 
 static void call(const struct Case* c, int profiled) { c->operation->calls(c, profiled, 1); }
 
-static double loop(const struct Case* c, int profiled, int iterations) {
-  double own, slowest;
-  call(c, profiled);
+static double time_apart(const struct Case* c, int profiled, int iterations) {
+  double sum = 0;
+  for (int i = 0; i < iterations; ++i) {
+    double start;
+    (profiled ? PMPI_Barrier : MPI_Barrier)(MPI_COMM_WORLD);
+    start = now_us();
+    call(c, profiled);
+    sum += now_us() - start;
+  }
+  return sum;
+}
+
+static double time_tight(const struct Case* c, int profiled, int iterations) {
+  double start;
   PMPI_Barrier(MPI_COMM_WORLD);
-  own = now_us();
+  start = now_us();
   c->operation->calls(c, profiled, iterations);
-  own = now_us() - own;
-  PMPI_Allreduce(&own, &slowest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
-  return slowest / iterations;
+  return now_us() - start;
+}
+
+/* Of the slowest rank; apart, where ranks leave the barrier one after the other, the mean of all.
+ */
+static double loop(const struct Case* c, int profiled, int iterations) {
+  double own, all;
+  call(c, profiled);
+  own = apart ? time_apart(c, profiled, iterations) : time_tight(c, profiled, iterations);
+  PMPI_Allreduce(&own, &all, 1, MPI_DOUBLE, apart ? MPI_SUM : MPI_MAX, MPI_COMM_WORLD);
+  return all / iterations / (apart ? ranks : 1);
 }
 
 static int calibrate(const struct Case* c, int profiled) {
@@ -108,7 +139,7 @@ static int ascending(const void* a, const void* b) {
 static int is(const struct Case* c, const char* op) { return strcmp(c->operation->name, op) == 0; }
 
 /* 1 when what this rank received is right; the loop has left nothing of it. */
-static int verified(const struct Case* c) {
+static int verified_floats(const struct Case* c) {
   size_t count = c->bytes / sizeof(float);
   float sum = (float)ranks * (float)(ranks - 1) / 2 + (float)ranks;
   size_t blocks = is(c, "alltoall") ? (size_t)ranks : 1;
@@ -122,6 +153,27 @@ static int verified(const struct Case* c) {
     if ((is(c, "alltoall") || is(c, "allgather")) && c->receive[i] != 1) return 0;
   }
   return 1;
+}
+
+/* The same for characters. */
+static int verified_chars(const struct Case* c) {
+  signed char *send = (signed char*)c->send, *receive = (signed char*)c->receive;
+  size_t blocks = is(c, "alltoall") ? (size_t)ranks : 1;
+  signed char sum = (signed char)(ranks * (ranks - 1) / 2 + ranks);
+  memset(send, rank + 1, c->bytes * blocks);
+  memset(receive, -1, c->bytes);
+  call(c, 0);
+  for (size_t i = 0; i < c->bytes; ++i) {
+    if (is(c, "bcast") && send[i] != 1) return 0;
+    if (is(c, "allreduce") && receive[i] != sum) return 0;
+    if (is(c, "reduce") && rank == 0 && receive[i] != sum) return 0;
+    if ((is(c, "alltoall") || is(c, "allgather")) && receive[i] != 1) return 0;
+  }
+  return 1;
+}
+
+static int verified(const struct Case* c) {
+  return type_bytes == 1 ? verified_chars(c) : verified_floats(c);
 }
 
 static void measure(const struct Case* c) {
@@ -168,12 +220,15 @@ int main(int argc, char** argv) {
   char ops[256] = "allreduce,bcast,alltoall,barrier";
   char texts[512] = "4,16,64,256,1K,4K,16K,64K,256K,1M,4M,16M";
   size_t sizes[most_sizes], largest = 64;
-  int number = 0;
+  int number = 0, is_static = 0, is_char = 0;
   for (int i = 1; i + 1 < argc; i += 2) {
     if (strcmp(argv[i], "--op") == 0) snprintf(ops, sizeof ops, "%s", argv[i + 1]);
     if (strcmp(argv[i], "--sizes") == 0) snprintf(texts, sizeof texts, "%s", argv[i + 1]);
     if (strcmp(argv[i], "--rounds") == 0) rounds = atoi(argv[i + 1]);
     if (strcmp(argv[i], "--sample-us") == 0) sample_us = atof(argv[i + 1]);
+    if (strcmp(argv[i], "--loop") == 0) apart = strcmp(argv[i + 1], "apart") == 0;
+    if (strcmp(argv[i], "--memory") == 0) is_static = strcmp(argv[i + 1], "static") == 0;
+    if (strcmp(argv[i], "--type") == 0) is_char = strcmp(argv[i + 1], "char") == 0;
   }
   if (rounds < 1 || rounds > most_rounds) rounds = 20;
   for (char* text = strtok(texts, ","); text && number < most_sizes; text = strtok(NULL, ",")) {
@@ -185,8 +240,14 @@ int main(int argc, char** argv) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   pin();
-  float* send = malloc(largest * (size_t)ranks);
-  float* receive = malloc(largest * (size_t)ranks);
+  if (is_char) type = MPI_CHAR;
+  if (is_char) type_bytes = 1;
+  if (is_static && largest * (size_t)ranks > static_bytes) {
+    fprintf(stderr, "--memory static: %zu bytes a rank at most\n", (size_t)static_bytes / ranks);
+    MPI_Abort(MPI_COMM_WORLD, 2);
+  }
+  float* send = is_static ? static_send : malloc(largest * (size_t)ranks);
+  float* receive = is_static ? static_receive : malloc(largest * (size_t)ranks);
   memset(send, 0, largest * (size_t)ranks);
   memset(receive, 0, largest * (size_t)ranks);
   for (char* op = strtok(ops, ","); op; op = strtok(NULL, ",")) {
@@ -197,8 +258,8 @@ int main(int argc, char** argv) {
       measure(&one);
     }
   }
-  free(send);
-  free(receive);
+  if (!is_static) free(send);
+  if (!is_static) free(receive);
   MPI_Finalize();
   return 0;
 }

@@ -22,8 +22,10 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[1] / "tests" / "programs"))
+sys.path.insert(0, str(HERE.parent / "common"))
 
 import launching  # noqa: E402
+from rows import Rows, times  # noqa: E402
 
 PEERS = {
     "mpich": ("mpich", {}),
@@ -50,6 +52,9 @@ def parser():
     made.add_argument("--op", default="allreduce,bcast,alltoall,barrier")
     made.add_argument("--sizes", default="4,64,1K,4K,16K,64K,256K,1M,4M")
     made.add_argument("--rounds", type=int, default=7, help="rounds within a run (7)")
+    made.add_argument("--loop", default="tight", choices=("tight", "apart"), help="collectives.c")
+    made.add_argument("--memory", default="malloc", choices=("malloc", "static"))
+    made.add_argument("--type", default="float", choices=("float", "char"))
     made.add_argument("--build", default=str(launching.ROOT / "build/release"))
     made.add_argument("--no-native", dest="native", action="store_false")
     made.add_argument("--imb", help="path of IMB-MPI1 (of the MPICH family's ABI)")
@@ -70,6 +75,7 @@ def compile_program(source, mpi, folder):
 def run_own(mpi, options, folder, preload, variables):
     program = [compile_program("collectives", mpi, folder), "--op", options.op]
     program += ["--sizes", options.sizes, "--rounds", str(options.rounds)]
+    program += ["--loop", options.loop, "--memory", options.memory, "--type", options.type]
     outcome = launching.start(mpi, options.ranks, program, preload, variables, 600)
     if outcome.status != 0 or "WRONG" in outcome.output:
         raise SystemExit(f"{mpi.name}: status {outcome.status}\n{outcome.output}{outcome.errors}")
@@ -133,7 +139,7 @@ def ropewalk():
     )
 
 
-def compare(peer, options, preload):
+def compare(peer, options, preload, rows):
     name, variables = PEERS[peer]
     mpi = launching.mpis().get(name)
     if mpi is None:
@@ -152,25 +158,25 @@ def compare(peer, options, preload):
     print(f"{'op':>10} {'bytes':>9} {'plain':>10} {'drop-in':>10} {'ratio':>6}", end="")
     print(f" {'native':>10} {'added':>8}" if options.native else "")
     for key in columns["plain"][0]:
-        show(key, columns, peer, options)
+        show(key, columns, peer, options, rows)
 
 
-def show(key, columns, peer, options):
+def show(key, columns, peer, options, rows):
     plain, dropin, native = ([run[key] for run in columns[c] if key in run] for c in columns)
     ratio = statistics.median(p / d for p, d in zip(plain, dropin, strict=True))
     plain_us, dropin_us = statistics.median(plain), statistics.median(dropin)
     line = f"{key[0]:>10} {key[1]:9} {plain_us:10.3f} {dropin_us:10.3f} {ratio:6.2f}"
     row = {"bench": "dropin", "program": "IMB-MPI1" if options.imb else "collectives.c"}
     row.update(peer=peer, ranks=options.ranks, op=key[0], bytes=key[1], ratio=ratio)
-    row.update(plain_us=plain_us, dropin_us=dropin_us)
+    row.update(loop=options.loop, memory=options.memory, type=options.type)
+    row.update(mpi=PEERS[peer][0], time_us=times(dropin), plain_us=plain_us)
+    row.update(plain_time_us=times(plain))
     if native:
         row["native_us"] = statistics.median(native)
         row["added_us"] = statistics.median(d - n for d, n in zip(dropin, native, strict=True))
         line += f" {row['native_us']:10.3f} {row['added_us']:+8.3f}"
     print(line, flush=True)
-    if options.json:
-        with open(options.json, "a") as file:
-            file.write(json.dumps(row) + "\n")
+    rows.add(row)
 
 
 def passing(peer, options, preload):
@@ -199,13 +205,14 @@ def main():
         preload = launching.preloads(options.build)
     except launching.Skip as reason:
         raise SystemExit(str(reason)) from None
+    rows = Rows(options.json, options.mpi)
     for peer in options.mpi.split(","):
         if peer not in PEERS:
             raise SystemExit(f"--mpi: {peer}; expected {', '.join(PEERS)}")
         if options.passing:
             passing(peer, options, preload)
         else:
-            compare(peer, options, preload)
+            compare(peer, options, preload, rows)
     return 0
 
 

@@ -25,10 +25,11 @@ int cores_of_this_rank() {
   return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
-// Bound ranks have cores of their own, others share those of the node.
+// Bound ranks have cores of their own, others share those of the node. Never more threads than
+// cores, as nobody would run it.
 int threads_for(const GradientOptions& options, const Ranks& ranks) {
   if (options.threads > 0) return options.threads;
-  return std::clamp(cores_of_this_rank() / std::max(1, ranks.node_size()), 2, 8);
+  return std::clamp(cores_of_this_rank() / std::max(1, ranks.node_size()), 1, 8);
 }
 
 float element(int rank, std::size_t index, unsigned serial) {

@@ -13,9 +13,27 @@ namespace {
 
 constexpr int ring_tag = 77;
 
-// One element after the other, as it stood there; the compiler may do with it what it does at -O2.
-void add(float* to, const float* from, std::size_t count) {
+// One element after the other, as it stood there: not vectorised, as by the compilers of then at
+// -O2.
+#if !defined(__clang__)
+__attribute__((optimize("no-tree-vectorize")))
+#endif
+void add_published(float* to, const float* from, std::size_t count) {
+#if defined(__clang__)
+#pragma clang loop vectorize(disable) interleave(disable)
+#endif
   for (std::size_t i = 0; i < count; ++i) to[i] += from[i];
+}
+
+// As one would write it today: eight elements at once.
+void add(float* to, const float* from, std::size_t count) {
+  using Vector __attribute__((vector_size(32), aligned(4), may_alias)) = float;
+  constexpr std::size_t width = sizeof(Vector) / sizeof(float);
+  std::size_t i = 0;
+  for (; i + width <= count; i += width) {
+    *reinterpret_cast<Vector*>(to + i) += *reinterpret_cast<const Vector*>(from + i);
+  }
+  for (; i < count; ++i) to[i] += from[i];
 }
 
 std::size_t part_begin(std::size_t count, int part, int parts) {
@@ -54,7 +72,7 @@ float* PublishedRing::reduce(const float* data, std::size_t count, Stopwatch& co
                 ring_tag, world);
       mpi::wait(receive);
     });
-    add(output + segments.begin(coming), buffer, segments.length(coming));
+    add_published(output + segments.begin(coming), buffer, segments.length(coming));
   }
   for (int step = 0; step < size_ - 1; ++step) {
     const int going = ring.back(rank_ + 1, step);

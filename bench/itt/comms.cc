@@ -136,18 +136,24 @@ std::vector<double> exchange_times(Halo& halo, const Ranks& ranks, int count) {
   return ranks.slowest(mine);
 }
 
-// The copy that each exchange must at least make, on the same buffers, by all ranks at once.
-Summary fastest_copies(const FaceBuffers& buffers, const Ranks& ranks, int rounds, int count) {
+// The copy that each exchange must at least make, on the same buffers, by all ranks at once: a
+// sample of each way to copy.
+void time_copies(const FaceBuffers& buffers, const Ranks& ranks, int count,
+                 std::vector<std::vector<double>>& us) {
+  const std::vector<CopyWay> ways = copy_ways();
+  us.resize(ways.size());
+  for (std::size_t way = 0; way < ways.size(); ++way) {
+    buffers.copy(0, ways[way]);
+    ranks.barrier();
+    const double begin = now_us();
+    for (int i = 0; i < count; ++i) buffers.copy(0, ways[way]);
+    us[way].push_back(ranks.max((now_us() - begin) / count));
+  }
+}
+
+Summary fastest(const std::vector<std::vector<double>>& ways) {
   Summary best;
-  for (const CopyWay way : copy_ways()) {
-    std::vector<double> us;
-    for (int round = 0; round < rounds; ++round) {
-      buffers.copy(0, way);
-      ranks.barrier();
-      const double begin = now_us();
-      for (int i = 0; i < count; ++i) buffers.copy(0, way);
-      us.push_back(ranks.max((now_us() - begin) / count));
-    }
+  for (const std::vector<double>& us : ways) {
     const Summary one = summarize(us);
     if (best.n == 0 || one.median < best.median) best = one;
   }
@@ -166,6 +172,7 @@ StencilResult measure_faces(const IttOptions& options, const Ranks& ranks,
   const double budget = options.common.quick ? quick_stencil_us : stencil_us;
   const int most = std::min(most_exchanges / rounds, static_cast<int>(budget / one / rounds));
   std::vector<double> us[2];
+  std::vector<std::vector<double>> copies;
   for (int round = 0; round < rounds; ++round) {
     for (const std::size_t which : {0U, 1U}) {
       buffers.fill(++serial);
@@ -173,10 +180,11 @@ StencilResult measure_faces(const IttOptions& options, const Ranks& ranks,
       us[which].insert(us[which].end(), more.begin(), more.end());
       if (result.wrong.empty()) result.wrong = buffers.check(serial);
     }
+    time_copies(buffers, ranks, std::max(1, most), copies);
   }
   result.us = summarize(us[0]);
   result.plain_us = summarize(us[1]);
-  result.limit_us = fastest_copies(buffers, ranks, rounds, std::max(1, most));
+  result.limit_us = fastest(copies);
   StepOptions steps;
   steps.samples = 2 * rounds;
   steps.sample_us = options.common.quick ? steps.sample_us / 5 : steps.sample_us;

@@ -21,8 +21,7 @@ namespace {
 std::string decomposition(const IttContext& context) {
   return fmt::format(
       "# Decomposition: ranks {} ({} a node as {}), {} node{}, {} thread{} and {} lane{} a rank, "
-      "{} "
-      "precision; L^4 is that of a {}\n",
+      "{} precision; L^4 is that of a {}\n",
       lattice::text(context.layout.rank_grid), context.layout.ranks_per_node,
       lattice::text(context.layout.in_node), context.layout.nodes(),
       context.layout.nodes() == 1 ? "" : "s", context.threads, context.threads == 1 ? "" : "s",

@@ -35,7 +35,13 @@ template <class Real, std::size_t bytes, std::size_t multiply>
   for (std::size_t round = 0; round < rounds; ++round) {
     for (std::size_t i = 0; i < multiply; ++i) sums[i] = sums[i] * factor + term;
     for (std::size_t i = multiply; i < chains; ++i) sums[i] = sums[i] + term;
-    asm volatile("" : "+x"(factor));  // not to be known from one round to the next
+#if defined(__clang__)  // judges a register by this function's instructions, not its caller's
+    asm volatile("" : "+m"(factor));
+#elif defined(__x86_64__)  // not to be known from one round to the next
+    asm volatile("" : "+x"(factor));
+#else
+    asm volatile("" : "+w"(factor));
+#endif
   }
   double all = 0;
   for (const Vector& sum : sums) all += static_cast<double>(sum[0]);
@@ -64,7 +70,11 @@ template <std::size_t bytes>
 }
 
 #if defined(__x86_64__)
+#if defined(__clang__)
+#define ROPEWALK_AVX512 [[gnu::target("avx512f,avx512dq,avx512vl"), clang::min_vector_width(512)]]
+#else
 #define ROPEWALK_AVX512 [[gnu::target("avx512f,avx512dq,avx512vl,prefer-vector-width=512")]]
+#endif
 #define ROPEWALK_AVX2 [[gnu::target("avx2,fma")]]
 ROPEWALK_AVX512 double chained_avx512(Arithmetic which, std::size_t n, bool doubles) {
   return chained<64>(which, n, doubles);

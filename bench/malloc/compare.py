@@ -9,13 +9,17 @@ median of the ratios of the pairs; above 1 the library is slower.
 """
 
 import argparse
-import json
 import os
+import pathlib
 import shutil
 import statistics
 import subprocess
 import sys
 import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "common"))
+
+from rows import Rows, times
 
 PROGRAMS = {
     "python-start": [sys.executable, "-c", "pass"],
@@ -71,8 +75,9 @@ def compare(name: str, command: list[str], library: str, pairs: int, reports: bo
         "bench": "malloc",
         "workload": name,
         "plain_us": round(statistics.median(plain), 1),
-        "time_us": {"median": round(statistics.median(with_library), 1), "n": pairs},
-        "ratio": round(statistics.median(ratios), 3),
+        "plain_time_us": times(plain),
+        "time_us": times(with_library),
+        "ratio": round(statistics.median(ratios), 3),  # above 1 the library is slower
     }
 
 
@@ -93,17 +98,14 @@ def main() -> int:
         programs["compile"] = [compiler, "-O1", "-x", "c++", "-", "-S", "-o", os.devnull]
     rows += [(name, command, False) for name, command in programs.items()]
     library = os.path.abspath(arguments.library)
-    results = []
+    out = Rows(arguments.json or None)
     print(f"{'workload':16}{'libc us':>14}{'library us':>14}{'ratio':>8}")
     for name, command, reports in rows:
         if arguments.only not in name:
             continue
         row = compare(name, command, library, arguments.pairs, reports)
         print(f"{name:16}{row['plain_us']:14}{row['time_us']['median']:14}{row['ratio']:8}")
-        results.append(row)
-    if arguments.json:
-        with open(arguments.json, "w", encoding="utf-8") as file:
-            file.writelines(json.dumps(row) + "\n" for row in results)
+        out.add(row)
     return 0
 
 

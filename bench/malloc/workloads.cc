@@ -90,6 +90,27 @@ void zeroed(std::size_t bytes) {
   std::free(block);
 }
 
+// More live at once than is kept when freed: all of it is fresh, and nobody communicates it. By the
+// second round the place is known for that.
+void batch_of(std::size_t bytes, std::size_t sum) {
+  std::vector<void*> blocks(sum / bytes);
+  for (void*& block : blocks) {
+    block = std::malloc(bytes);
+    std::memset(block, 1, bytes);
+    keep(block);
+  }
+  for (void* block : blocks) std::free(block);
+}
+
+// A table that is searched, and hardly written.
+void search_zeroes(std::size_t bytes) {
+  auto* block = static_cast<volatile char*>(std::calloc(1, bytes));
+  for (std::size_t at = 0; at < bytes; at += 4096) {
+    if (block[at] != 0) std::abort();
+  }
+  std::free(const_cast<char*>(block));
+}
+
 void mixed() {
   static std::vector<void*> blocks(200);
   std::minstd_rand random(3);
@@ -118,6 +139,10 @@ const std::map<std::string, std::function<void()>> workloads{
     {"calloc-1M", [] { zeroed(mib); }},
     {"calloc-16M", [] { zeroed(16 * mib); }},
     {"mixed-1M", mixed},
+    {"batch-1M", [] { batch_of(mib, 400 * mib); }},
+    {"batch-16M", [] { batch_of(16 * mib, 400 * mib); }},
+    {"search-16M", [] { search_zeroes(16 * mib); }},
+    {"search-512M", [] { search_zeroes(512 * mib); }},
 };
 
 // Once a process: pages that nobody has used before.

@@ -10,7 +10,7 @@ class Burner {
  public:
   Burner();
   void burn() noexcept;
-  double us() const noexcept { return us_; }  // of a burn() that nothing interrupts
+  double us() const noexcept { return us_; }  // of a burn(), the median
 
  private:
   double value_ = 1;

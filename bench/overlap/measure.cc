@@ -173,7 +173,7 @@ class Measuring {
       made.subject->step(Way::overlapped);  // makes the exchange
     } catch (const Error& error) {
       const bool alone = frame_.options.strategy_list.size() == 1;
-      if (alone || strategy < Strategy::direct || error.code() != ErrorCode::unsupported) throw;
+      if (alone || !uses_shared_memory(strategy) || error.code() != ErrorCode::unsupported) throw;
       return;
     }
     OverlapResult& result = made.result;

@@ -1,5 +1,5 @@
-// Collectives among the ranks of a node through shared addresses (Hashmi et al. 2018), beside any
-// MPI.
+// Collectives beside any MPI: inside a node straight between the ranks' buffers (Hashmi et al.
+// 2018), over several nodes by messages that the ranks of each node share out among themselves.
 #pragma once
 
 #include <cstddef>
@@ -71,13 +71,18 @@ struct NodeCommunicatorOptions {
 };
 
 // Collective over an MPI communicator; the MPI communicator must outlive it. As in MPI, all ranks
-// call the same collectives in the same order, and one thread at a time uses a communicator. Where
-// the ranks are not all on one node, every call goes to MPI. Sums are combined in the order of
-// ranks (on a node of several outermost caches: within each, then one after the other), so all
-// ranks get the same bits, in every run that places its ranks alike.
+// call the same collectives in the same order, and one thread at a time uses a communicator. Ranks
+// may be on one node or on several; over several nodes, MPI makes those calls that it makes faster,
+// and scan and exscan (docs/explanation/nodes.md). Where ranks of a node cannot map each other's
+// memory, every call goes to MPI.
+//
+// On one node sums are combined in the order of ranks (where it has several outermost caches:
+// within each, then one after the other), over several nodes first inside each node. So all ranks
+// get the same bits, in every run that places its ranks alike; a sum that MPI makes has what MPI
+// promises.
 //
 // Errors: Error(argument) on every rank when ranks disagree on collective, count, type, operation
-// or root; Error(peer_dead) when a rank of the node has died. Where an exception takes a rank
+// or root; Error(peer_dead) when a rank has died. Where an exception takes a rank
 // through the end of its communicator, the others get an error that says so in their next call.
 class RW_EXPORT NodeCommunicator {
  public:
@@ -88,9 +93,9 @@ class RW_EXPORT NodeCommunicator {
 
   int rank() const noexcept;
   int size() const noexcept;
-  bool direct() const noexcept;                // false: all calls go to MPI
-  int nodes() const noexcept;                  // that the ranks are on; 0 where it is not direct
-  const std::string& reason() const noexcept;  // why they do
+  bool direct() const noexcept;  // true: ropewalk serves it; false: every call goes to MPI
+  int nodes() const noexcept;    // number of nodes that the ranks are on; 0 where it is not direct
+  const std::string& reason() const noexcept;  // why every call goes to MPI; empty where none must
   Path last_path() const noexcept;
 
   // True when all ranks attach private buffers of 16 KiB and more of all others, as the kernel

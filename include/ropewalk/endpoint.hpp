@@ -25,9 +25,13 @@ enum class Strategy {
   concurrent,  // the caller, all messages at once
   threaded,    // the comm threads, each the messages of its lane
   direct,      // ranks of one node copy from memory to memory; no messages (Halo only)
-  put          // ranks of one node write faces where they are read; nothing is copied (FaceSizes)
+  put          // ranks of one node write faces where they are read; nothing is copied (HaloBuffers)
 };
 RW_EXPORT const char* name(Strategy);
+// Neighbours reach into each other's memory, and no messages are sent: `direct` and `put`.
+constexpr bool uses_shared_memory(Strategy strategy) noexcept {
+  return strategy == Strategy::direct || strategy == Strategy::put;
+}
 RW_EXPORT Strategy strategy(const std::string& name);  // Error(argument) lists the names
 
 struct EndpointOptions {
@@ -82,6 +86,7 @@ class RW_EXPORT MessagePlan {
 
  private:
   friend class EndpointSet;
+  friend struct transport::Access;
   struct State;
   explicit MessagePlan(std::unique_ptr<State>);
   std::unique_ptr<State> state_;

@@ -46,16 +46,15 @@ class RW_EXPORT CartesianGrid {
 // towards -, i.e. its send[2d+1]. Directions with zero bytes, or beyond an open boundary, are left
 // out.
 struct FacePackets {
-  std::vector<const void*> send;  // 2 x dimensions
-  std::vector<void*> receive;     // 2 x dimensions
-  std::vector<std::size_t>
-      bytes;  // 2 x dimensions, equal on both sides of a face (checked jointly)
+  std::vector<const void*> send;   // 2 x dimensions
+  std::vector<void*> receive;      // 2 x dimensions
+  std::vector<std::size_t> bytes;  // 2 x dimensions, equal on both sides of a face
 };
 
-// (b) Faces in memory of the halo's own, so that those of ranks on one node need not be copied.
-// Each exchange: the caller writes send_buffer(), e.g. by gathering or projecting its field,
-// exchanges, and reads receive_buffer(). Directions as above.
-struct FaceSizes {
+// (b) Buffers: faces in memory that the halo owns, so that those of ranks on one node need not be
+// copied. For each exchange the caller writes send_buffer(), by gathering or projecting its field,
+// exchanges, and reads receive_buffer(). Directions are those above.
+struct HaloBuffers {
   std::vector<std::size_t> bytes;  // 2 x dimensions, equal on both sides of a face
 };
 
@@ -63,8 +62,8 @@ struct FaceSizes {
 struct Field {
   void* data = nullptr;           // first byte of the array, ghosts included
   std::size_t element_bytes = 0;  // of a trivially copyable type
-  std::vector<std::size_t>
-      interior;  // extents without ghosts, at least the ghost width where it sends
+  // Extents without ghosts, at least the ghost width where the field is sent.
+  std::vector<std::size_t> interior;
   std::vector<std::size_t> ghost;  // width per dimension, both sides; 0 leaves a dimension alone
 };
 
@@ -75,8 +74,8 @@ struct HaloOptions {
   Corners corners = Corners::no;
 };
 
-// Made once; start/test/wait/exchange allocate nothing. Between start and wait the caller may read
-// the interior and must not write what is being sent, nor touch the ghosts.
+// A halo is made once; start, test, wait and exchange allocate nothing. Between start and wait the
+// caller may read the interior and must not write what is being sent, nor touch the ghosts.
 //
 // Messages: one to each neighbour, or for Corners::yes to each of up to 3^N-1, with all fields in
 // it; packed in buffers on the process arena, except for a single field whose face is one run of
@@ -94,7 +93,7 @@ struct HaloOptions {
 // Error(unsupported) on every rank where one rank's are not. A rank that dies is Error(peer_dead)
 // on those that wait for it.
 //
-// `put`: for FaceSizes alone, all ranks on one node. send_buffer() is memory of the neighbour,
+// `put`: for HaloBuffers alone, all ranks on one node. send_buffer() is memory of the neighbour,
 // where it reads what it received: no face is copied, and an exchange is a store and a load a
 // neighbour, whatever the faces hold. Each face has two places that take turns: while a neighbour
 // still reads those of one exchange, the next are written. There `automatic` measures each strategy
@@ -112,14 +111,14 @@ class RW_EXPORT Halo {
   Halo(const CartesianGrid&, EndpointSet&, const FacePackets&, const HaloOptions& = {});
   Halo(const CartesianGrid&, EndpointSet&, const std::vector<Field>&, const HaloOptions& = {});
   // Error(memory) on every rank where one has no room for twice its faces.
-  Halo(const CartesianGrid&, EndpointSet&, const FaceSizes&, const HaloOptions& = {});
+  Halo(const CartesianGrid&, EndpointSet&, const HaloBuffers&, const HaloOptions& = {});
   Halo(Halo&&) noexcept;
   Halo& operator=(Halo&&) noexcept;
   ~Halo();  // waits for what was started; its ghosts are then not to be relied on
 
   void start();  // Error(argument) while an exchange is under way
   bool test();   // true when all ghosts are filled, or nothing was started
-  void wait();   // nothing where nothing was started
+  void wait();   // returns at once where nothing was started
   void exchange() {
     start();
     wait();
@@ -130,9 +129,10 @@ class RW_EXPORT Halo {
   // packed.
   void exchange_lane(int lane);
   int lanes() const noexcept;
-  // Of a halo of FaceSizes; null in a direction without a face, and in other halos. Aligned to 128
-  // bytes. They may change with every exchange: ask again for each. With `put`, send_buffer() is
-  // null once an exchange has failed: neighbours may still be reading what it was.
+  // The buffers of a halo that was made of HaloBuffers; null in a direction without a face, and in
+  // other halos. They are aligned to 128 bytes and may change with every exchange: ask again for
+  // each. With `put`, send_buffer() is null once an exchange has failed: neighbours may still be
+  // reading what it was.
   void* send_buffer(int direction) const noexcept;  // of the next exchange: not before wait()
   // Of the exchange that was last started: to be read from its wait() to the next start().
   const void* receive_buffer(int direction) const noexcept;
@@ -143,6 +143,8 @@ class RW_EXPORT Halo {
 
  private:
   struct State;
+  template <class Request>
+  static std::unique_ptr<State> make(const CartesianGrid&, Request&&);
   std::unique_ptr<State> state_;
 };
 

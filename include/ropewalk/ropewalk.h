@@ -1,8 +1,9 @@
 /* The C interface of ropewalk.
  *
- * Every function returns RW_SUCCESS or an RW_ERROR_* code; rw_last_error() then has the text, which
- * names the argument and the remedy. Pointers returned through `out` arguments are set on success
- * only.
+ * A function that returns int returns RW_SUCCESS or an RW_ERROR_* code; rw_last_error() then has
+ * the text, which names the argument and the remedy. What is returned through `out` arguments is
+ * set on success only. rw_version and rw_last_error return a string that is never NULL,
+ * rw_halo_send_buffer and rw_halo_receive_buffer an address, or NULL where there is none.
  */
 #ifndef ROPEWALK_H
 #define ROPEWALK_H
@@ -88,7 +89,7 @@ enum {
   RW_STRATEGY_CONCURRENT,
   RW_STRATEGY_THREADED,
   RW_STRATEGY_DIRECT, /* halos only: neighbours of one node read each other's memory */
-  RW_STRATEGY_PUT     /* rw_halo_sizes only: faces are written where the neighbour reads them */
+  RW_STRATEGY_PUT     /* rw_halo_create_buffers only: faces are written where they are read */
 };
 
 typedef struct rw_grid rw_grid;
@@ -99,25 +100,43 @@ RW_DEFAULT_EXPORT int rw_grid_coordinates(const rw_grid* grid, int* out); /* `di
 RW_DEFAULT_EXPORT int rw_grid_neighbour(const rw_grid* grid, int dimension, int direction,
                                         int* out);
 
+/* The structs of halos begin with their own size, so that they can grow: the library reads as many
+ * bytes as the header had that the program was compiled with, and what that one lacked has its
+ * default. The INIT macros set the size and all defaults; `{sizeof(rw_field), data, ...}` does the
+ * same. All elements of an array of structs have the same size. */
 typedef struct rw_field {
-  void* data; /* first byte of the array, ghosts included */
+  size_t size; /* sizeof(rw_field) */
+  void* data;  /* first byte of the array, ghosts included */
   size_t element_bytes;
   const size_t* interior; /* extents without ghosts */
   const size_t* ghost;    /* width per dimension */
 } rw_field;
+#define RW_FIELD_INIT \
+  { sizeof(rw_field), NULL, 0, NULL, NULL }
+
+typedef struct rw_halo_options {
+  size_t size;  /* sizeof(rw_halo_options) */
+  int strategy; /* RW_STRATEGY_AUTOMATIC, ... */
+  int corners;  /* 1: edges and corners too, for fields; 0 */
+} rw_halo_options;
+#define RW_HALO_OPTIONS_INIT \
+  { sizeof(rw_halo_options), RW_STRATEGY_AUTOMATIC, 0 }
 
 typedef struct rw_halo rw_halo;
+/* Collective, with the same options on all ranks. options NULL: those of RW_HALO_OPTIONS_INIT. */
 /* 2 x dimensions pointers and sizes: towards + and - of each dimension. */
-RW_DEFAULT_EXPORT int rw_halo_faces(const rw_grid* grid, rw_endpoints* endpoints,
-                                    const void* const* send, void* const* receive,
-                                    const size_t* bytes, int strategy, rw_halo** out);
-RW_DEFAULT_EXPORT int rw_halo_fields(const rw_grid* grid, rw_endpoints* endpoints, int fields,
-                                     const rw_field* field, int corners, int strategy,
-                                     rw_halo** out);
+RW_DEFAULT_EXPORT int rw_halo_create_faces(const rw_grid* grid, rw_endpoints* endpoints,
+                                           const void* const* send, void* const* receive,
+                                           const size_t* bytes, const rw_halo_options* options,
+                                           rw_halo** out);
+RW_DEFAULT_EXPORT int rw_halo_create_fields(const rw_grid* grid, rw_endpoints* endpoints,
+                                            int fields, const rw_field* field,
+                                            const rw_halo_options* options, rw_halo** out);
 /* Faces in memory of the halo: written to the send buffer before an exchange, read from the receive
-   buffer after it. Ask for both anew each time; NULL where there is no face. */
-RW_DEFAULT_EXPORT int rw_halo_sizes(const rw_grid* grid, rw_endpoints* endpoints,
-                                    const size_t* bytes, int strategy, rw_halo** out);
+ * buffer after it. Ask for both anew each time; NULL where there is no face. */
+RW_DEFAULT_EXPORT int rw_halo_create_buffers(const rw_grid* grid, rw_endpoints* endpoints,
+                                             const size_t* bytes, const rw_halo_options* options,
+                                             rw_halo** out);
 RW_DEFAULT_EXPORT void* rw_halo_send_buffer(const rw_halo* halo, int direction);
 RW_DEFAULT_EXPORT const void* rw_halo_receive_buffer(const rw_halo* halo, int direction);
 RW_DEFAULT_EXPORT int rw_halo_start(rw_halo* halo);
@@ -202,7 +221,8 @@ typedef struct rw_comm rw_comm;
 /* Collective. The MPI communicator must outlive it. */
 RW_DEFAULT_EXPORT int rw_comm_create(rw_mpi_comm comm, rw_comm** out);
 RW_DEFAULT_EXPORT int rw_comm_free(rw_comm* comm); /* collective; NULL is allowed */
-/* 1 where the ranks share a node and reach each other's memory, 0 where every call goes to MPI. */
+/* 1 where ropewalk serves the communicator, on one node or on several; 0 where every call goes to
+ * MPI, because ranks of a node cannot reach each other's memory. */
 RW_DEFAULT_EXPORT int rw_comm_direct(const rw_comm* comm, int* out);
 
 /* As MPI's, with 64-bit counts; counts and displacements are in elements. */

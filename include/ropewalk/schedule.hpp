@@ -10,6 +10,7 @@
 #include <type_traits>
 
 #include "ropewalk/communicator.hpp"
+#include "ropewalk/detail/poll_clock.hpp"
 #include "ropewalk/error.hpp"
 #include "ropewalk/export.hpp"
 
@@ -120,7 +121,7 @@ class RW_EXPORT ThreadTeam {
     run_erased([](void* object, int worker) { (*static_cast<Type*>(object))(worker); },
                const_cast<void*>(static_cast<const void*>(std::addressof(task))));
   }
-  // Of all workers, in a task. What each wrote before it, all may read behind it.
+  // All workers call it in a task. What each wrote before it, all may read after it.
   void barrier();
 
  private:
@@ -145,49 +146,37 @@ concept LaneExchange = requires(E& exchange, int lane) {
   { exchange.lanes() } -> std::convertible_to<int>;
 };
 
-namespace schedule {
-
-// How often a worker that computes looks after its messages: at first after each block, then once
-// it has computed for 16 times as long as the last look took, and at least every 20 us.
-class RW_EXPORT PollClock {
- public:
-  bool due() noexcept;
-  void polled() noexcept;  // the look that was due is over
-
- private:
-  std::int64_t began_ = 0;
-  std::int64_t next_ = 0;
-};
-
-template <PolledExchange Exchange, class Interior>
-void compute_and_poll(WorkStealing& loop, Exchange& exchange, Interior& interior) {
-  exchange.start();
-  PollClock clock;
-  bool exchanged = false;
-  loop.run(0, [&](std::size_t begin, std::size_t end) {
-    interior(begin, end);
-    if (exchanged || !clock.due()) return;
-    exchanged = exchange.test();
+// Calls work() again and again while an exchange that was started is under way, and looks after its
+// messages between the calls, at most for 6 % of the time. Ends when all is there, or when work()
+// returns false because nothing is left to do. True where all is there; wait() is still to be
+// called.
+template <PolledExchange Exchange, class Work>
+bool work_beside(Exchange& exchange, Work&& work) {
+  detail::PollClock clock;
+  while (work()) {
+    if (!clock.due()) continue;
+    const bool done = exchange.test();
     clock.polled();
-  });
-  exchange.wait();
+    if (done) return true;
+  }
+  return false;
 }
 
+// The part of one of several communicating workers in an exchange: worker w of n drives the lanes
+// w, w + n, ... of it. An exchange without lanes is worker 0's alone. Returns when that part is
+// done.
 template <class Exchange>
-void communicate(int worker, int communicating, Exchange& exchange) {
+void exchange_share(int worker, int communicating, Exchange& exchange) {
   if constexpr (LaneExchange<Exchange>) {
     const int lanes = exchange.lanes();
     for (int lane = worker; lane < lanes; lane += communicating) exchange.exchange_lane(lane);
-  } else if constexpr (PolledExchange<Exchange>) {
+  } else {
+    static_assert(PolledExchange<Exchange>);
     if (worker != 0) return;
     exchange.start();
     exchange.wait();
-  } else {
-    exchange(worker);
   }
 }
-
-}  // namespace schedule
 
 // What one worker does between the barrier behind the faces and the join of the interior: to be
 // called by all workers of the caller's own threads. See parallel_overlap.
@@ -207,10 +196,19 @@ void overlap_worker(int worker, WorkStealing& loop, Exchange&& exchange, Interio
   const int communicating = loop.communicating_workers();
   const bool dedicated = communicating > 0 && communicating < loop.workers();
   if constexpr (PolledExchange<E>) {
-    if (!dedicated && worker == 0) return schedule::compute_and_poll(loop, exchange, interior);
-    if (dedicated && worker < communicating) {
-      schedule::communicate(worker, communicating, exchange);
+    if (!dedicated && worker == 0) {
+      exchange.start();
+      const bool done = work_beside(exchange, [&] {
+        const IterationRange range = loop.next(0);
+        if (range.empty()) return false;
+        interior(range.begin, range.end);
+        return true;
+      });
+      if (done) loop.run(0, interior);
+      exchange.wait();
+      return;
     }
+    if (dedicated && worker < communicating) exchange_share(worker, communicating, exchange);
   } else {
     if (worker < (communicating > 0 ? communicating : 1)) exchange(worker);
   }

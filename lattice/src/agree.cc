@@ -1,6 +1,7 @@
 #include "agree.hpp"
 
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <new>
@@ -8,30 +9,73 @@
 namespace ropewalk::lattice {
 namespace {
 
+// How something went on a rank, as it travels. It takes no memory: there may be none left.
 struct Outcome {
-  ErrorCode code = ErrorCode::internal;
-  std::string message;  // empty when all went well
+  std::int32_t code = 0;  // ErrorCode; 0: well
+  std::array<char, 1020> text{};
 };
 
-Outcome attempt(const std::function<void()>& work) {
+Outcome failed(ErrorCode code, const char* text) {
+  Outcome out{static_cast<std::int32_t>(code), {}};
+  std::snprintf(out.text.data(), out.text.size(), "%s", text);
+  return out;
+}
+
+Outcome attempt(const Work& work) {
   try {
     work();
     return {};
+  } catch (const JointError&) {
+    throw;
   } catch (const Error& error) {
-    return {error.code(), error.what()};
+    return failed(error.code(), error.what());
   } catch (const std::bad_alloc&) {
-    return {ErrorCode::memory, "lattice: no memory left; use more ranks or a smaller lattice"};
+    return failed(ErrorCode::memory,
+                  "lattice: no memory left; use more ranks or a smaller lattice");
   } catch (const std::exception& error) {
-    return {ErrorCode::internal, std::string("lattice: ") + error.what()};
+    return failed(ErrorCode::internal, error.what());
   }
 }
+
+// Open while work is done together, on the thread that does it.
+class Open {
+ public:
+  explicit Open(NodeCommunicator& ranks) noexcept : ranks_(&ranks), outer_(innermost) {
+    innermost = this;
+  }
+  ~Open() { innermost = outer_; }
+  Open(const Open&) = delete;
+  Open& operator=(const Open&) = delete;
+
+  static bool on(const NodeCommunicator& ranks) noexcept {
+    return innermost != nullptr && innermost->ranks_ == &ranks;
+  }
+
+ private:
+  static thread_local Open* innermost;
+  const NodeCommunicator* ranks_;
+  Open* outer_;
+};
+thread_local Open* Open::innermost = nullptr;
 
 std::string broadcast_from(NodeCommunicator& ranks, std::string text, int root) {
   std::uint64_t length = text.size();
   ranks.broadcast(&length, sizeof length, root);
   text.resize(length);
+  meet(ranks);
   if (length > 0) ranks.broadcast(text.data(), text.size(), root);
   return text;
+}
+
+// Throws on every rank what the lowest has failed with.
+void share(NodeCommunicator& ranks, const Outcome& own) {
+  const int voice = own.code == 0 ? ranks.size() : ranks.rank();
+  int speaker = 0;
+  ranks.allreduce(&voice, &speaker, 1, ElementType::int32, ReductionOp::min);
+  if (speaker == ranks.size()) return;
+  Outcome first = own;
+  ranks.broadcast(&first, sizeof first, speaker);
+  throw JointError(static_cast<ErrorCode>(first.code), first.text.data());
 }
 
 // The values one after the other; a zero ends each, as no value has one.
@@ -55,21 +99,26 @@ void compare(const std::vector<Fact>& facts, const std::string& first, int rank)
 
 }  // namespace
 
-void together(NodeCommunicator& ranks, const std::function<void()>& work) {
-  Outcome own = attempt(work);
-  const int voice = own.message.empty() ? ranks.size() : ranks.rank();
-  int speaker = 0;
-  ranks.allreduce(&voice, &speaker, 1, ElementType::int32, ReductionOp::min);
-  if (speaker == ranks.size()) return;
-  auto code = static_cast<std::int32_t>(own.code);
-  ranks.broadcast(&code, sizeof code, speaker);
-  throw Error(static_cast<ErrorCode>(code), broadcast_from(ranks, own.message, speaker));
+void together(NodeCommunicator& ranks, const Work& work) {
+  const Outcome own = attempt([&] {
+    const Open open(ranks);
+    work();
+  });
+  share(ranks, own);
 }
 
-void together(const Lattice& lattice, const std::function<void()>& work) {
+void together(const Lattice& lattice, const Work& work) {
   if (lattice.size() > 1) return together(lattice.node(), work);
   const Outcome own = attempt(work);
-  if (!own.message.empty()) throw Error(own.code, own.message);
+  if (own.code != 0) throw Error(static_cast<ErrorCode>(own.code), own.text.data());
+}
+
+void meet(NodeCommunicator& ranks) {
+  if (Open::on(ranks)) share(ranks, {});
+}
+
+void meet(const Lattice& lattice) {
+  if (lattice.size() > 1) meet(lattice.node());
 }
 
 std::string exactly(double value) {
@@ -78,23 +127,43 @@ std::string exactly(double value) {
   return out.data();
 }
 
+void require_finite(const char* name, double value) {
+  if (std::isfinite(value)) return;
+  throw Error(ErrorCode::argument, std::string(name) + ": found " + exactly(value) +
+                                       ", expected a finite number; correct it");
+}
+
+void require_inverse(const char* name, double value, double divisor, const char* because) {
+  constexpr double rounding = 1e-14;
+  if (std::abs(divisor) > rounding) return;
+  throw Error(ErrorCode::argument, std::string(name) + ": found " + exactly(value) + ", where " +
+                                       because +
+                                       ", expected an operator that can be solved; take another");
+}
+
 void agree(NodeCommunicator& ranks, const std::vector<Fact>& facts) {
-  const std::string first = broadcast_from(ranks, joined(facts), 0);
-  together(ranks, [&] { compare(facts, first, ranks.rank()); });
+  together(ranks, [&] {
+    const std::string own = joined(facts);
+    meet(ranks);
+    compare(facts, broadcast_from(ranks, own, 0), ranks.rank());
+  });
 }
 
 void agree(const Lattice& lattice, const std::vector<Fact>& facts) {
   if (lattice.size() > 1) agree(lattice.node(), facts);
 }
 
-void on_rank_zero(const Lattice& lattice, const std::function<void()>& work) {
+void on_rank_zero(const Lattice& lattice, const Work& work) {
   together(lattice, [&] {
     if (lattice.rank() == 0) work();
   });
 }
 
 std::string broadcast(const Lattice& lattice, const std::string& text) {
-  return lattice.size() > 1 ? broadcast_from(lattice.node(), text, 0) : text;
+  if (lattice.size() == 1) return text;
+  std::string copy = text;
+  meet(lattice);
+  return broadcast_from(lattice.node(), std::move(copy), 0);
 }
 
 }  // namespace ropewalk::lattice

@@ -2,9 +2,9 @@
 // waiting for a rank that has thrown.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -14,10 +14,36 @@
 
 namespace ropewalk::lattice {
 
+// What all ranks have thrown, or are about to: nobody waits for its rank any more.
+class JointError : public Error {
+ public:
+  using Error::Error;
+};
+
+// Something to call, for as long as it is there. Takes no memory: it would be missing on one rank.
+class Work {
+ public:
+  template <class Callable>
+  Work(Callable&& callable) noexcept  // NOLINT: implicit, as std::function
+      : object_(const_cast<void*>(static_cast<const void*>(&callable))),
+        call_([](void* object) { (*static_cast<std::remove_reference_t<Callable>*>(object))(); }) {}
+  void operator()() const { call_(object_); }
+
+ private:
+  void* object_;
+  void (*call_)(void*);
+};
+
 // Collective. Runs `work` on every rank; where it throws on any, all throw what the lowest of these
-// ranks has thrown. `work` itself must not communicate.
-void together(NodeCommunicator&, const std::function<void()>& work);
-void together(const Lattice&, const std::function<void()>& work);
+// ranks has thrown. `work` may communicate, all ranks the same: through what is declared here and
+// Lattice::sum, which tell each other first whether all are well; before anything else it calls
+// meet(), after which nothing may fail that can fail on one rank alone.
+void together(NodeCommunicator&, const Work& work);
+void together(const Lattice&, const Work& work);
+
+// Inside of together(): throws what another rank has failed with. Nothing elsewhere.
+void meet(NodeCommunicator&);
+void meet(const Lattice&);
 
 // Collective. What `make` makes on this rank, if it makes it on all.
 template <class Make>
@@ -35,13 +61,19 @@ struct Fact {
 };
 std::string exactly(double);  // with all digits
 
+// Error(argument) of this rank where the number is none, or not finite.
+void require_finite(const char* name, double value);
+// Error(argument) of this rank where `divisor`, of size 1, is 0 but for rounding: operators divide
+// by it. `because` says what is 0.
+void require_inverse(const char* name, double value, double divisor, const char* because);
+
 // Collective, with the same facts by name on every rank. Error(argument) on every rank that names
 // the first one that differs, and both values.
 void agree(NodeCommunicator&, const std::vector<Fact>&);
 void agree(const Lattice&, const std::vector<Fact>&);
 
 // Collective. `together` only on rank 0.
-void on_rank_zero(const Lattice&, const std::function<void()>& work);
+void on_rank_zero(const Lattice&, const Work& work);
 
 // Collective. The text of rank 0, on every rank.
 std::string broadcast(const Lattice&, const std::string&);

@@ -16,21 +16,22 @@ template <class Real>
 Algebra<Real>::Algebra(const Layout& layout, int threads)
     : kernels_(kernels::local_table<Real>(layout.lanes())),
       team_(shared_team(layout.lattice(), threads)),
-      piece_(spinors_a_piece * kernels::spinor_reals * static_cast<std::size_t>(layout.lanes())) {}
+      piece_(spinors_a_piece * kernels::spinor_reals * static_cast<std::size_t>(layout.lanes())),
+      sums_(layout.vector_sites() * static_cast<std::size_t>(layout.inner()) / spinors_a_piece +
+            1) {}
 
 template <class Real>
-double Algebra<Real>::sum(std::size_t size,
-                          const std::function<double(std::size_t, std::size_t)>& piece) {
+template <class Piece>
+double Algebra<Real>::sum(std::size_t size, const Piece& piece) {
   const std::size_t pieces = (size + piece_ - 1) / piece_;
   const auto threads = static_cast<std::size_t>(team_->size());
-  sums_.resize(pieces);
   team_->run([&](int thread) {
     const auto t = static_cast<std::size_t>(thread);
     for (std::size_t k = pieces * t / threads; k < pieces * (t + 1) / threads; ++k)
       sums_[k] = piece(k * piece_, std::min(piece_, size - k * piece_));
   });
   double out = 0;
-  for (const double part : sums_) out += part;
+  for (std::size_t k = 0; k < pieces; ++k) out += sums_[k];
   return out;
 }
 

@@ -2,7 +2,7 @@
 // done in one pass over the numbers is.
 #pragma once
 
-#include <functional>
+#include <cstddef>
 #include <memory>
 #include <vector>
 
@@ -17,7 +17,7 @@ namespace ropewalk::lattice::detail {
 template <class Real>
 class Algebra {
  public:
-  Algebra(const Layout&, int threads);
+  Algebra(const Layout&, int threads);  // collective, inside of together()
 
   double norm2(const SpinorField<Real>&);
   double residual(SpinorField<Real>& r, const SpinorField<Real>& b);            // r = b - r; |r|^2
@@ -30,12 +30,13 @@ class Algebra {
 
  private:
   // piece(first number, numbers) for all pieces; the sum of what they return.
-  double sum(std::size_t size, const std::function<double(std::size_t, std::size_t)>& piece);
+  template <class Piece>
+  double sum(std::size_t size, const Piece& piece);
 
   const kernels::LocalTable<Real>& kernels_;
   std::shared_ptr<ThreadTeam> team_;
-  std::size_t piece_;  // numbers
-  std::vector<double> sums_;
+  std::size_t piece_;         // numbers
+  std::vector<double> sums_;  // of the pieces of a whole field
 };
 
 extern template class Algebra<float>;

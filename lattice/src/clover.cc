@@ -58,15 +58,28 @@ GaugeField<double> in_double(const GaugeField<Real>& gauge) {
 template <class Real>
 CloverOperator<Real>::CloverOperator(const GaugeField<Real>& gauge, double mass, double csw,
                                      const OperatorOptions& options)
-    : HoppingTerm<Real>(gauge, Layout(gauge.lattice(), sizeof(Real)), options),
+    : HoppingTerm<Real>(gauge,
+                        made_together(gauge.lattice(),
+                                      [&] {
+                                        require_finite("mass", mass);
+                                        require_finite("csw", csw);
+                                        return Layout(gauge.lattice(), sizeof(Real));
+                                      }),
+                        options),
       mass_(mass),
-      csw_(csw),
-      term_(this->layout().vector_sites() * clover_reals *
-            static_cast<std::size_t>(this->layout().lanes())),
-      inverse_(term_.size()) {
+      csw_(csw) {
+  together(gauge.lattice(), [&] { make_terms(gauge); });
+}
+
+// Collective, inside of together().
+template <class Real>
+void CloverOperator<Real>::make_terms(const GaugeField<Real>& gauge) {
+  const double mass = mass_, csw = csw_;
   const Layout& layout = this->layout();
   const Lattice& lattice = gauge.lattice();
   const auto lanes = static_cast<std::size_t>(layout.lanes());
+  term_ = Buffer<Real>(layout.vector_sites() * clover_reals * lanes);
+  inverse_ = Buffer<Real>(term_.size());
   agree(lattice, {{"mass", exactly(mass)}, {"csw", exactly(csw)}});
   const SiteMatrices links(lattice, in_double(gauge).data(), dimensions);
   together(lattice, [&] {
@@ -133,7 +146,9 @@ void CloverOperator<Real>::apply_schur(SpinorField<Real>& out, const SpinorField
                                        bool dagger) {
   const Sites other = in.sites() == Sites::even ? Sites::odd : Sites::even;
   if (!between_ || between_->sites() != other) {
-    between_ = std::make_unique<SpinorField<Real>>(this->layout(), other);
+    between_ = made_together(this->lattice(), [&] {
+      return std::make_unique<SpinorField<Real>>(this->layout(), other);
+    });
   }
   mult(*between_, in, dagger);
   diagonal_part(out, in);

@@ -15,6 +15,14 @@ void check(const DomainWall& wall) {
   if (wall.fifth_extent < 2 || wall.fifth_extent > kernels::max_fifth_extent)
     throw Error(ErrorCode::argument, "fifth_extent: found " + std::to_string(wall.fifth_extent) +
                                          ", expected 2 to 256; one slice has no walls");
+  require_finite("mass", wall.mass);
+  require_finite("height", wall.height);
+  const double diagonal = 5 - wall.height;
+  require_inverse("height", wall.height, diagonal, "the diagonal 5 - height is 0");
+  // What closes the inverse over the wall; relative to its terms, which may be huge for |5-M5| < 1.
+  const double over_the_wall = wall.mass * std::pow(diagonal, -wall.fifth_extent);
+  require_inverse("mass", wall.mass, (1 + over_the_wall) / (1 + std::abs(over_the_wall)),
+                  "1 + mass (5 - height)^-fifth_extent is 0");
 }
 
 // The part of M diagonal in the sites of four dimensions is, for each chirality, a - S where S
@@ -89,9 +97,11 @@ DomainWallOperator<Real>::DomainWallOperator(const GaugeField<Real>& gauge, cons
                                                       wall.fifth_extent);
                                       }),
                         options),
-      parameters_(wall),
-      fifth_(std::make_unique<Fifth>(this->layout(), diagonal(), wall.mass)) {
-  agree(gauge.lattice(), {{"mass", exactly(wall.mass)}, {"height", exactly(wall.height)}});
+      parameters_(wall) {
+  together(gauge.lattice(), [&] {
+    agree(gauge.lattice(), {{"mass", exactly(wall.mass)}, {"height", exactly(wall.height)}});
+    fifth_ = std::make_unique<Fifth>(this->layout(), diagonal(), wall.mass);
+  });
 }
 
 template <class Real>
@@ -159,7 +169,9 @@ void DomainWallOperator<Real>::apply_schur(SpinorField<Real>& out, const SpinorF
     throw Error(ErrorCode::argument, "out: the same field as in, expected another");
   const Sites other = opposite(in.sites());
   if (!between_ || between_->sites() != other)
-    between_ = std::make_unique<SpinorField<Real>>(this->layout(), other);
+    between_ = made_together(this->lattice(), [&] {
+      return std::make_unique<SpinorField<Real>>(this->layout(), other);
+    });
   this->hop(*between_, in, dagger);
   diagonal_inverse(*between_, *between_, dagger);
   diagonal_part(out, in, dagger);

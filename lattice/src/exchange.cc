@@ -9,6 +9,7 @@
 #include <emmintrin.h>
 #endif
 
+#include "agree.hpp"
 #include "shared.hpp"
 
 namespace ropewalk::lattice {
@@ -56,7 +57,7 @@ template <class Real>
 Faces<Real>::Faces(const Layout& layout, const HopTable& table, Strategy strategy)
     : table_(table), inner_(layout.inner()) {
   constexpr std::size_t half_reals = 12;
-  FaceSizes sizes{std::vector<std::size_t>(2 * dimensions, 0)};
+  HaloBuffers sizes{std::vector<std::size_t>(2 * dimensions, 0)};
   for (int leg = 0; leg < leg_count; ++leg) {
     const int d = direction(leg);
     if (!layout.lattice().divided(d)) continue;
@@ -71,8 +72,9 @@ Faces<Real>::Faces(const Layout& layout, const HopTable& table, Strategy strateg
   const std::size_t bytes = std::reduce(sizes.bytes.begin(), sizes.bytes.end());
   if (strategy == Strategy::automatic) strategy = shared.strategy(bytes);
   const bool measure = strategy == Strategy::automatic;
-  halo_ = std::make_unique<Halo>(layout.lattice().grid(), layout.lattice().endpoints(), sizes,
-                                 HaloOptions{.strategy = strategy});
+  EndpointSet& endpoints = layout.lattice().endpoints();
+  meet(layout.lattice());
+  halo_.emplace(layout.lattice().grid(), endpoints, sizes, HaloOptions{.strategy = strategy});
   if (measure) shared.keep(bytes, halo_->strategy());
   sizes_ = sizes.bytes;
 }
@@ -117,7 +119,8 @@ double Faces<Real>::rehearse(bool stream) {
 
 template <class Real>
 void Faces<Real>::choose_stores(const Lattice& lattice) {
-  if (strategy() < Strategy::direct) return;  // all others copy what was projected themselves
+  if (!uses_shared_memory(strategy())) return;  // MPI copies what was projected by itself
+  meet(lattice);
   double typical[2];
   for (int way = 0; way < 2; ++way) {  // not in turn: what one leaves in the caches helps the other
     std::array<double, rehearsals> times{};

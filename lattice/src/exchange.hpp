@@ -3,7 +3,7 @@
 
 #include <array>
 #include <atomic>
-#include <memory>
+#include <optional>
 #include <vector>
 
 #include "kernels/kernels.hpp"
@@ -15,7 +15,7 @@ namespace ropewalk::lattice {
 
 double now_us();
 
-// Half spinors: 12 of 24 numbers a site. Made collectively. An exchange of
+// Half spinors: 12 of 24 numbers a site. Made collectively, inside of together(). An exchange of
 // ropewalk::overlap_worker: one thread starts, tests and waits, or several threads drive the lanes.
 template <class Real>
 class Faces {
@@ -72,7 +72,7 @@ class Faces {
   const HopTable& table_;
   int inner_;
   std::array<bool, kernels::leg_count> pairs_{};
-  std::unique_ptr<Halo> halo_;  // and the memory of the faces
+  std::optional<Halo> halo_;  // and the memory of the faces
   std::vector<std::size_t> sizes_;
   bool stream_ = false;
   double waited_us_ = 0;

@@ -131,7 +131,8 @@ Numbers random_spinor(const Lattice& lattice, std::uint64_t seed, int ls) {
 }
 
 double plaquette(const GaugeField<double>& gauge) {
-  const SiteMatrices links(gauge.lattice(), gauge.data(), dimensions);
+  const SiteMatrices links = made_together(
+      gauge.lattice(), [&] { return SiteMatrices(gauge.lattice(), gauge.data(), dimensions); });
   double sum = 0;
   for_each_site(links.local(), [&](const Extents& x, std::size_t) {
     for (std::size_t mu = 0; mu < dimensions; ++mu) {
@@ -156,8 +157,10 @@ double link_trace(const GaugeField<double>& gauge) {
 GaugeField<double> transform_gauge(const GaugeField<double>& gauge, const Numbers& transformation) {
   const std::size_t expected = gauge.lattice().local_sites() * link_numbers;
   together(gauge.lattice(), [&] { check_size("transformation", transformation.size(), expected); });
-  const SiteMatrices g(gauge.lattice(), transformation.data(), 1);
-  GaugeField<double> out(gauge.lattice());
+  const SiteMatrices g = made_together(
+      gauge.lattice(), [&] { return SiteMatrices(gauge.lattice(), transformation.data(), 1); });
+  GaugeField<double> out =
+      made_together(gauge.lattice(), [&] { return GaugeField<double>(gauge.lattice()); });
   for_each_site(g.local(), [&](const Extents& x, std::size_t site) {
     for (int mu = 0; mu < dimensions; ++mu) {
       const Extents above = shifted(x, static_cast<std::size_t>(mu), 1);

@@ -54,13 +54,16 @@ template <class Real>
 typename Hop<Real>::Part& Hop<Real>::part(Sites sites) {
   std::unique_ptr<Part>& made = parts[static_cast<int>(sites)];
   if (made) return *made;
-  auto fresh = made_together(layout.lattice(), [&] { return make_part(sites); });
-  if (any_divided(layout.lattice())) {
-    fresh->faces = std::make_unique<Faces<Real>>(layout, fresh->table, options.strategy);
-    fresh->faces->choose_stores(layout.lattice());
-    strategy = fresh->faces->strategy();
-  }
-  made = std::move(fresh);
+  std::unique_ptr<Part> fresh;
+  together(layout.lattice(), [&] {
+    fresh = make_part(sites);
+    if (any_divided(layout.lattice())) {
+      fresh->faces = std::make_unique<Faces<Real>>(layout, fresh->table, options.strategy);
+      fresh->faces->choose_stores(layout.lattice());
+    }
+  });
+  if (fresh->faces) strategy = fresh->faces->strategy();
+  made = std::move(fresh);  // only now: all ranks have theirs, or none
   return *made;
 }
 
@@ -177,7 +180,7 @@ void Hop<Real>::compute_put_off(const Job& job, int worker) {
 template <class Real>
 void Hop<Real>::exchange(Part& p, int worker) {
   const int communicating = options.comm_threads;
-  if (worker < communicating) return schedule::communicate(worker, communicating, *p.faces);
+  if (worker < communicating) return exchange_share(worker, communicating, *p.faces);
   if (communicating > 0 || worker != 0) return;
   p.faces->start();
   p.faces->wait();
@@ -206,16 +209,15 @@ void Hop<Real>::compute_and_poll(const Job& job) {
   const std::ptrdiff_t rows = row_count(job.part);
   const auto block = static_cast<std::ptrdiff_t>(job.part.loop->block());
   faces.start();
-  schedule::PollClock clock;
-  faces.test();
   std::ptrdiff_t next = 0;
-  while (next < rows && !faces.arrived()) {
-    const std::ptrdiff_t begin = next;
-    next = std::min(rows, begin + block);
-    compute_what_can_be(job, 0, begin, next);
-    if (!clock.due()) continue;
-    faces.test();
-    clock.polled();
+  if (!faces.test()) {
+    work_beside(faces, [&] {
+      if (next == rows) return false;
+      const std::ptrdiff_t begin = next;
+      next = std::min(rows, begin + block);
+      compute_what_can_be(job, 0, begin, next);
+      return true;
+    });
   }
   job.kernel(job.arguments, next, rows);
   faces.wait();
@@ -318,15 +320,13 @@ std::int64_t Hop<Real>::exchange_beside(const SpinorField<Real>& in,
   faces.project(kernels, lanes, in.data(), false, 0, 1);
   faces.start();
   try {
-    schedule::PollClock clock;
-    faces.test();
     std::int64_t done = 0;
-    for (; !faces.arrived(); ++done) {
+    if (faces.test()) return done;
+    work_beside(faces, [&] {
       work();
-      if (!clock.due()) continue;
-      faces.test();
-      clock.polled();
-    }
+      ++done;
+      return true;
+    });
     return done;
   } catch (...) {
     faces.wait();  // what was started must end before another exchange

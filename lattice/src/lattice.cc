@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <mutex>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "agree.hpp"
@@ -125,11 +127,16 @@ struct Lattice::State {
   std::array<bool, dimensions> divided{};
   EndpointOptions endpoint_options;
   detail::Shared shared;
-  std::unique_ptr<CartesianGrid> grid;
-  std::unique_ptr<EndpointSet> endpoints;
+  std::optional<CartesianGrid> grid;
+  std::optional<EndpointSet> endpoints;
   // Ends first: where an exception takes this rank away, all others must have been told before it
   // waits for them at the end of the endpoints.
-  std::unique_ptr<NodeCommunicator> node;
+  std::optional<NodeCommunicator> node;
+
+  // Collective, inside of together().
+  void divide(const Extents& wanted, Communicator communicator, const Extents& over,
+              const LatticeOptions& options);
+  void check_jointly(const Extents& wanted, const Extents& over, const LatticeOptions& options);
 };
 
 Lattice::Lattice(const Extents& global) : state_(std::make_shared<State>()) {
@@ -138,28 +145,41 @@ Lattice::Lattice(const Extents& global) : state_(std::make_shared<State>()) {
 }
 
 Lattice::Lattice(const Extents& global, Communicator communicator, const Extents& rank_grid,
-                 const LatticeOptions& options)
-    : state_(std::make_shared<State>()) {
+                 const LatticeOptions& options) {
+  NodeCommunicator node(communicator);
+  together(node, [&] { state_ = std::make_shared<State>(); });
   State& s = *state_;
-  s.node = std::make_unique<NodeCommunicator>(communicator);
-  together(*s.node, [&] {
-    check_global(global);
-    check_grid(global, rank_grid, s.node->size());
-  });
-  agree(*s.node, {{"global", text(global)},
-                  {"rank_grid", text(rank_grid)},
-                  {"exchange_with_self", text(as_extents(options.exchange_with_self))}});
-  s.global = global;
-  s.rank_grid = rank_grid;
-  s.local = quotient(global, rank_grid);
-  s.grid = std::make_unique<CartesianGrid>(communicator, as_vector(rank_grid),
-                                           std::vector<bool>(dimensions, true));
+  s.node.emplace(std::move(node));
+  together(*s.node, [&] { s.divide(global, communicator, rank_grid, options); });
+}
+
+void Lattice::State::divide(const Extents& wanted, Communicator communicator, const Extents& over,
+                            const LatticeOptions& options) {
+  check_jointly(wanted, over, options);
+  global = wanted;
+  rank_grid = over;
+  local = quotient(wanted, over);
+  std::vector<int> extents = as_vector(over);
+  std::vector<bool> periodic(dimensions, true);
+  meet(*node);
+  grid.emplace(communicator, std::move(extents), std::move(periodic));
   for (int d = 0; d < dimensions; ++d) {
-    s.coordinates[d] = s.grid->coordinates()[static_cast<std::size_t>(d)];
-    s.origin[d] = s.coordinates[d] * s.local[d];
-    s.divided[d] = rank_grid[d] > 1 || options.exchange_with_self[d];
+    coordinates[d] = grid->coordinates()[static_cast<std::size_t>(d)];
+    origin[d] = coordinates[d] * local[d];
+    divided[d] = over[d] > 1 || options.exchange_with_self[d];
   }
-  s.endpoint_options = options.endpoints;
+  endpoint_options = options.endpoints;
+}
+
+void Lattice::State::check_jointly(const Extents& wanted, const Extents& over,
+                                   const LatticeOptions& options) {
+  together(*node, [&] {
+    check_global(wanted);
+    check_grid(wanted, over, node->size());
+  });
+  agree(*node, {{"global", text(wanted)},
+                {"rank_grid", text(over)},
+                {"exchange_with_self", text(as_extents(options.exchange_with_self))}});
 }
 
 const Extents& Lattice::global() const noexcept { return state_->global; }
@@ -182,9 +202,11 @@ const CartesianGrid& Lattice::grid() const {
 }
 
 EndpointSet& Lattice::endpoints() const {
-  if (!state_->endpoints)
-    state_->endpoints =
-        std::make_unique<EndpointSet>(grid().communicator(), state_->endpoint_options);
+  if (!state_->endpoints) {
+    const Communicator communicator = grid().communicator();
+    meet(*state_->node);
+    state_->endpoints.emplace(communicator, state_->endpoint_options);
+  }
   return *state_->endpoints;
 }
 
@@ -197,6 +219,7 @@ detail::Shared& detail::shared(const Lattice& lattice) { return lattice.state_->
 
 void Lattice::sum(double* values, std::size_t count) const {
   if (size() == 1) return;
+  meet(node());
   node().allreduce(in_place, values, count, element_type<double>(), ReductionOp::sum);
 }
 

@@ -68,7 +68,9 @@ class BorrowedLinks {
       packets.receive[up] = unused[mu].data();
       packets.bytes[up] = packets.bytes[down] = send[mu].bytes();
     }
-    Halo halo(lattice.grid(), lattice.endpoints(), packets, {.strategy = Strategy::concurrent});
+    EndpointSet& endpoints = lattice.endpoints();
+    meet(lattice);
+    Halo halo(lattice.grid(), endpoints, packets, {.strategy = Strategy::concurrent});
     halo.exchange();
   }
 

@@ -28,19 +28,33 @@ constexpr double link_trace_tolerance = 1e-6;
 constexpr double su3_tolerance = 1e-6;
 constexpr std::size_t header_limit = std::size_t{1} << 16;  // headers are some hundred bytes
 
-// The longest runs of sites that lie together both here and in the file.
+constexpr std::size_t piece_bytes = std::size_t{1} << 20;  // of the file: what a rank buffers
+
+// The runs of sites that lie together both here and in the file, cut into pieces of a bounded size.
 class Runs {
  public:
-  explicit Runs(const Lattice& lattice) : lattice_(lattice) {
+  Runs(const Lattice& lattice, std::size_t site_bytes) : lattice_(lattice) {
     for (std::size_t d = 0; d < dimensions; ++d) {
       sites_ *= static_cast<std::size_t>(lattice.local()[d]);
       if (lattice.local()[d] != lattice.global()[d]) break;
     }
+    piece_ = std::clamp<std::size_t>(piece_bytes / site_bytes, 1, sites_);
   }
-  std::size_t sites() const { return sites_; }  // of each
-  std::size_t count() const { return lattice_.local_sites() / sites_; }
-  std::size_t global_site(std::size_t run) const {
-    std::size_t rest = run * sites_;
+  std::size_t most() const { return piece_; }  // sites of a piece
+
+  // visit(first site here, first site in the file, sites) for each piece.
+  template <class Visit>
+  void for_each_piece(Visit visit) const {
+    for (std::size_t run = 0; run < lattice_.local_sites(); run += sites_) {
+      const std::size_t there = global_site(run);
+      for (std::size_t first = 0; first < sites_; first += piece_) {
+        visit(run + first, there + first, std::min(piece_, sites_ - first));
+      }
+    }
+  }
+
+ private:
+  std::size_t global_site(std::size_t rest) const {
     Extents x{};
     for (std::size_t d = 0; d < dimensions; ++d) {
       const auto local = static_cast<std::size_t>(lattice_.local()[d]);
@@ -50,9 +64,9 @@ class Runs {
     return site_index(lattice_.global(), x);
   }
 
- private:
   const Lattice& lattice_;
-  std::size_t sites_ = 1;
+  std::size_t sites_ = 1;  // of a run
+  std::size_t piece_ = 1;
 };
 
 // How a link is written: rows, bytes a number, byte order.
@@ -95,6 +109,7 @@ std::uint32_t checksum(const void* data, std::size_t bytes) {
 std::uint32_t sum_over_ranks(const Lattice& lattice, std::uint32_t own) {
   if (lattice.size() == 1) return own;
   std::uint32_t out = 0;
+  meet(lattice);
   lattice.node().allreduce(&own, &out, 1, ElementType::uint32, ReductionOp::sum);
   return out;
 }
@@ -130,36 +145,38 @@ std::uint32_t encode(const Coding& how, const std::complex<double>* link, unsign
 // Reads this rank's links and returns the checksum of all ranks' parts.
 std::uint32_t load(const SharedFile& file, std::size_t begin, const Coding& how,
                    GaugeField<double>& gauge) {
-  const Runs runs(gauge.lattice());
+  const Runs runs(gauge.lattice(), how.site_bytes());
   std::uint32_t sum = 0;
   together(gauge.lattice(), [&] {
-    std::vector<unsigned char> buffer(runs.sites() * how.site_bytes());
-    for (std::size_t run = 0; run < runs.count(); ++run) {
-      file.read(buffer.data(), buffer.size(), begin + runs.global_site(run) * how.site_bytes());
-      std::complex<double>* link = gauge.link(run * runs.sites(), 0);
-      for (std::size_t byte = 0; byte < buffer.size(); byte += how.link_bytes(), link += 9) {
+    std::vector<unsigned char> buffer(runs.most() * how.site_bytes());
+    runs.for_each_piece([&](std::size_t here, std::size_t there, std::size_t sites) {
+      const std::size_t bytes = sites * how.site_bytes();
+      file.read(buffer.data(), bytes, begin + there * how.site_bytes());
+      std::complex<double>* link = gauge.link(here, 0);
+      for (std::size_t byte = 0; byte < bytes; byte += how.link_bytes(), link += 9) {
         sum += how.bytes == 4 ? decode<float>(how, &buffer[byte], link)
                               : decode<double>(how, &buffer[byte], link);
       }
-    }
+    });
   });
   return sum_over_ranks(gauge.lattice(), sum);
 }
 
-// Calls put(bytes, size, offset in the data) for each run; returns this rank's checksum.
+// Calls put(bytes, size, offset in the data) for each piece; returns this rank's checksum.
 template <class Put>
 std::uint32_t store(const GaugeField<double>& gauge, const Coding& how, Put put) {
-  const Runs runs(gauge.lattice());
+  const Runs runs(gauge.lattice(), how.site_bytes());
   std::uint32_t sum = 0;
-  std::vector<unsigned char> buffer(runs.sites() * how.site_bytes());
-  for (std::size_t run = 0; run < runs.count(); ++run) {
-    const std::complex<double>* link = gauge.link(run * runs.sites(), 0);
-    for (std::size_t byte = 0; byte < buffer.size(); byte += how.link_bytes(), link += 9) {
+  std::vector<unsigned char> buffer(runs.most() * how.site_bytes());
+  runs.for_each_piece([&](std::size_t here, std::size_t there, std::size_t sites) {
+    const std::size_t bytes = sites * how.site_bytes();
+    const std::complex<double>* link = gauge.link(here, 0);
+    for (std::size_t byte = 0; byte < bytes; byte += how.link_bytes(), link += 9) {
       sum += how.bytes == 4 ? encode<float>(how, link, &buffer[byte])
                             : encode<double>(how, link, &buffer[byte]);
     }
-    put(buffer.data(), buffer.size(), runs.global_site(run) * how.site_bytes());
-  }
+    put(buffer.data(), bytes, there * how.site_bytes());
+  });
   return sum;
 }
 
@@ -274,6 +291,28 @@ std::map<std::string, std::string> texts(const NerscOptions& options) {
           {"ARCHIVE_DATE", today()}};
 }
 
+// Collective, inside of together().
+std::string header_text(const GaugeField<double>& gauge, const Coding& how,
+                        const NerscOptions& options) {
+  const Lattice& lattice = gauge.lattice();
+  NerscHeader header;
+  std::uint32_t sum = 0;
+  together(lattice, [&] {
+    if (options.data == NerscData::two_rows) check_su3(gauge);
+    sum = store(gauge, how, [](const void*, std::size_t, std::size_t) {});
+  });
+  header.dimensions = lattice.global();
+  header.data = options.data;
+  header.floating_point = options.floating_point;
+  header.plaquette = plaquette(gauge);
+  header.link_trace = link_trace(gauge);
+  header.checksum = sum_over_ranks(lattice, sum);
+  header.fields = texts(options);
+  std::string out;
+  on_rank_zero(lattice, [&] { out = format_nersc_header(header); });
+  return broadcast(lattice, out);
+}
+
 // Writes all of an empty file. Collective.
 void write_file(const GaugeField<double>& gauge, const std::string& path, const std::string& header,
                 const Coding& how) {
@@ -296,45 +335,37 @@ NerscHeader read_nersc_header(const std::string& path) {
 
 GaugeField<double> read_nersc(const Lattice& lattice, const std::string& path,
                               NerscHeader* result) {
-  NerscHeader header;
-  std::unique_ptr<SharedFile> file;
-  together(lattice, [&] {
-    file = std::make_unique<SharedFile>(path, SharedFile::Mode::read);
-    header = header_of(path, *file);
-    check_shape(path, header, lattice, file->size());
+  return made_together(lattice, [&] {
+    NerscHeader header;
+    std::unique_ptr<SharedFile> file;
+    together(lattice, [&] {
+      file = std::make_unique<SharedFile>(path, SharedFile::Mode::read);
+      header = header_of(path, *file);
+      check_shape(path, header, lattice, file->size());
+    });
+    agree(lattice, facts(path, header));
+    GaugeField<double> gauge(lattice);
+    read_links(path, *file, header, gauge);
+    check_value(path, "PLAQUETTE", header.plaquette, plaquette(gauge), plaquette_tolerance);
+    check_value(path, "LINK_TRACE", header.link_trace, link_trace(gauge), link_trace_tolerance);
+    if (result != nullptr) *result = header;
+    return gauge;
   });
-  agree(lattice, facts(path, header));
-  GaugeField<double> gauge(lattice);
-  read_links(path, *file, header, gauge);
-  check_value(path, "PLAQUETTE", header.plaquette, plaquette(gauge), plaquette_tolerance);
-  check_value(path, "LINK_TRACE", header.link_trace, link_trace(gauge), link_trace_tolerance);
-  if (result != nullptr) *result = header;
-  return gauge;
 }
 
 void write_nersc(const GaugeField<double>& gauge, const std::string& path,
                  const NerscOptions& options) {
   const Lattice& lattice = gauge.lattice();
-  agree(lattice, {{"data", name(options.data)}, {"floating_point", name(options.floating_point)}});
   const Coding how = coding(options.data, options.floating_point);
-  NerscHeader header;
-  std::uint32_t sum = 0;
-  together(lattice, [&] {
-    if (options.data == NerscData::two_rows) check_su3(gauge);
-    sum = store(gauge, how, [](const void*, std::size_t, std::size_t) {});
-  });
-  header.dimensions = lattice.global();
-  header.data = options.data;
-  header.floating_point = options.floating_point;
-  header.plaquette = plaquette(gauge);
-  header.link_trace = link_trace(gauge);
-  header.checksum = sum_over_ranks(lattice, sum);
-  header.fields = texts(options);
   std::string beginning;
-  on_rank_zero(lattice, [&] { beginning = format_nersc_header(header); });
-  beginning = broadcast(lattice, beginning);
-  const std::string partial = broadcast(lattice, path + ".partial-" + std::to_string(::getpid()));
-  on_rank_zero(lattice, [&] { SharedFile(partial, SharedFile::Mode::create); });
+  std::string partial;
+  together(lattice, [&] {
+    agree(lattice,
+          {{"data", name(options.data)}, {"floating_point", name(options.floating_point)}});
+    beginning = header_text(gauge, how, options);
+    partial = broadcast(lattice, path + ".partial-" + std::to_string(::getpid()));
+    on_rank_zero(lattice, [&] { SharedFile(partial, SharedFile::Mode::create); });
+  });
   try {
     write_file(gauge, partial, beginning, how);
     on_rank_zero(lattice, [&] { rename_file(partial, path); });

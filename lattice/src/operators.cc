@@ -54,13 +54,17 @@ template <class Real>
 std::unique_ptr<detail::Hop<Real>> make_hop(const GaugeField<Real>& gauge, const Layout& layout,
                                             const OperatorOptions& options) {
   const Lattice& lattice = gauge.lattice();
+  std::unique_ptr<detail::Hop<Real>> made;
   together(lattice, [&] {
-    check_options(options);
-    check_layout(lattice, layout);
-    (void)kernels::table<Real>(layout.lanes());  // throws where this machine has none
+    together(lattice, [&] {
+      check_options(options);
+      check_layout(lattice, layout);
+      (void)kernels::table<Real>(layout.lanes());  // throws where this machine has none
+    });
+    agree(lattice, facts(layout, options, sizeof(Real)));
+    made = std::make_unique<detail::Hop<Real>>(gauge, layout, options);
   });
-  agree(lattice, facts(layout, options, sizeof(Real)));
-  return std::make_unique<detail::Hop<Real>>(gauge, layout, options);
+  return made;
 }
 
 }  // namespace
@@ -190,8 +194,17 @@ Links HoppingTerm<Real>::links() const noexcept {
 template <class Real>
 WilsonOperator<Real>::WilsonOperator(const GaugeField<Real>& gauge, double mass,
                                      const OperatorOptions& options)
-    : HoppingTerm<Real>(gauge, Layout(gauge.lattice(), sizeof(Real)), options), mass_(mass) {
-  agree(gauge.lattice(), {{"mass", exactly(mass)}});
+    : HoppingTerm<Real>(gauge,
+                        made_together(gauge.lattice(),
+                                      [&] {
+                                        require_finite("mass", mass);
+                                        require_inverse("mass", mass, (4 + mass) / 4,
+                                                        "the diagonal 4 + mass is 0");
+                                        return Layout(gauge.lattice(), sizeof(Real));
+                                      }),
+                        options),
+      mass_(mass) {
+  together(gauge.lattice(), [&] { agree(gauge.lattice(), {{"mass", exactly(mass)}}); });
 }
 
 template <class Real>
@@ -204,7 +217,9 @@ void WilsonOperator<Real>::apply_schur(SpinorField<Real>& out, const SpinorField
                                        bool dagger) {
   const Sites other = opposite(in.sites());
   if (!between_ || between_->sites() != other)
-    between_ = std::make_unique<SpinorField<Real>>(this->layout(), other);
+    between_ = made_together(this->lattice(), [&] {
+      return std::make_unique<SpinorField<Real>>(this->layout(), other);
+    });
   this->hop(*between_, in, dagger);
   this->hop_add(out, diagonal(), in, -1 / diagonal(), *between_, dagger);
 }

@@ -1,5 +1,9 @@
 #include "shared.hpp"
 
+#include <optional>
+
+#include "agree.hpp"
+
 namespace ropewalk::lattice::detail {
 
 namespace {
@@ -10,15 +14,19 @@ bool any_rank(const Lattice& lattice, bool wants) {
   if (lattice.size() == 1) return wants;
   const int own = wants ? 1 : 0;
   int any = 0;
+  meet(lattice);
   lattice.node().allreduce(&own, &any, 1, ElementType::int32, ReductionOp::max);
   return any != 0;
 }
 
 // Ranks of a node share out its cores; one thread needs to know nothing of the others.
 std::shared_ptr<ThreadTeam> make_team(const Lattice& lattice, int threads, bool together) {
-  if (together && lattice.size() > 1)
-    return std::make_shared<ThreadTeam>(lattice.grid().communicator(), ThreadTeamOptions{threads});
-  return std::make_shared<ThreadTeam>(ThreadTeamOptions{threads, threads > 1});
+  if (!together || lattice.size() == 1)
+    return std::make_shared<ThreadTeam>(ThreadTeamOptions{threads, threads > 1});
+  const auto made = std::make_shared<std::optional<ThreadTeam>>();
+  meet(lattice);
+  made->emplace(lattice.grid().communicator(), ThreadTeamOptions{threads});
+  return {made, &**made};
 }
 
 }  // namespace

@@ -30,6 +30,7 @@ class Shared {
 };
 
 Shared& shared(const Lattice&);
+// Collective, inside of together().
 inline std::shared_ptr<ThreadTeam> shared_team(const Lattice& lattice, int threads) {
   return shared(lattice).team(lattice, threads);
 }

@@ -37,10 +37,31 @@ std::string folder_of(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
+// Opening a folder makes NFS ask the server what is in it (close-to-open consistency).
+void look_at_folder_of(const std::string& path) {
+  const int folder = ::open(folder_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder >= 0) ::close(folder);
+}
+
+// A file to be written has just been created by another rank: where its folder is on a server, this
+// machine may believe for a while that it is not there.
+int open_file(const std::string& path, SharedFile::Mode mode) {
+  constexpr int tries = 500;
+  constexpr useconds_t between_us = 20'000;  // 10 s in all
+  int file = ::open(path.c_str(), flags(mode) | O_CLOEXEC, 0666);
+  if (mode != SharedFile::Mode::write) return file;
+  for (int i = 0; file < 0 && (errno == ENOENT || errno == ESTALE) && i < tries; ++i) {
+    ::usleep(between_us);
+    look_at_folder_of(path);
+    file = ::open(path.c_str(), flags(mode) | O_CLOEXEC, 0666);
+  }
+  return file;
+}
+
 }  // namespace
 
 SharedFile::SharedFile(std::string path, Mode mode)
-    : path_(std::move(path)), descriptor_(::open(path_.c_str(), flags(mode) | O_CLOEXEC, 0666)) {
+    : path_(std::move(path)), descriptor_(open_file(path_, mode)) {
   if (descriptor_ >= 0) return;
   if (mode == Mode::read) fail(path_, "be opened", "every rank must see the file under this path");
   fail(path_, "be written", "the folder must be there, writable, and the same for every rank");

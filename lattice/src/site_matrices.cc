@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "agree.hpp"
 #include "ropewalk/halo.hpp"
 
 namespace ropewalk::lattice {
@@ -46,8 +47,10 @@ void SiteMatrices::exchange(const Lattice& lattice) {
     field.interior.push_back(static_cast<std::size_t>(local_[d]));
     field.ghost.push_back(static_cast<std::size_t>(ghost_[d]));
   }
-  Halo halo(lattice.grid(), lattice.endpoints(), std::vector{field},
-            {Strategy::concurrent, Corners::yes});
+  const std::vector<Field> fields{field};
+  EndpointSet& endpoints = lattice.endpoints();
+  meet(lattice);
+  Halo halo(lattice.grid(), endpoints, fields, {Strategy::concurrent, Corners::yes});
   halo.exchange();
 }
 

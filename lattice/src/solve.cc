@@ -3,8 +3,12 @@
 #include <chrono>
 #include <cmath>
 #include <complex>
+#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "agree.hpp"
 #include "algebra.hpp"
 #include "ropewalk/error.hpp"
 #include "ropewalk/lattice/clover.hpp"
@@ -77,24 +81,32 @@ void check_halves(const SpinorField<Real>& x) {
                   " has no even and odd halves; set red_black to false, or make extents even");
 }
 
+// The fields of a red-black solution.
+template <class Real>
+struct Halves {
+  Halves(const SpinorField<Real>& x, const SpinorField<Real>& b)
+      : even(half(b, Sites::even)),
+        odd(half(b, Sites::odd)),
+        x_odd(half(x, Sites::odd)),
+        rest(half(b, Sites::even)) {}
+  SpinorField<Real> even, odd, x_odd, rest;
+};
+
 // M_oe M_ee^-1 b_e is moved to the right, and the even sites follow from the odd ones.
 template <class Operator, class Real>
 Solution solve_red_black(Operator& m, SpinorField<Real>& x, const SpinorField<Real>& b,
                          double b_norm, SolverOptions options) {
-  SpinorField<Real> even = half(b, Sites::even);
-  SpinorField<Real> odd = half(b, Sites::odd);
-  divide(m, even);
-  m.hop_add(odd, 1, odd, -1, even);
-  SpinorField<Real> x_odd = half(x, Sites::odd);
+  Halves<Real> f = made_together(m.lattice(), [&] { return Halves<Real>(x, b); });
+  together(m.lattice(), [&] { divide(m, f.even); });
+  m.hop_add(f.odd, 1, f.odd, -1, f.even);
   options.relative_to = b_norm;
   Solution out = conjugate_gradient<Real>([&m](SpinorField<Real>& to, const SpinorField<Real>& from,
                                                bool dagger) { m.apply_schur(to, from, dagger); },
-                                          x_odd, odd, options);
-  SpinorField<Real> rest = half(b, Sites::even);
-  m.hop_add(rest, 1, rest, -1, x_odd);
-  divide(m, rest);
-  put_half(x, rest);
-  put_half(x, x_odd);
+                                          f.x_odd, f.odd, options);
+  m.hop_add(f.rest, 1, f.rest, -1, f.x_odd);
+  together(m.lattice(), [&] { divide(m, f.rest); });
+  put_half(x, f.rest);
+  put_half(x, f.x_odd);
   return out;
 }
 
@@ -116,12 +128,83 @@ void check_finite(double norm) {
               "and guess");
 }
 
-// Between fields whose vectors have different numbers of lanes.
-template <class To, class From>
-void convert(SpinorField<To>& to, const SpinorField<From>& from) {
-  std::vector<std::complex<double>> plain(from.size() / 2);
-  from.export_to(plain.data());
-  to.import_from(plain.data());
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+// The iterations of a part of the way, whose residuals are relative to `unit`.
+void append(Solution& out, const Solution& part, double unit) {
+  out.iterations += part.iterations;
+  for (const double value : part.history) out.history.push_back(value * unit);
+}
+
+// What single precision adds to a solution in double.
+template <class Double, class Single>
+class Refinement {
+ public:
+  Refinement(Double& m, Single& m_single, SpinorField<double>& x, const SpinorField<double>& b)
+      : m_(m),
+        m_single_(m_single),
+        x_(x),
+        b_(b),
+        algebra_(m.layout(), m.options().threads),
+        r_(m.field()),
+        correction_(m.field()),
+        r_single_(m_single.field()),
+        d_(m_single.field()),
+        plain_(r_.size() / 2) {}
+
+  double norm_of_source() { return norm(algebra_, b_); }
+  // |b - M x|
+  double residual() { return lattice::residual(m_, algebra_, r_, x_, b_); }
+
+  // One more correction of x, after residual(), which gave r_norm.
+  Solution correct(double r_norm, const SolverOptions& options) {
+    // To size 1: small residuals leave the range of single precision.
+    algebra_.multiply(r_, 1 / r_norm);
+    convert(r_single_, r_);
+    std::fill_n(d_.data(), d_.size(), 0.0F);
+    Solution out = solve(m_single_, d_, r_single_, options);
+    convert(correction_, d_);
+    algebra_.add_scaled(x_, r_norm, correction_);
+    return out;
+  }
+  // The last correction, which correct(r_norm) has made.
+  void take_back(double r_norm) { algebra_.add_scaled(x_, -r_norm, correction_); }
+
+ private:
+  // Between fields whose vectors have different numbers of lanes.
+  template <class To, class From>
+  void convert(SpinorField<To>& to, const SpinorField<From>& from) {
+    from.export_to(plain_.data());
+    to.import_from(plain_.data());
+  }
+
+  Double& m_;
+  Single& m_single_;
+  SpinorField<double>& x_;
+  const SpinorField<double>& b_;
+  detail::Algebra<double> algebra_;
+  SpinorField<double> r_;
+  SpinorField<double> correction_;
+  SpinorField<float> r_single_;
+  SpinorField<float> d_;
+  std::vector<std::complex<double>> plain_;
+};
+
+// From where single precision has brought x.
+template <class Double>
+Solution finish_in_double(Double& m, SpinorField<double>& x, const SpinorField<double>& b,
+                          SolverOptions options, Solution out, Clock::time_point begin) {
+  options.max_iterations = std::max(1, options.max_iterations - out.iterations);
+  options.relative_to = 0;
+  const Solution rest = solve(m, x, b, options);
+  append(out, rest, 1);
+  out.residual = rest.residual;
+  out.seconds = seconds_since(begin);
+  return out;
 }
 
 }  // namespace
@@ -129,24 +212,30 @@ void convert(SpinorField<To>& to, const SpinorField<From>& from) {
 template <class Operator, class Real>
 Solution solve(Operator& m, SpinorField<Real>& x, const SpinorField<Real>& b,
                const SolverOptions& given) {
-  const auto begin = std::chrono::steady_clock::now();
-  detail::check_solver(m.lattice(), given, [&] { check_fields(m.layout(), x, b); });
+  const auto begin = Clock::now();
+  together(m.lattice(), [&] {
+    detail::check_solver(m.lattice(), given, [&] { check_fields(m.layout(), x, b); });
+  });
   SolverOptions options = given;
   if (options.threads == 0) options.threads = m.options().threads;
   Solution out;
-  detail::Algebra<Real> algebra(m.layout(), m.options().threads);
-  const double b_norm = options.relative_to > 0 ? options.relative_to : norm(algebra, b);
+  std::optional<detail::Algebra<Real>> made;
+  double b_norm = options.relative_to;
+  together(m.lattice(), [&] {
+    made.emplace(m.layout(), m.options().threads);
+    if (!(b_norm > 0)) b_norm = norm(*made, b);
+  });
   if (options.red_black && b_norm > 0) {
     check_halves(x);
     out = solve_red_black(m, x, b, b_norm, options);
-    SpinorField<Real> r = m.field();
-    out.residual = residual(m, algebra, r, x, b) / b_norm;
+    SpinorField<Real> r = made_together(m.lattice(), [&] { return m.field(); });
+    out.residual = residual(m, *made, r, x, b) / b_norm;
   } else {
     out = conjugate_gradient<Real>([&m](SpinorField<Real>& to, const SpinorField<Real>& from,
                                         bool dagger) { m.apply(to, from, dagger); },
                                    x, b, options);
   }
-  out.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  out.seconds = seconds_since(begin);
   return out;
 }
 
@@ -154,46 +243,41 @@ template <class Double, class Single>
 Solution solve_mixed(Double& m, Single& m_single, SpinorField<double>& x,
                      const SpinorField<double>& b, const SolverOptions& options) {
   constexpr double inner_tolerance = 1e-5;  // what single precision gives without effort
-  const auto begin = std::chrono::steady_clock::now();
-  detail::check_solver(m.lattice(), options, [&] {
-    check_fields(m.layout(), x, b);
-    check_pair(m.layout(), m_single.layout());
-  });
+  const auto begin = Clock::now();
   Solution out;
-  detail::Algebra<double> algebra(m.layout(), m.options().threads);
-  const double b_norm = norm(algebra, b);
+  double b_norm = 0;
+  std::optional<Refinement<Double, Single>> made;
+  together(m.lattice(), [&] {
+    detail::check_solver(m.lattice(), options, [&] {
+      check_fields(m.layout(), x, b);
+      check_pair(m.layout(), m_single.layout());
+    });
+    made.emplace(m, m_single, x, b);
+    b_norm = made->norm_of_source();
+    out.history.reserve(detail::history_room(options));
+  });
   if (b_norm == 0) {
     std::fill_n(x.data(), x.size(), 0.0);
     return out;
   }
-  SpinorField<double> r = m.field();
-  SpinorField<float> r_single = m_single.field();
-  SpinorField<double> correction = m.field();
-  double r_norm = residual(m, algebra, r, x, b);
+  Refinement<Double, Single>& refinement = *made;
+  double r_norm = refinement.residual();
   check_finite(r_norm);
   while (r_norm > options.tolerance * b_norm) {
     SolverOptions inner = options;
     inner.tolerance = std::clamp(0.5 * options.tolerance * b_norm / r_norm, inner_tolerance, 0.5);
     inner.max_iterations = std::max(1, options.max_iterations - out.iterations);
-    // To size 1: small residuals leave the range of single precision.
-    algebra.multiply(r, 1 / r_norm);
-    convert(r_single, r);
-    SpinorField<float> d = m_single.field();
-    const Solution part = solve(m_single, d, r_single, inner);
-    out.iterations += part.iterations;
-    for (const double value : part.history) out.history.push_back(value * r_norm / b_norm);
-    convert(correction, d);
-    algebra.add_scaled(x, r_norm, correction);
+    inner.relative_to = 0;
+    inner.best_effort = true;
+    append(out, refinement.correct(r_norm, inner), r_norm / b_norm);
     const double before = r_norm;
-    r_norm = residual(m, algebra, r, x, b);
-    if (!(r_norm < before / 2)) {
-      throw Error(ErrorCode::argument, "tolerance: double precision ends at |b - M x|/|b| = " +
-                                           std::to_string(r_norm / b_norm) +
-                                           "; raise the tolerance, or take a heavier quark");
-    }
+    r_norm = refinement.residual();
+    if (r_norm < before / 2) continue;
+    if (!(r_norm < before)) refinement.take_back(before);
+    return finish_in_double(m, x, b, options, std::move(out), begin);
   }
   out.residual = r_norm / b_norm;
-  out.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  out.seconds = seconds_since(begin);
   return out;
 }
 

@@ -1,6 +1,7 @@
 // What the solvers ask of their arguments, before they change or communicate anything.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <string>
 
@@ -12,6 +13,13 @@ namespace ropewalk::lattice::detail {
 // Collective. Options in range and alike on all ranks, which else would end after different numbers
 // of iterations; `fields` is a check of the caller's.
 void check_solver(const Lattice&, const SolverOptions&, const std::function<void()>& fields);
+
+// Room for the residuals of as many iterations as most solutions take, taken beforehand: a rank
+// that has none later would leave the others in the iteration.
+inline std::size_t history_room(const SolverOptions& options) {
+  constexpr int most = 1 << 16;
+  return static_cast<std::size_t>(options.max_iterations < most ? options.max_iterations : most);
+}
 
 // Raw numbers of one are added to those of another.
 template <class Real>

@@ -5,16 +5,15 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
-#include <exception>
 
+#include "learning.hpp"
 #include "memory/fork_policy.hpp"
-#include "memory/options.hpp"
 #include "memory/process_arena.hpp"
 #include "next.hpp"
 #include "os/file.hpp"
 #include "os/mapping.hpp"
+#include "settings/value.hpp"
 
 namespace ropewalk::malloc_library {
 
@@ -30,9 +29,13 @@ using memory::ProcessArena;
 constexpr std::size_t most_kept = 128 * os::mib;
 constexpr std::size_t kept_part = 64;  // of the arena's range: ranks share a node
 
+constexpr std::size_t usual = 16;  // alignment that malloc promises
+
 constinit memory::ProcessArenaFunction* open_process_arena = nullptr;
 constinit std::atomic<const ProcessArena*> process_arena{nullptr};
 constinit std::atomic<bool> deciding{false};
+constinit std::atomic<bool> beginning{false};
+constinit bool learns = true;  // written by decide
 __attribute__((tls_model("initial-exec"))) constinit thread_local bool opening = false;
 
 constinit char verdict[1100] = "off: nothing was allocated yet";
@@ -45,9 +48,10 @@ void say(const char* what, const char* why) noexcept {
 
 // ---- once a process -----------------------------------------------------------------------------
 
+// What cannot be understood disables too: somebody has tried to.
 bool is_disabled() noexcept {
-  const char* text = std::getenv("ROPEWALK_DISABLE");
-  return text != nullptr && *text != '\0' && std::strcmp(text, "0") != 0;
+  const settings::Value value = settings::read(settings::Id::disable);
+  return value.malformed || value.is("on");
 }
 
 // Reason to leave everything to the next allocator; null for none.
@@ -65,13 +69,24 @@ const char* why_off() {
   return nullptr;
 }
 
+// Here nothing can be refused: what is malformed is told, and counts as the default.
+settings::Value read_setting(settings::Id id, const char* so) noexcept {
+  const settings::Value value = settings::read(id);
+  if (value.malformed) say(so, settings::complaint(value).c_str());
+  return value;
+}
+
+// What malloc takes from the arena begins with this size.
 std::size_t threshold() noexcept {
-  try {
-    return memory::environment_malloc_threshold();
-  } catch (const std::exception& error) {
-    say("on, with the default threshold: ", error.what());
-    return memory::default_malloc_threshold;
-  }
+  constexpr std::int64_t least = 4096;  // blocks of the arena are pages
+  const auto value =
+      read_setting(settings::Id::malloc_threshold, "on, with the default threshold: ");
+  if (value.is("off")) return SIZE_MAX;
+  return static_cast<std::size_t>(std::max(value.number, least));
+}
+
+bool environment_learns() noexcept {
+  return !read_setting(settings::Id::malloc_learn, "on, and learns: ").is("off");
 }
 
 // In the order of handlers for fork the first are best: before it they run last, after it first, so
@@ -93,6 +108,7 @@ void decide() noexcept {
     say("off: ", reason);
   } else {
     say("on", "");
+    learns = environment_learns();
     decided = threshold();
     if (decided == SIZE_MAX) say("off: ", "ROPEWALK_MALLOC_THRESHOLD");
     open_process_arena = memory::find_process_arena();
@@ -110,6 +126,9 @@ const ProcessArena* open_arena() noexcept {
   const ProcessArena* arena = open_process_arena(&failure);
   opening = false;
   if (arena != nullptr) {
+    // One thread: another that comes here meanwhile goes to libc this once.
+    if (beginning.exchange(true)) return process_arena.load(std::memory_order_acquire);
+    learning::begin(*arena, learns);
     arena->bound_cache(std::min(most_kept, arena->range->reserved / kept_part));
     front.base.store(reinterpret_cast<std::uintptr_t>(arena->range->base),
                      std::memory_order_release);
@@ -145,26 +164,94 @@ void* move_block(void* from, std::size_t old, void* to, std::size_t bytes) noexc
   return to;
 }
 
-}  // namespace
-
-void* large_allocate(std::size_t bytes, std::size_t alignment) noexcept {
-  const ProcessArena* from = arena_for(bytes);
-  return from == nullptr ? nullptr : from->allocate_untouched(bytes, alignment);
+void* from_libc(learning::Place place, std::size_t bytes, std::size_t alignment,
+                bool zeroed) noexcept {
+  void* found = zeroed               ? next.calloc(1, bytes)
+                : alignment <= usual ? next.malloc(bytes)
+                                     : next.memalign(alignment, bytes);
+  if (found != nullptr) learning::placed_in_libc(place, found, bytes);
+  return found;
 }
 
-void* large_callocate(std::size_t bytes) noexcept {
-  void* found = large_allocate(bytes, 1);
-  if (found != nullptr) arena().clear(found, bytes);
+void* from_arena(const ProcessArena& from, learning::Place place, const learning::Call& call,
+                 std::size_t alignment) noexcept {
+  bool fresh = false;
+  void* found = from.allocate_untouched(call.bytes, alignment, &fresh);
+  if (found != nullptr) learning::placed_in_arena(place, call, found, fresh);
+  return found;
+}
+
+// A block that grows has the place where it was last made to.
+void* from_arena_to_grow(const ProcessArena& from, learning::Place place,
+                         const learning::Call& call) noexcept {
+  void* found = from.allocate_to_grow(call.bytes);
+  if (found != nullptr) learning::placed_in_arena(place, call, found, true);
+  return found;
+}
+
+bool resize(const ProcessArena& from, void* address, std::size_t old, std::size_t bytes) noexcept {
+  learning::shrinks(address, old, bytes);
+  // A page that the program has protected must not go to the next block.
+  constexpr std::size_t page = 4096;
+  const std::size_t kept = (bytes + page - 1) / page * page;
+  if (kept < old && takes_rights.load(std::memory_order_relaxed)) {
+    give_rights_back(static_cast<std::byte*>(address) + kept, old - kept);
+  }
+  if (!from.resize(address, bytes)) return false;
+  learning::grew(address, old, bytes);
+  return true;
+}
+
+void* realloc_in_libc(void* address, std::size_t bytes) noexcept {
+  void* found = next.realloc(address, bytes);
+  learning::moved_in_libc(address, found, bytes);
+  return found;
+}
+
+// Not evidence against the place: what it held goes on elsewhere.
+void free_moved(const ProcessArena& from, void* address, std::size_t bytes) noexcept {
+  learning::shrinks(address, bytes, 0);
+  if (takes_rights.load(std::memory_order_relaxed)) give_rights_back(address, bytes);
+  from.deallocate(address);
+}
+
+}  // namespace
+
+void* large_allocate(std::size_t bytes, std::size_t alignment, const void* caller) noexcept {
+  const ProcessArena* from = arena_for(bytes);
+  if (from == nullptr) return nullptr;
+  const learning::Call call{bytes, caller, false};
+  const learning::Place place = learning::place_of(call, __builtin_frame_address(0));
+  if (learning::wants_libc(place, call)) return from_libc(place, bytes, alignment, false);
+  return from_arena(*from, place, call, alignment);
+}
+
+void* large_callocate(std::size_t bytes, const void* caller) noexcept {
+  const ProcessArena* from = arena_for(bytes);
+  if (from == nullptr) return nullptr;
+  const learning::Call call{bytes, caller, true};
+  const learning::Place place = learning::place_of(call, __builtin_frame_address(0));
+  if (learning::wants_libc(place, call)) return from_libc(place, bytes, 1, true);
+  void* found = from_arena(*from, place, call, 1);
+  if (found != nullptr) from->clear(found, bytes);
   return found;
 }
 
 void arena_free(void* address) noexcept {
   const int kept = errno;
-  arena().deallocate(address);
+  const ProcessArena& from = arena();
+  const std::size_t bytes = from.block_bytes(address);
+  learning::freed(address, bytes);
+  if (takes_rights.load(std::memory_order_relaxed)) give_rights_back(address, bytes);
+  from.deallocate(address);
   errno = kept;
 }
 
 std::size_t arena_block_bytes(const void* address) noexcept { return arena().block_bytes(address); }
+
+int discard_in_arena(void* address, std::size_t bytes, bool locked_too) noexcept {
+  return arena().discard(address, bytes, locked_too);
+}
 
 bool arena_trim() noexcept {
   const ProcessArena* from = process_arena.load(std::memory_order_acquire);
@@ -175,7 +262,7 @@ bool arena_trim() noexcept {
 
 // Small blocks go back to libc, well below the threshold, so that a size near it does not go to and
 // fro.
-void* arena_reallocate(void* address, std::size_t bytes) noexcept {
+void* arena_reallocate(void* address, std::size_t bytes, const void* caller) noexcept {
   const ProcessArena& from = arena();
   if (bytes == 0) {
     arena_free(address);
@@ -186,32 +273,49 @@ void* arena_reallocate(void* address, std::size_t bytes) noexcept {
   void* moved = nullptr;
   if (old > 0 && small) moved = next.malloc(bytes);
   if (moved == nullptr) {
-    if (old > 0 && from.resize(address, bytes)) return address;
-    if (old > 0) moved = from.allocate_to_grow(bytes);
+    if (old > 0 && resize(from, address, old, bytes)) return address;
+    const learning::Call call{bytes, caller, false};
+    const learning::Place place = learning::place_of(call, __builtin_frame_address(0));
+    if (old > 0) moved = from_arena_to_grow(from, place, call);
     if (moved == nullptr) moved = next.malloc(bytes);
   }
-  if (move_block(address, old, moved, bytes) != nullptr) arena_free(address);
+  if (move_block(address, old, moved, bytes) != nullptr) free_moved(from, address, old);
   return moved;
 }
 
 // A block of libc that is large itself stays there: it was refused, or it is from before we began,
 // and libc can move it without a copy.
-void* large_reallocate(void* address, std::size_t bytes) noexcept {
+void* large_reallocate(void* address, std::size_t bytes, const void* caller) noexcept {
   const ProcessArena* to = arena_for(bytes);
   if (to == nullptr) return next.realloc(address, bytes);
+  const std::size_t old = address == nullptr ? 0 : next.malloc_usable_size(address);
+  const bool stays = old >= front.threshold.load(std::memory_order_relaxed);
+  if (stays || (address != nullptr && old == 0)) return realloc_in_libc(address, bytes);
+  const learning::Call call{bytes, caller, false};
+  const learning::Place place = learning::place_of(call, __builtin_frame_address(0));
+  if (learning::wants_libc(place, call)) {
+    void* found = next.realloc(address, bytes);
+    if (found != nullptr) learning::placed_in_libc(place, found, bytes);
+    return found;
+  }
   if (address == nullptr) {
-    void* found = to->allocate_untouched(bytes, 1);
+    void* found = from_arena(*to, place, call, 1);
     return found != nullptr ? found : next.malloc(bytes);
   }
-  const std::size_t old = next.malloc_usable_size(address);
-  if (old == 0 || old >= front.threshold.load(std::memory_order_relaxed)) {
-    return next.realloc(address, bytes);
-  }
-  void* moved = to->allocate_to_grow(bytes);
+  void* moved = from_arena_to_grow(*to, place, call);
   if (moved == nullptr) return next.realloc(address, bytes);
   move_block(address, old, moved, bytes);
   next.free(address);
   return moved;
+}
+
+void given_free(void* address) noexcept {
+  learning::freed_in_libc(address);
+  next.free(address);
+}
+
+void* given_reallocate(void* address, std::size_t bytes) noexcept {
+  return realloc_in_libc(address, bytes);
 }
 
 const char* state() noexcept {

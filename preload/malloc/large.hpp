@@ -16,6 +16,9 @@ struct alignas(64) Front {
   std::atomic<std::size_t> threshold{0};  // 0 until decided, SIZE_MAX for never
   std::atomic<std::uintptr_t> base{0};    // of the arena
   std::atomic<std::size_t> reserved{0};   // 0 until there is one
+  // Where libc's blocks lie that learning is interested in; empty in programs that it leaves alone.
+  std::atomic<std::uintptr_t> given{0};
+  std::atomic<std::size_t> given_span{0};
 };
 extern Front front;
 
@@ -29,18 +32,39 @@ inline bool in_arena(const void* address) noexcept {
       0);
 }
 
-// Null where it is not ours or cannot be had: ask the next allocator.
-void* large_allocate(std::size_t bytes, std::size_t alignment) noexcept;
-void* large_callocate(std::size_t bytes) noexcept;
+inline bool may_be_given(const void* address) noexcept {
+  return __builtin_expect(
+      reinterpret_cast<std::uintptr_t>(address) - front.given.load(std::memory_order_relaxed) <
+          front.given_span.load(std::memory_order_relaxed),
+      0);
+}
+
+// From the arena, or from libc, where it was learned that this place in the program does not
+// communicate what it allocates. `caller`: a return address in it. Null where it is not ours to
+// decide, or cannot be had: ask the next allocator.
+void* large_allocate(std::size_t bytes, std::size_t alignment, const void* caller) noexcept;
+void* large_callocate(std::size_t bytes, const void* caller) noexcept;
 
 // The address is in the arena.
 void arena_free(void* address) noexcept;
 std::size_t arena_block_bytes(const void* address) noexcept;
-void* arena_reallocate(void* address, std::size_t bytes) noexcept;
+void* arena_reallocate(void* address, std::size_t bytes, const void* caller) noexcept;
 bool arena_trim() noexcept;
+// An errno: the pages read as zero from now on.
+int discard_in_arena(void* address, std::size_t bytes, bool locked_too) noexcept;
+// The program has taken rights from memory of the arena: freed blocks get theirs back.
+extern std::atomic<bool> takes_rights;
+void note_protection(int protection) noexcept;
+void give_rights_back(void* block, std::size_t bytes) noexcept;
+// As madvise.
+int arena_advise(void* address, std::size_t bytes, int advice) noexcept;
+
+// The address may be that of a block that libc was given.
+void given_free(void* address) noexcept;
+void* given_reallocate(void* address, std::size_t bytes) noexcept;
 
 // The address is not, but the new size is large.
-void* large_reallocate(void* address, std::size_t bytes) noexcept;
+void* large_reallocate(void* address, std::size_t bytes, const void* caller) noexcept;
 
 // "on", or "off: " and why.
 const char* state() noexcept;

@@ -1,6 +1,8 @@
 #include "next.hpp"
 
 #include <dlfcn.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -52,6 +54,13 @@ std::size_t first_usable(void* address) {
   if (in_bootstrap(address)) return bootstrap_bytes(address);
   return find_next() ? next.malloc_usable_size(address) : 0;
 }
+// Needs no memory of anybody: the kernel does it, whoever comes next.
+int first_madvise(void* address, std::size_t bytes, int advice) {
+  return static_cast<int>(syscall(SYS_madvise, address, bytes, advice));
+}
+int first_mprotect(void* address, std::size_t bytes, int protection) {
+  return static_cast<int>(syscall(SYS_mprotect, address, bytes, protection));
+}
 int first_trim(std::size_t pad) { return find_next() ? next.malloc_trim(pad) : 0; }
 
 // ---- where the bootstrap was needed: its blocks may come back at any time -----------------------
@@ -93,7 +102,8 @@ void find(Function*& entry, const char* name, Function* otherwise) noexcept {
 
 constinit Next next{first_malloc,   first_calloc,         first_realloc,       first_free,
                     first_memalign, first_posix_memalign, first_aligned_alloc, first_valloc,
-                    first_pvalloc,  first_usable,         first_trim};
+                    first_pvalloc,  first_usable,         first_trim,          first_madvise,
+                    first_mprotect};
 
 bool find_next() noexcept {
   if (searching) return false;
@@ -109,6 +119,8 @@ bool find_next() noexcept {
   find(real.pvalloc, "pvalloc", no_paged);
   find(real.malloc_usable_size, "malloc_usable_size", no_usable_size);
   find(real.malloc_trim, "malloc_trim", no_trim);
+  find(real.madvise, "madvise", next.madvise);
+  find(real.mprotect, "mprotect", next.mprotect);
   Next found = real;
   if (bootstrap_used()) {
     found.realloc = careful_realloc;

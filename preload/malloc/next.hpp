@@ -19,6 +19,8 @@ struct alignas(64) Next {
   void* (*pvalloc)(std::size_t);
   std::size_t (*malloc_usable_size)(void*);
   int (*malloc_trim)(std::size_t);
+  int (*madvise)(void*, std::size_t, int);
+  int (*mprotect)(void*, std::size_t, int);
 };
 
 // Hidden, so that the hot path reads it with one instruction.

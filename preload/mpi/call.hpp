@@ -3,6 +3,7 @@
 
 #include <exception>
 
+#include "collectives/state.hpp"
 #include "communicators.hpp"
 #include "datatypes.hpp"
 #include "local_mpi.hpp"
@@ -15,7 +16,8 @@ namespace ropewalk::preload {
 template <class Serve>
 int serve_now(Word comm, NodeCommunicator& team, Serve& serve, bool& served) noexcept {
   try {
-    served = serve(team);
+    // What it takes to begin a call may fail on this rank alone: the others are told.
+    team.state().run([&] { served = serve(team); });
     return 0;
   } catch (const std::exception& error) {
     return raise({comm}, error.what());
@@ -35,6 +37,8 @@ int serve_or_pass(Function function, std::size_t bytes, Word word, Serve serve, 
   CommunicatorEntry* entry = entry_of(comm);
   Watch watch(function, bytes);
   if (entry == nullptr || entry->team == nullptr) {
+    if (entry != nullptr && entry->reason == Reason::no_memory) [[unlikely]]
+      return raise({comm}, text(Reason::no_memory));
     const int code = pass();
     watch.passed(entry == nullptr ? Reason::outside : entry->reason);
     return code;

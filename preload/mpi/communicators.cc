@@ -1,11 +1,17 @@
 #include "communicators.hpp"
 
-#include <vector>
+#include <array>
+#include <cstdint>
+#include <new>
+#include <string>
+#include <utility>
 
 #include "collectives/state.hpp"
+#include "devices.hpp"
 #include "local_mpi.hpp"
 #include "mpi/attributes.hpp"
 #include "mpi/library.hpp"
+#include "node/peers.hpp"
 #include "nonblocking.hpp"
 #include "statistics.hpp"
 
@@ -22,9 +28,14 @@ const char* text(Reason reason) {
                                    "one rank",
                                    "ranks of another MPI_COMM_WORLD",
                                    "ranks of a node cannot share memory",
+                                   "no communicator of MPI's to spare for messages between nodes",
+                                   "address space limited (ulimit -v)",
+                                   "settings are malformed, or differ between ranks: see below",
+                                   "buffers may be a device's: ROPEWALK_DEVICE_BUFFERS=0 if not",
                                    "no Cartesian grid of three or more ranks around each period",
                                    "no MPI_THREAD_MULTIPLE, no cores to spare, or a small call",
-                                   "arguments that MPI must judge"};
+                                   "arguments that MPI must judge",
+                                   "no memory to keep the communicator in mind"};
   return texts[static_cast<int>(reason)];
 }
 
@@ -37,9 +48,10 @@ constexpr std::uint64_t calls_before_team = 2;
 // MPI frees the communicator, or is about to end. Calls nothing of MPI's.
 void forget(void* value) noexcept {
   auto& entry = *static_cast<CommunicatorEntry*>(value);
-  entry.team.reset();
-  entry.neighbours.reset();
-  entry.starts = false;
+  // Nonblocking calls under way go on, as MPI's do: they wait for ranks that may wait for this one.
+  collectives::retire(std::move(entry.team));
+  entry.neighbours_known = false;
+  if (std::exchange(entry.starts, false)) leave_place();
   communicators.erase(entry);
 }
 
@@ -57,18 +69,79 @@ Reason judge(CommunicatorEntry& entry, mpi::Comm comm) {
   return Reason::new_communicator;
 }
 
-CommunicatorEntry* add(mpi::Comm comm) {
-  CommunicatorEntry& entry = communicators.insert(comm.value);
-  entry.calls = 0;
-  entry.reason = judge(entry, comm);
-  mpi::set_attribute(comm, keyval(), &entry);
+// In the place of an entry that there is no memory for. This rank cannot count the calls of that
+// communicator, so it must not answer as if it did: the others may make a team at the next one.
+CommunicatorEntry* without_memory() noexcept {
+  static CommunicatorEntry entry;
+  entry.reason = Reason::no_memory;
   return &entry;
 }
 
-// Collective.
+CommunicatorEntry* add(mpi::Comm comm) {
+  CommunicatorEntry* entry = nullptr;
+  try {
+    entry = &communicators.take();
+    entry->calls = 0;
+    entry->reason = judge(*entry, comm);
+    mpi::set_attribute(comm, keyval(), entry);
+    communicators.publish(*entry, comm.value);
+    return entry;
+  } catch (const std::bad_alloc&) {
+    if (entry != nullptr) communicators.erase(*entry);
+    return without_memory();
+  } catch (...) {
+    communicators.erase(*entry);
+    throw;
+  }
+}
+
+Reason reason_of(const NodeCommunicator& team) {
+  if (team.direct()) return Reason::none;
+  const std::string& reason = team.reason();
+  if (reason.starts_with(node::addresses_limited)) return Reason::no_addresses;
+  return reason.starts_with("communicators: ") ? Reason::no_communicator : Reason::no_team;
+}
+
+// For a team that has yet to be made: whoever has it has the memory.
+class Room {
+ public:
+  Room() = default;
+  ~Room() { ::operator delete(memory_); }
+  Room(const Room&) = delete;
+  Room& operator=(const Room&) = delete;
+  explicit operator bool() const noexcept { return memory_ != nullptr; }
+  // Collective. What a rank throws all throw.
+  std::unique_ptr<NodeCommunicator> fill(mpi::Comm comm) {
+    std::unique_ptr<NodeCommunicator> made(new (memory_)
+                                               NodeCommunicator(Communicator(comm.value)));
+    memory_ = nullptr;
+    return made;
+  }
+
+ private:
+  void* memory_ = ::operator new(sizeof(NodeCommunicator), std::nothrow);
+};
+
+// Some rank may pass a device's memory, then or later: all stay out.
+bool may_have_devices() noexcept {
+  try {
+    return !device_memory().empty();
+  } catch (...) {  // no memory to look
+    return true;
+  }
+}
+
+// Collective. Nothing in here fails on one rank alone.
 void make_team(CommunicatorEntry& entry, mpi::Comm comm) {
-  auto team = std::make_unique<NodeCommunicator>(Communicator(comm.value));
-  entry.reason = team->direct() ? Reason::none : Reason::no_team;
+  Room room;
+  std::array<std::int64_t, 2> good{may_have_devices() ? 0 : 1, room ? 1 : 0};
+  mpi::all_reduce(good, mpi::Combine::min, comm);
+  if (good[0] == 0 || good[1] == 0) {
+    entry.reason = good[0] == 0 ? Reason::devices : Reason::no_team;
+    return;
+  }
+  auto team = room.fill(comm);
+  entry.reason = reason_of(*team);
   if (!team->direct()) return;
   entry.starts = serves_nonblocking(*team, comm);
   const auto& nodes = team->state().nodes;
@@ -80,23 +153,45 @@ void make_team(CommunicatorEntry& entry, mpi::Comm comm) {
 
 }  // namespace
 
-CommunicatorEntry* entry_slowly(Word word) noexcept {
+namespace {
+
+CommunicatorEntry* find_or_add(Word word) {
   const mpi::Comm comm{word};
-  CommunicatorEntry* entry = communicators.find(word);
+  if (!mpi::initialized() || mpi::finalized() || comm == mpi::comm_null()) return nullptr;
+  if (CommunicatorEntry* known = communicators.find(word)) return known;
+  return BeingFreed::is(word) ? nullptr : add(comm);
+}
+
+}  // namespace
+
+CommunicatorEntry* entry_slowly(Word word) noexcept {
+  CommunicatorEntry* entry = nullptr;
   try {
-    if (entry == nullptr) {
-      if (!mpi::initialized() || mpi::finalized() || comm == mpi::comm_null()) return nullptr;
-      if (BeingFreed::is(word)) return nullptr;
-      entry = add(comm);
-    }
+    entry = find_or_add(word);
+    if (entry == nullptr) return nullptr;
     if (entry->reason == Reason::new_communicator && ++entry->calls >= calls_before_team) {
-      make_team(*entry, comm);
+      make_team(*entry, mpi::Comm{word});
     }
+  } catch (const Error& error) {
+    // Nothing that is tried again at every call.
+    const bool by_settings = error.code() == ErrorCode::argument;
+    if (by_settings) note_refused(error.what());
+    if (entry != nullptr) entry->reason = by_settings ? Reason::settings : Reason::no_team;
   } catch (...) {
-    // MPI failed, or ranks disagree on a setting: nothing that is tried again at every call.
+    // MPI failed, or a rank cannot have what a team takes: nothing that is tried again at every
+    // call.
     if (entry != nullptr) entry->reason = Reason::no_team;
   }
   return entry;
+}
+
+CommunicatorEntry* entry_as_it_is(Word word) noexcept {
+  if (CommunicatorEntry* known = communicators.find_near(word)) return known;
+  try {
+    return find_or_add(word);
+  } catch (...) {
+    return nullptr;
+  }
 }
 
 }  // namespace ropewalk::preload

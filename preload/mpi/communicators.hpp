@@ -7,10 +7,10 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <vector>
 
 #include "functions.hpp"
 #include "handle_table.hpp"
+#include "local_mpi.hpp"
 #include "reasons.hpp"
 #include "ropewalk/collectives.hpp"
 
@@ -24,13 +24,16 @@ struct CommunicatorEntry {
   int rank = 0;
   int size = 1;
   std::uint64_t calls = 0;
-  // Of a Cartesian grid, for each direction; made at the first call that asks.
-  std::unique_ptr<std::vector<int>> neighbours;
+  // Of a Cartesian grid, for each direction; found at the first call that asks.
+  bool neighbours_known = false;
+  Neighbours neighbours;
 };
 
 // The entry of a communicator that a collective is called on, ready to serve or not. Null before
 // MPI_Init, after MPI_Finalize, and for what is no communicator.
 CommunicatorEntry* entry_slowly(Word comm) noexcept;
+// The same without making a team, for calls that must not wait for other ranks. Local.
+CommunicatorEntry* entry_as_it_is(Word comm) noexcept;
 extern HandleTable<CommunicatorEntry> communicators;
 
 // While one stands, MPI frees the communicator: the program's attributes may still call collectives
@@ -56,7 +59,7 @@ class BeingFreed {
 };
 
 inline CommunicatorEntry* entry_of(Word comm) noexcept {
-  CommunicatorEntry* entry = communicators.find(comm);
+  CommunicatorEntry* entry = communicators.find_near(comm);
   if (entry == nullptr || entry->reason == Reason::new_communicator) [[unlikely]] {
     return entry_slowly(comm);
   }

@@ -1,6 +1,10 @@
 #include "datatypes.hpp"
 
+#include <array>
 #include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
 
 #include "handle_table.hpp"
 #include "local_mpi.hpp"
@@ -16,71 +20,171 @@ namespace {
 using collectives::Elements;
 using collectives::typed::Reduction;
 
+// Stands for a pair that is MPI's to judge, in the place of a reduction.
+const Reduction refused;
+
 struct TypeEntry {
   std::atomic<Word> handle{0};
+  bool derived = false;  // the program's: it may free the type
   Elements elements;
+  // By predefined operation: null until asked.
+  std::array<std::atomic<const Reduction*>, reduction_op_count> reductions{};
 };
 
 HandleTable<TypeEntry> types;
 
-void forget(void* value) noexcept { types.erase(*static_cast<TypeEntry*>(value)); }
+// Held by whoever makes an entry or fills in a reduction, while MPI is asked. forget() must not
+// take it: MPI calls that with locks of its own.
+std::mutex making;
 
-const Elements& derived_elements(mpi::Datatype type) {
-  if (const TypeEntry* known = types.find(type.value)) return known->elements;
-  const Elements found = collectives::elements(type.value);
-  TypeEntry& entry = types.insert(type.value);
-  entry.elements = found;
-  set_type_attribute(type, &entry, &forget);
-  return entry.elements;
-}
-
-// Whether MPI defines an operation of its own for a type that our kernels do not know. Trying it
-// out would make an error of MPI_COMM_WORLD, which may end the program: derived types have none.
-bool defined(ReductionOp op, mpi::Datatype type) {
-  using mpi::DatatypeName;
-  const auto name = mpi::library().datatypes.find(type.value);
-  if (!name) return false;
-  switch (*name) {
-    case DatatypeName::logical:
-      return op == ReductionOp::land || op == ReductionOp::lor || op == ReductionOp::lxor;
-    case DatatypeName::two_integer:
-    case DatatypeName::two_real:
-    case DatatypeName::two_double_precision:
-      return op == ReductionOp::minloc || op == ReductionOp::maxloc;
-    default:
-      return false;
+void drop_reductions(TypeEntry& entry) noexcept {
+  for (auto& reduction : entry.reductions) {
+    const Reduction* kept = reduction.exchange(nullptr, std::memory_order_relaxed);
+    if (kept != &refused) delete kept;
   }
 }
 
-}  // namespace
+// MPI frees the type. Calls that still use it have what they need by value.
+void forget(void* value) noexcept {
+  auto& entry = *static_cast<TypeEntry*>(value);
+  drop_reductions(entry);
+  types.erase(entry);
+}
 
-const Elements* elements_of(Word word, Elements& room) noexcept {
-  const mpi::Datatype type{clean(word)};
+// A type that the program made takes its entry along when it goes; MPI's own stay. Null where there
+// is no memory for one.
+TypeEntry* make_entry(mpi::Datatype type, const Elements& elements) noexcept {
+  TypeEntry* entry = nullptr;
   try {
-    if (type == mpi::datatype_null()) return nullptr;
-    if (!mpi::is_predefined(type)) return &derived_elements(type);
-    room = collectives::elements(type.value);
-    return &room;
+    entry = &types.take();
+    entry->elements = elements;
+    entry->derived = !mpi::is_predefined(type);
+    if (entry->derived) set_type_attribute(type, entry, &forget);
+    types.publish(*entry, type.value);
+    return entry;
   } catch (...) {
+    if (entry != nullptr) types.erase(*entry);
     return nullptr;
   }
 }
 
-std::optional<Reduction> reduction_of(Word type_word, Word op_word) noexcept {
-  const Word type = clean(type_word);
-  const Word op = clean(op_word);
+FoundElements found_in(const TypeEntry& entry) noexcept {
+  if (entry.derived) [[unlikely]]
+    return FoundElements(entry.elements);
+  return FoundElements(&entry.elements);
+}
+
+// Without an entry the elements are asked for at every call: a rank that has run out of memory must
+// not leave to MPI what the others serve.
+FoundElements found_slowly(Word word) noexcept {
+  const mpi::Datatype type{word};
   try {
-    if (op == mpi::null_op().value || type == mpi::datatype_null().value) return std::nullopt;
-    const auto known = mpi::reduction_op({op});
-    if (known && !mpi::element_type({type}) && !defined(*known, {type})) return std::nullopt;
-    const Elements* derived = nullptr;
-    if (!mpi::is_predefined({type})) derived = &derived_elements({type});
-    Reduction result{collectives::operation(type, op, derived), {}};
-    if (result.operation.packed) result.elements = *derived;
-    return result;
-  } catch (...) {
-    return std::nullopt;
+    if (type == mpi::datatype_null()) return FoundElements();
+    const std::lock_guard lock(making);
+    if (const TypeEntry* meanwhile = types.find(word)) return found_in(*meanwhile);
+    const Elements elements = collectives::elements(word);
+    if (const TypeEntry* made = make_entry(type, elements)) return found_in(*made);
+    return FoundElements(elements);
+  } catch (...) {  // MPI refuses the type, as it will in the call
+    return FoundElements();
   }
+}
+
+std::optional<Reduction> ask(Word type, ReductionOp op, const Elements& elements) {
+  try {
+    const auto found = collectives::operation_of_mpi({type}, op, elements);
+    if (found) return Reduction{*found, elements};
+  } catch (const Error&) {  // MPI fails, as it will in the call
+  }
+  return std::nullopt;
+}
+
+const Reduction* reduction_slowly(TypeEntry& entry, ReductionOp op) {
+  const std::lock_guard lock(making);
+  auto& place = entry.reductions[static_cast<std::size_t>(op)];
+  if (place.load(std::memory_order_relaxed) == nullptr) {
+    const auto found = ask(entry.handle.load(std::memory_order_relaxed), op, entry.elements);
+    const Reduction* kept = found ? new Reduction(*found) : &refused;
+    place.store(kept, std::memory_order_release);  // pairs with kept_reduction()
+  }
+  return place.load(std::memory_order_relaxed);
+}
+
+FoundReduction kept_reduction(TypeEntry& entry, ReductionOp op) {
+  // Acquire pairs with the release in reduction_slowly(): the reduction is there.
+  const Reduction* found =
+      entry.reductions[static_cast<std::size_t>(op)].load(std::memory_order_acquire);
+  if (found == nullptr) [[unlikely]]
+    found = reduction_slowly(entry, op);
+  if (found == &refused) return FoundReduction();
+  if (entry.derived) [[unlikely]]
+    return FoundReduction(*found, true);
+  return FoundReduction(found);
+}
+
+Reduction by_user(const Elements& elements, mpi::Op op) {
+  Reduction made;
+  made.operation.element_bytes = elements.bytes;
+  made.operation.by_mpi = true;
+  made.operation.packed = elements.packed;
+  made.operation.mpi_type = elements.type;
+  made.operation.mpi_op = op;
+  made.elements = elements;
+  return made;
+}
+
+// For a type that has no entry, or none yet.
+FoundReduction reduction_of_type(Word type, mpi::Op op, std::optional<ReductionOp> known) {
+  const FoundElements elements = elements_of(type);
+  if (!elements) return FoundReduction();
+  if (TypeEntry* entry = types.find(type); entry != nullptr && known) {
+    return kept_reduction(*entry, *known);
+  }
+  if (!known) return FoundReduction(by_user(*elements, op), true);
+  const auto found = ask(type, *known, *elements);
+  return found ? FoundReduction(*found, true) : FoundReduction();
+}
+
+bool calls_from_threads() {
+  static const bool many = mpi::thread_level() == mpi::ThreadLevel::multiple;
+  return many;
+}
+
+}  // namespace
+
+// Types that are made of another last as long as it, whoever frees it.
+void HeldType::hold(mpi::Datatype type) noexcept {
+  try {
+    if (mpi::is_predefined(type) || !calls_from_threads()) return;
+    const mpi::Functions& call = mpi::library().call;
+    if (call.type_contiguous(1, type.value, &word_) != 0) word_ = 0;
+  } catch (...) {  // MPI has nothing to hold it by
+  }
+}
+
+HeldType::~HeldType() {
+  if (word_ != 0) [[unlikely]]
+    mpi::library().call.type_free(&word_);
+}
+
+FoundElements elements_of(Word word) noexcept {
+  const Word type = clean(word);
+  if (const TypeEntry* entry = types.find_near(type)) [[likely]]
+    return found_in(*entry);
+  return found_slowly(type);
+}
+
+FoundReduction reduction_of(Word type_word, Word op_word) {
+  const Word type = clean(type_word);
+  const mpi::Op op{clean(op_word)};
+  const auto name = mpi::library().ops.find(op.value);
+  if (!name && op == mpi::null_op()) return FoundReduction();
+  const auto known = name ? std::optional(static_cast<ReductionOp>(*name)) : std::nullopt;
+  TypeEntry* entry = types.find_near(type);
+  if (entry == nullptr) [[unlikely]]
+    return reduction_of_type(type, op, known);
+  if (known) return kept_reduction(*entry, *known);
+  return FoundReduction(by_user(entry->elements, op), entry->derived);
 }
 
 }  // namespace ropewalk::preload

@@ -1,4 +1,12 @@
 // The datatypes and operations of a call, as the collectives take them.
+//
+// What there is to know of a datatype, and of each pair with a predefined operation, is found out
+// at its first call and kept until the type is freed: a call that goes to MPI for its type or
+// operation costs no more than one that is served.
+//
+// MPI allows a program to free a type while a call that uses it is under way, on another thread. So
+// what is known of MPI's own types is found where it is kept, and what is known of the program's is
+// found by value; and where MPI will be asked about such a type during the call, the call holds it.
 #pragma once
 
 #include <optional>
@@ -12,11 +20,67 @@ namespace ropewalk::preload {
 extern Word handle_bits;
 inline Word clean(Word handle) noexcept { return handle & handle_bits; }
 
-// Null for what MPI must judge. Derived types are asked about once: the answer is an attribute of
-// the type. `room` is where the answer for a predefined type is put.
-const collectives::Elements* elements_of(Word type, collectives::Elements& room) noexcept;
+// A type of the program that MPI keeps while this stands: where other threads may call MPI, which
+// costs some tenths of a microsecond there. Nothing for MPI's own types.
+class HeldType {
+ public:
+  HeldType() = default;
+  ~HeldType();
+  HeldType(const HeldType&) = delete;
+  HeldType& operator=(const HeldType&) = delete;
+  void hold(mpi::Datatype) noexcept;
 
-// No value for a pair that MPI must judge.
-std::optional<collectives::typed::Reduction> reduction_of(Word type, Word op) noexcept;
+ private:
+  Word word_ = 0;
+};
+
+// The elements of a type; none for what MPI must judge. It stays where it was made.
+class FoundElements {
+ public:
+  using Elements = collectives::Elements;
+  explicit FoundElements(const Elements* kept = nullptr) noexcept : found_(kept) {}
+  explicit FoundElements(const Elements& own) noexcept : found_(&own_.emplace(own)) {}
+  FoundElements(const FoundElements&) = delete;
+  FoundElements& operator=(const FoundElements&) = delete;
+
+  explicit operator bool() const noexcept { return found_ != nullptr; }
+  const Elements& operator*() const noexcept { return *found_; }
+  const Elements* operator->() const noexcept { return found_; }
+  // For a call that begins: MPI packs and unpacks what has gaps, to its end.
+  void hold() noexcept {
+    if (own_ && own_->packed) [[unlikely]]
+      held_.hold(own_->type);
+  }
+
+ private:
+  std::optional<Elements> own_;
+  const Elements* found_;
+  HeldType held_;
+};
+FoundElements elements_of(Word type) noexcept;
+
+// A reduction, or nothing for a pair that MPI must judge. It stays where it was made, for a call
+// that begins.
+class FoundReduction {
+ public:
+  using Reduction = collectives::typed::Reduction;
+  explicit FoundReduction(const Reduction* kept = nullptr) noexcept : found_(kept) {}
+  FoundReduction(const Reduction& own, bool derived) noexcept : found_(&own_.emplace(own)) {
+    if (derived && own.operation.by_mpi) held_.hold(own.operation.mpi_type);
+  }
+  FoundReduction(const FoundReduction&) = delete;
+  FoundReduction& operator=(const FoundReduction&) = delete;
+
+  explicit operator bool() const noexcept { return found_ != nullptr; }
+  const Reduction& operator*() const noexcept { return *found_; }
+  const Reduction* operator->() const noexcept { return found_; }
+
+ private:
+  std::optional<Reduction> own_;
+  const Reduction* found_;
+  HeldType held_;
+};
+// std::bad_alloc is this rank's alone: thrown in a call that is served, it is an error on all.
+FoundReduction reduction_of(Word type, Word op);
 
 }  // namespace ropewalk::preload

@@ -158,7 +158,10 @@ Binding binding() noexcept {
   {#symbol, reinterpret_cast<void*>(&Converter<&serve::function, void kinds>::call), f08, \
    Converter<&serve::function, void kinds>::integers,                                     \
    Converter<&serve::function, void kinds>::buffers},
-const Entry entries[] = {ROPEWALK_FORTRAN_ENTRIES(ROPEWALK_FORTRAN_ENTRY)};
+#define ROPEWALK_FORTRAN_WINDOW_ENTRY(symbol) {#symbol, nullptr, false, false, false},
+const Entry entries[] = {ROPEWALK_FORTRAN_ENTRIES(ROPEWALK_FORTRAN_ENTRY)
+                             ROPEWALK_FORTRAN_WINDOWS(ROPEWALK_FORTRAN_WINDOW_ENTRY)};
+#undef ROPEWALK_FORTRAN_WINDOW_ENTRY
 #undef ROPEWALK_FORTRAN_ENTRY
 
 }  // namespace ropewalk::preload::fortran

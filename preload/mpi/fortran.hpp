@@ -69,18 +69,41 @@
 #define ROPEWALK_FORTRAN_ENTRIES(E)                                                                \
   ROPEWALK_FORTRAN_FUNCTIONS(ROPEWALK_FORTRAN_NAMES, E)                                            \
   ROPEWALK_FORTRAN_MANGLED(E, Alloc_mem, alloc_mem_cptr, ALLOC_MEM_CPTR, (Bytes, Info, Address))
+
+// N(symbol): functions that make windows. They are MPI's alone: the first call is noted, and leads
+// there with its arguments as they are. Names with `large` and `f08ts` are MPICH's.
+#define ROPEWALK_FORTRAN_WINDOW(N, name, NAME)                                                     \
+  N(mpi_##name##_)                                                                                 \
+  N(mpi_##name##__)                                                                                \
+  N(mpi_##name)                                                                                    \
+  N(MPI_##NAME)
+#define ROPEWALK_FORTRAN_WINDOWS(N)                                                                \
+  ROPEWALK_FORTRAN_WINDOW(N, win_create, WIN_CREATE)                                               \
+  ROPEWALK_FORTRAN_WINDOW(N, win_create_dynamic, WIN_CREATE_DYNAMIC)                               \
+  ROPEWALK_FORTRAN_WINDOW(N, win_allocate, WIN_ALLOCATE)                                           \
+  ROPEWALK_FORTRAN_WINDOW(N, win_allocate_cptr, WIN_ALLOCATE_CPTR)                                 \
+  ROPEWALK_FORTRAN_WINDOW(N, win_allocate_shared, WIN_ALLOCATE_SHARED)                             \
+  ROPEWALK_FORTRAN_WINDOW(N, win_allocate_shared_cptr, WIN_ALLOCATE_SHARED_CPTR)                   \
+  N(mpi_win_create_f08_)                                                                           \
+  N(mpi_win_create_f08ts_)                                                                         \
+  N(mpi_win_create_f08ts_large_)                                                                   \
+  N(mpi_win_create_dynamic_f08_)                                                                   \
+  N(mpi_win_allocate_f08_)                                                                         \
+  N(mpi_win_allocate_f08_large_)                                                                   \
+  N(mpi_win_allocate_shared_f08_)                                                                  \
+  N(mpi_win_allocate_shared_f08_large_)
 // clang-format on
 
 namespace ropewalk::preload::fortran {
 
 struct Entry {
   const char* name;
-  void* converter;  // takes Fortran's arguments, calls serve::X
+  void* converter;  // takes Fortran's arguments, calls serve::X; null: the function makes a window
   bool f08;
   bool integers;  // among the arguments, besides the error code
   bool buffers;   // among the arguments
 };
-extern const Entry entries[];  // in the order of ROPEWALK_FORTRAN_ENTRIES
+extern const Entry entries[];  // ROPEWALK_FORTRAN_ENTRIES, then ROPEWALK_FORTRAN_WINDOWS
 
 // What the converters have to know of this MPI.
 enum class Binding { none, ready, wide_integers };

@@ -3,7 +3,7 @@
 // may be a library's own function of that name, with arguments of any kind.
 #include "fortran.hpp"
 
-#define ROPEWALK_TEXT(symbol, function, f08, kinds) "ropewalk_entry " #symbol "\n"
+#define ROPEWALK_TEXT(symbol, ...) "ropewalk_entry " #symbol "\n"
 
 // One asm statement: the compiler keeps no order between several, and a macro of the assembler has
 // to come first.
@@ -138,4 +138,4 @@ ropewalk_fortran_first:
     R"(
 .size ropewalk_fortran_first, . - ropewalk_fortran_first
 .popsection
-)" ROPEWALK_FORTRAN_ENTRIES(ROPEWALK_TEXT));
+)" ROPEWALK_FORTRAN_ENTRIES(ROPEWALK_TEXT) ROPEWALK_FORTRAN_WINDOWS(ROPEWALK_TEXT));

@@ -15,6 +15,7 @@
 #include "fortran.hpp"
 #include "fortran_files.hpp"
 #include "mpi/library.hpp"
+#include "windows.hpp"
 
 extern "C" {
 extern void* ropewalk_fortran_slots[] __attribute__((visibility("hidden")));
@@ -69,6 +70,7 @@ bool has_plain_f08() {
 }
 
 bool is_served(const Entry& entry) {
+  if (entry.converter == nullptr) return false;
   const Binding found = binding();
   if (found == Binding::none || (found == Binding::wide_integers && entry.integers)) return false;
   if (mpi::family() != mpi::Family::openmpi) return entry.f08 && !entry.buffers;
@@ -87,6 +89,7 @@ void* lead(std::size_t index, const void* caller) {
   const bool known = is_mpi(entry, next.function);
   void* target = next.function;
   if (known) {
+    if (entry.converter == nullptr) note_window();
     fill_slots();
     // Before MPI_Init there is nothing to serve, and MPI cannot be asked.
     if (!mpi::loaded() || !mpi::initialized() || mpi::finalized()) return target;

@@ -1,6 +1,7 @@
 // Memory that MPI gives out, the end of a communicator, and that of MPI.
 #include <cstring>
 
+#include "collectives/state.hpp"
 #include "communicators.hpp"
 #include "datatypes.hpp"
 #include "functions.hpp"
@@ -25,8 +26,11 @@ int Comm_free(void* comm) {
   return next.Comm_free(comm);
 }
 
+// Unlike MPI_Comm_free it waits for what is under way.
 int Comm_disconnect(void* comm) {
   const BeingFreed marked(handle_at(comm));
+  CommunicatorEntry* entry = communicators.find(handle_at(comm));
+  if (entry != nullptr && entry->team != nullptr) entry->team->state().worker.drain();
   return next.Comm_disconnect(comm);
 }
 
@@ -55,6 +59,8 @@ int Free_mem(void* memory) {
 
 int Finalize() {
   print_statistics();
+  // The program has waited for its requests; their threads may still be on their way out of MPI.
+  collectives::wait_for_workers();
   pass_everything();
   return next.Finalize();
 }

@@ -2,11 +2,12 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstring>
 #include <mutex>
 #include <numeric>
-#include <vector>
 
 #include "mpi/functions.hpp"
 #include "mpi/library.hpp"
@@ -119,45 +120,51 @@ int on_delete(Word, int, void* value, void* extra) {
 
 }  // namespace
 
+// In parts: what takes no memory fails on no rank alone.
 bool in_this_world(mpi::Comm comm) {
   if (comm == mpi::comm_world()) return true;
   const Group world(mpi::comm_world());
   const Group group(comm);
-  const auto size = static_cast<std::size_t>(mpi::size(comm));
-  std::vector<int> ranks(size);
-  std::vector<int> found(size);
-  std::iota(ranks.begin(), ranks.end(), 0);
-  mpi::check(local().group_translate_ranks(group.word(), static_cast<int>(size), ranks.data(),
-                                           world.word(), found.data()),
-             "MPI_Group_translate_ranks");
-  for (const int rank : found) {
-    if (rank == mpi::undefined()) return false;
+  const int size = mpi::size(comm);
+  constexpr int part = 128;
+  std::array<int, part> ranks{};
+  std::array<int, part> found{};
+  for (int begin = 0; begin < size; begin += part) {
+    const int count = std::min(part, size - begin);
+    std::iota(ranks.begin(), ranks.end(), begin);
+    mpi::check(local().group_translate_ranks(group.word(), count, ranks.data(), world.word(),
+                                             found.data()),
+               "MPI_Group_translate_ranks");
+    for (int i = 0; i < count; ++i) {
+      if (found[static_cast<std::size_t>(i)] == mpi::undefined()) return false;
+    }
   }
   return true;
 }
 
-std::vector<int> cartesian_neighbours(mpi::Comm comm, std::size_t most) {
+Neighbours cartesian_neighbours(mpi::Comm comm) {
   int topology = 0;
   mpi::check(local().topo_test(comm.value, &topology), "MPI_Topo_test");
   if (topology != mpi::library().abi.cartesian) return {};
   int dimensions = 0;
   mpi::check(local().cartdim_get(comm.value, &dimensions), "MPI_Cartdim_get");
+  constexpr std::size_t most = Neighbours::most / 2;
   const auto count = static_cast<std::size_t>(dimensions);
-  if (2 * count > most) return {};
-  std::vector<int> extents(count);
-  std::vector<int> periods(count);
-  std::vector<int> place(count);
+  if (count > most) return {};
+  std::array<int, most> extents{};
+  std::array<int, most> periods{};
+  std::array<int, most> place{};
   mpi::check(local().cart_get(comm.value, dimensions, extents.data(), periods.data(), place.data()),
              "MPI_Cart_get");
-  std::vector<int> found;
+  Neighbours found;
   for (std::size_t d = 0; d < count; ++d) {
     if (periods[d] != 0 && extents[d] <= 2) return {};
     int below = 0;
     int above = 0;
     mpi::check(local().cart_shift(comm.value, static_cast<int>(d), 1, &below, &above),
                "MPI_Cart_shift");
-    found.push_back(below == mpi::proc_null() ? -1 : below);
-    found.push_back(above == mpi::proc_null() ? -1 : above);
+    found.ranks[found.count++] = below == mpi::proc_null() ? -1 : below;
+    found.ranks[found.count++] = above == mpi::proc_null() ? -1 : above;
   }
   return found;
 }
@@ -236,11 +243,13 @@ mpi::Datatype duplicate(mpi::Datatype type) {
 
 void let_go(mpi::Datatype type) noexcept { mpi::library().call.type_free(&type.value); }
 
-OwnRequest::OwnRequest() {
-  mpi::check(local().grequest_start(
-                 &query, &free, [](void*, int) { return 0; }, this, &request_.value),
-             "MPI_Grequest_start");
+namespace {
+
+void write_handle(void* to, mpi::Request request) noexcept {
+  std::memcpy(to, &request.value, mpi::library().abi.int_handles ? 4 : sizeof request.value);
 }
+
+}  // namespace
 
 int OwnRequest::query(void* self, void* status) {
   local().status_set_elements(status, mpi::byte_type().value, 0);
@@ -253,9 +262,14 @@ int OwnRequest::free(void* self) {
   return 0;
 }
 
-void OwnRequest::give_to(void* request) const noexcept {
-  std::memcpy(request, &request_.value, mpi::library().abi.int_handles ? 4 : sizeof request_.value);
+void OwnRequest::give_to(void* request) {
+  mpi::check(local().grequest_start(
+                 &query, &free, [](void*, int) { return 0; }, this, &request_.value),
+             "MPI_Grequest_start");
+  write_handle(request, request_);
 }
+
+void OwnRequest::give_none(void* request) noexcept { write_handle(request, mpi::request_null()); }
 
 void OwnRequest::complete(int code) noexcept {
   code_ = code;

@@ -1,7 +1,8 @@
 // Functions of MPI that the drop-in alone needs: groups, error handlers, attributes of datatypes.
 #pragma once
 
-#include <vector>
+#include <array>
+#include <cstddef>
 
 #include "mpi/mpi.hpp"
 
@@ -11,9 +12,14 @@ namespace ropewalk::preload {
 bool in_this_world(mpi::Comm);
 
 // The neighbours of this rank in a Cartesian grid: below and above in each dimension, -1 for none.
-// Empty for other topologies, for more than `most` neighbours, and where a dimension wraps around
+// Empty for other topologies, for more than `most` of them, and where a dimension wraps around
 // in one or two steps: there MPIs differ in which block is whose. The same on all ranks. Local.
-std::vector<int> cartesian_neighbours(mpi::Comm, std::size_t most);
+struct Neighbours {
+  static constexpr std::size_t most = 16;
+  std::array<int, most> ranks{};
+  std::size_t count = 0;
+};
+Neighbours cartesian_neighbours(mpi::Comm);
 
 // Ranks whose blocks a collective names: of this rank's own group, and of the one it exchanges with
 // (the same in an intracommunicator). Local.
@@ -41,16 +47,21 @@ int raise(mpi::Comm, const char* text) noexcept;
 // MPI_Wait and MPI_Test return it. For programs with MPI_THREAD_MULTIPLE.
 class OwnRequest {
  public:
-  OwnRequest();  // Error(mpi)
+  OwnRequest() = default;
   OwnRequest(const OwnRequest&) = delete;
   OwnRequest& operator=(const OwnRequest&) = delete;
-  // Writes the handle to where the program wants its MPI_Request.
-  void give_to(void* request) const noexcept;
+  // Makes MPI's request, and writes the handle to where the program wants it. From then on the
+  // object is MPI's. Error(mpi)
+  void give_to(void* request);
+  // What a program finds there after an error.
+  static void give_none(void* request) noexcept;
   // From any thread, once. The object is gone when MPI has told the program.
   void complete(int code) noexcept;
 
- private:
+  // Of one that was not given away.
   ~OwnRequest() = default;
+
+ private:
   static int query(void* self, void* status);
   static int free(void* self);
 

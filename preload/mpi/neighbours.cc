@@ -16,15 +16,16 @@ namespace typed = collectives::typed;
 std::span<const int> neighbours_of(Word word) noexcept {
   CommunicatorEntry* entry = entry_of(clean(word));
   if (entry == nullptr || entry->team == nullptr || entry->team->nodes() != 1) return {};
-  try {
-    if (entry->neighbours == nullptr) {
-      entry->neighbours = std::make_unique<std::vector<int>>(
-          cartesian_neighbours({entry->handle.load()}, collectives::most_directions));
+  static_assert(Neighbours::most <= collectives::most_directions);
+  if (!entry->neighbours_known) {
+    try {
+      entry->neighbours = cartesian_neighbours({entry->handle.load()});
+      entry->neighbours_known = true;
+    } catch (...) {  // MPI fails, as it will in the call
+      return {};
     }
-    return *entry->neighbours;
-  } catch (...) {
-    return {};
   }
+  return std::span(entry->neighbours.ranks).first(entry->neighbours.count);
 }
 
 // A block for each neighbour there is, as MPI's arguments say where: block(k) is {count, place}.
@@ -63,6 +64,10 @@ int exchange(Function function, Word comm, const void* send, Word send_type, Sen
              void* receive, Word receive_type, Receive receives, Pass pass) {
   const std::span<const int> peers = neighbours_of(comm);
   if (peers.empty()) {
+    const CommunicatorEntry* entry = entry_of(clean(comm));
+    if (entry != nullptr && entry->reason == Reason::no_memory) [[unlikely]] {
+      return raise({clean(comm)}, text(Reason::no_memory));
+    }
     Watch watch(function, 0);
     const int code = pass();
     watch.passed(Reason::no_grid);

@@ -5,14 +5,18 @@
 // have started them by then, or will without us.
 #include "nonblocking.hpp"
 
-#include <cstdlib>
-#include <cstring>
+#include <atomic>
 #include <exception>
+#include <functional>
+#include <memory>
+#include <new>
+#include <utility>
 
 #include "call.hpp"
 #include "mpi/datatypes.hpp"
 #include "node/peers.hpp"
 #include "pass.hpp"
+#include "settings/value.hpp"
 #include "sides.hpp"
 
 namespace ropewalk::preload {
@@ -26,14 +30,24 @@ bool has_cores_to_spare(NodeCommunicator::State& state) {
   return team.cores() >= 2 * team.size();
 }
 
+// Communicators that may still have a thread: each takes one of the process' limit and some memory.
+std::atomic<int> places{32};
+
 }  // namespace
 
 bool serves_nonblocking(NodeCommunicator& team, mpi::Comm comm) {
-  const char* setting = std::getenv("ROPEWALK_NONBLOCKING");
-  const bool given = setting != nullptr && *setting != '\0';
-  const bool wanted = given ? std::strcmp(setting, "0") != 0 : has_cores_to_spare(team.state());
-  return node::all_agree(comm, wanted && mpi::thread_level() == mpi::ThreadLevel::multiple);
+  const settings::Value setting = settings::read(settings::Id::nonblocking);
+  bool wanted = setting.is("auto") ? has_cores_to_spare(team.state()) : setting.is("on");
+  wanted = wanted && mpi::thread_level() == mpi::ThreadLevel::multiple;
+  const bool has_place = wanted && places.fetch_sub(1) > 0;
+  const bool agreed = node::all_agree(comm, has_place && team.state().worker.start());
+  if (agreed) return true;
+  if (wanted) leave_place();
+  team.state().worker.stop();
+  return false;
 }
+
+void leave_place() noexcept { places.fetch_add(1); }
 
 namespace {
 
@@ -66,12 +80,35 @@ std::shared_ptr<KeptElements> keep(const Side& side) {
   return std::make_shared<KeptElements>(side.buffer().elements);
 }
 
+// A call on the thread of its communicator.
+struct Served {
+  OwnRequest* own;
+  NodeCommunicator* team;
+  std::function<void(NodeCommunicator&)> call;
+  Watch watch;
+
+  void operator()() {
+    int code = 0;
+    try {
+      call(*team);
+    } catch (const std::exception& error) {
+      code = error_code(error.what());
+    } catch (...) {
+      code = error_code("unknown exception");
+    }
+    watch.served(team->last_path());  // from its start to its end
+    // Datatypes are let go of before the program knows: it may end MPI then.
+    call = nullptr;
+    own->complete(code);
+  }
+};
+
 // Starts call(team) if the communicator serves it: begin(team) gives the call, or an empty one for
 // what MPI must judge. What decides is the same on all ranks.
 template <class Begin, class Pass>
 int start_or_pass(Function function, std::size_t bytes, Word word, void* request, Begin begin,
                   Pass pass) {
-  CommunicatorEntry* entry = communicators.find(clean(word));
+  CommunicatorEntry* entry = entry_as_it_is(clean(word));
   Watch watch(function, bytes);
   const auto pass_for = [&](Reason reason) {
     const int code = pass();
@@ -80,26 +117,26 @@ int start_or_pass(Function function, std::size_t bytes, Word word, void* request
   };
   // Never makes a team: that waits for the other ranks.
   if (entry == nullptr) return pass_for(Reason::new_communicator);
+  if (entry->reason == Reason::no_memory) [[unlikely]] {
+    OwnRequest::give_none(request);
+    return raise({clean(word)}, text(Reason::no_memory));
+  }
   if (entry->team == nullptr) return pass_for(entry->reason);
   if (!entry->starts || bytes < least_bytes) return pass_for(Reason::nonblocking);
+  collectives::Worker& worker = entry->team->state().worker;
   try {
     std::function<void(NodeCommunicator&)> call = begin(*entry->team);
     if (call == nullptr) return pass_for(Reason::arguments);
-    auto* own = new OwnRequest;
+    auto own = std::make_unique<OwnRequest>();
+    auto job =
+        collectives::Worker::prepare(Served{own.get(), entry->team.get(), std::move(call), watch});
     own->give_to(request);
-    entry->team->state().worker.enqueue(
-        [own, call = std::move(call), watch, team = entry->team.get()]() mutable {
-          int code = 0;
-          try {
-            call(*team);
-          } catch (const std::exception& error) {
-            code = error_code(error.what());
-          }
-          watch.served(team->last_path());  // from its start to its end
-          own->complete(code);
-        });
+    (void)own.release();
+    worker.enqueue(std::move(job));
     return 0;
   } catch (const std::exception& error) {
+    worker.enqueue_refusal();
+    OwnRequest::give_none(request);
     return raise({clean(word)}, error.what());
   }
 }
@@ -114,16 +151,25 @@ using Call = std::function<void(NodeCommunicator&)>;
 template <class Reduce, class Pass>
 int start_reduction(Function function, int count, Word type, Word op, Word comm, void* request,
                     Reduce reduce, Pass pass) {
-  const auto reduction = reduction_of(type, op);
-  const bool ours = reduction && count >= 0 && !reduction->operation.by_mpi;
-  const std::size_t bytes =
-      ours ? static_cast<std::size_t>(count) * reduction->operation.element_bytes : 0;
-  return start_or_pass(
-      function, bytes, comm, request,
-      [&](NodeCommunicator&) -> Call {
-        return [reduce, how = *reduction](NodeCommunicator& team) { reduce(team, how); };
-      },
-      pass);
+  try {
+    const auto reduction = reduction_of(type, op);
+    const bool ours = reduction && count >= 0 && !reduction->operation.by_mpi;
+    const std::size_t bytes =
+        ours ? static_cast<std::size_t>(count) * reduction->operation.element_bytes : 0;
+    return start_or_pass(
+        function, bytes, comm, request,
+        [&](NodeCommunicator&) -> Call {
+          return [reduce, how = *reduction](NodeCommunicator& team) { reduce(team, how); };
+        },
+        pass);
+  } catch (const std::bad_alloc&) {  // of this rank: the others start it
+    const FoundElements elements = elements_of(type);
+    const std::size_t bytes =
+        elements && count >= 0 ? static_cast<std::size_t>(count) * elements->bytes : 0;
+    return start_or_pass(
+        function, bytes, comm, request, [](NodeCommunicator&) -> Call { throw std::bad_alloc(); },
+        pass);
+  }
 }
 
 }  // namespace
@@ -145,7 +191,7 @@ int Ibcast(void* data, int count, Word type, int root, Word comm, void* request)
 
 int Ireduce(const void* send, void* receive, int count, Word type, Word op, int root, Word comm,
             void* request) {
-  const CommunicatorEntry* entry = communicators.find(clean(comm));
+  const CommunicatorEntry* entry = entry_as_it_is(clean(comm));
   const bool good = entry != nullptr && root >= 0 && root < entry->size;
   return start_reduction(
       Function::ireduce, good ? count : -1, type, op, comm, request,

@@ -1,5 +1,6 @@
 // The reductions.
 #include <memory>
+#include <new>
 
 #include "call.hpp"
 #include "pass.hpp"
@@ -15,10 +16,9 @@ using typed::Reduction;
 class SpareResult {
  public:
   SpareResult(std::size_t count, Word type) {
-    collectives::Elements room;
-    const collectives::Elements* elements = elements_of(type, room);
-    if (elements == nullptr || elements->packed) return;
-    memory_ = std::make_unique_for_overwrite<std::byte[]>(count * elements->bytes + 1);
+    const FoundElements elements = elements_of(type);
+    if (!elements || elements->packed) return;
+    memory_.reset(new (std::nothrow) std::byte[count * elements->bytes + 1]);
   }
   void* data() const noexcept { return memory_.get(); }
 
@@ -35,10 +35,9 @@ int repeat(const void* send, std::size_t count, Word type, Again again) {
 }
 
 std::size_t bytes_of(std::int64_t count, Word type) {
-  collectives::Elements room;
-  const collectives::Elements* elements =
-      statistics == Statistics::off ? nullptr : elements_of(type, room);
-  return elements == nullptr || count < 0 ? 0 : static_cast<std::size_t>(count) * elements->bytes;
+  if (statistics == Statistics::off || count < 0) return 0;
+  const FoundElements elements = elements_of(type);
+  return elements ? static_cast<std::size_t>(count) * elements->bytes : 0;
 }
 
 template <class Number>

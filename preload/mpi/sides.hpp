@@ -9,25 +9,29 @@
 
 namespace ropewalk::preload {
 
+// Of a side that a rank does not take part with: nobody looks at it.
+inline const collectives::Elements no_elements;
+
 // One block of elements. Not usable where MPI must judge.
 class Side {
  public:
   template <class Number>
   Side(const void* data, Number count, Word type)
-      : elements_(count < 0 ? nullptr : elements_of(type, room_)),
+      : elements_(count < 0 ? FoundElements() : elements_of(type)),
         data_(data),
-        count_(static_cast<std::size_t>(count)) {}
+        count_(static_cast<std::size_t>(count)) {
+    elements_.hold();
+  }
   // Of a rank that does not take part on this side, or is in place.
-  explicit Side(const void* data = nullptr) : elements_(&room_), data_(data) {}
+  explicit Side(const void* data = nullptr) : elements_(&no_elements), data_(data) {}
   Side(const Side&) = delete;
   Side& operator=(const Side&) = delete;
 
-  bool usable() const noexcept { return elements_ != nullptr; }
+  bool usable() const noexcept { return static_cast<bool>(elements_); }
   collectives::typed::Buffer buffer() const { return {data_, count_, *elements_}; }
 
  private:
-  collectives::Elements room_;
-  const collectives::Elements* elements_;
+  FoundElements elements_;
   const void* data_;
   std::size_t count_ = 0;
 };
@@ -38,21 +42,24 @@ class Sides {
  public:
   template <class Number>
   Sides(const void* data, const Number* counts, const Number* displacements, Word type, int ranks)
-      : elements_(counts == nullptr || displacements == nullptr ? nullptr
-                                                                : elements_of(type, room_)),
+      : elements_(counts == nullptr || displacements == nullptr ? FoundElements()
+                                                                : elements_of(type)),
+        usable_(static_cast<bool>(elements_)),
         data_(data) {
-    if (!usable()) return;
+    if (!usable_) return;
+    elements_.hold();
     const auto size = static_cast<std::size_t>(ranks);
     if (size > few) more_.resize(2 * size);
     counts_ = size > few ? more_.data() : few_.data();
     displacements_ = counts_ + size;
     fill(counts, displacements, size);
   }
-  Sides() : elements_(&room_) {}  // of a rank that does not take part on this side
+  Sides()
+      : elements_(&no_elements), usable_(true) {}  // of a rank that does not take part on this side
   Sides(const Sides&) = delete;
   Sides& operator=(const Sides&) = delete;
 
-  bool usable() const noexcept { return elements_ != nullptr; }
+  bool usable() const noexcept { return usable_; }
   collectives::typed::Buffers buffers() const {
     return {data_, counts_, displacements_, *elements_};
   }
@@ -62,10 +69,10 @@ class Sides {
   void fill(const Number* counts, const Number* displacements, std::size_t size) {
     std::int64_t first = 0;
     for (std::size_t rank = 0; rank < size; ++rank) {
-      if (counts[rank] < 0) elements_ = nullptr;
+      if (counts[rank] < 0) usable_ = false;
       if (counts[rank] > 0) first = std::min<std::int64_t>(first, displacements[rank]);
     }
-    if (!usable()) return;
+    if (!usable_) return;
     if (first < 0) data_ = moved(first * elements_->extent);
     for (std::size_t rank = 0; rank < size; ++rank) {
       counts_[rank] = static_cast<std::size_t>(counts[rank]);
@@ -80,8 +87,8 @@ class Sides {
   }
 
   static constexpr std::size_t few = 32;
-  collectives::Elements room_;
-  const collectives::Elements* elements_;
+  FoundElements elements_;
+  bool usable_;
   const void* data_ = nullptr;
   std::array<std::size_t, 2 * few> few_;  // not set: only what is used is written
   std::vector<std::size_t> more_;

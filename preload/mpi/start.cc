@@ -1,13 +1,12 @@
 // Which MPI this process has, and where each slot leads from then on.
 #include <dlfcn.h>
 
-#include <cstdlib>
-#include <cstring>
 #include <mutex>
 
 #include "datatypes.hpp"
 #include "functions.hpp"
 #include "mpi/library.hpp"
+#include "settings/value.hpp"
 #include "start.hpp"
 #include "statistics.hpp"
 
@@ -25,22 +24,17 @@ Next next;
 
 namespace {
 
-bool is_set(const char* variable) {
-  const char* value = std::getenv(variable);
-  return value != nullptr && *value != '\0' && std::strcmp(value, "0") != 0;
-}
-
 const void* object_of(void* function) {
   Dl_info info{};
   return function != nullptr && dladdr(function, &info) != 0 ? info.dli_fbase : nullptr;
 }
 
 // Where MPI's functions are: behind us in the order of the process, or, for an MPI that a plug-in
-// loaded for itself alone, in its own file.
+// loaded for itself alone, in its own file. A tool has MPI_Init as well; PMPI_Init is the MPI's.
 class Symbols {
  public:
   Symbols() {
-    if (dlsym(RTLD_NEXT, "MPI_Init") != nullptr || !mpi::loaded()) return;
+    if (dlsym(RTLD_NEXT, "PMPI_Init") != nullptr || !mpi::loaded()) return;
     file_ = dlopen(mpi::library().path.c_str(), RTLD_NOW | RTLD_NOLOAD);
   }
   void* find(const char* name) const {
@@ -75,7 +69,10 @@ void fill_all(bool on) {
 
 }  // namespace
 
-bool disabled() { return is_set("ROPEWALK_DISABLE"); }
+bool disabled() {
+  const settings::Value value = settings::read(settings::Id::disable);
+  return value.malformed || value.is("on");  // somebody has tried to
+}
 
 void fill_slots() {
   static std::mutex mutex;

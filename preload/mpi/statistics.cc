@@ -1,17 +1,22 @@
 #include "statistics.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "mpi/mpi.hpp"
 #include "ropewalk/memory.hpp"
+#include "settings/names.hpp"
+#include "settings/value.hpp"
+#include "windows.hpp"
 
 namespace ropewalk::preload {
 
@@ -42,7 +47,9 @@ struct Sums {
 };
 Sums sums;
 
-char unwatched[256] = "";  // why; written by the thread that makes communicators
+// Why, of the first communicator of which it is true; written by the thread that makes them.
+char unwatched[256] = "";
+char refused[512] = "";
 
 template <class Each>
 void for_each_sum(Each each) {
@@ -154,6 +161,19 @@ bool anything_served() {
   return false;
 }
 
+// What the malloc library gave out and learned, where it is there; sums of all ranks.
+void print_malloc(const std::vector<std::int64_t>& all, int ranks) {
+  const auto bytes = static_cast<double>(all[0]);
+  if (all[0] == 0) return;
+  std::fprintf(stderr,
+               "  large blocks of malloc a rank: %s, %.0f %% communicated; libc was given %.0f, "
+               "%s, by what was learned at %.0f places; %.0f were taken back\n",
+               in_bytes(bytes / ranks).c_str(), 100 * static_cast<double>(all[1]) / bytes,
+               static_cast<double>(all[2]) / ranks,
+               in_bytes(static_cast<double>(all[3]) / ranks).c_str(),
+               static_cast<double>(all[4]) / ranks, static_cast<double>(all[5]) / ranks);
+}
+
 // Every rank has an arena where any call was served.
 void print_memory(int ranks, bool prints) {
   if (!anything_served()) return;
@@ -161,31 +181,69 @@ void print_memory(int ranks, bool prints) {
   std::vector<std::int64_t> bytes{static_cast<std::int64_t>(arena.live_bytes),
                                   static_cast<std::int64_t>(arena.huge_bytes),
                                   static_cast<std::int64_t>(arena.committed_bytes)};
+  std::vector<std::int64_t> blocks;
+  for (const std::uint64_t number :
+       {arena.malloc_bytes, arena.communicated_bytes, arena.libc_blocks, arena.libc_bytes,
+        arena.learned, arena.unlearned}) {
+    blocks.push_back(static_cast<std::int64_t>(number));
+  }
   mpi::all_reduce(std::span(bytes), mpi::Combine::sum, mpi::comm_world());
+  mpi::all_reduce(std::span(blocks), mpi::Combine::sum, mpi::comm_world());
   if (!prints) return;
   std::fprintf(stderr, "  memory a rank: %s in use, %s on 2 MiB pages, in an arena of %s on %s\n",
                in_bytes(static_cast<double>(bytes[0]) / ranks).c_str(),
                in_bytes(static_cast<double>(bytes[1]) / ranks).c_str(),
                in_bytes(static_cast<double>(bytes[2]) / ranks).c_str(),
                ropewalk::name(Arena::process().source()));
+  print_malloc(blocks, ranks);
 }
 
 // Of any rank: the one who found out knows best.
-void print_unwatched(bool prints) {
+void print_note(const char* what, std::span<char> note, bool prints) {
   const mpi::Comm world = mpi::comm_world();
   const int none = mpi::size(world);
-  std::vector<std::int64_t> first{*unwatched == '\0' ? none : mpi::rank(world)};
-  mpi::all_reduce(std::span(first), mpi::Combine::min, world);
-  if (first[0] == none) return;
-  mpi::broadcast(unwatched, sizeof unwatched, static_cast<int>(first[0]), world);
-  if (!prints) return;
-  std::fprintf(stderr, "  if a rank of another node dies, nobody is told: %s\n", unwatched);
+  std::int64_t first = note.front() == '\0' ? none : mpi::rank(world);
+  mpi::all_reduce(std::span(&first, 1), mpi::Combine::min, world);
+  if (first == none) return;
+  mpi::broadcast(note.data(), note.size(), static_cast<int>(first), world);
+  if (prints) std::fprintf(stderr, "  %s: %s\n", what, note.data());
+}
+
+// What nobody reads, and what the drop-in could not read and so left at its default. Of one rank's
+// environment: what is wrong there mostly is everywhere.
+void print_settings() {
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view name = settings::name_of(*entry);
+    if (settings::is_unknown(name)) {
+      std::fprintf(stderr, "  settings: %s\n", settings::unknown(name).c_str());
+    }
+  }
+  for (const settings::Option& option : settings::table()) {
+    if (option.reader != settings::Reader::drop_in) continue;
+    const settings::Value value = settings::read(option);
+    if (!value.malformed) continue;
+    std::fprintf(stderr, "  settings: %s\n", settings::complaint(value).c_str());
+  }
+}
+
+void print_windows(int ranks, bool prints) {
+  std::int64_t with = windows_made ? 1 : 0;
+  mpi::all_reduce(std::span(&with, 1), mpi::Combine::sum, mpi::comm_world());
+  if (!prints || with == 0) return;
+  std::fprintf(stderr, "  windows made on %d of %d ranks: each call served there looks at MPI\n",
+               static_cast<int>(with), ranks);
 }
 
 }  // namespace
 
 void note_unwatched(const std::string& reason) noexcept {
   if (*unwatched == '\0') std::snprintf(unwatched, sizeof unwatched, "%s", reason.c_str());
+}
+
+void note_refused(const char* error) noexcept {
+  // What some ranks alone want cannot be counted or printed together.
+  if (std::string_view(error).starts_with("ROPEWALK_STATS")) statistics = Statistics::off;
+  if (*refused == '\0') std::snprintf(refused, sizeof refused, "%s", error);
 }
 
 void count_served(Function function, Path path, std::size_t bytes, std::int64_t ns) noexcept {
@@ -203,9 +261,9 @@ void count_compared(Function function, Path path, std::int64_t served_ns,
 }
 
 void read_statistics_setting() {
-  const char* value = std::getenv("ROPEWALK_STATS");
-  if (value == nullptr || *value == '\0' || std::strcmp(value, "0") == 0) return;
-  statistics = std::strcmp(value, "compare") == 0 ? Statistics::compare : Statistics::on;
+  const settings::Value value = settings::read(settings::Id::stats);
+  if (value.is("off") && !value.malformed) return;
+  statistics = value.is("compare") ? Statistics::compare : Statistics::on;
 }
 
 void print_statistics() noexcept {
@@ -216,7 +274,10 @@ void print_statistics() noexcept {
     const bool prints = mpi::rank(mpi::comm_world()) == 0;
     if (prints) print_tables(ranks);
     print_memory(ranks, prints);
-    print_unwatched(prints);
+    print_note("if a rank of another node dies, nobody is told", unwatched, prints);
+    print_note("settings", refused, prints);
+    if (prints) print_settings();
+    print_windows(ranks, prints);
     if (prints) std::fflush(stderr);
   } catch (...) {  // MPI is failing: no statistics
   }

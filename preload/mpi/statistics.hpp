@@ -53,6 +53,10 @@ void print_statistics() noexcept;
 // reason is printed.
 void note_unwatched(const std::string& reason) noexcept;
 
+// Ranks of a communicator do not agree on a setting, or one is malformed. The first error is
+// printed.
+void note_refused(const char* error) noexcept;
+
 void count_served(Function, Path, std::size_t bytes, std::int64_t ns) noexcept;
 void count_passed(Function, Reason, std::size_t bytes, std::int64_t ns) noexcept;
 void count_compared(Function, Path, std::int64_t served_ns, std::int64_t plain_ns) noexcept;

@@ -2,15 +2,20 @@
 
 #include "functions.hpp"
 #include "ints.hpp"
-#include "mpi/mpi.hpp"
+#include "mpi/progress.hpp"
 
 namespace ropewalk::preload {
 
 bool windows_made = false;
 
+void note_window() noexcept {
+  windows_made = true;
+  mpi::expect_one_sided();
+}
+
 void progress() noexcept {
   try {
-    mpi::iprobe(mpi::any_source(), mpi::any_tag(), mpi::comm_world());
+    mpi::progress();
   } catch (...) {  // the program's own calls tell of errors that matter to it
   }
 }
@@ -25,11 +30,11 @@ int as_unit(Count unit) { return fits_int(unit) ? static_cast<int>(unit) : -1; }
 namespace serve {
 
 int Win_create(void* base, Count bytes, int unit, Word info, Word comm, void* window) {
-  windows_made = true;
+  note_window();
   return next.Win_create(base, bytes, unit, info, comm, window);
 }
 int Win_allocate(Count bytes, int unit, Word info, Word comm, void* base, void* window) {
-  windows_made = true;
+  note_window();
   return next.Win_allocate(bytes, unit, info, comm, base, window);
 }
 int Win_allocate_shared(Count bytes, int unit, Word info, Word comm, void* base, void* window) {
@@ -38,12 +43,12 @@ int Win_allocate_shared(Count bytes, int unit, Word info, Word comm, void* base,
 }
 // An MPI without these takes the unit as an int.
 int Win_create_c(void* base, Count bytes, Count unit, Word info, Word comm, void* window) {
-  windows_made = true;
+  note_window();
   if (next.Win_create_c != nullptr) return next.Win_create_c(base, bytes, unit, info, comm, window);
   return next.Win_create(base, bytes, as_unit(unit), info, comm, window);
 }
 int Win_allocate_c(Count bytes, Count unit, Word info, Word comm, void* base, void* window) {
-  windows_made = true;
+  note_window();
   if (next.Win_allocate_c != nullptr) {
     return next.Win_allocate_c(bytes, unit, info, comm, base, window);
   }
@@ -57,7 +62,7 @@ int Win_allocate_shared_c(Count bytes, Count unit, Word info, Word comm, void* b
   return next.Win_allocate_shared(bytes, as_unit(unit), info, comm, base, window);
 }
 int Win_create_dynamic(Word info, Word comm, void* window) {
-  windows_made = true;
+  note_window();
   return next.Win_create_dynamic(info, comm, window);
 }
 

@@ -6,6 +6,9 @@ namespace ropewalk::preload {
 // Set for good when the program makes its first window.
 extern bool windows_made;
 
+// The program makes a window that others reach through MPI.
+void note_window() noexcept;
+
 // A look at MPI at the end of a served call: a program may test a window after a barrier once, or
 // probe for a message, and take for granted that what came before the barrier is there. Some 0.1
 // us, so that only the barrier does it where there are no windows.

@@ -1,10 +1,7 @@
 #include "channel/attachments.hpp"
 
-#include <charconv>
-#include <cstdlib>
 #include <cstring>
 #include <new>
-#include <string_view>
 #include <utility>
 
 #include "channel/xpmem.hpp"
@@ -12,35 +9,20 @@
 #include "os/clock.hpp"
 #include "ropewalk/error.hpp"
 #include "ropewalk/memory.hpp"
+#include "settings/value.hpp"
 
 namespace ropewalk::channel {
 namespace {
 
 thread_local RegistrationCache* replacement = nullptr;
 
-// ROPEWALK_REGISTRATIONS: entries of the cache. One mapping each, of the 65530 a process may have.
+// Entries of the cache.
 std::size_t environment_capacity() {
-  constexpr std::size_t most = 32768;
-  const char* text = std::getenv("ROPEWALK_REGISTRATIONS");
-  if (text == nullptr) return RegistrationCache::default_capacity;
-  const char* end = text + std::strlen(text);
-  std::size_t value = 0;
-  const auto [after, error] = std::from_chars(text, end, value);
-  if (error != std::errc() || after != end || value < 1 || value > most) {
-    throw Error(ErrorCode::argument, std::string("ROPEWALK_REGISTRATIONS: found \"") + text +
-                                         "\"; expected 1 to " + std::to_string(most));
-  }
-  return value;
+  return static_cast<std::size_t>(settings::get(settings::Id::registrations).number);
 }
 
-// ROPEWALK_XPMEM: whether private buffers may be attached.
-bool environment_allows() {
-  const char* text = std::getenv("ROPEWALK_XPMEM");
-  if (text == nullptr || std::string_view(text) == "auto") return true;
-  if (std::string_view(text) == "off") return false;
-  throw Error(ErrorCode::argument,
-              std::string("ROPEWALK_XPMEM: found \"") + text + "\"; expected auto or off");
-}
+// Whether private buffers may be attached.
+bool environment_allows() { return !settings::get(settings::Id::xpmem).is("off"); }
 
 }  // namespace
 

@@ -48,7 +48,8 @@ void allgather(Engine& engine, const void* send, void* receive, const Blocks& bl
     return;
   }
   engine.path = Path::mapped;
-  const auto& shown = engine.meet(own, engine.show(send, bytes));
+  const auto& shown =
+      engine.meet(own, engine.show_in_pieces(send, bytes, engine.limits().piecewise_bytes));
   bool complete = true;
   for (int step = 1; step < engine.size(); ++step) {
     const int peer = (engine.rank() + step) % engine.size();

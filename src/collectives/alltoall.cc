@@ -42,13 +42,11 @@ Shown inline_blocks(Engine& engine, node::Slot& own, const std::byte* send, cons
 }
 
 Shown show_blocks(Engine& engine, node::Slot& own, const std::byte* send, const Blocks& sends) {
-  std::size_t end = 0;
   for (int peer = 0; peer < engine.size(); ++peer) {
     const Block block{sends.displacements[peer], sends.counts[peer]};
     std::memcpy(own.payload + table_at + peer * sizeof block, &block, sizeof block);
-    end = std::max(end, block.offset + block.bytes);
   }
-  return engine.show(send, end);
+  return engine.show_in_pieces(send, sends.end(engine.size()), engine.limits().piecewise_bytes);
 }
 
 struct Outcome {
@@ -105,8 +103,10 @@ void alltoall(Engine& engine, const void* send, void* receive, std::size_t bytes
   }
   engine.path = Path::mapped;
   const std::size_t offset = engine.rank() * bytes_each;
-  const Shown mine = send == receive ? engine.show_copy(send, total)
-                                     : engine.show(source, total, {offset, offset + bytes_each});
+  const std::size_t limit = engine.limits().piecewise_bytes;
+  const Shown mine =
+      send == receive ? engine.copy_in_pieces(send, total, limit)
+                      : engine.show_in_pieces(source, total, limit, {offset, offset + bytes_each});
   if (send == receive) source = engine.resolve(engine.rank(), mine.send, total);
   const auto& shown = engine.meet(own, mine);
   bool complete = true;
@@ -132,13 +132,7 @@ void alltoallv(Engine& engine, const void* send, const Blocks& sends, void* rece
   node::Slot& own = engine.claim(Kind::alltoall, 0, 1);
   const bool inlined = fits_slot(engine, sends);
   engine.path = inlined ? Path::inlined : Path::mapped;
-  if (send == receive && !inlined) {
-    std::size_t end = 0;
-    for (int peer = 0; peer < engine.size(); ++peer) {
-      end = std::max(end, sends.displacements[peer] + sends.counts[peer]);
-    }
-    source = engine.visible_copy(send, end);
-  }
+  if (send == receive && !inlined) source = engine.visible_copy(send, sends.end(engine.size()));
   const Shown mine =
       inlined ? inline_blocks(engine, own, source, sends) : show_blocks(engine, own, source, sends);
   const auto& shown = engine.meet(own, mine);

@@ -27,14 +27,17 @@ void push_slices(Engine& engine, const std::vector<Shown>& shown, std::size_t by
   engine.leave();
 }
 
-// A private root's buffer that fits the room beside its slot: the root does not wait. True when the
-// call is done.
+// A private root's buffer that is copied piece by piece: the root does not wait. True when the call
+// is done.
 bool copied_broadcast(Engine& engine, node::Slot& own, void* data, std::size_t bytes, int root) {
   Shown mine{engine.reference(data, bytes), private_reference, 0};
   mine.receive = mine.send;
-  if (engine.rank() == root && mine.send == private_reference) mine = engine.show_copy(data, bytes);
+  if (engine.rank() == root && mine.send == private_reference) {
+    mine = engine.copy_in_pieces(data, bytes, engine.limits().piecewise_bytes);
+  }
   std::memcpy(own.payload, &mine, sizeof mine);
   engine.team().arrive();
+  engine.copy_rest();
   Shown at_root = mine;
   if (engine.rank() != root) {
     const node::Slot& slot = engine.arrival(root, own);
@@ -45,14 +48,13 @@ bool copied_broadcast(Engine& engine, node::Slot& own, void* data, std::size_t b
   engine.path = Path::staged;
   engine.team().skip_phase();
   if (engine.rank() != root) {
-    kernels::copy(data, engine.resolve(root, at_root.send, bytes), bytes,
-                  kernels::Stores::temporal);
+    engine.read(data, root, at_root, 0, bytes, kernels::Stores::temporal);
   }
   return true;
 }
 
 void large_broadcast(Engine& engine, node::Slot& own, void* data, std::size_t bytes, int root) {
-  const bool small = bytes <= engine.limits().copied_bytes;
+  const bool small = bytes <= engine.limits().piecewise_bytes;
   if (small && copied_broadcast(engine, own, data, bytes, root)) return;
   const Reference buffer = engine.reference(data, bytes);
   const std::uint64_t address = engine.address_for_cma(data, bytes, buffer);
@@ -68,7 +70,7 @@ void large_broadcast(Engine& engine, node::Slot& own, void* data, std::size_t by
     const bool complete = engine.rank() == root ||
                           engine.read(data, root, shown[root], 0, bytes, engine.stores(bytes));
     engine.leave(complete);
-  } else if (shown[root].private_send != 0) {
+  } else if (reaches_all(shown, -1)) {
     engine.path = Path::cma;
     cma_broadcast(engine, shown, data, bytes, root);
   } else {

@@ -6,7 +6,7 @@ namespace ropewalk::collectives {
 
 void tell_refusal(NodeCommunicator::State& state, const std::string& message) {
   if (state.engine != nullptr) state.engine->refuse();
-  if (state.nodes != nullptr) state.nodes->refuse(message);
+  if (state.nodes != nullptr) state.nodes->refuse(message.c_str());
 }
 
 void leave(NodeCommunicator::State& state) noexcept {
@@ -23,10 +23,27 @@ void refuse(NodeCommunicator::State& state, const std::string& message) {
 }
 
 std::size_t bytes_of(NodeCommunicator::State& state, std::size_t count, std::size_t element_bytes) {
-  if (count > PTRDIFF_MAX / element_bytes) {
+  if (element_bytes > 0 && count > PTRDIFF_MAX / element_bytes) {
     refuse(state, "count: " + std::to_string(count) + " elements are more than memory can hold");
   }
   return count * element_bytes;
 }
 
 }  // namespace ropewalk::collectives
+
+namespace ropewalk {
+
+// Over nodes what fails inside a call is told there (Nodes::run).
+void NodeCommunicator::State::rescue(std::uint64_t before) noexcept {
+  if (engine != nullptr) engine->rescue(before);
+  if (nodes != nullptr && nodes->calls() == before) nodes->refuse("see its error");
+}
+
+void NodeCommunicator::State::refuse(void* state) noexcept {
+  try {
+    collectives::tell_refusal(*static_cast<State*>(state));
+  } catch (...) {  // the dead are known to the others, too
+  }
+}
+
+}  // namespace ropewalk

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 
 #include "collectives/engine.hpp"
 #include "ropewalk/ropewalk.h"
@@ -20,9 +21,12 @@ struct Elements {
 Elements elements(rw_type type);
 
 // Error(argument) for numbers that are no type or operation, and for pairs MPI does not allow;
-// Error(unsupported) for an operation of the user on a type that this MPI does not have. Whether a
-// predefined operation is defined for a type that only MPI knows, MPI is asked: the error is its.
-// `known`: what elements(type) has given, where it is at hand.
-Operation operation(rw_type type, rw_op op, const Elements* known = nullptr);
+// Error(unsupported) for an operation of the user on a type that this MPI does not have.
+Operation operation(rw_type type, rw_op op);
+
+// A datatype of MPI's with a predefined operation: by a kernel, where the standard defines the pair
+// or the kernel does what this MPI does, else by MPI_Reduce_local. None where the MPI refuses the
+// pair. The same on all ranks, which have one MPI; asks MPI, so the answer is to be kept.
+std::optional<Operation> operation_of_mpi(mpi::Datatype, ReductionOp, const Elements&);
 
 }  // namespace ropewalk::collectives

@@ -2,6 +2,7 @@
 // shown.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "channel/attachments.hpp"
+#include "channel/own_memory.hpp"
 #include "kernels/kernels.hpp"
 #include "node/team.hpp"
 #include "ropewalk/collectives.hpp"
@@ -80,10 +82,11 @@ struct Shown {
   // Addresses in the rank's own process, for CMA; 0 where it is not reached that way.
   std::uint64_t private_send;
   std::uint64_t private_receive = 0;
-  // 1: `send` is a copy that is kept until its readers have left the call, and nobody waits for
-  // them.
+  // Not 0: `send` is a copy that is kept until its readers have left the call, and nobody waits for
+  // them. Its first so many bytes were there at the arrival, the rest follows in pieces of as many.
   std::uint64_t copied = 0;
 };
+constexpr std::uint64_t copied_whole = ~std::uint64_t{0};
 static_assert(sizeof(Shown) <= node::Slot::beside_flag_bytes);
 
 // A half-open range of elements or bytes.
@@ -102,6 +105,9 @@ struct Limits {
   std::size_t gathered_bytes;   // the same for the blocks of an allgather
   std::size_t rooted_bytes;     // the same where senders do not wait for their root
   std::size_t copied_bytes;     // private buffers up to here are copied beside the slots
+  std::size_t piecewise_bytes;  // the same, for readers that follow piece by piece
+  std::size_t alone_bytes;      // the same where one rank reads the copies of all others
+  std::size_t piece_bytes;      // of the largest piece
   std::size_t streaming_bytes;  // from here on results are stored past the caches
   std::size_t two_level_bytes;  // from here on cache domains reduce among themselves first
   std::size_t chunk_bytes;      // of staging areas
@@ -135,6 +141,7 @@ class Engine {
   // Claims the slot of the next call and fills its header.
   node::Slot& claim(Kind kind, std::uint64_t count, std::uint32_t type_and_op = 0,
                     std::uint32_t root = 0) {
+    owed_ = Owed::nothing;
     node::Slot& slot = team_->claim();
     slot.call = std::uint64_t{static_cast<std::uint8_t>(kind)} << 56 |
                 std::uint64_t{type_and_op & 0xffffffU} << 32 | root;
@@ -161,6 +168,22 @@ class Engine {
       mismatch(own);
     }
   }
+
+  // ---- a rank that an exception takes out of a call: the others get an error, and do not wait
+
+  std::uint64_t calls() const noexcept { return team_->calls(); }
+  // Does for the others what this rank owes them of the call it was in. `before`: calls() when it
+  // was begun, so that one that was not even claimed is refused.
+  void rescue(std::uint64_t before) noexcept;
+  // From here to the end of the call the others wait for a phase of this rank, which waits for none
+  // of theirs. Otherwise all wait for all from collect() to leave().
+  void owe_a_phase() noexcept { owed_ = Owed::a_phase; }
+  // This rank has shown that phase.
+  std::uint64_t finish_owed_phase() noexcept {
+    owed_ = Owed::nothing;
+    return team_->finish_phase();
+  }
+  void owe_nothing() noexcept { owed_ = Owed::nothing; }
 
   // Arrives with references to buffers, waits for all ranks, checks. Result: what each rank showed.
   const std::vector<Shown>& meet(node::Slot& own, const Shown& shown);
@@ -209,13 +232,35 @@ class Engine {
   // The same into another rank's receive buffer.
   bool write(int peer, const Shown& shown, std::size_t offset, const void* from, std::size_t bytes,
              kernels::Stores stores);
-  // The address where others reach a private buffer of so many bytes by CMA, else 0.
-  std::uint64_t address_for_cma(const void* buffer, std::size_t bytes, Reference) const;
+  // The address where others reach a private buffer of so many bytes by CMA, else 0: such a buffer
+  // goes through staging on all ranks, who read that here.
+  std::uint64_t address_for_cma(const void* buffer, std::size_t bytes, Reference);
   // A send buffer made readable for the others: mapped as it is, else by CMA or as a copy.
   // What nobody else reads, as a block of one's own, may be left out of a copy.
   Shown show(const void* send, std::size_t bytes, Range unread = {0, 0});
   // A copy made readable for the others, for a buffer that the call overwrites.
   Shown show_copy(const void* send, std::size_t bytes, Range unread = {0, 0});
+  // The same, but up to piecewise_bytes (or another limit) only the first piece is copied at once;
+  // after the arrival copy_rest() or copy_piece() adds what is missing, while others read.
+  Shown show_in_pieces(const void* send, std::size_t bytes, std::size_t limit,
+                       Range unread = {0, 0});
+  Shown copy_in_pieces(const void* send, std::size_t bytes, std::size_t limit,
+                       Range unread = {0, 0});
+  void copy_piece() noexcept;  // nothing where all are there
+  // For a rank that reads others' pieces between its own. Where ranks share cores a wait costs a
+  // time slice: then all at once.
+  void copy_ahead() noexcept { team_->crowded() ? copy_rest() : copy_piece(); }
+  void copy_until(std::size_t bytes) noexcept {
+    while (copy_.done < std::min(bytes, copy_.bytes)) copy_piece();
+  }
+  void copy_rest() noexcept { copy_until(copy_.bytes); }
+  // Until the first `bytes` of what another rank has shown are there.
+  void await(int peer, const Shown& shown, std::size_t bytes) {
+    if (bytes <= shown.copied || shown.copied == 0) return;
+    team_->wait_for_pieces(peer, (bytes + shown.copied - 1) / shown.copied);
+  }
+  std::size_t piece(std::size_t bytes) const noexcept;  // of a buffer of so many bytes
+
   // The end of a bulk call: nobody touches another's memory any more. Throws on every rank where
   // one could not do its part.
   void leave(bool complete = true);
@@ -233,18 +278,36 @@ class Engine {
 
  private:
   [[noreturn]] void mismatch(const node::Slot& own);
-  std::byte* attach(int peer, std::uint64_t address, std::size_t bytes);
+  std::byte* attach(int peer, std::uint64_t address, std::size_t bytes) noexcept;
   [[noreturn]] void give_up();
+  bool all_copied() const noexcept {
+    return std::ranges::all_of(shown_, [](const Shown& rank) { return rank.copied != 0; });
+  }
   template <class Allocate>
   std::byte* before_arrival(Allocate allocate);
+  void read_copy(std::byte* to, int peer, const Shown& shown, std::size_t offset,
+                 std::size_t bytes);
+  Shown begin_copy(const void* send, std::size_t bytes, std::size_t piece, Range unread);
 
+  channel::OwnMemory own_memory_;
   std::unique_ptr<channel::Attachments> attachments_;  // outlives the team; null: none
   std::unique_ptr<node::Team> team_;
   Limits limits_;
   int rank_;
   int size_;
   int differs_ = -1;
+  enum class Owed : std::uint8_t { nothing, a_phase, phases };  // to the others, of this call
+  Owed owed_ = Owed::nothing;
   std::vector<Shown> shown_;
+  struct Copy {  // that is under way
+    std::byte* to;
+    const std::byte* from;
+    std::size_t bytes;
+    std::size_t piece;
+    Range unread;
+    std::size_t done;
+  };
+  Copy copy_{};
   std::vector<void*> scratch_;    // of this call
   void* kept_scratch_ = nullptr;  // from call to call, for the first that asks; null: not yet
   bool kept_in_use_ = false;

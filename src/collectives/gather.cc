@@ -45,14 +45,6 @@ Reference first_of(const node::Slot& slot) {
   return reference;
 }
 
-std::size_t end_of(const Engine& engine, const Blocks& blocks) {
-  std::size_t end = 0;
-  for (int peer = 0; peer < engine.size(); ++peer) {
-    end = std::max(end, blocks.displacements[peer] + blocks.counts[peer]);
-  }
-  return end;
-}
-
 [[noreturn]] void wrong_count(const char* argument, int rank, std::size_t here, int root,
                               const std::string& there) {
   throw Error(ErrorCode::argument, std::string(argument) + ": rank " + std::to_string(rank) +
@@ -116,7 +108,7 @@ Shown show_target(Engine& engine, node::Slot& own, void* receive, const Blocks& 
   }
   Shown mine{inlined_reference, inlined_reference, 0};
   if (any_large) {
-    const std::size_t end = end_of(engine, blocks);
+    const std::size_t end = blocks.end(engine.size());
     const Reference target = engine.reference(receive, end);
     mine = {0, target, 0, engine.address_for_cma(receive, end, target)};
     write_table(engine, own, mine, blocks);
@@ -189,10 +181,11 @@ void gather_at_sender(Engine& engine, node::Slot& own, const void* send, std::ui
   }
   node::Team& team = engine.team();
   engine.path = Path::mapped;
-  const Shown mine = engine.show(send, bytes);
+  const Shown mine = engine.show_in_pieces(send, bytes, engine.limits().alone_bytes);
   std::memcpy(own.payload, &bytes, sizeof bytes);
   std::memcpy(own.payload + sent_at, &mine, sizeof mine);
   team.arrive();
+  engine.copy_rest();
   if (mine.copied != 0) {
     team.skip_phase();
     return;
@@ -277,11 +270,13 @@ void scatter_at_root(Engine& engine, node::Slot& own, const void* send, const Bl
     const std::size_t own_bytes = blocks.counts[engine.rank()];
     const std::size_t own_at = own_bytes > 0 ? blocks.displacements[engine.rank()] : 0;
     const Range unread{own_at, own_at + own_bytes};
-    const Shown mine = engine.show(send, end_of(engine, blocks), unread);
+    const Shown mine = engine.show_in_pieces(send, blocks.end(engine.size()),
+                                             engine.limits().piecewise_bytes, unread);
     copied = mine.copied != 0;
     write_table(engine, own, mine, blocks);
   }
   engine.team().arrive(inlined ? end : 0);
+  engine.copy_rest();
   const std::size_t bytes = blocks.counts[engine.rank()];
   const std::byte* own_block = source + blocks.displacements[engine.rank()];
   if (receive != nullptr && bytes > 0 && receive != own_block) {

@@ -46,20 +46,11 @@ class EqualBlocks {
   std::size_t* displacements_;
 };
 
-std::size_t end_of(const NodeCommunicator::State& state, const std::size_t* counts,
-                   const std::size_t* displacements) {
-  std::size_t end = 0;
-  for (int peer = 0; peer < state.size; ++peer) {
-    if (counts[peer] > 0) end = std::max(end, displacements[peer] + counts[peer]);
-  }
-  return end;
-}
-
 void check_blocks(NodeCommunicator::State& state, const void* buffer, const std::size_t* counts,
                   const std::size_t* displacements, const char* argument) {
   check_counts(state, counts, "counts");
   check_counts(state, displacements, "displacements");
-  check_buffer(state, buffer, end_of(state, counts, displacements), argument);
+  check_buffer(state, buffer, Blocks{counts, displacements}.end(state.size), argument);
 }
 
 void copy_alone(const void* send, void* receive, std::size_t bytes) {
@@ -190,9 +181,11 @@ void NodeCommunicator::broadcast(void* data, std::size_t bytes, int root) {
 }
 
 void NodeCommunicator::allgather(const void* send, void* receive, std::size_t bytes_each) {
-  const EqualBlocks blocks(state_->size, bytes_each);
-  allgather_blocks(*state_, send, bytes_each, receive, blocks.counts(), blocks.displacements(),
-                   true);
+  state_->run([&] {
+    const EqualBlocks blocks(state_->size, bytes_each);
+    allgather_blocks(*state_, send, bytes_each, receive, blocks.counts(), blocks.displacements(),
+                     true);
+  });
 }
 
 void NodeCommunicator::allgatherv(const void* send, std::size_t send_bytes, void* receive,
@@ -201,9 +194,11 @@ void NodeCommunicator::allgatherv(const void* send, std::size_t send_bytes, void
 }
 
 void NodeCommunicator::gather(const void* send, void* receive, std::size_t bytes_each, int root) {
-  const EqualBlocks blocks(state_->size, bytes_each);
-  gather_blocks(*state_, send, bytes_each, receive, blocks.counts(), blocks.displacements(), root,
-                true);
+  state_->run([&] {
+    const EqualBlocks blocks(state_->size, bytes_each);
+    gather_blocks(*state_, send, bytes_each, receive, blocks.counts(), blocks.displacements(), root,
+                  true);
+  });
 }
 
 void NodeCommunicator::gatherv(const void* send, std::size_t send_bytes, void* receive,
@@ -213,9 +208,11 @@ void NodeCommunicator::gatherv(const void* send, std::size_t send_bytes, void* r
 }
 
 void NodeCommunicator::scatter(const void* send, void* receive, std::size_t bytes_each, int root) {
-  const EqualBlocks blocks(state_->size, bytes_each);
-  scatter_blocks(*state_, send, blocks.counts(), blocks.displacements(), receive, bytes_each, root,
-                 true);
+  state_->run([&] {
+    const EqualBlocks blocks(state_->size, bytes_each);
+    scatter_blocks(*state_, send, blocks.counts(), blocks.displacements(), receive, bytes_each,
+                   root, true);
+  });
 }
 
 void NodeCommunicator::scatterv(const void* send, const std::size_t* counts,

@@ -61,7 +61,7 @@ void Exchange::show(const void* send, const Blocks& sends) {
   }
   const bool inlined =
       total <= std::min(engine.limits().rooted_bytes, node::Slot::payload_bytes - blocks_at());
-  if (!inlined) mine = engine.show(send, end);
+  if (!inlined) mine = engine.show_in_pieces(send, end, engine.limits().piecewise_bytes);
   std::memcpy(own.payload, &mine, sizeof mine);
   std::size_t at = 0;
   for (std::size_t k = 0; k < peers.size(); ++k) {
@@ -71,6 +71,7 @@ void Exchange::show(const void* send, const Blocks& sends) {
     at += sends.counts[k];
   }
   engine.team().arrive(blocks_at() + at);
+  engine.copy_rest();
 }
 
 bool Exchange::take(std::size_t direction, std::byte* to, std::size_t bytes) {

@@ -7,8 +7,11 @@
 #include "collectives/reductions.hpp"
 #include "collectives/state.hpp"
 #include "collectives/through_mpi.hpp"
+#include "mpi/joint.hpp"
+#include "mpi/settings.hpp"
 #include "node/machine_share.hpp"
 #include "node/node_number.hpp"
+#include "settings/shared.hpp"
 
 namespace ropewalk {
 
@@ -18,13 +21,15 @@ namespace {
 constexpr int largest_team = 128;
 
 // Collective: the number of each rank's node. Error(argument) on every rank where ROPEWALK_NODES of
-// one is malformed.
+// one is malformed, or where a setting that must be the same on all ranks is not.
 std::vector<int> exchange_nodes(mpi::Comm comm, int size) {
   struct Fact {
     char name[128];
     std::int64_t malformed;
+    std::uint64_t settings;  // their fingerprint
   };
   Fact own{};
+  own.settings = settings::fingerprint();
   std::string malformed;
   try {
     const std::string name = node::node_name();
@@ -35,6 +40,10 @@ std::vector<int> exchange_nodes(mpi::Comm comm, int size) {
   }
   std::vector<Fact> facts(static_cast<std::size_t>(size));
   mpi::all_gather(&own, facts.data(), sizeof own, comm);
+  std::vector<std::uint64_t> fingerprints;
+  fingerprints.reserve(facts.size());
+  for (const Fact& fact : facts) fingerprints.push_back(fact.settings);
+  mpi::require_same_settings(comm, fingerprints);
   std::vector<std::string> names;
   for (const Fact& fact : facts) {
     if (fact.malformed != 0) {
@@ -83,12 +92,15 @@ const char* name(Path path) {
 }
 
 NodeCommunicator::NodeCommunicator(Communicator communicator,
-                                   const NodeCommunicatorOptions& options)
-    : state_(new State) {
-  state_->comm = mpi::Comm{communicator.handle()};
-  state_->rank = mpi::rank(state_->comm);
-  state_->size = mpi::size(state_->comm);
-  join(*state_, options.threads);
+                                   const NodeCommunicatorOptions& options) {
+  const mpi::Comm comm{communicator.handle()};
+  mpi::jointly(comm, [&] {
+    state_.reset(new State);
+    state_->comm = comm;
+    state_->rank = mpi::rank(comm);
+    state_->size = mpi::size(comm);
+    join(*state_, options.threads);
+  });
 }
 
 NodeCommunicator::~NodeCommunicator() {
@@ -258,8 +270,10 @@ void NodeCommunicator::reduce_scatter(const void* send, void* receive, const std
 
 void NodeCommunicator::reduce_scatter_block(const void* send, void* receive, std::size_t count,
                                             ElementType type, ReductionOp op) {
-  const std::vector<std::size_t> counts(state_->size, count);
-  reduce_scatter(send, receive, counts.data(), type, op);
+  state_->run([&] {
+    const std::vector<std::size_t> counts(state_->size, count);
+    reduce_scatter(send, receive, counts.data(), type, op);
+  });
 }
 
 }  // namespace ropewalk

@@ -58,15 +58,37 @@ class Laid {
 
 // MPI_Reduce_local(in, inout) gives in op inout, so the last input is combined first: the same
 // bracketing on every rank. It works in a copy, since an output may be one of the inputs.
+void combine_block(const Operation& operation, std::span<void* const> outputs,
+                   std::span<const void* const> inputs, std::size_t begin, std::size_t count,
+                   std::byte* result) {
+  const std::size_t offset = begin * operation.element_bytes;
+  const std::size_t bytes = count * operation.element_bytes;
+  const auto part = [&](const void* input) {
+    return static_cast<const std::byte*>(input) + offset;
+  };
+  std::memcpy(result, part(inputs.back()), bytes);
+  for (std::size_t index = inputs.size() - 1; index-- > 0;) {
+    mpi::reduce_local(part(inputs[index]), result, count, operation.mpi_type, operation.mpi_op);
+  }
+  for (void* output : outputs) std::memcpy(static_cast<std::byte*>(output) + offset, result, bytes);
+}
+
+// Block by block on the stack, within the first cache; elements that are larger, one by one.
 void combine_by_mpi(const Operation& operation, std::span<void* const> outputs,
                     std::span<const void* const> inputs, std::size_t count) {
-  const std::size_t bytes = count * operation.element_bytes;
-  std::vector<std::byte> result(bytes);
-  std::memcpy(result.data(), inputs.back(), bytes);
-  for (std::size_t index = inputs.size() - 1; index-- > 0;) {
-    mpi::reduce_local(inputs[index], result.data(), count, operation.mpi_type, operation.mpi_op);
+  constexpr std::size_t block_bytes = std::size_t{8} << 10;
+  alignas(64) std::array<std::byte, block_bytes> block;
+  std::vector<std::byte> large;
+  std::byte* result = block.data();
+  const std::size_t element = std::max<std::size_t>(1, operation.element_bytes);
+  if (element > block_bytes) {
+    large.resize(element);
+    result = large.data();
   }
-  for (void* output : outputs) std::memcpy(output, result.data(), bytes);
+  const std::size_t step = std::max<std::size_t>(1, block_bytes / element);
+  for (std::size_t begin = 0; begin < count; begin += step) {
+    combine_block(operation, outputs, inputs, begin, std::min(step, count - begin), result);
+  }
 }
 
 // The same for elements with gaps, block by block: unpacked, combined, and packed again.

@@ -68,7 +68,9 @@ void push_slices(Engine& engine, const std::vector<Shown>& shown, std::size_t co
 
 // Where this rank's elements lie for the others; a copy when the result would overwrite them.
 Shown show_for_scan(Engine& engine, const void* send, const void* receive, std::size_t bytes) {
-  return send == receive ? engine.show_copy(send, bytes) : engine.show(send, bytes);
+  const std::size_t limit = engine.limits().alone_bytes;
+  return send == receive ? engine.copy_in_pieces(send, bytes, limit)
+                         : engine.show_in_pieces(send, bytes, limit);
 }
 
 // This rank's elements: where the result overwrites them, in the copy that it has shown.
@@ -80,7 +82,29 @@ const void* own_input(Engine& engine, const std::vector<Shown>& shown, const voi
 
 void point_inputs(Engine& engine, const std::vector<Shown>& shown, std::size_t bytes) {
   for (int peer = 0; peer < engine.size(); ++peer) {
+    if (peer != engine.rank()) engine.await(peer, shown[peer], bytes);
     engine.inputs[peer] = engine.resolve(peer, shown[peer].send, bytes);
+  }
+}
+
+// Combines all inputs into `receive`, piece by piece as they come. Between the pieces this rank
+// goes on with its own copy, which others wait for.
+void combine_pieces(Engine& engine, const std::vector<Shown>& shown, const void* send,
+                    void* receive, std::size_t count, const Operation& operation) {
+  const std::size_t element = operation.element_bytes;
+  const std::size_t step = std::max<std::size_t>(1, engine.piece(count * element) / element);
+  for (std::size_t begin = 0; begin < count; begin += step) {
+    const std::size_t length = std::min(step, count - begin);
+    const std::size_t offset = begin * element;
+    engine.copy_until(offset + (length + step) * element);  // one piece ahead
+    for (int peer = 0; peer < engine.size(); ++peer) {
+      if (peer == engine.rank()) continue;  // its own may be shown nowhere
+      engine.await(peer, shown[peer], offset + length * element);
+      engine.inputs[peer] = engine.resolve(peer, shown[peer].send, count * element) + offset;
+    }
+    engine.inputs[engine.rank()] = static_cast<const std::byte*>(send) + offset;
+    void* output = static_cast<std::byte*>(receive) + offset;
+    operation.combine(std::span(&output, 1), engine.inputs, length, kernels::Stores::temporal);
   }
 }
 
@@ -88,14 +112,12 @@ void point_inputs(Engine& engine, const std::vector<Shown>& shown, std::size_t b
 // all inputs.
 void combine_shown(Engine& engine, const std::vector<Shown>& shown, const void* send, void* receive,
                    std::size_t count, const Operation& operation) {
-  const std::size_t bytes = count * operation.element_bytes;
-  point_inputs(engine, shown, bytes);
-  engine.inputs[engine.rank()] = send;
   // In place in a buffer that others read: they must have read it first.
   const bool late = send == receive && shown[engine.rank()].copied == 0;
+  const std::size_t bytes = count * operation.element_bytes;
   void* output = late ? engine.try_scratch(bytes) : receive;
   if (output == nullptr) engine.leave(false);
-  operation.combine(std::span(&output, 1), engine.inputs, count, kernels::Stores::temporal);
+  combine_pieces(engine, shown, send, output, count, operation);
   engine.leave(shown, true);
   if (late) std::memcpy(receive, output, bytes);
 }
@@ -111,9 +133,10 @@ Shown show_for_reduction(Engine& engine, const void* send, void* receive, std::s
   const Reference input = engine.reference(send, bytes);
   const bool has_output = root < 0 || root == engine.rank();
   const Reference output = has_output ? engine.reference(receive, bytes) : private_reference;
-  if (input == private_reference && bytes <= engine.limits().copied_bytes) {
-    if (root == engine.rank()) return {private_reference, output, 0, 0, 1};
-    Shown copy = engine.show_copy(send, bytes);
+  const std::size_t limit = engine.limits().alone_bytes;
+  if (input == private_reference && bytes <= limit) {
+    if (root == engine.rank()) return {private_reference, output, 0, 0, copied_whole};
+    Shown copy = engine.copy_in_pieces(send, bytes, limit);
     copy.receive = output;
     return copy;
   }
@@ -126,16 +149,15 @@ Shown show_for_reduction(Engine& engine, const void* send, void* receive, std::s
 void combine_at_root(Engine& engine, const std::vector<Shown>& shown, const void* send,
                      void* receive, std::size_t count, const Operation& operation, int root) {
   if (engine.rank() != root) {
-    engine.team().wait_for_phase(root, engine.team().skip_phase());
+    engine.owe_nothing();
+    const std::uint64_t phase = engine.team().skip_phase();
+    engine.team().wait_for_phase(root, phase);
+    engine.check_complete(phase);
     return;
   }
-  for (int peer = 0; peer < engine.size(); ++peer) {
-    if (peer == root) continue;  // its own may be shown nowhere
-    engine.inputs[peer] = engine.resolve(peer, shown[peer].send, count * operation.element_bytes);
-  }
-  engine.inputs[root] = send;
-  operation.combine(std::span(&receive, 1), engine.inputs, count, kernels::Stores::temporal);
-  engine.team().finish_phase();
+  engine.owe_a_phase();
+  combine_pieces(engine, shown, send, receive, count, operation);
+  engine.finish_owed_phase();
 }
 
 }  // namespace
@@ -158,10 +180,14 @@ void reduce(Engine& engine, const void* send, void* receive, std::size_t count,
   if (mine.copied != 0 && !has_output) {
     std::memcpy(own.payload, &mine, sizeof mine);
     engine.team().arrive();
+    engine.copy_rest();
     engine.team().skip_phase();
     return;
   }
-  const auto& shown = engine.meet(own, mine);
+  std::memcpy(own.payload, &mine, sizeof mine);
+  engine.team().arrive();
+  engine.copy_ahead();
+  const auto& shown = engine.collect(own);
   if (any_copied(shown)) {
     engine.path = Path::staged;
     if (root < 0) {

@@ -100,6 +100,7 @@ void staged_broadcast(Engine& engine, void* data, std::size_t bytes, int root) {
   node::Team& team = engine.team();
   const std::size_t step = engine.limits().chunk_bytes;
   if (engine.rank() == root) engine.reserve_staging(2 * step);
+  engine.owe_nothing();  // a failed root has shown its phase, and nothing else fails
   const std::uint64_t before = team.phase();
   std::uint64_t chunk = 0;
   for (std::size_t begin = 0; begin < bytes; begin += step, ++chunk) {

@@ -1,6 +1,7 @@
 // What a NodeCommunicator is made of.
 #pragma once
 
+#include <cstdint>
 #include <exception>
 #include <memory>
 #include <optional>
@@ -21,15 +22,31 @@ struct NodeCommunicator::State {
   std::string attach_reason;                           // why it does not attach private memory
   std::unique_ptr<collectives::Engine> engine;         // of ranks on one node
   std::unique_ptr<collectives::nodes::Nodes> nodes;    // of ranks on several; neither: through MPI
-  collectives::Worker worker;                          // runs nonblocking calls
+  collectives::Worker worker{&refuse, this};           // runs nonblocking calls
   int exceptions_before = std::uncaught_exceptions();  // on their way when it was made
 
-  // Runs `call` here, or behind the nonblocking calls that are still under way.
+  static void refuse(void* state) noexcept;  // see checks.hpp, tell_refusal()
+
+  // Runs `call` here, or behind the nonblocking calls that are still under way. What it throws on
+  // this rank alone is an error of the others, too, wherever they would wait for this rank.
   template <class Call>
   void run(Call&& call) {
     worker.drain();
-    call();
+    const std::uint64_t before = calls();
+    try {
+      call();
+    } catch (...) {
+      rescue(before);
+      throw;
+    }
   }
+
+ private:
+  std::uint64_t calls() const noexcept {
+    if (engine != nullptr) return engine->calls();
+    return nodes != nullptr ? nodes->calls() : 0;
+  }
+  void rescue(std::uint64_t before) noexcept;
 };
 
 }  // namespace ropewalk

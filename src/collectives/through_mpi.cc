@@ -27,7 +27,7 @@ template <class Call>
 void make(NodeCommunicator::State& state, const Call& call) {
   if (state.nodes == nullptr) return call(state.comm, nullptr);
   state.nodes->path = Path::mpi;
-  state.nodes->run_by_mpi(state.comm, call);
+  state.nodes->run_by_mpi(call);
 }
 
 // In place is send == receive here, MPI_IN_PLACE there.

@@ -64,7 +64,8 @@ void packed_reduction(NodeCommunicator& on, const Reduction& reduction, const vo
   Sides sides(
       on, send, [&] { return View(elements, send, send_count); },
       [&] { return View(elements, receive, receive_count); });
-  call(sides.send.data(), sides.receive.data());
+  // What this rank owes the others of a call that fails is done while the packed copies live.
+  on.state().run([&] { call(sides.send.data(), sides.receive.data()); });
   sides.receive.unpack_only(result_count);
 }
 
@@ -156,8 +157,10 @@ void reduce_scatter(NodeCommunicator& on, const void* send, void* receive,
 
 void reduce_scatter_block(NodeCommunicator& on, const void* send, void* receive, std::size_t count,
                           const Reduction& reduction) {
-  const std::vector<std::size_t> counts(ranks_of(on), count);
-  reduce_scatter(on, send, receive, counts.data(), reduction);
+  on.state().run([&] {
+    const std::vector<std::size_t> counts(ranks_of(on), count);
+    reduce_scatter(on, send, receive, counts.data(), reduction);
+  });
 }
 
 void broadcast(NodeCommunicator& on, const Buffer& data, int root) {

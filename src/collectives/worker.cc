@@ -2,8 +2,7 @@
 
 #include <utility>
 
-#include "mpi/mpi.hpp"
-#include "os/signals.hpp"
+#include "collectives/state.hpp"
 
 namespace ropewalk {
 
@@ -15,6 +14,7 @@ void CollectiveRequest::State::finish(std::exception_ptr what) {
 }
 
 void CollectiveRequest::State::wait() {
+  if (without_thread != nullptr && !done.load(std::memory_order_acquire)) without_thread->drain();
   std::unique_lock lock(mutex);
   changed.wait(lock, [&] { return done.load(std::memory_order_acquire); });
 }
@@ -25,7 +25,8 @@ CollectiveRequest::~CollectiveRequest() {
 
 bool CollectiveRequest::test() {
   if (state_ == nullptr) return true;
-  if (!state_->done.load(std::memory_order_acquire)) return false;
+  const bool here = state_->without_thread != nullptr;
+  if (!here && !state_->done.load(std::memory_order_acquire)) return false;
   wait();
   return true;
 }
@@ -41,8 +42,41 @@ void CollectiveRequest::wait() {
 }  // namespace ropewalk
 
 namespace ropewalk::collectives {
+namespace {
 
-Worker::~Worker() {
+// What the workers of the process still have to do: calls, and communicators to end.
+class Agenda {
+ public:
+  void add() noexcept {
+    const std::lock_guard lock(mutex_);
+    ++count_;
+  }
+  void done() noexcept {
+    const std::lock_guard lock(mutex_);
+    if (--count_ == 0) changed_.notify_all();
+  }
+  void wait() noexcept {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return count_ == 0; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int count_ = 0;
+};
+
+// Never destroyed: workers may come to it after static destructors have run.
+Agenda& agenda() noexcept {
+  alignas(Agenda) static std::byte room[sizeof(Agenda)];
+  static auto* instance = new (room) Agenda;
+  return *instance;
+}
+
+}  // namespace
+
+void Worker::stop() noexcept {
+  drain();  // where there is no thread
   if (!thread_.joinable()) return;
   {
     const std::lock_guard lock(mutex_);
@@ -50,50 +84,128 @@ Worker::~Worker() {
     changed_.notify_all();
   }
   thread_.join();
+  ending_ = false;
 }
 
-std::shared_ptr<CollectiveRequest::State> Worker::enqueue(std::function<void()> call) {
-  auto request = std::make_shared<CollectiveRequest::State>();
+bool Worker::start() noexcept {
   const std::lock_guard lock(mutex_);
-  if (!thread_.joinable()) {
-    const os::SignalsBlocked blocked;
-    thread_ = std::thread([this, identity = mpi::thread_identity()] {
-      mpi::adopt_thread_identity(identity);
-      work();
-    });
-  }
-  pending_.fetch_add(1, std::memory_order_relaxed);
-  jobs_.push_back({std::move(call), request});
-  changed_.notify_all();
-  return request;
+  return start_locked();
 }
 
-void Worker::work() {
+bool Worker::start_locked() noexcept {
+  if (thread_.joinable()) return true;
+  try {
+    thread_ = threads::Thread({.name = "rw-collectives"}, [this] { work(); });
+    return true;
+  } catch (const std::exception&) {
+    return false;
+  }
+}
+
+Worker::Prepared Worker::prepare(std::function<void()> call) {
+  Prepared made;
+  made.push_back({std::move(call), std::make_shared<CollectiveRequest::State>()});
+  return made;
+}
+
+void Worker::enqueue(Prepared job) noexcept {
+  agenda().add();
+  const std::lock_guard lock(mutex_);
+  if (!start_locked()) job.front().request->without_thread = this;
+  pending_.fetch_add(1, std::memory_order_relaxed);
+  jobs_.splice(jobs_.end(), job);
+  changed_.notify_all();
+}
+
+void Worker::enqueue_refusal() noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!spare_.empty()) {
+      agenda().add();
+      start_locked();
+      pending_.fetch_add(1, std::memory_order_relaxed);
+      jobs_.splice(jobs_.end(), spare_);
+      changed_.notify_all();
+      return;
+    }
+  }
+  // The second in a row without memory.
+  drain();
+  refuse_(owner_);
+}
+
+bool Worker::hand_over(void (*end)(void*) noexcept, void* object) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (pending_.load(std::memory_order_acquire) == 0 || !thread_.joinable()) return false;
+  agenda().add();
+  end_ = end;
+  ended_ = object;
+  return true;
+}
+
+void Worker::work() noexcept {
   std::unique_lock lock(mutex_);
   for (;;) {
     changed_.wait(lock, [&] { return ending_ || !jobs_.empty(); });
     if (jobs_.empty()) return;
-    Job job = std::move(jobs_.front());
-    jobs_.pop_front();
+    run_first(lock);
+    if (end_ == nullptr || !jobs_.empty()) continue;
+    // The last touch of this object is in end(): nobody joins the thread any more.
+    thread_.detach();
     lock.unlock();
-    std::exception_ptr error;
-    try {
-      job.call();
-    } catch (...) {
-      error = std::current_exception();
-    }
-    lock.lock();
-    pending_.fetch_sub(1, std::memory_order_release);
-    changed_.notify_all();
-    job.request->finish(std::move(error));
+    end_(ended_);
+    agenda().done();
+    return;
   }
+}
+
+// Refusals give their room back. The mutex is held at the beginning and at the end.
+void Worker::run_first(std::unique_lock<std::mutex>& lock) noexcept {
+  Prepared job;
+  job.splice(job.begin(), jobs_, jobs_.begin());
+  const auto request = std::move(job.front().request);
+  const bool refused = job.front().call == nullptr;
+  lock.unlock();
+  std::exception_ptr error;
+  try {
+    if (refused) {
+      refuse_(owner_);
+    } else {
+      job.front().call();
+    }
+  } catch (...) {
+    error = std::current_exception();
+  }
+  job.front().call = nullptr;
+  lock.lock();
+  if (refused) spare_.splice(spare_.end(), job);
+  pending_.fetch_sub(1, std::memory_order_release);
+  changed_.notify_all();
+  if (request != nullptr) request->finish(std::move(error));
+  agenda().done();
 }
 
 void Worker::wait_until_empty() {
   // A job of the worker itself calls blocking collectives, which must not wait for their own end.
-  if (std::this_thread::get_id() == thread_.get_id()) return;
+  if (thread_.is_current()) return;
   std::unique_lock lock(mutex_);
+  if (!thread_.joinable()) {
+    if (std::exchange(running_here_, true)) return;
+    while (!jobs_.empty()) run_first(lock);
+    running_here_ = false;
+    return;
+  }
   changed_.wait(lock, [&] { return pending_.load(std::memory_order_acquire) == 0; });
 }
+
+void retire(std::unique_ptr<NodeCommunicator> communicator) noexcept {
+  if (communicator == nullptr) return;
+  constexpr auto end = [](void* object) noexcept { delete static_cast<NodeCommunicator*>(object); };
+  if (communicator->state().worker.hand_over(end, communicator.get())) {
+    (void)communicator.release();
+  }
+}
+
+void wait_for_workers() noexcept { agenda().wait(); }
 
 }  // namespace ropewalk::collectives

@@ -1,13 +1,16 @@
 // The C interface of grids and halos. A null pointer on one rank is an error on all of them, as far
 // as there is a communicator to tell the others by.
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "c_call.hpp"
 #include "halo/c_halo.hpp"
-#include "halo/checks.hpp"
 #include "halo/joint.hpp"
+#include "halo/request.hpp"
 #include "ropewalk/halo.hpp"
 #include "transport/c_endpoints.hpp"
 
@@ -48,33 +51,86 @@ FacePackets face_packets(const void* const* send, void* const* receive, const st
           std::vector<void*>(receive, receive + count), values(bytes, count)};
 }
 
+// More than a later version of a struct can have grown by: beyond it, the size was never set.
+constexpr std::size_t most_growth = 256;  // bytes
+
+void check_struct_size(std::size_t given, std::size_t oldest, std::size_t newest,
+                       const std::string& name, const char* type) {
+  if (given >= oldest && given <= newest + most_growth) return;
+  throw Error(ErrorCode::argument, name + ".size: " + std::to_string(given) + ", expected sizeof(" +
+                                       type + "), " + std::to_string(newest) +
+                                       "; begin with its INIT macro");
+}
+
+// Reads a struct that begins with its size. The caller may know a header that is older than this
+// one, whose missing members keep the defaults, or newer, whose further members must be zero.
+template <class Struct>
+Struct read_struct(const void* given, std::size_t oldest, Struct defaults, const std::string& name,
+                   const char* type) {
+  std::size_t size = 0;
+  std::memcpy(&size, given, sizeof size);
+  check_struct_size(size, oldest, sizeof(Struct), name, type);
+  std::memcpy(&defaults, given, std::min(size, sizeof(Struct)));
+  const auto* bytes = static_cast<const unsigned char*>(given);
+  const auto set = [](unsigned char byte) { return byte != 0; };
+  if (size > sizeof(Struct) && std::any_of(bytes + sizeof(Struct), bytes + size, set)) {
+    throw Error(ErrorCode::unsupported,
+                name + ": has members that this library does not know, expected those of " + type +
+                    " in its own header; update the library, or leave them zero");
+  }
+  return defaults;
+}
+
+Field field_of(const rw_field& field, int dimensions, const std::string& name) {
+  require_argument(field.interior, (name + ".interior").c_str());
+  require_argument(field.ghost, (name + ".ghost").c_str());
+  return {field.data, field.element_bytes, values(field.interior, dimensions),
+          values(field.ghost, dimensions)};
+}
+
 std::vector<Field> fields_of(int count, const rw_field* field, int dimensions) {
   if (count < 1) {
     throw Error(ErrorCode::argument, "fields: " + std::to_string(count) +
                                          ", expected at least 1; pass the number of fields");
   }
   require_argument(field, "field");
+  constexpr std::size_t oldest = offsetof(rw_field, ghost) + sizeof(rw_field::ghost);
+  const auto* next = reinterpret_cast<const std::byte*>(field);
   std::vector<Field> out;
-  for (int i = 0; i < count; ++i) {
+  for (int i = 0; i < count; ++i, next += field->size) {
     const std::string name = "field[" + std::to_string(i) + "]";
-    require_argument(field[i].interior, (name + ".interior").c_str());
-    require_argument(field[i].ghost, (name + ".ghost").c_str());
-    out.push_back({field[i].data, field[i].element_bytes, values(field[i].interior, dimensions),
-                   values(field[i].ghost, dimensions)});
+    const rw_field one = read_struct<rw_field>(next, oldest, RW_FIELD_INIT, name, "rw_field");
+    if (one.size != field->size) {
+      throw Error(ErrorCode::argument,
+                  name + ".size: " + std::to_string(one.size) + ", expected that of field[0], " +
+                      std::to_string(field->size) + "; pass an array of one type");
+    }
+    out.push_back(field_of(one, dimensions, name));
   }
   return out;
 }
 
-HaloOptions options(int strategy, int corners) {
-  return {static_cast<Strategy>(strategy), static_cast<Corners>(corners)};
+HaloOptions options_of(const rw_halo_options* given) {
+  constexpr std::size_t oldest = offsetof(rw_halo_options, corners) + sizeof(int);
+  rw_halo_options options = RW_HALO_OPTIONS_INIT;
+  if (given != nullptr) {
+    options = read_struct<rw_halo_options>(given, oldest, options, "options", "rw_halo_options");
+  }
+  return {static_cast<Strategy>(options.strategy), static_cast<Corners>(options.corners)};
 }
 
-// Reads the arrays of the caller; where they are NULL on one rank, every rank throws.
+// Reads what the caller has passed by `read`; where it is wrong on one rank, every rank throws.
 template <class Read>
-auto read_jointly(const rw_grid* grid, Read&& read) {
-  decltype(read()) out;
-  halo::jointly(halo::comm_of(grid->grid), [&] { out = read(); });
-  return out;
+void create_halo(const rw_grid* grid, rw_endpoints* endpoints, const rw_halo_options* given,
+                 rw_halo** out, Read&& read) {
+  require_handles(grid, endpoints, out);
+  decltype(read()) what;
+  HaloOptions options;
+  halo::jointly(halo::comm_of(grid->grid), [&] {
+    what = read();
+    options = options_of(given);
+  });
+  *out = new rw_halo{Halo(grid->grid, endpoints->set, what, options)};
 }
 
 void check_grid_arguments(int dimensions, const int* extents, const int* periodic,
@@ -130,39 +186,32 @@ int rw_grid_neighbour(const rw_grid* grid, int dimension, int direction, int* ou
   });
 }
 
-int rw_halo_faces(const rw_grid* grid, rw_endpoints* endpoints, const void* const* send,
-                  void* const* receive, const size_t* bytes, int strategy, rw_halo** out) {
+int rw_halo_create_faces(const rw_grid* grid, rw_endpoints* endpoints, const void* const* send,
+                         void* const* receive, const size_t* bytes, const rw_halo_options* options,
+                         rw_halo** out) {
   return c_call([&] {
-    ropewalk::require_handles(grid, endpoints, out);
-    const ropewalk::FacePackets faces = ropewalk::read_jointly(grid, [&] {
+    ropewalk::create_halo(grid, endpoints, options, out, [&] {
       return ropewalk::face_packets(send, receive, bytes, grid->grid.dimensions());
     });
-    *out = new rw_halo{
-        ropewalk::Halo(grid->grid, endpoints->set, faces, ropewalk::options(strategy, 0))};
   });
 }
 
-int rw_halo_fields(const rw_grid* grid, rw_endpoints* endpoints, int fields, const rw_field* field,
-                   int corners, int strategy, rw_halo** out) {
+int rw_halo_create_fields(const rw_grid* grid, rw_endpoints* endpoints, int fields,
+                          const rw_field* field, const rw_halo_options* options, rw_halo** out) {
   return c_call([&] {
-    ropewalk::require_handles(grid, endpoints, out);
-    const std::vector<ropewalk::Field> read = ropewalk::read_jointly(
-        grid, [&] { return ropewalk::fields_of(fields, field, grid->grid.dimensions()); });
-    *out = new rw_halo{
-        ropewalk::Halo(grid->grid, endpoints->set, read, ropewalk::options(strategy, corners))};
-  });
-}
-
-int rw_halo_sizes(const rw_grid* grid, rw_endpoints* endpoints, const size_t* bytes, int strategy,
-                  rw_halo** out) {
-  return c_call([&] {
-    ropewalk::require_handles(grid, endpoints, out);
-    const ropewalk::FaceSizes sizes = ropewalk::read_jointly(grid, [&] {
-      require_argument(bytes, "bytes");
-      return ropewalk::FaceSizes{ropewalk::values(bytes, 2 * grid->grid.dimensions())};
+    ropewalk::create_halo(grid, endpoints, options, out, [&] {
+      return ropewalk::fields_of(fields, field, grid->grid.dimensions());
     });
-    *out = new rw_halo{
-        ropewalk::Halo(grid->grid, endpoints->set, sizes, ropewalk::options(strategy, 0))};
+  });
+}
+
+int rw_halo_create_buffers(const rw_grid* grid, rw_endpoints* endpoints, const size_t* bytes,
+                           const rw_halo_options* options, rw_halo** out) {
+  return c_call([&] {
+    ropewalk::create_halo(grid, endpoints, options, out, [&] {
+      require_argument(bytes, "bytes");
+      return ropewalk::HaloBuffers{ropewalk::values(bytes, 2 * grid->grid.dimensions())};
+    });
   });
 }
 

@@ -69,7 +69,8 @@ constexpr std::size_t bytes_ahead = std::size_t{64} << 10;
 
 }  // namespace
 
-Direct::Direct(std::shared_ptr<transport::LaneSet> lanes, node::Team* team, Transfers transfers)
+DirectCarrier::DirectCarrier(std::shared_ptr<transport::LaneSet> lanes, node::Team* team,
+                             Transfers transfers)
     : lanes_(std::move(lanes)),
       team_(team),
       flags_(std::move(transfers.flags)),
@@ -86,7 +87,7 @@ Direct::Direct(std::shared_ptr<transport::LaneSet> lanes, node::Team* team, Tran
   streaming_bytes_ = streaming_threshold(bytes_, team_);
 }
 
-Direct::~Direct() {
+DirectCarrier::~DirectCarrier() {
   if (!lanes_->is_here()) {
     // In a child of fork neither the team nor the neighbours' memory is there.
     flags_.abandon();
@@ -95,7 +96,7 @@ Direct::~Direct() {
   }
 }
 
-void Direct::end() noexcept {
+void DirectCarrier::end() noexcept {
   if (std::uncaught_exceptions() > exceptions_before_) {
     give_up();
     return;
@@ -108,7 +109,7 @@ void Direct::end() noexcept {
 }
 
 template <class Body>
-void Direct::guarded(Body&& body) {
+void DirectCarrier::guarded(Body&& body) {
   try {
     body();
   } catch (...) {
@@ -118,7 +119,7 @@ void Direct::guarded(Body&& body) {
   }
 }
 
-void Direct::start() {
+void DirectCarrier::start() {
   lanes_->require_usable();
   ++exchange_;
   started_ = true;
@@ -129,7 +130,7 @@ void Direct::start() {
   team_->wake_sleepers();
 }
 
-bool Direct::test() {
+bool DirectCarrier::test() {
   if (failed_ || !lanes_->is_here()) lanes_->require_usable();
   if (!started_) return true;
   if (team_ == nullptr) return finish(), true;
@@ -140,7 +141,7 @@ bool Direct::test() {
   return !started_;
 }
 
-void Direct::wait() {
+void DirectCarrier::wait() {
   if (!started_) return;
   if (!lanes_->is_here()) lanes_->require_usable();
   if (team_ == nullptr) return finish();
@@ -148,8 +149,8 @@ void Direct::wait() {
   guarded([&] { team_->wait_until([&] { return advance(patience); }); });
 }
 
-// Takes what comes in, then helps with what goes out; true when all is there.
-bool Direct::advance(unsigned patience) {
+// Copies what comes in, then helps with what goes out. True when all is there.
+bool DirectCarrier::advance(unsigned patience) {
   const std::uint64_t before = copies_made_;
   std::size_t open = go_through(incoming_, 0);
   open += go_through(outgoing_, patience);
@@ -159,9 +160,9 @@ bool Direct::advance(unsigned patience) {
   return open == 0;
 }
 
-// Claims and copies what it finds for more than `patience` polls; the number of faces that are
-// still not copied.
-std::size_t Direct::go_through(std::vector<Transfer>& faces, unsigned patience) noexcept {
+// Claims and copies faces that it has found unclaimed for more than `patience` polls. Returns the
+// number of faces that are still not copied.
+std::size_t DirectCarrier::go_through(std::vector<Transfer>& faces, unsigned patience) noexcept {
   const std::size_t streaming = &faces == &outgoing_ ? least_streaming_bytes : streaming_bytes_;
   std::size_t open = 0;
   for (std::size_t i = 0; i < faces.size();) {
@@ -180,7 +181,7 @@ std::size_t Direct::go_through(std::vector<Transfer>& faces, unsigned patience) 
   return open;
 }
 
-bool Direct::seen_copied(Transfer& face) const noexcept {
+bool DirectCarrier::seen_copied(Transfer& face) const noexcept {
   if (face.finished == exchange_) return true;
   // Pairs with the release in copy() of the neighbour.
   if (face.copied->number.load(std::memory_order_acquire) != exchange_) return false;
@@ -191,7 +192,7 @@ bool Direct::seen_copied(Transfer& face) const noexcept {
 
 // True when this rank has to copy it. Both sides may come here at the same time: one of them goes
 // on. It must, since the other waits for it: nothing is thrown between here and the copy.
-bool Direct::claim(Transfer& face, unsigned patience) noexcept {
+bool DirectCarrier::claim(Transfer& face, unsigned patience) noexcept {
   // Pairs with the release in start() of the neighbour.
   const std::uint64_t started = face.started->number.load(std::memory_order_acquire);
   if (started < exchange_) return false;
@@ -209,7 +210,7 @@ bool Direct::claim(Transfer& face, unsigned patience) noexcept {
   return face.mine;
 }
 
-void Direct::copy(Transfer& face, std::size_t streaming_bytes) noexcept {
+void DirectCarrier::copy(Transfer& face, std::size_t streaming_bytes) noexcept {
   for (const StridedCopy& field : face.copies) field.run(streaming_bytes);
   face.mine = false;
   face.finished = exchange_;
@@ -219,13 +220,14 @@ void Direct::copy(Transfer& face, std::size_t streaming_bytes) noexcept {
   face.copied->number.store(exchange_, std::memory_order_release);
 }
 
-// Nothing of this exchange is looked at any more. Pairs with the acquire in FlagBlock::all_left.
-void Direct::finish() noexcept {
+// This rank looks at nothing of this exchange any more. The releases pair with the acquire in
+// FlagBlock::all_left.
+void DirectCarrier::finish() noexcept {
   started_ = false;
   for (FlagLine* line : left_) line->number.store(exchange_, std::memory_order_release);
 }
 
-void Direct::give_up() noexcept {
+void DirectCarrier::give_up() noexcept {
   if (started_) {
     lanes_->mark_broken();
     for (Transfer& face : incoming_) withdraw(face);
@@ -237,9 +239,9 @@ void Direct::give_up() noexcept {
   flags_.abandon();
 }
 
-// Takes back a face that nobody has claimed; waits for the neighbour that copies it, while it
-// lives.
-void Direct::withdraw(Transfer& face) noexcept {
+// Takes back a face that nobody has claimed. Where a neighbour is copying it, waits for the end of
+// that while the neighbour lives.
+void DirectCarrier::withdraw(Transfer& face) noexcept {
   if (seen_copied(face)) return;
   std::uint64_t claimed = exchange_ - 1;
   if (face.claim->number.compare_exchange_strong(claimed, withdrawn, std::memory_order_relaxed) ||
@@ -249,8 +251,9 @@ void Direct::withdraw(Transfer& face) noexcept {
   while (!seen_copied(face) && !node::is_dead(team_->peer(face.peer))) std::this_thread::yield();
 }
 
-// The death of a rank makes its neighbours give up, and theirs: whoever died is the better answer.
-void Direct::neighbour_gave_up(int peer) const {
+// The death of a rank makes its neighbours give up, and then theirs. So an error that names the
+// dead rank comes first.
+void DirectCarrier::neighbour_gave_up(int peer) const {
   team_->look_around();
   throw Error(ErrorCode::mpi, "halo: rank " + std::to_string(peer) +
                                   " gave up an exchange, expected its data; see its error, and "

@@ -1,11 +1,12 @@
 // Strategy::direct: ranks of one node copy faces from where they lie to where they belong, strided
-// on both sides. No message, nothing packed.
+// on both sides. No message is sent, and nothing is packed.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <vector>
 
+#include "halo/carrier.hpp"
 #include "halo/flags.hpp"
 #include "halo/strided_copy.hpp"
 #include "node/team.hpp"
@@ -20,8 +21,8 @@ struct Transfer {
   FlagLine* claim;          // both in the block of the receiver
   FlagLine* copied;
   int direction;  // from which the receiver gets it; it takes them in this order
-  // From the sender's memory to the receiver's, a copy for each field. Empty where only the peer
-  // can make them.
+  // From the sender's memory to the receiver's, a copy for each field. There are none where only
+  // the peer can make them.
   std::vector<StridedCopy> copies;
   // Exchanges in which this rank has last seen it claimed, by either, and copied.
   std::uint64_t taken = 0;
@@ -39,8 +40,6 @@ struct Transfers {
   std::vector<FlagLine*> left;     // its lines in the neighbours' blocks
 };
 
-// An exchange through shared memory, made once and run often; start/test/wait allocate nothing.
-//
 // Both ranks of a link map both of its buffers, so either can copy. Exchange n of one rank: raise
 // `started` to n; then, in test() and wait(), for every face in or out whose other rank has started
 // n and which nobody has claimed: claim it, copy it, say so. Finished when all are copied. So
@@ -61,21 +60,20 @@ struct Transfers {
 // 5. A rank that gives up in n claims for itself what nobody has claimed (`withdrawn`), waits for
 //    copies that a living neighbour has begun, and withdraws `started`. Afterwards nobody reads or
 //    writes its data, and a neighbour that wants them gets an error.
-class Direct {
+class DirectCarrier final : public Carrier {
  public:
   // `team` may be null where there are no transfers.
-  Direct(std::shared_ptr<transport::LaneSet> lanes, node::Team* team, Transfers transfers);
+  DirectCarrier(std::shared_ptr<transport::LaneSet> lanes, node::Team* team, Transfers transfers);
   // Waits for what was started. While an exception unwinds the stack it gives up instead, and
   // neighbours that still want its data get an error.
-  ~Direct();
-  Direct(const Direct&) = delete;
-  Direct& operator=(const Direct&) = delete;
+  ~DirectCarrier() override;
 
-  void start();
-  bool test();
-  void wait();
+  void start() override;
+  bool test() override;
+  void wait() override;
 
-  std::size_t bytes() const noexcept { return bytes_; }  // that come in, and as many go out
+  Strategy strategy() const noexcept override { return Strategy::direct; }
+  std::size_t send_bytes() const noexcept override { return bytes_; }  // and as many come in
   std::uint64_t copies_made() const noexcept { return copies_made_; }  // of faces, by this rank
 
  private:
@@ -106,7 +104,7 @@ class Direct {
   unsigned tests_ = 0;
   bool started_ = false;
   bool failed_ = false;
-  int exceptions_before_;  // on their way when it was made
+  int exceptions_before_;  // under way when this was made
 };
 
 }  // namespace ropewalk::halo

@@ -94,15 +94,6 @@ void add_message(Draft& draft, const Parcel& parcel, const Labels& labels) {
                                         : incoming(*parcel.link, data, parcel.bytes, labels));
 }
 
-// Ghosts at `offset` hold what the neighbour there sends towards us; here the neighbour is
-// ourselves.
-void add_own_copies(Draft& draft, const Link& link, const std::vector<Field>& fields) {
-  for (const Field* field : fields_of(link, fields)) {
-    draft.copies.push_back(copy(*field, sent_towards(*field, opposite(link.offset)), *field,
-                                ghosts_towards(*field, link.offset)));
-  }
-}
-
 }  // namespace
 
 bool Draft::staged(const Message& message) const noexcept {
@@ -116,13 +107,9 @@ Draft draft_faces(const Links& links, const FacePackets& faces, const Labels& la
   for (const Link& link : links.present) {
     const std::size_t i = face_index(link.offset);
     const std::size_t bytes = faces.bytes[i];
-    if (bytes == 0) continue;
-    if (link.carrier == Carrier::copy) {
-      draft.copies.push_back(plain_copy(faces.send[i ^ 1U], faces.receive[i], bytes));
-    } else {
-      draft.messages.push_back(incoming(link, faces.receive[i], bytes, labels));
-      draft.messages.push_back(outgoing(link, faces.send[i], bytes, labels));
-    }
+    if (bytes == 0 || link.to_itself) continue;
+    draft.messages.push_back(incoming(link, faces.receive[i], bytes, labels));
+    draft.messages.push_back(outgoing(link, faces.send[i], bytes, labels));
   }
   return draft;
 }
@@ -132,16 +119,36 @@ Draft draft_fields(const Links& links, const std::vector<Field>& fields, const L
   StagingSpace staging;
   std::vector<Parcel> parcels;
   for (const Link& link : links.present) {
-    if (link.carrier == Carrier::copy) {
-      add_own_copies(draft, link, fields);
-    } else if (!fields_of(link, fields).empty()) {
-      parcels.push_back(parcel(link, false, fields, staging));
-      parcels.push_back(parcel(link, true, fields, staging));
-    }
+    if (link.to_itself || fields_of(link, fields).empty()) continue;
+    parcels.push_back(parcel(link, false, fields, staging));
+    parcels.push_back(parcel(link, true, fields, staging));
   }
   if (staging.size() > 0) draft.staging = Buffer<std::byte>(staging.size());
   for (const Parcel& each : parcels) add_message(draft, each, labels);
   return draft;
+}
+
+std::vector<StridedCopy> own_copies(const Links& links, const FacePackets& faces) {
+  std::vector<StridedCopy> out;
+  for (const Link& link : links.present) {
+    const std::size_t i = face_index(link.offset);
+    if (!link.to_itself || faces.bytes[i] == 0) continue;
+    out.push_back(plain_copy(faces.send[i ^ 1U], faces.receive[i], faces.bytes[i]));
+  }
+  return out;
+}
+
+// Ghosts at an offset hold what the neighbour there sends the opposite way.
+std::vector<StridedCopy> own_copies(const Links& links, const std::vector<Field>& fields) {
+  std::vector<StridedCopy> out;
+  for (const Link& link : links.present) {
+    if (!link.to_itself) continue;
+    for (const Field* field : fields_of(link, fields)) {
+      out.push_back(copy(*field, sent_towards(*field, opposite(link.offset)), *field,
+                         ghosts_towards(*field, link.offset)));
+    }
+  }
+  return out;
 }
 
 }  // namespace ropewalk::halo

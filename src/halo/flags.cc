@@ -23,8 +23,9 @@ struct Retirement {
   std::vector<Retired> blocks;
 };
 
-// Of all ranks of the process. Never destroyed: halos may go after static destructors have run. A
-// child of fork leaves it alone (~Direct).
+// One for all ranks of the process. It is never destroyed, because halos may end after static
+// destructors have run. A
+// child of fork leaves it alone (~DirectCarrier).
 Retirement& retirement() {
   static auto* instance = new Retirement;
   return *instance;
@@ -73,7 +74,7 @@ void FlagBlock::expect(int direction) const noexcept {
 
 bool FlagBlock::all_left(std::uint64_t exchange) const noexcept {
   for (int d = 0; d < directions_; ++d) {
-    // Pairs with the release in Direct::finish() of the neighbour, which looks no more.
+    // Pairs with the release in DirectCarrier::finish() of the neighbour, which looks no more.
     if (left_of(block(), d).number.load(std::memory_order_acquire) < exchange) return false;
   }
   return true;

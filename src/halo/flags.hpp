@@ -17,16 +17,16 @@ struct alignas(128) FlagLine {  // adjacent lines are prefetched in pairs on x86
 // In place of a number: its writer has given up and will not come any more.
 inline constexpr std::uint64_t withdrawn = UINT64_MAX;
 
-// started():  written by the owner: its faces may be read and its ghosts written in this exchange.
-// claim(n):   of the face that comes in from direction n: the exchange in which somebody has last
-//             begun to copy it. The one line with two writers, the owner and the neighbour there:
-//             they raise it from n - 1 to n by compare-exchange.
-// copied(n):  of the same face: the exchange in which it was last copied, by whoever claimed it. A
-//             line of its own: while the owner copies what it receives, as it does most times, the
-//             claim never leaves its cache, and the neighbour looks at this one.
-// left(n):    written by the neighbour towards direction n, the last it does here in an exchange;
-// or
-//             for good, `withdrawn`.
+// A block has these lines:
+// - started(): the owner writes it. Its faces may be read and its ghosts written in this exchange.
+// - claim(n): the exchange in which somebody has last begun to copy the face that comes in from
+//   direction n. It is the one line with two writers, the owner and the neighbour there, who raise
+//   it from n - 1 to n by compare-exchange.
+// - copied(n): the exchange in which the same face was last copied, by whoever claimed it. It is a
+//   line of its own: while the owner copies what it receives, as it does most times, the claim
+//   never leaves its cache, and the neighbour looks at this one.
+// - left(n): the neighbour towards direction n writes it, as the last it does here in an exchange.
+//   When it leaves for good it writes `withdrawn`.
 class FlagBlock {
  public:
   FlagBlock() = default;
@@ -36,10 +36,10 @@ class FlagBlock {
   FlagBlock& operator=(FlagBlock&& other) noexcept;
   ~FlagBlock();
 
-  // Neighbours may look at it for ever: the memory is given up.
+  // Gives the memory up, because neighbours may look at it for ever.
   void abandon() noexcept { lines_ = nullptr; }
-  // Neighbours may still be looking at it in `exchange`, the last: the memory goes back when all
-  // have left it, at the latest when a later block is retired. Nobody waits.
+  // Neighbours may still be looking at it in `exchange`, its last. The memory goes back when all
+  // have left it, at the latest when a later block is retired. This call does not wait for that.
   void retire(std::uint64_t exchange) noexcept;
   // Whether retiring would give the memory back at once.
   bool all_left(std::uint64_t exchange) const noexcept;

@@ -82,11 +82,13 @@ CartesianGrid::CartesianGrid(Communicator communicator, std::vector<int> extents
       size_(communicator.size()) {
   const mpi::Comm comm{communicator.handle()};
   halo::jointly(comm, [&] {
-    check_dimensions(extents_, periodic_);
-    check_extents(extents_, size_);
+    halo::jointly(comm, [&] {
+      check_dimensions(extents_, periodic_);
+      check_extents(extents_, size_);
+    });
+    halo::agree(comm, facts(extents_, periodic_));
+    coordinates_ = coordinates_of(rank_, extents_);
   });
-  halo::agree(comm, facts(extents_, periodic_));
-  coordinates_ = coordinates_of(rank_, extents_);
 }
 
 int CartesianGrid::neighbour(const std::vector<int>& offset) const {

@@ -77,17 +77,8 @@ Links links(const CartesianGrid& grid, Corners corners, const std::vector<bool>&
   for (const Offset& offset : offsets) {
     const int peer = grid.neighbour(offset);
     if (peer < 0 || !all_wide(offset, wide)) continue;
-    const Carrier carrier = peer == grid.rank() ? Carrier::copy : Carrier::message;
-    out.present.push_back(
-        {offset, peer, carrier, numbers[code(offset)], numbers[code(opposite(offset))]});
-  }
-  return out;
-}
-
-Links to_itself(const Links& links) {
-  Links out{{}, links.directions};
-  for (const Link& link : links.present) {
-    if (link.carrier == Carrier::copy) out.present.push_back(link);
+    out.present.push_back({offset, peer, peer == grid.rank(), numbers[code(offset)],
+                           numbers[code(opposite(offset))]});
   }
   return out;
 }

@@ -9,20 +9,15 @@
 
 namespace ropewalk::halo {
 
-// How data reaches a neighbour.
-enum class Carrier {
-  copy,    // the neighbour is this rank itself
-  message  // another rank: through MPI, or from its memory where the strategy is `direct`
-};
-
-// A neighbour of this rank at `offset`, and the numbers that tell its messages apart. On a periodic
-// extent of 2 the same rank is the neighbour on both sides, so the rank alone does not.
+// A neighbour of this rank at `offset`, and the numbers that tell its messages apart. The rank
+// alone does not tell them apart: on a periodic extent of 2 the same rank is the neighbour on both
+// sides.
 struct Link {
-  std::vector<int> offset;  // -1, 0 or 1 a dimension
+  std::vector<int> offset;  // -1, 0 or 1 for each dimension
   int peer;
-  Carrier carrier;
-  int towards;  // number of this direction: of the messages sent over this link
-  int from;     // number of the opposite direction: of the messages that arrive over it
+  bool to_itself;  // the neighbour is this rank: its faces are copied, and no carrier is needed
+  int towards;     // number of this direction: of the messages sent over this link
+  int from;        // number of the opposite direction: of the messages that arrive over it
 };
 
 struct Links {
@@ -33,8 +28,6 @@ struct Links {
 // Directions in the order of the public interface (towards + and - of dimension 0, then of 1, ...),
 // then, for Corners::yes, edges and corners. `wide[d]` says whether dimension d exchanges at all.
 Links links(const CartesianGrid&, Corners, const std::vector<bool>& wide);
-
-Links to_itself(const Links&);  // those to this rank alone
 
 std::vector<int> opposite(std::vector<int> offset);
 // Index of a face offset in the public arrays: 2d towards +, 2d+1 towards -.

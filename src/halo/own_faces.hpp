@@ -1,30 +1,28 @@
-// Faces in memory of a halo's own, for strategies that copy: a send and a receive buffer each.
+// Faces in memory of the halo's own (HaloBuffers), for carriers that copy: a send and a receive
+// buffer for each face.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
+#include "halo/carrier.hpp"
 #include "halo/links.hpp"
-#include "halo/put.hpp"
-#include "mpi/mpi.hpp"
-#include "ropewalk/halo.hpp"
+#include "halo/request.hpp"
 #include "ropewalk/memory.hpp"
 
 namespace ropewalk::halo {
 
-struct OwnFaces {
-  Buffer<std::byte> memory;
-  FacePackets packets;
-};
+// Sets `send` and `receive` of faces that have bytes alone. Error(memory) where there is no room.
+Buffer<std::byte> make_own_faces(const Links&, FacePackets& faces);
 
-OwnFaces own_faces(const Links&, const FaceSizes&);
-
-// The same place in every turn.
+// The same places in every turn.
 Places places_of(const FacePackets&);
 
-// Collective. Of halos of the same faces the one with which gathering faces, exchanging and reading
-// them is fastest on its slowest rank, the same on all ranks; the first where there is no memory to
-// gather them from. What they hold is overwritten.
-std::size_t fastest_of(mpi::Comm, std::vector<Halo>&, const FaceSizes&);
+// A step of an application that has such faces, for `automatic` to measure: gathering faces from a
+// field into the places where they are sent from, and reading those that came.
+void gather_faces(const Carrier&, const Places&, const std::vector<std::size_t>& bytes,
+                  const Buffer<std::byte>& field);
+std::uint64_t read_faces(const Carrier&, const Places&, const std::vector<std::size_t>& bytes);
 
 }  // namespace ropewalk::halo

@@ -19,16 +19,16 @@ constexpr std::uint64_t gave_up = std::uint64_t{1} << 63;
 
 }  // namespace
 
-Put::Put(std::shared_ptr<transport::LaneSet> lanes, node::Team* team, FlagBlock flags,
-         std::vector<Meeting> meetings, Places places)
+PutCarrier::PutCarrier(std::shared_ptr<transport::LaneSet> lanes, node::Team* team, FlagBlock flags,
+                       std::vector<Meeting> meetings, std::size_t send_bytes)
     : lanes_(std::move(lanes)),
       team_(team),
       flags_(std::move(flags)),
       meetings_(std::move(meetings)),
-      places_(std::move(places)),
+      send_bytes_(send_bytes),
       exceptions_before_(std::uncaught_exceptions()) {}
 
-Put::~Put() {
+PutCarrier::~PutCarrier() {
   if (!lanes_->is_here()) {
     flags_.abandon();  // in a child of fork neither the team nor the neighbours' memory is there
   } else if (team_ != nullptr && settled_) {
@@ -36,9 +36,9 @@ Put::~Put() {
   }
 }
 
-// However it ends: this rank writes to nobody any more, and its own memory is read and written
-// until its neighbours have ended theirs. One that has died never does.
-void Put::end() noexcept {
+// Whatever the reason, this rank writes to no neighbour any more. Neighbours read and write the
+// memory of this rank until they have ended theirs, which one that has died never does.
+void PutCarrier::end() noexcept {
   if (std::uncaught_exceptions() > exceptions_before_) {
     if (!failed_) give_up();
   } else {
@@ -52,7 +52,7 @@ void Put::end() noexcept {
 }
 
 template <class Body>
-void Put::guarded(Body&& body) {
+void PutCarrier::guarded(Body&& body) {
   try {
     body();
   } catch (...) {
@@ -62,7 +62,7 @@ void Put::guarded(Body&& body) {
   }
 }
 
-void Put::start() {
+void PutCarrier::start() {
   lanes_->require_usable();
   ++exchange_;
   met_ = 0;
@@ -74,7 +74,7 @@ void Put::start() {
   team_->wake_sleepers();
 }
 
-bool Put::test() {
+bool PutCarrier::test() {
   if (failed_ || !lanes_->is_here()) lanes_->require_usable();
   if (!started_) return true;
   guarded([this] {
@@ -87,7 +87,7 @@ bool Put::test() {
   return !started_;
 }
 
-void Put::wait() {
+void PutCarrier::wait() {
   if (!started_) return;
   if (!lanes_->is_here()) lanes_->require_usable();
   guarded([this] {
@@ -96,7 +96,7 @@ void Put::wait() {
   started_ = false;
 }
 
-bool Put::all_started() {
+bool PutCarrier::all_started() {
   for (; met_ < meetings_.size(); ++met_) {
     const Meeting& meeting = meetings_[met_];
     // Pairs with the release in start() of the neighbour.
@@ -111,16 +111,16 @@ bool Put::all_started() {
   return true;
 }
 
-// Pairs with the acquire in FlagBlock::all_left of the neighbours: what was written to their memory
-// was written, and nothing more will be.
-void Put::leave() noexcept {
+// The releases pair with the acquire in FlagBlock::all_left of the neighbours: all that this rank
+// writes to their memory is written.
+void PutCarrier::leave() noexcept {
   complete_streaming_stores();
   for (const Meeting& meeting : meetings_) {
     meeting.left->number.store(withdrawn, std::memory_order_release);
   }
 }
 
-void Put::give_up() noexcept {
+void PutCarrier::give_up() noexcept {
   if (started_) lanes_->mark_broken();
   started_ = false;
   if (team_ == nullptr) return;

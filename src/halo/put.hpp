@@ -1,24 +1,17 @@
-// Strategy::put: ranks of one node write faces into the memory of the neighbour that reads
-// them. An exchange moves no byte: it only says that they are there.
+// Strategy::put: ranks of one node write faces into the memory of the neighbour that reads them. An
+// exchange moves no byte: it only says that they are there.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <vector>
 
+#include "halo/carrier.hpp"
 #include "halo/flags.hpp"
 #include "node/team.hpp"
 #include "transport/lane_set.hpp"
 
 namespace ropewalk::halo {
-
-// Where faces are written and read, by turn of the exchange and direction of the public interface.
-// Null where there is no face.
-struct Places {
-  std::array<std::vector<void*>, 2> send;
-  std::array<std::vector<void*>, 2> receive;
-};
 
 // A neighbour over one link, as this rank maps its memory.
 struct Meeting {
@@ -27,8 +20,6 @@ struct Meeting {
   FlagLine* left;           // of this rank, there
 };
 
-// An exchange without copies, made once and run often; start/test/wait allocate nothing.
-//
 // A receiver has two places for each face, which take turns: exchange n uses those of turn n % 2.
 // The sender writes there before start(n), the receiver reads between its wait(n) and start(n + 1).
 // start(n) raises `started` to n, wait(n) waits until all neighbours have done so: nothing else is
@@ -46,26 +37,24 @@ struct Meeting {
 // 5. A rank that gives up says so beside the number, which stays: neighbours still finish what it
 //    had started, as all of it is there, and get an error where it did not come. It writes no more:
 //    it has not learnt that neighbours have read what it would write to.
-class Put {
+class PutCarrier final : public Carrier {
  public:
   // `team` may be null where there are no meetings. What this rank receives lies in `flags`.
-  Put(std::shared_ptr<transport::LaneSet> lanes, node::Team* team, FlagBlock flags,
-      std::vector<Meeting> meetings, Places places);
-  // Waits for what was started. While an exception unwinds the stack it gives up instead.
-  ~Put();
-  // All ranks have made theirs: from here on neighbours look at this one, and it tells them when it
-  // ends.
-  void settle() noexcept { settled_ = true; }
-  Put(const Put&) = delete;
-  Put& operator=(const Put&) = delete;
+  PutCarrier(std::shared_ptr<transport::LaneSet> lanes, node::Team* team, FlagBlock flags,
+             std::vector<Meeting> meetings, std::size_t send_bytes);
+  // Waits for what was started. While an exception unwinds the stack it gives up instead. Before
+  // settle() it touches no neighbour: where one has failed to make its own, its flags are gone.
+  ~PutCarrier() override;
 
-  void start();
-  bool test();
-  void wait();
+  void start() override;
+  bool test() override;
+  void wait() override;
 
-  std::uint64_t exchange() const noexcept { return exchange_; }  // that was last started
-  bool failed() const noexcept { return failed_; }  // it has given up; nothing may be written
-  const Places& places() const noexcept { return places_; }
+  Strategy strategy() const noexcept override { return Strategy::put; }
+  std::size_t send_bytes() const noexcept override { return send_bytes_; }
+  std::size_t turn() const noexcept override { return exchange_ % 2; }
+  bool writable() const noexcept override { return !failed_; }  // it has not given up
+  void settle() noexcept override { settled_ = true; }
 
  private:
   template <class Body>
@@ -79,14 +68,14 @@ class Put {
   node::Team* team_;
   FlagBlock flags_;
   std::vector<Meeting> meetings_;
-  Places places_;
+  std::size_t send_bytes_;
   std::uint64_t exchange_ = 0;
   std::size_t met_ = 0;  // meetings seen to have started this exchange
   unsigned tests_ = 0;
   bool started_ = false;
   bool settled_ = false;
   bool failed_ = false;
-  int exceptions_before_;  // on their way when it was made
+  int exceptions_before_;  // under way when this was made
 };
 
 }  // namespace ropewalk::halo

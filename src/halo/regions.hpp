@@ -14,22 +14,23 @@ struct Region {
   std::vector<std::size_t> extents;
 };
 
-bool takes_part(const Field&, const std::vector<int>& offset);  // ghosts in each nonzero dimension
-Region sent_towards(const Field&, const std::vector<int>& offset);    // of the interior
-Region ghosts_towards(const Field&, const std::vector<int>& offset);  // beyond the interior
-std::size_t region_bytes(const Field&,
-                         const std::vector<int>& offset);  // of either, they are equal
+// Whether the field has ghosts in each dimension in which the offset is not zero.
+bool takes_part(const Field&, const std::vector<int>& offset);
+Region sent_towards(const Field&, const std::vector<int>& offset);    // lies in the interior
+Region ghosts_towards(const Field&, const std::vector<int>& offset);  // lies beyond the interior
+// Both regions have the same size.
+std::size_t region_bytes(const Field&, const std::vector<int>& offset);
 
 std::vector<std::size_t> array_strides(const Field&);  // bytes, of the array with its ghosts
 std::vector<std::size_t> dense_strides(const Region&, std::size_t element_bytes);
 
 StridedCopy pack(const Field&, const Region&, std::byte* to);
 StridedCopy unpack(const Field&, const Region&, const std::byte* from);
-// Between two arrays of the same elements, which may differ in extents.
+// Copies between two arrays of the same elements, which may differ in extents.
 StridedCopy copy(const Field& source, const Region& from, const Field& destination,
                  const Region& to);
 
-// One run of bytes in the field: it can be sent or received in place.
+// Whether the region is one run of bytes in the field, so that it can be sent or received in place.
 bool contiguous(const Field&, const Region&);
 
 // Throws Error(argument) naming field[index] and its member: null data, zero extents or elements,

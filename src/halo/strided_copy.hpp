@@ -1,5 +1,5 @@
-// Copies of N-d blocks between two strided layouts: packing, unpacking, and ghosts filled from
-// one's own field. Knows nothing of ranks.
+// Copies of N-d blocks between two strided layouts: for packing, unpacking, and ghosts filled from
+// the same field. This file knows nothing of ranks.
 #pragma once
 
 #include <array>

@@ -1,5 +1,4 @@
 // Which copy of the kernels this machine runs.
-#include <cstdlib>
 #include <string>
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -8,6 +7,7 @@
 #include "kernels/kernels.hpp"
 #include "kernels/table.hpp"
 #include "ropewalk/error.hpp"
+#include "settings/value.hpp"
 
 namespace ropewalk::kernels {
 
@@ -56,16 +56,13 @@ void require_available(Isa isa, const char* where) {
 }
 
 Isa choose() {
-  const char* wish = std::getenv("ROPEWALK_ISA");
-  if (wish == nullptr || *wish == '\0') return best();
+  const settings::Value wish = settings::get(settings::Id::isa);
   for (const Isa isa : {Isa::baseline, Isa::avx2, Isa::avx512}) {
-    if (std::string(wish) != name(isa)) continue;
+    if (!wish.is(name(isa))) continue;
     require_available(isa, "ROPEWALK_ISA");
     return isa;
   }
-  throw Error(ErrorCode::argument, "ROPEWALK_ISA: found \"" + std::string(wish) +
-                                       "\", expected baseline, avx2 or avx512; unset it to let "
-                                       "the machine decide");
+  return best();
 }
 
 struct Choice {

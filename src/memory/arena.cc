@@ -1,9 +1,11 @@
 // The public face of Arena, and the arena of this process.
+#include <algorithm>
 #include <atomic>
 #include <mutex>
 
 #include "memory/arena_state.hpp"
 #include "memory/process_arena.hpp"
+#include "memory/watch.hpp"
 
 namespace ropewalk {
 
@@ -67,6 +69,18 @@ void Arena::make_huge(const void* address, std::size_t bytes) noexcept {
   const memory::ArenaRange& range = state_->range;
   if (bytes == 0 || !range.contains(address, bytes) || range.settled(address, bytes)) return;
   state_->backend->settle(address, bytes);
+}
+
+void Arena::note_communicated(const void* address, std::size_t bytes) noexcept {
+  const memory::ArenaRange& range = state_->range;
+  // Acquire pairs with the release of Segment::watch: the object is complete.
+  const memory::Watch* watch = range.watch.load(std::memory_order_acquire);
+  if (watch == nullptr) return;
+  if (range.contains(address, std::max<std::size_t>(bytes, 1))) {
+    if (bytes >= memory::Watch::least_inside) watch->note_inside(range, address, bytes);
+  } else if (bytes >= memory::Watch::least_outside) {
+    watch->seen_outside(address, bytes);
+  }
 }
 
 bool Arena::contains(const void* address, std::size_t bytes) const noexcept {

@@ -17,6 +17,8 @@ enum class Pages : unsigned char {
   huge      // verified on pages of 2 MiB or more
 };
 
+struct Watch;
+
 struct ArenaRange {
   std::byte* base = nullptr;
   std::size_t reserved = 0;
@@ -27,6 +29,10 @@ struct ArenaRange {
   std::size_t granule = 1;
   // By granule. Relaxed: they tell what has been tried, no memory is read on their word.
   std::atomic<Pages>* pages = nullptr;
+  // The pages come from a hugetlb pool: what is given back to it may not be had again.
+  std::atomic<bool> pooled{false};
+  // Null where nobody asks what is communicated. Release store, once; acquire finds it complete.
+  std::atomic<const Watch*> watch{nullptr};
 
   bool contains(const void* address, std::size_t bytes) const noexcept {
     const auto start = reinterpret_cast<std::uintptr_t>(base);

@@ -1,29 +1,19 @@
 #include "memory/arena_hold.hpp"
 
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <bit>
 #include <cerrno>
+#include <new>
 
+#include "memory/guessed_range.hpp"
 #include "memory/ladder.hpp"
 #include "memory/options.hpp"
+#include "memory/watch.hpp"
 #include "os/file.hpp"
 #include "os/hugepool.hpp"
 
 namespace ropewalk::memory {
 namespace {
-
-constexpr std::size_t least_range = 64 * os::mib;  // of a guessed range; half of a tiny machine
-// Half of RAM, and not more than a quarter of what the program may map at all.
-std::size_t guess_range() {
-  std::uint64_t bytes = os::total_memory_bytes() / 2;
-  rlimit limit{};
-  if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
-    bytes = std::min<std::uint64_t>(bytes, limit.rlim_cur / 4);
-  }
-  return std::max<std::size_t>(bytes, least_range);
-}
 
 MemoryOptions with_range(MemoryOptions options) {
   if (options.reserve_bytes == 0) options.reserve_bytes = environment_arena_bytes().value_or(0);
@@ -43,6 +33,18 @@ os::Mapping reserve(std::size_t bytes, bool guessed, const Mechanism& how) {
   throw Error(ErrorCode::memory, "arena: no address range of " + std::to_string(bytes) +
                                      " bytes; set ROPEWALK_ARENA_BYTES lower, or raise the limit "
                                      "with `ulimit -v unlimited`");
+}
+
+void add_watched(ArenaStatistics& sum, const ArenaRange& range) noexcept {
+  // Acquire pairs with the release of Segment::watch: the counters are there.
+  const Watch* watch = range.watch.load(std::memory_order_acquire);
+  if (watch == nullptr) return;
+  sum.malloc_bytes = watch->counts.bytes.load(std::memory_order_relaxed);
+  sum.communicated_bytes = watch->counts.communicated.load(std::memory_order_relaxed);
+  sum.libc_blocks = watch->counts.libc_blocks.load(std::memory_order_relaxed);
+  sum.libc_bytes = watch->counts.libc_bytes.load(std::memory_order_relaxed);
+  sum.learned = watch->counts.learned.load(std::memory_order_relaxed);
+  sum.unlearned = watch->counts.unlearned.load(std::memory_order_relaxed);
 }
 
 const Mechanism& arena_mechanism(PageSource source) {
@@ -275,8 +277,15 @@ Extent ArenaState::forget(void* address) {
 // Pages of large blocks go back without the lock, 0.1 s/GiB when small: a block that is neither
 // live nor free has its granules for itself.
 void ArenaState::deallocate(void* address) noexcept {
-  constexpr std::size_t large = 8 * os::mib;
   if (address == nullptr) return;
+  try {
+    give_back(address);
+  } catch (const std::bad_alloc&) {  // no memory for the books: the block is lost to the arena
+  }
+}
+
+void ArenaState::give_back(void* address) {
+  constexpr std::size_t large = 8 * os::mib;
   std::vector<Extent> leaving;
   {
     const Hold hold(*this);
@@ -350,6 +359,7 @@ ArenaStatistics ArenaState::statistics() const {
   result.cached_bytes = cache_.bytes();
   result.committed_bytes = segment_->committed();
   result.huge_bytes = segment_->huge_bytes();
+  add_watched(result, range());
   return result;
 }
 

@@ -59,13 +59,15 @@ class ArenaState : public ForkParticipant, public ArenaBackend {
   std::string downgrade() override;
 
   // What the malloc library needs, see process_arena.hpp.
-  void* allocate_untouched(std::size_t bytes, std::size_t alignment) noexcept;
+  void* allocate_untouched(std::size_t bytes, std::size_t alignment, bool& fresh) noexcept;
   void* allocate_to_grow(std::size_t bytes) noexcept;
   std::size_t block_bytes(const void* address) const noexcept;
   bool resize(void* address, std::size_t bytes) noexcept;
   void clear(void* address, std::size_t bytes) noexcept;
   void bound_cache(std::size_t bytes) noexcept;
   bool orphaned() const noexcept;
+  int discard(void* address, std::size_t bytes, bool locked_too) noexcept;
+  void watch(const Watch* watch) noexcept { segment_->watch(watch); }
 
   const void* base() const noexcept override { return segment_->base(); }
   void lock() noexcept override;
@@ -96,11 +98,14 @@ class ArenaState : public ForkParticipant, public ArenaBackend {
   std::string grow_for(std::size_t bytes, std::size_t alignment);
   void* use(Extent block);
   void* use_untouched(std::optional<Extent> block);
-  void* allocate_locked(std::size_t bytes, std::size_t alignment, bool& expect_whole) noexcept;
+  void* allocate_locked(std::size_t bytes, std::size_t alignment, bool& expect_whole,
+                        bool& fresh) noexcept;
   bool widen(Extent block, std::size_t bytes);
+  bool leaves_room(std::size_t more) const noexcept;
   void flush_cache();
   void retire(Extent block);
   Extent forget(void* address);
+  void give_back(void* address);
 
   MemoryOptions options_;
   bool explicit_range_;  // reserve_bytes was given, not guessed

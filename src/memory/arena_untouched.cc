@@ -1,5 +1,8 @@
 // Blocks for malloc: they get their pages by first touch of the owner, and may change their size in
 // place.
+#include <algorithm>
+#include <cerrno>
+
 #include "memory/arena_hold.hpp"
 #include "memory/ladder.hpp"
 
@@ -9,7 +12,18 @@ namespace {
 // A block without a page in common with another.
 constexpr std::size_t page = 4096;
 
+// Of the range, what malloc leaves to flags and staging areas: libc has memory for the program, but
+// a communicator without staging fails in the middle of a call.
+constexpr std::size_t kept_part = 8;
+constexpr std::size_t most_kept = 64 * os::mib;
+
 }  // namespace
+
+bool ArenaState::leaves_room(std::size_t more) const noexcept {
+  const std::size_t reserved = segment_->reserved();
+  const std::size_t for_program = reserved - std::min(reserved / kept_part, most_kept);
+  return counters_.live_bytes <= for_program && more <= for_program - counters_.live_bytes;
+}
 
 // A hugetlb page that the pool or a control group does not give is SIGBUS at first touch: such
 // pages are made at once.
@@ -28,32 +42,35 @@ void* ArenaState::use_untouched(std::optional<Extent> block) {
   return use(*block);
 }
 
-void* ArenaState::allocate_locked(std::size_t bytes, std::size_t alignment,
-                                  bool& expect_whole) noexcept {
+void* ArenaState::allocate_locked(std::size_t bytes, std::size_t alignment, bool& expect_whole,
+                                  bool& fresh) noexcept {
   const Hold hold(*this);
   std::string refused;
   try {
-    if (bytes > segment_->reserved() || orphaned()) return use_untouched(std::nullopt);
+    if (!leaves_room(bytes) || orphaned()) return use_untouched(std::nullopt);
     const std::size_t whole = round_block(bytes);
     const Extent before = touches_.last(whole);
     const auto found = live_.find(before.offset);
     if (found != live_.end() && found->second == before.bytes) {
       touches_.look_at(segment_->base(), before);
     }
+    const std::uint64_t kept = counters_.cache_hits;
     const auto block = find_extent(whole, std::max(alignment, page), refused);
     // What was kept has its pages.
-    const bool fresh = block && segment_->is_untouched(*block);
-    expect_whole = fresh && one_node_ && touches_.expects_whole(whole);
-    if (fresh && !expect_whole) touches_.handed_out(*block);
+    const bool untouched = block && segment_->is_untouched(*block);
+    expect_whole = untouched && one_node_ && touches_.expects_whole(whole);
+    if (untouched && !expect_whole) touches_.handed_out(*block);
+    fresh = counters_.cache_hits == kept && !expect_whole;
     return use_untouched(block);
   } catch (...) {
     return nullptr;  // libc has no memory for our books
   }
 }
 
-void* ArenaState::allocate_untouched(std::size_t bytes, std::size_t alignment) noexcept {
+void* ArenaState::allocate_untouched(std::size_t bytes, std::size_t alignment,
+                                     bool& fresh) noexcept {
   bool expect_whole = false;
-  void* found = allocate_locked(bytes, alignment, expect_whole);
+  void* found = allocate_locked(bytes, alignment, expect_whole, fresh);
   if (found != nullptr && expect_whole && !range().settled(found, bytes)) settle(found, bytes);
   return found;
 }
@@ -66,7 +83,7 @@ void* ArenaState::allocate_to_grow(std::size_t bytes) noexcept {
     try {
       const std::size_t whole = round_block(bytes);
       for (std::size_t room = 16; room >= 2 && !orphaned(); room /= 2) {
-        if (bytes > segment_->reserved() / 4 / room) continue;
+        if (bytes > segment_->reserved() / 4 / room || !leaves_room(bytes)) continue;
         auto found = take_free(room * whole, page);
         if (!found && grow_for(room * whole, page).empty()) found = take_free(room * whole, page);
         if (!found) continue;
@@ -77,7 +94,8 @@ void* ArenaState::allocate_to_grow(std::size_t bytes) noexcept {
       return nullptr;
     }
   }
-  return allocate_untouched(bytes, page);
+  bool fresh = false;
+  return allocate_untouched(bytes, page, fresh);
 }
 
 // The extent behind the block, from what is free or by committing more.
@@ -104,7 +122,8 @@ bool ArenaState::resize(void* address, std::size_t bytes) noexcept {
   const Extent block{found->first, found->second};
   bytes = round_block(bytes);
   try {
-    if (bytes > block.bytes && !widen(block, bytes)) return false;
+    const bool larger = bytes > block.bytes;
+    if (larger && !(leaves_room(bytes - block.bytes) && widen(block, bytes))) return false;
     if (bytes < block.bytes) retire({block.offset + bytes, block.bytes - bytes});
   } catch (...) {
     return false;
@@ -121,6 +140,11 @@ void ArenaState::clear(void* address, std::size_t bytes) noexcept {
     file = segment_->descriptor();
   }
   Segment::clear(file, segment_->base(), {offset(address), bytes});
+}
+
+int ArenaState::discard(void* address, std::size_t bytes, bool locked_too) noexcept {
+  if (orphaned()) return ENOMEM;
+  return segment_->discard({offset(address), bytes}, locked_too);
 }
 
 void ArenaState::bound_cache(std::size_t bytes) noexcept {

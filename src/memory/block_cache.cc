@@ -17,14 +17,14 @@ std::vector<Extent> BlockCache::give(Extent block) {
   if (block.bytes > most_bytes_) return {block};
   if (spare_block_.empty()) spare_block_.emplace_back();
   spare_block_.front() = block;
-  blocks_.splice(blocks_.end(), spare_block_);
   if (spare_entry_.empty()) {
-    by_size_.emplace(block.bytes, std::prev(blocks_.end()));
+    by_size_.emplace(block.bytes, spare_block_.begin());  // the last that may throw
   } else {
     spare_entry_.key() = block.bytes;
-    spare_entry_.mapped() = std::prev(blocks_.end());
+    spare_entry_.mapped() = spare_block_.begin();
     by_size_.insert(std::move(spare_entry_));
   }
+  blocks_.splice(blocks_.end(), spare_block_);
   bytes_ += block.bytes;
   std::vector<Extent> leaving;
   while (bytes_ > most_bytes_ || blocks_.size() > most_blocks) {

@@ -1,5 +1,7 @@
 #include "memory/free_space.hpp"
 
+#include <utility>
+
 #include "os/mapping.hpp"
 
 namespace ropewalk::memory {
@@ -7,14 +9,40 @@ namespace ropewalk::memory {
 void FreeSpace::insert(Extent extent) {
   if (extent.bytes == 0) return;
   by_offset_.emplace(extent.offset, extent.bytes);
-  by_size_.emplace(extent.bytes, extent.offset);
+  try {
+    by_size_.emplace(extent.bytes, extent.offset);
+  } catch (...) {  // in both or in neither
+    by_offset_.erase(extent.offset);
+    throw;
+  }
   bytes_ += extent.bytes;
 }
 
-void FreeSpace::erase(Extent extent) {
+void FreeSpace::erase(Extent extent) noexcept {
   by_offset_.erase(extent.offset);
   by_size_.erase({extent.bytes, extent.offset});
   bytes_ -= extent.bytes;
+}
+
+// Takes no memory.
+void FreeSpace::replace(Extent before, Extent after) noexcept {
+  if (after.bytes == 0) return erase(before);
+  auto offset = by_offset_.extract(before.offset);
+  offset.key() = after.offset;
+  offset.mapped() = after.bytes;
+  by_offset_.insert(std::move(offset));
+  auto size = by_size_.extract({before.bytes, before.offset});
+  size.value() = {after.bytes, after.offset};
+  by_size_.insert(std::move(size));
+  bytes_ = bytes_ - before.bytes + after.bytes;
+}
+
+// What can fail comes first: an extent that is neither taken nor free would be lost.
+void FreeSpace::split(Extent extent, std::size_t head, std::size_t taken) {
+  const Extent rest{extent.offset + head + taken, extent.bytes - head - taken};
+  if (head == 0) return replace(extent, rest);
+  insert(rest);
+  replace(extent, {extent.offset, head});
 }
 
 std::optional<std::size_t> FreeSpace::take(std::size_t bytes, std::size_t alignment,
@@ -24,9 +52,7 @@ std::optional<std::size_t> FreeSpace::take(std::size_t bytes, std::size_t alignm
     const std::size_t start = os::round_up(base + extent.offset, alignment) - base;
     const std::size_t head = start - extent.offset;
     if (head > extent.bytes || extent.bytes - head < bytes) continue;
-    erase(extent);
-    insert({extent.offset, head});
-    insert({start + bytes, extent.bytes - head - bytes});
+    split(extent, head, bytes);
     return start;
   }
   return std::nullopt;
@@ -39,28 +65,33 @@ bool FreeSpace::take_at(Extent wanted) {
   const Extent extent{at->first, at->second};
   const std::size_t head = wanted.offset - extent.offset;
   if (head > extent.bytes || extent.bytes - head < wanted.bytes) return false;
-  erase(extent);
-  insert({extent.offset, head});
-  insert({wanted.offset + wanted.bytes, extent.bytes - head - wanted.bytes});
+  split(extent, head, wanted.bytes);
   return true;
 }
 
 Extent FreeSpace::give(Extent extent) {
-  auto next = by_offset_.lower_bound(extent.offset);
+  const auto next = by_offset_.lower_bound(extent.offset);
+  std::optional<Extent> after;
+  if (next != by_offset_.end() && extent.offset + extent.bytes == next->first) {
+    after = Extent{next->first, next->second};
+  }
+  std::optional<Extent> before;
   if (next != by_offset_.begin()) {
-    const auto before = std::prev(next);
-    if (before->first + before->second == extent.offset) {
-      extent = {before->first, before->second + extent.bytes};
-      erase({before->first, before->second});
+    const auto previous = std::prev(next);
+    if (previous->first + previous->second == extent.offset) {
+      before = Extent{previous->first, previous->second};
     }
   }
-  next = by_offset_.lower_bound(extent.offset);
-  if (next != by_offset_.end() && extent.offset + extent.bytes == next->first) {
-    const Extent after{next->first, next->second};
-    extent.bytes += after.bytes;
-    erase(after);
+  if (after) extent.bytes += after->bytes;
+  if (before) {
+    if (after) erase(*after);
+    extent = {before->offset, before->bytes + extent.bytes};
+    replace(*before, extent);
+  } else if (after) {
+    replace(*after, extent);
+  } else {
+    insert(extent);
   }
-  insert(extent);
   return extent;
 }
 

@@ -33,7 +33,9 @@ class FreeSpace {
 
  private:
   void insert(Extent extent);
-  void erase(Extent extent);
+  void erase(Extent) noexcept;
+  void replace(Extent before, Extent after) noexcept;
+  void split(Extent, std::size_t head, std::size_t taken);
 
   std::map<std::size_t, std::size_t> by_offset_;           // offset -> bytes
   std::set<std::pair<std::size_t, std::size_t>> by_size_;  // bytes, offset

@@ -100,8 +100,8 @@ const ProcessArena& table(const ArenaRange& range) {
       [] { return state().source(); },
       statistics,
       downgrade,
-      [](std::size_t bytes, std::size_t alignment) {
-        return state().allocate_untouched(bytes, alignment);
+      [](std::size_t bytes, std::size_t alignment, bool* fresh) {
+        return state().allocate_untouched(bytes, alignment, *fresh);
       },
       [](const void* address) { return state().block_bytes(address); },
       [](void* address, std::size_t bytes) { return state().resize(address, bytes); },
@@ -109,7 +109,11 @@ const ProcessArena& table(const ArenaRange& range) {
       [](void* address, std::size_t bytes) { state().clear(address, bytes); },
       [](std::size_t bytes) { state().bound_cache(bytes); },
       [] { return Inside::now(); },
-      [] { return state().orphaned(); }};
+      [] { return state().orphaned(); },
+      [](void* address, std::size_t bytes, bool locked_too) {
+        return state().discard(address, bytes, locked_too);
+      },
+      [](const Watch* watch) { state().watch(watch); }};
   return entries;
 }
 
@@ -175,7 +179,7 @@ class TableArena final : public ArenaBackend, public ForkParticipant {
 ProcessArenaFunction* find_process_arena() noexcept {
   void* found = dlsym(RTLD_DEFAULT, process_arena_symbol);
   return found != nullptr ? reinterpret_cast<ProcessArenaFunction*>(found)
-                          : ropewalk_process_arena_v1;
+                          : ropewalk_process_arena_v2;
 }
 
 std::unique_ptr<ArenaBackend> open_process_arena(ProcessArenaFunction* function) {
@@ -187,7 +191,7 @@ std::unique_ptr<ArenaBackend> open_process_arena(ProcessArenaFunction* function)
 
 }  // namespace ropewalk::memory
 
-const ropewalk::memory::ProcessArena* ropewalk_process_arena_v1(
+const ropewalk::memory::ProcessArena* ropewalk_process_arena_v2(
     ropewalk::memory::Failure* failure) {
   const ropewalk::memory::ArenaState* arena = ropewalk::memory::own(failure);
   return arena == nullptr ? nullptr : &ropewalk::memory::table(arena->range());

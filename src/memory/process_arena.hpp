@@ -34,8 +34,9 @@ struct ProcessArena {
   std::size_t (*downgrade)(char* text, std::size_t room);
 
   // For the malloc library. Blocks come by first touch, at a multiple of `alignment`, a power of
-  // two; null where they cannot be had, which is counted.
-  void* (*allocate_untouched)(std::size_t bytes, std::size_t alignment);
+  // two; null where they cannot be had, which is counted. `fresh`: the program is going to pay for
+  // the first touch of small pages.
+  void* (*allocate_untouched)(std::size_t bytes, std::size_t alignment, bool* fresh);
   // Bytes of the live block that begins there; 0 for none.
   std::size_t (*block_bytes)(const void* address);
   // Makes the live block larger or smaller where it is, if its surroundings allow.
@@ -50,10 +51,14 @@ struct ProcessArena {
   bool (*busy)();
   // This process was cloned past the fork handlers: the arena is its parent's, and out of reach.
   bool (*orphaned)();
+  // Pages of live blocks, whole ones, read as zero afterwards; returns an errno. Takes no lock.
+  int (*discard)(void* address, std::size_t bytes, bool locked_too);
+  // From now on this is told what is communicated. It must never go.
+  void (*watch)(const Watch*);
 };
 
 using ProcessArenaFunction = const ProcessArena*(Failure*);
-constexpr const char* process_arena_symbol = "ropewalk_process_arena_v1";
+constexpr const char* process_arena_symbol = "ropewalk_process_arena_v2";
 
 // The first copy's, as found by the dynamic linker; our own where it finds none.
 ProcessArenaFunction* find_process_arena() noexcept;
@@ -65,5 +70,5 @@ std::unique_ptr<ArenaBackend> open_process_arena(ProcessArenaFunction*);
 
 // The arena of this copy, made at first use with options from the environment; null with the reason
 // where it cannot be had, null without one while this very thread is making it.
-extern "C" RW_EXPORT const ropewalk::memory::ProcessArena* ropewalk_process_arena_v1(
+extern "C" RW_EXPORT const ropewalk::memory::ProcessArena* ropewalk_process_arena_v2(
     ropewalk::memory::Failure*);

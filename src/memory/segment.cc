@@ -33,6 +33,7 @@ Segment::Segment(const Mechanism& how, os::Mapping range)
   range_.base = mapping_.data();
   range_.reserved = mapping_.bytes();
   range_.granule = std::max(how.page_bytes, os::huge_2m);
+  note_pool();
   if (!file_) {
     throw Error(ErrorCode::memory, "arena: " + std::string(name(how.source)) + ": " +
                                        explain_refusal(how, "memfd_create", granule(), errno));
@@ -40,6 +41,10 @@ Segment::Segment(const Mechanism& how, os::Mapping range)
   remember_file();
   pages_ = std::make_unique<std::atomic<Pages>[]>(reserved() / granule());
   range_.pages = pages_.get();
+}
+
+void Segment::note_pool() noexcept {
+  range_.pooled.store(how_->memfd != os::MemfdPages::normal, std::memory_order_relaxed);
 }
 
 void Segment::remember_file() noexcept {
@@ -178,6 +183,38 @@ void Segment::release(Extent extent) noexcept {
   }
 }
 
+// Pages of a pool stay. Where the program has taken its own right to write, by a second mapping.
+int Segment::zero(Extent extent) noexcept {
+  if (os::populate_write(base() + extent.offset, extent.bytes) == 0) {
+    std::memset(base() + extent.offset, 0, extent.bytes);
+    return 0;
+  }
+  const std::size_t first = os::round_down(extent.offset, granule());
+  const std::size_t end = os::round_up(extent.offset + extent.bytes, granule());
+  const os::Mapping window = os::map_shared(descriptor(), end - first, first, granule());
+  if (!window) return errno;
+  std::memset(window.data() + (extent.offset - first), 0, extent.bytes);
+  return 0;
+}
+
+// Without the lock, so that a signal handler may do it: what is known of a granule only gets worse.
+// The advice goes first by address, for the memory hooks, which see what is about to go. The kernel
+// refuses it where the program has taken its own right to write (EACCES), or locked the pages.
+int Segment::discard(Extent extent, bool locked_too) noexcept {
+  if (range_.pooled.load(std::memory_order_relaxed)) return zero(extent);
+  int error = os::remove_pages(base() + extent.offset, extent.bytes);
+  if (error == EACCES || (error == EINVAL && locked_too)) {
+    const int file = descriptor();
+    if (file >= 0) error = os::punch_file(file, extent.offset, extent.bytes);
+  }
+  if (error != 0) return error;
+  const std::size_t end = (extent.offset + extent.bytes + granule() - 1) / granule();
+  for (std::size_t at = extent.offset / granule(); at < end; ++at) {
+    if (pages(at) > Pages::touched) set_pages(at, at + 1, Pages::touched);
+  }
+  return 0;
+}
+
 // The file knows which pages it has: all others are zero. Asked once a part, and the rest of the
 // part taken to be there, too: to ask where the data ends costs as much as to clear it.
 void Segment::clear(int file, std::byte* base, Extent extent) noexcept {
@@ -215,6 +252,7 @@ bool Segment::copy(std::span<const Extent> live, const Mechanism& how) noexcept 
   if (!file) return false;
   if (!replace_mapping(base() + start, end - start, start, std::move(file), parents)) return false;
   how_ = &how;
+  note_pool();
   wish_pages(base() + start, end - start);
   remember_file();
   set_pages(0, end / granule(), Pages::touched);
@@ -235,6 +273,7 @@ void Segment::drop(const Mechanism& how) noexcept {
   remember_file();
   range_.begin.store(old, std::memory_order_release);
   how_ = &how;
+  note_pool();
   set_pages(0, reserved() / granule(), Pages::none);
 }
 

@@ -25,6 +25,7 @@ class Segment {
 
   const Mechanism& how() const noexcept { return *how_; }
   const ArenaRange& range() const noexcept { return range_; }  // readable without the lock
+  void watch(const Watch* watch) noexcept { range_.watch.store(watch, std::memory_order_release); }
   std::byte* base() const noexcept { return range_.base; }
   std::size_t reserved() const noexcept { return range_.reserved; }
   std::size_t granule() const noexcept { return range_.granule; }
@@ -58,6 +59,10 @@ class Segment {
   // Gives the granules that lie wholly in the extent back to the kernel.
   void release(Extent extent) noexcept;
 
+  // The extent, whole small pages of live blocks, reads as zero afterwards and has no pages if that
+  // can be; with `locked_too` also where they are locked in memory. Returns an errno.
+  int discard(Extent extent, bool locked_too) noexcept;
+
   // Zeroes what of the extent may not read as zero; pages that were never touched stay away.
   // Needs no lock; `file` is the descriptor, -1 to zero it all.
   static void clear(int file, std::byte* base, Extent extent) noexcept;
@@ -80,6 +85,8 @@ class Segment {
   Backing back_run(std::size_t first, std::size_t last);
   template <class Done>
   Backing back_where_not(Extent extent, const Done& done);
+  void note_pool() noexcept;
+  int zero(Extent extent) noexcept;
   void remember_file() noexcept;
   void wish_pages(void* address, std::size_t bytes) const noexcept;
 

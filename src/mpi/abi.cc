@@ -80,6 +80,14 @@ constexpr Row datatype_rows[] = {
     {"MPI_COMPLEX8", 0x4c000828, 0x2db, "complex8"},
     {"MPI_COMPLEX16", 0x4c00102a, 0x2e3, "complex16"},
     {"MPI_COMPLEX32", 0x4c00202c, 0x2eb, "complex32"},
+    {"MPI_INTEGER16", 0x4c001032, 0x2e1, "integer16"},
+    {"MPI_REAL2", 0x4c000226, 0x2ca, "real2"},
+    {"MPI_COMPLEX4", 0x4c00042e, 0x2d3, "complex4"},
+    {"MPI_LOGICAL1", 0x4c000147, 0x2c0, "logical1"},
+    {"MPI_LOGICAL2", 0x4c000248, 0x2c8, "logical2"},
+    {"MPI_LOGICAL4", 0x4c000449, 0x2d0, "logical4"},
+    {"MPI_LOGICAL8", 0x4c00084a, 0x2d8, "logical8"},
+    {"MPI_LOGICAL16", 0x4c00104b, 0x2e0, "logical16"},
 };
 static_assert(std::size(datatype_rows) == datatype_names);
 
@@ -94,6 +102,18 @@ constexpr Row op_rows[] = {
     {"MPI_REPLACE", 0x5800000d, 0x3c, "replace"}, {"MPI_NO_OP", 0x5800000e, 0x3d, "no_op"},
 };
 static_assert(std::size(op_rows) == op_names);
+
+// In the order of Combiner. Open MPI counts as MPICH does, from 0.
+constexpr std::array<int, combiners> mpich_combiners = {1,  2,  3,  4,  6,  7,  9,  10,
+                                                        19, 12, 13, 14, 15, 16, 17, 18};
+constexpr std::array<int, combiners> standard_combiners = {101, 102, 103, 104, 105, 106, 107, 108,
+                                                           109, 110, 111, 112, 113, 114, 115, 116};
+
+constexpr std::array<int, combiners> openmpi_combiners() {
+  std::array<int, combiners> codes = mpich_combiners;
+  for (int& code : codes) --code;
+  return codes;
+}
 
 Abi mpich_abi() {
   Abi abi{};
@@ -111,6 +131,7 @@ Abi mpich_abi() {
   abi.errors_return = 0x54000001;
   for (std::size_t i = 0; i < datatype_names; ++i) abi.datatypes[i] = datatype_rows[i].mpich;
   for (std::size_t i = 0; i < op_names; ++i) abi.ops[i] = op_rows[i].mpich;
+  abi.combiner_codes = mpich_combiners;
   abi.any_source = -2;
   abi.any_tag = -1;
   abi.proc_null = -1;
@@ -118,6 +139,7 @@ Abi mpich_abi() {
   abi.undefined = -32766;
   abi.keyval_invalid = 0x24000000;
   abi.comm_type_shared = 1;
+  abi.order_c = 56;
   abi.graph = 1;
   abi.cartesian = 2;
   abi.dist_graph = 3;
@@ -149,6 +171,7 @@ Abi standard_abi() {
   abi.errors_return = 0;
   for (std::size_t i = 0; i < datatype_names; ++i) abi.datatypes[i] = datatype_rows[i].standard;
   for (std::size_t i = 0; i < op_names; ++i) abi.ops[i] = op_rows[i].standard;
+  abi.combiner_codes = standard_combiners;
   abi.any_source = -1;
   abi.any_tag = -2;
   abi.proc_null = -3;
@@ -156,6 +179,7 @@ Abi standard_abi() {
   abi.undefined = -32766;
   abi.keyval_invalid = 0;
   abi.comm_type_shared = 221;
+  abi.order_c = 12;
   abi.graph = 212;
   abi.cartesian = 211;
   abi.dist_graph = 213;
@@ -197,6 +221,7 @@ Abi openmpi_abi(const SymbolLookup& symbol) {
   abi.family = Family::openmpi;
   abi.int_handles = false;
   openmpi_handles(abi, symbol);
+  abi.combiner_codes = openmpi_combiners();
   abi.any_source = -1;
   abi.any_tag = -1;
   abi.proc_null = -2;
@@ -204,6 +229,7 @@ Abi openmpi_abi(const SymbolLookup& symbol) {
   abi.undefined = -32766;
   abi.keyval_invalid = -1;
   abi.comm_type_shared = 0;
+  abi.order_c = 0;
   abi.graph = 2;
   abi.cartesian = 1;
   abi.dist_graph = 3;

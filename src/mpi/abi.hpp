@@ -77,9 +77,17 @@ enum class DatatypeName : std::uint8_t {
   real16,
   complex8,
   complex16,
-  complex32
+  complex32,
+  integer16,
+  real2,
+  complex4,
+  logical1,
+  logical2,
+  logical4,
+  logical8,
+  logical16
 };
-inline constexpr std::size_t datatype_names = 62;
+inline constexpr std::size_t datatype_names = 70;
 
 enum class OpName : std::uint8_t {
   max,
@@ -99,6 +107,27 @@ enum class OpName : std::uint8_t {
 };
 inline constexpr std::size_t op_names = 14;
 
+// How a datatype was made, as MPI_Type_get_envelope says.
+enum class Combiner : std::uint8_t {
+  named,
+  dup,
+  contiguous,
+  vector,
+  hvector,
+  indexed,
+  hindexed,
+  indexed_block,
+  hindexed_block,
+  structure,
+  subarray,
+  darray,
+  f90_real,
+  f90_complex,
+  f90_integer,
+  resized
+};
+inline constexpr std::size_t combiners = 16;
+
 const char* name(DatatypeName);  // "MPI_INT", ...
 const char* name(OpName);        // "MPI_SUM", ...
 
@@ -114,10 +143,12 @@ struct Abi {
   std::uintptr_t errors_return;
   std::array<std::uintptr_t, datatype_names> datatypes;
   std::array<std::uintptr_t, op_names> ops;
+  std::array<int, combiners> combiner_codes;  // in the order of Combiner
 
   int any_source, any_tag, proc_null, root, undefined;
   int keyval_invalid;
   int comm_type_shared;
+  int order_c;                       // MPI_ORDER_C, of MPI_Type_create_subarray
   int graph, cartesian, dist_graph;  // of MPI_Topo_test
   int tag_upper_bound;               // the attribute key MPI_TAG_UB
   std::array<int, 4> thread_levels;  // MPI_THREAD_SINGLE ... MULTIPLE

@@ -1,4 +1,5 @@
 // The collectives that ropewalk's own bootstrap uses.
+#include "mpi/joint.hpp"
 #include "mpi/large_count.hpp"
 #include "mpi/library.hpp"
 
@@ -20,6 +21,7 @@ Word op_word(Combine combine) {
 
 // Agreements are a few values: their count always fits an int.
 void combine_all(void* values, std::size_t count, DatatypeName type, Combine combine, Comm comm) {
+  meet(comm);
   const Abi& abi = library().abi;
   check(library().call.allreduce(in_place(), values, static_cast<int>(count), abi.datatype(type),
                                  op_word(combine), comm.value),
@@ -28,9 +30,13 @@ void combine_all(void* values, std::size_t count, DatatypeName type, Combine com
 
 }  // namespace
 
-void barrier(Comm comm) { check(library().call.barrier(comm.value), "MPI_Barrier"); }
+void barrier(Comm comm) {
+  meet(comm);
+  check(library().call.barrier(comm.value), "MPI_Barrier");
+}
 
 void broadcast(void* data, std::size_t bytes, int root, Comm comm) {
+  meet(comm);
   const Functions& call = library().call;
   const Word byte = byte_type().value;
   if (fits_int(bytes)) {
@@ -44,6 +50,7 @@ void broadcast(void* data, std::size_t bytes, int root, Comm comm) {
 }
 
 void all_gather(const void* send, void* receive, std::size_t bytes_each, Comm comm) {
+  meet(comm);
   const Functions& call = library().call;
   const Word byte = byte_type().value;
   if (fits_int(bytes_each)) {

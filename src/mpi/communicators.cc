@@ -1,19 +1,10 @@
 // Communicators: ask, duplicate, split, free. Those made here return errors instead of aborting.
+#include "mpi/errors_returned.hpp"
+#include "mpi/joint.hpp"
 #include "mpi/library.hpp"
 
 namespace ropewalk::mpi {
 namespace {
-
-// Files that are not open have the handler MPI_ERRORS_RETURN (MPI 5.0, section 14.7).
-Word errors_return() {
-  const Library& mpi = library();
-  Word handler = mpi.abi.errors_return;
-  if (handler != 0) return handler;
-  if (mpi.call.file_get_errhandler != nullptr) {
-    check(mpi.call.file_get_errhandler(mpi.abi.file_null, &handler), "MPI_File_get_errhandler");
-  }
-  return handler != 0 ? handler : 0x143;  // as in mpi_abi.h of MPICH
-}
 
 Comm ours(Comm comm) {
   if (comm != comm_null()) return_errors(comm);
@@ -41,18 +32,38 @@ bool is_inter(Comm comm) {
 }
 
 Comm dup(Comm comm) {
+  meet(comm);
   Comm made;
   check(library().call.comm_dup(comm.value, &made.value), "MPI_Comm_dup");
   return ours(made);
 }
 
 Comm split(Comm comm, int color, int key) {
+  meet(comm);
   Comm made;
   check(library().call.comm_split(comm.value, color, key, &made.value), "MPI_Comm_split");
   return ours(made);
 }
 
+bool try_split(Comm comm, int color, int key, Comm& made) {
+  meet(comm);
+  made = comm_null();
+  int code = 0;
+  {
+    const ErrorsReturned here(comm);
+    code = library().call.comm_split(comm.value, color, key, &made.value);
+  }
+  std::int64_t done = code == 0 ? 1 : 0;
+  if (done == 1) made = ours(made);
+  all_reduce(std::span(&done, 1), Combine::min, comm);
+  if (done == 1) return true;
+  if (code == 0 && made != comm_null()) free(made);
+  made = comm_null();
+  return false;
+}
+
 Comm split_shared(Comm comm) {
+  meet(comm);
   const Abi& abi = library().abi;
   Comm made;
   check(library().call.comm_split_type(comm.value, abi.comm_type_shared, 0, abi.info_null,
@@ -64,6 +75,17 @@ Comm split_shared(Comm comm) {
 void free(Comm& comm) {
   check(library().call.comm_free(&comm.value), "MPI_Comm_free");
   comm = comm_null();
+}
+
+// Files that are not open have the handler MPI_ERRORS_RETURN (MPI 5.0, section 14.7).
+Word errors_return() {
+  const Library& mpi = library();
+  Word handler = mpi.abi.errors_return;
+  if (handler != 0) return handler;
+  if (mpi.call.file_get_errhandler != nullptr) {
+    check(mpi.call.file_get_errhandler(mpi.abi.file_null, &handler), "MPI_File_get_errhandler");
+  }
+  return handler != 0 ? handler : 0x143;  // as in mpi_abi.h of MPICH
 }
 
 // A handler of our own would not do: MPICH 5.0.2 returns MPI_SUCCESS once such a handler has run.

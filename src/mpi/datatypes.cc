@@ -1,8 +1,10 @@
 #include "mpi/datatypes.hpp"
 
 #include <algorithm>
+#include <climits>
 
 #include "mpi/large_count.hpp"
+#include "mpi/layout.hpp"
 #include "mpi/library.hpp"
 
 namespace ropewalk::mpi {
@@ -169,7 +171,7 @@ std::size_t step_from(const void* data, std::int64_t size) {
 }  // namespace
 
 std::optional<ElementType> element_type(Datatype type) {
-  const std::optional<DatatypeName> name = library().datatypes.find(type.value);
+  const std::optional<DatatypeName> name = name_of(type);
   if (!name) return std::nullopt;
   if (*name >= DatatypeName::character) return fortran_type(*name, type_size(type));
   return c_type(*name);
@@ -269,8 +271,70 @@ class Elements {
 
 }  // namespace
 
+namespace {
+
+// MPI_Pack and MPI_Unpack count bytes in an int. An element of more goes through their forms for
+// large counts, or, where the MPI has none, piece by piece through our hands.
+bool fits_pack(std::int64_t size) { return size <= INT_MAX; }
+
+void* element(const void* data, std::int64_t offset) {
+  return reinterpret_cast<void*>(address(data) + static_cast<std::uintptr_t>(offset));
+}
+
+void pack_by_layout(const void* data, std::size_t count, Datatype type, std::byte* packed) {
+  const Layout layout(type);
+  const std::int64_t extent = type_extent(type).bytes;
+  const std::int64_t size = type_size(type);
+  for (std::int64_t i = 0; i < static_cast<std::int64_t>(count); ++i) {
+    layout.pack(element(data, i * extent), packed + i * size);
+  }
+}
+
+void unpack_by_layout(const std::byte* packed, void* data, std::size_t count, Datatype type) {
+  const Layout layout(type);
+  const std::int64_t extent = type_extent(type).bytes;
+  const std::int64_t size = type_size(type);
+  for (std::int64_t i = 0; i < static_cast<std::int64_t>(count); ++i) {
+    layout.unpack(packed + i * size, element(data, i * extent));
+  }
+}
+
+void pack_large(const void* data, std::size_t count, Datatype type, std::byte* packed, Comm comm) {
+  const auto function = library().call.pack_c;
+  if (function == nullptr) return pack_by_layout(data, count, type, packed);
+  const Count size = type_size(type);
+  const std::int64_t extent = type_extent(type).bytes;
+  for (std::int64_t i = 0; i < static_cast<std::int64_t>(count); ++i) {
+    const Elements from(data, i * extent, 1, type);
+    Count position = 0;
+    check(
+        function(from.data, from.count, from.type, packed + i * size, size, &position, comm.value),
+        "MPI_Pack_c");
+  }
+}
+
+void unpack_large(const std::byte* packed, void* data, std::size_t count, Datatype type,
+                  Comm comm) {
+  const auto function = library().call.unpack_c;
+  if (function == nullptr) return unpack_by_layout(packed, data, count, type);
+  const Count size = type_size(type);
+  const std::int64_t extent = type_extent(type).bytes;
+  for (std::int64_t i = 0; i < static_cast<std::int64_t>(count); ++i) {
+    const Elements into(data, i * extent, 1, type);
+    Count position = 0;
+    check(
+        function(packed + i * size, size, &position, into.data, into.count, into.type, comm.value),
+        "MPI_Unpack_c");
+  }
+}
+
+}  // namespace
+
 void pack(const void* data, std::size_t count, Datatype type, void* packed, Comm comm) {
   const std::int64_t size = type_size(type);
+  if (!fits_pack(size)) {
+    return pack_large(data, count, type, static_cast<std::byte*>(packed), comm);
+  }
   const std::int64_t extent = type_extent(type).bytes;
   const std::size_t step = step_from(data, size);
   for (std::size_t done = 0; done < count; done += step) {
@@ -288,6 +352,9 @@ void pack(const void* data, std::size_t count, Datatype type, void* packed, Comm
 
 void unpack(const void* packed, void* data, std::size_t count, Datatype type, Comm comm) {
   const std::int64_t size = type_size(type);
+  if (!fits_pack(size)) {
+    return unpack_large(static_cast<const std::byte*>(packed), data, count, type, comm);
+  }
   const std::int64_t extent = type_extent(type).bytes;
   const std::size_t step = step_from(data, size);
   for (std::size_t done = 0; done < count; done += step) {

@@ -10,12 +10,26 @@
 
 namespace ropewalk::mpi {
 
-// The element type behind a predefined datatype; none for derived ones, for Fortran's logicals and
-// pairs of reals, and for sizes that ropewalk has no type of. Local, one hash probe.
+// The element type behind a predefined datatype, those of MPI_Type_create_f90_* among them; none
+// for derived ones, for Fortran's logicals and pairs of reals, and for sizes that ropewalk has no
+// type of. Local: a hash probe, and a call of MPI or two where Fortran or a derived type is asked
+// about.
 std::optional<ElementType> element_type(Datatype);
 // A predefined datatype of MPI's own, whether ropewalk has an element type for it or not. Local.
 bool is_predefined(Datatype);
 std::optional<ReductionOp> reduction_op(Op);  // none for operations of the user
+
+// Integers, characters and truth values: what MPI may combine as ropewalk's integers.
+bool is_integral(Datatype);
+// Fortran's integers, MPI_AINT, MPI_OFFSET and MPI_COUNT: which integer of C they are is the MPI's
+// choice, its sign as well (Open MPI 5.0.11 compares offsets without one).
+bool is_shared_integer(Datatype);
+// Every MPI must combine the type by this operation: MPI 5.0, sections 6.9.2 and 6.9.4.
+bool defined(ReductionOp, Datatype);
+// The MPI at hand does so, whatever the standard says: it is asked to combine two elements, of at
+// most 64 bytes from the first to the last. Errors of other threads that come at this very moment
+// are returned to them, whatever error handler MPI_COMM_WORLD and MPI_COMM_SELF have.
+bool accepts(Datatype, Op);
 
 // The way back. datatype_null() for float16 and bfloat16, which MPI 5.0 does not have.
 Datatype datatype(ElementType);
@@ -32,13 +46,23 @@ struct Extent {
 };
 Extent type_extent(Datatype);
 
+// How the data of one element lie in memory.
+enum class Order {
+  ascending,  // in the order of the type map, and no two overlap
+  other,      // not so
+  unknown     // of a distributed array, of more than a million blocks, of an MPI that does not tell
+};
+// By what the type was made of (MPI_Type_get_envelope): no data are touched. Local.
+Order order_of(Datatype);
+
 bool commutative(Op);
 
 // inout[i] = in[i] op inout[i]. Local; any count.
 void reduce_local(const void* in, void* inout, std::size_t count, Datatype, Op);
 
 // Any count of a datatype to and from count * type_size bytes without gaps (the same machine on
-// both sides). Local: the communicator only says whose representation it is.
+// both sides). Local: the communicator only says whose representation it is. Error(unsupported) for
+// elements of 2 GiB and more that are part of a distributed array, where MPI has no MPI_Pack_c.
 void pack(const void* data, std::size_t count, Datatype, void* packed, Comm);
 void unpack(const void* packed, void* data, std::size_t count, Datatype, Comm);
 

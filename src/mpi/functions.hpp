@@ -24,6 +24,11 @@ using Count = std::int64_t;   // MPI_Count and MPI_Aint on every supported machi
 using CopyAttribute = int(Word comm, int keyval, void* extra, void* value, void* out, int* flag);
 using DeleteAttribute = int(Word comm, int keyval, void* value, void* extra);
 
+// Of a generalised request.
+using QueryRequest = int(void* extra, Word status);
+using FreeRequest = int(void* extra);
+using CancelRequest = int(void* extra, int complete);
+
 // The nonblocking form of a collective: the same, and where its request goes.
 template <class Function>
 struct NonblockingForm;
@@ -55,11 +60,17 @@ struct Functions {
   int (*comm_free)(Word*) = nullptr;
   int (*comm_test_inter)(Word, int*) = nullptr;
   int (*comm_set_errhandler)(Word, Word) = nullptr;
+  int (*comm_get_errhandler)(Word, Word*) = nullptr;  // null in the tests' own MPI, as the next
+  int (*errhandler_free)(Word*) = nullptr;
   int (*comm_create_keyval)(CopyAttribute*, DeleteAttribute*, int*, void*) = nullptr;
   int (*comm_free_keyval)(int*) = nullptr;
   int (*comm_set_attr)(Word, int, void*) = nullptr;
   int (*comm_get_attr)(Word, int, void*, int*) = nullptr;
   int (*comm_delete_attr)(Word, int) = nullptr;
+  int (*comm_set_info)(Word, Word) = nullptr;  // MPI 3, as far as an MPI has it
+  int (*info_create)(Word*) = nullptr;
+  int (*info_set)(Word, const char*, const char*) = nullptr;
+  int (*info_free)(Word*) = nullptr;
 
   // point to point
   int (*send)(const void*, int, Word, int, int, Word) = nullptr;
@@ -72,6 +83,8 @@ struct Functions {
   int (*waitall)(int, Word*, Word) = nullptr;
   int (*cancel)(Word*) = nullptr;
   int (*iprobe)(int, int, Word, int*, Word) = nullptr;
+  int (*grequest_start)(QueryRequest*, FreeRequest*, CancelRequest*, void* extra, Word*) = nullptr;
+  int (*grequest_complete)(Word) = nullptr;
   int (*get_elements_x)(Word, Word, Count*) = nullptr;
 
   // datatypes and operations
@@ -83,6 +96,8 @@ struct Functions {
   int (*type_create_resized)(Word, Count, Count, Word*) = nullptr;
   int (*type_commit)(Word*) = nullptr;
   int (*type_free)(Word*) = nullptr;
+  int (*type_get_envelope)(Word, int*, int*, int*, int*) = nullptr;
+  int (*type_get_contents)(Word, int, int, int, int*, Count*, Word*) = nullptr;
   int (*pack)(const void*, int, Word, void*, int, int*, Word) = nullptr;
   int (*unpack)(const void*, int, int*, void*, int, Word, Word) = nullptr;
   int (*op_commutative)(Word, int*) = nullptr;
@@ -129,6 +144,9 @@ struct Functions {
   int (*recv_c)(void*, Count, Word, int, int, Word, Word) = nullptr;
   int (*isend_c)(const void*, Count, Word, int, int, Word, Word*) = nullptr;
   int (*irecv_c)(void*, Count, Word, int, int, Word, Word*) = nullptr;
+  int (*type_get_envelope_c)(Word, Count*, Count*, Count*, Count*, int*) = nullptr;
+  int (*type_get_contents_c)(Word, Count, Count, Count, Count, int*, Count*, Count*,
+                             Word*) = nullptr;
   int (*pack_c)(const void*, Count, Word, void*, Count, Count*, Word) = nullptr;
   int (*unpack_c)(const void*, Count, Count*, void*, Count, Word, Word) = nullptr;
   int (*reduce_local_c)(const void*, void*, Count, Word, Word) = nullptr;

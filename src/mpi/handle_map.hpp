@@ -34,11 +34,11 @@ class HandleMap {
     std::uintptr_t handle = 0;
     Value value{};
   };
-  // Fibonacci hashing: the top 8 bits of handle * 2^64 / golden ratio.
+  // Fibonacci hashing: the top 9 bits of handle * 2^64 / golden ratio.
   static std::size_t first_slot(std::uintptr_t handle) noexcept {
-    return static_cast<std::size_t>((handle * 0x9e3779b97f4a7c15ULL) >> 56);
+    return static_cast<std::size_t>((handle * 0x9e3779b97f4a7c15ULL) >> 55);
   }
-  std::array<Slot, 256> slots_{};
+  std::array<Slot, 512> slots_{};
 };
 
 }  // namespace ropewalk::mpi

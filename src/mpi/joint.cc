@@ -1,38 +1,86 @@
 #include "mpi/joint.hpp"
 
-#include <array>
 #include <cstring>
+#include <exception>
 #include <limits>
+#include <new>
 #include <string>
+#include <system_error>
+
+#include "mpi/library.hpp"
 
 namespace ropewalk::mpi {
 
 namespace {
 
-struct SharedError {
-  std::int64_t code;
-  std::array<char, 1016> text;  // bytes; longer texts are cut
-};
+thread_local JointMaking* innermost = nullptr;
 
-SharedError shared(const Error& error) {
-  SharedError out{static_cast<std::int64_t>(error.code()), {}};
-  std::strncpy(out.text.data(), error.what(), out.text.size() - 1);
+Failure failure(ErrorCode code, const char* text) noexcept {
+  Failure out;
+  out.code = static_cast<std::int64_t>(code);
+  std::strncpy(out.text.data(), text, out.text.size() - 1);
   return out;
+}
+
+// Straight to MPI: the calls of mpi.hpp would meet() first.
+void least_of_all(std::array<std::int64_t, 2>& values, Comm comm) {
+  const Abi& abi = library().abi;
+  check(
+      library().call.allreduce(in_place(), values.data(), static_cast<int>(values.size()),
+                               abi.datatype(DatatypeName::int64), abi.op(OpName::min), comm.value),
+      "MPI_Allreduce");
+}
+
+void tell(Failure& error, int root, Comm comm) {
+  check(library().call.bcast(&error, sizeof error, byte_type().value, root, comm.value),
+        "MPI_Bcast");
 }
 
 }  // namespace
 
-void share_error(Comm comm, const std::optional<Error>& own) {
+Failure current_failure() {
+  try {
+    throw;
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::peer_dead) throw;
+    return failure(error.code(), error.what());
+  } catch (const std::bad_alloc&) {
+    return failure(ErrorCode::memory,
+                   "memory: the process can have no more, expected some for what is being made; "
+                   "make less of it, or raise the limit (`ulimit -v`, the job's memory)");
+  } catch (const std::system_error& error) {
+    return failure(ErrorCode::system, error.what());
+  } catch (const std::exception& error) {
+    return failure(ErrorCode::internal, error.what());
+  }
+}
+
+void share_failure(Comm comm, const Failure* own) {
   constexpr std::int64_t none = std::numeric_limits<std::int64_t>::max();
-  std::array<std::int64_t, 1> first{own ? rank(comm) : none};
-  all_reduce(first, Combine::min, comm);
-  if (first[0] == none) return;
-  const int root = static_cast<int>(first[0]);
-  SharedError error{};
-  if (own && rank(comm) == root) error = shared(*own);
-  broadcast(&error, sizeof error, root, comm);
-  throw Error(static_cast<ErrorCode>(error.code),
-              std::string(error.text.data()) + " (found on rank " + std::to_string(root) + ")");
+  // The lowest rank that has failed, and whether all have.
+  std::array<std::int64_t, 2> least{own != nullptr ? rank(comm) : none, own != nullptr ? 1 : 0};
+  least_of_all(least, comm);
+  if (least[0] == none) return;
+  const int root = static_cast<int>(least[0]);
+  Failure error;
+  if (own != nullptr) error = *own;
+  tell(error, root, comm);
+  std::string text = error.text.data();
+  if (least[1] == 0) text += " (found on rank " + std::to_string(root) + ")";
+  throw JointError(static_cast<ErrorCode>(error.code), text);
+}
+
+void share_error(Comm comm, const std::optional<Error>& own) {
+  if (!own) return share_failure(comm, nullptr);
+  const Failure error = failure(own->code(), own->what());
+  share_failure(comm, &error);
+}
+
+JointMaking::JointMaking(Comm comm) noexcept : comm_(comm), outer_(innermost) { innermost = this; }
+JointMaking::~JointMaking() { innermost = outer_; }
+
+void meet(Comm comm) {
+  if (innermost != nullptr && innermost->comm_ == comm) share_failure(comm, nullptr);
 }
 
 }  // namespace ropewalk::mpi

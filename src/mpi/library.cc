@@ -6,7 +6,6 @@
 
 #include <array>
 #include <atomic>
-#include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <utility>
@@ -14,6 +13,7 @@
 
 #include "mpi/load_functions.hpp"
 #include "ropewalk/error.hpp"
+#include "settings/value.hpp"
 
 namespace ropewalk::mpi {
 namespace {
@@ -57,8 +57,9 @@ void* local_library() {
 
 // Open MPI opens its own plug-ins, which look for its symbols in the global scope.
 void* named_library() {
-  const char* path = std::getenv("ROPEWALK_MPI_LIBRARY");
-  if (path == nullptr || *path == '\0') refuse("no MPI library is loaded in this process");
+  const settings::Value given = settings::read(settings::Id::mpi_library);
+  if (!given.given) refuse("no MPI library is loaded in this process");
+  const char* path = given.text.data();
   void* handle = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
   if (handle == nullptr) {
     const char* reason = dlerror();

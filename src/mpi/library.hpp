@@ -35,6 +35,9 @@ inline std::uintptr_t address(const void* pointer) noexcept {
   return reinterpret_cast<std::uintptr_t>(pointer);
 }
 
+// The handle of MPI_ERRORS_RETURN.
+Word errors_return();
+
 // Throws Error(mpi, "<function>: <MPI's text>") unless the code is MPI_SUCCESS.
 [[noreturn]] void fail(int code, const char* function);
 inline void check(int code, const char* function) {

@@ -44,11 +44,17 @@ void load_communicators(Functions& call, Loader& load) {
   load.required(call.comm_free, "PMPI_Comm_free");
   load.required(call.comm_test_inter, "PMPI_Comm_test_inter");
   load.required(call.comm_set_errhandler, "PMPI_Comm_set_errhandler");
+  load.optional(call.comm_get_errhandler, "PMPI_Comm_get_errhandler");
+  load.optional(call.errhandler_free, "PMPI_Errhandler_free");
   load.required(call.comm_create_keyval, "PMPI_Comm_create_keyval");
   load.required(call.comm_free_keyval, "PMPI_Comm_free_keyval");
   load.required(call.comm_set_attr, "PMPI_Comm_set_attr");
   load.required(call.comm_get_attr, "PMPI_Comm_get_attr");
   load.required(call.comm_delete_attr, "PMPI_Comm_delete_attr");
+  load.optional(call.comm_set_info, "PMPI_Comm_set_info");
+  load.optional(call.info_create, "PMPI_Info_create");
+  load.optional(call.info_set, "PMPI_Info_set");
+  load.optional(call.info_free, "PMPI_Info_free");
 }
 
 void load_point_to_point(Functions& call, Loader& load) {
@@ -62,6 +68,8 @@ void load_point_to_point(Functions& call, Loader& load) {
   load.required(call.waitall, "PMPI_Waitall");
   load.required(call.cancel, "PMPI_Cancel");
   load.required(call.iprobe, "PMPI_Iprobe");
+  load.required(call.grequest_start, "PMPI_Grequest_start");
+  load.required(call.grequest_complete, "PMPI_Grequest_complete");
   load.required(call.get_elements_x, "PMPI_Get_elements_x");
 }
 
@@ -74,6 +82,8 @@ void load_datatypes(Functions& call, Loader& load) {
   load.required(call.type_create_resized, "PMPI_Type_create_resized");
   load.required(call.type_commit, "PMPI_Type_commit");
   load.required(call.type_free, "PMPI_Type_free");
+  load.optional(call.type_get_envelope, "PMPI_Type_get_envelope");
+  load.optional(call.type_get_contents, "PMPI_Type_get_contents");
   load.required(call.pack, "PMPI_Pack");
   load.required(call.unpack, "PMPI_Unpack");
   load.required(call.op_commutative, "PMPI_Op_commutative");
@@ -124,6 +134,8 @@ void load_large_counts(Functions& call, Loader& load) {
   load.optional(call.recv_c, "PMPI_Recv_c");
   load.optional(call.isend_c, "PMPI_Isend_c");
   load.optional(call.irecv_c, "PMPI_Irecv_c");
+  load.optional(call.type_get_envelope_c, "PMPI_Type_get_envelope_c");
+  load.optional(call.type_get_contents_c, "PMPI_Type_get_contents_c");
   load.optional(call.pack_c, "PMPI_Pack_c");
   load.optional(call.unpack_c, "PMPI_Unpack_c");
   load.optional(call.reduce_local_c, "PMPI_Reduce_local_c");

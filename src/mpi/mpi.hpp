@@ -73,9 +73,12 @@ int size(Comm);
 bool is_inter(Comm);  // an intercommunicator: two groups of ranks
 Comm dup(Comm);
 Comm split(Comm, int color, int key);  // color undefined() gives comm_null()
-Comm split_shared(Comm);               // MPI_COMM_TYPE_SHARED
-void free(Comm&);                      // collective; sets it to comm_null()
-void return_errors(Comm);              // MPI_ERRORS_RETURN on this communicator
+// Collective, with the same answer on all ranks: false where MPI has no communicator left, whatever
+// the program's error handler would make of that. `made` may be comm_null(), as above.
+bool try_split(Comm, int color, int key, Comm& made);
+Comm split_shared(Comm);   // MPI_COMM_TYPE_SHARED
+void free(Comm&);          // collective; sets it to comm_null()
+void return_errors(Comm);  // MPI_ERRORS_RETURN on this communicator
 
 // ---- point to point; byte counts up to 2^63, chunked or MPI_*_c as the library allows
 void send(const void* data, std::size_t bytes, int destination, int tag, Comm);
@@ -92,7 +95,7 @@ void cancel(Request&) noexcept;  // cancels a receive and waits for it
 bool withdraw(Request&, std::int64_t patience_ns = 500'000'000) noexcept;
 bool receives_left() noexcept;           // true once withdraw() has failed, or anything was left to
                                          // MPI (waiter.hpp), in this process
-bool iprobe(int source, int tag, Comm);  // also the way to progress MPI
+bool iprobe(int source, int tag, Comm);  // to progress MPI, see progress.hpp
 bool iprobe(int source, int tag, Comm, Status& found);
 
 // ---- collectives ropewalk itself needs (bytes, or ints and longs) -------------------------------

@@ -36,7 +36,7 @@ struct alignas(flag_stride) Slot {
   }
 
   Flag<std::uint64_t> sequence;  // released last, acquired by every reader
-  Plain<std::uint64_t> call;     // what is called, packed (collectives/call.hpp)
+  Plain<std::uint64_t> call;     // what is called, packed (collectives/engine.cc)
   Plain<std::uint64_t> count;
   std::byte payload[bytes - header_bytes];
 };
@@ -56,6 +56,9 @@ struct alignas(flag_stride) Control {
   std::atomic<std::uint64_t> failed;
   // Where others find this rank's staging area, an offset in its arena; written before an arrival.
   alignas(flag_stride) Flag<std::uint64_t> staging;
+  // How much of this rank's copy is there: the call, and of its pieces how many
+  // (Team::show_pieces).
+  alignas(flag_stride) Flag<std::uint64_t> pieces;
   // Only rank 0's are used, and only by ranks that go to sleep and those that wake them.
   alignas(flag_stride) std::atomic<std::uint32_t> sleepers;
   std::atomic<std::uint32_t> wake;

@@ -1,12 +1,8 @@
 #include "node/domains.hpp"
 
 #include <algorithm>
-#include <charconv>
-#include <cstdlib>
-#include <cstring>
-#include <string>
 
-#include "ropewalk/error.hpp"
+#include "settings/value.hpp"
 #include "topology/machine.hpp"
 
 namespace ropewalk::node {
@@ -66,18 +62,9 @@ Domains group_by(std::span<const std::int64_t> numbers) {
 }
 
 std::int64_t own_domain(int rank) {
-  const char* text = std::getenv("ROPEWALK_DOMAINS");
-  if (text == nullptr || std::strcmp(text, "auto") == 0) return from_machine();
-  if (std::strcmp(text, "off") == 0) return no_domain;
-  const char* end = text + std::strlen(text);
-  int ranks = 0;
-  const auto [after, error] = std::from_chars(text, end, ranks);
-  if (error != std::errc() || after != end || ranks < 1) {
-    throw Error(ErrorCode::argument, std::string("ROPEWALK_DOMAINS: found \"") + text +
-                                         "\"; expected auto, off, or how many consecutive ranks "
-                                         "share a cache, 1 or more");
-  }
-  return rank / ranks;
+  const settings::Value value = settings::get(settings::Id::domains);
+  if (value.is("auto")) return from_machine();
+  return value.is("off") ? no_domain : rank / value.number;
 }
 
 }  // namespace ropewalk::node

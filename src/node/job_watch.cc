@@ -3,7 +3,6 @@
 #include "node/job_watch.hpp"
 
 #include <poll.h>
-#include <pthread.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -14,7 +13,7 @@
 #include <utility>
 
 #include "os/clock.hpp"
-#include "os/signals.hpp"
+#include "threads/thread.hpp"
 
 namespace ropewalk::node {
 
@@ -42,27 +41,27 @@ struct JobWatch::Ready {
   Connection* connection = nullptr;
 };
 
+// The thread lives as long as the process: nobody joins it.
 bool JobWatch::start(std::string& reason) {
-  pthread_attr_t attributes;
-  pthread_attr_init(&attributes);
-  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-  const os::SignalsBlocked blocked;
-  pthread_t thread{};
-  int error = pthread_attr_setstacksize(&attributes, stack_bytes);
-  if (error == 0) error = pthread_create(&thread, &attributes, &JobWatch::run, this);
-  if (error == EINVAL) error = pthread_create(&thread, nullptr, &JobWatch::run, this);
-  pthread_attr_destroy(&attributes);
-  if (error != 0) reason = "no thread can be started to watch them: " + os::error_text(error);
-  return error == 0;
+  try {
+    threads::Thread({.name = "rw-watch",
+                     .stack_bytes = stack_bytes,
+                     .owner = "the thread that watches them",
+                     .remedy = "set ROPEWALK_TIMEOUT=off"},
+                    [this] { run(); })
+        .detach();
+    return true;
+  } catch (const std::exception& error) {
+    reason = error.what();
+    return false;
+  }
 }
 
-void* JobWatch::run(void* self) noexcept {
-  pthread_setname_np(pthread_self(), "rw-watch");
+void JobWatch::run() noexcept {
   try {
-    static_cast<JobWatch*>(self)->loop();
+    loop();
   } catch (...) {  // no memory: nobody is watched any more
   }
-  return nullptr;
 }
 
 void JobWatch::wake() const noexcept {

@@ -67,7 +67,7 @@ class JobWatch {
 
  private:
   explicit JobWatch(int timeout_s);
-  static void* run(void* self) noexcept;
+  void run() noexcept;
   bool start(std::string& reason);
   void loop();
   void wake() const noexcept;

@@ -3,24 +3,17 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cstdlib>
-#include <cstring>
 #include <functional>
 #include <optional>
 #include <string_view>
 
 #include "node/node_number.hpp"
 #include "os/clock.hpp"
-#include "os/pidfd.hpp"
 #include "ropewalk/error.hpp"
+#include "settings/value.hpp"
 
 namespace ropewalk::node {
 namespace {
-
-// Longer than a switch reboots or a machine is moved, short beside an allocation of hours.
-constexpr int default_timeout_s = 60;
-constexpr int longest_timeout_s = 86400;
 
 // Up to here every rank is connected to every other.
 constexpr int small_ranks = 32;
@@ -97,18 +90,8 @@ std::string rank_text(int rank, const Contact& contact) {
 }  // namespace
 
 int liveness_timeout_s() {
-  const char* text = std::getenv("ROPEWALK_TIMEOUT");
-  if (text == nullptr) return default_timeout_s;
-  if (std::strcmp(text, "off") == 0) return 0;
-  int seconds = 0;
-  const char* end = text + std::strlen(text);
-  const auto [after, error] = std::from_chars(text, end, seconds);
-  if (error != std::errc() || after != end || seconds < 1 || seconds > longest_timeout_s) {
-    throw Error(ErrorCode::argument, std::string("ROPEWALK_TIMEOUT: found \"") + text +
-                                         "\"; expected seconds, from 1 to " +
-                                         std::to_string(longest_timeout_s) + ", or off");
-  }
-  return seconds;
+  const settings::Value value = settings::get(settings::Id::timeout);
+  return value.is("off") ? 0 : static_cast<int>(value.number);
 }
 
 std::unique_ptr<Liveness> Liveness::create(mpi::Comm comm, std::string& reason) {
@@ -147,7 +130,7 @@ std::unique_ptr<Liveness> Liveness::create(mpi::Comm comm, std::string& reason) 
 void Liveness::open_processes() {
   for (Member& member : members_) {
     if (member.contact.process == getpid()) continue;
-    member.pidfd = os::open_pidfd(member.contact.process);
+    member.life = os::ProcessWatch(member.contact.process);
   }
 }
 
@@ -189,8 +172,7 @@ void Liveness::look_at_processes() {
   if (now < next_look_ns_.load(std::memory_order_relaxed)) return;
   next_look_ns_.store(now + between_looks_ns, std::memory_order_relaxed);
   for (std::size_t rank = 0; rank < members_.size(); ++rank) {
-    const os::Descriptor& pidfd = members_[rank].pidfd;
-    if (pidfd && os::is_dead(pidfd)) lost(static_cast<int>(rank));
+    if (members_[rank].life.ended()) lost(static_cast<int>(rank));
   }
 }
 

@@ -19,7 +19,7 @@
 
 #include "mpi/mpi.hpp"
 #include "node/job_watch.hpp"
-#include "os/file.hpp"
+#include "os/pidfd.hpp"
 
 namespace ropewalk::node {
 
@@ -52,7 +52,7 @@ class Liveness final {
  private:
   struct Member {
     Contact contact;
-    os::Descriptor pidfd;  // of ranks of one node only
+    os::ProcessWatch life;  // of ranks of one node only
   };
   struct Lost {
     std::vector<int> ranks;  // ascending

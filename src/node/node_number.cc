@@ -1,56 +1,26 @@
 #include "node/node_number.hpp"
 
 #include <algorithm>
-#include <charconv>
-#include <cstdlib>
-#include <cstring>
 #include <string_view>
 
 #include "mpi/mpi.hpp"
 #include "os/node_identity.hpp"
-#include "ropewalk/error.hpp"
+#include "settings/pattern.hpp"
+#include "settings/value.hpp"
 
 namespace ropewalk::node {
 namespace {
 
-[[noreturn]] void malformed(const char* text) {
-  throw Error(ErrorCode::argument,
-              std::string("ROPEWALK_NODES: found \"") + text +
-                  "\"; expected auto, ranks a node as in 2,1,3, or round:N with N nodes");
-}
-
-// A whole number of 1 or more at the front of `text`, which then begins behind it.
-int take_number(std::string_view& text, const char* whole) {
-  int number = 0;
-  const auto [after, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || number < 1) malformed(whole);
-  text.remove_prefix(static_cast<std::size_t>(after - text.data()));
-  return number;
-}
-
-std::vector<int> take_list(std::string_view text, const char* whole) {
-  std::vector<int> ranks{take_number(text, whole)};
-  while (!text.empty()) {
-    if (text.front() != ',') malformed(whole);
-    text.remove_prefix(1);
-    ranks.push_back(take_number(text, whole));
-  }
-  return ranks;
-}
+constexpr settings::Id setting = settings::Id::nodes;
 
 }  // namespace
 
 std::optional<int> pretended_node(const char* text, int world_rank) {
-  if (text == nullptr || std::strcmp(text, "auto") == 0) return std::nullopt;
-  constexpr std::string_view round = "round:";
-  std::string_view rest = text;
-  if (rest.starts_with(round)) {
-    rest.remove_prefix(round.size());
-    const int nodes = take_number(rest, text);
-    if (!rest.empty()) malformed(text);
-    return world_rank % nodes;
-  }
-  const std::vector<int> ranks = take_list(rest, text);
+  const settings::Value value = settings::require(settings::parse(setting, text));
+  if (value.is("auto")) return std::nullopt;
+  std::vector<int> ranks;
+  settings::each_number(value.text, [&](int number) { ranks.push_back(number); });
+  if (value.text.starts_with(settings::round_prefix)) return world_rank % ranks.front();
   int node = 0;
   for (int before = 0;; ++node) {
     before += ranks[static_cast<std::size_t>(node) % ranks.size()];
@@ -60,9 +30,9 @@ std::optional<int> pretended_node(const char* text, int world_rank) {
 
 std::string node_name() {
   std::string name = os::node_identity();
-  const char* text = std::getenv("ROPEWALK_NODES");
-  if (text == nullptr) return name;
-  if (const auto node = pretended_node(text, mpi::rank(mpi::comm_world()))) {
+  const settings::Value value = settings::get(setting);
+  if (value.is("auto")) return name;
+  if (const auto node = pretended_node(value.text.data(), mpi::rank(mpi::comm_world()))) {
     // In front: what holds names of some length only may cut them at their end.
     name = "pretended " + std::to_string(*node) + ' ' + name;
   }

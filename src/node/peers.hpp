@@ -6,19 +6,22 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "mpi/mpi.hpp"
-#include "os/file.hpp"
+#include "os/pidfd.hpp"
 
 namespace ropewalk::node {
 
 // What every rank tells the others when a team is made; sent as bytes.
 struct RankFacts {
-  char node[128];               // node_name(), cut to fit
-  std::int32_t process;         // pid, meaningful within one pid namespace
-  std::int32_t arena;           // descriptor number in that process
-  std::uint64_t arena_inode;    // which memfd that is: tells processes apart, too
+  char node[128];              // node_name(), cut to fit
+  std::int32_t process;        // pid, meaningful within one pid namespace
+  std::int32_t arena;          // descriptor number in that process
+  std::uint64_t start;         // when the process began, as it sees it: numbers are used again
+  std::uint64_t arena_device;  // which file the arena is
+  std::uint64_t arena_inode;
   std::uint64_t arena_bytes;    // reserved range
   std::uint64_t arena_base;     // address in its own process
   std::uint64_t control;        // offset of its control block
@@ -35,7 +38,7 @@ struct Peer {
   ~Peer();
   std::int32_t process = 0;
   bool self = false;
-  os::Descriptor pidfd;       // -1 for this process itself
+  os::ProcessWatch life;      // none of this process itself
   std::byte* base = nullptr;  // of its arena
   std::size_t bytes = 0;  // of its reserved range; pages beyond its committed part do not exist yet
 };
@@ -44,10 +47,14 @@ struct Peer {
 RankFacts own_facts(const void* control, const std::uint64_t* probe);
 
 // Collective over `comm`: maps every rank's arena, by pidfd_getfd where all ranks may, else by
-// descriptors sent over abstract sockets. Empty on every rank when that fails on one; `reason` says
-// why.
+// descriptors sent over abstract sockets. Empty on every rank when that fails on one, or when the
+// arenas would take more than half of a rank's limit of addresses (RLIMIT_AS): nothing is then left
+// mapped, and `reason` says why.
 std::vector<std::shared_ptr<Peer>> map_peers(mpi::Comm comm, std::span<const RankFacts> facts,
                                              std::string& reason);
+
+// How the reason begins where it is a limit of the address space.
+inline constexpr std::string_view addresses_limited = "address space limited";
 
 bool same_node(std::span<const RankFacts> facts);
 

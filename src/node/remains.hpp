@@ -15,7 +15,7 @@ namespace ropewalk::node {
 struct Remains {
   Control* control;
   std::uint32_t others;  // ranks that must have left before it is given back
-  std::array<void*, 2> areas;
+  std::array<void*, 3> areas;
 };
 
 void leave_behind(const Remains&) noexcept;

@@ -3,13 +3,17 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <new>
+#include <utility>
 
+#include "mpi/progress.hpp"
 #include "node/peers.hpp"
 #include "node/remains.hpp"
 #include "os/clock.hpp"
 #include "os/futex.hpp"
+#include "os/idle_clock.hpp"
 #include "ropewalk/error.hpp"
 #include "ropewalk/memory.hpp"
 
@@ -22,16 +26,16 @@ namespace {
 constexpr int spins_alone = 2000;
 constexpr int spins_shared = 20;
 
-// Yields before a waiting rank goes to sleep: some ten milliseconds when nobody else wants the
-// core.
-constexpr int yields_before_sleep = 20000;
+// A sleeper looks for itself this often: at MPI, and because a wake-up may be missed
+// (Team::wake_sleepers). A sleep costs 10 to 20 us of a core in a virtual machine: 2 % of it.
+constexpr std::int64_t longest_nap_ns = 1'000'000;
 
-// A sleeper looks for itself this often: a wake-up may be missed (Team::wake_sleepers).
-constexpr std::int64_t sleep_ns = 1000000;
-
-constexpr int yields_per_progress = 4;  // yields between two looks at the MPI underneath
-constexpr int yields_per_watch = 64;    // yields between two looks of the watcher
-constexpr int yields_per_check = 1024;  // yields between two looks whether the peer lives
+constexpr unsigned rounds_per_yield = 4;   // with a core for each rank: a yield costs five polls
+constexpr unsigned rounds_per_watch = 64;  // while awake, between two looks of the watcher
+// Between two looks whether the peers live, whichever comes first: where ranks share cores a round
+// may take a time slice.
+constexpr unsigned rounds_per_check = 1024;
+constexpr std::int64_t check_ns = 5'000'000;
 
 }  // namespace
 
@@ -112,7 +116,7 @@ Team::~Team() {
     if (peer != rank_) control_[peer]->left.fetch_add(1, std::memory_order_release);
   }
   const auto others = control_.empty() ? 0U : static_cast<std::uint32_t>(size_ - 1);
-  leave_behind({own_, others, {staging_, overflow_}});
+  leave_behind({own_, others, {staging_, halves_[0].memory, halves_[1].memory}});
 }
 
 int Team::process_id(int rank) const noexcept { return peers_[rank]->process; }
@@ -121,8 +125,9 @@ int Team::process_id(int rank) const noexcept { return peers_[rank]->process; }
 // waited for, not one: a sender that is faster than its readers then looks at their lines every few
 // calls, instead of taking them away at each. Where ranks share cores it waits for all, since every
 // wait costs a time slice. Nobody needs this rank's arrival at the call to get so far.
-void Team::wait_for_readers() {
-  const std::uint64_t wanted = sequence_ - (crowded_ ? 1 : slots / 2);
+void Team::wait_for_readers() { wait_for_arrivals(sequence_ - (crowded_ ? 1 : slots / 2)); }
+
+void Team::wait_for_arrivals(std::uint64_t wanted) {
   std::uint64_t oldest = sequence_;
   for (int rank = 0; rank < size_; ++rank) {
     if (rank == rank_) continue;
@@ -148,13 +153,32 @@ std::byte* Team::staging(std::size_t bytes) {
   return staging_;
 }
 
-// Rooms lie off page multiples, as slots do.
-std::byte* Team::overflow() {
-  constexpr std::size_t stride = overflow_bytes + 1024 + flag_stride;
-  if (overflow_ == nullptr) {
-    overflow_ = static_cast<std::byte*>(Arena::process().allocate(slots * stride, flag_stride));
+// Two halves, so that nobody waits for others to arrive at the call it is about to arrive at
+// itself: the last call that used the other half is the one before the last at the latest.
+std::byte* Team::room(std::size_t bytes) {
+  // Of no bytes it has an address as well, and one of its own.
+  const std::size_t stride =
+      (std::max<std::size_t>(bytes, 1) + flag_stride - 1) / flag_stride * flag_stride;
+  if (halves_[half_].last_call < seen_) used_ = 0;  // all have left it: its lines are at hand
+  if (used_ > 0 && used_ + stride > halves_[half_].bytes) {
+    half_ ^= 1;
+    used_ = 0;
+    const std::uint64_t last = halves_[half_].last_call;
+    if (last != 0 && last >= seen_) wait_for_arrivals(last + 1);
   }
-  return overflow_ + sequence_ % slots * stride;
+  Half& half = halves_[half_];
+  if (used_ == 0 && stride > half.bytes) enlarge(half, stride);
+  half.last_call = sequence_;
+  return half.memory + std::exchange(used_, used_ + stride);
+}
+
+// Nobody reads the half any more.
+void Team::enlarge(Half& half, std::size_t bytes) {
+  if (half.memory != nullptr) Arena::process().deallocate(half.memory);
+  half = {nullptr, 0, half.last_call};
+  bytes = std::max(least_half, std::bit_ceil(bytes));
+  half.memory = static_cast<std::byte*>(Arena::process().allocate(bytes, flag_stride));
+  half.bytes = bytes;
 }
 
 void Team::check_alive(int rank) {
@@ -167,36 +191,43 @@ void Team::check_alive(int rank) {
 }
 
 void Team::wait_slowly(bool (*ready)(const void*), const void* test) {
-  for (int yields = 1; !ready(test); ++yields) {
+  os::IdleClock clock(longest_nap_ns);
+  std::int64_t checked = clock.now();
+  for (unsigned round = 1; !ready(test); ++round) {
     // A peer may be blocked on a message of ours, or on one that this process must progress.
-    if (yields % yields_per_progress == 0 && progresses_mpi_) {
-      mpi::iprobe(mpi::any_source(), mpi::any_tag(), comm_);
-    }
-    if (watcher_ != nullptr && (yields % yields_per_watch == 0 || yields > yields_before_sleep)) {
-      watcher_->look();
-    }
-    if (yields % yields_per_check == 0 || yields > yields_before_sleep) {
+    clock.poll_begins();
+    if (progresses_mpi_) mpi::progress();
+    clock.poll_ends();
+    const bool awake = clock.awake() || stays_awake();
+    if (watcher_ != nullptr && (!awake || round % rounds_per_watch == 0)) watcher_->look();
+    if (round % rounds_per_check == 0 || clock.now() - checked > check_ns) {
+      checked = clock.now();
       for (int peer = 0; peer < size_; ++peer) check_alive(peer);
     }
-    if (yields > yields_before_sleep) {
-      sleep(ready, test);
-    } else {
+    if (!awake) {
+      sleep(ready, test, clock.nap_ns());
+    } else if (crowded_ || round % rounds_per_yield == 0) {
       sched_yield();
     }
   }
 }
 
+// Where ranks share cores, those that work need the core more than a window does.
+bool Team::stays_awake() const noexcept {
+  return progresses_mpi_ && !crowded_ && mpi::one_sided_expected();
+}
+
 void Team::look_around() {
-  if (progresses_mpi_) mpi::iprobe(mpi::any_source(), mpi::any_tag(), comm_);
+  if (progresses_mpi_) mpi::progress();
   if (watcher_ != nullptr) watcher_->look();
   for (int peer = 0; peer < size_; ++peer) check_alive(peer);
 }
 
-void Team::sleep(bool (*ready)(const void*), const void* test) {
+void Team::sleep(bool (*ready)(const void*), const void* test, std::int64_t longest_ns) {
   Control& shared = *control_[0];
   const std::uint32_t before = shared.wake.load(std::memory_order_acquire);
   shared.sleepers.fetch_add(1, std::memory_order_seq_cst);
-  if (!ready(test)) os::futex_wait(shared.wake, before, sleep_ns);
+  if (!ready(test)) os::futex_wait(shared.wake, before, longest_ns);
   shared.sleepers.fetch_sub(1, std::memory_order_relaxed);
 }
 

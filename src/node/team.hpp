@@ -1,6 +1,7 @@
 // The ranks of one communicator that share a node: flags, slots, and each other's memory.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -32,10 +33,9 @@ class Watcher {
 // threads.
 class Team {
  public:
-  // Collective over `comm`, which must outlive the team: while a rank waits, it progresses MPI
-  // there. Returns null on every rank when the ranks are not all on one node or cannot map each
-  // other's memory; `reason` then says why.
-  // Error(argument) on every rank where ROPEWALK_DOMAINS of one is malformed.
+  // Collective over `comm`. Returns null on every rank when the ranks are not all on one node or
+  // cannot map each other's memory; `reason` then says why. Error(argument) on every rank where
+  // ROPEWALK_DOMAINS of one is malformed.
   static std::unique_ptr<Team> create(mpi::Comm comm, std::string& reason);
   // Every rank must end its team, but none waits for the others and none calls MPI: what a slower
   // rank may still look at is given back at a later creation or end of any team.
@@ -45,7 +45,7 @@ class Team {
 
   int rank() const noexcept { return rank_; }
   int size() const noexcept { return size_; }
-  mpi::Comm comm() const noexcept { return comm_; }  // the caller's, or see progress_on()
+  mpi::Comm comm() const noexcept { return comm_; }  // the caller's
   bool cma() const noexcept { return cma_; }  // every rank may read every other's memory by CMA
   int process_id(int rank) const noexcept;
   Peer& peer(int rank) const noexcept { return *peers_[rank]; }
@@ -58,13 +58,9 @@ class Team {
   // them. On all ranks or on none.
   void share_cores() noexcept;
 
-  // From now on waiting ranks progress MPI on this communicator, which need not be one of the
-  // team's ranks, and look at what the watcher watches. For teams that are a part of something
-  // larger.
-  void progress_on(mpi::Comm comm, Watcher* watcher) noexcept {
-    comm_ = comm;
-    watcher_ = watcher;
-  }
+  // From now on waiting ranks look at what the watcher watches. For teams that are a part of
+  // something larger.
+  void watch_with(Watcher* watcher) noexcept { watcher_ = watcher; }
 
   // ---- arrivals: one slot a call
 
@@ -86,6 +82,11 @@ class Team {
     own_->arrived.store(sequence_, std::memory_order_release);
     wake_sleepers();
     take_next_slot(payload);
+  }
+  std::uint64_t calls() const noexcept { return sequence_; }  // claimed by this rank
+  // At the call of the last claim().
+  bool has_arrived() const noexcept {
+    return own_->arrived.load(std::memory_order_relaxed) == sequence_;
   }
   // The slot of a rank in the call of the last claim(), once that rank has arrived.
   const Slot& arrival(int rank) {
@@ -146,10 +147,26 @@ class Team {
     return base_[rank] + control_[rank]->staging.load(std::memory_order_relaxed);
   }
 
-  // Room of `overflow_bytes` for what does not fit the slot of the last claim(). The readers of the
-  // slot are its readers: it, too, is kept until they have left the call, and nobody need wait.
-  static constexpr std::size_t overflow_bytes = std::size_t{16} << 10;
-  std::byte* overflow();
+  // Room for a copy of so many bytes that the others read in the call of the last claim(). As the
+  // slot, it is kept until they have left the call, and nobody need wait. One a call.
+  std::byte* room(std::size_t bytes);
+  // Of each of the two halves of the rooms, at first. More than the first cache, so that a sender
+  // that is faster than its readers writes several copies ahead; less than the second, where the
+  // lines of both halves stay.
+  static constexpr std::size_t least_half = slots * (std::size_t{4} << 10);
+  // So many pieces of the copy are there, for readers that follow while the rest is written.
+  void show_pieces(std::uint64_t number) noexcept {
+    own_->pieces.store(sequence_ << piece_bits | number, std::memory_order_release);
+    wake_sleepers();
+  }
+  // Until the rank has shown so many in this call, at which it has arrived.
+  void wait_for_pieces(int rank, std::uint64_t number) {
+    const auto& flag = control_[rank]->pieces;
+    const std::uint64_t wanted = sequence_ << piece_bits | number;
+    // Pairs with the release in show_pieces() of that rank.
+    wait_until([&] { return flag.load(std::memory_order_acquire) >= wanted; });
+  }
+  static constexpr int piece_bits = 16;  // so many pieces a copy at most, 2^48 calls
 
   // ---- waiting, for flags of one's own in the arenas of the team
 
@@ -193,10 +210,12 @@ class Team {
   bool allocate_control(std::string& reason);
   void find_domains(std::span<const RankFacts> facts);
   void wait_for_readers();
+  void wait_for_arrivals(std::uint64_t wanted);
   void check_alive(int rank);
 
   void wait_slowly(bool (*ready)(const void*), const void* test);
-  void sleep(bool (*ready)(const void*), const void* test);
+  bool stays_awake() const noexcept;
+  void sleep(bool (*ready)(const void*), const void* test, std::int64_t longest_ns);
 
   void wake_all() noexcept;
 
@@ -220,7 +239,16 @@ class Team {
   std::vector<std::shared_ptr<Peer>> peers_;
   std::byte* staging_ = nullptr;
   std::size_t staging_bytes_ = 0;
-  std::byte* overflow_ = nullptr;  // one room a slot; null until the first is asked for
+  // Rooms lie behind each other in one half, until it is full and the other is free.
+  struct Half {
+    std::byte* memory = nullptr;
+    std::size_t bytes = 0;
+    std::uint64_t last_call = 0;  // that has a room in it
+  };
+  static void enlarge(Half& half, std::size_t bytes);
+  std::array<Half, 2> halves_;
+  int half_ = 0;          // the one in use
+  std::size_t used_ = 0;  // of its bytes
 };
 
 }  // namespace ropewalk::node

@@ -2,9 +2,13 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
+
+#include "os/file.hpp"
 
 namespace ropewalk::os {
 namespace {
@@ -17,6 +21,12 @@ int advise(void* address, std::size_t bytes, int advice) noexcept {
     if (errno != EINTR) return errno;
   }
   return 0;
+}
+
+// Past whoever stands before libc's madvise: the malloc library keeps the program from deciding
+// this for its blocks.
+int advise_fork(void* address, std::size_t bytes, int advice) noexcept {
+  return syscall(SYS_madvise, address, bytes, advice) == 0 ? 0 : errno;
 }
 
 int allocate_file(int descriptor, std::uint64_t offset, std::size_t bytes) noexcept {
@@ -118,13 +128,31 @@ int advise_small(void* address, std::size_t bytes) noexcept {
   return advise(address, bytes, MADV_NOHUGEPAGE);
 }
 int keep_from_children(void* address, std::size_t bytes) noexcept {
-  return advise(address, bytes, MADV_DONTFORK);
+  return advise_fork(address, bytes, MADV_DONTFORK);
 }
 int leave_to_children(void* address, std::size_t bytes) noexcept {
-  return advise(address, bytes, MADV_DOFORK);
+  return advise_fork(address, bytes, MADV_DOFORK);
+}
+int leave_out_of_core_dumps(void* address, std::size_t bytes) noexcept {
+  return advise(address, bytes, MADV_DONTDUMP);
 }
 int remove_pages(void* address, std::size_t bytes) noexcept {
   return advise(address, bytes, MADV_REMOVE);
 }
+int punch_file(int descriptor, std::uint64_t offset, std::size_t bytes) noexcept {
+  while (fallocate(descriptor, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                   static_cast<off_t>(offset), static_cast<off_t>(bytes)) != 0) {
+    if (errno != EINTR) return errno;
+  }
+  return 0;
+}
+
+std::optional<std::uint64_t> address_limit() noexcept {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return std::nullopt;
+  return limit.rlim_cur;
+}
+
+std::uint64_t mapped_bytes() { return read_number("/proc/self/statm").value_or(0) * page_bytes(); }
 
 }  // namespace ropewalk::os

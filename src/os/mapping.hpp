@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <utility>
 
 namespace ropewalk::os {
@@ -81,8 +82,17 @@ int advise_small(void* address, std::size_t bytes) noexcept;
 // A child of fork or clone does not get the mapping: it has a hole there.
 int keep_from_children(void* address, std::size_t bytes) noexcept;
 int leave_to_children(void* address, std::size_t bytes) noexcept;  // the opposite
+int leave_out_of_core_dumps(void* address, std::size_t bytes) noexcept;
 // Gives pages of a shared mapping of a memfd back to the kernel; they read as zero afterwards.
 // EINVAL: locked in memory.
 int remove_pages(void* address, std::size_t bytes) noexcept;
+// The same by the file, whatever the mapping allows.
+int punch_file(int descriptor, std::uint64_t offset, std::size_t bytes) noexcept;
+
+// What a process may map altogether, accessible or not (RLIMIT_AS); nothing where there is no
+// limit.
+std::optional<std::uint64_t> address_limit() noexcept;
+// What this process has mapped of it; 0 where /proc does not say.
+std::uint64_t mapped_bytes();
 
 }  // namespace ropewalk::os

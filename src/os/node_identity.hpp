@@ -1,13 +1,14 @@
-// Which processes can share memory: one string, equal exactly where they can.
+// Which processes may be able to share memory, by name; whether they really can is tried.
 #pragma once
 
 #include <string>
 
 namespace ropewalk::os {
 
-// Boot id and the inodes of this process's pid, ipc and mount namespaces. Two processes with equal
-// strings run on the same booted kernel and see each other's pids and /proc; containers on one host
-// differ, although they may have the same host name.
+// Boot id and the inodes of this process's pid and network namespaces. Two processes with equal
+// strings run on the same booted kernel, mean the same process by a number, and the same socket by
+// an abstract name. No other namespace decides: containers that are started one a rank have a mount
+// namespace each, and often no other.
 std::string node_identity();
 
 // Boot id: equal for processes of one running kernel, whatever their namespaces.

@@ -1,7 +1,10 @@
-// Other processes of the node as descriptors: is one dead, and what it has open.
+// Other processes of the node as descriptors: has one ended, and what it has open.
 #pragma once
 
 #include <sys/types.h>
+
+#include <cstdint>
+#include <memory>
 
 #include "os/file.hpp"
 
@@ -11,10 +14,35 @@ namespace ropewalk::os {
 Descriptor open_pidfd(pid_t process) noexcept;
 
 // A duplicate of `descriptor` of the other process (Linux 5.6). Needs the right to ptrace it: same
-// user, and yama's ptrace_scope 0 or PR_SET_PTRACER; else errno EPERM.
+// user and user namespace, and yama's ptrace_scope 0 or PR_SET_PTRACER; else errno EPERM.
 Descriptor take_descriptor(const Descriptor& pidfd, int descriptor) noexcept;
 
-// True once the process has ended, also as a zombie that nobody has waited for. One system call.
-bool is_dead(const Descriptor& pidfd) noexcept;
+// When the process began, in clock ticks since boot: with its number it names one process, whose
+// number may go to another later. 0 where /proc does not say.
+std::uint64_t start_of_process(pid_t process) noexcept;
+
+// Whether a process has ended, by a pidfd that is kept open. Programs close descriptors that they
+// do not know, and open files under the same numbers: the number is never believed blindly, opened
+// again where it is no longer ours, and then left alone. Thread-safe, but for moves.
+class ProcessWatch {
+ public:
+  ProcessWatch() noexcept;  // of no process, which never ends
+  explicit ProcessWatch(pid_t process);
+  ProcessWatch(pid_t process, Descriptor pidfd);
+  ProcessWatch(ProcessWatch&&) noexcept;
+  ProcessWatch& operator=(ProcessWatch&&) noexcept;
+  ~ProcessWatch();
+
+  // False where there is no such process, or no pidfd on this kernel.
+  explicit operator bool() const noexcept { return state_ != nullptr; }
+
+  // True once the process has ended, also as a zombie that nobody has waited for. One system call;
+  // one more at every 64th look.
+  bool ended() const noexcept;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
 
 }  // namespace ropewalk::os

@@ -92,7 +92,8 @@ int rw_plan_create(rw_mpi_comm comm, int tensors, const rw_plan_tensor* tensor,
       list = ropewalk::tensors_of(tensors, tensor);
       chosen = ropewalk::options_of(options);
     });
-    *out = new rw_plan{PlanState(parent, std::move(list), chosen)};
+    ropewalk::mpi::jointly(parent,
+                           [&] { *out = new rw_plan{PlanState(parent, std::move(list), chosen)}; });
   });
 }
 

@@ -7,26 +7,13 @@
 
 #include "collectives/state.hpp"
 #include "halo/joint.hpp"
+#include "mpi/joint.hpp"
 #include "ropewalk/memory.hpp"
-#include "transport/cores.hpp"
 
 namespace ropewalk::reduction {
 namespace {
 
 std::string number(int index) { return std::to_string(index); }
-
-mpi::Comm checked(mpi::Comm parent) {
-  if (!mpi::initialized() || mpi::finalized()) {
-    throw Error(ErrorCode::mpi, std::string("MPI: ") +
-                                    (mpi::finalized() ? "already finalised" : "not initialised") +
-                                    "; make plans between MPI_Init and MPI_Finalize");
-  }
-  if (parent == mpi::comm_null()) {
-    throw Error(ErrorCode::argument,
-                "communicator: MPI_COMM_NULL; pass a communicator this rank belongs to");
-  }
-  return parent;
-}
 
 void check_options(const ReductionPlanOptions& options, std::span<const PlanTensor> tensors) {
   if (options.bucket_bytes == 0) {
@@ -62,21 +49,53 @@ std::vector<halo::Fact> shared_facts(std::span<const PlanTensor> tensors) {
 
 }  // namespace
 
+mpi::Comm checked_parent(mpi::Comm parent) {
+  if (!mpi::initialized() || mpi::finalized()) {
+    throw Error(ErrorCode::mpi, std::string("MPI: ") +
+                                    (mpi::finalized() ? "already finalised" : "not initialised") +
+                                    "; make plans between MPI_Init and MPI_Finalize");
+  }
+  if (parent == mpi::comm_null()) {
+    throw Error(ErrorCode::argument,
+                "communicator: MPI_COMM_NULL; pass a communicator this rank belongs to");
+  }
+  return parent;
+}
+
 PlanState::PlanState(mpi::Comm parent, std::vector<PlanTensor> tensors,
                      const ReductionPlanOptions& options)
-    : parent_(checked(parent)),
+    : parent_(checked_parent(parent)),
       comm_(mpi::comm_null()),
       given_(std::move(tensors)),
-      generation_(transport::fork_generation()),
       exceptions_before_(std::uncaught_exceptions()) {
-  check_jointly(options);
+  mpi::meet(parent_);  // what fails before this is none of take_down()'s
   try {
-    set_up(options);
-  } catch (...) {
-    for (std::byte* block : memory_) Arena::process().deallocate(block);
-    communicator_.reset();
-    if (comm_ != mpi::comm_null()) mpi::free(comm_);
+    make(options);
+  } catch (...) {  // on every rank
+    take_down();
     throw;
+  }
+}
+
+void PlanState::make(const ReductionPlanOptions& options) {
+  mpi::jointly(parent_, [&] {
+    check_jointly(options);
+    comm_ = mpi::dup(parent_);  // of our own: calls of the plan's thread must not meet the caller's
+  });
+  mpi::jointly(comm_, [&] { set_up(options); });
+}
+
+// After a joint error. To free a communicator may be collective: one that only some ranks came to
+// have is not freed at all.
+void PlanState::take_down() noexcept {
+  worker_.reset();
+  communicator_.reset();
+  for (std::byte* block : memory_) Arena::process().deallocate(block);
+  try {
+    std::int64_t all_have = comm_ == mpi::comm_null() ? 0 : 1;
+    mpi::all_reduce(std::span(&all_have, 1), mpi::Combine::min, parent_);
+    if (all_have == 1) mpi::free(comm_);
+  } catch (...) {  // MPI is failing: nothing else can be done
   }
 }
 
@@ -124,8 +143,6 @@ void PlanState::take_memory() {
 }
 
 void PlanState::set_up(const ReductionPlanOptions& options) {
-  // Of our own: calls of the plan's thread must not meet the caller's.
-  comm_ = mpi::dup(parent_);
   communicator_ = std::make_unique<NodeCommunicator>(
       Communicator(comm_.value), NodeCommunicatorOptions{.threads = options.threads});
   const bool on_one_node = communicator_->state().engine != nullptr;
@@ -186,7 +203,7 @@ void PlanState::give_up() noexcept {
   }
 }
 
-bool PlanState::is_here() const noexcept { return generation_ == transport::fork_generation(); }
+bool PlanState::is_here() const noexcept { return fork_.same_process(); }
 
 void PlanState::require_usable() const {
   if (is_here()) return;

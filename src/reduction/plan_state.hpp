@@ -17,14 +17,20 @@
 
 #include "collectives/engine.hpp"
 #include "mpi/mpi.hpp"
+#include "os/fork.hpp"
+#include "os/idle_clock.hpp"
 #include "reduction/buckets.hpp"
 #include "reduction/worker.hpp"
 #include "ropewalk/reduction_plan.hpp"
 
 namespace ropewalk::reduction {
 
+// Error where there is no MPI to reduce with, or no communicator.
+mpi::Comm checked_parent(mpi::Comm parent);
+
 class PlanState {
  public:
+  // Collective: what one rank cannot have is an error on all.
   PlanState(mpi::Comm parent, std::vector<PlanTensor> tensors, const ReductionPlanOptions&);
   ~PlanState();
   PlanState(const PlanState&) = delete;
@@ -73,7 +79,9 @@ class PlanState {
     bool divided_apart = false;  // an average that the collective does not make
   };
 
+  void make(const ReductionPlanOptions&);
   void set_up(const ReductionPlanOptions&);
+  void take_down() noexcept;
   void check_jointly(const ReductionPlanOptions&);
   void take_memory();
   void require_usable() const;
@@ -98,6 +106,7 @@ class PlanState {
   void pack(const Bucket& bucket) const;
   void unpack(const Bucket& bucket, const Progress& progress) const;
   void complete(Progress& progress) noexcept;
+  void pause(const Progress& progress, os::IdleClock& clock);
   void rethrow(Progress& progress) const;
   void check_round() const;
   void end_round() noexcept;
@@ -114,7 +123,7 @@ class PlanState {
   std::unique_ptr<Worker> worker_;
   bool thread_calls_mpi_ = true;  // the thread may
   Path path_ = Path::none;
-  unsigned generation_;
+  os::ForkCheck fork_;
   int exceptions_before_;
 
   int next_in_order_ = 0;     // of ready(): buckets before it have been started in this round

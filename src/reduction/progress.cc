@@ -7,6 +7,7 @@
 
 #include "collectives/reductions.hpp"
 #include "collectives/state.hpp"
+#include "mpi/progress.hpp"
 #include "os/futex.hpp"
 #include "os/relax.hpp"
 #include "reduction/plan_state.hpp"
@@ -16,9 +17,9 @@ namespace {
 
 // A caller who waits for the thread looks so often at full speed, some 20 us, then yields.
 constexpr int spins = 1000;
-constexpr int yields_before_sleep = 1000;
-constexpr int yields_per_progress = 16;  // between two looks at the MPI underneath
-constexpr std::int64_t sleep_ns = 500'000;
+// The thread may need this very core.
+constexpr std::int64_t awake_ns = 300'000;
+constexpr std::int64_t longest_nap_ns = 500'000;
 
 std::string number(int index) { return std::to_string(index); }
 
@@ -212,23 +213,33 @@ void PlanState::wait(int index, std::uint64_t round) {
   Progress& progress = progress_of(index);
   require_usable();
   if (progress.started != round) return;
+  os::IdleClock clock(longest_nap_ns, awake_ns);
   for (int look = 1; under_way(progress); ++look) {
-    if (reduce_next(false, true)) {
-      look = 0;  // what the thread had not begun
+    if (reduce_next(false, true)) {  // what the thread had not begun
+      look = 0;
+      clock = os::IdleClock(longest_nap_ns, awake_ns);
     } else if (look <= spins) {
       os::relax();
-    } else if (look <= spins + yields_before_sleep) {
-      sched_yield();
-      if (look % yields_per_progress == 0) mpi::iprobe(mpi::any_source(), mpi::any_tag(), comm_);
     } else {
-      const std::uint32_t before = completions_.load(std::memory_order_seq_cst);
-      sleeping_.store(1, std::memory_order_seq_cst);
-      if (under_way(progress)) os::futex_wait(completions_, before, sleep_ns);
-      sleeping_.store(0, std::memory_order_relaxed);
-      mpi::iprobe(mpi::any_source(), mpi::any_tag(), comm_);
+      pause(progress, clock);
     }
   }
   rethrow(progress);
+}
+
+// Between two looks whether the thread has done it: this one progresses MPI meanwhile.
+void PlanState::pause(const Progress& progress, os::IdleClock& clock) {
+  clock.poll_begins();
+  mpi::progress();
+  clock.poll_ends();
+  if (clock.awake()) {
+    sched_yield();
+    return;
+  }
+  const std::uint32_t before = completions_.load(std::memory_order_seq_cst);
+  sleeping_.store(1, std::memory_order_seq_cst);
+  if (under_way(progress)) os::futex_wait(completions_, before, clock.nap_ns());
+  sleeping_.store(0, std::memory_order_relaxed);
 }
 
 bool PlanState::test_all(std::uint64_t round) {

@@ -1,6 +1,7 @@
 // The public face of the room: ReductionPlan and PendingReduction over PlanState.
 #include "ropewalk/reduction_plan.hpp"
 
+#include "mpi/joint.hpp"
 #include "reduction/plan_state.hpp"
 
 namespace ropewalk {
@@ -20,9 +21,11 @@ void PendingReduction::wait() {
 }
 
 ReductionPlan::ReductionPlan(Communicator communicator, const std::vector<PlanTensor>& tensors,
-                             const ReductionPlanOptions& options)
-    : state_(std::make_unique<reduction::PlanState>(mpi::Comm{communicator.handle()}, tensors,
-                                                    options)) {}
+                             const ReductionPlanOptions& options) {
+  const mpi::Comm parent = reduction::checked_parent({communicator.handle()});
+  mpi::jointly(parent,
+               [&] { state_ = std::make_unique<reduction::PlanState>(parent, tensors, options); });
+}
 ReductionPlan::~ReductionPlan() = default;
 ReductionPlan::ReductionPlan(ReductionPlan&&) noexcept = default;
 ReductionPlan& ReductionPlan::operator=(ReductionPlan&&) noexcept = default;

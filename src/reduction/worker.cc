@@ -1,34 +1,19 @@
 #include "reduction/worker.hpp"
 
-#include <pthread.h>
-
-#include <string>
-#include <system_error>
 #include <utility>
 
-#include "mpi/mpi.hpp"
+#include "os/cores.hpp"
 #include "os/futex.hpp"
-#include "os/signals.hpp"
-#include "ropewalk/error.hpp"
-#include "transport/cores.hpp"
 
 namespace ropewalk::reduction {
 
 Worker::Worker(std::function<void()> work) : work_(std::move(work)) {
-  const os::SignalsBlocked blocked;
-  try {
-    // Every core of the process: the caller may be bound to the one it computes on.
-    thread_ =
-        std::thread([this, identity = mpi::thread_identity(), cores = transport::process_cores()] {
-          mpi::adopt_thread_identity(identity);
-          transport::run_this_thread_on(cores);
-          pthread_setname_np(pthread_self(), "rw-reduce");
-          run();
-        });
-  } catch (const std::system_error& error) {
-    throw Error(ErrorCode::system, std::string("plan: its thread cannot be started (") +
-                                       error.what() + "); raise `ulimit -u` or ask for no thread");
-  }
+  // Every core of the process: the caller may be bound to the one it computes on.
+  thread_ = threads::Thread({.name = "rw-reduce",
+                             .cores = os::process_cores(),
+                             .owner = "plan: its thread",
+                             .remedy = "ask for no thread"},
+                            [this] { run(); });
 }
 
 Worker::~Worker() {

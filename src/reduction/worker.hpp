@@ -4,7 +4,8 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
-#include <thread>
+
+#include "threads/thread.hpp"
 
 namespace ropewalk::reduction {
 
@@ -27,7 +28,7 @@ class Worker {
   std::atomic<std::uint32_t> news_{0};    // grows; its release pairs with the thread's acquire
   std::atomic<std::uint32_t> asleep_{0};  // the thread is, or is about to be
   std::atomic<bool> ending_{false};
-  std::thread thread_;
+  threads::Thread thread_;
 };
 
 }  // namespace ropewalk::reduction

@@ -6,9 +6,10 @@
 #include <string>
 
 #include "mpi/mpi.hpp"
+#include "os/cores.hpp"
 #include "topology/machine.hpp"
+#include "topology/node_ranks.hpp"
 #include "transport/agreement.hpp"
-#include "transport/cores.hpp"
 
 namespace ropewalk::schedule {
 namespace {
@@ -30,11 +31,10 @@ int first_number(std::initializer_list<const char*> names) {
 }
 
 // Other ranks of the job on this node may have the same cores, and put their threads there, unseen
-// by `ranks` that were asked. How many there are on the node say Open MPI and Hydra (MPICH, Intel
-// MPI); where no launcher does, all ranks of the job may be here: as MPI says, or PMI or Slurm.
+// by `ranks` that were asked. How many there are on the node says the launcher; where none does,
+// all ranks of the job may be here: as MPI says, or PMI or Slurm.
 bool has_strangers(int ranks) {
-  const int local = first_number({"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"});
-  if (local > 0) return local > ranks;
+  if (const auto local = topology::told_node_ranks()) return *local > ranks;
   if (mpi::loaded() && mpi::initialized() && !mpi::finalized())
     return mpi::size(mpi::comm_world()) > ranks;
   return first_number({"PMI_SIZE", "SLURM_STEP_NUM_TASKS"}) > ranks;
@@ -62,12 +62,12 @@ Placement place(std::span<const int> cores, int position, int neighbours, int qu
 }
 
 Placement place_alone(const ThreadTeamOptions& options) {
-  return place(transport::process_cores(), 0, 1, topology::usable_cpus().count(),
+  return place(os::process_cores(), 0, 1, topology::usable_cpus().count(),
                unpinned_among_strangers(options, 1));
 }
 
 Placement place_together(Communicator communicator, const ThreadTeamOptions& options) {
-  const std::vector<int> cores = transport::process_cores();
+  const std::vector<int> cores = os::process_cores();
   EndpointOptions none;
   none.lanes = 1;
   none.threads = false;

@@ -1,9 +1,11 @@
+// PollClock: when a worker that computes looks after its messages.
+#include "ropewalk/detail/poll_clock.hpp"
+
 #include <algorithm>
 
 #include "os/clock.hpp"
-#include "ropewalk/schedule.hpp"
 
-namespace ropewalk::schedule {
+namespace ropewalk::detail {
 namespace {
 
 // A look at the messages may cost 6 % of the time.
@@ -23,4 +25,4 @@ void PollClock::polled() noexcept {
   next_ = now + std::min(blocks_of_time * (now - began_), longest_gap_ns);
 }
 
-}  // namespace ropewalk::schedule
+}  // namespace ropewalk::detail

@@ -1,23 +1,20 @@
 // ThreadTeam: persistent threads, each run begun by one epoch and ended by a meeting.
-#include <pthread.h>
 #include <sched.h>
 
 #include <algorithm>
 #include <atomic>
-#include <cstdio>
 #include <exception>
 #include <string>
-#include <system_error>
-#include <thread>
 #include <utility>
 #include <vector>
 
-#include "mpi/mpi.hpp"
-#include "os/signals.hpp"
+#include "mpi/joint.hpp"
+#include "os/cores.hpp"
+#include "os/fork.hpp"
 #include "os/waiting.hpp"
 #include "ropewalk/schedule.hpp"
 #include "schedule/placement.hpp"
-#include "transport/cores.hpp"
+#include "threads/thread.hpp"
 
 namespace ropewalk {
 namespace {
@@ -32,11 +29,11 @@ struct ThreadTeam::State {
 
   void run(void (*task)(void*, int), void* object);
   void meet();
-  bool is_here() const noexcept { return generation_ == transport::fork_generation(); }
+  bool is_here() const noexcept { return fork_.same_process(); }
   const schedule::Placement& placement() const noexcept { return placement_; }
 
  private:
-  void start_threads();
+  void start_thread(int worker);
   void leave_the_workers_cores() const noexcept;
   void stop_threads() noexcept;
   void live(int worker) noexcept;
@@ -44,7 +41,7 @@ struct ThreadTeam::State {
   void fail(std::exception_ptr error) noexcept;
 
   schedule::Placement placement_;
-  unsigned generation_;
+  os::ForkCheck fork_;
   os::Epoch started_;
   os::Meeting ended_;
   os::Meeting barrier_;
@@ -53,49 +50,34 @@ struct ThreadTeam::State {
   void* object_ = nullptr;
   std::atomic<bool> failed_{false};  // in the run under way
   std::exception_ptr error_;         // written by who sets failed_
-  std::vector<std::thread> threads_;
+  std::vector<threads::Thread> threads_;
 };
 
 ThreadTeam::State::State(schedule::Placement where)
     : placement_(std::move(where)),
-      generation_(transport::fork_generation()),
       started_(placement_.crowded),
       ended_(placement_.threads, placement_.crowded),
       barrier_(placement_.threads, placement_.crowded) {
   try {
-    start_threads();
-  } catch (const std::system_error& error) {
+    threads_.reserve(static_cast<std::size_t>(placement_.threads));
+    for (int worker = 1; worker < placement_.threads; ++worker) start_thread(worker);
+  } catch (...) {
     stop_threads();
-    throw Error(ErrorCode::system, "threads: number " + std::to_string(threads_.size() + 2) +
-                                       " of " + std::to_string(placement_.threads) +
-                                       " cannot be started (" + error.what() +
-                                       "); raise `ulimit -u` or ask for fewer");
+    throw;
   }
 }
 
-ThreadTeam::State::~State() {
-  if (is_here()) {
-    stop_threads();
-  } else {  // they are the parent's: joining them would hang
-    for (std::thread& thread : threads_) thread.detach();
-  }
-}
+ThreadTeam::State::~State() { stop_threads(); }
 
-void ThreadTeam::State::start_threads() {
-  const os::SignalsBlocked blocked;
-  const std::uintptr_t identity = mpi::thread_identity();
-  for (int worker = 1; worker < placement_.threads; ++worker) {
-    threads_.emplace_back([this, worker, identity] {
-      mpi::adopt_thread_identity(identity);
-      char name[16];  // the kernel's limit
-      std::snprintf(name, sizeof(name), "rw-team-%d", worker);
-      pthread_setname_np(pthread_self(), name);
-      if (!placement_.cores.empty()) {
-        transport::run_this_thread_on({placement_.cores[static_cast<std::size_t>(worker)]});
-      }
-      live(worker);
-    });
+void ThreadTeam::State::start_thread(int worker) {
+  threads::ThreadOptions options{.name = "rw-team-" + std::to_string(worker),
+                                 .owner = "threads: number " + std::to_string(worker + 1) + " of " +
+                                          std::to_string(placement_.threads),
+                                 .remedy = "ask for fewer"};
+  if (!placement_.cores.empty()) {
+    options.cores = {placement_.cores[static_cast<std::size_t>(worker)]};
   }
+  threads_.emplace_back(options, [this, worker] { live(worker); });
 }
 
 // The caller is not pinned, its affinity is the program's. Where the kernel has put it on the core
@@ -106,13 +88,13 @@ void ThreadTeam::State::leave_the_workers_cores() const noexcept {
   const int here = sched_getcpu();
   const auto workers = placement_.cores.begin() + 1;
   if (std::find(workers, placement_.cores.end(), here) == placement_.cores.end()) return;
-  transport::move_this_thread_to(placement_.cores.front());
+  os::move_this_thread_to(placement_.cores.front());
 }
 
 void ThreadTeam::State::stop_threads() noexcept {
   task_ = nullptr;
   started_.advance();
-  for (std::thread& thread : threads_) thread.join();
+  for (threads::Thread& thread : threads_) thread.join();
 }
 
 void ThreadTeam::State::live(int worker) noexcept {
@@ -167,8 +149,11 @@ void ThreadTeam::State::run(void (*task)(void*, int), void* object) {
 
 ThreadTeam::ThreadTeam(const ThreadTeamOptions& options)
     : state_(std::make_unique<State>(schedule::place_alone(options))) {}
-ThreadTeam::ThreadTeam(Communicator communicator, const ThreadTeamOptions& options)
-    : state_(std::make_unique<State>(schedule::place_together(communicator, options))) {}
+ThreadTeam::ThreadTeam(Communicator communicator, const ThreadTeamOptions& options) {
+  mpi::jointly({communicator.handle()}, [&] {
+    state_ = std::make_unique<State>(schedule::place_together(communicator, options));
+  });
+}
 ThreadTeam::~ThreadTeam() = default;
 
 int ThreadTeam::size() const noexcept { return state_->placement().threads; }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "ropewalk/endpoint.hpp"
 #include "transport/lane_set.hpp"
@@ -11,6 +12,8 @@ namespace ropewalk::transport {
 struct Access {
   // Whoever keeps it keeps communicators, threads and team alive, as a plan does.
   static std::shared_ptr<LaneSet> lanes(const EndpointSet& endpoints);
+  // EndpointSet::plan, of messages whose tags are of LaneSet::tags().
+  static MessagePlan plan(const EndpointSet& endpoints, const std::vector<Message>& messages);
 };
 
 }  // namespace ropewalk::transport

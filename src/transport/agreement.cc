@@ -2,13 +2,14 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <string>
 #include <type_traits>
 
+#include "mpi/settings.hpp"
 #include "os/file.hpp"
 #include "os/node_identity.hpp"
+#include "settings/shared.hpp"
+#include "settings/value.hpp"
 
 namespace ropewalk::transport {
 namespace {
@@ -18,9 +19,6 @@ static_assert(std::is_trivially_copyable_v<Facts>);
 // Boyle et al. ran up to eight comm threads a rank; more never won on a measured network.
 constexpr int most_automatic_lanes = 8;
 
-// Smaller pieces cost more in calls than any network gives back.
-constexpr std::int64_t least_piece_bytes = 4096;
-
 // FNV-1a, 64 bits: equality is all that is asked of it.
 constexpr std::uint64_t hash_start = 14695981039346656037ULL;
 std::uint64_t hash_bytes(const void* data, std::size_t bytes, std::uint64_t hash = hash_start) {
@@ -29,22 +27,13 @@ std::uint64_t hash_bytes(const void* data, std::size_t bytes, std::uint64_t hash
   return hash;
 }
 
-void read_wish(Facts& facts) {
-  const char* text = std::getenv("ROPEWALK_LANES");
-  if (text == nullptr || *text == '\0') return;
-  std::snprintf(facts.wish_text, sizeof(facts.wish_text), "%s", text);
-  char* end = nullptr;
-  const long wish = std::strtol(text, &end, 10);
-  const bool good = *end == '\0' && wish >= 1 && wish <= EndpointSet::max_lanes;
-  facts.wish = good ? static_cast<std::int32_t>(wish) : -1;
-}
-
-std::int64_t read_piece_bytes() {
-  const char* text = std::getenv("ROPEWALK_PIECE_BYTES");
-  if (text == nullptr || *text == '\0') return 0;
-  char* end = nullptr;
-  const long long bytes = std::strtoll(text, &end, 10);
-  return *end == '\0' && (bytes == 0 || bytes >= least_piece_bytes) ? bytes : -1;
+// What cannot be understood is told to all ranks as it is.
+template <std::size_t N>
+std::int64_t read_number(settings::Id id, char (&text)[N]) {
+  const settings::Value value = settings::read(id);
+  if (!value.malformed) return value.number;
+  std::snprintf(text, N, "%s", value.text.data());
+  return -1;
 }
 
 const char* level_name(std::int32_t level) {
@@ -95,23 +84,23 @@ void check_range(std::span<const Facts> facts) {
                   std::to_string(EndpointSet::max_lanes) + "; pass 0 for an automatic choice");
 }
 
+[[noreturn]] void refuse(settings::Id id, const char* found, int rank) {
+  const settings::Text text = settings::complaint(settings::parse(id, found));
+  throw Error(ErrorCode::argument,
+              text.c_str() + std::string(" (found on rank ") + std::to_string(rank) + ")");
+}
+
 void check_wish(std::span<const Facts> facts) {
   const int rank = first_rank(facts, [](const Facts& other) { return other.wish < 0; });
   if (rank < 0) return;
-  throw Error(ErrorCode::argument,
-              std::string("ROPEWALK_LANES: '") + facts[static_cast<std::size_t>(rank)].wish_text +
-                  "' on rank " + std::to_string(rank) + ", expected a number from 1 to " +
-                  std::to_string(EndpointSet::max_lanes) +
-                  "; unset it for an automatic choice, or correct it");
+  refuse(settings::Id::lanes, facts[static_cast<std::size_t>(rank)].wish_text, rank);
 }
 
 // All ranks cut alike: one that wants no pieces gets none.
 std::size_t piece_bytes(std::span<const Facts> facts) {
   const int rank = first_rank(facts, [](const Facts& other) { return other.piece_bytes < 0; });
   if (rank >= 0) {
-    throw Error(ErrorCode::argument, "ROPEWALK_PIECE_BYTES: no size on rank " +
-                                         std::to_string(rank) + ", expected 0 or a number from " +
-                                         std::to_string(least_piece_bytes) + " on; unset it");
+    refuse(settings::Id::piece_bytes, facts[static_cast<std::size_t>(rank)].piece_text, rank);
   }
   const auto least = std::min_element(
       facts.begin(), facts.end(),
@@ -169,14 +158,17 @@ Facts local_facts(const EndpointOptions& options, std::span<const int> cores) {
   const std::string node =
       os::read_text("/proc/sys/kernel/random/boot_id").value_or(os::node_identity());
   facts.split_bytes = options.split_bytes;
-  facts.piece_bytes = options.piece_bytes < 0 ? read_piece_bytes() : options.piece_bytes;
+  facts.piece_bytes = options.piece_bytes < 0
+                          ? read_number(settings::Id::piece_bytes, facts.piece_text)
+                          : options.piece_bytes;
   facts.node = hash_bytes(node.data(), node.size());
   facts.cores_hash = hash_bytes(cores.data(), cores.size_bytes());
   facts.cores = static_cast<std::int32_t>(cores.size());
   facts.lanes = options.lanes;
   facts.threads = options.threads ? 1 : 0;
   facts.thread_level = static_cast<std::int32_t>(mpi::thread_level());
-  read_wish(facts);
+  facts.wish = static_cast<std::int32_t>(read_number(settings::Id::lanes, facts.wish_text));
+  facts.settings = settings::fingerprint();
   return facts;
 }
 
@@ -202,7 +194,20 @@ Agreement judge(std::span<const Facts> facts, int rank) {
 Agreement agree(mpi::Comm comm, const Facts& own) {
   std::vector<Facts> facts(static_cast<std::size_t>(mpi::size(comm)));
   mpi::all_gather(&own, facts.data(), sizeof(Facts), comm);
+  std::vector<std::uint64_t> fingerprints;
+  fingerprints.reserve(facts.size());
+  for (const Facts& rank : facts) fingerprints.push_back(rank.settings);
+  mpi::require_same_settings(comm, fingerprints);
   return judge(facts, mpi::rank(comm));
+}
+
+std::vector<int> cores_of_lane(std::span<const int> cores, int lane, int lanes, int position,
+                               int neighbours) {
+  const auto wanted = static_cast<std::size_t>(lanes) * static_cast<std::size_t>(neighbours);
+  if (wanted > cores.size()) return {cores.begin(), cores.end()};
+  const auto from_end = static_cast<std::size_t>(position) * static_cast<std::size_t>(lanes) +
+                        static_cast<std::size_t>(lane);
+  return {cores[cores.size() - 1 - from_end]};
 }
 
 }  // namespace ropewalk::transport

@@ -15,15 +15,17 @@ namespace ropewalk::transport {
 // Sent byte by byte: no padding, no pointers.
 struct Facts {
   std::uint64_t split_bytes = 0;
-  std::int64_t piece_bytes = 0;  // ROPEWALK_PIECE_BYTES: 0 when unset, -1 when it is no size
+  std::uint64_t settings = 0;    // their fingerprint
+  std::int64_t piece_bytes = 0;  // ROPEWALK_PIECE_BYTES: 0 when off, -1 when it is no size
   std::uint64_t node = 0;        // hash of the node's identity
   std::uint64_t cores_hash = 0;  // of the cores this rank may run on
   std::int32_t cores = 1;
   std::int32_t lanes = 0;         // as asked for
-  std::int32_t wish = 0;          // ROPEWALK_LANES: 0 when unset, -1 when it is not a number
+  std::int32_t wish = 0;          // ROPEWALK_LANES: 0 when automatic, -1 when it is not a number
   std::int32_t threads = 0;       // 0 or 1
   std::int32_t thread_level = 0;  // mpi::ThreadLevel
-  char wish_text[20] = "";        // ROPEWALK_LANES, cut to fit
+  char wish_text[20] = "";        // of what cannot be understood, cut to fit
+  char piece_text[24] = "";       // the same
 };
 
 struct Agreement {
@@ -37,6 +39,12 @@ Facts local_facts(const EndpointOptions& options, std::span<const int> cores);
 
 // Pure: the judgement of rank `rank` over the facts of all. Throws the same Error whatever `rank`.
 Agreement judge(std::span<const Facts> facts, int rank);
+
+// The core of a lane, or all cores where there are too few to give each lane of each rank its own
+// (there the kernel balances better). Counted from the end of the list: compute threads are
+// usually placed from its beginning.
+std::vector<int> cores_of_lane(std::span<const int> cores, int lane, int lanes, int position,
+                               int neighbours);
 
 // Collective. The local facts exchanged and judged.
 Agreement agree(mpi::Comm comm, const Facts& own);

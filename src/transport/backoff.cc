@@ -3,20 +3,8 @@
 #include <sched.h>
 #include <time.h>
 
-#include <algorithm>
-
-#include "os/clock.hpp"
-
 namespace ropewalk::transport {
 namespace {
-
-// Polls before the first yield: a few microseconds of MPI_Test, less than a switch of threads.
-constexpr unsigned polls_before_yield = 16;
-// A yield costs 0.3 us on an idle core, a reading of the clock 0.02 us.
-constexpr unsigned yields_per_clock = 8;
-// From the kernel's default timer slack of 50 us up to a delay that nobody sees.
-constexpr std::int64_t first_nap_ns = 50'000;
-constexpr std::int64_t longest_nap_ns = 500'000;
 
 void sleep_for(std::int64_t ns) noexcept {
   const timespec time{0, static_cast<long>(ns)};
@@ -27,17 +15,20 @@ void sleep_for(std::int64_t ns) noexcept {
 
 void Backoff::pause(std::int64_t awake_ns) noexcept {
   ++rounds_;
-  if (rounds_ <= polls_before_yield) return;
-  if (patient()) {
-    sleep_for(nap_ns_);
-    nap_ns_ = std::min(nap_ns_ + nap_ns_ / 4, longest_nap_ns);
-    return;
+  if (rounds_ < polls_before_yield) return;
+  if (rounds_ == polls_before_yield) {
+    clock_ = os::IdleClock(longest_nap_ns, awake_ns);
+    awake_until_ = clock_.now() + awake_ns;
+  } else {
+    clock_.poll_ends();
+    was_long_ = was_long_ || clock_.now() > awake_until_;
   }
-  sched_yield();
-  if (rounds_ % yields_per_clock != 0) return;
-  const std::int64_t now = os::steady_ns();
-  if (since_ns_ == 0) since_ns_ = now;
-  if (now - since_ns_ > awake_ns) nap_ns_ = first_nap_ns;
+  if (clock_.awake()) {
+    sched_yield();
+  } else {
+    sleep_for(clock_.nap_ns());
+  }
+  clock_.poll_begins();
 }
 
 }  // namespace ropewalk::transport

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "os/idle_clock.hpp"
+
 namespace ropewalk::transport {
 
 // Polls at full speed first, then yields its core, and sleeps between polls once nothing has come
@@ -20,15 +22,30 @@ constexpr std::int64_t awake_ns_for(std::size_t bytes) noexcept {
 
 class Backoff {
  public:
+  // Between two polls of something that this thread polls. The wait stays awake so long, and longer
+  // while polls find work (os::IdleClock).
   void pause(std::int64_t awake_ns = awake_at_least_ns) noexcept;
-  void reset() noexcept { *this = Backoff{}; }
-  // Whether it has come to sleeping: the caller may then sleep on something better.
-  bool patient() const noexcept { return nap_ns_ != 0; }
+  void reset() noexcept {
+    rounds_ = 0;
+    was_long_ = false;
+  }
+  // Whether the wait has lasted so long that the caller should look whether its peers live: between
+  // all sleeps, and now and then where work has kept it awake since.
+  bool patient() const noexcept {
+    return was_long_ && (!clock_.awake() || rounds_ % rounds_per_look == 0);
+  }
 
  private:
+  // A few microseconds of MPI_Test, less than a switch of threads.
+  static constexpr unsigned polls_before_yield = 16;
+  static constexpr unsigned rounds_per_look = 64;
+  // A delay that nobody sees.
+  static constexpr std::int64_t longest_nap_ns = 500'000;
+
   unsigned rounds_ = 0;
-  std::int64_t since_ns_ = 0;
-  std::int64_t nap_ns_ = 0;
+  bool was_long_ = false;  // past the time that it stays awake at first
+  std::int64_t awake_until_ = 0;
+  os::IdleClock clock_{longest_nap_ns};
 };
 
 }  // namespace ropewalk::transport

@@ -38,7 +38,7 @@ bool Batch::advance() noexcept {
 bool Batch::advance_sends() noexcept {
   if (!stopping_) {
     try {
-      return mpi::test_all(requests_);
+      return test();
     } catch (...) {
       fail();
     }
@@ -48,6 +48,15 @@ bool Batch::advance_sends() noexcept {
     if (!test_quietly(requests_[i]) && !parts_[i].receive) sends_complete = false;
   }
   return sends_complete;
+}
+
+bool Batch::test() {
+  if (!one_by_one_) return mpi::test_all(requests_);
+  bool complete = true;
+  for (mpi::Request& request : requests_) {
+    if (request != mpi::request_null() && !mpi::test(request)) complete = false;
+  }
+  return complete;
 }
 
 void Batch::cancel_receives() noexcept {

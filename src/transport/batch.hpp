@@ -14,9 +14,11 @@ namespace ropewalk::transport {
 // that peers which wind up too drain each other, then they are cancelled.
 class Batch {
  public:
+  // `one_by_one`: requests are tested alone, as an MPI that splits threads needs it: Intel MPI
+  // 2021.19 makes no progress in an MPI_Testall over requests of several numbers.
   Batch(std::span<const Part> parts, std::span<const mpi::Comm> lanes,
-        std::span<mpi::Request> requests) noexcept
-      : parts_(parts), lanes_(lanes), requests_(requests) {}
+        std::span<mpi::Request> requests, bool one_by_one = false) noexcept
+      : parts_(parts), lanes_(lanes), requests_(requests), one_by_one_(one_by_one) {}
 
   bool empty() const noexcept { return parts_.empty(); }
 
@@ -40,11 +42,13 @@ class Batch {
 
  private:
   void post_kind(bool receives);
+  bool test();
   void fail() noexcept;
 
   std::span<const Part> parts_;
   std::span<const mpi::Comm> lanes_;
   std::span<mpi::Request> requests_;
+  bool one_by_one_ = false;
   std::exception_ptr error_;
   bool stopping_ = false;
 };

@@ -2,6 +2,7 @@
 #include <string>
 #include <utility>
 
+#include "mpi/joint.hpp"
 #include "ropewalk/endpoint.hpp"
 #include "transport/access.hpp"
 #include "transport/backoff.hpp"
@@ -56,12 +57,22 @@ void complete(transport::LaneSet& set, mpi::Request request, bool receives) {
 
 }  // namespace
 
-EndpointSet::EndpointSet(Communicator communicator, const EndpointOptions& options)
-    : state_(std::make_shared<State>(mpi::Comm{communicator.handle()}, options)) {}
+EndpointSet::EndpointSet(Communicator communicator, const EndpointOptions& options) {
+  const mpi::Comm parent = transport::checked_parent({communicator.handle()});
+  mpi::jointly(parent, [&] { state_ = std::make_shared<State>(parent, options); });
+}
 EndpointSet::~EndpointSet() = default;
 
 std::shared_ptr<transport::LaneSet> transport::Access::lanes(const EndpointSet& endpoints) {
   return endpoints.state_;
+}
+
+MessagePlan transport::Access::plan(const EndpointSet& endpoints,
+                                    const std::vector<Message>& messages) {
+  const std::shared_ptr<LaneSet> set = endpoints.state_;
+  const TagSpace& tags = set->tags();
+  return MessagePlan(
+      std::make_unique<MessagePlan::State>(set, messages, TagLimits{tags.first(), tags.end() - 1}));
 }
 
 int EndpointSet::lanes() const noexcept { return state_->lanes(); }

@@ -1,19 +1,14 @@
 #include "transport/lane.hpp"
 
-#include <pthread.h>
 #include <sched.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "os/futex.hpp"
-#include "os/signals.hpp"
 #include "transport/backoff.hpp"
-#include "transport/cores.hpp"
 
 namespace ropewalk::transport {
 namespace {
@@ -21,16 +16,8 @@ namespace {
 // Yields of an idle comm thread before it sleeps: some 20 us on a core of its own, a wake-up's
 // worth.
 constexpr int idle_yields = 64;
-// Long enough to cost nothing, short enough that the owner of a plan progresses MPI meanwhile.
-constexpr std::int64_t owner_sleep_ns = 1'000'000;
 // Insurance only: a wake-up cannot be missed.
 constexpr std::int64_t idle_sleep_ns = 1'000'000'000;
-
-void name_this_thread(int lane) noexcept {
-  char name[16];  // the kernel's limit
-  std::snprintf(name, sizeof(name), "rw-lane-%d", lane);
-  pthread_setname_np(pthread_self(), name);
-}
 
 // Work under way, in the order it came. Owned by the comm thread alone.
 class Active {
@@ -85,9 +72,9 @@ void Countdown::count_down() noexcept {
   if (before == (sleeper | 1U)) os::futex_wake(word_);
 }
 
-void Countdown::sleep() noexcept {
+void Countdown::sleep(std::int64_t longest_ns) noexcept {
   const std::uint32_t before = word_.fetch_or(sleeper, std::memory_order_relaxed);
-  if ((before & ~sleeper) != 0) os::futex_wait(word_, before | sleeper, owner_sleep_ns);
+  if ((before & ~sleeper) != 0) os::futex_wait(word_, before | sleeper, longest_ns);
 }
 
 void SharedWork::set(std::uint32_t lanes) noexcept {
@@ -120,21 +107,12 @@ bool LaneWork::advance() noexcept {
 }
 
 LaneThread::LaneThread(int lane, std::span<const int> cores) {
-  const os::SignalsBlocked blocked;
-  const std::uintptr_t identity = mpi::thread_identity();
-  try {
-    thread_ =
-        std::thread([this, lane, identity, where = std::vector<int>(cores.begin(), cores.end())] {
-          mpi::adopt_thread_identity(identity);
-          name_this_thread(lane);
-          run_this_thread_on(where);
-          run();
-        });
-  } catch (const std::system_error& error) {
-    throw Error(ErrorCode::system, "lanes: the comm thread of lane " + std::to_string(lane) +
-                                       " cannot be started (" + error.what() +
-                                       "); raise `ulimit -u` or ask for fewer lanes");
-  }
+  const std::string number = std::to_string(lane);
+  thread_ = threads::Thread({.name = "rw-lane-" + number,
+                             .cores = {cores.begin(), cores.end()},
+                             .owner = "lanes: the comm thread of lane " + number,
+                             .remedy = "ask for fewer lanes"},
+                            [this] { run(); });
 }
 
 LaneThread::~LaneThread() {

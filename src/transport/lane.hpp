@@ -5,9 +5,9 @@
 #include <atomic>
 #include <cstdint>
 #include <span>
-#include <thread>
 #include <utility>
 
+#include "threads/thread.hpp"
 #include "transport/backoff.hpp"
 #include "transport/batch.hpp"
 
@@ -22,7 +22,7 @@ class Countdown {
   bool done() const noexcept { return (word_.load(std::memory_order_acquire) & ~sleeper) == 0; }
   void count_down() noexcept;
   // Returns when all lanes are done, or earlier.
-  void sleep() noexcept;
+  void sleep(std::int64_t longest_ns = 1'000'000) noexcept;
 
  private:
   static constexpr std::uint32_t sleeper = 0x80000000U;
@@ -57,7 +57,7 @@ struct LaneWork {
 
 class LaneThread {
  public:
-  // Starts the thread, on `cores` if there are any.
+  // Starts the thread, on `cores` if there are any. Error(system) where there can be none.
   LaneThread(int lane, std::span<const int> cores);
   ~LaneThread();  // finishes the work it has, then joins
   LaneThread(const LaneThread&) = delete;
@@ -77,7 +77,7 @@ class LaneThread {
   alignas(128) std::atomic<LaneWork*> inbox_{nullptr};
   std::atomic<bool> leaving_{false};
   alignas(128) std::atomic<std::uint32_t> asleep_{0};
-  std::thread thread_;
+  threads::Thread thread_;
 };
 
 }  // namespace ropewalk::transport

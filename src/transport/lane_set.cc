@@ -4,8 +4,12 @@
 #include <exception>
 #include <string>
 
+#include "mpi/attributes.hpp"
+#include "mpi/joint.hpp"
+#include "mpi/progress.hpp"
+#include "mpi/thread_split.hpp"
 #include "os/clock.hpp"
-#include "transport/cores.hpp"
+#include "os/cores.hpp"
 #include "transport/farewell.hpp"
 #include "transport/part.hpp"
 
@@ -16,7 +20,9 @@ namespace {
 // have been told, and come, unless they hang elsewhere.
 constexpr std::int64_t farewell_ns = 10'000'000'000;
 
-mpi::Comm checked(mpi::Comm parent) {
+}  // namespace
+
+mpi::Comm checked_parent(mpi::Comm parent) {
   if (!mpi::initialized() || mpi::finalized()) {
     throw Error(ErrorCode::mpi, std::string("MPI: ") +
                                     (mpi::finalized() ? "already finalised" : "not initialised") +
@@ -30,25 +36,24 @@ mpi::Comm checked(mpi::Comm parent) {
   return parent;
 }
 
-Error setup_error(std::int64_t rank) {
-  return Error(ErrorCode::system, "endpoints: rank " + std::to_string(rank) +
-                                      " could not duplicate the communicator or start its comm "
-                                      "threads; see its error, or ask for fewer lanes");
-}
-
-}  // namespace
-
 LaneSet::LaneSet(mpi::Comm parent, const EndpointOptions& options)
-    : parent_(checked(parent)),
+    : parent_(checked_parent(parent)),
       rank_(mpi::rank(parent)),
       size_(mpi::size(parent)),
       split_bytes_(options.split_bytes),
-      generation_(fork_generation()),
       exceptions_before_(std::uncaught_exceptions()) {
-  const std::vector<int> cores = process_cores();
-  const Agreement agreement = agree(parent_, local_facts(options, cores));
-  set_up(agreement, cores, options);
-  liveness_ = node::Liveness::create(parent_, no_liveness_);
+  mpi::meet(parent_);  // what fails before this is none of free_what_all_have()'s
+  try {
+    mpi::jointly(parent_, [&] {
+      const std::vector<int> cores = os::process_cores();
+      set_up(agree(parent_, local_facts(options, cores)), cores, options);
+      liveness_ = node::Liveness::create(parent_, no_liveness_);
+    });
+  } catch (...) {  // on every rank
+    threads_.clear();
+    free_what_all_have();
+    throw;
+  }
 }
 
 void LaneSet::set_up(const Agreement& agreement, std::span<const int> cores,
@@ -57,44 +62,54 @@ void LaneSet::set_up(const Agreement& agreement, std::span<const int> cores,
   const auto threads_here = static_cast<std::size_t>(1 + (options.threads ? agreement.lanes : 0)) *
                             static_cast<std::size_t>(agreement.neighbours);
   crowded_ = threads_here > cores.size();
-  std::exception_ptr error = duplicate(agreement.lanes);
-  try {
-    if (options.threads) start_threads(agreement, cores, options.pin);
-  } catch (...) {
-    if (!error) error = std::current_exception();
-  }
-  agree_on_success(error);
+  duplicate(agreement.lanes);
+  make_tags();
+  if (options.threads) start_threads(agreement, cores, options.pin);
 }
 
-// Goes on after a failure, so that the collective calls of all ranks keep in step.
-std::exception_ptr LaneSet::duplicate(int lanes) {
-  std::exception_ptr error;
-  communicators_.assign(static_cast<std::size_t>(lanes), mpi::comm_null());
-  for (mpi::Comm& communicator : communicators_) {
-    try {
-      communicator = mpi::dup(parent_);
-    } catch (...) {
-      if (!error) error = std::current_exception();
+// Above the tags of callers: all that MPI has, which must be 32767 at least, or else those between
+// Message::tag and the notices.
+void LaneSet::make_tags() {
+  constexpr int many = 1 << 17;
+  const int most = mpi::tag_upper_bound(communicators_[0]);
+  if (most >= many) {
+    tags_.emplace(control_tag + 1, most);
+  } else {
+    tags_.emplace(max_message_tag + 1, notice_tag);
+  }
+}
+
+// After a joint error. Freeing is collective: a communicator that only some ranks came to have is
+// not freed at all.
+void LaneSet::free_what_all_have() noexcept {
+  try {
+    std::int64_t least = lanes();
+    mpi::all_reduce(std::span(&least, 1), mpi::Combine::min, parent_);
+    communicators_.resize(static_cast<std::size_t>(least));
+    free_communicators();
+  } catch (...) {  // MPI is failing: nothing else can be done
+  }
+}
+
+void LaneSet::duplicate(int lanes) {
+  const int threads = split_threads();
+  splits_threads_ = threads > 1;
+  communicators_.reserve(static_cast<std::size_t>(lanes));
+  for (int lane = 0; lane < lanes; ++lane) {
+    communicators_.push_back(mpi::dup(parent_));
+    if (threads > 1) {
+      mpi::set_split_number(communicators_.back(), mpi::split_number(lane, threads));
     }
   }
-  return error;
 }
 
-// Freeing is collective: a communicator that only some ranks came to have is not freed at all.
-void LaneSet::agree_on_success(const std::exception_ptr& error) {
-  std::vector<std::int64_t> least{error ? rank_ : size_};
-  for (const mpi::Comm communicator : communicators_) {
-    least.push_back(communicator == mpi::comm_null() ? 0 : 1);
-  }
+// The least of all ranks: a lane has one number everywhere. Collective where the MPI is one that
+// splits threads, which is the same MPI on all ranks, though their environments may differ.
+int LaneSet::split_threads() const {
+  if (!mpi::may_split_threads()) return 0;
+  std::vector<std::int64_t> least{mpi::split_threads()};
   mpi::all_reduce(std::span<std::int64_t>(least), mpi::Combine::min, parent_);
-  if (least[0] == size_) return;
-  threads_.clear();
-  for (std::size_t lane = 0; lane < communicators_.size(); ++lane) {
-    if (least[lane + 1] == 0) communicators_[lane] = mpi::comm_null();
-  }
-  free_communicators();
-  if (error) std::rethrow_exception(error);
-  throw setup_error(least[0]);
+  return static_cast<int>(least[0]);
 }
 
 void LaneSet::start_threads(const Agreement& agreement, std::span<const int> cores, bool pin) {
@@ -153,7 +168,7 @@ void LaneSet::free_communicators() noexcept {
 
 node::Team* LaneSet::team(std::string& reason) {
   if (!asked_for_team_) {
-    team_ = node::Team::create(parent_, no_team_);
+    mpi::jointly(parent_, [&] { team_ = node::Team::create(parent_, no_team_); });
     asked_for_team_ = true;
   }
   reason = no_team_;
@@ -199,7 +214,7 @@ void LaneSet::explain() {
   if (liveness_ != nullptr) liveness_->explain();
 }
 
-bool LaneSet::is_here() const noexcept { return generation_ == fork_generation(); }
+bool LaneSet::is_here() const noexcept { return fork_.same_process(); }
 
 void LaneSet::require_usable() const {
   if (!is_here()) {
@@ -216,7 +231,7 @@ void LaneSet::require_usable() const {
 
 void LaneSet::progress() const noexcept {
   try {
-    mpi::iprobe(mpi::any_source(), mpi::any_tag(), parent_);
+    mpi::progress();
   } catch (...) {  // the plan's own messages tell of errors that matter to it
   }
 }

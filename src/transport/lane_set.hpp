@@ -3,8 +3,8 @@
 #pragma once
 
 #include <atomic>
-#include <exception>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -12,15 +12,21 @@
 #include "mpi/mpi.hpp"
 #include "node/liveness.hpp"
 #include "node/team.hpp"
+#include "os/fork.hpp"
 #include "ropewalk/endpoint.hpp"
 #include "transport/agreement.hpp"
 #include "transport/lane.hpp"
+#include "transport/tags.hpp"
 
 namespace ropewalk::transport {
 
+// Error where there is no MPI to make endpoints with, or no communicator.
+mpi::Comm checked_parent(mpi::Comm parent);
+
 class LaneSet {
  public:
-  LaneSet(mpi::Comm parent, const EndpointOptions& options);  // collective, checks jointly
+  // Collective: what one rank cannot have is an error on all.
+  LaneSet(mpi::Comm parent, const EndpointOptions& options);
   // Collective. Takes in and drops what cancelled plans of other ranks still send, until no rank
   // has anything pending, and only then frees the communicators.
   ~LaneSet();
@@ -33,6 +39,8 @@ class LaneSet {
   bool has_threads() const noexcept { return !threads_.empty(); }
   std::size_t split_bytes() const noexcept { return split_bytes_; }
   std::size_t piece_bytes() const noexcept { return piece_bytes_; }
+  // Whether each lane is a thread of its own for the MPI, too (mpi/thread_split.hpp).
+  bool splits_threads() const noexcept { return splits_threads_; }
   std::span<const mpi::Comm> communicators() const noexcept { return communicators_; }
 
   // Threads outnumber cores: waiting threads should get out of the way at once.
@@ -59,6 +67,9 @@ class LaneSet {
   // they cannot, and `reason` says why. It lives as long as the set, whose end is collective too.
   node::Team* team(std::string& reason);
 
+  // Of messages that are not the caller's, all over the lanes.
+  TagSpace& tags() noexcept { return *tags_; }
+
   void push(int lane, LaneWork& work) noexcept {
     threads_[static_cast<std::size_t>(lane)]->push(work);
   }
@@ -69,8 +80,10 @@ class LaneSet {
   void start_threads(const Agreement& agreement, std::span<const int> cores, bool pin);
   void set_up(const Agreement& agreement, std::span<const int> cores,
               const EndpointOptions& options);
-  std::exception_ptr duplicate(int lanes);
-  void agree_on_success(const std::exception_ptr& error);
+  void duplicate(int lanes);
+  int split_threads() const;
+  void free_what_all_have() noexcept;
+  void make_tags();
   void free_communicators() noexcept;
   void look_for_notices();
   bool part();
@@ -80,13 +93,15 @@ class LaneSet {
   int size_;
   std::size_t split_bytes_;
   std::size_t piece_bytes_ = 0;
+  bool splits_threads_ = false;
   bool crowded_ = false;
-  unsigned generation_;
+  os::ForkCheck fork_;
   std::atomic<bool> broken_{false};
   std::atomic<int> gone_{-1};  // a rank that an exception has taken away
   int exceptions_before_;      // on their way when the set was made
   std::vector<mpi::Comm> communicators_;
   std::vector<std::unique_ptr<LaneThread>> threads_;
+  std::optional<TagSpace> tags_;
   std::unique_ptr<node::Liveness> liveness_;  // null where deaths are not noticed
   std::string no_liveness_;                   // why they are not
   std::unique_ptr<node::Team> team_;

@@ -12,25 +12,31 @@ namespace {
 
 // Looks at the countdown before the first yield: some 2 us.
 constexpr unsigned spins = 64;
+// While lanes are at work, the owner of their plan looks at MPI after sleeps of at most so long.
+constexpr std::int64_t longest_nap_ns = 500'000;
 // Where threads outnumber cores, the caller's core is wanted by a comm thread.
 constexpr unsigned looks_when_crowded = spins + 8;
 // Now and then the owner of a plan progresses its other MPI traffic (0.1 to 1 us a time).
 constexpr unsigned looks_per_progress = 64;
+// And looks whether the other ranks live.
+constexpr std::int64_t check_ns = 5'000'000;
 
 [[noreturn]] void refuse(const char* argument, std::size_t message, const std::string& text) {
   throw Error(ErrorCode::argument,
               std::string(argument) + ": message " + std::to_string(message) + " has " + text);
 }
 
-void check_message(const Message& message, std::size_t index, const LaneSet& set) {
+void check_message(const Message& message, std::size_t index, const LaneSet& set,
+                   const TagLimits& tags) {
   if (message.peer < 0 || message.peer >= set.size()) {
     refuse("peer", index,
            std::to_string(message.peer) + ", expected a rank from 0 to " +
                std::to_string(set.size() - 1) + "; leave out messages to no one");
   }
-  if (message.tag < 0 || message.tag > max_message_tag) {
+  if (message.tag < tags.least || message.tag > tags.most) {
     refuse("tag", index,
-           std::to_string(message.tag) + ", expected 0 to " + std::to_string(max_message_tag));
+           std::to_string(message.tag) + ", expected " + std::to_string(tags.least) + " to " +
+               std::to_string(tags.most));
   }
   if (message.lane < -1 || message.lane >= set.lanes()) {
     refuse("lane", index,
@@ -55,11 +61,12 @@ void for_each_run(std::span<const Part> parts, Key key, Make make) {
 
 }  // namespace
 
-PlanState::PlanState(std::shared_ptr<LaneSet> set, std::span<const Message> messages)
+PlanState::PlanState(std::shared_ptr<LaneSet> set, std::span<const Message> messages,
+                     const TagLimits& tags)
     : set_(std::move(set)), exceptions_before_(std::uncaught_exceptions()) {
   std::size_t all_bytes = 0;
   for (std::size_t i = 0; i < messages.size(); ++i) {
-    check_message(messages[i], i, *set_);
+    check_message(messages[i], i, *set_, tags);
     if (messages[i].kind == Message::Kind::send) send_bytes_ += messages[i].bytes;
     all_bytes += messages[i].bytes;
   }
@@ -76,10 +83,11 @@ PlanState::PlanState(std::shared_ptr<LaneSet> set, std::span<const Message> mess
 void PlanState::make_steps(std::span<const mpi::Comm> lanes) {
   const std::span<const Part> parts(by_step_);
   const std::span<mpi::Request> requests(requests_);
-  all_.emplace_back(parts, lanes, requests);
+  const bool split = set_->splits_threads();
+  all_.emplace_back(parts, lanes, requests, split);
   const auto step = [](const Part& part) { return part.step; };
   for_each_run(parts, step, [&](std::size_t begin, std::size_t count) {
-    steps_.emplace_back(parts.subspan(begin, count), lanes, requests.subspan(begin, count));
+    steps_.emplace_back(parts.subspan(begin, count), lanes, requests.subspan(begin, count), split);
   });
 }
 
@@ -109,7 +117,7 @@ void PlanState::check_start(Strategy strategy) const {
                 "strategy: threaded, but these endpoints have no comm threads; make them with "
                 "EndpointOptions::threads, or use concurrent or sequential");
   }
-  if (strategy == Strategy::direct || strategy == Strategy::put) {
+  if (uses_shared_memory(strategy)) {
     throw Error(ErrorCode::argument,
                 std::string("strategy: ") + name(strategy) +
                     ", expected one that sends messages; use concurrent, sequential or threaded, "
@@ -210,19 +218,30 @@ void PlanState::abandon() noexcept {
 }
 
 void PlanState::wait_for_lanes() noexcept {
-  Backoff backoff;
+  os::IdleClock clock(longest_nap_ns, set_->crowded() ? 0 : awake_at_least_ns);
+  std::int64_t checked = clock.now();
+  bool has_slept = false;
   for (unsigned look = 1; !shared_.countdown.done(); ++look) {
     if (look <= spins) {
       os::relax();
-    } else if (backoff.patient() || (set_->crowded() && look > looks_when_crowded)) {
-      shared_.countdown.sleep();
-      set_->progress();
-      if (hopeless()) return give_up();
+    } else if (look <= looks_when_crowded || clock.awake()) {
+      sched_yield();
+      if (has_slept || look % looks_per_progress == 0) look_at_mpi(clock);
     } else {
-      backoff.pause();
-      if (look % looks_per_progress == 0) set_->progress();
+      shared_.countdown.sleep(clock.nap_ns());
+      look_at_mpi(clock);
+      has_slept = true;
     }
+    if (clock.now() - checked < check_ns) continue;
+    checked = clock.now();
+    if (hopeless()) return give_up();
   }
+}
+
+void PlanState::look_at_mpi(os::IdleClock& clock) noexcept {
+  clock.poll_begins();
+  set_->progress();
+  clock.poll_ends();
 }
 
 std::exception_ptr PlanState::take_errors() noexcept {

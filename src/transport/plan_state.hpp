@@ -6,16 +6,25 @@
 #include <span>
 #include <vector>
 
+#include "os/idle_clock.hpp"
 #include "ropewalk/endpoint.hpp"
 #include "transport/lane_set.hpp"
+#include "transport/part.hpp"
 
 namespace ropewalk::transport {
+
+// Tags that messages may have, both included.
+struct TagLimits {
+  int least = 0;
+  int most = max_message_tag;
+};
 
 // All memory is taken by the constructor. Driven by one thread of the caller at a time, but for
 // exchange_lane(), which takes one thread a lane.
 class PlanState {
  public:
-  PlanState(std::shared_ptr<LaneSet> set, std::span<const Message> messages);
+  PlanState(std::shared_ptr<LaneSet> set, std::span<const Message> messages,
+            const TagLimits& tags = {});
   PlanState(const PlanState&) = delete;
   PlanState& operator=(const PlanState&) = delete;
 
@@ -38,6 +47,7 @@ class PlanState {
   bool advance_steps() noexcept;
   void wait_quietly() noexcept;
   void wait_for_lanes() noexcept;
+  void look_at_mpi(os::IdleClock& clock) noexcept;
   bool hopeless() noexcept;
   void give_up() noexcept;
   void stop() noexcept;

@@ -10,6 +10,7 @@
 #include <random>
 #include <stdexcept>
 
+#include "common/budget.hpp"
 #include "common/machine.hpp"
 #include "common/pages.hpp"
 #include "common/pattern.hpp"
@@ -19,6 +20,34 @@
 
 namespace ropewalk::bench {
 namespace {
+
+// The clock goes on while this runs, so the times differ by orders of magnitude.
+TEST(Budget, RoundsAreThoseThatFit) {
+  const Ranks alone(Need::if_run, false);
+  CommonOptions options;
+  options.time_seconds = 1000;
+  Budget budget(options, alone, 2);
+  budget.begin();
+  EXPECT_EQ(budget.rounds(20, 1e6), 20);     // 500 s for the first of two parts
+  EXPECT_EQ(budget.rounds(20, 49.5e6), 11);  // the measured one, and 10 more
+  EXPECT_EQ(budget.rounds(20, 1e12), Budget::least_rounds);
+  EXPECT_EQ(budget.rounds(2, 1e12), 2);  // never more than wanted
+  budget.begin();
+  EXPECT_EQ(budget.rounds(20, 95e6), 11);  // what the first part has spared
+}
+
+TEST(Budget, RoundsThatWereAskedForAreMade) {
+  const Ranks alone(Need::if_run, false);
+  CommonOptions options;
+  options.rounds = 50;
+  Budget unlimited(options, alone, 1);
+  unlimited.begin();
+  EXPECT_EQ(unlimited.rounds(50, 1e12), 50);
+  options.time_seconds = 1;
+  Budget both(options, alone, 1);
+  both.begin();
+  EXPECT_EQ(both.rounds(50, 1e12), Budget::least_rounds);
+}
 
 TEST(Statistics, OddAndEvenMedian) {
   EXPECT_DOUBLE_EQ(summarize({3, 1, 2}).median, 2);

@@ -62,6 +62,16 @@ TEST(Parse, Extents) {
   }
 }
 
+TEST(Parse, Times) {
+  EXPECT_DOUBLE_EQ(seconds("--time", "90"), 90);
+  EXPECT_DOUBLE_EQ(seconds("--time", "0.5s"), 0.5);
+  EXPECT_DOUBLE_EQ(seconds("--time", "1.5m"), 90);
+  for (const char* text : {"", "s", "0", "-1", "5h", "1 m", "nan", "inf", "1441m", "90ss"}) {
+    const std::string message = refusal([&] { seconds("--time", text); });
+    EXPECT_NE(message.find("--time 90s"), std::string::npos) << text << ": " << message;
+  }
+}
+
 TEST(Parse, Words) {
   const std::vector<std::string> known = {"hot", "cold"};
   EXPECT_EQ(words("--buffers", "cold,hot,cold", known), std::vector<std::string>({"cold", "hot"}));

@@ -56,7 +56,7 @@ std::size_t draw_bytes(std::uint64_t random) {
                                                   4096, 8192, 8192, 20000, 65536, 65536};
   const std::uint64_t dice = random % 100;
   if (dice < 3) return (random >> 8) % (std::size_t{3} << 20) + (std::size_t{1} << 20);
-  if (dice < 10) return (random >> 8) % 200000;
+  if (dice < 10) return (random >> 8) % 400000;  // on both sides of what is copied in pieces
   return around[(random >> 8) % around.size()];
 }
 

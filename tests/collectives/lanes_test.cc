@@ -118,20 +118,24 @@ TEST(Lanes, AChildOfAForkEndsThemWithoutTheirThreads) {
 }
 
 TEST(Lanes, TheNumberOfThreadsIsChecked) {
-  EXPECT_EQ(wished_threads(nullptr), 0);
-  EXPECT_EQ(wished_threads("auto"), 0);
-  EXPECT_EQ(wished_threads("3"), 3);
-  for (const char* text : {"0", "-1", "65", "two", "2x"}) EXPECT_THROW(wished_threads(text), Error);
+  EXPECT_EQ(wished_threads(), 0);
+  setenv("ROPEWALK_REDUCTION_THREADS", "3", 1);
+  EXPECT_EQ(wished_threads(), 3);
+  setenv("ROPEWALK_REDUCTION_THREADS", "65", 1);
+  EXPECT_THROW(wished_threads(), Error);
+  unsetenv("ROPEWALK_REDUCTION_THREADS");
   EXPECT_EQ(checked_threads(0), 0);
   EXPECT_THROW(checked_threads(-1), Error);
   EXPECT_THROW(checked_threads(65), Error);
 }
 
 TEST(Nodes, TheWishForMovementsIsChecked) {
-  EXPECT_FALSE(wishes_all_sizes(nullptr));
-  EXPECT_FALSE(wishes_all_sizes("auto"));
-  EXPECT_TRUE(wishes_all_sizes("nodes"));
-  for (const char* text : {"", "Nodes", "all"}) EXPECT_THROW(wishes_all_sizes(text), Error);
+  EXPECT_FALSE(wishes_all_sizes());
+  setenv("ROPEWALK_MOVEMENTS", "nodes", 1);
+  EXPECT_TRUE(wishes_all_sizes());
+  setenv("ROPEWALK_MOVEMENTS", "Nodes", 1);
+  EXPECT_THROW(wishes_all_sizes(), Error);
+  unsetenv("ROPEWALK_MOVEMENTS");
 }
 
 }  // namespace

@@ -67,7 +67,7 @@ INSTANTIATE_TEST_SUITE_P(Ranks, TwoLevels,
 TEST(Collectives, PathsFollowTheBuffers) {
   run_ranks(3, [](int) {
     NodeCommunicator communicator(Communicator::world());
-    constexpr std::size_t count = 30000;
+    constexpr std::size_t count = 100000;
     Buffer<float> send(count);
     Buffer<float> receive(count);
     std::vector<float> own(count);
@@ -77,7 +77,7 @@ TEST(Collectives, PathsFollowTheBuffers) {
     };
     EXPECT_EQ(path_of(send.data(), receive.data(), 2), Path::inlined);
     EXPECT_EQ(path_of(send.data(), receive.data(), count), Path::mapped);
-    // A small private buffer is copied; larger ones are reached through the kernel, if it lets.
+    // A private buffer is copied, a large one reached through the kernel, if it lets.
     constexpr std::size_t small = 1000;
     EXPECT_EQ(path_of(own.data(), receive.data(), small), Path::staged);
     const Path large = path_of(own.data(), receive.data(), count);

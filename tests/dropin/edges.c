@@ -4,7 +4,9 @@
  *                         to a program that asks for it are of the same class by MPI_X and PMPI_X
  *   edges before | after  an MPI_Allreduce there: an error of the MPI, which ends the program
  *   edges fatal           an error under MPI_ERRORS_ARE_FATAL, which ends the program
- *   edges exit            exit without MPI_Finalize, with status 0 */
+ *   edges exit            exit without MPI_Finalize, with status 0
+ *
+ * The communicators are those that the drop-in serves, wherever there is one. */
 #include "check.h"
 
 static int class_of(int error) {
@@ -40,6 +42,7 @@ static void errors(void) {
   MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN); /* an error without communicator */
   MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+  check_warm(comm);
   SAME(MPI_Allreduce, a, b, 1, MPI_INT, MPI_SUM, null);
   SAME(MPI_Allreduce, a, b, 1, MPI_INT, MPI_OP_NULL, comm);
   SAME(MPI_Bcast, a, 1, MPI_INT, ranks, comm);
@@ -69,6 +72,7 @@ int main(int argc, char** argv) {
   failed += MPI_Finalized(&flag) != MPI_SUCCESS || flag != 0;
   failed += MPI_Get_version(&version, &subversion) != MPI_SUCCESS || version < 3;
   MPI_Init(&argc, &argv);
+  check_warm(MPI_COMM_WORLD);
   if (strcmp(what, "fatal") == 0) MPI_Bcast(&a, 1, MPI_INT, 12345, MPI_COMM_WORLD);
   MPI_Allreduce(&a, &b, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
   if (strcmp(what, "exit") == 0) exit(0);

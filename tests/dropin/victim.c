@@ -1,4 +1,6 @@
-/* Collectives without end, until one of the ranks is killed: kills.py. Prints its process ids. */
+/* Collectives without end, until one of the ranks is killed: kills.py. Prints its process ids.
+ *
+ *   victim [TOGETHER [ITERATIONS]]   on duplicates as well; ends by itself after so many */
 #include <unistd.h>
 
 #include "check.h"
@@ -13,7 +15,8 @@ int main(int argc, char** argv) {
   for (int i = 0; i < elements; ++i) in[i] = rank;
   printf("rank %d is %d\n", rank, (int)getpid());
   fflush(stdout);
-  for (unsigned i = 0;; ++i) {
+  unsigned iterations = argc > 2 ? (unsigned)atoi(argv[2]) : 0;
+  for (unsigned i = 0; iterations == 0 || i < iterations; ++i) {
     MPI_Comm copy = MPI_COMM_WORLD;
     if (together && i % 64 == 0) MPI_Comm_dup(MPI_COMM_WORLD, &copy);
     int count = i % 3 ? 1 + (int)(i % 64) : elements / 8;
@@ -23,4 +26,5 @@ int main(int argc, char** argv) {
     if (i % 11 == 0) MPI_Barrier(copy);
     if (copy != MPI_COMM_WORLD) MPI_Comm_free(&copy);
   }
+  return check_finish();
 }

@@ -57,7 +57,7 @@ TEST(Allocation, ExchangesMakeNone) {
         Halo packed(grid, endpoints, fields, {strategy, Corners::yes});
         count_exchanges(rank, packed, name(strategy));
       }
-      Halo put(grid, endpoints, FaceSizes{std::vector<std::size_t>(6, 4096)},
+      Halo put(grid, endpoints, HaloBuffers{std::vector<std::size_t>(6, 4096)},
                {Strategy::put, Corners::no});
       count_exchanges(rank, put, name(Strategy::put));
     }

@@ -13,6 +13,31 @@ namespace {
 
 bool last_error_has(const char* word) { return std::strstr(rw_last_error(), word) != nullptr; }
 
+rw_halo_options with_strategy(int strategy) {
+  rw_halo_options out = RW_HALO_OPTIONS_INIT;
+  out.strategy = strategy;
+  return out;
+}
+
+// Exchanges of four ranks in a ring, with faces in memory of the halo.
+void expect_buffers(const rw_grid* grid, rw_endpoints* endpoints, int rank, int strategy) {
+  const std::size_t bytes[] = {sizeof(int), sizeof(int)};
+  const rw_halo_options options = with_strategy(strategy);
+  rw_halo* halo = nullptr;
+  ASSERT_EQ(rw_halo_create_buffers(grid, endpoints, bytes, &options, &halo), RW_SUCCESS)
+      << rw_last_error();
+  for (int round = 0; round < 3; ++round) {
+    *static_cast<int*>(rw_halo_send_buffer(halo, 0)) = 100 + rank + 1000 * round;
+    *static_cast<int*>(rw_halo_send_buffer(halo, 1)) = 200 + rank + 1000 * round;
+    ASSERT_EQ(rw_halo_exchange(halo), RW_SUCCESS) << rw_last_error();
+    EXPECT_EQ(*static_cast<const int*>(rw_halo_receive_buffer(halo, 0)),
+              200 + (rank + 1) % 4 + 1000 * round);
+    EXPECT_EQ(*static_cast<const int*>(rw_halo_receive_buffer(halo, 1)),
+              100 + (rank + 3) % 4 + 1000 * round);
+  }
+  EXPECT_EQ(rw_halo_free(halo), RW_SUCCESS);
+}
+
 TEST(HaloC, ExchangesFieldsAndFaces) {
   run_ranks(4, [](int rank) {
     rw_mpi_comm world = 0;
@@ -40,10 +65,10 @@ TEST(HaloC, ExchangesFieldsAndFaces) {
     int array[] = {-1, low, low + 1, -1};
     const std::size_t interior[] = {2};
     const std::size_t ghost[] = {1};
-    const rw_field field{array, sizeof(int), interior, ghost};
+    const rw_field field{sizeof(rw_field), array, sizeof(int), interior, ghost};
     rw_halo* halo = nullptr;
-    ASSERT_EQ(rw_halo_fields(grid, endpoints, 1, &field, 0, RW_STRATEGY_CONCURRENT, &halo),
-              RW_SUCCESS)
+    rw_halo_options options = with_strategy(RW_STRATEGY_CONCURRENT);
+    ASSERT_EQ(rw_halo_create_fields(grid, endpoints, 1, &field, &options, &halo), RW_SUCCESS)
         << rw_last_error();
     ASSERT_EQ(rw_halo_exchange(halo), RW_SUCCESS) << rw_last_error();
     EXPECT_EQ(array[0], (rank + 3) % 4 * 10 + 1);
@@ -57,7 +82,8 @@ TEST(HaloC, ExchangesFieldsAndFaces) {
     const void* send[] = {&up, &down};
     void* receive[] = {&from_up, &from_down};
     const std::size_t bytes[] = {sizeof(int), sizeof(int)};
-    ASSERT_EQ(rw_halo_faces(grid, endpoints, send, receive, bytes, RW_STRATEGY_SEQUENTIAL, &halo),
+    options = with_strategy(RW_STRATEGY_SEQUENTIAL);
+    ASSERT_EQ(rw_halo_create_faces(grid, endpoints, send, receive, bytes, &options, &halo),
               RW_SUCCESS)
         << rw_last_error();
     ASSERT_EQ(rw_halo_start(halo), RW_SUCCESS);
@@ -70,20 +96,8 @@ TEST(HaloC, ExchangesFieldsAndFaces) {
     EXPECT_EQ(from_down, 100 + (rank + 3) % 4);
     EXPECT_EQ(rw_halo_free(halo), RW_SUCCESS);
 
-    for (const int strategy : {RW_STRATEGY_PUT, RW_STRATEGY_CONCURRENT}) {
-      ASSERT_EQ(rw_halo_sizes(grid, endpoints, bytes, strategy, &halo), RW_SUCCESS)
-          << rw_last_error();
-      for (int round = 0; round < 3; ++round) {
-        *static_cast<int*>(rw_halo_send_buffer(halo, 0)) = up + 1000 * round;
-        *static_cast<int*>(rw_halo_send_buffer(halo, 1)) = down + 1000 * round;
-        ASSERT_EQ(rw_halo_exchange(halo), RW_SUCCESS) << rw_last_error();
-        EXPECT_EQ(*static_cast<const int*>(rw_halo_receive_buffer(halo, 0)),
-                  200 + (rank + 1) % 4 + 1000 * round);
-        EXPECT_EQ(*static_cast<const int*>(rw_halo_receive_buffer(halo, 1)),
-                  100 + (rank + 3) % 4 + 1000 * round);
-      }
-      EXPECT_EQ(rw_halo_free(halo), RW_SUCCESS);
-    }
+    expect_buffers(grid, endpoints, rank, RW_STRATEGY_PUT);
+    expect_buffers(grid, endpoints, rank, RW_STRATEGY_CONCURRENT);
     EXPECT_EQ(rw_endpoints_free(endpoints), RW_SUCCESS);
     EXPECT_EQ(rw_grid_free(grid), RW_SUCCESS);
   });
@@ -112,16 +126,16 @@ TEST(HaloC, NullOnOneRankIsAnErrorOnAll) {
     int array[4] = {};
     const std::size_t interior[] = {2};
     const std::size_t ghost[] = {1};
-    const rw_field field{array, sizeof(int), wrong ? nullptr : interior, ghost};
+    const rw_field field{sizeof(rw_field), array, sizeof(int), wrong ? nullptr : interior, ghost};
     rw_halo* halo = nullptr;
-    EXPECT_EQ(rw_halo_fields(grid, endpoints, 1, &field, 0, 0, &halo), RW_ERROR_ARGUMENT);
+    EXPECT_EQ(rw_halo_create_fields(grid, endpoints, 1, &field, nullptr, &halo), RW_ERROR_ARGUMENT);
     EXPECT_TRUE(last_error_has("field[0].interior: NULL")) << rw_last_error();
-    EXPECT_EQ(rw_halo_fields(grid, endpoints, wrong ? 0 : 1, &field, 0, 0, &halo),
+    EXPECT_EQ(rw_halo_create_fields(grid, endpoints, wrong ? 0 : 1, &field, nullptr, &halo),
               RW_ERROR_ARGUMENT);
-    EXPECT_EQ(rw_halo_fields(grid, wrong ? nullptr : endpoints, 1, &field, 0, 0, &halo),
+    EXPECT_EQ(rw_halo_create_fields(grid, wrong ? nullptr : endpoints, 1, &field, nullptr, &halo),
               RW_ERROR_ARGUMENT);
     EXPECT_TRUE(last_error_has("endpoints: NULL")) << rw_last_error();
-    EXPECT_EQ(rw_halo_faces(grid, endpoints, nullptr, nullptr, nullptr, 0, &halo),
+    EXPECT_EQ(rw_halo_create_faces(grid, endpoints, nullptr, nullptr, nullptr, nullptr, &halo),
               RW_ERROR_ARGUMENT);
     EXPECT_TRUE(last_error_has("send: NULL")) << rw_last_error();
     EXPECT_EQ(halo, nullptr);
@@ -130,10 +144,66 @@ TEST(HaloC, NullOnOneRankIsAnErrorOnAll) {
   });
 }
 
+// Structs as programs pass them that were compiled with a header of the future: larger, and in an
+// array of larger ones.
+struct LaterField {
+  rw_field known;
+  std::size_t later;
+};
+struct LaterOptions {
+  rw_halo_options known;
+  int later;
+};
+
+TEST(HaloC, StructsOfTheCallerMayBeLarger) {
+  run_ranks(2, [](int rank) {
+    rw_mpi_comm world = 0;
+    ASSERT_EQ(rw_comm_world(&world), RW_SUCCESS);
+    const int extents[] = {2};
+    const int periodic[] = {1};
+    rw_grid* grid = nullptr;
+    rw_endpoints* endpoints = nullptr;
+    ASSERT_EQ(rw_grid_create(world, 1, extents, periodic, &grid), RW_SUCCESS);
+    ASSERT_EQ(rw_endpoints_create(world, 1, 0, &endpoints), RW_SUCCESS);
+    int arrays[2][3] = {{-1, rank, -1}, {-1, 10 + rank, -1}};
+    const std::size_t interior[] = {1};
+    const std::size_t ghost[] = {1};
+    LaterField fields[2] = {};
+    for (int i = 0; i < 2; ++i) {
+      fields[i].known = {sizeof(LaterField), arrays[i], sizeof(int), interior, ghost};
+    }
+    LaterOptions options{with_strategy(RW_STRATEGY_SEQUENTIAL), 0};
+    options.known.size = sizeof(LaterOptions);
+    const auto create = [&](rw_halo** out) {
+      return rw_halo_create_fields(grid, endpoints, 2, &fields[0].known, &options.known, out);
+    };
+    rw_halo* halo = nullptr;
+    ASSERT_EQ(create(&halo), RW_SUCCESS) << rw_last_error();
+    ASSERT_EQ(rw_halo_exchange(halo), RW_SUCCESS) << rw_last_error();
+    EXPECT_EQ(arrays[0][0], 1 - rank);
+    EXPECT_EQ(arrays[1][2], 10 + 1 - rank);
+    EXPECT_EQ(rw_halo_free(halo), RW_SUCCESS);
+
+    options.later = rank;  // what this library does not know it cannot do
+    EXPECT_EQ(create(&halo), RW_ERROR_UNSUPPORTED);
+    EXPECT_TRUE(last_error_has("options")) << rw_last_error();
+    options.later = 0;
+    fields[1].known.size = sizeof(rw_field);
+    EXPECT_EQ(create(&halo), RW_ERROR_ARGUMENT);
+    EXPECT_TRUE(last_error_has("field[1].size")) << rw_last_error();
+    options.known.size = 0;
+    EXPECT_EQ(rw_halo_create_fields(grid, endpoints, 1, &fields[0].known, &options.known, &halo),
+              RW_ERROR_ARGUMENT);
+    EXPECT_TRUE(last_error_has("options.size: 0")) << rw_last_error();
+    EXPECT_EQ(rw_endpoints_free(endpoints), RW_SUCCESS);
+    EXPECT_EQ(rw_grid_free(grid), RW_SUCCESS);
+  });
+}
+
 TEST(HaloC, NullHandles) {
   int value = 0;
   EXPECT_EQ(rw_halo_start(nullptr), RW_ERROR_ARGUMENT);
-  EXPECT_EQ(rw_halo_sizes(nullptr, nullptr, nullptr, 0, nullptr), RW_ERROR_ARGUMENT);
+  EXPECT_EQ(rw_halo_create_buffers(nullptr, nullptr, nullptr, nullptr, nullptr), RW_ERROR_ARGUMENT);
   EXPECT_EQ(rw_halo_send_buffer(nullptr, 0), nullptr);
   EXPECT_EQ(rw_halo_receive_buffer(nullptr, 0), nullptr);
   EXPECT_EQ(rw_halo_wait(nullptr), RW_ERROR_ARGUMENT);
@@ -141,7 +211,7 @@ TEST(HaloC, NullHandles) {
   EXPECT_EQ(rw_halo_exchange(nullptr), RW_ERROR_ARGUMENT);
   EXPECT_EQ(rw_grid_coordinates(nullptr, &value), RW_ERROR_ARGUMENT);
   EXPECT_EQ(rw_grid_neighbour(nullptr, 0, 1, &value), RW_ERROR_ARGUMENT);
-  EXPECT_EQ(rw_halo_faces(nullptr, nullptr, nullptr, nullptr, nullptr, 0, nullptr),
+  EXPECT_EQ(rw_halo_create_faces(nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr),
             RW_ERROR_ARGUMENT);
   EXPECT_TRUE(last_error_has("grid: NULL"));
   EXPECT_EQ(rw_halo_free(nullptr), RW_SUCCESS);

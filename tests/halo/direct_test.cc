@@ -236,9 +236,11 @@ TEST(Direct, ByTheCInterface) {
     for (int& cell : array) cell = rank;
     const std::size_t interior[] = {2};
     const std::size_t ghost[] = {1};
-    const rw_field field{array.data(), sizeof(int), interior, ghost};
+    const rw_field field{sizeof(rw_field), array.data(), sizeof(int), interior, ghost};
     rw_halo* halo = nullptr;
-    ASSERT_EQ(rw_halo_fields(grid, endpoints, 1, &field, 0, RW_STRATEGY_DIRECT, &halo), RW_SUCCESS)
+    rw_halo_options options = RW_HALO_OPTIONS_INIT;
+    options.strategy = RW_STRATEGY_DIRECT;
+    ASSERT_EQ(rw_halo_create_fields(grid, endpoints, 1, &field, &options, &halo), RW_SUCCESS)
         << rw_last_error();
     ASSERT_EQ(rw_halo_exchange(halo), RW_SUCCESS) << rw_last_error();
     EXPECT_EQ(array[rank == 0 ? 3 : 0], 1 - rank);

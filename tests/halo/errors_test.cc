@@ -225,7 +225,7 @@ TEST(FaceErrors, OwnNeighbourToo) {
 }
 
 TEST(HaloErrors, FacesOnOneRankAndFieldsOnAnother) {
-  expect_on_every_rank(ranks, {"faces (0), fields (1) or sizes (2)"}, [](int rank) {
+  expect_on_every_rank(ranks, {"faces (0), fields (1) or buffers (2)"}, [](int rank) {
     Arrangement arrangement;
     if (rank == odd) {
       arrangement.make_faces();

@@ -14,9 +14,10 @@
 #include <thread>
 #include <vector>
 
-#include "halo/choice.hpp"
+#include "halo/candidate.hpp"
 #include "halo/direct.hpp"
-#include "halo/neighbours.hpp"
+#include "halo/joint.hpp"
+#include "halo/making.hpp"
 #include "node/peers.hpp"
 #include "os/pidfd.hpp"
 #include "os/relax.hpp"
@@ -33,7 +34,7 @@ struct Ring {
   std::size_t ghosts;
   Buffer<std::uint64_t> row;
   std::optional<EndpointSet> endpoints;
-  std::unique_ptr<halo::Direct> direct;  // before the endpoints
+  std::unique_ptr<halo::DirectCarrier> direct;  // before the endpoints
 
   explicit Ring(std::size_t width)
       : grid(Communicator::world(), {Communicator::world().size()}, {true}),
@@ -44,10 +45,14 @@ struct Ring {
     make();
   }
   std::vector<Field> fields() { return {{row.data(), 8, {2 * ghosts}, {ghosts}}}; }
-  halo::Links links() const { return halo::links(grid, Corners::no, {true}); }
+  halo::HaloRequest request(Strategy strategy) {
+    return {grid, *endpoints, {strategy, Corners::no}, halo::Form::fields, {}, fields()};
+  }
   void make() {
     direct.reset();
-    direct = halo::direct_fields(grid, *endpoints, links(), fields());
+    halo::HaloParts parts;
+    halo::jointly(mpi::comm_world(), [&] { parts = halo::make_parts(request(Strategy::direct)); });
+    direct.reset(dynamic_cast<halo::DirectCarrier*>(parts.carrier.release()));
   }
   node::Team& team() {
     std::string reason;
@@ -230,11 +235,11 @@ TEST(Protocol, EndsBeforeItsNeighbourHasLooked) {
 }
 
 // Makes `rank` a process that has died, as this rank sees it.
-void let_die(node::Team& team, int rank, os::Descriptor pidfd) {
+void let_die(node::Team& team, int rank, os::ProcessWatch life) {
   node::Peer& peer = team.peer(rank);
   peer.self = false;
   peer.base = nullptr;  // its arena is this process's: not to be unmapped
-  peer.pidfd = std::move(pidfd);
+  peer.life = std::move(life);
 }
 
 // Ended, and not waited for while this lives.
@@ -248,7 +253,7 @@ class Dead {
   ~Dead() { waitpid(process_, nullptr, 0); }
   Dead(const Dead&) = delete;
   Dead& operator=(const Dead&) = delete;
-  os::Descriptor open() const { return os::open_pidfd(process_); }
+  os::ProcessWatch open() const { return os::ProcessWatch(process_); }
 
  private:
   pid_t process_;
@@ -316,8 +321,8 @@ TEST(Protocol, WhoDiesInTheMiddleOfACopyIsNamed) {
         transfers.flags = halo::FlagBlock(1);
         transfers.incoming.push_back({other, &started, &claim, &copied, 0, {}});
         transfers.left.push_back(&left);
-        halo::Direct direct(transport::Access::lanes(*ring.endpoints), &ring.team(),
-                            std::move(transfers));
+        halo::DirectCarrier direct(transport::Access::lanes(*ring.endpoints), &ring.team(),
+                                   std::move(transfers));
         started.number = 1;
         claim.number = 1;
         mpi::barrier(mpi::comm_world());
@@ -341,7 +346,7 @@ TEST(Protocol, GivingUpLetsNobodyInAfterwards) {
         ring.direct->start();
         for (unsigned pause = random() % 3000; pause > 0; --pause) os::relax();
         if (rank == 0) {
-          const std::unique_ptr<halo::Direct> last = std::move(ring.direct);
+          const std::unique_ptr<halo::DirectCarrier> last = std::move(ring.direct);
           throw 1;
         }
         ring.direct->wait();
@@ -370,7 +375,7 @@ TEST(Protocol, LeavingBetweenExchangesIsNoticed) {
     ring.fill(1);
     if (rank == 1) {
       try {
-        const std::unique_ptr<halo::Direct> last = std::move(ring.direct);
+        const std::unique_ptr<halo::DirectCarrier> last = std::move(ring.direct);
         throw 1;
       } catch (int) {
       }
@@ -422,28 +427,53 @@ TEST(Protocol, AChildOfForkHasNoPartInIt) {
   });
 }
 
+// `direct` as a candidate of `automatic`, with the facts of all ranks gathered.
+struct DirectCandidacy {
+  halo::HaloRequest request;
+  halo::HaloFacts facts;
+  halo::Candidates candidates;
+
+  explicit DirectCandidacy(halo::HaloRequest wanted) : request(std::move(wanted)) {
+    halo::jointly(request.comm(), [&] {
+      facts = halo::agree_on_setup(request, {.messages = false, .team = true});
+      halo::add_direct(request, facts, candidates);
+      candidates[0]->show(request, facts);
+      facts.table.gather(request.comm(), request.grid.size());
+    });
+  }
+};
+
 // What `automatic` measures: the copies, without a byte of the caller's memory being written.
 TEST(Choice, RehearsesDirectOnMemoryOfItsOwn) {
   run_ranks(3, [](int) {
     Ring ring(100);
     ring.fill(7);
     const std::vector<std::uint64_t> before(ring.row.begin(), ring.row.end());
-    Buffer<std::byte> scratch;
-    const auto rehearsal =
-        halo::direct_fields(ring.grid, *ring.endpoints, ring.links(), ring.fields(), &scratch);
-    rehearsal->start();
-    rehearsal->wait();
+    DirectCandidacy direct(ring.request(Strategy::automatic));
+    ASSERT_FALSE(direct.candidates[0]->refusal(direct.request, direct.facts));
+    const auto carrier = direct.candidates[0]->rehearsal(direct.request, direct.facts);
+    mpi::barrier(mpi::comm_world());
+    carrier->start();
+    carrier->wait();
     EXPECT_TRUE(std::equal(before.begin(), before.end(), ring.row.begin()));
-    ASSERT_EQ(scratch.size(), 2 * 100 * 8U);
-    const auto* got = reinterpret_cast<const std::uint64_t*>(scratch.data());
-    EXPECT_EQ(got[0], Ring::value(ring.neighbour(1), 7));
-    EXPECT_EQ(got[199], Ring::value(ring.neighbour(-1), 7));
-    const auto has_direct = [&](const halo::Direct* of) {
-      const auto list = halo::candidates(mpi::comm_world(), *ring.endpoints, of);
-      return std::find(list.begin(), list.end(), Strategy::direct) != list.end();
-    };
-    EXPECT_TRUE(has_direct(rehearsal.get()));
-    EXPECT_FALSE(has_direct(ring.grid.rank() == 2 ? nullptr : rehearsal.get()));
+    EXPECT_EQ(carrier->send_bytes(), 2 * 100 * 8U);
+    EXPECT_EQ(sum(dynamic_cast<halo::DirectCarrier&>(*carrier).copies_made()), 2 * 3);
+  });
+}
+
+// All ranks come to the same refusal, which names the rank and its memory.
+TEST(Choice, RefusesDirectWhereOneRankHasPrivateMemory) {
+  run_ranks(3, [](int rank) {
+    Ring ring(4);
+    std::vector<std::uint64_t> elsewhere(16);
+    halo::HaloRequest request = ring.request(Strategy::automatic);
+    if (rank == 2) request.fields[0].data = elsewhere.data();
+    const DirectCandidacy direct(request);
+    const auto refused = direct.candidates[0]->refusal(direct.request, direct.facts);
+    ASSERT_TRUE(refused);
+    EXPECT_EQ(refused->code(), ErrorCode::unsupported);
+    EXPECT_NE(std::string(refused->what()).find("field[0].data of rank 2"), std::string::npos)
+        << refused->what();
   });
 }
 

@@ -58,7 +58,7 @@ TEST(Put, NobodyOverwritesWhatIsRead) {
     run_ranks(ranks, [&](int rank) {
       const CartesianGrid grid(Communicator::world(), {ranks, 1}, {true, true});
       EndpointSet endpoints(Communicator::world(), {.lanes = 1, .threads = false, .pin = false});
-      const FaceSizes sizes{{64, 64, 200, 200}};
+      const HaloBuffers sizes{{64, 64, 200, 200}};
       Halo halo(grid, endpoints, sizes, {Strategy::put, Corners::no});
       Random random(static_cast<std::uint64_t>(rank) + 7);
       for (std::uint64_t round = 1; round <= (ranks < 3 ? 200U : 25U); ++round) {
@@ -73,7 +73,7 @@ TEST(Put, SendBuffersAreTheNeighboursReceiveBuffers) {
   run_ranks(2, [](int rank) {
     const CartesianGrid grid(Communicator::world(), {2}, {true});
     EndpointSet endpoints(Communicator::world(), {.lanes = 1, .threads = false, .pin = false});
-    Halo halo(grid, endpoints, FaceSizes{{128, 128}}, {Strategy::put, Corners::no});
+    Halo halo(grid, endpoints, HaloBuffers{{128, 128}}, {Strategy::put, Corners::no});
     EXPECT_EQ(halo.send_bytes(), 256U);
     EXPECT_EQ(halo.lanes(), 1);
     std::set<const void*> places;
@@ -99,7 +99,7 @@ TEST(Put, AutomaticTakesOneThatIsPossible) {
   run_ranks(2, [](int rank) {
     const CartesianGrid grid(Communicator::world(), {2, 1}, {true, true});
     EndpointSet endpoints(Communicator::world(), {.lanes = 1, .threads = false, .pin = false});
-    const FaceSizes sizes{{5000, 5000, 64, 64}};
+    const HaloBuffers sizes{{5000, 5000, 64, 64}};
     Halo halo(grid, endpoints, sizes);
     EXPECT_NE(halo.strategy(), Strategy::automatic);
     Random random(static_cast<std::uint64_t>(rank));
@@ -117,7 +117,7 @@ TEST(Put, MemoryGoesBackWhenTheNeighbourHasEnded) {
     std::size_t before = 0;  // once there is a team of ranks, which the first halo makes
     for (int round = 0; round < 3; ++round) {
       std::optional<Halo> halo;
-      halo.emplace(grid, endpoints, FaceSizes{{100000, 100000}},
+      halo.emplace(grid, endpoints, HaloBuffers{{100000, 100000}},
                    HaloOptions{Strategy::put, Corners::no});
       write_faces(*halo, {{100000, 100000}}, rank, 1);
       halo->exchange();
@@ -145,7 +145,7 @@ TEST(Put, AnExchangeThatWasStartedOutlivesWhoGivesUp) {
   run_ranks(2, [](int rank) {
     const CartesianGrid grid(Communicator::world(), {2}, {true});
     EndpointSet endpoints(Communicator::world(), {.lanes = 1, .threads = false, .pin = false});
-    const FaceSizes sizes{{64, 64}};
+    const HaloBuffers sizes{{64, 64}};
     auto halo =
         std::make_unique<Halo>(grid, endpoints, sizes, HaloOptions{Strategy::put, Corners::no});
     write_faces(*halo, sizes, rank, 1);
@@ -186,7 +186,7 @@ TEST(Put, MemoryGoesBackAfterAnException) {
       const bool starts = round % 2 == 1;
       {
         EndpointSet endpoints(Communicator::world(), {.lanes = 1, .threads = false, .pin = false});
-        auto halo = std::make_unique<Halo>(grid, endpoints, FaceSizes{{100000, 100000}},
+        auto halo = std::make_unique<Halo>(grid, endpoints, HaloBuffers{{100000, 100000}},
                                            HaloOptions{Strategy::put, Corners::no});
         if (rank == 0) {
           try {
@@ -224,7 +224,7 @@ TEST(Put, MemoryGoesBackAfterAnException) {
     run_ranks(2, [&](int) {
       const CartesianGrid grid(Communicator::world(), {2}, {true});
       EndpointSet endpoints(Communicator::world(), {.lanes = 1, .threads = false, .pin = false});
-      Halo halo(grid, endpoints, FaceSizes{{bytes, bytes}});
+      Halo halo(grid, endpoints, HaloBuffers{{bytes, bytes}});
       halo.exchange();
       if (halo.strategy() != Strategy::put) result = 1;
     });
@@ -248,7 +248,7 @@ TEST(Put, AChildOfForkHasNoPartInIt) {
   run_ranks(2, [](int rank) {
     const CartesianGrid grid(Communicator::world(), {2}, {true});
     EndpointSet endpoints(Communicator::world(), {.lanes = 1, .threads = false, .pin = false});
-    const FaceSizes sizes{{64, 64}};
+    const HaloBuffers sizes{{64, 64}};
     Halo halo(grid, endpoints, sizes, {Strategy::put, Corners::no});
     write_faces(halo, sizes, rank, 1);
     halo.exchange();
@@ -294,19 +294,19 @@ TEST(Put, WhatCannotBeIsRefusedOnEveryRank) {
     EndpointSet endpoints(Communicator::world(), {.lanes = 1, .threads = false, .pin = false});
     constexpr HaloOptions put{Strategy::put, Corners::no};
     expect_refused(ErrorCode::argument, "faces.bytes",
-                   [&] { const Halo halo(grid, endpoints, FaceSizes{{64}}, put); });
+                   [&] { const Halo halo(grid, endpoints, HaloBuffers{{64}}, put); });
     expect_refused(ErrorCode::argument, "faces.bytes[", [&] {
       const auto bytes = static_cast<std::size_t>(64 + rank);
-      const Halo halo(grid, endpoints, FaceSizes{{bytes, bytes}}, put);
+      const Halo halo(grid, endpoints, HaloBuffers{{bytes, bytes}}, put);
     });
     expect_refused(ErrorCode::memory, "faces.bytes[0]", [&] {
-      const Halo halo(grid, endpoints, FaceSizes{{SIZE_MAX, SIZE_MAX}}, put);
+      const Halo halo(grid, endpoints, HaloBuffers{{SIZE_MAX, SIZE_MAX}}, put);
     });
     Buffer<double> row(4);
     expect_refused(ErrorCode::argument, "put", [&] {
       const Halo halo(grid, endpoints, std::vector<Field>{{row.data(), 8, {2}, {1}}}, put);
     });
-    Halo halo(grid, endpoints, FaceSizes{{0, 0}}, put);
+    Halo halo(grid, endpoints, HaloBuffers{{0, 0}}, put);
     halo.exchange();
     EXPECT_EQ(halo.send_buffer(0), nullptr);
   });

@@ -21,7 +21,7 @@ inline std::uint8_t face_byte(int rank, std::size_t direction, std::uint64_t rou
                                    round * 101 + at * 5);
 }
 
-inline void write_faces(const Halo& halo, const FaceSizes& sizes, int rank, std::uint64_t round) {
+inline void write_faces(const Halo& halo, const HaloBuffers& sizes, int rank, std::uint64_t round) {
   for (std::size_t i = 0; i < sizes.bytes.size(); ++i) {
     auto* face = static_cast<std::uint8_t*>(halo.send_buffer(static_cast<int>(i)));
     for (std::size_t at = 0; face != nullptr && at < sizes.bytes[i]; ++at) {
@@ -31,7 +31,7 @@ inline void write_faces(const Halo& halo, const FaceSizes& sizes, int rank, std:
 }
 
 // Throws where something else came.
-inline void check_faces(const Halo& halo, const CartesianGrid& grid, const FaceSizes& sizes,
+inline void check_faces(const Halo& halo, const CartesianGrid& grid, const HaloBuffers& sizes,
                         std::uint64_t round) {
   for (std::size_t i = 0; i < sizes.bytes.size(); ++i) {
     const int from = grid.neighbour(static_cast<int>(i / 2), i % 2 == 0 ? 1 : -1);
@@ -55,8 +55,9 @@ inline void dawdle_a_little(std::mt19937_64& random) {
 
 // Reads what came slowly, so that a neighbour that is ahead writes meanwhile; and where it was
 // promised before the exchange began.
-inline void exchange_faces_at_random(Halo& halo, const CartesianGrid& grid, const FaceSizes& sizes,
-                                     std::uint64_t round, std::mt19937_64& random) {
+inline void exchange_faces_at_random(Halo& halo, const CartesianGrid& grid,
+                                     const HaloBuffers& sizes, std::uint64_t round,
+                                     std::mt19937_64& random) {
   std::vector<const void*> promised;
   for (std::size_t i = 0; i < sizes.bytes.size(); ++i) {
     promised.push_back(halo.next_receive_buffer(static_cast<int>(i)));
@@ -81,7 +82,7 @@ inline void exchange_faces_at_random(Halo& halo, const CartesianGrid& grid, cons
 struct FacesCase {
   std::vector<int> extents;
   std::vector<bool> periodic;
-  FaceSizes sizes;
+  HaloBuffers sizes;
 };
 
 inline FacesCase random_faces(std::mt19937_64& random, int ranks, std::size_t most) {

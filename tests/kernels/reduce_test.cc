@@ -18,7 +18,6 @@ using kernels::ReduceFunction;
 using kernels::Stores;
 
 constexpr int max_inputs = 9;
-constexpr int max_outputs = 9;
 
 // Where buffers begin, in bytes past a cache line.
 enum class Placement { aligned, element, scattered };

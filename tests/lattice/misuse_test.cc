@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <limits>
@@ -113,6 +114,29 @@ TEST(Misuse, OperatorsThatDiffer) {
   });
   expect({"antiperiodic_time"},
          [](int rank, OperatorOptions& o) { o.antiperiodic_time = rank > 0; });
+}
+
+TEST(Misuse, OperatorsThatDivideByZero) {
+  constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+  const auto wall = [](const Words& words, double mass, double height) {
+    expect_joint_error(words, [&](int) {
+      const Lattice lattice = over_two();
+      const DomainWallOperator<double> op(GaugeField<double>(lattice), {8, mass, height},
+                                          Vectors::space, concurrent());
+    });
+  };
+  wall({"height: found 5, ", "the diagonal 5 - height is 0"}, 0.1, 5);
+  wall({"mass: found -1, ", "1 + mass (5 - height)^-fifth_extent is 0"}, -1, 4);
+  wall({"mass: found nan, expected a finite number"}, nan, 1.8);
+  wall({"height: found inf, expected a finite number"}, 0.1, HUGE_VAL);
+  const auto wilson_of = [](const Words& words, double mass) {
+    expect_joint_error(words, [&](int) {
+      const Lattice lattice = over_two();
+      const WilsonOperator<double> op(GaugeField<double>(lattice), mass, concurrent());
+    });
+  };
+  wilson_of({"mass: found -4, ", "the diagonal 4 + mass is 0"}, -4);
+  wilson_of({"mass: found nan, expected a finite number"}, nan);
 }
 
 TEST(Misuse, ParametersOfOperatorsThatDiffer) {

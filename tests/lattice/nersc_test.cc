@@ -104,6 +104,18 @@ TEST(Nersc, TheSameBytesFromEveryGrid) {
   EXPECT_EQ(payload({2, 2, 1, 4}), expected);
 }
 
+// 2.4 MB: read and written in pieces.
+TEST(Nersc, LargerThanAPiece) {
+  const Folder folder;
+  const Lattice lattice({8, 8, 8, 8});
+  const GaugeField<double> gauge = tepid_gauge(lattice, seed, 0.2);
+  NerscOptions options;
+  options.data = NerscData::three_rows;
+  options.floating_point = NerscFloat::ieee64big;
+  write_nersc(gauge, folder.file("u"), options);
+  EXPECT_EQ(plain(read_nersc(lattice, folder.file("u"))), plain(gauge));
+}
+
 TEST(Nersc, ByteOrderThatIsNotStated) {
   const Folder folder;
   const std::string path = folder.file("u");

@@ -1,6 +1,8 @@
 // Conjugate gradient: solutions by the reference's operators, and what it says when there are none.
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <complex>
 #include <limits>
 #include <string>
 #include <vector>
@@ -77,6 +79,46 @@ TEST(Solver, SaysWhatToDo) {
     expect_error<double>({"max_iterations: found 0"}, options);
     options.max_iterations = 10;
     expect_error<double>({"not finite"}, options, std::numeric_limits<double>::quiet_NaN());
+  }
+}
+
+// |b - M x| / |b| in double, by M as it is applied.
+double true_residual(WilsonOperator<double>& op, const SpinorField<double>& x,
+                     const SpinorField<double>& b) {
+  SpinorField<double> r = op.field();
+  op.apply(r, x);
+  for (std::size_t k = 0; k < r.size(); ++k) r.data()[k] -= b.data()[k];
+  return std::sqrt(reference::norm2(exported(r)) / reference::norm2(exported(b)));
+}
+
+// Unit links have the eigenvalue `mass`, of constant fields: |x|/|b| is about 1 / mass. Single
+// precision ends at some 1e-7 |M| |x| / |b| then, far above what it is asked for.
+void expect_mixed_solution(double mass, double tolerance, bool red_black) {
+  const Lattice lattice({4, 4, 4, 4});
+  const GaugeField<double> links(lattice);
+  const GaugeField<float> single_links(lattice);
+  WilsonOperator<double> op(links, mass);
+  WilsonOperator<float> single(single_links, mass);
+  Numbers source = random_spinor(lattice, 57);
+  for (std::complex<double>& number : source) number += 1.0;
+  const SpinorField<double> b = imported(op.field(), source);
+  SpinorField<double> x = op.field();
+  SolverOptions options;
+  options.tolerance = tolerance;
+  options.red_black = red_black;
+  const Solution found = solve_mixed(op, single, x, b, options);
+  EXPECT_LE(true_residual(op, x, b), tolerance);
+  EXPECT_LE(found.residual, tolerance);
+  EXPECT_EQ(found.history.size(), static_cast<std::size_t>(found.iterations));
+  EXPECT_GT(std::sqrt(reference::norm2(exported(x)) / reference::norm2(source)), 0.3 / mass);
+}
+
+TEST(Solver, MixedPrecisionSolvesForLightQuarks) {
+  for (const bool red_black : {false, true}) {
+    expect_mixed_solution(1e-2, 1e-10, red_black);
+    expect_mixed_solution(1e-3, 1e-10, red_black);
+    expect_mixed_solution(1e-4, 1e-9, red_black);
+    expect_mixed_solution(1e-7, 1e-6, red_black);  // single precision does not know such a mass
   }
 }
 

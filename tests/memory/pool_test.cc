@@ -3,12 +3,16 @@
 // does so nevertheless, a test is skipped.
 #include <gtest/gtest.h>
 #include <sched.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 
+#include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <vector>
 
 #include "child.hpp"
+#include "memory/arena_state.hpp"
 #include "memory/ladder.hpp"
 #include "os/mapping.hpp"
 #include "pattern.hpp"
@@ -61,6 +65,28 @@ std::string memory_error(std::size_t bytes, const MemoryOptions& options) {
     return error.what();
   }
   return "no error";
+}
+
+// Once given back, a page of the pool might be somebody else's: touching it again would kill.
+TEST_F(Pool, WhatTheProgramDiscardsIsZeroAndStays) {
+  with_pool(pages, [&] {
+    MemoryOptions options = source(PageSource::hugetlb_memfd);
+    options.reserve_bytes = pages * os::huge_2m;
+    memory::ArenaState arena(options);
+    auto* block = static_cast<std::byte*>(arena.allocate(6 * os::mib, 4096));
+    for (const int protection : {PROT_READ | PROT_WRITE, PROT_NONE}) {
+      std::memset(block, 7, 6 * os::mib);
+      const auto before = os::read_huge_pool(os::huge_2m);
+      std::byte* part = block + 4096;
+      ASSERT_EQ(mprotect(block, 6 * os::mib, protection), 0);
+      EXPECT_EQ(arena.discard(part, 3 * os::mib, false), 0);
+      ASSERT_EQ(mprotect(block, 6 * os::mib, PROT_READ | PROT_WRITE), 0);
+      const auto after = os::read_huge_pool(os::huge_2m);
+      EXPECT_EQ(before->free, after->free);
+      EXPECT_EQ(std::count(part, part + 3 * os::mib, std::byte{0}), 3 * os::mib);
+      EXPECT_EQ(std::count(block, block + 6 * os::mib, std::byte{7}), 3 * os::mib);
+    }
+  });
 }
 
 TEST_F(Pool, EmptyIsAnErrorThatNamesTheCommand) {

@@ -17,6 +17,9 @@ collectives::Limits limits(const Scenario& scenario) {
   limits.gathered_bytes = 64;
   limits.rooted_bytes = 64;
   limits.copied_bytes = scenario.copied_bytes;
+  limits.piecewise_bytes = scenario.copied_bytes;
+  limits.alone_bytes = scenario.copied_bytes;
+  limits.piece_bytes = scenario.piece_bytes;
   limits.streaming_bytes = ~std::size_t{0};
   limits.chunk_bytes = scenario.chunk_bytes;
   limits.cma_bytes = ~std::size_t{0};
@@ -29,6 +32,7 @@ void name_flags(int rank) {
   name_flag(&control->phase, "phase");
   name_flag(&control->staging, "staging");
   name_flag(&control->arrived, "arrived");
+  name_flag(&control->pieces, "pieces");
   for (node::Slot& slot : control->slot) name_flag(&slot.sequence, "sequence");
 }
 

@@ -16,8 +16,6 @@ namespace {
 constexpr std::size_t largest_runs = 3000000;
 constexpr std::size_t largest_depth = 20000;
 
-constexpr std::size_t any = ~std::size_t{0};
-
 enum class Access { none, load, store, wait };
 
 // What a rank will do when it is chosen.

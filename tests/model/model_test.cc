@@ -98,7 +98,9 @@ INSTANTIATE_TEST_SUITE_P(
                     Weakening{"arrived", Side::acquire, "broadcasts_of_one_root"},
                     Weakening{"phase", Side::release, "mapped_allreduces"},
                     Weakening{"phase", Side::acquire, "mapped_allreduces"},
-                    Weakening{"phase", Side::release, "staged_broadcasts"}),
+                    Weakening{"phase", Side::release, "staged_broadcasts"},
+                    Weakening{"pieces", Side::release, "copied_movements"},
+                    Weakening{"pieces", Side::acquire, "copied_movements"}),
     [](const auto& about) {
       return joined(testing::PrintToString(about.param), static_cast<int>(about.index));
     });

@@ -6,6 +6,7 @@
 #include "kernels/kernels.hpp"
 #include "model/model.hpp"
 #include "mpi/mpi.hpp"
+#include "mpi/progress.hpp"
 #include "node/peers.hpp"
 #include "node/remains.hpp"
 #include "ropewalk/memory.hpp"
@@ -38,6 +39,7 @@ bool Arena::contains(const void* address, std::size_t /*bytes*/) const noexcept 
   const std::byte* base = model::arena(model::rank());
   return at >= base && at < base + model::arena_bytes;
 }
+void Arena::note_communicated(const void* /*address*/, std::size_t /*bytes*/) noexcept {}
 void Arena::make_huge(const void* /*address*/, std::size_t /*bytes*/) noexcept {}
 std::size_t Arena::offset(const void* address) const noexcept {
   return static_cast<std::size_t>(static_cast<const std::byte*>(address) -
@@ -55,7 +57,8 @@ bool loaded() noexcept { return false; }
 void* in_place() noexcept { return nullptr; }
 int any_source() { return -1; }
 int any_tag() { return -1; }
-bool iprobe(int /*source*/, int /*tag*/, Comm /*comm*/) { return false; }
+void progress() {}
+bool one_sided_expected() noexcept { return false; }
 // All ranks make the same team at the same place of their arenas, so their facts are alike.
 void all_gather(const void* send, void* receive, std::size_t bytes, Comm /*comm*/) {
   for (int rank = 0; rank < model::ranks(); ++rank) {

@@ -8,3 +8,4 @@ namespace std {
 using ::watched_memcpy;  // the code says std::memcpy
 }
 #define memcpy watched_memcpy
+#define ROPEWALK_WATCHED  // no copies by instructions of our own

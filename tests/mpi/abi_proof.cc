@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdio>
 #include <cstring>
+#include <iterator>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -154,6 +155,30 @@ const std::vector<Named>& datatypes() {
 #ifdef MPI_COMPLEX32
       {"MPI_COMPLEX32", word(MPI_COMPLEX32)},
 #endif
+#ifdef MPI_INTEGER16
+      {"MPI_INTEGER16", word(MPI_INTEGER16)},
+#endif
+#ifdef MPI_REAL2
+      {"MPI_REAL2", word(MPI_REAL2)},
+#endif
+#ifdef MPI_COMPLEX4
+      {"MPI_COMPLEX4", word(MPI_COMPLEX4)},
+#endif
+#ifdef MPI_LOGICAL1
+      {"MPI_LOGICAL1", word(MPI_LOGICAL1)},
+#endif
+#ifdef MPI_LOGICAL2
+      {"MPI_LOGICAL2", word(MPI_LOGICAL2)},
+#endif
+#ifdef MPI_LOGICAL4
+      {"MPI_LOGICAL4", word(MPI_LOGICAL4)},
+#endif
+#ifdef MPI_LOGICAL8
+      {"MPI_LOGICAL8", word(MPI_LOGICAL8)},
+#endif
+#ifdef MPI_LOGICAL16
+      {"MPI_LOGICAL16", word(MPI_LOGICAL16)},
+#endif
   };
   return all;
 }
@@ -197,6 +222,21 @@ void prove_operations(const rw::Abi& abi) {
   }
 }
 
+void prove_combiners(const rw::Abi& abi) {
+  const int theirs[] = {
+      MPI_COMBINER_NAMED,    MPI_COMBINER_DUP,           MPI_COMBINER_CONTIGUOUS,
+      MPI_COMBINER_VECTOR,   MPI_COMBINER_HVECTOR,       MPI_COMBINER_INDEXED,
+      MPI_COMBINER_HINDEXED, MPI_COMBINER_INDEXED_BLOCK, MPI_COMBINER_HINDEXED_BLOCK,
+      MPI_COMBINER_STRUCT,   MPI_COMBINER_SUBARRAY,      MPI_COMBINER_DARRAY,
+      MPI_COMBINER_F90_REAL, MPI_COMBINER_F90_COMPLEX,   MPI_COMBINER_F90_INTEGER,
+      MPI_COMBINER_RESIZED};
+  static_assert(std::size(theirs) == rw::combiners);
+  for (std::size_t i = 0; i < rw::combiners; ++i) {
+    expect(("combiner " + std::to_string(i)).c_str(), number(abi.combiner_codes[i]),
+           number(theirs[i]));
+  }
+}
+
 void prove_handles(const rw::Abi& abi) {
   expect("size of a handle", abi.int_handles ? sizeof(int) : sizeof(void*), sizeof(MPI_Comm));
   expect("size of a request", abi.int_handles ? sizeof(int) : sizeof(void*), sizeof(MPI_Request));
@@ -223,6 +263,7 @@ void prove_constants(const rw::Abi& abi) {
   expect("MPI_UNDEFINED", number(abi.undefined), number(MPI_UNDEFINED));
   expect("MPI_KEYVAL_INVALID", number(abi.keyval_invalid), number(MPI_KEYVAL_INVALID));
   expect("MPI_COMM_TYPE_SHARED", number(abi.comm_type_shared), number(MPI_COMM_TYPE_SHARED));
+  expect("MPI_ORDER_C", number(abi.order_c), number(MPI_ORDER_C));
   expect("MPI_GRAPH", number(abi.graph), number(MPI_GRAPH));
   expect("MPI_CART", number(abi.cartesian), number(MPI_CART));
   expect("MPI_DIST_GRAPH", number(abi.dist_graph), number(MPI_DIST_GRAPH));
@@ -290,6 +331,8 @@ void prove_functions() {
   prove("PMPI_Comm_free", call.comm_free, &PMPI_Comm_free);
   prove("PMPI_Comm_test_inter", call.comm_test_inter, &PMPI_Comm_test_inter);
   prove("PMPI_Comm_set_errhandler", call.comm_set_errhandler, &PMPI_Comm_set_errhandler);
+  prove("PMPI_Comm_get_errhandler", call.comm_get_errhandler, &PMPI_Comm_get_errhandler);
+  prove("PMPI_Errhandler_free", call.errhandler_free, &PMPI_Errhandler_free);
   prove("PMPI_Comm_create_keyval", call.comm_create_keyval, &PMPI_Comm_create_keyval);
   prove("PMPI_Comm_free_keyval", call.comm_free_keyval, &PMPI_Comm_free_keyval);
   prove("PMPI_Comm_set_attr", call.comm_set_attr, &PMPI_Comm_set_attr);
@@ -306,6 +349,8 @@ void prove_functions() {
   prove("PMPI_Waitall", call.waitall, &PMPI_Waitall);
   prove("PMPI_Cancel", call.cancel, &PMPI_Cancel);
   prove("PMPI_Iprobe", call.iprobe, &PMPI_Iprobe);
+  prove("PMPI_Grequest_start", call.grequest_start, &PMPI_Grequest_start);
+  prove("PMPI_Grequest_complete", call.grequest_complete, &PMPI_Grequest_complete);
   prove("PMPI_Get_elements_x", call.get_elements_x, &PMPI_Get_elements_x);
   prove("PMPI_Type_size_x", call.type_size_x, &PMPI_Type_size_x);
   prove("PMPI_Type_get_extent", call.type_get_extent, &PMPI_Type_get_extent);
@@ -315,6 +360,8 @@ void prove_functions() {
   prove("PMPI_Type_create_resized", call.type_create_resized, &PMPI_Type_create_resized);
   prove("PMPI_Type_commit", call.type_commit, &PMPI_Type_commit);
   prove("PMPI_Type_free", call.type_free, &PMPI_Type_free);
+  prove("PMPI_Type_get_envelope", call.type_get_envelope, &PMPI_Type_get_envelope);
+  prove("PMPI_Type_get_contents", call.type_get_contents, &PMPI_Type_get_contents);
   prove("PMPI_Pack", call.pack, &PMPI_Pack);
   prove("PMPI_Unpack", call.unpack, &PMPI_Unpack);
   prove("PMPI_Op_commutative", call.op_commutative, &PMPI_Op_commutative);
@@ -344,6 +391,8 @@ void prove_large_counts() {
   prove("PMPI_Recv_c", call.recv_c, &PMPI_Recv_c);
   prove("PMPI_Isend_c", call.isend_c, &PMPI_Isend_c);
   prove("PMPI_Irecv_c", call.irecv_c, &PMPI_Irecv_c);
+  prove("PMPI_Type_get_envelope_c", call.type_get_envelope_c, &PMPI_Type_get_envelope_c);
+  prove("PMPI_Type_get_contents_c", call.type_get_contents_c, &PMPI_Type_get_contents_c);
   prove("PMPI_Pack_c", call.pack_c, &PMPI_Pack_c);
   prove("PMPI_Unpack_c", call.unpack_c, &PMPI_Unpack_c);
   prove("PMPI_Reduce_local_c", call.reduce_local_c, &PMPI_Reduce_local_c);
@@ -373,6 +422,7 @@ int main() {
   prove_handles(abi);
   prove_datatypes(abi);
   prove_operations(abi);
+  prove_combiners(abi);
   prove_constants(abi);
   prove_layouts(abi);
   prove_functions();

@@ -49,7 +49,7 @@ TEST_F(DomainsVariable, OverrulesTheMachine) {
 }
 
 TEST_F(DomainsVariable, OtherTextIsAnError) {
-  for (const char* text : {"", "0", "-1", "2x", "on"}) {
+  for (const char* text : {"0", "-1", "2x", "on"}) {
     setenv("ROPEWALK_DOMAINS", text, 1);
     EXPECT_THROW(own_domain(0), Error) << text;
   }

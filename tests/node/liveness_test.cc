@@ -209,7 +209,7 @@ TEST_F(Liveness, IsOffWhereOneRankSaysSo) {
 }
 
 TEST_F(Liveness, RefusesAMalformedTimeOutOnAllRanks) {
-  for (const char* text : {"", "0", "-1", "10s", "1e9", "off!"}) {
+  for (const char* text : {"0", "-1", "10s", "1e9", "off!"}) {
     setenv("ROPEWALK_TIMEOUT", text, 1);
     EXPECT_THROW(node::liveness_timeout_s(), Error) << text;
   }

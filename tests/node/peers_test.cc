@@ -7,8 +7,6 @@
 
 #include <csignal>
 
-#include "os/pidfd.hpp"
-
 namespace ropewalk::node {
 namespace {
 
@@ -38,8 +36,8 @@ TEST(Peers, ADeadProcessIsNoticedEvenAsAZombie) {
   Sleeper sleeper;
   Peer peer;
   peer.process = sleeper.process();
-  peer.pidfd = os::open_pidfd(sleeper.process());
-  if (!peer.pidfd) GTEST_SKIP() << "no pidfd on this kernel";
+  peer.life = os::ProcessWatch(sleeper.process());
+  if (!peer.life) GTEST_SKIP() << "no pidfd on this kernel";
   EXPECT_FALSE(is_dead(peer));
   sleeper.kill();
   siginfo_t info{};

@@ -67,6 +67,7 @@ TEST(Clock, GoesForward) {
 TEST(NodeIdentity, IsTheSameInAChildAndNamesBootAndNamespaces) {
   const std::string here = node_identity();
   EXPECT_NE(here.find("pid:["), std::string::npos);
+  EXPECT_NE(here.find("net:["), std::string::npos);
   EXPECT_EQ(here.find(read_text("/proc/sys/kernel/random/boot_id").value_or("unknown")), 0u);
   const pid_t child = fork();
   if (child == 0) _exit(node_identity() == here ? 0 : 1);

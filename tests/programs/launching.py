@@ -168,9 +168,9 @@ def start(mpi, ranks, program, preload=(), variables=None, timeout=120, folder=N
             status = child.wait(timeout)
         except subprocess.TimeoutExpired:
             status = None
-            _end(child)
+            end(child)
         except BaseException:  # interrupted: nothing is left running
-            _end(child)
+            end(child)
             raise
         seconds = time.monotonic() - started
         return Outcome(status, _text(output), _text(errors), seconds, str(folder or ""))
@@ -181,7 +181,7 @@ def _text(file):
     return file.read().decode(errors="replace")
 
 
-def _end(child):
+def end(child):
     """The launcher ends its ranks at SIGTERM; what is left in its session is killed."""
     child.terminate()
     try:

@@ -2,6 +2,7 @@
 
     scripts/prove mpi4py   [--mpi NAME] [-n RANKS] [--short]  mpi4py's own test suite
     scripts/prove programs [NAME ...] [--pairs N]             programs of Debian and PyPI
+    scripts/prove mixed    [--seeds A..B] [--ranks N,...]     random programs of tests/dropin/mixed
     scripts/prove list                                        what could be run here
 
 The status is 0 when everything that could be run was the same; what is missing is skipped, with
@@ -17,6 +18,7 @@ import sys
 import tempfile
 
 import launching
+import mixed_seeds
 import mpi4py_suite
 import recipes
 
@@ -32,8 +34,16 @@ def parser():
     programs.add_argument("names", nargs="*", metavar="NAME", help="all, if none is named")
     programs.add_argument("--pairs", type=int, default=1, help="runs with and without (1)")
     programs.add_argument("--json", help="a file for the figures, one JSON line a program")
+    mixed = verbs.add_parser("mixed", help="random programs, by seed")
+    mixed.add_argument("--seeds", default="1..50", help="as A..B,C (1..50)")
+    mixed.add_argument("--limit", type=int, default=60, help="seconds; longer is a hang (60)")
+    mixed.add_argument("--most-bad", type=int, default=10, help="then a column is given up (10)")
+    mixed.add_argument("--synchronous", action="store_true", help="sends wait for receives")
+    mixed.add_argument("--multiple", action="store_true", help="ask for MPI_THREAD_MULTIPLE")
+    mixed.add_argument("--env", action="append", default=[], metavar="NAME=VALUE")
+    mixed.add_argument("--json", help="a file for the rows, as JSON lines")
     verbs.add_parser("list", help="what can be run here")
-    for verb, ranks in ((suite, "1,2,3,4,5"), (programs, "2")):
+    for verb, ranks in ((suite, "1,2,3,4,5"), (programs, "2"), (mixed, "1,2,3,4,8")):
         verb.add_argument("-n", "--ranks", default=ranks, help=f"a list ({ranks})")
         verb.add_argument("--mpi", default="", help="a list (all that are installed)")
         verb.add_argument("--build", default=str(launching.ROOT / "build/release"))
@@ -45,9 +55,8 @@ def parser():
 def main():
     options = parser().parse_args()
     try:
-        return {"mpi4py": prove_mpi4py, "programs": prove_programs, "list": show}[options.verb](
-            options
-        )
+        proofs = {"mpi4py": prove_mpi4py, "programs": prove_programs, "mixed": prove_mixed}
+        return (proofs | {"list": show})[options.verb](options)
     except launching.Skip as reason:
         print(f"skipped: {reason}")
         return 0
@@ -115,6 +124,24 @@ def compare_suites(name, ranks, plain, dropin):
 def text(counts):
     names = ("passed", "skipped", "failed", "error", "expected", "unexpected", "begun", "no record")
     return ", ".join(f"{counts[name]} {name}" for name in names if counts[name])
+
+
+# ---- random programs ----------------------------------------------------------------------------
+def prove_mixed(options):
+    preload = launching.preloads(options.build, options.only)
+    rows = []
+    print(mixed_seeds.HEADING)
+    for mpi in chosen_mpis(options.mpi).values():
+        for ranks in map(int, options.ranks.split(",")):
+            try:
+                rows.append(mixed_seeds.compare(mpi, ranks, options, preload))
+            except launching.Skip as reason:
+                print(f"{mpi.name:10} skipped: {reason}")
+                continue
+            if options.json:
+                with open(options.json, "a") as file:
+                    file.write(json.dumps(rows[-1]) + "\n")
+    return 0 if rows and all(map(mixed_seeds.holds, rows)) else 1
 
 
 # ---- programs -----------------------------------------------------------------------------------

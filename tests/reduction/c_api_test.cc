@@ -17,7 +17,7 @@ TEST(PlanCApi, ReducesAndReports) {
     double result[3] = {};
     const rw_plan_tensor tensors[] = {{3, RW_FLOAT64, apart, result},
                                       {5, RW_FLOAT64, nullptr, nullptr}};
-    const rw_plan_options options = {RW_SUM, 1, 0, 0, 0};
+    const rw_plan_options options = {RW_SUM, 1, 0, 0, 0, 0};
     rw_plan* plan = nullptr;
     ASSERT_EQ(rw_plan_create(world, 2, tensors, &options, &plan), RW_SUCCESS) << rw_last_error();
     int buckets = 0;

@@ -63,7 +63,9 @@ TEST(ScheduleInC, OverlapsAnExchange) {
     void* receive[] = {&step.receive[0], &step.receive[1]};
     const std::size_t bytes[] = {8, 8};
     rw_halo* halo = nullptr;
-    ASSERT_EQ(rw_halo_faces(grid, endpoints, send, receive, bytes, RW_STRATEGY_CONCURRENT, &halo),
+    rw_halo_options options = RW_HALO_OPTIONS_INIT;
+    options.strategy = RW_STRATEGY_CONCURRENT;
+    ASSERT_EQ(rw_halo_create_faces(grid, endpoints, send, receive, bytes, &options, &halo),
               RW_SUCCESS);
     rw_stealing* loop = nullptr;
     ASSERT_EQ(rw_team_create(world, 2, 0, &step.team), RW_SUCCESS);

@@ -21,6 +21,7 @@ struct RunOptions {
   std::size_t eager_bytes = 1024;  // longer messages complete at the sender when received
   int ranks_per_node = 0;          // how MPI_COMM_TYPE_SHARED splits; 0: one node
   bool large_counts = true;        // false: an MPI without MPI_*_c functions, as Open MPI
+  int tag_bound = 0x7fffffff;      // MPI_TAG_UB
   bool check_leaks = true;         // requests and communicators must be gone at the end
   // Called as ("MPI_Send", rank) at the start of every call; what it returns, unless 0, is the
   // code with which that call fails. It must not call MPI and must be thread-safe.

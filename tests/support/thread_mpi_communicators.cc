@@ -170,14 +170,13 @@ int fake_set_attr(Word comm, int keyval, void* value) {
 }
 
 int fake_get_attr(Word comm, int keyval, void* out, int* flag) {
-  static const int tag_bound = 0x7fffffff;
   return on_communicator("MPI_Comm_get_attr", comm,
-                         [&](Here&, const CommunicatorPointer& c, int me) {
+                         [&](Here& here, const CommunicatorPointer& c, int me) {
                            const auto& attributes = c->attributes[static_cast<std::size_t>(me)];
                            const auto found = attributes.find(keyval);
                            *flag = 1;
                            if (keyval == abi().tag_upper_bound) {
-                             *static_cast<const void**>(out) = &tag_bound;
+                             *static_cast<const void**>(out) = &here.world.options.tag_bound;
                            } else if (found != attributes.end()) {
                              *static_cast<void**>(out) = found->second;
                            } else {

@@ -132,10 +132,18 @@ void joint_error(const Communicator& world) {
   throw std::runtime_error("bad lanes: no error");
 }
 
+// As many as the launcher was told (--lanes), and others.
+std::vector<int> lane_counts(bool few) {
+  std::vector<int> counts = few ? std::vector<int>{1, 2, 3} : std::vector<int>{2};
+  const char* told = std::getenv("ROPEWALK_LANES");
+  if (told != nullptr) counts.push_back(std::stoi(told));
+  return counts;
+}
+
 void run(const Communicator& world) {
   const bool few = world.size() <= 4;  // beyond, ranks outnumber the cores of a small machine
   joint_error(world);
-  for (const int lanes : few ? std::vector<int>{1, 2, 3} : std::vector<int>{2}) {
+  for (const int lanes : lane_counts(few)) {
     random_messages(world, lanes, few ? std::size_t{4} << 20 : std::size_t{200} << 10,
                     few ? 10 : 2 * world.size());
   }

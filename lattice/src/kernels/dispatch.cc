@@ -1,10 +1,10 @@
 // Which copy of the kernels this machine runs, by lanes.
-#include <cstdlib>
 #include <string>
 #include <vector>
 
 #include "kernels/instances.hpp"
 #include "ropewalk/error.hpp"
+#include "ropewalk/settings.hpp"
 
 namespace ropewalk::lattice::kernels {
 
@@ -26,19 +26,17 @@ Isa best() {
 }
 
 Isa choose() {
-  const char* wish = std::getenv("ROPEWALK_ISA");
-  if (wish == nullptr || *wish == '\0') return best();
+  const SettingValue wish = setting("ROPEWALK_ISA");
+  if (!wish.error.empty()) throw Error(ErrorCode::argument, wish.error);
   constexpr const char* names[] = {"baseline", "avx2", "avx512"};
   for (const Isa isa : {Isa::baseline, Isa::avx2, Isa::avx512}) {
-    if (std::string(wish) != names[static_cast<int>(isa)]) continue;
+    if (wish.value != names[static_cast<int>(isa)]) continue;
     if (isa <= best()) return isa;
-    throw Error(ErrorCode::unsupported, std::string("ROPEWALK_ISA: ") + wish +
+    throw Error(ErrorCode::unsupported, "ROPEWALK_ISA: " + wish.value +
                                             " is not available on this machine; the best is " +
                                             names[static_cast<int>(best())]);
   }
-  throw Error(ErrorCode::argument, "ROPEWALK_ISA: found \"" + std::string(wish) +
-                                       "\", expected baseline, avx2 or avx512; unset it to let "
-                                       "the machine decide");
+  return best();
 }
 
 template <class Real>

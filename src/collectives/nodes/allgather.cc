@@ -109,7 +109,7 @@ void through_leaders(Nodes& nodes, const void* send, void* receive, const Blocks
                      std::size_t total, std::uint32_t form) {
   const Layout& layout = nodes.layout();
   const Stream stream{layout, blocks, layout.node};
-  std::vector<std::byte> data(total);
+  const CallMemory data(total);
   gather_own(nodes, send, blocks, data.data());
   if (layout.place() == 0) {
     exchange_all(nodes, header_of(Kind::allgather, total, form), stream, data.data());

@@ -3,11 +3,31 @@
 #pragma once
 
 #include <cstddef>
+#include <exception>
+#include <memory>
 #include <vector>
 
 #include "collectives/algorithms.hpp"
 
 namespace ropewalk::collectives::nodes {
+
+// Memory of one call, for messages. Where an exception ends the call, MPI may still read and write
+// it: then it is never freed.
+class CallMemory {
+ public:
+  explicit CallMemory(std::size_t bytes)
+      : memory_(std::make_unique_for_overwrite<std::byte[]>(bytes)) {}
+  ~CallMemory() {
+    if (std::uncaught_exceptions() > exceptions_before_) (void)memory_.release();
+  }
+  CallMemory(const CallMemory&) = delete;
+  CallMemory& operator=(const CallMemory&) = delete;
+  std::byte* data() const noexcept { return memory_.get(); }
+
+ private:
+  int exceptions_before_ = std::uncaught_exceptions();
+  std::unique_ptr<std::byte[]> memory_;
+};
 
 // Where others of the node write this rank's result: where it lies, or, where they cannot reach
 // that, in a room of the arena from which it is taken in the end.

@@ -32,8 +32,7 @@ class Chain final : public Exchange {
     if (first_) return pass_on(input);
     waiting_ = true;
     const int from = route.owners[static_cast<std::size_t>((route.node + nodes - 1) % nodes)];
-    requests_.receives.push_back(
-        mpi::ireceive(landing_.data(), count * operation_.element_bytes, from, tag, route.comm));
+    requests_.receive(landing_.data(), count * operation_.element_bytes, from, tag, route.comm);
   }
 
   bool advance() override {

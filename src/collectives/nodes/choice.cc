@@ -1,11 +1,10 @@
 // Which algorithm a reduction over nodes takes: a table, and its lookup.
 #include <algorithm>
 #include <cstdlib>
-#include <cstring>
-#include <string>
 
 #include "collectives/nodes/exchange.hpp"
 #include "mpi/mpi.hpp"
+#include "settings/value.hpp"
 
 namespace ropewalk::collectives::nodes {
 namespace {
@@ -43,22 +42,15 @@ constexpr std::size_t most_openmpi_message = std::size_t{60} << 10;
 
 }  // namespace
 
-int wished_algorithm(const char* text) {
-  if (text == nullptr || std::strcmp(text, "auto") == 0) return -1;
+int wished_algorithm() {
+  const settings::Value wish = settings::get(settings::Id::allreduce);
   for (const Entry& entry : table) {
-    if (std::strcmp(text, entry.name) == 0) return static_cast<int>(entry.algorithm);
+    if (wish.is(entry.name)) return static_cast<int>(entry.algorithm);
   }
-  throw Error(ErrorCode::argument,
-              std::string("ROPEWALK_ALLREDUCE: found \"") + text +
-                  "\"; expected auto, whole, flat, doubling, halving, ring or mpi");
+  return -1;
 }
 
-bool wishes_all_sizes(const char* text) {
-  if (text == nullptr || std::strcmp(text, "auto") == 0) return false;
-  if (std::strcmp(text, "nodes") == 0) return true;
-  throw Error(ErrorCode::argument,
-              std::string("ROPEWALK_MOVEMENTS: found \"") + text + "\"; expected auto or nodes");
-}
+bool wishes_all_sizes() { return settings::get(settings::Id::movements).is("nodes"); }
 
 std::size_t longest_message() {
   const bool eager = mpi::family() == mpi::Family::openmpi &&

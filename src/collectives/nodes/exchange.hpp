@@ -1,5 +1,5 @@
 // The phase between nodes of a large reduction: one piece of the vector, combined over the ranks
-// that own it, one a node. One algorithm, one file; algorithms.cc chooses.
+// that own it, one a node. One algorithm, one file; choice.cc chooses.
 #pragma once
 
 #include <cstddef>
@@ -74,12 +74,11 @@ struct Asked {
 // What this rank would take for it, from the MPI and its settings; the greatest of all ranks holds.
 std::size_t longest_message();
 Choice choose(const Layout&, const Asked&);
-int most_slices(const Layout&);          // of any choice
-int wished_algorithm(const char* text);  // Error(argument) for no name of one
+int most_slices(const Layout&);  // of any choice
+int wished_algorithm();          // ROPEWALK_ALLREDUCE
 
-// ROPEWALK_MOVEMENTS: whether the nodes serve all sizes, as tests and benches ask. Error(argument)
-// for anything but auto or nodes.
-bool wishes_all_sizes(const char* text);
+// ROPEWALK_MOVEMENTS: whether the nodes serve all sizes, as tests and benches ask.
+bool wishes_all_sizes();
 std::unique_ptr<Exchange> make(Algorithm, const Making&, bool rooted);
 // Whether an exchange of it never blocks, so that several threads may each have some.
 constexpr bool is_nonblocking(Algorithm algorithm, bool rooted) {

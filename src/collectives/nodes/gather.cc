@@ -68,7 +68,7 @@ struct AtRoot {
   const Blocks& blocks;
   std::byte* data;
   std::vector<Item> items;
-  std::vector<std::byte> rooms = std::vector<std::byte>(depth * together_bytes);
+  CallMemory rooms{depth * together_bytes};  // where blocks of a node lie together
 
   std::byte* room(std::size_t slot) { return rooms.data() + slot * together_bytes; }
   const std::vector<int>& members(const Item& item) const {

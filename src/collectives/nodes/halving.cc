@@ -90,23 +90,20 @@ class Halving final : public Exchange {
   void exchange(std::byte* sent, std::size_t sent_bytes, std::byte* received,
                 std::size_t received_bytes, int partner) {
     Requests requests;
-    requests.receives.push_back(
-        mpi::ireceive(received, received_bytes, partner, tag_, route_.comm));
+    requests.receive(received, received_bytes, partner, tag_, route_.comm);
     requests.sends.push_back(mpi::isend(sent, sent_bytes, partner, tag_, route_.comm));
     nodes_.wait(requests);
   }
   void land(const Range& part, int from) {
     Requests requests;
-    requests.receives.push_back(
-        mpi::ireceive(landing_.data(), bytes(part), from, tag_, route_.comm));
+    requests.receive(landing_.data(), bytes(part), from, tag_, route_.comm);
     nodes_.wait(requests);
   }
   // Sends and receives what is not empty.
   void move(const Range& sent, int to, const Range& received, int from) {
     Requests requests;
     if (received.length() > 0) {
-      requests.receives.push_back(
-          mpi::ireceive(place(received), bytes(received), from, tag_, route_.comm));
+      requests.receive(place(received), bytes(received), from, tag_, route_.comm);
     }
     if (sent.length() > 0) {
       requests.sends.push_back(mpi::isend(place(sent), bytes(sent), to, tag_, route_.comm));

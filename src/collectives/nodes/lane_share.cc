@@ -1,14 +1,13 @@
 // How many lanes a rank has: from what the ranks on its cores leave it.
 #include <algorithm>
 #include <array>
-#include <cstdlib>
-#include <cstring>
 #include <string>
 
 #include "collectives/nodes/lanes.hpp"
+#include "os/cores.hpp"
+#include "settings/value.hpp"
 #include "topology/machine.hpp"
 #include "transport/agreement.hpp"
-#include "transport/cores.hpp"
 
 namespace ropewalk::collectives::nodes {
 namespace {
@@ -24,14 +23,8 @@ int usable_cores(std::size_t cores) {
 
 }  // namespace
 
-int wished_threads(const char* text) {
-  if (text == nullptr || *text == '\0' || std::strcmp(text, "auto") == 0) return 0;
-  char* end = nullptr;
-  const long wish = std::strtol(text, &end, 10);
-  if (*end == '\0' && wish >= 1 && wish <= Lanes::most_threads) return static_cast<int>(wish);
-  throw Error(ErrorCode::argument, std::string("ROPEWALK_REDUCTION_THREADS: found \"") + text +
-                                       "\"; expected auto, or 1 to " +
-                                       std::to_string(Lanes::most_threads));
+int wished_threads() {
+  return static_cast<int>(settings::get(settings::Id::reduction_threads).number);
 }
 
 int checked_threads(int threads) {
@@ -42,7 +35,7 @@ int checked_threads(int threads) {
 }
 
 LaneShare share_lanes(mpi::Comm comm, int wanted, bool may_communicate) {
-  const std::vector<int> cores = transport::process_cores();
+  const std::vector<int> cores = os::process_cores();
   EndpointOptions caller_alone;
   caller_alone.lanes = 1;
   caller_alone.threads = false;

@@ -1,16 +1,12 @@
 #include "collectives/nodes/lanes.hpp"
 
-#include <pthread.h>
 #include <sched.h>
 
 #include <algorithm>
 #include <string>
-#include <system_error>
 
-#include "mpi/mpi.hpp"
+#include "os/cores.hpp"
 #include "os/relax.hpp"
-#include "os/signals.hpp"
-#include "transport/cores.hpp"
 
 namespace ropewalk::collectives::nodes {
 namespace {
@@ -43,46 +39,34 @@ void combine(const Combination& what, std::size_t begin, std::size_t count) {
 }  // namespace
 
 Lanes::Lanes(int threads, bool crowded)
-    : generation_(transport::fork_generation()),
-      slots_(new Slot[static_cast<std::size_t>(std::max(threads, 1) * slots_each)]),
+    : slots_(new Slot[static_cast<std::size_t>(std::max(threads, 1) * slots_each)]),
       news_(crowded) {
-  const os::SignalsBlocked blocked;
-  threads_.reserve(static_cast<std::size_t>(std::max(threads, 1) - 1));
   try {
-    for (int number = 1; number < threads; ++number) {
-      // Every core of the process: the caller may be bound to the one it computes on.
-      threads_.emplace_back(
-          [this, identity = mpi::thread_identity(), cores = transport::process_cores()] {
-            mpi::adopt_thread_identity(identity);
-            transport::run_this_thread_on(cores);
-            pthread_setname_np(pthread_self(), "rw-lane");
-            live();
-          });
-    }
-  } catch (const std::system_error& error) {
-    stop_threads();
-    throw Error(ErrorCode::system, "reduction: thread " + std::to_string(threads_.size() + 2) +
-                                       " of " + std::to_string(threads) + " cannot be started (" +
-                                       error.what() +
-                                       "); raise `ulimit -u`, or set ROPEWALK_REDUCTION_THREADS=1");
+    threads_.reserve(static_cast<std::size_t>(std::max(threads, 1) - 1));
+    for (int number = 2; number <= threads; ++number) start_thread(number, threads);
   } catch (...) {
     stop_threads();
     throw;
   }
 }
 
-Lanes::~Lanes() {
-  if (generation_ == transport::fork_generation()) {
-    stop_threads();
-  } else {  // they are the parent's: joining them would hang
-    for (std::thread& thread : threads_) thread.detach();
-  }
+Lanes::~Lanes() { stop_threads(); }
+
+void Lanes::start_thread(int number, int threads) {
+  // Every core of the process: the caller may be bound to the one it computes on.
+  threads_.emplace_back(
+      threads::ThreadOptions{
+          .name = "rw-lane",
+          .cores = os::process_cores(),
+          .owner = "reduction: thread " + std::to_string(number) + " of " + std::to_string(threads),
+          .remedy = "set ROPEWALK_REDUCTION_THREADS=1"},
+      [this] { live(); });
 }
 
 void Lanes::stop_threads() noexcept {
   ending_.store(true, std::memory_order_release);
   news_.advance();
-  for (std::thread& thread : threads_) thread.join();
+  for (threads::Thread& thread : threads_) thread.join();
 }
 
 void Lanes::live() noexcept {

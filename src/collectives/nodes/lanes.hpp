@@ -15,12 +15,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <thread>
 #include <vector>
 
 #include "collectives/engine.hpp"
 #include "mpi/mpi.hpp"
 #include "os/waiting.hpp"
+#include "threads/thread.hpp"
 
 namespace ropewalk::collectives::nodes {
 
@@ -83,9 +83,9 @@ class Lanes {
 
   void live() noexcept;
   bool take_part() noexcept;
+  void start_thread(int number, int threads);
   void stop_threads() noexcept;
 
-  unsigned generation_;
   std::unique_ptr<Slot[]> slots_;
   os::Epoch news_;
   std::atomic<bool> ending_{false};
@@ -99,7 +99,7 @@ class Lanes {
   alignas(128) std::atomic<int> next_lane_{1};  // the first that nobody has taken
   alignas(128) std::atomic<int> waiting_{0};    // blocks that nobody has taken, about
   std::atomic<int> posted_{0};                  // blocks of this call so far
-  std::vector<std::thread> threads_;
+  std::vector<threads::Thread> threads_;
 };
 
 // ---- how many
@@ -116,6 +116,6 @@ LaneShare share_lanes(mpi::Comm, int wanted, bool may_communicate);
 // Of the options and of ROPEWALK_REDUCTION_THREADS; 0: automatic. Error(argument) for no number of
 // threads.
 int checked_threads(int threads);
-int wished_threads(const char* text);
+int wished_threads();
 
 }  // namespace ropewalk::collectives::nodes

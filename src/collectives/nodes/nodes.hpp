@@ -39,6 +39,12 @@ struct Requests {
   Requests(const Requests&) = delete;
   Requests& operator=(const Requests&) = delete;
   bool test() { return mpi::test_all(receives) && mpi::test_all(sends); }
+  // The room first: what nobody keeps cannot be withdrawn.
+  template <class... Arguments>
+  void receive(Arguments... arguments) {
+    receives.push_back(mpi::request_null());
+    receives.back() = mpi::ireceive(arguments...);
+  }
 };
 
 // Tags on the communicator for messages between nodes: a range for each that uses it. Messages of
@@ -57,7 +63,7 @@ constexpr int gradient = 0x3000;  // to 0x3fff
 
 struct Header;  // nodes/traffic.hpp
 
-// What the environment asks for, the same on all ranks.
+// What the environment asks for: the same on all ranks, which have compared it.
 struct Wishes {
   int allreduce = -1;  // an Algorithm (nodes/exchange.hpp); -1: none
   bool all_sizes = false;
@@ -87,9 +93,9 @@ class Nodes final : private node::Watcher {
   mpi::Comm messages() const noexcept { return shared_->messages; }
   // Of the owners of a slice, one a node in their order (nodes/pipeline.cc); null where this rank
   // is none of them.
-  // make_owners() is collective, and makes them at the first call. Throws where another rank makes
-  // another call than `header` says.
-  void make_owners(const Header& header);
+  // make_owners() is collective, and makes them at the first call. False on all ranks where MPI has
+  // no communicators for them. Throws where another rank makes another call than `header` says.
+  bool make_owners(const Header& header);
   mpi::Comm owners(int slice) const { return shared_->owners[static_cast<std::size_t>(slice)]; }
   // The threads that share this rank's large reductions; null: the caller alone. The first call is
   // collective: ranks on the same cores share these out, and all agree on how many lanes
@@ -124,19 +130,20 @@ class Nodes final : private node::Watcher {
     }
     in_call_ = false;
   }
-  // A collective of MPI's own on all ranks: call(communicator, waiter), see mpi/waiter.hpp.
+  // A collective of MPI's own on all ranks: call(communicator, waiter), see mpi/waiter.hpp. Never
+  // on the program's communicator, which a nonblocking call may outlive. Never a blocking call,
+  // which notices nothing: neither the dead nor, where nobody is watched, a rank that has failed.
   template <class Call>
-  void run_by_mpi(mpi::Comm callers, const Call& call) {
+  void run_by_mpi(const Call& call) {
     run([&] {
-      // A blocking call notices nothing: it is for jobs in which nothing is noticed anyway.
-      if (liveness_ == nullptr) return call(callers, nullptr);
       InCall waiter(*this);
       call(shared_->messages, &waiter);
     });
   }
+  std::uint64_t calls() const noexcept { return calls_; }  // begun or refused by this rank
   // For a rank that refuses its arguments before the call: the others get an error, unless they
   // refuse theirs as well.
-  void refuse(const std::string& message) noexcept;
+  void refuse(const char* message) noexcept;
   // The same of all calls to come, by a rank that an exception takes away.
   void leave_for_good() noexcept;
 
@@ -202,6 +209,7 @@ class Nodes final : private node::Watcher {
     mpi::Keyval keyval;
     int process;  // a child of fork has no MPI to free anything of
     bool ended = false;
+    int held = 1;  // of MPI's communicators, taken together
     // Notices may lie there unread: who got the same communicator again would take them for its
     // own.
     bool keeps_messages = false;
@@ -218,6 +226,9 @@ class Nodes final : private node::Watcher {
   static void release(void* shared) noexcept;
   void adopt(mpi::Comm messages);
   void meet_all(const Header& header);
+  bool may_hold(int more) const;
+  void split_owners();
+  void split_lanes(int communicating);
   void begin();
   [[noreturn]] void fail();
   [[noreturn]] void explain();
@@ -227,9 +238,9 @@ class Nodes final : private node::Watcher {
   void take_notices();
   void heed(const Notice& notice, int source);
   [[noreturn]] void throw_broken() const;
-  void refuse_next(ErrorCode code, bool last, const std::string& text) noexcept;
+  void refuse_next(ErrorCode code, bool last, const char* text) noexcept;
   void tell(const Notice& notice, int rank) noexcept;
-  void tell_all(std::uint64_t call, ErrorCode code, bool last, const std::string& text) noexcept;
+  void tell_all(std::uint64_t call, ErrorCode code, bool last, const char* text) noexcept;
 
   Layout layout_;
   std::unique_ptr<Engine> engine_;
@@ -237,6 +248,7 @@ class Nodes final : private node::Watcher {
   Wishes wishes_;
   std::size_t longest_message_ = 0;
   int threads_ = 0;  // as asked for; 0: those that this rank has cores for
+  bool asked_for_owners_ = false;
   bool asked_for_lanes_ = false;
   std::unique_ptr<Lanes> lanes_;
   int spins_ = 1;
@@ -249,6 +261,7 @@ class Nodes final : private node::Watcher {
   std::vector<std::pair<Notice, int>> refusals_;  // of calls to come, and who refused them
   bool broken_ = false;
   Notice why_{};
+  std::unique_ptr<Notice> spare_notice_ = std::make_unique<Notice>();  // where memory is out
 };
 
 }  // namespace ropewalk::collectives::nodes

@@ -355,7 +355,7 @@ class Crew {
 }  // namespace
 
 void pipelined_reduce(Nodes& nodes, const Vectors& vectors, const Operation& operation,
-                      const Choice& choice) {
+                      Choice choice) {
   Engine& engine = nodes.engine();
   const std::size_t bytes = vectors.count * operation.element_bytes;
   const bool rooted = vectors.root >= 0;
@@ -365,7 +365,9 @@ void pipelined_reduce(Nodes& nodes, const Vectors& vectors, const Operation& ope
                    static_cast<std::uint32_t>(std::max(vectors.root, 0)));
   const std::vector<Shown>& shown = engine.meet(own, buffers.shown);
   const Header header{own.call, own.count};
-  if (choice.algorithm == Algorithm::mpi && !rooted) nodes.make_owners(header);
+  if (choice.algorithm == Algorithm::mpi && !rooted && !nodes.make_owners(header)) {
+    choice.algorithm = Algorithm::ring;  // which needs none
+  }
   Lanes* lanes = nullptr;
   if (is_nonblocking(choice.algorithm, rooted)) lanes = nodes.make_lanes(header);
   const int communicating = lanes != nullptr ? nodes.communicating_lanes() : 1;

@@ -13,6 +13,6 @@ struct Vectors {
 };
 
 // Inside of Nodes::run(). Not for operations that only MPI knows.
-void pipelined_reduce(Nodes&, const Vectors&, const Operation&, const Choice&);
+void pipelined_reduce(Nodes&, const Vectors&, const Operation&, Choice);
 
 }  // namespace ropewalk::collectives::nodes

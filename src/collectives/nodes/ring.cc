@@ -82,8 +82,7 @@ class Ring final : public Exchange {
     return received_blocks_.data() + static_cast<std::size_t>(step) * block_bytes_;
   }
   void receive(std::byte* to, std::size_t count) {
-    requests_.receives.push_back(
-        mpi::ireceive(to, count * operation_.element_bytes, previous_, tag_, comm_));
+    requests_.receive(to, count * operation_.element_bytes, previous_, tag_, comm_);
   }
   void send(const std::byte* from, int number) {
     const std::size_t bytes = block(number).length() * operation_.element_bytes;

@@ -26,11 +26,16 @@ def expect(what: str, found: object, wanted: object) -> None:
         failures.append(f"{what}: found {found!r}, expected {wanted!r}")
 
 
-def where(bytes_: int, **variables: str) -> tuple[str, str]:
+def asked(*words: str, **variables: str) -> tuple[str, str]:
     """Whose a block is, and what the library says of itself."""
-    _, text = run(LIFE, "where", str(bytes_), **variables)
+    _, text = run(LIFE, *words, **variables)
     lines = [*text.splitlines(), "", ""]
     return lines[0], lines[1]
+
+
+def where(bytes_: int, **variables: str) -> tuple[str, str]:
+    """The same of a first block of so many bytes."""
+    return asked("where", str(bytes_), **variables)
 
 
 def ways_to_end() -> None:
@@ -68,6 +73,11 @@ def settings() -> None:
         found = where(KIB * KIB, **{name: "apples"})
         expect(name, (found[0], name in found[1]), ("libc", True))
     expect("no room", where(2 << 30)[0], "libc")
+    expect("learns", asked("learn"), ("libc", "on"))
+    expect("learns, set", asked("learn", ROPEWALK_MALLOC_LEARN="1"), ("libc", "on"))
+    expect("learns nothing", asked("learn", ROPEWALK_MALLOC_LEARN="0"), ("arena", "on"))
+    found = asked("learn", ROPEWALK_MALLOC_LEARN="apples")
+    expect("learns apples", (found[0], "MALLOC_LEARN" in found[1]), ("libc", True))
 
 
 def other_allocators() -> None:

@@ -165,8 +165,8 @@ void check_no_communicator() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  end_after(100);
   MPI_Init(&argc, &argv);
+  end_after(100);
   PMPI_Type_contiguous(2, MPI_INT, &pair_of_ints);
   PMPI_Type_commit(&pair_of_ints);
   counts.fill(1);

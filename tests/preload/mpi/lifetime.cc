@@ -1,5 +1,7 @@
 // lifetime WHAT...: communicators that come and go under the drop-in, and MPI's other traffic while
 // a collective is served. Each WHAT is the name of a check below.
+#include <dlfcn.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
@@ -93,7 +95,9 @@ void churn() {
   };
   expect(served.descriptors <= 2, "descriptors" + text(served.descriptors, plain.descriptors));
   expect(served.maps <= plain.maps * 3 + 20, "maps" + text(served.maps, plain.maps));
-  expect(served.kilobytes <= plain.kilobytes * 5 / 2 + 3000,
+  // The address sanitizer keeps what is freed for a while.
+  const bool kept = dlsym(RTLD_DEFAULT, "__asan_init") != nullptr;
+  expect(kept || served.kilobytes <= plain.kilobytes * 5 / 2 + 3000,
          "kilobytes" + text(served.kilobytes, plain.kilobytes));
 }
 
@@ -179,7 +183,7 @@ void attributes() {
 void threads() {
   int provided = 0;
   PMPI_Query_thread(&provided);
-  if (provided < MPI_THREAD_MULTIPLE) return;
+  if (provided < MPI_THREAD_MULTIPLE) return skip("threads: this MPI has no MPI_THREAD_MULTIPLE");
   std::vector<MPI_Comm> parents;
   for (int i = 0; i < 3; ++i) parents.push_back(duplicate());
   std::vector<std::thread> running;
@@ -250,6 +254,7 @@ void wildcards() {
 void progress() {
   const int rank = rank_of(MPI_COMM_WORLD);
   const int size = size_of(MPI_COMM_WORLD);
+  expect(size >= 2, "progress takes two ranks");
   if (size < 2) return;
   use(MPI_COMM_WORLD, 1);
   std::vector<char> message(std::size_t{8} << 20, static_cast<char>(rank + 1));
@@ -297,17 +302,17 @@ int main(int argc, char** argv) {
       {"churn", &churn},           {"orders", &orders},     {"left_behind", &left_behind},
       {"attributes", &attributes}, {"threads", &threads},   {"nonblocking", &nonblocking},
       {"wildcards", &wildcards},   {"progress", &progress}, {"ends", &ends_with_communicators}};
-  end_after(150);
   // MPI begins late, and from a process that has had threads.
   std::thread([] { usleep(1000); }).join();
   int provided = 0;
   MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+  end_after(150);
   for (int i = 1; i < argc; ++i) {
     now(argv[i]);
     checks.at(argv[i])();
     PMPI_Barrier(MPI_COMM_WORLD);
   }
-  const bool failed = any_failure();
+  const int result = status();
   MPI_Finalize();
-  return failed ? 1 : 0;
+  return result;
 }

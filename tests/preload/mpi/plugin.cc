@@ -6,8 +6,8 @@
 
 extern "C" __attribute__((visibility("default"))) int test_run(int tool_expects) {
   using namespace test;
-  end_after(60);
   MPI_Init(nullptr, nullptr);
+  end_after(60);
   const int size = size_of(MPI_COMM_WORLD);
   for (int i = 0; i < 10; ++i) {
     int sum = 0;

@@ -10,6 +10,7 @@
 #include <mpi.h>
 #endif
 
+#include <execinfo.h>
 #include <unistd.h>
 
 #include <array>
@@ -32,6 +33,8 @@ inline void say_and_leave(int) {
   const char text[] = "too slow, or hangs in ";
   (void)!write(STDERR_FILENO, text, sizeof text - 1);
   (void)!write(STDERR_FILENO, under_way.data(), std::strlen(under_way.data()));
+  std::array<void*, 64> frames{};
+  backtrace_symbols_fd(frames.data(), backtrace(frames.data(), 64), STDERR_FILENO);
   _exit(1);
 }
 
@@ -53,12 +56,24 @@ inline void expect(bool holds, const std::string& text) {
   if (!holds) fail(text);
 }
 
+// What cannot be tried here, for the same reason on all ranks: CTest lists the test as skipped,
+// unless something else has failed.
+inline bool any_skipped = false;
+inline void skip(const std::string& why) {
+  if (!any_skipped) std::printf("skipped: %s\n", why.c_str());
+  any_skipped = true;
+}
+
 // Whether any rank has failed; of MPI_COMM_WORLD.
 inline bool any_failure() {
   int any = failures;
   PMPI_Allreduce(&failures, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
   return any != 0;
 }
+
+// What main returns: 0, 1 on every rank where any has failed, or 77 where something was skipped.
+// Before MPI_Finalize.
+inline int status() { return any_failure() ? 1 : any_skipped ? 77 : 0; }
 
 inline int rank_of(MPI_Comm comm) {
   int rank = 0;

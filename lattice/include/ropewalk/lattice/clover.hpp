@@ -39,6 +39,7 @@ class CloverOperator : public HoppingTerm<Real> {
   double mult_flops(Sites = Sites::even) const noexcept;
 
  private:
+  void make_terms(const GaugeField<Real>&);
   void multiply(const Buffer<Real>& blocks, SpinorField<Real>& out, const SpinorField<Real>& in);
 
   double mass_;

@@ -21,6 +21,10 @@ struct SolverOptions {
   // That add and sum the fields; 0: those of the operator in solve(), 1 in conjugate_gradient().
   // Results do not depend on them.
   int threads = 0;
+  // Comes back with what there is, instead of an error, where the precision of Real does not allow
+  // the tolerance: after the first restart that finds |b - M x| a quarter of what it was, or when
+  // none gets it any lower. For corrections of a solution in higher precision.
+  bool best_effort = false;
   bool progress = true;  // a line that rewrites itself, where rank 0's stderr is a terminal
 };
 
@@ -40,7 +44,8 @@ Solution solve(Operator& m, SpinorField<Real>& x, const SpinorField<Real>& b,
                const SolverOptions& = {});
 
 // Collective. The iterations in single precision, the residual in double, until that is small
-// enough (iterative refinement): less memory traffic, the same tolerances.
+// enough (iterative refinement): less memory traffic, the same tolerances. Where single precision
+// no longer halves the residual, as with |x|/|b| from some 1e6 on, the iterations go on in double.
 template <class Double, class Single>
 Solution solve_mixed(Double& m, Single& m_single, SpinorField<double>& x,
                      const SpinorField<double>& b, const SolverOptions& = {});

@@ -1,17 +1,16 @@
-#include "transport/cores.hpp"
+#include "os/cores.hpp"
 
 #include <dirent.h>
 #include <pthread.h>
 #include <sched.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstdlib>
 #include <memory>
 
 #include "os/affinity.hpp"
 
-namespace ropewalk::transport {
+namespace ropewalk::os {
 namespace {
 
 struct CloseDirectory {
@@ -29,14 +28,12 @@ std::vector<pid_t> threads_of_this_process() {
   return threads;
 }
 
-std::atomic<unsigned> generation{1};
-
 }  // namespace
 
 std::vector<int> process_cores() {
-  std::vector<int> cores = os::thread_cpus();
+  std::vector<int> cores = thread_cpus();
   for (const pid_t thread : threads_of_this_process()) {
-    const std::vector<int> more = os::thread_cpus(thread);  // empty if it has just ended
+    const std::vector<int> more = thread_cpus(thread);  // empty if it has just ended
     cores.insert(cores.end(), more.begin(), more.end());
   }
   std::sort(cores.begin(), cores.end());
@@ -45,18 +42,9 @@ std::vector<int> process_cores() {
   return cores;
 }
 
-std::vector<int> cores_of_lane(std::span<const int> cores, int lane, int lanes, int position,
-                               int neighbours) {
-  const auto wanted = static_cast<std::size_t>(lanes) * static_cast<std::size_t>(neighbours);
-  if (wanted > cores.size()) return {cores.begin(), cores.end()};
-  const auto from_end = static_cast<std::size_t>(position) * static_cast<std::size_t>(lanes) +
-                        static_cast<std::size_t>(lane);
-  return {cores[cores.size() - 1 - from_end]};
-}
-
 void run_this_thread_on(const std::vector<int>& cores) noexcept {
   // A cpuset that has shrunk meanwhile leaves the thread where it is.
-  if (!cores.empty()) os::set_thread_cpus(cores);
+  if (!cores.empty()) set_thread_cpus(cores);
 }
 
 void move_this_thread_to(int core) noexcept {
@@ -70,11 +58,4 @@ void move_this_thread_to(int core) noexcept {
   pthread_setaffinity_np(pthread_self(), sizeof(allowed), &allowed);
 }
 
-unsigned fork_generation() noexcept {
-  static const int registered =
-      pthread_atfork(nullptr, nullptr, [] { generation.fetch_add(1, std::memory_order_relaxed); });
-  (void)registered;
-  return generation.load(std::memory_order_relaxed);
-}
-
-}  // namespace ropewalk::transport
+}  // namespace ropewalk::os

@@ -1,0 +1,84 @@
+// madvise and mprotect for blocks of the arena. Programs and allocators built on malloc count on
+// what the kernel does with anonymous memory; the arena is a shared file's. For all other addresses
+// a compare and a jump. Who calls the kernel past libc gets a shared file's behaviour.
+#include <sys/mman.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+
+#include "large.hpp"
+#include "next.hpp"
+#include "ropewalk/export.hpp"
+
+namespace library = ropewalk::malloc_library;
+
+extern "C" RW_EXPORT int madvise(void* address, std::size_t bytes, int advice) noexcept {
+  if (library::in_arena(address)) return library::arena_advise(address, bytes, advice);
+  return library::next.madvise(address, bytes, advice);
+}
+
+extern "C" RW_EXPORT int mprotect(void* address, std::size_t bytes, int protection) noexcept {
+  if (library::in_arena(address)) library::note_protection(protection);
+  return library::next.mprotect(address, bytes, protection);
+}
+
+namespace ropewalk::malloc_library {
+
+constinit std::atomic<bool> takes_rights{false};
+
+namespace {
+
+constexpr int dont_need_locked = 24;  // linux/mman.h, since Linux 5.18: not in older libcs
+
+int pass(void* address, std::size_t bytes, int advice) noexcept {
+  return next.madvise(address, bytes, advice);
+}
+
+// Reads as zero afterwards, and has no pages. The kernel may do the same at any time after
+// MADV_FREE, which it takes for anonymous memory only.
+int discard(void* address, std::size_t bytes, bool locked_too) noexcept {
+  if (bytes == 0) return 0;
+  const int kept = errno;
+  const int error = discard_in_arena(address, bytes, locked_too);
+  errno = error == 0 ? kept : error;
+  return error == 0 ? 0 : -1;
+}
+
+}  // namespace
+
+void note_protection(int protection) noexcept {
+  const int all = PROT_READ | PROT_WRITE;
+  if ((protection & all) != all) takes_rights.store(true, std::memory_order_relaxed);
+}
+
+// A guard page may still be one when its block is freed, which libc's large blocks survive.
+void give_rights_back(void* block, std::size_t bytes) noexcept {
+  if (bytes > 0) next.mprotect(block, bytes, PROT_READ | PROT_WRITE);
+}
+
+int arena_advise(void* address, std::size_t bytes, int advice) noexcept {
+  constexpr std::size_t page = 4096;
+  const std::size_t whole = (bytes + page - 1) & ~(page - 1);
+  const auto at = reinterpret_cast<std::uintptr_t>(address);
+  const std::uintptr_t offset = at - front.base.load(std::memory_order_relaxed);
+  const std::size_t room = front.reserved.load(std::memory_order_relaxed) - offset;
+  const bool ours = at % page == 0 && whole >= bytes && whole <= room;
+  if (!ours) return pass(address, bytes, advice);  // the error is the kernel's
+  switch (advice) {
+    case MADV_DONTNEED:
+    case MADV_FREE:
+      return discard(address, whole, false);
+    case dont_need_locked:
+      return discard(address, whole, true);
+    // What a child finds is decided for the whole arena (ROPEWALK_FORK).
+    case MADV_DONTFORK:
+    case MADV_DOFORK:
+      return 0;
+    default:
+      return pass(address, bytes, advice);
+  }
+}
+
+}  // namespace ropewalk::malloc_library

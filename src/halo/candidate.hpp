@@ -1,0 +1,70 @@
+// The carriers that a request may be given, while it is not decided which it is.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "halo/carrier.hpp"
+#include "halo/facts.hpp"
+#include "halo/request.hpp"
+#include "ropewalk/error.hpp"
+
+namespace ropewalk::halo {
+
+// One strategy for one request. Its calls are made in the order in which they stand here, by all
+// ranks for the same candidates.
+class Candidate {
+ public:
+  Candidate() = default;
+  Candidate(const Candidate&) = delete;
+  Candidate& operator=(const Candidate&) = delete;
+  virtual ~Candidate() = default;
+
+  // Whether it needs HaloBuffers in memory that others do not need: those with places of their own
+  // do not.
+  virtual bool copies_faces() const noexcept { return true; }
+  // Takes the memory that neighbours must know of, and appends to this rank's row of the table
+  // where it is. Where `automatic` can do without this candidate, missing memory is a fact
+  // (no_memory).
+  virtual void show(const HaloRequest&, HaloFacts&) {}
+  // Why it cannot be had: from the gathered table, so the same on all ranks.
+  virtual std::optional<Error> refusal(const HaloRequest&, const HaloFacts&) const { return {}; }
+  // A carrier that does the same as that of make() and does not write to the caller's memory.
+  virtual std::unique_ptr<Carrier> rehearsal(const HaloRequest&, const HaloFacts&) = 0;
+  // Once. `places` are set by those that do not copy faces.
+  virtual std::unique_ptr<Carrier> make(const HaloRequest&, const HaloFacts&, Places& places) = 0;
+};
+
+using Candidates = std::vector<std::unique_ptr<Candidate>>;
+
+// A carrier class, and how its candidates are made.
+struct CarrierKind {
+  bool (*serves)(const HaloRequest&);  // the wanted strategy asks for it
+  Wants wants;
+  void (*add)(const HaloRequest&, const HaloFacts&, Candidates&);
+};
+// Those that serve a request. `automatic` prefers the first that can be had where it cannot
+// measure.
+std::vector<CarrierKind> carrier_kinds(const HaloRequest&);
+
+// Each in the file of its carrier.
+void add_put(const HaloRequest&, const HaloFacts&, Candidates&);
+void add_direct(const HaloRequest&, const HaloFacts&, Candidates&);
+void add_plans(const HaloRequest&, const HaloFacts&, Candidates&);
+
+// For candidates. Runs `take`; false where it finds no memory and `automatic` may do without.
+template <class Take>
+bool take_memory(const HaloRequest& request, Take&& take) {
+  try {
+    take();
+    return true;
+  } catch (const Error& error) {
+    if (!request.automatic() || error.code() != ErrorCode::memory) throw;
+    return false;
+  }
+}
+// For candidates that map the memory of neighbours: why they cannot.
+std::optional<Error> refuse_without_team(const HaloFacts&, Strategy);
+
+}  // namespace ropewalk::halo

@@ -1,0 +1,58 @@
+// What brings the faces of a halo from rank to rank. Each way to do that is a class with a file of
+// its own: PlanCarrier sends messages, DirectCarrier copies from memory to memory, PutCarrier moves
+// nothing. candidates.cc has the table from which one is chosen.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <vector>
+
+#include "ropewalk/endpoint.hpp"
+
+namespace ropewalk::halo {
+
+// Where faces are written and read, by turn of the exchange and direction of the public interface.
+// Null where there is no face.
+struct Places {
+  std::array<std::vector<void*>, 2> send;
+  std::array<std::vector<void*>, 2> receive;
+};
+
+// Null for a direction that does not exist, too.
+inline void* place(const std::vector<void*>& places, int direction) noexcept {
+  const auto i = static_cast<std::size_t>(direction);
+  return i < places.size() ? places[i] : nullptr;
+}
+
+// An exchange with all neighbours, made once and run often; start, test and wait allocate nothing.
+// Its end waits for what was started.
+class Carrier {
+ public:
+  Carrier() = default;
+  Carrier(const Carrier&) = delete;
+  Carrier& operator=(const Carrier&) = delete;
+  virtual ~Carrier() = default;
+
+  virtual void start() = 0;  // not while an exchange is under way
+  virtual bool test() = 0;   // true when all faces are there; wait() is still to be called
+  virtual void wait() = 0;
+
+  virtual Strategy strategy() const noexcept = 0;
+  virtual std::size_t send_bytes() const noexcept = 0;  // to other ranks, in one exchange
+
+  // Lanes that threads of the caller may drive instead of start() and wait(), each once.
+  virtual int lanes() const noexcept { return 1; }
+  virtual void exchange_lane(int /*lane*/) {
+    start();
+    wait();
+  }
+
+  // Which of its two places each face had in the exchange that was last started.
+  virtual std::size_t turn() const noexcept { return 0; }
+  // False once neighbours may be reading what this rank would write its next faces to.
+  virtual bool writable() const noexcept { return true; }
+  // All ranks have made theirs: from here on a carrier may touch its neighbours when it ends.
+  virtual void settle() noexcept {}
+};
+
+}  // namespace ropewalk::halo

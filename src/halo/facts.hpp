@@ -1,0 +1,60 @@
+// What ranks must know of each other to make a halo. It is gathered once, whatever is chosen then.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "halo/draft.hpp"
+#include "halo/links.hpp"
+#include "halo/rank_table.hpp"
+#include "halo/request.hpp"
+#include "halo/tags.hpp"
+#include "node/team.hpp"
+#include "transport/lane_set.hpp"
+
+namespace ropewalk::halo {
+
+// In a row of the table: memory that neighbours cannot map, and memory that there is no room for.
+inline constexpr std::uint64_t private_memory = UINT64_MAX;
+inline constexpr std::uint64_t no_memory = UINT64_MAX - 1;
+
+// The same on all ranks, but for `links` and for what `lane_set` and `team` hold.
+struct HaloFacts {
+  Links links;
+  bool threads = false;  // the endpoints of every rank have comm threads
+  Tags tags;             // none where no messages are sent
+  std::shared_ptr<transport::LaneSet> lane_set;
+  node::Team* team = nullptr;  // null where nothing crosses from rank to rank, or nobody wants it,
+  std::string no_team;         // or neighbours cannot map each other's memory, for this reason
+  // Begins with the geometry of what is exchanged, for faces one column a direction (bytes), for
+  // fields those of `field_column`. Candidates append where their memory lies.
+  RankTable table;
+
+  Labels labels() const { return {tags.first(), lane_set->lanes(), links.directions}; }
+  // Of field `field`: element bytes, then ghost widths, then interior extents.
+  static std::size_t field_column(std::size_t field, std::size_t dimensions) {
+    return field * (1 + 2 * dimensions);
+  }
+  static std::size_t ghost_column(std::size_t field, std::size_t dimensions) {
+    return field_column(field, dimensions) + 1;
+  }
+  static std::size_t interior_column(std::size_t field, std::size_t dimensions) {
+    return ghost_column(field, dimensions) + dimensions;
+  }
+};
+
+// What the carriers that come into question want of the facts.
+struct Wants {
+  bool messages = false;
+  bool team = false;
+};
+
+// Collective, with a request that this rank has found right by itself. Error(argument) on every
+// rank where ranks ask for different exchanges, or where grid and endpoints do not belong together.
+// The row of this rank in the table has the geometry, and is not gathered yet.
+HaloFacts agree_on_setup(const HaloRequest&, const Wants&);
+
+// Error(argument) where neighbours disagree about what they exchange. From the gathered table.
+void check_neighbours(const HaloRequest&, const HaloFacts&);
+
+}  // namespace ropewalk::halo

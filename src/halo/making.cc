@@ -1,0 +1,179 @@
+#include "halo/making.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "halo/candidate.hpp"
+#include "halo/checks.hpp"
+#include "halo/choice.hpp"
+#include "halo/facts.hpp"
+#include "halo/own_faces.hpp"
+#include "mpi/joint.hpp"
+
+namespace ropewalk::halo {
+
+namespace {
+
+Wants wants(const HaloRequest& request) {
+  Wants out;
+  for (const CarrierKind& kind : carrier_kinds(request)) {
+    out.messages = out.messages || kind.wants.messages;
+    out.team = out.team || kind.wants.team;
+  }
+  return out;
+}
+
+// Memory for HaloBuffers that several candidates use.
+struct BufferMemory {
+  Buffer<std::byte> faces;  // for those that copy
+  Buffer<std::byte> field;  // what `automatic` gathers faces from while it measures
+};
+
+// A column of the table says whether a rank has memory of this kind.
+template <class Take>
+std::size_t show_memory(const HaloRequest& request, HaloFacts& facts, Take&& take) {
+  return facts.table.append(take_memory(request, take) ? 0 : no_memory);
+}
+
+class Maker {
+ public:
+  explicit Maker(HaloRequest& request)
+      : request_(request), facts_(agree_on_setup(request, wants(request))) {
+    // Nothing crosses from rank to rank, so there is nothing to measure.
+    if (request_.rehearses() && facts_.links.directions == 0) {
+      request_.options.strategy = Strategy::concurrent;
+    }
+    for (const CarrierKind& kind : carrier_kinds(request_)) {
+      kind.add(request_, facts_, candidates_);
+    }
+  }
+
+  HaloParts make() {
+    show();
+    facts_.table.gather(request_.comm(), request_.grid.size());
+    check_neighbours(request_, facts_);
+    drop_refused();
+    HaloParts out = request_.form == Form::buffers ? fastest_made() : made(*rehearsed());
+    if (!uses_shared_memory(out.carrier->strategy())) out.tags = std::move(facts_.tags);
+    if (out.carrier->strategy() != Strategy::put) out.faces = std::move(memory_.faces);
+    return out;
+  }
+
+ private:
+  void show();
+  void take_own_faces();
+  std::optional<Error> refusal(const Candidate&) const;
+  void drop_refused();
+  HaloParts made(Candidate&);
+  Candidate* rehearsed();
+  HaloParts fastest_made();
+
+  HaloRequest& request_;
+  HaloFacts facts_;
+  Candidates candidates_;
+  BufferMemory memory_;
+  bool faces_shown_ = false;
+  std::size_t faces_column_ = 0;
+  std::size_t field_column_ = 0;
+};
+
+// Those that are preferred take their memory first, on all ranks before any rank goes on: ranks of
+// a node share what there is.
+void Maker::show() {
+  const bool buffers = request_.form == Form::buffers;
+  for (const std::unique_ptr<Candidate>& candidate : candidates_) {
+    if (buffers && candidate->copies_faces() && !faces_shown_) take_own_faces();
+    candidate->show(request_, facts_);
+  }
+  if (!buffers || !request_.automatic()) return;
+  field_column_ = show_memory(request_, facts_, [this] {
+    const std::vector<std::size_t>& bytes = request_.faces.bytes;
+    const std::size_t most = *std::max_element(bytes.begin(), bytes.end());
+    if (most > 0) memory_.field = Buffer<std::byte>(most);
+  });
+}
+
+void Maker::take_own_faces() {
+  if (request_.automatic()) mpi::meet(request_.comm());
+  faces_shown_ = true;
+  faces_column_ = show_memory(
+      request_, facts_, [this] { memory_.faces = make_own_faces(facts_.links, request_.faces); });
+}
+
+std::optional<Error> Maker::refusal(const Candidate& candidate) const {
+  const bool needs_faces = request_.form == Form::buffers && candidate.copies_faces();
+  const int rank = needs_faces ? facts_.table.find(faces_column_, no_memory) : -1;
+  if (rank < 0) return candidate.refusal(request_, facts_);
+  return Error(ErrorCode::memory, "faces.bytes: the arena of rank " + std::to_string(rank) +
+                                      " has no room for twice its faces; send less at a time, or "
+                                      "raise ROPEWALK_ARENA_BYTES");
+}
+
+// All ranks come to the same, since refusals follow from the table.
+void Maker::drop_refused() {
+  std::optional<Error> last;
+  std::erase_if(candidates_, [&](const std::unique_ptr<Candidate>& candidate) {
+    std::optional<Error> refused = refusal(*candidate);
+    if (refused) last.emplace(std::move(*refused));
+    return refused.has_value();
+  });
+  if (candidates_.empty()) throw Error(*last);
+}
+
+HaloParts Maker::made(Candidate& candidate) {
+  HaloParts out;
+  out.carrier = candidate.make(request_, facts_, out.places);
+  if (request_.form == Form::fields) {
+    out.own_copies = own_copies(facts_.links, request_.fields);
+  } else if (candidate.copies_faces()) {
+    out.own_copies = own_copies(facts_.links, request_.faces);
+    if (request_.form == Form::buffers) out.places = places_of(request_.faces);
+  }
+  return out;
+}
+
+// Collective where there is more than one candidate. The one whose rehearsal is fastest.
+Candidate* Maker::rehearsed() {
+  if (candidates_.size() == 1) return candidates_.front().get();
+  std::vector<std::unique_ptr<Carrier>> carriers;
+  for (const std::unique_ptr<Candidate>& candidate : candidates_) {
+    carriers.push_back(candidate->rehearsal(request_, facts_));
+  }
+  const auto exchange = [&](std::size_t i) {
+    carriers[i]->start();
+    carriers[i]->wait();
+  };
+  return candidates_[fastest(request_.comm(), carriers.size(), Warming::once, exchange)].get();
+}
+
+// Collective where there is more than one candidate. Made for good, as only memory of the halo's
+// own is written. Steps of an application are measured, since `put` saves what others make there.
+HaloParts Maker::fastest_made() {
+  std::vector<HaloParts> all;
+  all.reserve(candidates_.size());
+  for (const std::unique_ptr<Candidate>& candidate : candidates_) all.push_back(made(*candidate));
+  if (all.size() == 1 || facts_.table.find(field_column_, no_memory) >= 0) {
+    return std::move(all.front());
+  }
+  mpi::meet(request_.comm());
+  for (const HaloParts& parts : all) parts.carrier->settle();
+  const std::vector<std::size_t>& bytes = request_.faces.bytes;
+  const auto step = [&](std::size_t i) {
+    gather_faces(*all[i].carrier, all[i].places, bytes, memory_.field);
+    all[i].start();
+    all[i].carrier->wait();
+    volatile std::uint64_t sum = read_faces(*all[i].carrier, all[i].places, bytes);
+    static_cast<void>(sum);
+  };
+  return std::move(all[fastest(request_.comm(), all.size(), Warming::each_time, step)]);
+}
+
+}  // namespace
+
+HaloParts make_parts(HaloRequest request) {
+  check_request(request);
+  return Maker(request).make();
+}
+
+}  // namespace ropewalk::halo

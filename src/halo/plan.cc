@@ -1,0 +1,112 @@
+#include "halo/plan.hpp"
+
+#include <utility>
+
+#include "halo/candidate.hpp"
+#include "transport/access.hpp"
+
+namespace ropewalk::halo {
+
+namespace {
+
+Draft draft(const HaloRequest& request, const HaloFacts& facts) {
+  return request.form == Form::fields ? draft_fields(facts.links, request.fields, facts.labels())
+                                      : draft_faces(facts.links, request.faces, facts.labels());
+}
+
+std::shared_ptr<PlannedMessages> planned(const HaloRequest& request, Draft draft) {
+  MessagePlan plan = transport::Access::plan(request.endpoints, draft.messages);
+  return std::shared_ptr<PlannedMessages>(new PlannedMessages{std::move(draft), std::move(plan)});
+}
+
+std::size_t unstaged_bytes(const Draft& draft) {
+  std::size_t bytes = 0;
+  for (const Message& message : draft.messages) {
+    if (!draft.staged(message)) bytes += message.bytes;
+  }
+  return bytes;
+}
+
+// The same messages with memory of the halo's own in place of the caller's, a place for each: sends
+// that shared one would come out of the caches, and look faster than they are. Nothing is unpacked.
+Draft draft_for_rehearsal(const HaloRequest& request, const HaloFacts& facts) {
+  Draft out = draft(request, facts);
+  out.unpacks.clear();
+  const std::size_t bytes = unstaged_bytes(out);
+  if (bytes == 0) return out;
+  Buffer<std::byte> places(bytes);
+  std::byte* next = places.data();
+  for (Message& message : out.messages) {
+    if (out.staged(message)) continue;
+    message.data = next;
+    next += message.bytes;
+  }
+  out.rehearsed = std::move(places);
+  return out;
+}
+
+// What candidates of one request share: the messages are the same whoever drives them.
+struct SharedMessages {
+  std::shared_ptr<PlannedMessages> real;
+  std::shared_ptr<PlannedMessages> rehearsed;
+};
+
+class PlanCandidate final : public Candidate {
+ public:
+  PlanCandidate(std::shared_ptr<SharedMessages> shared, Strategy strategy)
+      : shared_(std::move(shared)), strategy_(strategy) {}
+
+  std::unique_ptr<Carrier> rehearsal(const HaloRequest& request, const HaloFacts& facts) override {
+    if (!shared_->rehearsed) {
+      shared_->rehearsed = planned(request, draft_for_rehearsal(request, facts));
+    }
+    return std::make_unique<PlanCarrier>(shared_->rehearsed, strategy_);
+  }
+
+  std::unique_ptr<Carrier> make(const HaloRequest& request, const HaloFacts& facts,
+                                Places&) override {
+    shared_->rehearsed.reset();
+    if (!shared_->real) shared_->real = planned(request, draft(request, facts));
+    return std::make_unique<PlanCarrier>(shared_->real, strategy_);
+  }
+
+ private:
+  std::shared_ptr<SharedMessages> shared_;
+  Strategy strategy_;
+};
+
+}  // namespace
+
+PlanCarrier::PlanCarrier(std::shared_ptr<PlannedMessages> messages, Strategy strategy)
+    : messages_(std::move(messages)), strategy_(strategy) {}
+
+void PlanCarrier::start() {
+  for (const StridedCopy& pack : messages_->draft.packs) pack.run();
+  messages_->plan.start(strategy_);
+}
+
+void PlanCarrier::wait() {
+  messages_->plan.wait();
+  for (const StridedCopy& unpack : messages_->draft.unpacks) unpack.run();
+}
+
+// Comm threads drive the lanes of `threaded` themselves, and packing is work of the whole exchange.
+int PlanCarrier::lanes() const noexcept {
+  const Draft& draft = messages_->draft;
+  const bool packed = !draft.packs.empty() || !draft.unpacks.empty();
+  return strategy_ == Strategy::threaded || packed ? 1 : messages_->plan.lanes();
+}
+
+// `automatic` does not consider `sequential`, which posts later messages in test() and wait() only:
+// a rank that waits would need its neighbours to be there too.
+void add_plans(const HaloRequest& request, const HaloFacts& facts, Candidates& candidates) {
+  const auto shared = std::make_shared<SharedMessages>();
+  const auto add = [&](Strategy strategy) {
+    candidates.push_back(std::make_unique<PlanCandidate>(shared, strategy));
+  };
+  if (!request.automatic()) return add(request.options.strategy);
+  add(Strategy::concurrent);
+  if (facts.threads) add(Strategy::threaded);
+}
+
+}  // namespace ropewalk::halo

@@ -1,0 +1,69 @@
+// What a datatype is made of, as MPI_Type_get_envelope and MPI_Type_get_contents tell it. Private
+// to this room.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "mpi/abi.hpp"
+#include "mpi/datatypes.hpp"
+#include "mpi/functions.hpp"
+
+namespace ropewalk::mpi {
+
+// The name of a predefined datatype, and, of one by MPI_Type_create_f90_*, that of its kind:
+// INTEGER, REAL or COMPLEX of whatever size.
+std::optional<DatatypeName> name_of(Datatype);
+
+class Layout {
+ public:
+  explicit Layout(Datatype);
+
+  Order order() const noexcept { return order_; }
+
+  // One element at `data` to or from its bytes without gaps, without MPI's help. Error(unsupported)
+  // where the order is unknown.
+  void pack(const void* data, void* packed) const;
+  void unpack(const void* packed, void* data) const;
+
+ private:
+  // What may still be looked at: a description may be as long as the program likes.
+  struct Budget {
+    std::size_t parts = std::size_t{1} << 12;
+    std::size_t numbers = std::size_t{1} << 20;
+  };
+  // Elements one after the other.
+  struct Row {
+    std::size_t part;  // whose elements they are
+    Count first;       // bytes from the beginning of this type to the first of them
+    Count count;
+  };
+
+  Layout(Datatype, Budget&);
+  void read(Datatype, Budget&);
+  void add_parts(const std::vector<Word>& types, Budget&);
+  Order judge() const;
+  bool ascends(const Row&, Count& end) const;
+  bool is_gapless() const noexcept;
+  // Calls visit(Row) in the order of the type map until it returns false.
+  template <class Visit>
+  bool for_each_row(const Visit& visit) const;
+  template <class Visit>
+  bool for_each_listed(const Visit& visit) const;
+  template <class Visit>
+  bool for_each_of_subarray(const Visit& visit) const;
+  template <class Move>
+  void walk(std::uintptr_t data, std::byte*& packed, const Move& move) const;
+
+  std::optional<Combiner> combiner_;  // none: MPI does not tell, or too much
+  std::vector<Count> numbers_;        // integers, then addresses, then large counts
+  bool large_ = false;                // made with large counts
+  std::vector<Layout> parts_;
+  Extent extent_;
+  Count size_ = 0;
+  Order order_ = Order::unknown;
+};
+
+}  // namespace ropewalk::mpi

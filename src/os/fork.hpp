@@ -1,0 +1,20 @@
+// What a child of fork must know: which threads and connections are its parent's.
+#pragma once
+
+namespace ropewalk::os {
+
+// Rises in every child of a fork: threads made under an earlier number are not there any more. At
+// least 1.
+unsigned fork_generation() noexcept;
+
+// Remembers the process in which an object was made.
+class ForkCheck {
+ public:
+  // False in a child of fork, to which the object's threads did not come along.
+  bool same_process() const noexcept { return generation_ == fork_generation(); }
+
+ private:
+  unsigned generation_ = fork_generation();
+};
+
+}  // namespace ropewalk::os

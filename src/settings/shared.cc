@@ -1,0 +1,89 @@
+#include "settings/shared.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "ropewalk/error.hpp"
+#include "settings/value.hpp"
+
+namespace ropewalk::settings {
+namespace {
+
+// FNV-1a, 64 bits: equality is all that is asked of it.
+constexpr std::uint64_t hash_start = 14695981039346656037ULL;
+std::uint64_t hash(std::string_view text, std::uint64_t from = hash_start) noexcept {
+  for (const char letter : text) {
+    from = (from ^ static_cast<unsigned char>(letter)) * 1099511628211ULL;
+  }
+  return from;
+}
+
+bool is_number(const Value& value) noexcept {
+  const Kind kind = value.option->kind;
+  return value.word.empty() && (kind == Kind::count || kind == Kind::bytes);
+}
+
+// What a value means, whichever way it is spelled. What cannot be understood is like itself alone.
+std::uint64_t meaning(const Value& value) noexcept {
+  Text text;
+  if (value.malformed) {
+    return hash(value.text, hash("malformed "));
+  }
+  if (is_number(value)) return hash((text << value.number).view());
+  return hash(value.word.empty() ? value.text : value.word);
+}
+
+Told tell(const Value& value) noexcept {
+  Told told{meaning(value), {}};
+  const std::size_t bytes = std::min(value.text.size(), told.text.size() - 1);
+  std::copy_n(value.text.begin(), bytes, told.text.begin());
+  return told;
+}
+
+std::string found(const Told& told, std::size_t rank) {
+  return std::string("\"") + told.text.data() + "\" on rank " + std::to_string(rank);
+}
+
+[[noreturn]] void refuse(const Option& option, const Told& first, const Told& other,
+                         std::size_t rank) {
+  const std::string name(option.name);
+  throw Error(ErrorCode::argument,
+              name + ": found " + found(other, rank) + " and " + found(first, 0) +
+                  ", expected the same on all ranks; set it for all of them, as in `ropewalk run "
+                  "--env " +
+                  name + "=" + (*other.text.data() != '\0' ? other : first).text.data() + "`");
+}
+
+}  // namespace
+
+AllTold tell() noexcept {
+  AllTold all{};
+  for (const Option& option : table()) {
+    if (option.scope != Scope::all_ranks) continue;
+    all.of[static_cast<std::size_t>(option.id)] = tell(read(option));
+  }
+  return all;
+}
+
+std::uint64_t fingerprint() noexcept {
+  std::uint64_t all = hash_start;
+  for (const Option& option : table()) {
+    if (option.scope != Scope::all_ranks) continue;
+    const std::uint64_t one = meaning(read(option));
+    all = hash({reinterpret_cast<const char*>(&one), sizeof one}, all);
+  }
+  return all;
+}
+
+void require_same(std::span<const AllTold> ranks) {
+  for (const Option& option : table()) {
+    const auto row = static_cast<std::size_t>(option.id);
+    for (std::size_t rank = 1; rank < ranks.size(); ++rank) {
+      const Told& first = ranks[0].of[row];
+      const Told& other = ranks[rank].of[row];
+      if (other.hash != first.hash) refuse(option, first, other, rank);
+    }
+  }
+}
+
+}  // namespace ropewalk::settings
