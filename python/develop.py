@@ -31,13 +31,15 @@ def link(target: pathlib.Path, path: pathlib.Path) -> None:
 def link_package(
     source: pathlib.Path, package: pathlib.Path, programs: pathlib.Path, preloads: pathlib.Path
 ) -> None:
-    package.mkdir(parents=True, exist_ok=True)
-    files = sorted((source / "python/ropewalk").glob("*.py*"))
-    for old in package.glob("*.py"):
-        if not old.exists():  # deleted in the source
+    folder = source / "python/ropewalk"
+    files = [one for kind in ("*.py", "*.pyi", "py.typed") for one in folder.rglob(kind)]
+    for old in package.rglob("*.py*"):
+        if old.is_symlink() and not old.exists():  # deleted in the source
             old.unlink()
     for file in files:
-        link(file, package / file.name)
+        path = package / file.relative_to(folder)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        link(file, path)
     link(programs, package / "libexec")
     link(preloads, package / "preload")
 

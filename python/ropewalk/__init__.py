@@ -13,6 +13,32 @@ Importing the package costs nothing: NumPy and the compiled part are loaded when
 
 __version__ = "0.1.0"
 
+TYPE_CHECKING = False  # as typing has it, which is not imported: it would cost something
+if TYPE_CHECKING:  # what __getattr__ finds, for type checkers
+    from .arrays import ArenaStatistics as ArenaStatistics
+    from .arrays import Inspection as Inspection
+    from .arrays import arena_statistics as arena_statistics
+    from .arrays import empty as empty
+    from .arrays import inspect as inspect
+    from .arrays import trim as trim
+    from .arrays import zeros as zeros
+    from .exceptions import ArgumentError as ArgumentError
+    from .exceptions import Error as Error
+    from .exceptions import InternalError as InternalError
+    from .exceptions import MemoryError as MemoryError
+    from .exceptions import MpiError as MpiError
+    from .exceptions import PeerDeadError as PeerDeadError
+    from .exceptions import SystemError as SystemError
+    from .exceptions import UnsupportedError as UnsupportedError
+    from .exchange import CartesianGrid as CartesianGrid
+    from .exchange import EndpointSet as EndpointSet
+    from .exchange import Halo as Halo
+    from .exchange import MessagePlan as MessagePlan
+    from .preload import preload_path as preload_path
+    from .reduction import PendingReduction as PendingReduction
+    from .reduction import ReductionPlan as ReductionPlan
+    from .reduction import as_bfloat16 as as_bfloat16
+
 # The module of each public name.
 _NAMES = {
     **dict.fromkeys(
@@ -43,7 +69,7 @@ _PURE = ("exceptions", "preload")
 __all__ = ["__version__", *sorted(_NAMES)]
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> object:
     if name not in _NAMES:
         raise AttributeError(f"module 'ropewalk' has no attribute '{name}'")
     from importlib import import_module, util
@@ -57,5 +83,5 @@ def __getattr__(name):
     return getattr(import_module(f".{_NAMES[name]}", __name__), name)
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return list(__all__)

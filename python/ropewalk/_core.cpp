@@ -247,6 +247,7 @@ void define_halo(nb::module_& module) {
            [](const HeldHalo& halo) { return std::string(name(halo.value->strategy())); })
       .def("send_bytes", [](const HeldHalo& halo) { return halo.value->send_bytes(); });
   module.def("grid", &make_grid, "handle"_a.none(), "extents"_a, "periodic"_a, release_gil());
+  module.def("check_strategy", [](const std::string& wanted) { (void)strategy(wanted); });
   module.def("field_halo", &make_field_halo, release_gil());
   module.def("face_halo", &make_face_halo, release_gil());
 }
@@ -266,6 +267,7 @@ void define(nb::module_& module) {
   define_endpoints(module);
   define_halo(module);
   define_reduction(module);
+  define_settings(module);
 }
 
 }  // namespace ropewalk::python

@@ -33,5 +33,6 @@ struct Held {
 Communicator communicator(std::optional<std::uintptr_t> handle);
 
 void define_reduction(nanobind::module_& module);
+void define_settings(nanobind::module_& module);
 
 }  // namespace ropewalk::python

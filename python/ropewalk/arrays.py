@@ -1,31 +1,42 @@
 """NumPy arrays in the arena, which peers of the node can map, and what memory is really made of."""
 
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
 
 import numpy as np
 
 from . import _core
 from .exceptions import ArgumentError
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, DTypeLike
 
-def empty(shape, dtype=np.float64, order="C"):
+Array = np.ndarray[Any, Any]
+Shape = SupportsIndex | Sequence[SupportsIndex]
+Order = Literal["C", "F"]
+
+
+def empty(shape: Shape, dtype: DTypeLike = np.float64, order: Order = "C") -> Array:
     """An array in the arena; its contents are undefined. As numpy.empty otherwise."""
     dtype = np.dtype(dtype)
     if dtype.hasobject:
         raise ArgumentError(f"dtype: {dtype} holds Python objects, expected plain data")
-    shape = (shape,) if np.ndim(shape) == 0 else tuple(shape)
-    if any(int(extent) < 0 for extent in shape):
+    given: Any = shape
+    extents = tuple(map(int, given if np.ndim(given) else (given,)))
+    if any(extent < 0 for extent in extents):
         raise ArgumentError(f"shape: {shape}, expected extents of 0 or more")
-    count = 1
-    for extent in shape:
-        count *= int(extent)  # Python's integers: no overflow
+    count = math.prod(extents)  # Python's integers: no overflow
     if count * dtype.itemsize >= 1 << 63:
         raise ArgumentError(f"shape: {shape}, more than any memory holds")
     memory = _core.allocate(count * dtype.itemsize)
-    return np.ndarray(shape, dtype, buffer=memory, order=order)
+    return np.ndarray(extents, dtype, buffer=memory, order=order)
 
 
-def zeros(shape, dtype=np.float64, order="C"):
+def zeros(shape: Shape, dtype: DTypeLike = np.float64, order: Order = "C") -> Array:
     """An array of zeros in the arena."""
     array = empty(shape, dtype, order)
     array.fill(np.zeros((), array.dtype)[()])
@@ -38,15 +49,15 @@ class Inspection:
 
     bytes: int
     resident_bytes: int
-    pages: dict  # page size -> bytes of the range on such pages
-    node_bytes: tuple  # resident bytes by NUMA node; () where the kernel does not tell
+    pages: dict[int, int]  # page size -> bytes of the range on such pages
+    node_bytes: tuple[int, ...]  # resident bytes by NUMA node; () where the kernel does not tell
     peers_can_map: bool  # lies in an arena
     alignment: int
     method: str  # "pagemap-scan" or "smaps"
     all_huge: bool  # every resident byte on pages of 2 MiB or more
 
 
-def inspect(array):
+def inspect(array: ArrayLike) -> Inspection:
     """Page sizes, NUMA nodes and alignment of an array's memory, ours or not. Strided arrays are
     looked at from their first byte to their last."""
     array = np.asarray(array)
@@ -60,7 +71,7 @@ def inspect(array):
     )
 
 
-def _byte_bounds(array):
+def _byte_bounds(array: Array) -> tuple[int, int]:
     first = last = array.__array_interface__["data"][0]
     if array.size == 0:
         return first, first
@@ -87,10 +98,10 @@ class ArenaStatistics:
     downgrade: str  # why they are not better; "" if best
 
 
-def arena_statistics():
+def arena_statistics() -> ArenaStatistics:
     return ArenaStatistics(*_core.arena_statistics())
 
 
-def trim():
+def trim() -> None:
     """Gives freed blocks that the arena keeps for reuse back to the kernel."""
     _core.trim()

@@ -5,6 +5,7 @@ Slurm, PBS and `ropewalk cluster` tell by variables and files; nothing is asked 
 
 import os
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from .cores import batch_nodes
@@ -16,16 +17,16 @@ class Job:
 
     system: str | None = None  # "slurm" or "pbs"; "box" in a `ropewalk cluster`
     nodes: int = 1
-    hosts: tuple = ()  # (name, places), in the job's order; empty where it is not told
+    hosts: tuple[tuple[str, int], ...] = ()  # (name, places), in its order, where told
     cpus_here: int | None = None  # CPUs of this node that belong to it, in the system's counting
     node_file: str | None = None
 
     @property
-    def names(self):
+    def names(self) -> tuple[str, ...]:
         return tuple(name for name, _ in self.hosts)
 
 
-def job(environment=None):
+def job(environment: Mapping[str, str] | None = None) -> Job:
     """The job of this environment. Other systems (LSF, Grid Engine) count as their nodes only."""
     environment = os.environ if environment is None else environment
     if environment.get("ROPEWALK_BOX_NODES"):
@@ -44,16 +45,16 @@ def job(environment=None):
     return Job(nodes=nodes)
 
 
-def _box(text):
-    """Hosts and places of "n0:2,n1:1" (cluster_box.py)."""
+def _box(text: str) -> tuple[tuple[str, int], ...]:
+    """Hosts and places of "n0:2,n1:1" (cluster/box.py)."""
     pairs = (part.partition(":") for part in text.split(",") if part)
     hosts = ((name, int(count or 1)) for name, _, count in pairs)
     return tuple((name, count) for name, count in hosts if count > 0)
 
 
-def _places(path):
+def _places(path: str) -> tuple[tuple[str, int], ...]:
     """Hosts of PBS_NODEFILE: one line for each place."""
-    counts = {}
+    counts: dict[str, int] = {}
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
             for line in file:
@@ -64,7 +65,7 @@ def _places(path):
     return tuple(counts.items())
 
 
-def expand(text):
+def expand(text: str) -> list[str]:
     """The names in Slurm's `a[01-03,7],b`. Unreadable parts are names as they stand."""
     found = []
     for part in re.findall(r"(?:[^,\[]|\[[^\]]*\])+", text.strip()):
@@ -72,7 +73,7 @@ def expand(text):
     return found
 
 
-def _expand_one(part):
+def _expand_one(part: str) -> list[str]:
     match = re.match(r"([^\[]*)\[([^\]]*)\](.*)$", part)
     if not match:
         return [part] if part else []
@@ -89,7 +90,7 @@ def _expand_one(part):
     return found
 
 
-def is_here(name, own=None):
+def is_here(name: str, own: str | None = None) -> bool:
     """Whether a host's name is this machine's, with or without its domain."""
     own = own or os.uname().nodename
     return name in ("localhost", "127.0.0.1", "::1") or name.split(".")[0] == own.split(".")[0]

@@ -1,37 +1,113 @@
 """The command `ropewalk`: one verb a job. A verb's module is imported when it is called."""
 
+import os
 import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import NamedTuple
 
+from . import nested
 from .errors import CommandError
 
-VERBS = {
-    "run": "start an MPI program with the settings its MPI needs",
-    "bench": "measure communication and memory on this machine",
-    "cluster": "run a command on several nodes with a network of known rate, on this machine",
-    "doctor": "what this machine gives, and what each shortfall costs",
-    "hugepages": "show, reserve and release the pool of huge pages",
-}
+
+class Verb(NamedTuple):
+    name: str
+    help: str  # one line
+    module: str  # below ropewalk
+    function: str = "main"  # of the words behind the verb; returns the exit status
+    inside: bool = False  # sees what an outer `ropewalk run` has set
 
 
-def main(arguments=None):
+VERBS = (
+    Verb("run", "start an MPI program with the settings its MPI needs", "run"),
+    Verb("bench", "measure communication and memory on this machine", "bench.command"),
+    Verb("cluster", "run a command on several nodes, made on this machine", "cluster.command"),
+    Verb("doctor", "what this machine gives, and what each shortfall costs", "doctor.command"),
+    Verb(
+        "config",
+        "every setting, its value here and where that is from",
+        "config",
+        inside=True,
+    ),
+    Verb("hugepages", "show, reserve and release the pool of huge pages", "hugepages"),
+)
+
+_EXAMPLES = (
+    ("ropewalk run -n 4 -- ./program", "an unchanged MPI program"),
+    ("ropewalk run -n 4 --dry-run -- ./program", "what that would start, and why"),
+    ("ropewalk doctor", "what falls short on this machine"),
+    ("ropewalk bench", "the quick suite, about a minute"),
+    ("ropewalk cluster --nodes 4 -- ./program", "four nodes on this machine"),
+)
+_STATUSES = (
+    ("0", "all went well"),
+    ("1", "it did not; one line on standard error says why and what to do"),
+    ("2", "the command line was wrong"),
+    ("N", "of `run`, `bench` and `cluster`: that of what they started"),
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one verb; returns the exit status."""
-    arguments = sys.argv[1:] if arguments is None else list(arguments)
-    verb = arguments[0] if arguments else ""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    verb = next((one for one in VERBS if words[:1] == [one.name]), None)
+    if verb is None or not verb.inside:
+        nested.leave(os.environ)  # where a rank of `ropewalk run` starts another
     try:
-        if verb == "run":
-            from . import run
-
-            return run.main(arguments[1:])
-        if verb == "cluster":
-            from . import cluster
-
-            return cluster.main(arguments[1:])
-        from .verbs import application
-
-        return application(arguments)
+        if verb is None:
+            return _without_verb(words)
+        called = getattr(import_module(f".{verb.module}", __package__), verb.function)
+        status: int = called(words[1:])
+        return status
     except CommandError as error:
-        sys.stderr.write(f"ropewalk {verb}: {error}\n")
+        sys.stderr.write(f"ropewalk{' ' + verb.name if verb else ''}: {error}\n")
         return error.status
     except BrokenPipeError:  # `ropewalk doctor | head`
         sys.stderr.close()
         return 0
+
+
+def _without_verb(words: list[str]) -> int:
+    """The options of `ropewalk` itself."""
+    from .options import Parser, nearest
+
+    names = [verb.name for verb in VERBS]
+    if words and not words[0].startswith("-"):
+        expected = f"expected {', '.join(names)}{nearest(words[0], names)}"
+        raise CommandError(f"VERB: '{words[0]}', {expected}; see `ropewalk --help`")
+    width = max(map(len, names))
+    verbs = "\n".join(["verbs:", *(f"  {one.name:<{width}}  {one.help}" for one in VERBS)])
+    parser = Parser(
+        "ropewalk",
+        f"Line-rate communication for MPI programs, from user space.\n\n{verbs}",
+        "ropewalk VERB [options]\n       ropewalk --version | --preload-path",
+        notes="`ropewalk VERB --help` teaches each of them.",
+        examples=_EXAMPLES,
+        statuses=_STATUSES,
+    )
+    parser.add_argument("--version", action="store_true", help="show the version")
+    parser.add_argument(
+        "--preload-path",
+        action="store_true",
+        help="show the value of LD_PRELOAD for launchers of your own",
+    )
+    options = parser.parse_args(words)
+    if options.version:
+        from . import __version__
+
+        print(f"ropewalk {__version__}")
+    elif options.preload_path:
+        print(_preload_path())
+    else:
+        parser.print_help(sys.stderr)
+        return 2
+    return 0
+
+
+def _preload_path() -> str:
+    from . import preload
+
+    try:
+        return preload.preload_path()
+    except FileNotFoundError as error:
+        raise CommandError(str(error), status=1) from None

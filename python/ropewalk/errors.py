@@ -4,6 +4,6 @@
 class CommandError(Exception):
     """Shown as `ropewalk VERB: <message>`, without a traceback."""
 
-    def __init__(self, message, status=2):
+    def __init__(self, message: str, status: int = 2) -> None:
         super().__init__(message)
         self.status = status

@@ -5,17 +5,30 @@ it, and it ends with the program. Arrays are exchanged where they lie and kept a
 uses them.
 """
 
+from __future__ import annotations
+
 import atexit
 import contextlib
+import operator
 import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from . import _core
+from .arrays import Array
 from .exceptions import ArgumentError, Error
 
+if TYPE_CHECKING:
+    from mpi4py import MPI
 
-def _end_mpi():
+    Communicator = MPI.Comm | int | None
+    # (array, peer), with the tag, with tag and lane
+    Message = tuple[Array, int] | tuple[Array, int, int] | tuple[Array, int, int, int]
+
+
+def _end_mpi() -> None:
     # After an uncaught exception other ranks may wait for this one, and to end MPI or close
     # endpoints would be to wait for them: the launcher ends them when it sees this rank gone.
     if hasattr(sys, "last_value"):
@@ -27,7 +40,7 @@ def _end_mpi():
 atexit.register(_end_mpi)
 
 
-def _handle(communicator):
+def _handle(communicator: Communicator) -> int | None:
     """The word that stands for an mpi4py communicator; None stays None."""
     if communicator is None or isinstance(communicator, int):
         return communicator
@@ -43,7 +56,7 @@ def _handle(communicator):
     return int.from_bytes(word, sys.byteorder)
 
 
-def _contiguous(array, name, writable=False):
+def _contiguous(array: object, name: str, writable: bool = False) -> Array:
     if not isinstance(array, np.ndarray):
         raise ArgumentError(f"{name}: {type(array).__name__}, expected a NumPy array")
     if array.dtype.hasobject:
@@ -58,8 +71,9 @@ def _contiguous(array, name, writable=False):
     return array
 
 
-def _address(array):
-    return array.__array_interface__["data"][0]
+def _address(array: Array) -> int:
+    address: int = array.__array_interface__["data"][0]
+    return address
 
 
 class EndpointSet:
@@ -69,48 +83,63 @@ class EndpointSet:
     the free cores give.
     """
 
-    def __init__(self, communicator=None, lanes=0, *, threads=True, pin=True, split_bytes=1 << 20):
-        self._core = _core.endpoints(_handle(communicator), lanes, threads, pin, split_bytes)
+    def __init__(
+        self,
+        communicator: Communicator = None,
+        lanes: int = 0,
+        *,
+        threads: bool = True,
+        pin: bool = True,
+        split_bytes: int = 1 << 20,
+    ) -> None:
+        handle = _handle(communicator)
+        with _refusing_jointly(lambda: _core.endpoints(handle, -1, False, False, 1)):
+            lanes = _whole("lanes", lanes, _LARGEST_INT)
+            split_bytes = _whole("split_bytes", split_bytes, sys.maxsize)
+            if split_bytes < 0:
+                raise ArgumentError(f"split_bytes: {split_bytes}, expected 0 or more")
+            threads, pin = bool(threads), bool(pin)
+        self._core = _core.endpoints(handle, lanes, threads, pin, split_bytes)
 
     @property
-    def lanes(self):
+    def lanes(self) -> int:
         return self._core.lanes()
 
     @property
-    def rank(self):
+    def rank(self) -> int:
         return self._core.rank()
 
     @property
-    def size(self):
+    def size(self) -> int:
         return self._core.size()
 
     @property
-    def has_threads(self):
+    def has_threads(self) -> bool:
         return self._core.has_threads()
 
-    def send(self, array, destination, tag=0, lane=0):
+    def send(self, array: Array, destination: int, tag: int = 0, lane: int = 0) -> None:
         """Sends on a lane, and returns when the array may be changed."""
         _contiguous(array, "array")
         self._core.send(lane, _address(array), array.nbytes, destination, tag)
 
-    def receive(self, array, source, tag=0, lane=0):
+    def receive(self, array: Array, source: int, tag: int = 0, lane: int = 0) -> None:
         """Receives on a lane into the array."""
         _contiguous(array, "array", writable=True)
         self._core.receive(lane, _address(array), array.nbytes, source, tag)
 
-    def plan(self, sends=(), receives=()):
+    def plan(self, sends: Iterable[Message] = (), receives: Iterable[Message] = ()) -> MessagePlan:
         """Messages that are sent again and again; each is (array, peer), (array, peer, tag) or
         (array, peer, tag, lane)."""
         return MessagePlan(self, sends, receives)
 
-    def close(self):
+    def close(self) -> None:
         """Ends the comm threads and frees the communicators. Collective."""
         self._core.close()
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind, value, trace):
+    def __exit__(self, kind: type[BaseException] | None, value: object, trace: object) -> None:
         if kind is None:  # after an error on this rank the others may not come
             self.close()
 
@@ -118,13 +147,15 @@ class EndpointSet:
 class MessagePlan:
     """Made by EndpointSet.plan. start, test and wait allocate nothing."""
 
-    def __init__(self, endpoints, sends, receives):
-        self._kept = [endpoints]
+    def __init__(
+        self, endpoints: EndpointSet, sends: Iterable[Message], receives: Iterable[Message]
+    ) -> None:
+        self._kept: list[object] = [endpoints]
         words = [self._words(True, message) for message in sends]
         words += [self._words(False, message) for message in receives]
         self._core = endpoints._core.plan(words)
 
-    def _words(self, is_send, message):
+    def _words(self, is_send: bool, message: Message) -> tuple[bool, int, int, int, int, int, int]:
         array, peer, *rest = message
         tag = rest[0] if rest else 0
         lane = rest[1] if len(rest) > 1 else -1
@@ -132,18 +163,18 @@ class MessagePlan:
         self._kept.append(array)
         return is_send, _address(array), array.nbytes, peer, tag, lane, 0
 
-    def start(self, strategy="concurrent"):
+    def start(self, strategy: str = "concurrent") -> None:
         self._core.start(strategy)
 
-    def test(self):
+    def test(self) -> bool:
         """True when all is complete."""
         return self._core.test()
 
-    def wait(self):
+    def wait(self) -> None:
         self._core.wait()
 
     @property
-    def send_bytes(self):
+    def send_bytes(self) -> int:
         return self._core.send_bytes()
 
 
@@ -151,37 +182,45 @@ class CartesianGrid:
     """A grid of ranks, 1 to 6 dimensions, numbered row-major. Collective: all ranks pass the
     same."""
 
-    def __init__(self, extents, periodic=True, communicator=None):
-        extents = [int(extent) for extent in extents]
-        if isinstance(periodic, (bool, np.bool_)):
-            periodic = [periodic] * len(extents)
-        self._core = _core.grid(_handle(communicator), extents, [bool(one) for one in periodic])
+    def __init__(
+        self,
+        extents: Sequence[int],
+        periodic: bool | Sequence[bool] = True,
+        communicator: Communicator = None,
+    ) -> None:
+        handle = _handle(communicator)
+        with _refusing_jointly(lambda: _core.grid(handle, [], [])):
+            extents = [_whole("extents", extent, _LARGEST_INT) for extent in extents]
+            if isinstance(periodic, (bool, np.bool_)):
+                periodic = [periodic] * len(extents)
+            periodic = [bool(one) for one in periodic]
+        self._core = _core.grid(handle, extents, periodic)
 
     @property
-    def dimensions(self):
+    def dimensions(self) -> int:
         return len(self.extents)
 
     @property
-    def extents(self):
+    def extents(self) -> tuple[int, ...]:
         return tuple(self._core.extents())
 
     @property
-    def periodic(self):
+    def periodic(self) -> tuple[bool, ...]:
         return tuple(self._core.periodic())
 
     @property
-    def coordinates(self):
+    def coordinates(self) -> tuple[int, ...]:
         return tuple(self._core.coordinates())
 
     @property
-    def rank(self):
+    def rank(self) -> int:
         return self._core.rank()
 
     @property
-    def size(self):
+    def size(self) -> int:
         return self._core.size()
 
-    def neighbour(self, offset):
+    def neighbour(self, offset: Sequence[int]) -> int | None:
         """Rank at coordinates + offset, or None beyond an open boundary."""
         rank = self._core.neighbour([int(one) for one in offset])
         return None if rank < 0 else rank
@@ -196,74 +235,119 @@ class Halo:
     but not the ghosts.
     """
 
-    def __init__(self, grid, endpoints, arrays, ghost=1, *, strategy="automatic", corners=False):
-        if isinstance(arrays, np.ndarray):
-            arrays = [arrays]
-        self._kept = [grid, endpoints, *arrays]
-        with _refusing_jointly(grid, endpoints):
+    def __init__(
+        self,
+        grid: CartesianGrid,
+        endpoints: EndpointSet,
+        arrays: Array | Iterable[Array],
+        ghost: int | Sequence[int] = 1,
+        *,
+        strategy: str = "automatic",
+        corners: bool = False,
+    ) -> None:
+        with _refusing_halo(grid, endpoints):
+            arrays = [arrays] if isinstance(arrays, np.ndarray) else list(arrays)
             words = [_field_words(grid.dimensions, array, ghost) for array in arrays]
+            _core.check_strategy(strategy)
+            corners = bool(corners)
+        self._kept = [grid, endpoints, *arrays]
         self._core = _core.field_halo(grid._core, endpoints._core, words, strategy, corners)
 
     @classmethod
-    def faces(cls, grid, endpoints, send, receive, *, strategy="automatic"):
+    def faces(
+        cls,
+        grid: CartesianGrid,
+        endpoints: EndpointSet,
+        send: Iterable[Array | None],
+        receive: Iterable[Array | None],
+        *,
+        strategy: str = "automatic",
+    ) -> Self:
         """Contiguous packets to + and - of each dimension, as lattice codes pass them: send[2d]
         goes towards +, receive[2d] comes from there. None leaves a direction out."""
         halo = cls.__new__(cls)
-        halo._kept = [grid, endpoints, *send, *receive]
-        with _refusing_jointly(grid, endpoints):
+        with _refusing_halo(grid, endpoints):
+            send, receive = list(send), list(receive)
             if len(send) != len(receive):
                 raise ArgumentError(f"receive: {len(receive)} packets, expected {len(send)}")
             sizes = [_face_bytes(*pair) for pair in zip(send, receive, strict=True)]
-        addresses = [
+            _core.check_strategy(strategy)
+        halo._kept = [grid, endpoints, *send, *receive]
+        sent, received = (
             [0 if one is None else _address(one) for one in side] for side in (send, receive)
-        ]
-        halo._core = _core.face_halo(grid._core, endpoints._core, *addresses, sizes, strategy)
+        )
+        halo._core = _core.face_halo(grid._core, endpoints._core, sent, received, sizes, strategy)
         return halo
 
-    def start(self):
+    def start(self) -> None:
         self._core.start()
 
-    def test(self):
+    def test(self) -> bool:
         """True when all is complete."""
         return self._core.test()
 
-    def wait(self):
+    def wait(self) -> None:
         self._core.wait()
 
-    def exchange(self):
+    def exchange(self) -> None:
         """start() and wait()."""
         self._core.exchange()
 
     @property
-    def strategy(self):
+    def strategy(self) -> str:
         """As chosen, where it was automatic."""
         return self._core.strategy()
 
     @property
-    def send_bytes(self):
+    def send_bytes(self) -> int:
         """Of this rank in one exchange."""
         return self._core.send_bytes()
 
 
 @contextlib.contextmanager
-def _refusing_jointly(grid, endpoints):
-    """What one rank finds wrong in its arrays, the others must hear of, or they would wait for it:
-    it takes part in the collective check with a field that cannot be."""
+def _refusing_jointly(refuse: Callable[[], object]) -> Iterator[None]:
+    """What one rank finds wrong in its arguments, of whatever type the error is, the others must
+    hear of, or they would wait for it: it takes part in their collective check by `refuse`, which
+    asks for what cannot be. A wrong communicator is this rank's own: nobody can be told."""
     try:
         yield
-    except ArgumentError:
+    except Exception:
         with contextlib.suppress(Error):
-            _core.field_halo(grid._core, endpoints._core, [(0, 0, [], [])], "sequential", False)
+            refuse()
         raise
 
 
-def _field_words(dimensions, array, ghost):
+def _refusing_halo(
+    grid: CartesianGrid, endpoints: EndpointSet
+) -> contextlib.AbstractContextManager[None]:
+    def refuse() -> None:
+        _core.field_halo(grid._core, endpoints._core, [(0, 0, [], [])], "sequential", False)
+
+    return _refusing_jointly(refuse)
+
+
+_LARGEST_INT = (1 << 31) - 1
+
+
+def _whole(name: str, value: Any, most: int) -> int:
+    """As an int of C that is no larger; what is too small is the collective check's to say."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise ArgumentError(f"{name}: {value!r}, expected a whole number") from None
+    if not -most <= number <= most:
+        raise ArgumentError(f"{name}: {number}, expected at most {most}")
+    return number
+
+
+def _field_words(dimensions: int, array: Array, ghost: int | Sequence[int]) -> _core.FieldWords:
     _contiguous(array, "arrays", writable=True)
     if array.ndim < dimensions:
         raise ArgumentError(
             f"arrays: {array.ndim} dimensions, expected the grid's {dimensions} or more"
         )
-    widths = [int(ghost)] * dimensions if np.ndim(ghost) == 0 else [int(one) for one in ghost]
+    given: Any = [ghost] * dimensions if np.ndim(ghost) == 0 else ghost
+    widths = [_whole("ghost", one, _LARGEST_INT) for one in given]
     if len(widths) != dimensions or min(widths) < 0:
         raise ArgumentError(f"ghost: {ghost}, expected {dimensions} widths of 0 or more")
     interior = [
@@ -279,7 +363,7 @@ def _field_words(dimensions, array, ghost):
     return _address(array), element, interior, widths
 
 
-def _face_bytes(send, receive):
+def _face_bytes(send: Array | None, receive: Array | None) -> int:
     if send is None and receive is None:
         return 0
     if send is None or receive is None:

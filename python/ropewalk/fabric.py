@@ -6,11 +6,16 @@ what they do not do by themselves is set. Nothing of it concerns ranks that shar
 """
 
 import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from . import elf, machine
+from .cores import Root
+from .installations import Installation
 from .loader import Loader
-from .plan import providers
+from .plan import SettingWords, providers
+
+Settings = Iterator[SettingWords]
 
 OMNIPATH, INFINIBAND, SLINGSHOT, EFA, TCP = "Omni-Path", "InfiniBand", "Slingshot", "EFA", "TCP"
 
@@ -24,24 +29,26 @@ class Fabric:
     """The network of this node, as far as settings depend on it."""
 
     kind: str = TCP
-    devices: tuple = ()
+    devices: tuple[str, ...] = ()
     tag_matching: bool = False  # every adapter matches tags in hardware
     accelerated: bool = False  # mlx5 adapters, and their user-space driver is here
-    gpus: tuple = ()  # UCX's names of the GPU transports that belong here
+    gpus: tuple[str, ...] = ()  # UCX's names of the GPU transports that belong here
     rails: int = 1  # TCP: interfaces that lead to the same nodes
-    virtual: tuple = ()  # interfaces that lead nowhere: bridges of containers and virtual machines
+    virtual: tuple[
+        str, ...
+    ] = ()  # interfaces that lead nowhere: bridges of containers and virtual machines
 
     @property
-    def scalable_endpoints(self):
+    def scalable_endpoints(self) -> bool:
         """libfabric's one endpoint with many contexts: psm2 has it (fi_psm2(7)); cxi does not
         (fi_cxi(7), "SEPs support is not enabled"), nor does efa (fi_efa(7))."""
         return self.kind not in (SLINGSHOT, EFA)
 
 
-def detect(root="/", loader=None):
+def detect(root: Root = "/", loader: Loader | None = None) -> Fabric:
     """The fastest network of this node that is up."""
     adapters = [one for one in machine.fabrics(root) if one["state"] in (None, "ACTIVE")]
-    by_kind = {}
+    by_kind: dict[str, list[str]] = {}
     for one in adapters:
         kind = INFINIBAND if one["kind"] == "RoCE" else one["kind"]
         by_kind.setdefault(kind, []).append(one["device"])
@@ -59,7 +66,7 @@ def detect(root="/", loader=None):
     )
 
 
-def _adapter_number(root, device):
+def _adapter_number(root: Root, device: str) -> int:
     """4119 of `MT4119` in hca_type, or of the PCI device number."""
     folder = os.path.join(root, "sys/class/infiniband", device)
     kind = machine.text(os.path.join(folder, "hca_type")) or ""
@@ -72,21 +79,21 @@ def _adapter_number(root, device):
     return 0
 
 
-def _is_mlx5(root, device):
+def _is_mlx5(root: Root, device: str) -> bool:
     return device.startswith("mlx5") or _adapter_number(root, device) >= 4113  # Connect-IB
 
 
-def _matches_tags(root, device):
+def _matches_tags(root: Root, device: str) -> bool:
     return _adapter_number(root, device) >= _FIRST_WITH_TAG_MATCHING
 
 
-def _gpus(root):
+def _gpus(root: Root) -> tuple[str, ...]:
     names = machine.entries(os.path.join(root, "dev"))
     found = ["cuda"] if "nvidiactl" in names else []
     return (*found, "rocm") if "kfd" in names else tuple(found)
 
 
-def _rails(root):
+def _rails(root: Root) -> int:
     """Those of a `ropewalk cluster`, or the adapters that are up and have the highest speed."""
     if os.environ.get("ROPEWALK_BOX_RAILS"):
         return len(os.environ["ROPEWALK_BOX_RAILS"].split(","))
@@ -101,7 +108,7 @@ def _rails(root):
     return max(1, speeds.count(max(speeds, default=0)))
 
 
-def _virtual(root):
+def _virtual(root: Root) -> tuple[str, ...]:
     """Bridges: they have the folder `bridge`, and most have the same address on every node."""
     top = os.path.join(root, "sys/class/net")
     return tuple(
@@ -112,7 +119,13 @@ def _virtual(root):
 # ---- settings ------------------------------------------------------------------------------------
 
 
-def settings(fabric, installation, environment=None, lanes=1, loader=None):
+def settings(
+    fabric: Fabric,
+    installation: Installation,
+    environment: Mapping[str, str] | None = None,
+    lanes: int = 1,
+    loader: Loader | None = None,
+) -> tuple[SettingWords, ...]:
     """(name, value, reason) for ranks on several nodes."""
     environment = os.environ if environment is None else environment
     layers = network_layers(installation.library)
@@ -127,7 +140,7 @@ def settings(fabric, installation, environment=None, lanes=1, loader=None):
     return tuple(found + list(_fork_safety(fabric, environment)))
 
 
-def network_layers(library):
+def network_layers(library: str) -> tuple[str, ...]:
     """ "ofi" and "ucx", as far as the MPI's library is linked to libfabric and to UCX."""
     names = elf.needed(os.path.realpath(library))
     return tuple(
@@ -137,7 +150,7 @@ def network_layers(library):
     )
 
 
-def _netmod(installation, layers, wanted, what):
+def _netmod(installation: Installation, layers: Sequence[str], wanted: str, what: str) -> Settings:
     """MPIR_CVAR_CH4_NETMOD: MPICH's src/mpid/ch4 (MPICH 4 and 5 list it). Only where there is a
     choice: a name it was not built with ends the program."""
     if installation.family == "mpich" and set(layers) == {"ofi", "ucx"}:
@@ -147,7 +160,7 @@ def _netmod(installation, layers, wanted, what):
 _NAMES = {"ofi": "libfabric", "ucx": "UCX"}
 
 
-def _intel_provider(installation, names):
+def _intel_provider(installation: Installation, names: Iterable[tuple[str, str]]) -> Settings:
     """I_MPI_OFI_PROVIDER: Intel MPI's developer reference, "OFI-capable network fabrics control".
     Only a provider whose file it has."""
     folder = providers(installation.prefix) if installation.family == "intel" else None
@@ -158,7 +171,9 @@ def _intel_provider(installation, names):
             return
 
 
-def _omnipath(fabric, installation, layers, lanes, loader):
+def _omnipath(
+    fabric: Fabric, installation: Installation, layers: Sequence[str], lanes: int, loader: Loader
+) -> Settings:
     yield from _netmod(installation, layers, "ofi", OMNIPATH)
     psm2 = loader.find("libpsm2.so.2")
     names = [("psm2", "psmx2")] if psm2 else []
@@ -174,7 +189,9 @@ def _omnipath(fabric, installation, layers, lanes, loader):
         yield "PSM2_MULTIRAIL", "1", f"all {len(fabric.devices)} adapters carry a rank's messages"
 
 
-def _infiniband(fabric, installation, layers, lanes, loader):
+def _infiniband(
+    fabric: Fabric, installation: Installation, layers: Sequence[str], lanes: int, loader: Loader
+) -> Settings:
     yield from _netmod(installation, layers, "ucx", INFINIBAND)
     if not fabric.accelerated or ("ucx" not in layers and installation.family != "intel"):
         return
@@ -190,7 +207,9 @@ def _infiniband(fabric, installation, layers, lanes, loader):
             yield name, "y", f"{reason}; off with {name}=n"
 
 
-def _slingshot(fabric, installation, layers, lanes, loader):
+def _slingshot(
+    fabric: Fabric, installation: Installation, layers: Sequence[str], lanes: int, loader: Loader
+) -> Settings:
     yield from _netmod(installation, layers, "ofi", SLINGSHOT)
     # fi_cxi(7): hardware alone stops the flow of messages while the adapter's lists are full.
     yield (
@@ -200,7 +219,9 @@ def _slingshot(fabric, installation, layers, lanes, loader):
     )
 
 
-def _efa(fabric, installation, layers, lanes, loader):
+def _efa(
+    fabric: Fabric, installation: Installation, layers: Sequence[str], lanes: int, loader: Loader
+) -> Settings:
     yield from _netmod(installation, layers, "ofi", EFA)
     yield from _intel_provider(installation, [("efa", "efa")])
 
@@ -216,11 +237,13 @@ _OB1_SIZES = (
 )
 
 
-def _uses_ucx(installation, layers):
+def _uses_ucx(installation: Installation, layers: Sequence[str]) -> bool:
     return installation.family == "mpich" and "ucx" in layers
 
 
-def _tcp(fabric, installation, layers, lanes, loader):
+def _tcp(
+    fabric: Fabric, installation: Installation, layers: Sequence[str], lanes: int, loader: Loader
+) -> Settings:
     # MPICH's libfabric netmod uses one interface: only adapters on the PCI bus count as several
     # (MPIDI_OFI_fill_prov_use in src/mpid/ch4/netmod/ofi/ofi_nic.c).
     if fabric.rails > 1:
@@ -243,7 +266,7 @@ def _tcp(fabric, installation, layers, lanes, loader):
         yield "OMPI_MCA_btl_tcp_if_exclude", names, "bridges here do not lead to other nodes"
 
 
-def _fork_safety(fabric, environment):
+def _fork_safety(fabric: Fabric, environment: Mapping[str, str]) -> Settings:
     """ibv_fork_init(3): with fork safety asked for and huge pages in use, RDMAV_HUGEPAGES_SAFE is
     required. EFA refuses both together (fi_efa(7), FI_EFA_FORK_SAFE)."""
     asked = any(environment.get(name) for name in ("RDMAV_FORK_SAFE", "IBV_FORK_SAFE"))

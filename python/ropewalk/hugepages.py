@@ -8,9 +8,12 @@ import os
 import re
 import shutil
 import subprocess
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from .cores import Root
 from .errors import CommandError
+from .options import Parser
 
 SIZES = {"2M": 2 << 20, "1G": 1 << 30}
 _UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
@@ -19,11 +22,11 @@ _RECORD = "run/ropewalk/hugepages.json"  # how many pages ropewalk added; gone a
 _HELPERS = ("/usr/local/libexec/ropewalk-hugepages", "/usr/libexec/ropewalk-hugepages")
 
 
-def size_name(size):
+def size_name(size: int) -> str:
     return next((name for name, value in SIZES.items() if value == size), f"{size >> 10}K")
 
 
-def readable(size):
+def readable(size: int) -> str:
     """A number of bytes as people write it: 64 MiB."""
     for unit, shift in (("TiB", 40), ("GiB", 30), ("MiB", 20), ("KiB", 10)):
         if size >= 1 << shift:
@@ -43,21 +46,21 @@ class Pool:
     overcommit: int
 
     @property
-    def available(self):
+    def available(self) -> int:
         """Pages a new mapping can have."""
         return self.free - self.reserved + max(0, self.overcommit - self.surplus)
 
 
-def _folder(root, page_bytes):
+def _folder(root: Root, page_bytes: int) -> str:
     return os.path.join(root, _FOLDER.format(page_bytes >> 10))
 
 
-def _number(path):
+def _number(path: str) -> int:
     with open(path, encoding="ascii") as file:
         return int(file.read())
 
 
-def read(page_bytes, root="/"):
+def read(page_bytes: int, root: Root = "/") -> Pool | None:
     """The pool of a page size, or None where the kernel has no such pages."""
     folder = _folder(root, page_bytes)
     try:
@@ -70,11 +73,11 @@ def read(page_bytes, root="/"):
     return Pool(page_bytes, *values)
 
 
-def pools(root="/"):
+def pools(root: Root = "/") -> list[Pool]:
     return [pool for pool in (read(size, root) for size in SIZES.values()) if pool]
 
 
-def pages_of(text, page_bytes):
+def pages_of(text: str, page_bytes: int) -> int:
     """Pages in `64` (pages), `64M` or `1G`; at least one, a size must be whole pages."""
     match = re.fullmatch(r"(\d+)([KMGT])?(i?B)?", text.strip(), re.IGNORECASE)
     if not match or (match[3] and not match[2]):
@@ -92,7 +95,7 @@ def pages_of(text, page_bytes):
     return number
 
 
-def _record(root):
+def _record(root: Root) -> dict[int, int]:
     try:
         with open(os.path.join(root, _RECORD), encoding="ascii") as file:
             return {int(size): int(pages) for size, pages in json.load(file).items()}
@@ -100,20 +103,20 @@ def _record(root):
         return {}
 
 
-def _write_record(root, record):
+def _write_record(root: Root, record: Mapping[int, int]) -> None:
     path = os.path.join(root, _RECORD)
-    record = {str(size): pages for size, pages in record.items() if pages > 0}
-    if not record:
+    kept = {str(size): pages for size, pages in record.items() if pages > 0}
+    if not kept:
         if os.path.exists(path):
             os.unlink(path)
             os.rmdir(os.path.dirname(path))
         return
     os.makedirs(os.path.dirname(path), mode=0o755, exist_ok=True)
     with open(path, "w", encoding="ascii") as file:
-        json.dump(record, file)
+        json.dump(kept, file)
 
 
-def _write(root, page_bytes, pages):
+def _write(root: Root, page_bytes: int, pages: int) -> int:
     """Sets the size of the pool; returns what the kernel made of it."""
     path = os.path.join(_folder(root, page_bytes), "nr_hugepages")
     with open(path, "w", encoding="ascii") as file:
@@ -121,7 +124,7 @@ def _write(root, page_bytes, pages):
     return _number(path)
 
 
-def _compact(root):
+def _compact(root: Root) -> None:
     """Lets the kernel gather free memory into larger blocks (takes up to seconds)."""
     try:
         with open(os.path.join(root, "proc/sys/vm/compact_memory"), "w", encoding="ascii") as file:
@@ -130,7 +133,7 @@ def _compact(root):
         pass
 
 
-def may_write(page_bytes, root="/"):
+def may_write(page_bytes: int, root: Root = "/") -> bool:
     return os.access(os.path.join(_folder(root, page_bytes), "nr_hugepages"), os.W_OK)
 
 
@@ -143,7 +146,7 @@ class Change:
     by: str  # "sysfs" or the helper's path
 
 
-def _existing(page_bytes, root):
+def _existing(page_bytes: int, root: Root) -> Pool:
     pool = read(page_bytes, root)
     if pool is None:
         raise CommandError(
@@ -153,7 +156,7 @@ def _existing(page_bytes, root):
     return pool
 
 
-def _set(pool, wanted, root):
+def _set(pool: Pool, wanted: int, root: Root) -> tuple[int, str]:
     """Sets the pool to `wanted` pages by sysfs or the helper; returns (pages now, by what)."""
     if may_write(pool.page_bytes, root):
         return _write(root, pool.page_bytes, wanted), "sysfs"
@@ -163,7 +166,7 @@ def _set(pool, wanted, root):
     return _ask_helper(helper, pool.page_bytes, wanted), helper
 
 
-def reserve(pages, page_bytes, root="/"):
+def reserve(pages: int, page_bytes: int, root: Root = "/") -> Change:
     """Adds pages to the pool; the Change tells how many the kernel really gave."""
     pool = _existing(page_bytes, root)
     now, by = _set(pool, pool.total + pages, root)
@@ -177,7 +180,7 @@ def reserve(pages, page_bytes, root="/"):
     return Change(page_bytes, pages, given, now, by)
 
 
-def _remember(root, record):
+def _remember(root: Root, record: Mapping[int, int]) -> None:
     """Where the record cannot be written (the helper's users), release takes a number instead."""
     try:
         _write_record(root, record)
@@ -185,7 +188,9 @@ def _remember(root, record):
         pass
 
 
-def release(root="/", page_bytes=None, pages=None):
+def release(
+    root: Root = "/", page_bytes: int | None = None, pages: int | None = None
+) -> list[Change]:
     """Gives back what `reserve` added (or `pages`); one Change a page size."""
     record = _record(root)
     if pages is not None:
@@ -203,12 +208,12 @@ def release(root="/", page_bytes=None, pages=None):
     return changes
 
 
-def find_helper():
+def find_helper() -> str | None:
     """The installed helper, only from where an administrator puts it; never from PATH."""
     return next((path for path in _HELPERS if os.access(path, os.X_OK)), None)
 
 
-def _ask_helper(helper, page_bytes, wanted):
+def _ask_helper(helper: str, page_bytes: int, wanted: int) -> int:
     """Runs the helper, or the helper through sudo where sudoers allows that without a password."""
     command = [helper, "set", str(wanted), size_name(page_bytes)]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
@@ -222,7 +227,7 @@ def _ask_helper(helper, page_bytes, wanted):
     return int(done.stdout.split()[0])
 
 
-def administrator_text(page_bytes, wanted):
+def administrator_text(page_bytes: int, wanted: int) -> str:
     """What an ordinary user shows to the administrator."""
     folder = "/" + _FOLDER.format(page_bytes >> 10)
     name = size_name(page_bytes)
@@ -240,7 +245,7 @@ memory; `ropewalk doctor` tells whether that works here."""
 # ---- what the command prints ---------------------------------------------------------------------
 
 
-def status_lines(root="/"):
+def status_lines(root: Root = "/") -> list[str]:
     found = pools(root)
     if not found:
         return ["this kernel has no huge pages (CONFIG_HUGETLBFS is off)"]
@@ -261,7 +266,7 @@ def status_lines(root="/"):
     return lines
 
 
-def reserve_lines(change):
+def reserve_lines(change: Change) -> list[str]:
     size, name = readable(change.done * change.page_bytes), size_name(change.page_bytes)
     lines = [
         f"{change.done} of {change.asked} pages of {name} reserved ({size}), "
@@ -275,7 +280,7 @@ def reserve_lines(change):
     return lines
 
 
-def release_lines(changes):
+def release_lines(changes: Sequence[Change]) -> list[str]:
     if not changes:
         return ["nothing reserved by ropewalk; `ropewalk hugepages status` shows the pool"]
     lines = []
@@ -287,3 +292,67 @@ def release_lines(changes):
         if change.done < change.asked:
             lines.append("the others are in use; they go back as surplus when their users end")
     return lines
+
+
+# ---- the verb ------------------------------------------------------------------------------------
+
+EXAMPLES = (
+    ("ropewalk hugepages status", ""),
+    ("ropewalk hugepages reserve 1G", "64: so many pages"),
+    ("ropewalk hugepages reserve 2 --page-size 1G", ""),
+    ("ropewalk hugepages release", "what was reserved"),
+)
+STATUSES = (
+    ("0", "the kernel did what was asked"),
+    ("1", "it gave fewer pages, or it is the administrator's to do"),
+    ("2", "the command line was wrong"),
+)
+
+
+@dataclass
+class PoolOptions:
+    action: str = ""
+    n: str | None = None
+    page_size: str | None = None
+
+
+def parser() -> Parser:
+    made = Parser(
+        "ropewalk hugepages",
+        "The kernel's pool of huge pages. `status` shows the pools and what ropewalk added to "
+        "them; `reserve` adds N pages (64) or a size (64M, 1G), as root; `release` gives back "
+        "what `reserve` added, or N pages.",
+        "ropewalk hugepages status\n       ropewalk hugepages reserve N [--page-size SIZE]\n"
+        "       ropewalk hugepages release [N] [--page-size SIZE]",
+        examples=EXAMPLES,
+        statuses=STATUSES,
+    )
+    made.add_argument("action", choices=("status", "reserve", "release"), help="what to do")
+    made.add_argument("n", nargs="?", metavar="N", help="pages, or a size of whole pages")
+    made.add_argument("--page-size", metavar="SIZE", help="2M (where none is given) or 1G")
+    return made
+
+
+def main(words: Sequence[str]) -> int:
+    options = parser().parse_args(words, namespace=PoolOptions())
+    size = _page_bytes(options.page_size) if options.page_size else None
+    if options.action == "status":
+        if options.n or size:
+            raise CommandError("status: takes nothing; it shows the pools of all sizes")
+        print("\n".join(status_lines()))
+        return 0
+    pages = pages_of(options.n, size or SIZES["2M"]) if options.n else None
+    if options.action == "release":
+        print("\n".join(release_lines(release("/", size, pages))))
+        return 0
+    if pages is None:
+        raise CommandError("N: none given, expected pages (64) or a size (64M, 1G)")
+    change = reserve(pages, size or SIZES["2M"])
+    print("\n".join(reserve_lines(change)))
+    return 0 if change.done == change.asked else 1
+
+
+def _page_bytes(text: str) -> int:
+    if text.upper() not in SIZES:
+        raise CommandError(f"--page-size: '{text}', expected {' or '.join(SIZES)}")
+    return SIZES[text.upper()]

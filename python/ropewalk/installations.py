@@ -8,7 +8,9 @@ import os
 import re
 import shutil
 import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeGuard
 
 from .errors import CommandError
 
@@ -42,21 +44,21 @@ class Installation:
     origin: str = field(default="", compare=False)  # why it was looked at
 
     @property
-    def title(self):
+    def title(self) -> str:
         return TITLES[self.family]
 
     @property
-    def library_folder(self):
+    def library_folder(self) -> str:
         return os.path.dirname(self.library)
 
     @property
-    def standard_library(self):
+    def standard_library(self) -> str | None:
         """The MPI-5 ABI's library beside the classic one, or None."""
         path = os.path.join(self.library_folder, "libmpi_abi.so.1")
         return path if os.path.exists(path) else None
 
     @property
-    def prte(self):
+    def prte(self) -> bool:
         """Open MPI 5 and later start through PRRTE."""
         if not self.launcher:
             return True
@@ -64,7 +66,7 @@ class Installation:
         return any(os.path.exists(os.path.join(folder, name)) for name in ("prterun", "prte"))
 
 
-def library_family(soname):
+def library_family(soname: str) -> str | None:
     """Family of a soname a program is linked to, or None if it is not MPI's. MPICH's stands for
     Intel's, too; `standard` for the MPI-5 ABI, which MPICH and Intel both have."""
     if soname.startswith("libopen-pal.so") or _OPENMPI_SONAMES.match(soname):
@@ -74,7 +76,7 @@ def library_family(soname):
     return "standard" if soname.startswith(("libmpi_abi.so", "libmpifort_abi.so")) else None
 
 
-def _library_folders(prefix):
+def _library_folders(prefix: str) -> Iterable[str]:
     yield os.path.join(prefix, "lib")
     yield os.path.join(prefix, "lib64")
     multiarch = f"{os.uname().machine}-linux-gnu"
@@ -83,7 +85,7 @@ def _library_folders(prefix):
     yield os.path.join(prefix, "lib", "release")  # Intel before 2021.11
 
 
-def _find_library(prefix, family):
+def _find_library(prefix: str, family: str) -> str | None:
     for folder in _library_folders(prefix):
         for soname in _LIBRARIES[family]:
             path = os.path.join(folder, soname)
@@ -92,7 +94,7 @@ def _find_library(prefix, family):
     return None
 
 
-def _launcher_family(launcher):
+def _launcher_family(launcher: str) -> str | None:
     """What the launcher's real name tells; None if nothing."""
     name = os.path.basename(os.path.realpath(launcher))
     if name.startswith(_OPENMPI_MARKS) or name.endswith(".openmpi"):
@@ -100,11 +102,11 @@ def _launcher_family(launcher):
     return "mpich" if "hydra" in name or name.endswith(".mpich") else None
 
 
-def _has_intel_marks(prefix):
+def _has_intel_marks(prefix: str) -> bool:
     return any(os.path.exists(os.path.join(prefix, mark)) for mark in _INTEL_MARKS)
 
 
-def _libraries(prefix):
+def _libraries(prefix: str) -> dict[str, str]:
     """Families whose library lies in `prefix`, with its path."""
     found = {}
     for family in ("openmpi", "mpich"):
@@ -114,7 +116,7 @@ def _libraries(prefix):
     return found
 
 
-def recognise(prefix, origin="", launcher=None):
+def recognise(prefix: str, origin: str = "", launcher: str | None = None) -> Installation | None:
     """The installation in `prefix`, or None if there is no launcher or no library."""
     prefix = os.path.abspath(prefix)
     launcher = launcher or next(
@@ -138,7 +140,7 @@ def recognise(prefix, origin="", launcher=None):
     return Installation(family, prefix, launcher, library, origin)
 
 
-def _of_launcher(launcher, origin):
+def _of_launcher(launcher: str, origin: str) -> Installation | None:
     """The installation that a launcher on PATH belongs to."""
     for path in (launcher, os.path.realpath(launcher)):
         found = recognise(os.path.dirname(os.path.dirname(path)), origin, launcher)
@@ -147,7 +149,7 @@ def _of_launcher(launcher, origin):
     return None
 
 
-def of_library(library, origin=""):
+def of_library(library: str, origin: str = "") -> Installation | None:
     """The installation that a libmpi belongs to: the folder above it that has a launcher of its
     family, else one without a launcher. None if the file is no MPI's."""
     real = os.path.realpath(library)
@@ -173,7 +175,7 @@ def of_library(library, origin=""):
 _MOST_FOLDERS_UP = 4  # as in prefix/lib/x86_64-linux-gnu/openmpi/lib
 
 
-def _named_launchers(prefix, family):
+def _named_launchers(prefix: str, family: str) -> Iterator[str]:
     """Launchers of systems that keep several MPIs in one prefix, as Debian does."""
     for name in (f"mpiexec.{family}", f"mpirun.{family}"):
         path = os.path.join(prefix, "bin", name)
@@ -181,7 +183,7 @@ def _named_launchers(prefix, family):
             yield path
 
 
-def _is_same(found, library):
+def _is_same(found: Installation, library: str) -> bool:
     """The MPI-5 ABI's library counts as the classic one beside it."""
     if os.path.realpath(found.library) == library:
         return True
@@ -190,7 +192,7 @@ def _is_same(found, library):
     )
 
 
-def _environments():
+def _environments() -> Iterator[tuple[str, str]]:
     """Prefixes beside and in the current virtual environment, with their names."""
     beside = os.path.join(sys.prefix, "mpi")
     names = [name for name in FAMILIES if os.path.isdir(os.path.join(beside, name))]
@@ -199,7 +201,7 @@ def _environments():
     yield sys.prefix, "in the Python environment"
 
 
-def _on_path(path):
+def _on_path(path: str) -> Iterator[str]:
     seen = set()
     for name in (
         "mpiexec",
@@ -215,7 +217,7 @@ def _on_path(path):
             yield launcher
 
 
-def system(environment=None):
+def system(environment: Mapping[str, str] | None = None) -> Iterator[Installation]:
     """Installations on PATH, in its order."""
     environment = os.environ if environment is None else environment
     path = environment.get("PATH", os.defpath)
@@ -228,12 +230,12 @@ def system(environment=None):
             yield found
 
 
-def every(environment=None):
+def every(environment: Mapping[str, str] | None = None) -> Iterator[Installation]:
     """All installations, best first, each once."""
     environment = os.environ if environment is None else environment
     seen = set()
 
-    def once(found):
+    def once(found: Installation | None) -> TypeGuard[Installation]:
         if found is None or (found.family, os.path.realpath(found.library)) in seen:
             return False
         seen.add((found.family, os.path.realpath(found.library)))
@@ -259,7 +261,7 @@ _INSTALL = (
 )
 
 
-def _of_prefix(choice, origin):
+def _of_prefix(choice: str, origin: str) -> Installation:
     prefix = os.path.expanduser(choice)
     if os.path.isfile(prefix):  # a launcher: its installation is two folders up
         found = _of_launcher(os.path.abspath(prefix), origin)
@@ -277,14 +279,19 @@ def _of_prefix(choice, origin):
     )
 
 
-def _of_name(choice, origin, environment):
+def _of_name(choice: str, origin: str, environment: Mapping[str, str]) -> Installation:
     found = next((found for found in every(environment) if found.family == choice), None)
     if found is None:
         raise CommandError(f"{origin}: no {TITLES[choice]} found; {_INSTALL}")
     return found
 
 
-def choose(choice=None, program_families=(), environment=None, own_library=None):
+def choose(
+    choice: str | None = None,
+    program_families: Iterable[str] = (),
+    environment: Mapping[str, str] | None = None,
+    own_library: tuple[str, str] | None = None,
+) -> Installation:
     """The installation to use: `choice` (a family, `system` or a prefix), else ROPEWALK_MPI, else
     the one of `own_library` (path, why), which the program would load by itself, else the first
     one found that suits a program linked to `program_families`."""
@@ -307,13 +314,13 @@ def choose(choice=None, program_families=(), environment=None, own_library=None)
     return _suitable(list(every(environment)), program_families)
 
 
-def _suitable(found, program_families):
+def _suitable(found: Sequence[Installation], program_families: Iterable[str]) -> Installation:
     if not found:
         raise CommandError(f"no MPI found; {_INSTALL}")
     return next((one for one in found if suits(one, program_families)), found[0])
 
 
-def suits(installation, program_families):
+def suits(installation: Installation, program_families: Iterable[str]) -> bool:
     """Whether a program linked to libraries of these families runs on the installation."""
     for family in program_families:
         if family == "standard" and installation.standard_library:
@@ -324,7 +331,7 @@ def suits(installation, program_families):
     return True
 
 
-def version(installation):
+def version(installation: Installation) -> str:
     """Version as its launcher prints it, '' if it does not."""
     import subprocess
 

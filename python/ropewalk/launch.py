@@ -9,6 +9,9 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from .errors import CommandError
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
@@ -25,30 +28,46 @@ _PASSED = (
 )
 
 
-def start(command, environment):
+def start(command: Sequence[str], environment: Mapping[str, str]) -> int:
     """Runs the command to its end; returns its exit status, 128 + N where signal N ended it."""
     return start_one_of(command, environment)[0]
 
 
-def start_one_of(command, environment):
+def start_one_of(command: Sequence[str], environment: Mapping[str, str]) -> tuple[int, int | None]:
     """As start(), for several in a row: returns the status and the last signal passed on, or
     None."""
     prctl = ctypes.CDLL(None, use_errno=True).prctl
     prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     # Blocked, not handled: sigwaitinfo below takes them one by one, and none is lost.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, (*_PASSED, signal.SIGCHLD))
-    sys.stdout.flush()
-    parent = os.getpid()
-    child = os.fork()
-    if child == 0:
-        _become(command, environment, prctl, parent)
-    status, passed = _wait(child)
-    _end_orphans()
-    signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    try:
+        sys.stdout.flush()
+        child = _fork(command, environment, prctl)
+        status, passed = _wait(child)
+        _end_orphans()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
     return _exit_status(status), passed
 
 
-def _become(command, environment, prctl, parent):
+def _fork(command: Sequence[str], environment: Mapping[str, str], prctl: Callable[..., int]) -> int:
+    parent = os.getpid()
+    try:
+        child = os.fork()
+    except OSError as error:
+        raise CommandError(
+            f"no process for {command[0]}: {error.strerror}; see `ulimit -u` and the pids.max of "
+            "the control group",
+            status=1,
+        ) from None
+    if child == 0:
+        _become(command, environment, prctl, parent)
+    return child
+
+
+def _become(
+    command: Sequence[str], environment: Mapping[str, str], prctl: Callable[..., int], parent: int
+) -> None:
     """In the child: never returns."""
     try:
         prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
@@ -63,7 +82,7 @@ def _become(command, environment, prctl, parent):
         # Python ignores this one; programs expect the default.
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-        os.execve(command[0], command, environment)
+        os.execve(command[0], list(command), environment)
     except OSError as error:
         sys.stderr.write(f"ropewalk run: {command[0]}: {error.strerror}\n")
         sys.stderr.flush()
@@ -71,7 +90,7 @@ def _become(command, environment, prctl, parent):
         os._exit(126)
 
 
-def _stdin_is_useful():
+def _stdin_is_useful() -> bool:
     """A terminal in the foreground, a file, or a pipe that somebody may still write to. Launchers
     stop, or read for nothing, with anything else."""
     import select
@@ -96,7 +115,7 @@ def _stdin_is_useful():
     return bool(events & select.POLLIN) or not events & select.POLLHUP
 
 
-def _wait(child):
+def _wait(child: int) -> tuple[int, int | None]:
     """Passes signals on until the child ends; returns its wait status and the last of them."""
     passed = None
     while True:
@@ -117,7 +136,7 @@ def _wait(child):
                 break
 
 
-def _end_orphans():
+def _end_orphans() -> None:
     """What the launcher left: time to end by itself, then SIGKILL. Only our own children."""
     deadline = time.monotonic() + _GRACE_SECONDS
     pause = 0.001
@@ -133,7 +152,7 @@ def _end_orphans():
         pause = min(pause * 2, 0.05)
 
 
-def _reap():
+def _reap() -> bool:
     """True while there are children that have not ended."""
     try:
         while os.waitpid(-1, os.WNOHANG)[0]:
@@ -143,7 +162,7 @@ def _reap():
         return False
 
 
-def _children():
+def _children() -> Iterator[int]:
     own = os.getpid()
     for name in os.listdir("/proc"):
         if name.isdigit():
@@ -156,7 +175,7 @@ def _children():
                 yield int(name)
 
 
-def _exit_status(status):
+def _exit_status(status: int) -> int:
     if os.WIFSIGNALED(status):
         return 128 + os.WTERMSIG(status)
     return os.WEXITSTATUS(status)

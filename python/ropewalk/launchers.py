@@ -9,14 +9,27 @@ The first four were looked at in /proc: neither launcher nor proxy nor daemon ha
 manual).
 """
 
+from __future__ import annotations
+
 import os
 import shutil
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from . import nested
+from .batch import Job
 from .errors import CommandError
+from .installations import Installation
 from .loader import Loader
 
+if TYPE_CHECKING:
+    from .plan import Request, Setting, SettingWords
+
+    Words = tuple[list[str], list[str]]  # of the launcher, and before the program of a rank
+
 CHOICES = ("own", "srun", "mpiexec")
+FOR_RANKS = ("HYDRA_BINDING",)  # what a rank gets by -genv is another value than the launcher's
 
 
 @dataclass(frozen=True)
@@ -27,13 +40,22 @@ class Launcher:
     mpi_type: str | None = None  # srun's --mpi
 
 
-def own(installation):
+# The launcher that came with the MPI, whichever that is.
+OWN = Launcher("own", "")
+
+
+def own(installation: Installation) -> Launcher:
     """The launcher that came with the MPI."""
     kind = "openmpi" if installation.family == "openmpi" else "hydra"
     return Launcher(kind, installation.launcher)
 
 
-def choose(installation, job, choice=None, environment=None):
+def choose(
+    installation: Installation,
+    job: Job,
+    choice: str | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> Launcher:
     """The launcher for an installation inside a job (batch.Job), or as --launcher says."""
     environment = os.environ if environment is None else environment
     path = environment.get("PATH")
@@ -50,17 +72,17 @@ def choose(installation, job, choice=None, environment=None):
             return Launcher(one.kind, one.path, f"in a Slurm job, but not srun: {found}")
         raise CommandError(f"no launcher for {installation.library}: {found}")
     if choice == "mpiexec" or (job.system == "pbs" and not installation.launcher):
-        found = _batch_mpiexec(path)
-        if found is None:
+        batch_system = _batch_mpiexec(path)
+        if batch_system is None:
             raise CommandError(
                 "no mpiexec of the batch system on PATH; load its module, or give the MPI's with "
                 "--mpi PREFIX"
             )
-        return found
+        return batch_system
     return _own_or_complain(installation)
 
 
-def _own_or_complain(installation):
+def _own_or_complain(installation: Installation) -> Launcher:
     if installation.launcher:
         return own(installation)
     raise CommandError(
@@ -69,7 +91,9 @@ def _own_or_complain(installation):
     )
 
 
-def _srun(installation, environment, path):
+def _srun(
+    installation: Installation, environment: Mapping[str, str], path: str | None
+) -> Launcher | str:
     """The launcher, or why srun cannot start this MPI: a rank that finds no PMI it understands
     runs alone, as rank 0 of 1, without a word (open-mpi/ompi#13523)."""
     srun = shutil.which("srun", path=path)
@@ -84,18 +108,18 @@ def _srun(installation, environment, path):
     # Slurm's MPI guide: Open MPI speaks PMIx, the MPICH family PMI-2; Cray's has a plugin.
     wanted = ("pmix",) if installation.family == "openmpi" else ("cray_shasta", "pmi2")
     for prefix in wanted:
-        kind = next((one for one in offered if one.startswith(prefix)), None)
-        if kind == "cray_shasta" and installation.launcher:
+        found = next((one for one in offered if one.startswith(prefix)), None)
+        if found == "cray_shasta" and installation.launcher:
             continue  # not Cray's MPI, which has no launcher of its own
-        if kind:
-            return Launcher("srun", srun, f"in a Slurm job, which offers {kind}", kind)
+        if found:
+            return Launcher("srun", srun, f"in a Slurm job, which offers {found}", found)
     return (
         f"it offers no {wanted[-1]}, by which {installation.title} starts"
         f" (srun --mpi=list: {', '.join(offered) or 'nothing'})"
     )
 
 
-def _pmi_library(environment):
+def _pmi_library(environment: Mapping[str, str]) -> str | None:
     """Slurm's PMI library for Intel MPI (Intel's developer reference, I_MPI_PMI_LIBRARY)."""
     if environment.get("I_MPI_PMI_LIBRARY"):
         return environment["I_MPI_PMI_LIBRARY"]
@@ -103,7 +127,7 @@ def _pmi_library(environment):
     return loader.find("libpmi2.so") or loader.find("libpmi2.so.0")
 
 
-def _offered(srun, environment):
+def _offered(srun: str, environment: Mapping[str, str]) -> list[str]:
     """The kinds in `srun --mpi=list`, which it prints one a line, after a heading."""
     import subprocess
 
@@ -122,7 +146,7 @@ def _offered(srun, environment):
     return [word for word in words if word.startswith(("pmi", "cray", "none", "openmpi"))]
 
 
-def _batch_mpiexec(path):
+def _batch_mpiexec(path: str | None) -> Launcher | None:
     """mpiexec of HPE's PALS, else of Torque (OSC's), which has the same name."""
     found = shutil.which("mpiexec", path=path)
     if found is None:
@@ -131,7 +155,7 @@ def _batch_mpiexec(path):
     return Launcher(kind, found, "in a PBS job, whose mpiexec starts this MPI")
 
 
-def variables(request, environment):
+def variables(request: Request, environment: Mapping[str, str]) -> Iterator[SettingWords]:
     """(name, value, reason) that the launcher needs."""
     launcher, family = request.launcher, request.installation.family
     if launcher.kind == "srun" and family == "intel":
@@ -167,7 +191,9 @@ def variables(request, environment):
 # ---- command lines -------------------------------------------------------------------------------
 
 
-def command(request, environment, settings, preload=""):
+def command(
+    request: Request, environment: Mapping[str, str], settings: Iterable[Setting], preload: str = ""
+) -> list[str]:
     """The whole command line: launcher, its options, the number of ranks, the program."""
     make = {
         "hydra": _hydra,
@@ -188,7 +214,7 @@ def command(request, environment, settings, preload=""):
     ]
 
 
-def _with_env(preload):
+def _with_env(preload: str) -> list[str]:
     return ["env", f"LD_PRELOAD={preload}"] if preload else []
 
 
@@ -206,7 +232,7 @@ _BINDING_VARIABLES = {
 _BINDING_OPTIONS = ("bind-to", "map-by", "cpu-bind", "cpu_bind", "ppn", "distribution")
 
 
-def _asked(request, *options):
+def _asked(request: Request, *options: str) -> bool:
     return any(
         given.lstrip("-").startswith(option)
         for given in request.launcher_options
@@ -214,13 +240,13 @@ def _asked(request, *options):
     )
 
 
-def _leaves_binding_alone(request, environment):
+def _leaves_binding_alone(request: Request, environment: Mapping[str, str]) -> bool:
     given = {**environment, **dict(request.variables)}
     names = _BINDING_VARIABLES[request.installation.family]
     return _asked(request, *_BINDING_OPTIONS) or any(name in given for name in names)
 
 
-def _hydra_binding(request, environment):
+def _hydra_binding(request: Request, environment: Mapping[str, str]) -> str | None:
     """What MPICH's hydra binds a rank to; None where it is not told."""
     if request.launcher.kind != "hydra" or request.installation.family != "mpich":
         return None
@@ -231,7 +257,7 @@ def _hydra_binding(request, environment):
     return "none" if request.bind is False else None
 
 
-def _reads_variables(request, environment):
+def _reads_variables(request: Request, environment: Mapping[str, str]) -> bool:
     """Whether HYDRA_BINDING reaches hydra's proxies, which read it from their own environment
     (HYDT_topo_set in hydra's lib/tools/topo/topo.c): not by ssh, and a batch system may hand it on
     or not. The default is no binding, so `none` need not reach them."""
@@ -241,7 +267,9 @@ def _reads_variables(request, environment):
     return request.stays_here and request.job.system is None and not elsewhere
 
 
-def _hydra(request, environment, settings, preload):
+def _hydra(
+    request: Request, environment: Mapping[str, str], settings: Iterable[Setting], preload: str
+) -> Words:
     options = []
     binding = _hydra_binding(request, environment)
     if binding and not _reads_variables(request, environment):
@@ -261,7 +289,7 @@ def _hydra(request, environment, settings, preload):
     return options, []
 
 
-def _job_hosts(request, counted):
+def _job_hosts(request: Request, counted: bool) -> list[str]:
     """Hydra may have been built without PBS; Intel's reads the job's file by itself. Of a box it
     knows nothing."""
     if request.job.system != "box" and (
@@ -272,7 +300,9 @@ def _job_hosts(request, counted):
     return ["-hosts", ",".join(hosts)] if hosts else []
 
 
-def _openmpi(request, environment, settings, preload):
+def _openmpi(
+    request: Request, environment: Mapping[str, str], settings: Iterable[Setting], preload: str
+) -> Words:
     options = []
     if not _leaves_binding_alone(request, environment):
         options += _openmpi_binding(request)
@@ -283,17 +313,17 @@ def _openmpi(request, environment, settings, preload):
     elif request.job.system == "box":
         each = [(name, request.per_node or places) for name, places in request.job.hosts]
         options += ["--host", ",".join(f"{name}:{places}" for name, places in each)]
-    elif request.job.system == "pbs" and request.job.hosts and not _asked(request, "hostfile"):
+    elif request.job.node_file and request.job.hosts and not _asked(request, "hostfile"):
         options += ["--hostfile", request.job.node_file]
     if request.nodes > 1:  # hydra passes the whole environment on
-        for one in settings:
-            options += ["-x", one.name]
+        for name in (*(one.name for one in settings), nested.MARK):
+            options += ["-x", name]
     if preload:
         options += ["-x", f"LD_PRELOAD={preload}"]
     return options, []
 
 
-def _openmpi_binding(request):
+def _openmpi_binding(request: Request) -> list[str]:
     place = f"ppr:{request.per_node}:node" if request.per_node else None
     if not request.binding or request.ranks_here == 1:
         # Its default binds a lone rank, with all its threads.
@@ -305,7 +335,9 @@ def _openmpi_binding(request):
     return ["--map-by", f"{place or 'slot'}:PE={request.cores_each}", "--bind-to", "core"]
 
 
-def _srun_options(request, environment, settings, preload):
+def _srun_options(
+    request: Request, environment: Mapping[str, str], settings: Iterable[Setting], preload: str
+) -> Words:
     options = []
     if request.launcher.mpi_type:
         options.append(f"--mpi={request.launcher.mpi_type}")
@@ -319,7 +351,7 @@ def _srun_options(request, environment, settings, preload):
     return [*options, f"--export=ALL,LD_PRELOAD={preload}"], []
 
 
-def _srun_binding(request, environment):
+def _srun_binding(request: Request, environment: Mapping[str, str]) -> list[str]:
     """A task gets one CPU unless it is told otherwise: too little for a rank with threads."""
     if _asked(request, *_BINDING_OPTIONS, "cpus-per-task", "c", "overcommit", "O"):
         return []
@@ -336,7 +368,9 @@ def _srun_binding(request, environment):
     return [*options, "--cpu-bind=none"] if request.bind is False else options
 
 
-def _pals(request, environment, settings, preload):
+def _pals(
+    request: Request, environment: Mapping[str, str], settings: Iterable[Setting], preload: str
+) -> Words:
     options = []
     if request.hosts:
         options += ["--hosts", ",".join(request.hosts)]
@@ -350,6 +384,8 @@ def _pals(request, environment, settings, preload):
     return options, _with_env(preload)
 
 
-def _osc(request, environment, settings, preload):
+def _osc(
+    request: Request, environment: Mapping[str, str], settings: Iterable[Setting], preload: str
+) -> Words:
     options = ["-npernode", str(request.per_node)] if request.per_node else []
     return options, _with_env(preload)

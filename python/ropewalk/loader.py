@@ -8,9 +8,12 @@ the default folders. A name with a slash is a path.
 import os
 import struct
 from collections import deque
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from . import elf
+
+Parents = Sequence[tuple[elf.Elf, str]]  # facts and folders of those that brought an object
 
 _CACHE = "/etc/ld.so.cache"
 # dl-cache.h of glibc: the header of 48 bytes and entries of 24 that every version since 2.2 reads.
@@ -30,10 +33,10 @@ class Library:
 class _Object:
     path: str
     facts: elf.Elf
-    parents: list = field(default_factory=list)  # facts and folders of those that brought it
+    parents: Parents = ()
 
 
-def read_cache(path):
+def read_cache(path: str) -> dict[str, list[str]]:
     """{soname: [paths]} of ld.so.cache, as `ldconfig -p` prints it, in its order; {} if none.
 
     Read here because ldconfig is not on an ordinary user's PATH, and each start would pay for it.
@@ -46,7 +49,7 @@ def read_cache(path):
     begin = data.find(_CACHE_MAGIC)
     if begin < 0:
         return {}
-    found = {}
+    found: dict[str, list[str]] = {}
     try:
         (count,) = struct.unpack_from("<I", data, begin + 20)
         for index in range(count):
@@ -57,11 +60,11 @@ def read_cache(path):
     return found
 
 
-def _text(data, offset):
+def _text(data: bytes, offset: int) -> str:
     return os.fsdecode(data[offset : data.index(b"\0", offset)])
 
 
-def default_folders():
+def default_folders() -> Sequence[str]:
     multiarch = f"{os.uname().machine}-linux-gnu"
     return (
         f"/lib/{multiarch}",
@@ -73,7 +76,7 @@ def default_folders():
     )
 
 
-def _expand(folder, origin):
+def _expand(folder: str, origin: str) -> str:
     """$ORIGIN, $LIB and $PLATFORM, with or without braces."""
     values = {"ORIGIN": origin, "LIB": "lib64", "PLATFORM": os.uname().machine}
     for name, value in values.items():
@@ -84,20 +87,33 @@ def _expand(folder, origin):
 class Loader:
     """Searches as the loader does in an environment; the cache is read when it is first needed."""
 
-    def __init__(self, environment=None, cache=None, folders=None):
+    def __init__(
+        self,
+        environment: Mapping[str, str] | None = None,
+        cache: str | None = None,
+        folders: Sequence[str] | None = None,
+    ) -> None:
         environment = os.environ if environment is None else environment
         text = environment.get("LD_LIBRARY_PATH", "").replace(";", ":")
         self._library_path = [one or "." for one in text.split(":")] if text else []
-        self._cache_path, self._cache = cache or _CACHE, None
+        self._cache_path = cache or _CACHE
+        self._cache: dict[str, list[str]] | None = None
         self._folders = default_folders() if folders is None else folders
-        self._facts = {}
+        self._facts: dict[str, elf.Elf | None] = {}
 
-    def _read(self, path):
+    def _read(self, path: str) -> elf.Elf | None:
         if path not in self._facts:
             self._facts[path] = elf.read(path) if os.path.isfile(path) else None
         return self._facts[path]
 
-    def find(self, name, wanted=None, facts=None, origin="/", parents=()):
+    def find(
+        self,
+        name: str,
+        wanted: elf.Machine | None = None,
+        facts: elf.Elf | None = None,
+        origin: str = "/",
+        parents: Parents = (),
+    ) -> str | None:
         """The file that `name` leads to for an object with these facts, or None. A file of another
         machine is passed over, as the loader does."""
         for path in self._places(name, facts, origin, parents):
@@ -106,7 +122,9 @@ class Loader:
                 return path
         return None
 
-    def _places(self, name, facts, origin, parents):
+    def _places(
+        self, name: str, facts: elf.Elf | None, origin: str, parents: Parents
+    ) -> Iterator[str]:
         if "/" in name:
             yield _expand(name, origin)
             return
@@ -123,12 +141,15 @@ class Loader:
         yield from self._cache.get(name, ())
         yield from (os.path.join(folder, name) for folder in self._folders)
 
-    def closure(self, path):
+    def closure(self, path: str) -> list[Library]:
         """All libraries of the program in `path`, breadth first as they are loaded: each name
         once."""
         facts = self._read(path)
-        found, seen = [], {}
-        waiting = deque([_Object(path, facts)] if facts else [])
+        if facts is None:
+            return []
+        found: list[Library] = []
+        seen: set[str] = set()
+        waiting = deque([_Object(path, facts)])
         while waiting and len(found) < _MOST_LIBRARIES:
             one = waiting.popleft()
             origin = os.path.dirname(os.path.realpath(one.path))
@@ -136,9 +157,9 @@ class Loader:
                 if name in seen:
                     continue
                 library = self.find(name, facts.machine, one.facts, origin, one.parents)
-                seen[name] = library
+                seen.add(name)
                 found.append(Library(name, library))
-                if library:
-                    parents = [(one.facts, origin), *one.parents]
-                    waiting.append(_Object(library, self._read(library), parents))
+                other = self._read(library) if library else None
+                if library and other:
+                    waiting.append(_Object(library, other, [(one.facts, origin), *one.parents]))
         return found

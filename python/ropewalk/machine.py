@@ -6,11 +6,15 @@ file that is missing gives None or an empty list, never an error.
 
 import os
 import re
+from typing import Any
 
 from . import cores, hugepages
 
+Root = cores.Root
+Facts = dict[str, Any]
 
-def text(path):
+
+def text(path: str) -> str | None:
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
             return file.read().strip()
@@ -18,25 +22,25 @@ def text(path):
         return None
 
 
-def number(path):
+def number(path: str) -> int | None:
     value = text(path)
     return int(value) if value is not None and re.fullmatch(r"-?\d+", value) else None
 
 
-def entries(path):
+def entries(path: str) -> list[str]:
     try:
         return sorted(os.listdir(path))
     except OSError:
         return []
 
 
-def chosen(path):
+def chosen(path: str) -> str | None:
     """The bracketed word of files like transparent_hugepage/enabled."""
     match = re.search(r"\[(\S+)\]", text(path) or "")
     return match[1] if match else text(path)
 
 
-def processor(root="/"):
+def processor(root: Root = "/") -> Facts:
     model = re.search(
         r"^model name\s*:\s*(.+)$", text(os.path.join(root, "proc/cpuinfo")) or "", re.MULTILINE
     )
@@ -51,9 +55,9 @@ def processor(root="/"):
     }
 
 
-def cpu_list(value):
+def cpu_list(value: str) -> list[int]:
     """The numbers in `0-3,8`."""
-    found = []
+    found: list[int] = []
     for part in filter(None, value.split(",")):
         first, _, last = part.partition("-")
         if first.strip().isdigit():
@@ -61,7 +65,7 @@ def cpu_list(value):
     return found
 
 
-def caches(root="/"):
+def caches(root: Root = "/") -> list[Facts]:
     """Data and unified caches of the first core."""
     top = os.path.join(root, "sys/devices/system/cpu/cpu0/cache")
     found = []
@@ -82,7 +86,7 @@ def caches(root="/"):
     return found
 
 
-def numa(root="/"):
+def numa(root: Root = "/") -> list[Facts]:
     top = os.path.join(root, "sys/devices/system/node")
     found = []
     for name in entries(top):
@@ -108,7 +112,7 @@ def numa(root="/"):
     return found
 
 
-def memory(root="/"):
+def memory(root: Root = "/") -> Facts:
     found = dict(
         re.findall(
             r"^(\w+):\s+(\d+) kB", text(os.path.join(root, "proc/meminfo")) or "", re.MULTILINE
@@ -121,7 +125,7 @@ def memory(root="/"):
     }
 
 
-def memory_limit(root="/"):
+def memory_limit(root: Root = "/") -> int | None:
     """Bytes the control group may use, or None for no limit."""
     limits = []
     for line in (text(os.path.join(root, "proc/self/cgroup")) or "").splitlines():
@@ -139,14 +143,14 @@ def memory_limit(root="/"):
     return min(limits, default=None)
 
 
-def transparent_huge_pages(root="/"):
+def transparent_huge_pages(root: Root = "/") -> Facts:
     folder = os.path.join(root, "sys/kernel/mm/transparent_hugepage")
     return {
         name: chosen(os.path.join(folder, name)) for name in ("enabled", "shmem_enabled", "defrag")
     }
 
 
-def hugetlb(root="/"):
+def hugetlb(root: Root = "/") -> list[Facts]:
     return [
         {
             "page_bytes": pool.page_bytes,
@@ -161,11 +165,11 @@ def hugetlb(root="/"):
     ]
 
 
-def fragmentation(root="/", page_bytes=None):
+def fragmentation(root: Root = "/", page_bytes: int | None = None) -> list[Facts]:
     """Free memory of each NUMA node, and how much of it lies in whole blocks of 2 MiB."""
     page_bytes = page_bytes or os.sysconf("SC_PAGE_SIZE")
     order = ((2 << 20) // page_bytes).bit_length() - 1
-    nodes = {}
+    nodes: dict[int, dict[str, int]] = {}
     for line in (text(os.path.join(root, "proc/buddyinfo")) or "").splitlines():
         match = re.match(r"Node\s+(\d+), zone\s+\S+\s+(.+)", line)
         if not match:
@@ -190,12 +194,12 @@ def fragmentation(root="/", page_bytes=None):
     ]
 
 
-def ptrace_scope(root="/"):
+def ptrace_scope(root: Root = "/") -> int | None:
     """Yama's setting; None where the kernel has no Yama, which allows what 0 allows."""
     return number(os.path.join(root, "proc/sys/kernel/yama/ptrace_scope"))
 
 
-def memlock():
+def memlock() -> Facts:
     import resource
 
     soft, hard = resource.getrlimit(resource.RLIMIT_MEMLOCK)
@@ -206,7 +210,7 @@ def memlock():
     }
 
 
-def shared_memory(path="/dev/shm"):
+def shared_memory(path: str = "/dev/shm") -> Facts | None:
     try:
         found = os.statvfs(path)
     except OSError:
@@ -217,7 +221,7 @@ def shared_memory(path="/dev/shm"):
 # ---- fabrics -------------------------------------------------------------------------------------
 
 
-def fabrics(root="/"):
+def fabrics(root: Root = "/") -> list[Facts]:
     """Host adapters with a speed MPI can use without the kernel's TCP."""
     found = []
     top = os.path.join(root, "sys/class/infiniband")
@@ -245,7 +249,7 @@ def fabrics(root="/"):
     return found
 
 
-def _fabric_kind(name, layer):
+def _fabric_kind(name: str, layer: str | None) -> str:
     if name.startswith("hfi1"):
         return "Omni-Path"
     if name.startswith(("efa", "rdmap")):
@@ -253,7 +257,7 @@ def _fabric_kind(name, layer):
     return "RoCE" if layer == "Ethernet" else "InfiniBand"
 
 
-def interfaces(root="/"):
+def interfaces(root: Root = "/") -> list[Facts]:
     """Network interfaces that are backed by a device and up."""
     top = os.path.join(root, "sys/class/net")
     found = []
@@ -272,7 +276,7 @@ def interfaces(root="/"):
     return found
 
 
-def facts(root="/"):
+def facts(root: Root = "/") -> Facts:
     """All of the above, by the names of the JSON output."""
     return {
         "kernel": os.uname().release,

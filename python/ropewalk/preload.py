@@ -5,10 +5,12 @@ Which of them go in, and why one does not, is decided from facts alone (program.
 """
 
 import os
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from . import elf
-from .program import preloaded_allocator
+from .paths import PACKAGE, TREE
+from .program import Program, preloaded_allocator
 
 # In the order of LD_PRELOAD, each with the folder of its build.
 LIBRARIES = {"malloc": "libropewalk-malloc.so", "mpi": "libropewalk-mpi.so"}
@@ -23,24 +25,22 @@ class Preload:
     """What the ranks' LD_PRELOAD becomes; lines are for --dry-run, warnings for everybody."""
 
     value: str = ""  # empty: LD_PRELOAD is left as it is
-    lines: tuple = ()  # (what, reason)
-    warnings: tuple = ()
+    lines: tuple[tuple[str, str], ...] = ()  # (what, reason)
+    warnings: tuple[str, ...] = ()
 
 
-def folders(environment=None):
+def folders(environment: Mapping[str, str] | None = None) -> Iterator[str]:
     """Where the libraries may lie, first to last; only there where ROPEWALK_PRELOAD says so."""
     environment = os.environ if environment is None else environment
     if environment.get("ROPEWALK_PRELOAD"):
         yield environment["ROPEWALK_PRELOAD"]
         return
-    here = os.path.dirname(os.path.abspath(__file__))
-    yield os.path.join(here, "lib")  # an installed package
-    yield os.path.join(here, "preload")  # a build's package (develop.py)
-    source = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
-    yield os.path.join(source, "build", "release", "preload")
+    yield os.path.join(PACKAGE, "lib")  # an installed package
+    yield os.path.join(PACKAGE, "preload")  # a build's package (develop.py)
+    yield os.path.join(TREE, "build", "release", "preload")
 
 
-def find(environment=None):
+def find(environment: Mapping[str, str] | None = None) -> dict[str, str]:
     """{"malloc": path, "mpi": path} of the libraries that are here."""
     found = {}
     for folder in folders(environment):
@@ -51,7 +51,7 @@ def find(environment=None):
     return found
 
 
-def preload_path(environment=None):
+def preload_path(environment: Mapping[str, str] | None = None) -> str:
     """The value for LD_PRELOAD that puts both libraries into a process, for launchers of your own.
     Raises FileNotFoundError where they were not built."""
     found = find(environment)
@@ -64,7 +64,13 @@ def preload_path(environment=None):
     return ":".join(found[name] for name in LIBRARIES)
 
 
-def decide(program, environment, malloc=True, wanted=True, installation=None):
+def decide(
+    program: Program,
+    environment: Mapping[str, str],
+    malloc: bool = True,
+    wanted: bool = True,
+    installation: object = None,
+) -> Preload:
     """The Preload of a program's ranks in an environment."""
     if not wanted:
         return Preload(lines=(("no preload", "--no-preload"),))
@@ -78,7 +84,7 @@ def decide(program, environment, malloc=True, wanted=True, installation=None):
     return _compose(program, environment, found, malloc)
 
 
-def _refused(program, found):
+def _refused(program: Program, found: Mapping[str, str]) -> str | None:
     """Why nothing can be put into the program, or None."""
     name = program.script or program.path
     if program.facts is None:
@@ -106,15 +112,19 @@ def _refused(program, found):
     return None
 
 
-def _machine(facts):
+def _machine(facts: elf.Elf) -> str:
     bits = {1: "32 bits", 2: "64 bits"}.get(facts.machine[0], "unknown")
     names = {3: "x86", 62: "x86-64", 183: "AArch64", 21: "POWER", 243: "RISC-V", 40: "Arm"}
     return f"{names.get(facts.machine[2], f'machine {facts.machine[2]}')}, {bits}"
 
 
-def _compose(program, environment, found, malloc):
+def _compose(
+    program: Program, environment: Mapping[str, str], found: Mapping[str, str], malloc: bool
+) -> Preload:
     own = [one for one in environment.get("LD_PRELOAD", "").replace(":", " ").split() if one]
-    entries, lines, warnings = [], [], []
+    entries: list[str] = []
+    lines: list[tuple[str, str]] = []
+    warnings: list[str] = []
     if program.sanitizer_libraries:
         entries += program.sanitizer_libraries
         reason = f"the runtime of {_sanitizer_name(program)} has to be the first library"
@@ -141,7 +151,7 @@ def _compose(program, environment, found, malloc):
     return Preload(":".join([*entries, *kept]), tuple(lines), tuple(warnings))
 
 
-def _without(name, program, own, malloc):
+def _without(name: str, program: Program, own: Sequence[str], malloc: bool) -> str | None:
     """Why a library that is here stays out, or None."""
     if name == "mpi":
         if not program.static_mpi:
@@ -158,6 +168,6 @@ def _without(name, program, own, malloc):
     return f"the program brings its own allocator: {allocator}" if allocator else None
 
 
-def _sanitizer_name(program):
+def _sanitizer_name(program: Program) -> str:
     names = {"asan": "AddressSanitizer", "tsan": "ThreadSanitizer", "msan": "MemorySanitizer"}
-    return names.get(program.sanitizer, program.sanitizer)
+    return names.get(program.sanitizer or "", program.sanitizer or "a sanitizer")

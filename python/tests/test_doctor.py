@@ -8,8 +8,10 @@ import sys
 import pytest
 
 from conftest import elf_file
-from ropewalk import cores, doctor, doctor_report, dropin, installations, machine, mpi_facts, probes
-from test_launch import environment
+from ropewalk import cores, installations, machine
+from ropewalk.doctor import command as report
+from ropewalk.doctor import dropin, judge, mpi_facts, probes
+from support import environment
 
 MIB, GIB = 1 << 20, 1 << 30
 
@@ -189,7 +191,7 @@ def fail(facts, feature, detail="EPERM"):
 
 
 def test_nothing_falls_short(good):
-    assert doctor.judge(good) == []
+    assert judge.judge(good) == []
 
 
 def _collapse(facts):
@@ -267,7 +269,7 @@ def _balancing(facts):
 )
 def test_each_shortfall_has_consequence_and_remedy(good, spoil, subject, words):
     spoil(good)
-    (found,) = doctor.judge(good)
+    (found,) = judge.judge(good)
     assert found["subject"] == subject
     assert found["consequence"]
     text = " ".join(found.values())
@@ -278,25 +280,25 @@ def test_each_shortfall_has_consequence_and_remedy(good, spoil, subject, words):
 def test_a_pool_stands_in_for_collapse(good):
     _collapse(good)
     good["hugetlb"][0]["available"] = 5
-    assert doctor.judge(good) == []
+    assert judge.judge(good) == []
 
 
 def test_memlock_matters_with_a_fabric_only(good):
     _memlock(good)
     good["fabrics"] = []
-    assert doctor.judge(good) == []
+    assert judge.judge(good) == []
 
 
 def test_report(good, capsys, monkeypatch):
-    monkeypatch.setattr(doctor, "collect", lambda run_mpi: good)
+    monkeypatch.setattr(judge, "collect", lambda run_mpi: good)
     fail(good, "pagemap_scan")
-    doctor_report.main(False, True)
+    report.main(["--quick"])
     text = capsys.readouterr().out
     assert "2 MiB pages without a pool" in text
     assert "remedy: Linux 6.7" in text
-    doctor_report.main(True, True)
+    report.main(["--json", "--quick"])
     assert json.loads(capsys.readouterr().out)["findings"][0]["subject"] == "inspection"
-    doctor_report._print_tables(doctor_report.sections(good), doctor.judge(good))
+    report._print_tables(report.sections(good), judge.judge(good))
     assert "1 to improve" in capsys.readouterr().out
 
 
@@ -350,7 +352,7 @@ def test_xpmem_is_asked_and_none_is_no_shortfall(good):
     )
     assert not probes.xpmem("/dev/null")[0]  # another device is not taken for it
     fail(good, "xpmem")
-    assert doctor.judge(good) == []
+    assert judge.judge(good) == []
 
 
 def test_probes_leave_nothing():
@@ -386,4 +388,4 @@ def test_this_machine(user):
         pytest.skip("the other user may not read this tree")
     found = json.loads(done.stdout)
     assert found["processor"]["cores_allowed"] >= 1
-    assert set(found["features"]) == set(doctor_report._FEATURES)
+    assert set(found["features"]) == set(report._FEATURES)

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import ropewalk
-from conftest import real_mpis
-from test_launch import environment
+from support import environment, mpis, run_ranks
 
 try:
     from ropewalk import _core  # noqa: F401
@@ -181,38 +180,6 @@ try:
 except ropewalk.ArgumentError as error:
     tell("refused")
 """
-
-
-# Ranks tell by file: what they print may be mixed by the launcher in the middle of a line.
-TELL = """
-import os
-def tell(text):
-    with open(f"FOLDER/{os.getpid()}", "a") as file: file.write(text + "\\n")
-"""
-
-
-def run_ranks(path, ranks, code, folder, status=0):
-    """The lines that the ranks told, and what the launcher wrote to standard error."""
-    command = [sys.executable, "-m", "ropewalk", "run", "-n", ranks, "--mpi", path, "--"]
-    told = folder / "told"
-    told.mkdir()
-    done = subprocess.run(
-        [*map(str, command), sys.executable, "-c", TELL.replace("FOLDER", str(told)) + code],
-        env=environment(),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert (done.returncode == 0) == (status == 0), done.stderr
-    return [line for file in told.iterdir() for line in file.read_text().splitlines()], done.stderr
-
-
-mpis = pytest.mark.parametrize(
-    "path",
-    real_mpis() or [pytest.param(None, marks=pytest.mark.skip(reason="set-up made no MPI"))],
-    ids=lambda path: path.name if path else "none",
-)
 
 
 @mpis

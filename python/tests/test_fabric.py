@@ -5,7 +5,8 @@ import os
 import pytest
 
 from conftest import elf_file
-from ropewalk import command, fabric, installations, loader, run
+from ropewalk import fabric, installations, loader, run
+from support import dry
 
 
 def write(root, files):
@@ -233,11 +234,6 @@ def slingshot(monkeypatch):
     found = fabric.Fabric(kind=fabric.SLINGSHOT, devices=("cxi0",))
     monkeypatch.setattr(fabric, "detect", lambda: found)
     monkeypatch.setattr(run, "usable_cores", lambda: 64)
-
-
-def dry(capsys, *arguments):
-    assert command.main(["run", "--dry-run", *map(str, arguments)]) == 0
-    return capsys.readouterr().out
 
 
 def test_only_between_nodes_and_your_own_wins(capsys, slingshot, prefix, program, monkeypatch):

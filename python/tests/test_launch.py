@@ -9,27 +9,15 @@ import time
 
 import pytest
 
-import ropewalk
 from conftest import real_mpis, write_program
-
-# Where the package under test was imported from, for the processes started here.
-PACKAGES = str(pathlib.Path(ropewalk.__file__).absolute().parents[1])
-PATIENCE = 30.0  # seconds until a test that waits for something gives up
-
-
-def environment():
-    return {**os.environ, "PYTHONPATH": PACKAGES}
+from ropewalk import launch
+from ropewalk.errors import CommandError
+from support import PATIENCE, environment, run
 
 
 def start(*arguments, **options):
-    return subprocess.run(
-        [sys.executable, "-m", "ropewalk", "run", *map(str, arguments)],
-        env=environment(),
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        **options,
-    )
+    words = [sys.executable, "-m", "ropewalk", "run", *arguments]
+    return run(words, **{"stdin": None, "timeout": PATIENCE, **options})
 
 
 def begin(*arguments):
@@ -101,6 +89,17 @@ def test_orphans_are_ended(tmp_path):
     assert not pathlib.Path(f"/proc/{done.stdout.strip()}").exists()
 
 
+def test_signals_are_not_left_blocked_where_nothing_starts(monkeypatch):
+    def refused():
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(os, "fork", refused)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    with pytest.raises(CommandError, match=r"no process for /bin/true.*ulimit -u"):
+        launch.start(["/bin/true"], {})
+    assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == before
+
+
 def test_the_launcher_ends_when_ropewalk_is_killed(prefix, tmp_path):
     program = write_program(tmp_path / "p", "#!/bin/sh\necho $$\nexec sleep 1000\n")
     running, process = begin("--mpi", prefix("mpich"), program)
@@ -147,7 +146,7 @@ def test_closed_standard_input(prefix, tmp_path):
 def test_starting_imports_little():
     code = (
         "import sys, ropewalk.command, ropewalk.run, ropewalk.launch;"
-        "print([n for n in ('typer', 'rich', 'click', 'numpy', 'subprocess') if n in sys.modules])"
+        "print([n for n in ('rich', 'matplotlib', 'numpy', 'subprocess') if n in sys.modules])"
     )
     done = subprocess.run(
         [sys.executable, "-S", "-c", code], env=environment(), capture_output=True, text=True

@@ -3,17 +3,14 @@ how they are chosen. Neither Slurm nor PBS is needed."""
 
 import json
 import os
-import pathlib
 import subprocess
 import sys
 
 import pytest
 
-import ropewalk
 from conftest import elf_file, make_prefix, write_program
 from ropewalk import batch, command, launchers, preload, run
-
-PACKAGES = str(pathlib.Path(ropewalk.__file__).absolute().parents[1])
+from support import PACKAGES, dry
 
 
 @pytest.fixture(autouse=True)
@@ -72,11 +69,6 @@ def pbs(tmp_path, monkeypatch):
         return str(file)
 
     return enter
-
-
-def dry(capsys, *arguments):
-    assert command.main(["run", "--dry-run", *map(str, arguments)]) == 0
-    return capsys.readouterr().out
 
 
 def words(text):

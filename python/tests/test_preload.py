@@ -3,7 +3,6 @@ them: not the launcher, not its helpers."""
 
 import json
 import os
-import pathlib
 import shutil
 import subprocess
 import sys
@@ -13,8 +12,7 @@ import pytest
 import ropewalk
 from conftest import elf_file, real_mpis, write_program
 from ropewalk import command, preload, run
-
-PACKAGES = str(pathlib.Path(ropewalk.__file__).absolute().parents[1])
+from support import PACKAGES, dry
 
 
 @pytest.fixture
@@ -37,11 +35,6 @@ def linked(tmp_path, no_libraries):
         return elf_file(tmp_path / "bin/program", sonames, rpath=["$ORIGIN"], **more)
 
     return make
-
-
-def dry(capsys, *arguments):
-    assert command.main(["run", "--dry-run", *map(str, arguments)]) == 0
-    return capsys.readouterr().out
 
 
 def value(text):
@@ -348,11 +341,11 @@ def test_notes_of_nodes(capsys, prefix, program):
 
 
 def test_no_preload_for_benchmarks(prefix, built, tmp_path):
-    from ropewalk import bench, installations
+    from ropewalk import installations
+    from ropewalk.bench import jobs
 
     program = write_program(tmp_path / "ropewalk-bench-x")
-    options, _ = bench.parser().parse_known_args([])
     one = installations.recognise(str(prefix("mpich")))
-    request = bench.request_for(options, "x", [str(program)], one)
+    request = jobs.request_for(jobs.BenchOptions(), "x", [str(program)], one)
     assert request.preload.value == ""
     assert run.plan.make(request).preload == ""

@@ -7,26 +7,12 @@ import numpy as np
 import pytest
 
 import ropewalk
-from test_extension import mpis, run_ranks
+from support import DlpackOnly, mpis, run_ranks
 
 try:
     from ropewalk import _core
 except ImportError:
     pytest.skip("the extension is not built", allow_module_level=True)
-
-
-class DlpackOnly:
-    """As a tensor of PyTorch: no NumPy array, but it speaks DLPack."""
-
-    def __init__(self, array):
-        self.array = array
-        self.shape = array.shape
-
-    def __dlpack__(self, **options):
-        return self.array.__dlpack__(**options)
-
-    def __dlpack_device__(self):
-        return self.array.__dlpack_device__()
 
 
 def test_arrays_tell_where_they_are():
@@ -50,7 +36,7 @@ def test_arrays_tell_where_they_are():
 # once.
 REDUCE = """
 import json, numpy as np, ropewalk
-from test_reduction import DlpackOnly
+from support import DlpackOnly
 
 def values(rank, n, seed): return np.random.default_rng(100 * seed + rank).normal(size=n)
 def to_bfloat16(x):  # nearest, ties to even

@@ -4,17 +4,7 @@ import pytest
 
 from conftest import elf_file, write_program
 from ropewalk import command, elf, plan, run
-
-
-def dry(capsys, *arguments):
-    assert command.main(["run", "--dry-run", *map(str, arguments)]) == 0
-    return capsys.readouterr().out
-
-
-def settings_of(text):
-    return dict(
-        line.split("#")[0].strip().split("=", 1) for line in text.splitlines() if line[:2] == "  "
-    )
+from support import dry, settings_of
 
 
 @pytest.fixture
@@ -71,11 +61,19 @@ def test_lanes_openmpi_and_intel(capsys, prefix, program, cores):
     found = settings_of(dry(capsys, "--lanes", 3, "--mpi", path, program))
     assert found["I_MPI_THREAD_SPLIT"] == "1"
     assert found["I_MPI_THREAD_RUNTIME"] == "generic"
-    assert found["I_MPI_THREAD_MAX"] == "3"
+    assert found["I_MPI_THREAD_MAX"] == "4"  # number 0 is the caller's
     assert found["I_MPI_ROOT"] == str(path)
     assert found["FI_PROVIDER_PATH"] == str(path / "lib")
     assert found["LD_LIBRARY_PATH"].split(":")[0] == str(path / "lib")
     assert "I_MPI_FABRICS" not in found
+
+
+def test_intel_splits_threads_only_for_lanes(capsys, prefix, program, cores):
+    """With cores to spare every program had it, whose communicators have no numbers."""
+    cores(64)
+    found = settings_of(dry(capsys, "-n", 2, "--mpi", prefix("intel"), program))
+    assert not any("THREAD" in name for name in found)
+    assert found["I_MPI_FABRICS"] == "shm"
 
 
 def test_oversubscribed(capsys, prefix, program, cores):

@@ -8,8 +8,11 @@ import json
 import os
 import subprocess
 import sys
+from typing import Any
 
-from . import cores, dropin, installations, plan, preload
+from .. import cores, installations, plan, preload
+from ..installations import Installation
+from . import dropin
 
 _SECONDS = 20  # a start takes 0.2 s; more than this is a broken installation
 ABIS = {"mpich": "MPICH", "intel": "MPICH", "openmpi": "Open MPI"}
@@ -32,7 +35,7 @@ mpi.MPI_Finalize()
 """
 
 
-def ask(installation):
+def ask(installation: Installation) -> dict[str, Any]:
     """{"level", "standard", "library"} of a run with one rank, or {"error"}."""
     request = plan.Request(
         installation=installation,
@@ -58,12 +61,13 @@ def ask(installation):
         return {"error": f"{type(error).__name__} after starting {installation.launcher}"}
     for line in done.stdout.splitlines():
         if line.startswith("ropewalk:"):
-            return json.loads(line.removeprefix("ropewalk:"))
+            answer: dict[str, Any] = json.loads(line.removeprefix("ropewalk:"))
+            return answer
     complaint = (done.stderr or done.stdout).strip().splitlines()
     return {"error": complaint[-1] if complaint else f"status {done.returncode}"}
 
 
-def _providers(installation):
+def _providers(installation: Installation) -> list[str]:
     """Names of the libfabric providers that the MPI brings as files."""
     folder = plan.providers(installation.prefix)
     if folder is None:
@@ -76,7 +80,7 @@ def _providers(installation):
     return sorted(names)
 
 
-def describe(installation, run=True):
+def describe(installation: Installation, run: bool = True) -> dict[str, Any]:
     """The JSON object of one installation."""
     found = {
         "family": installation.family,
@@ -100,5 +104,5 @@ def describe(installation, run=True):
     return found
 
 
-def every(run=True):
+def every(run: bool = True) -> list[dict[str, Any]]:
     return [describe(one, run) for one in installations.every()]

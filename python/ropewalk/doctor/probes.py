@@ -10,6 +10,9 @@ import fcntl
 import mmap
 import os
 import struct
+from collections.abc import Callable
+
+Result = tuple[bool, str]  # whether it works, and the kernel's word where it does not
 
 _HUGE = 2 << 20
 _MADV_POPULATE_WRITE, _MADV_COLLAPSE = 23, 25
@@ -37,7 +40,7 @@ _READ_WRITE = mmap.PROT_READ | mmap.PROT_WRITE
 _MAP_FIXED = 0x10
 
 
-def _error(number=None):
+def _error(number: int | None = None) -> str:
     number = ctypes.get_errno() if number is None else number
     return f"{os.strerror(number)} ({errno.errorcode.get(number, number)})"
 
@@ -45,7 +48,7 @@ def _error(number=None):
 class _Mapping:
     """Two huge pages' worth of a memfd, mapped at a multiple of 2 MiB."""
 
-    def __init__(self, descriptor, size=_HUGE):
+    def __init__(self, descriptor: int, size: int = _HUGE) -> None:
         self.size = size
         self._range = _libc.mmap(
             None, size + _HUGE, 0, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1, 0
@@ -61,11 +64,11 @@ class _Mapping:
             self.close()
             raise OSError(number, "mmap")
 
-    def close(self):
+    def close(self) -> None:
         _libc.munmap(self._range, self.size + _HUGE)
 
 
-def _pmd_mapped(address):
+def _pmd_mapped(address: int) -> int:
     """Bytes of the mapping at `address` that smaps shows on 2 MiB pages."""
     inside = False
     with open("/proc/self/smaps", encoding="ascii", errors="replace") as file:
@@ -77,7 +80,7 @@ def _pmd_mapped(address):
     return 0
 
 
-def collapse():
+def collapse() -> Result:
     """A memfd collapsed to 2 MiB pages: no pool, no root (Linux 6.1)."""
     descriptor = os.memfd_create("ropewalk-doctor", os.MFD_CLOEXEC)
     try:
@@ -98,7 +101,7 @@ def collapse():
         os.close(descriptor)
 
 
-def hugetlb_memfd():
+def hugetlb_memfd() -> Result:
     """A memfd of the pool's 2 MiB pages."""
     try:
         descriptor = os.memfd_create(
@@ -117,7 +120,7 @@ def hugetlb_memfd():
         os.close(descriptor)
 
 
-def populate():
+def populate() -> Result:
     """Pages touched with an error code instead of SIGBUS (Linux 5.14)."""
     with mmap.mmap(-1, mmap.PAGESIZE) as page:
         address = ctypes.addressof(ctypes.c_char.from_buffer(page))
@@ -125,7 +128,7 @@ def populate():
     return (True, "") if done else (False, f"madvise(MADV_POPULATE_WRITE): {_error()}")
 
 
-def seals():
+def seals() -> Result:
     """A memfd that no peer can shrink."""
     descriptor = os.memfd_create("ropewalk-doctor", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     try:
@@ -137,7 +140,7 @@ def seals():
         os.close(descriptor)
 
 
-def pagemap_scan():
+def pagemap_scan() -> Result:
     """Page sizes in use, one call a range (Linux 6.7)."""
     try:
         descriptor = os.open("/proc/self/pagemap", os.O_RDONLY | os.O_CLOEXEC)
@@ -184,7 +187,7 @@ class _Iovec(ctypes.Structure):
 _SECRET = b"ropewalk"
 
 
-def _read_peer(peer, address):
+def _read_peer(peer: int, address: int) -> int:
     """0, or the error number of process_vm_readv."""
     _libc.process_vm_readv.restype = ctypes.c_ssize_t
     own = ctypes.create_string_buffer(len(_SECRET))
@@ -203,12 +206,12 @@ def _read_peer(peer, address):
     return 0 if own.raw == _SECRET else errno.EIO
 
 
-def _take_descriptor(peer, descriptor):
+def _take_descriptor(peer: int, descriptor: int) -> int:
     """0, or the error number of pidfd_open or pidfd_getfd."""
     try:
         handle = os.pidfd_open(peer)
     except OSError as error:
-        return error.errno
+        return error.errno or errno.EIO
     got = _libc.syscall(
         ctypes.c_long(_SYS_PIDFD_GETFD),
         ctypes.c_int(handle),
@@ -218,7 +221,7 @@ def _take_descriptor(peer, descriptor):
     return 0 if got >= 0 else ctypes.get_errno()
 
 
-def _child(work):
+def _child(work: Callable[[], None]) -> int:
     """Forks; the child does `work` and ends without running anything else of this program."""
     child = os.fork()
     if child == 0:
@@ -229,21 +232,21 @@ def _child(work):
     return child
 
 
-def between_ranks():
+def between_ranks() -> dict[str, Result]:
     """What one rank may do to another: siblings, as ranks of one launcher are (a parent may do
     more). Returns {"cma": (works, detail), "pidfd_getfd": (works, detail)}."""
     secret = ctypes.create_string_buffer(_SECRET, len(_SECRET))
     wait_end, keep_end = os.pipe()
     answer_end, write_end = os.pipe()
 
-    def sleep():
+    def sleep() -> None:
         os.close(keep_end)
         os.close(answer_end)
         os.read(wait_end, 1)  # ends when the parent closes, or is killed
 
     peer = _child(sleep)
 
-    def ask():
+    def ask() -> None:
         results = (_read_peer(peer, ctypes.addressof(secret)), _take_descriptor(peer, wait_end))
         os.write(write_end, struct.pack("2i", *results))
 
@@ -263,17 +266,17 @@ def between_ranks():
     return {"cma": told[0], "pidfd_getfd": told[1]}
 
 
-def xpmem(device="/dev/xpmem"):
+def xpmem(device: str = "/dev/xpmem") -> Result:
     """The kernel module that attaches private memory of other ranks. Asked in a child: the module
     lets go of all that a process attached when it closes the device."""
     answer_end, write_end = os.pipe()
 
-    def ask():
+    def ask() -> None:
         number = 0
         try:
             fcntl.ioctl(os.open(device, os.O_RDWR | os.O_CLOEXEC), _XPMEM_VERSION)
         except OSError as error:
-            number = error.errno
+            number = error.errno or errno.EIO
         os.write(write_end, struct.pack("i", number))
 
     child = _child(ask)
@@ -285,7 +288,7 @@ def xpmem(device="/dev/xpmem"):
     return (True, "") if number == 0 else (False, f"{device}: {_error(number)}")
 
 
-def every():
+def every() -> dict[str, dict[str, object]]:
     """All probes by name: {"works": bool, "detail": str}."""
     found = {
         "madv_collapse": collapse(),

@@ -1,6 +1,6 @@
 """`ropewalk cluster`: several nodes with a network of known rate, on this machine, for one command.
 
-The box itself is cluster_box.Box; this is its command line.
+The box itself is box.Box; this is its command line.
 """
 
 import argparse
@@ -10,31 +10,50 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
-from . import cluster_box
-from . import cluster_session as session
-from .cluster_network import Network, bits_per_second, seconds
-from .errors import CommandError
+from ..errors import CommandError
+from ..options import (
+    DropInOptions,
+    Parser,
+    add_drop_in_options,
+    add_rank_options,
+    whole_number,
+    words_of,
+)
+from ..paths import PARENT
+from . import box as boxes
+from . import session
+from .network import Network, bits_per_second, seconds
 
 DESCRIPTION = """Run COMMAND on a cluster that exists for as long as it runs, on this machine: nodes
 with host names, process ids, shared memory and network interfaces of their own, joined by rails
 whose rate is known exactly. MPIs see separate hosts and real TCP. No root is needed, and nothing
 is left afterwards, however it ends."""
 
-EPILOG = """COMMAND is started on every rank of every node, as by `ropewalk run`, whose options -n,
---mpi, --lanes, --bind, --env, --stats, --no-malloc, --no-preload and --launcher-option are taken
-here, too. Commands that start ranks themselves (ropewalk, mpiexec, mpirun, prterun, make, ctest)
-and shells run once, on the first node; --node NAME does so with any command. There, `ssh n1` and
-`mpiexec -hosts n0,n1` work as on a cluster. Without COMMAND the box stays until Ctrl-C.
+NOTES = """COMMAND is started on every rank of every node, as by `ropewalk run`, some of whose
+options are taken here, too. Commands that start ranks themselves (ropewalk, mpiexec, mpirun,
+prterun, make, ctest) and shells run once, on the first node; --node NAME does so with any command.
+There, `ssh n1` and `mpiexec -hosts n0,n1` work as on a cluster. Without COMMAND the box stays until
+Ctrl-C."""
 
-  ropewalk cluster --nodes 4 --rails 2 --rate 2gbit -- ./program
-  ropewalk cluster --nodes 2 --ranks-per-node 2,1 --mpi openmpi -- ./program
-  ropewalk cluster --rails 2 -- ropewalk bench comms -n 2
-  ropewalk cluster --nodes 3 -- bash
-  ropewalk cluster --check                        what raw TCP reaches
-  ropewalk cluster --box 1234 --cut n1 --rail 0   pulls a cable of a box that runs
-  ropewalk cluster --box 1234 --node n2 -- hostname
-"""
+EXAMPLES = (
+    ("ropewalk cluster --nodes 4 --rails 2 --rate 2gbit -- ./program", ""),
+    ("ropewalk cluster --nodes 2 --ranks-per-node 2,1 --mpi openmpi -- ./program", ""),
+    ("ropewalk cluster --rails 2 -- ropewalk bench comms -n 2", ""),
+    ("ropewalk cluster --nodes 3 -- bash", ""),
+    ("ropewalk cluster --check", "what raw TCP reaches"),
+    ("ropewalk cluster --box 1234 --cut n1 --rail 0", "pulls a cable of a box that runs"),
+    ("ropewalk cluster --box 1234 --node n2 -- hostname", ""),
+)
+
+STATUSES = (
+    ("N", "that of COMMAND"),
+    ("2", "the command line was wrong"),
+    (str(boxes.REFUSED), "no box can be made here; what would allow it is said"),
+)
 
 _ONCE = ("ropewalk", "mpiexec", "mpiexec.hydra", "mpirun", "prterun", "orterun", "make", "ctest")
 _SHELLS = ("sh", "bash", "dash", "zsh", "fish", "ksh", "csh", "tcsh")
@@ -51,32 +70,37 @@ _INTERRUPTS = 3  # so many Ctrl-C mean the same; a program may have its own idea
 _SI_KERNEL = 0x80  # sent by the kernel, as the terminal's Ctrl-C is: the command got it, too
 
 
-def parser():
-    made = argparse.ArgumentParser(
-        prog="ropewalk cluster",
-        description=DESCRIPTION,
-        epilog=EPILOG,
-        usage="ropewalk cluster [options] [--] [COMMAND [argument ...]]",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
+@dataclass
+class ClusterOptions(DropInOptions):
+    """The options of `ropewalk cluster`."""
+
+    nodes: int = 2
+    rails: int = 1
+    rate: str = "1gbit"
+    delay: str | None = None
+    mtu: int | None = None
+    ranks_per_node: str = "1"
+    node: str | None = None
+    check: bool = False
+    dry_run: bool = False
+    box: str | None = None
+    cut: str | None = None
+    restore: str | None = None
+    kill: str | None = None
+    rail: int | None = None
+    command: list[str] = field(default_factory=list)
+
+
+def parser() -> Parser:
+    made = Parser(
+        "ropewalk cluster",
+        DESCRIPTION,
+        "ropewalk cluster [options] [--] [COMMAND [argument ...]]",
+        notes=NOTES,
+        examples=EXAMPLES,
+        statuses=STATUSES,
     )
-    box = made.add_argument_group("the box")
-    box.add_argument("--nodes", type=int, default=2, metavar="N", help="nodes, n0 ... (2)")
-    box.add_argument("--rails", type=int, default=1, metavar="R", help="networks between them (1)")
-    box.add_argument(
-        "--rate", default="1gbit", help="of a rail, each way, as 500mbit or 2gbit (1gbit)"
-    )
-    box.add_argument("--delay", help="of a packet, one way, as 20us; needs netem in the kernel")
-    box.add_argument("--mtu", type=int, metavar="BYTES", help="largest packet (9000)")
-    box.add_argument(
-        "--ranks-per-node",
-        default="1",
-        metavar="K[,K...]",
-        help="ranks on each node, or on one node after the other (1)",
-    )
-    box.add_argument("--node", metavar="NAME", help="run COMMAND once, on this node")
-    box.add_argument("--check", action="store_true", help="measure raw TCP over the rails")
-    box.add_argument("--dry-run", action="store_true", help="show what would be made and started")
+    _add_box_options(made)
     others = made.add_argument_group("a box that runs")
     others.add_argument(
         "--box", metavar="PID", help="which: its ROPEWALK_BOX; inside one, that one"
@@ -87,25 +111,44 @@ def parser():
         ("kill", "take the power off a node"),
     ):
         others.add_argument(f"--{verb}", metavar="NODE", help=text)
-    others.add_argument("--rail", type=int, metavar="R", help="only this rail, from 0")
-    run = made.add_argument_group("of `ropewalk run`")
-    run.add_argument("-n", "--ranks", metavar="N", help="ranks (all that the nodes hold)")
-    run.add_argument("--mpi", metavar="NAME", help="mpich, openmpi, intel, system or a prefix")
-    run.add_argument("--lanes", metavar="K", help="lanes of each EndpointSet")
-    run.add_argument("--bind", action=argparse.BooleanOptionalAction, default=None)
-    run.add_argument("--env", action="append", default=[], metavar="NAME=VALUE")
-    run.add_argument("--stats", action="store_true", help="at the end, what ropewalk did")
-    run.add_argument("--no-malloc", action="store_true")
-    run.add_argument(
-        "--no-preload", "--plain", action="store_true", help="the plain MPI with its settings"
-    )
-    run.add_argument("--launcher-option", action="append", default=[], metavar="OPTION")
-    made.add_argument("command", nargs=argparse.REMAINDER, metavar="COMMAND", help="and arguments")
+    others.add_argument("--rail", type=whole_number, metavar="R", help="only this rail, from 0")
+    _add_run_options(made)
+    made.add_argument("command", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     return made
 
 
-def main(arguments):
-    options = parser().parse_args(arguments)
+def _add_box_options(made: Parser) -> None:
+    box = made.add_argument_group("the box")
+    box.add_argument("--nodes", type=whole_number, metavar="N", help="nodes, n0 ... (2)")
+    box.add_argument("--rails", type=whole_number, metavar="R", help="networks between them (1)")
+    box.add_argument("--rate", help="of a rail, each way, as 500mbit or 2gbit (1gbit)")
+    box.add_argument("--delay", help="of a packet, one way, as 20us; needs netem in the kernel")
+    box.add_argument("--mtu", type=whole_number, metavar="BYTES", help="largest packet (9000)")
+    box.add_argument(
+        "--ranks-per-node",
+        metavar="K[,K...]",
+        help="ranks on each node, or on one node after the other (1)",
+    )
+    box.add_argument("--node", metavar="NAME", help="run COMMAND once, on this node")
+    box.add_argument("--check", action="store_true", help="measure raw TCP over the rails")
+    box.add_argument("--dry-run", action="store_true", help="show what would be made and started")
+
+
+def _add_run_options(made: Parser) -> list[argparse.Action]:
+    """Those that the `ropewalk run` inside the box gets."""
+    title = "of `ropewalk run`"
+    return [
+        *add_rank_options(made, "all that the nodes hold", title),
+        *add_drop_in_options(made),
+    ]
+
+
+def parse(words: Sequence[str]) -> ClusterOptions:
+    return parser().parse_args(words, namespace=ClusterOptions())
+
+
+def main(arguments: Sequence[str]) -> int:
+    options = parse(arguments)
     words = options.command[1:] if options.command[:1] == ["--"] else options.command
     verb = next((one for one in ("cut", "restore", "kill") if getattr(options, one)), None)
     if verb:
@@ -127,8 +170,8 @@ def main(arguments):
         return status
 
 
-def _box(options):
-    return cluster_box.Box(
+def _box(options: ClusterOptions) -> boxes.Box:
+    return boxes.Box(
         nodes=options.nodes,
         rails=options.rails,
         rate=options.rate,
@@ -141,12 +184,12 @@ def _box(options):
 # ---- what is started -----------------------------------------------------------------------------
 
 
-def runs_once(words):
+def runs_once(words: Sequence[str]) -> bool:
     name = os.path.basename(words[0])
     return name in _ONCE or name in _SHELLS
 
 
-def command_words(options, words):
+def command_words(options: ClusterOptions, words: list[str]) -> list[str]:
     """What runs on the node: the command, or `ropewalk run` with it."""
     if not words or options.node or runs_once(words):
         if words and os.path.basename(words[0]) == "ropewalk":
@@ -155,27 +198,18 @@ def command_words(options, words):
     return [*own_command(), "run", *run_words(options), "--", *words]
 
 
-def own_command():
+def own_command() -> list[str]:
     """This ropewalk, wherever it was started from."""
-    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    code = f"import sys; sys.path.insert(0, {package!r}); from ropewalk.command import main; "
+    code = f"import sys; sys.path.insert(0, {PARENT!r}); from ropewalk.command import main; "
     return [sys.executable, "-c", code + "sys.exit(main(sys.argv[1:]))"]
 
 
-def run_words(options):
-    words = []
-    for name in ("ranks", "mpi", "lanes"):
-        value = getattr(options, name)
-        words += [f"--{name}={value}"] if value is not None else []
-    if options.bind is not None:
-        words.append("--bind" if options.bind else "--no-bind")
-    for name in ("stats", "no_malloc", "no_preload"):
-        words += ["--" + name.replace("_", "-")] if getattr(options, name) else []
-    words += [f"--env={text}" for text in options.env]
-    return words + [f"--launcher-option={text}" for text in options.launcher_option]
+def run_words(options: ClusterOptions) -> list[str]:
+    actions = _add_run_options(Parser("ropewalk run", "", "", add_help=False))
+    return words_of(actions, options)
 
 
-def describe(options, command, node):
+def describe(options: ClusterOptions, command: Sequence[str], node: str) -> str:
     """What --dry-run prints."""
     network = Network(
         nodes=options.nodes,
@@ -184,20 +218,20 @@ def describe(options, command, node):
         delay=seconds(options.delay) if options.delay else 0.0,
         **({"mtu": options.mtu} if options.mtu else {}),
     )
-    counts = cluster_box.places(options.ranks_per_node, options.nodes)
+    counts = boxes.places(options.ranks_per_node, options.nodes)
     processes = [f"<{name}>" for name in network.names]
     lines = [
         f"# {network.nodes} nodes, {sum(counts)} ranks, {network.rails} rails of "
         f"{network.rate / 1e9:g} Gbit/s each way: {network.line_rate_mb:g} MB/s a node, one way"
     ]
-    if cluster_box.cores_of(network.nodes) is None:
+    if boxes.cores_of(network.nodes) is None:
         lines.append("# the nodes share the cores: there are fewer than two for each")
     lines += [f"switch: ip {line}" for line in network.switch_links(processes)]
     lines += [f"switch: tc {line}" for line in network.switch_shapes()]
     for at, name in enumerate(network.names):
         lines += [f"{name}: ip {line}" for line in network.node_links(at)]
         lines += [f"{name}: tc {line}" for line in network.node_shapes()]
-    made = cluster_box.environment("PID", network, counts, {"PATH": os.environ.get("PATH", "")})
+    made = boxes.environment("PID", network, counts, {"PATH": os.environ.get("PATH", "")})
     lines += [f"{node}: {shlex.join(command)}" if command else "# no command: until Ctrl-C"]
     return "\n".join([*lines, *(f"  {name}={value}" for name, value in made.items())])
 
@@ -205,15 +239,15 @@ def describe(options, command, node):
 # ---- a command and its signals -------------------------------------------------------------------
 
 
-def attend(command):
+def attend(command: session.Command) -> int:
     """Waits for a command on a node; passes signals on. One that was told to end and does not is
     left to the end of the box."""
     # Blocked, not handled: sigtimedwait below takes them one by one, and none is lost.
     waited = (*_PASSED, signal.SIGCHLD)
     before = signal.pthread_sigmask(signal.SIG_BLOCK, waited)
-    statuses = []
+    statuses: list[int] = []
 
-    def wait():
+    def wait() -> None:
         statuses.append(command.status())
         os.kill(os.getpid(), signal.SIGCHLD)
 
@@ -224,11 +258,13 @@ def attend(command):
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _pass_signals(command, statuses, waited):
+def _pass_signals(
+    command: session.Command, statuses: Sequence[int], waited: Collection[int]
+) -> int:
     until, interrupts = None, 0
     while not statuses:
         if until is None:
-            info = signal.sigwaitinfo(waited)
+            info: signal.struct_siginfo | None = signal.sigwaitinfo(waited)
         else:
             info = signal.sigtimedwait(waited, max(0.0, until - time.monotonic()))
         if info is None:
@@ -247,17 +283,17 @@ def _pass_signals(command, statuses, waited):
 # ---- without a command, and boxes that run -------------------------------------------------------
 
 
-def _check(box):
-    from . import cluster_check
+def _check(box: boxes.Box) -> int:
+    from . import check
 
     status = 0
-    for line in cluster_check.lines(box):
+    for line in check.lines(box):
         print(line, flush=True)
         status = status or int(line.startswith("  failed"))
     return status
 
 
-def _stay(box):
+def _stay(box: boxes.Box) -> int:
     print(
         f"box {box.process}: {', '.join(box.nodes)}; Ctrl-C ends it\n"
         f"  ropewalk cluster --box {box.process} --node n0 -- COMMAND\n"
@@ -270,11 +306,11 @@ def _stay(box):
     return 0 if number == signal.SIGINT else 128 + number
 
 
-def folder(box):
+def folder(box: str | None) -> str:
     """Where the sockets of the box are that is meant: the one around us, else the only one."""
     if os.path.isdir(session.FOLDER) and box in (None, os.environ.get("ROPEWALK_BOX")):
         return session.FOLDER
-    running = cluster_box.running()
+    running = boxes.running()
     if box is None and len(running) == 1:
         return session.folder(running[0])
     if box is None or not box.isdigit() or int(box) not in running:
@@ -283,33 +319,33 @@ def folder(box):
     return session.folder(int(box))
 
 
-def _fault(verb, options):
+def _fault(verb: str, options: ClusterOptions) -> int:
     where, node = folder(options.box), getattr(options, verb)
     described = _described(where, node)
     if options.rail is not None and not 0 <= options.rail < described["network"]["rails"]:
         raise CommandError(
             f"--rail: {options.rail}, expected 0 to {described['network']['rails'] - 1}"
         )
-    cluster_box.ask(where, {"do": verb, "node": node, "rail": options.rail})
+    boxes.ask(where, {"do": verb, "node": node, "rail": options.rail})
     return 0
 
 
-def _described(where, node):
+def _described(where: str, node: str) -> dict[str, Any]:
     """What the box says of itself, if it has such a node."""
-    described = cluster_box.ask(where, {"do": "describe"})
+    described = boxes.ask(where, {"do": "describe"})
     if node not in described["nodes"]:
         raise CommandError(f"node '{node}', expected one of {', '.join(described['nodes'])}")
     return described
 
 
-def _enter(options, words):
+def _enter(options: ClusterOptions, words: Sequence[str]) -> int:
     """A command on a node of a box that runs."""
     where, node = folder(options.box), options.node or "n0"
     if not words:
         raise CommandError("COMMAND: none given, as in --box 1234 --node n1 -- hostname")
     described = _described(where, node)
     network = Network(**described["network"])
-    made = cluster_box.environment(options.box, network, described["places"], os.environ)
+    made = boxes.environment(options.box, network, described["places"], os.environ)
     try:
         command = session.Command(os.path.join(where, node), words, made, own_group=True)
     except OSError as error:

@@ -5,8 +5,14 @@ is a finding: a missing hugetlb pool is none where collapsed memory serves as we
 """
 
 import os
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
-from .hugepages import readable
+from ..hugepages import readable
+
+Facts = dict[str, Any]
+Finding = dict[str, str]
+Findings = Iterator[Finding]
 
 _MIB = 1 << 20
 # Under this share of free memory in whole 2 MiB blocks, the kernel has to move pages for most.
@@ -15,35 +21,22 @@ _SMALL_SHARED_MEMORY = 512 * _MIB  # containers often have 64 MiB, too little fo
 _SMALL_MEMLOCK = 64 * _MIB  # adapters register at least their queues
 
 
-def finding(subject, what, consequence, remedy):
+def finding(subject: str, what: str, consequence: str, remedy: str) -> Finding:
     return {"subject": subject, "what": what, "consequence": consequence, "remedy": remedy}
 
 
-def judge(facts):
+def judge(facts: Facts) -> list[Finding]:
     """The findings for facts as collect() returns them, most costly first."""
-    found = []
-    for check in (
-        _mpi,
-        _pages,
-        _peers,
-        _quota,
-        _memory_limit,
-        _shared_memory,
-        _memlock,
-        _fragmentation,
-        _private_pages,
-        _balancing,
-        _inspection,
-        _deaths,
-        _drop_in,
-    ):
+    found: list[Finding] = []
+    for check in _CHECKS:
         found += check(facts)
     return found
 
 
-def collect(run_mpi=True):
+def collect(run_mpi: bool = True) -> Facts:
     """Facts of this machine, features tried and MPIs asked."""
-    from . import dropin, machine, mpi_facts, probes
+    from .. import machine
+    from . import dropin, mpi_facts, probes
 
     return {
         **machine.facts(),
@@ -54,19 +47,19 @@ def collect(run_mpi=True):
     }
 
 
-def _works(facts, feature):
-    return facts["features"].get(feature, {}).get("works", False)
+def _works(facts: Facts, feature: str) -> bool:
+    return bool(facts["features"].get(feature, {}).get("works"))
 
 
-def _detail(facts, feature):
-    return facts["features"].get(feature, {}).get("detail", "")
+def _detail(facts: Facts, feature: str) -> str:
+    return str(facts["features"].get(feature, {}).get("detail", ""))
 
 
-def _pool_pages(facts):
+def _pool_pages(facts: Facts) -> int:
     return sum(pool["available"] for pool in facts["hugetlb"])
 
 
-def _mpi(facts):
+def _mpi(facts: Facts) -> Findings:
     if not facts["mpi"]:
         yield finding(
             "MPI",
@@ -93,7 +86,7 @@ def _mpi(facts):
             )
 
 
-def _pages(facts):
+def _pages(facts: Facts) -> Findings:
     if _works(facts, "madv_collapse") or _pool_pages(facts):
         return
     yield finding(
@@ -104,7 +97,7 @@ def _pages(facts):
     )
 
 
-def _private_pages(facts):
+def _private_pages(facts: Facts) -> Findings:
     if facts["transparent_huge_pages"].get("enabled") == "never":
         yield finding(
             "pages",
@@ -114,7 +107,7 @@ def _private_pages(facts):
         )
 
 
-def _peers(facts):
+def _peers(facts: Facts) -> Findings:
     if not _works(facts, "cma"):
         scope = facts["ptrace_scope"]
         yama = f" (yama ptrace_scope is {scope})" if scope else ""
@@ -135,7 +128,7 @@ def _peers(facts):
         )
 
 
-def _quota(facts):
+def _quota(facts: Facts) -> Findings:
     processor = facts["processor"]
     quota, cores = processor["quota_cores"], processor["cores_allowed"]
     if quota is not None and quota < cores:
@@ -147,7 +140,7 @@ def _quota(facts):
         )
 
 
-def _memory_limit(facts):
+def _memory_limit(facts: Facts) -> Findings:
     memory = facts["memory"]
     limit, total = memory["cgroup_limit_bytes"], memory["total_bytes"]
     if limit is not None and limit < total // 2:
@@ -159,7 +152,7 @@ def _memory_limit(facts):
         )
 
 
-def _shared_memory(facts):
+def _shared_memory(facts: Facts) -> Findings:
     shared = facts["shared_memory"]
     if shared is None:
         yield finding(
@@ -178,7 +171,7 @@ def _shared_memory(facts):
         )
 
 
-def _memlock(facts):
+def _memlock(facts: Facts) -> Findings:
     soft = facts["memlock"]["soft_bytes"]
     if facts["fabrics"] and soft is not None and soft < _SMALL_MEMLOCK:
         yield finding(
@@ -190,7 +183,7 @@ def _memlock(facts):
         )
 
 
-def _fragmentation(facts):
+def _fragmentation(facts: Facts) -> Findings:
     for node in facts["fragmentation"]:
         if node["free_bytes"] > 256 * _MIB and node["whole_share"] < _FRAGMENTED_SHARE:
             yield finding(
@@ -202,7 +195,7 @@ def _fragmentation(facts):
             )
 
 
-def _balancing(facts):
+def _balancing(facts: Facts) -> Findings:
     if facts["numa_balancing"] and len(facts["numa"]) > 1:
         yield finding(
             "NUMA",
@@ -212,7 +205,7 @@ def _balancing(facts):
         )
 
 
-def _inspection(facts):
+def _inspection(facts: Facts) -> Findings:
     if not _works(facts, "pagemap_scan"):
         yield finding(
             "inspection",
@@ -229,7 +222,7 @@ def _inspection(facts):
         )
 
 
-def _deaths(facts):
+def _deaths(facts: Facts) -> Findings:
     """What else keeps ranks from watching each other shows when they start: `--stats` tells."""
     if facts.get("timeout") == "off":
         yield finding(
@@ -240,7 +233,7 @@ def _deaths(facts):
         )
 
 
-def _drop_in(facts):
+def _drop_in(facts: Facts) -> Findings:
     found = facts.get("drop_in")
     if found is None:
         return
@@ -271,7 +264,7 @@ def _drop_in(facts):
     yield from _fortran(facts)
 
 
-def _fortran(facts):
+def _fortran(facts: Facts) -> Findings:
     if not facts["drop_in"]["libraries"]["mpi"]:
         return
     for one in facts["mpi"]:
@@ -283,3 +276,21 @@ def _fortran(facts):
                 "unchanged Fortran programs use the plain MPI for them",
                 "use an MPI whose Fortran binding calls MPI_*, such as MPICH",
             )
+
+
+# Most costly first.
+_CHECKS: tuple[Callable[[Facts], Iterable[Finding]], ...] = (
+    _mpi,
+    _pages,
+    _peers,
+    _quota,
+    _memory_limit,
+    _shared_memory,
+    _memlock,
+    _fragmentation,
+    _private_pages,
+    _balancing,
+    _inspection,
+    _deaths,
+    _drop_in,
+)

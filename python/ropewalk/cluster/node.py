@@ -10,26 +10,34 @@ Started as a process of its own (`python -IS`), so that no thread and no memory 
 copied; imports only what that takes.
 """
 
+from __future__ import annotations
+
 import json
 import os
 import select
-import selectors
 import shutil
 import signal
 import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterable, Sequence
 
-from . import cluster_session as session
-from . import cluster_spaces as spaces
-from .cluster_network import Network
-from .errors import CommandError
+from ..errors import CommandError
+from ..paths import PARENT
+from . import session, spaces
+from .network import Network
+from .server import Node, Server
+
+TYPE_CHECKING = False  # as in session.py
+if TYPE_CHECKING:
+    from .session import Request
 
 _GRACE_SECONDS = 2.0  # for what a command has left, once it has ended
+_LOOK_SECONDS = 0.002  # between two looks at it
 
 
-def batch(program, lines):
+def batch(program: str, lines: Iterable[str]) -> None:
     """Hands lines to `ip -batch` or `tc -batch`."""
     lines = list(lines)
     path = shutil.which(program, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
@@ -42,7 +50,7 @@ def batch(program, lines):
         raise CommandError(_explain(program, lines, done.stderr))
 
 
-def _explain(program, lines, errors):
+def _explain(program: str, lines: Iterable[str], errors: str) -> str:
     text = " ".join(errors.split())
     if "netem" in "".join(lines) and "kind is unknown" in text:
         return (
@@ -57,167 +65,55 @@ def _explain(program, lines, errors):
 # ---- serving -------------------------------------------------------------------------------------
 
 
-class Server:
-    """Process 1 of a namespace: serves a socket, and reaps whatever ends."""
-
-    def __init__(self, name):
-        self.selector = selectors.DefaultSelector()
-        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self._listener.bind(os.path.join(session.FOLDER, name))
-        self._listener.listen(64)
-        self.selector.register(self._listener, selectors.EVENT_READ, self._accept)
-        self._woken, waker = socket.socketpair()
-        for one in (self._woken, waker):
-            one.setblocking(False)
-        self._waker = waker
-        signal.signal(signal.SIGCHLD, lambda *_: None)
-        signal.set_wakeup_fd(waker.fileno(), warn_on_full_buffer=False)
-        self.selector.register(self._woken, selectors.EVENT_READ, self._reap)
-
-    def serve(self):
-        while True:
-            for key, _ in self.selector.select():
-                key.data()
-
-    def _accept(self):
-        connection, _ = self._listener.accept()
-        request, files = session.receive_request(connection)
-        try:
-            if request is None:
-                connection.close()
-            else:
-                self.take(connection, request, files)
-        finally:
-            for file in files:
-                os.close(file)
-
-    def _reap(self):
-        try:
-            while self._woken.recv(4096):
-                pass
-        except BlockingIOError:
-            pass
-        while True:
-            try:
-                process, status = os.waitpid(-1, os.WNOHANG)
-            except ChildProcessError:
-                return
-            if process == 0:
-                return
-            self.ended(process, os.waitstatus_to_exitcode(status))
-
-    def take(self, connection, request, files):
-        raise NotImplementedError
-
-    def ended(self, process, status):
-        pass
-
-
-class Node(Server):
-    """Starts commands, passes signals to them, tells how they ended."""
-
-    def __init__(self, name):
-        super().__init__(name)
-        self._running = {}  # process: (connection, whether it has a session of its own)
-
-    def take(self, connection, request, files):
-        process = os.fork()
-        if process == 0:
-            _become(request, files)
-        self._running[process] = (connection, request["own_group"])
-        self.selector.register(connection, selectors.EVENT_READ, lambda: self._hear(process))
-
-    def _hear(self, process):
-        connection, own_group = self._running[process]
-        try:
-            text = connection.recv(64)
-        except OSError:
-            text = b""
-        if text:
-            for word in text.split():
-                self._signal(process, int(word), False)
-            return
-        self.selector.unregister(connection)
-        connection.close()
-        self._running[process] = (None, own_group)
-        self._signal(process, signal.SIGHUP, own_group)
-
-    def _signal(self, process, number, group):
-        try:
-            (os.killpg if group else os.kill)(process, number)
-        except ProcessLookupError:
-            pass
-
-    def ended(self, process, status):
-        connection, _ = self._running.pop(process, (None, False))
-        if connection is None:
-            return
-        self.selector.unregister(connection)
-        try:
-            connection.sendall(f"{status if status >= 0 else 128 - status}\n".encode())
-        except OSError:
-            pass
-        connection.close()
-
-
-def _become(request, files):
-    """In the child: never returns."""
-    try:
-        words = request["words"]
-        signal.set_wakeup_fd(-1)
-        if request["own_group"]:
-            os.setsid()
-        files = [os.dup2(file, 16 + at) for at, file in enumerate(files)]
-        for at, file in enumerate(files):
-            os.dup2(file, at)
-        os.closerange(3, 65536)
-        for number in range(1, 32):
-            if number not in (signal.SIGKILL, signal.SIGSTOP):
-                signal.signal(number, signal.SIG_DFL)
-        spaces.drop_capabilities()
-        os.chdir(request["directory"])
-        os.execvpe(words[0], words, request["environment"])
-    except OSError as error:
-        what = request["directory"] if error.filename == request["directory"] else words[0]
-        os.write(2, f"ropewalk cluster: {what}: {error.strerror}\n".encode())
-        os._exit(127 if isinstance(error, FileNotFoundError) else 126)
-    finally:
-        os._exit(126)
-
-
 class Switch(Server):
     """Owns the bridges and the cables, and knows the nodes."""
 
-    def __init__(self, network, places, processes):
+    def __init__(self, network: Network, places: Sequence[int], processes: Sequence[int]) -> None:
         super().__init__(session.CONTROL)
         self._network = network
         self._places = places
         self._nodes = dict(zip(network.names, processes, strict=True))
+        # (connection, until): waits for what commands have left
+        self._finishing: list[tuple[socket.socket, float]] = []
 
-    def take(self, connection, request, files):
+    def take(self, connection: socket.socket, request: Request, files: Sequence[int]) -> None:
+        if request.get("do") == "finish":
+            self._finishing.append((connection, time.monotonic() + _GRACE_SECONDS))
+            return
         try:
-            answer = getattr(self, "do_" + request["do"])(request)
-        except (CommandError, OSError) as error:
+            answer = self._do(request)
+        except Exception as error:
             answer = {"error": str(error)}
-        try:
-            connection.sendall((json.dumps(answer) + "\n").encode())
-        except OSError:
-            pass
-        connection.close()
+        _answer(connection, answer)
 
-    def _link(self, request, state):
+    def _do(self, request: Request) -> Request:
+        verbs = {
+            "cut": self._cut,
+            "restore": self._restore,
+            "kill": self._kill,
+            "describe": self._describe,
+        }
+        if request.get("do") not in verbs:
+            raise CommandError(f"do: '{request.get('do')}', expected finish, {', '.join(verbs)}")
+        if request.get("node", self._network.names[0]) not in self._network.names:
+            raise CommandError(
+                f"node '{request['node']}', expected one of {', '.join(self._network.names)}"
+            )
+        return verbs[request["do"]](request)
+
+    def _link(self, request: Request, state: str) -> Request:
         node = self._network.names.index(request["node"])
         if request["node"] in self._nodes:
-            batch("ip", self._network.link_state(node, request["rail"], state))
+            batch("ip", self._network.link_state(node, request.get("rail"), state))
         return {}
 
-    def do_cut(self, request):
+    def _cut(self, request: Request) -> Request:
         return self._link(request, "down")
 
-    def do_restore(self, request):
+    def _restore(self, request: Request) -> Request:
         return self._link(request, "up")
 
-    def do_kill(self, request):
+    def _kill(self, request: Request) -> Request:
         """As a node that loses its power: no packet says that its connections have ended."""
         self._link({**request, "rail": None}, "down")
         process = self._nodes.pop(request["node"], None)
@@ -226,7 +122,7 @@ class Switch(Server):
             os.unlink(os.path.join(session.FOLDER, request["node"]))
         return {}
 
-    def do_describe(self, request):
+    def _describe(self, request: Request) -> Request:
         return {
             "nodes": list(self._network.names),
             "alive": list(self._nodes),
@@ -234,22 +130,37 @@ class Switch(Server):
             "places": self._places,
         }
 
-    def do_finish(self, request):
-        """Time for what a command has left to end by itself."""
-        own = {"1", *map(str, self._nodes.values())}
-        until = time.monotonic() + _GRACE_SECONDS
-        while time.monotonic() < until and _processes() - own:
-            self._reap()
-            time.sleep(0.002)
-        return {}
+    def patience(self) -> float | None:
+        return _LOOK_SECONDS if self._finishing else None
 
-    def ended(self, process, status):
+    def look(self) -> None:
+        """Time for what a command has left to end by itself. Cables may be cut meanwhile."""
+        if not self._finishing:
+            return
+        alone = not _processes() - {"1", *map(str, self._nodes.values())}
+        now, waiting = time.monotonic(), []
+        for connection, until in self._finishing:
+            if alone or now > until:
+                _answer(connection, {})
+            else:
+                waiting.append((connection, until))
+        self._finishing = waiting
+
+    def ended(self, process: int, status: int) -> None:
         for name, node in list(self._nodes.items()):
             if node == process:
                 del self._nodes[name]
 
 
-def _processes():
+def _answer(connection: socket.socket, answer: Request) -> None:
+    try:
+        connection.sendall((json.dumps(answer) + "\n").encode())
+    except OSError:
+        pass
+    connection.close()
+
+
+def _processes() -> set[str]:
     found = set()
     for name in os.listdir("/proc"):
         if not name.isdigit():
@@ -266,7 +177,7 @@ def _processes():
 # ---- making a box --------------------------------------------------------------------------------
 
 
-def _write_files(network):
+def _write_files(network: Network) -> None:
     """What all nodes share: their names, and `ssh`."""
     hosts = os.path.join(session.FOLDER, "hosts")
     with open(hosts, "w", encoding="ascii") as file:
@@ -275,10 +186,9 @@ def _write_files(network):
         spaces.mount(hosts, "/etc/hosts", flags=spaces.MS_BIND)
     programs = os.path.join(session.FOLDER, "bin")
     os.mkdir(programs)
-    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     code = (
-        f"import sys; sys.path.insert(0, {package!r}); "
-        "from ropewalk.cluster_session import ssh; sys.exit(ssh(sys.argv[1:]))"
+        f"import sys; sys.path.insert(0, {PARENT!r}); "
+        "from ropewalk.cluster.session import ssh; sys.exit(ssh(sys.argv[1:]))"
     )
     quoted = [one.replace("'", "'\\''") for one in (sys.executable, code)]
     for name in ("ssh", "rsh"):
@@ -288,14 +198,17 @@ def _write_files(network):
         os.chmod(path, 0o755)
 
 
-def _start_node(network, node, cores):
-    """(process, file): the node's process 1, and where it waits for its cables."""
+def _start_node(
+    network: Network, node: int, cores: Sequence[int] | None, inherited: Iterable[int]
+) -> tuple[int, int]:
+    """(file, file): where the node's process 1 tells its number, and where it waits for its
+    cables. `inherited`: files of the switch that are none of the node's."""
     ready, cables = os.pipe(), os.pipe()
     helper = os.fork()
     if helper == 0:
         try:
-            os.close(ready[0])
-            os.close(cables[1])
+            for file in (ready[0], cables[1], *inherited):
+                os.close(file)
             spaces.separate()
             process = os.fork()
             if process == 0:
@@ -311,13 +224,26 @@ def _start_node(network, node, cores):
     return ready[0], cables[1]
 
 
-def _run_node(network, node, cores, ready, cables):
+def _start_nodes(
+    network: Network, cores: Sequence[Sequence[int] | None], report: int
+) -> list[tuple[int, int]]:
+    """[(file, file)] of all nodes."""
+    files: list[tuple[int, int]] = []
+    for node in range(network.nodes):
+        inherited = [report, *(one for pair in files for one in pair)]
+        files.append(_start_node(network, node, cores[node], inherited))
+    return files
+
+
+def _run_node(
+    network: Network, node: int, cores: Sequence[int] | None, ready: int, cables: int
+) -> None:
     """Process 1 of a node: never returns."""
     try:
         name = network.names[node]
         socket.sethostname(name)
         spaces.name_process(f"ropewalk-{name}")
-        spaces.fresh_mounts(first=False)
+        spaces.fresh_mounts(first=False, share=1 / network.nodes)
         os.mkdir("/dev/shm/tmp", 0o1777)
         if cores:
             os.sched_setaffinity(0, cores)
@@ -327,12 +253,20 @@ def _run_node(network, node, cores, ready, cables):
         batch("ip", network.node_links(node))
         batch("tc", network.node_shapes())
         _tune_tcp()
-        os.write(ready, b"ready\n")
-        os.close(ready)
-        os.close(cables)
-        server.serve()
     except BaseException as error:
         os.write(ready, f"{error}\n".encode())
+        os._exit(1)
+    _serve(server, ready, b"ready\n", [cables])
+
+
+def _serve(server: Server, ready: int, text: bytes, others: Iterable[int]) -> None:
+    """Tells that all is there, and serves: never returns. What goes wrong from here on has no pipe
+    to be told on: its number may be that of another file by then."""
+    try:
+        os.write(ready, text)
+        for file in (ready, *others):
+            os.close(file)
+        server.serve()
     finally:
         os._exit(1)
 
@@ -342,7 +276,7 @@ def _run_node(network, node, cores, ready, cables):
 _OUTPUT_BYTES = 131072
 
 
-def _tune_tcp():
+def _tune_tcp() -> None:
     """As a cluster has it, whatever the machine has for its way to the Internet."""
     folder = "/proc/sys/net/ipv4/"
     for name, values in (
@@ -358,7 +292,7 @@ def _tune_tcp():
                 continue
 
 
-def _run_switch(specification, report):
+def _run_switch(specification: Request, report: int) -> None:
     """Process 1 of the box: never returns."""
     try:
         network = Network(**specification["network"])
@@ -366,39 +300,42 @@ def _run_switch(specification, report):
         spaces.fresh_mounts(first=True)
         _write_files(network)
         cores = specification.get("cores") or [None] * network.nodes
-        files = [_start_node(network, node, cores[node]) for node in range(network.nodes)]
-        readers = [os.fdopen(ready) for ready, _ in files]
-        processes = [_number(reader.readline()) for reader in readers]
-        batch("ip", network.switch_links(processes))
-        batch("tc", network.switch_shapes())
-        for _, cables in files:
-            os.write(cables, b"1")
-            os.close(cables)
-        for reader in readers:
-            text = reader.readline().strip()
-            if text != "ready":
-                raise CommandError(text)
-            reader.close()
+        processes = _wire(network, _start_nodes(network, cores, report))
         switch = Switch(network, specification["places"], processes)
-        os.write(report, b'{"ready": true}\n')
-        os.close(report)
-        switch.serve()
     except BaseException as error:
         os.write(report, (json.dumps({"error": str(error)}) + "\n").encode())
-    finally:
         os._exit(1)
+    _serve(switch, report, b'{"ready": true}\n', [])
 
 
-def _number(text):
+def _wire(network: Network, files: Sequence[tuple[int, int]]) -> list[int]:
+    """Plugs the cables in, and waits for the nodes; their process numbers."""
+    readers = [os.fdopen(ready) for ready, _ in files]
+    processes = [_number(reader.readline()) for reader in readers]
+    batch("ip", network.switch_links(processes))
+    batch("tc", network.switch_shapes())
+    for _, cables in files:
+        os.write(cables, b"1")
+        os.close(cables)
+    for reader in readers:
+        text = reader.readline().strip()
+        if text != "ready":
+            raise CommandError(text)
+        reader.close()
+    return processes
+
+
+def _number(text: str) -> int:
     if not text.strip().isdigit():
         raise CommandError(text.strip() or "a node did not start")
     return int(text)
 
 
-def main(specification):
+def main(specification: Request) -> int:
     """The guard: makes the box and waits for its end. Tells on `report` the process id of the
     switch, then whether all is there."""
     spaces.die_with(specification["parent"])
+    _open_standard_streams()
     report = specification["report"]
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
         signal.signal(number, signal.SIG_IGN)
@@ -422,3 +359,12 @@ def main(specification):
     os.close(lives)
     os.waitpid(switch, 0)
     return 0
+
+
+def _open_standard_streams() -> None:
+    """Where the caller has closed one, another file would come to have its number."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)

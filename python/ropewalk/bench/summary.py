@@ -1,9 +1,13 @@
 """The last lines of `ropewalk bench`: what the rows of all programs come to."""
 
 import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+Row = dict[str, Any]
 
 
-def lines(rows, seconds):
+def lines(rows: Sequence[Row], seconds: float) -> list[str]:
     """Text for the rows of all programs, under all MPIs."""
     made = [f"Summary ({seconds:.0f} s)"]
     for (bench, mpi), group in _groups(rows).items():
@@ -24,28 +28,27 @@ def lines(rows, seconds):
     return made
 
 
-def _groups(rows):
-    groups = {}
+def _groups(rows: Sequence[Row]) -> dict[tuple[str, str], list[Row]]:
+    groups: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         if row.get("bench") not in (None, "machine"):
             groups.setdefault((row["bench"], row.get("mpi_family", "")), []).append(row)
     return groups
 
 
-def _comms(rows):
+def _comms(rows: Sequence[Row]) -> str | None:
     """The fastest exchange, and the most that huge pages gain over memalign in one case."""
     text = _fastest(rows)
     names = ("L", "strategy", "buffers", "bytes", "lanes")
     plain = {_key(row, names): _rate(row) for row in rows if row.get("pages") == "memalign"}
-    gains = [
-        _rate(row) / plain[_key(row, names)]
-        for row in rows
-        if row.get("pages") == "huge" and _rate(row) and plain.get(_key(row, names))
+    pairs = [
+        (_rate(row), plain.get(_key(row, names))) for row in rows if row.get("pages") == "huge"
     ]
+    gains = [huge / other for huge, other in pairs if huge and other]
     return f"{text}; huge pages up to {max(gains):.2f} x memalign" if text and gains else text
 
 
-def _collectives(rows):
+def _collectives(rows: Sequence[Row]) -> str | None:
     """The geometric mean of the plain MPI's time over ropewalk's, and the least."""
     rated = [row for row in rows if isinstance(row.get("ratio"), (int, float)) and row["ratio"] > 0]
     if not rated:
@@ -55,7 +58,7 @@ def _collectives(rows):
     return f"{mean:.2f} x the plain MPI; least {least['ratio']:.2f} x ({_case(least)})"
 
 
-def _gradient(rows):
+def _gradient(rows: Sequence[Row]) -> str | None:
     """ropewalk's longest vector against the published variant and the limit."""
     ours = [row for row in rows if row.get("variant") == "ropewalk" and row.get("floats")]
     if not ours:
@@ -71,7 +74,7 @@ def _gradient(rows):
     return f"{', '.join(parts)} ({row['floats']} floats)" if parts else None
 
 
-def _memory(rows):
+def _memory(rows: Sequence[Row]) -> str | None:
     """The largest case is memory's; smaller ones show caches."""
     size = max((row.get("bytes", 0) for row in rows), default=0)
     text = _fastest([row for row in rows if row.get("bytes") == size])
@@ -83,7 +86,7 @@ def _memory(rows):
     return f"{text}; {max(limits):.0f} % of the limit" if text and limits else text
 
 
-def _overlap(rows):
+def _overlap(rows: Sequence[Row]) -> str | None:
     """The largest gain over exchanging first and computing then, and the least."""
     rated = [row for row in rows if isinstance(row.get("gain"), (int, float))]
     if not rated:
@@ -95,7 +98,7 @@ def _overlap(rows):
     )
 
 
-def _itt(rows):
+def _itt(rows: Sequence[Row]) -> str | None:
     """The comparison points, one a layout; without one the fastest operator."""
     points = [row for row in rows if row.get("table") == "comparison"]
     if points:
@@ -110,7 +113,7 @@ def _itt(rows):
     return f"{best['mflops_per_node']:.0f} Mflop/s per node ({best.get('op')}, L={best.get('L')})"
 
 
-def _pages(rows):
+def _pages(rows: Sequence[Row]) -> str | None:
     rated = [row for row in rows if isinstance(row.get("ratio_to_huge"), (int, float))]
     if not rated:
         return None
@@ -122,21 +125,21 @@ def _pages(rows):
     )
 
 
-def _fastest(rows):
-    rated = [row for row in rows if _rate(row) is not None]
+def _fastest(rows: Sequence[Row]) -> str | None:
+    rated = [(rate, row) for row in rows if (rate := _rate(row)) is not None]
     if not rated:
         return None
-    best = max(rated, key=_rate)
-    return f"{_rate(best):.0f} MB/s ({_case(best)})"
+    rate, best = max(rated, key=lambda pair: pair[0])
+    return f"{rate:.0f} MB/s ({_case(best)})"
 
 
-def _rate(row):
+def _rate(row: Row) -> float | None:
     rate = row.get("mb_per_s")
     rate = rate.get("median") if isinstance(rate, dict) else rate
     return rate if isinstance(rate, (int, float)) else None
 
 
-def _key(row, names):
+def _key(row: Row, names: Iterable[str]) -> tuple[str, ...]:
     return tuple(str(row.get(name)) for name in names)
 
 
@@ -144,7 +147,7 @@ def _key(row, names):
 _CASE = ("op", "type", "strategy", "pages", "buffers", "bytes")
 
 
-def _case(row):
+def _case(row: Row) -> str:
     return ", ".join(
         f"{row[name]} {name}" if name == "bytes" else str(row[name])
         for name in _CASE

@@ -4,17 +4,19 @@ Each run measures its MPI and ropewalk in turn, in the same processes and on the
 only ratios within a run are compared. In each case the best peer is the one with the least ratio.
 """
 
-import argparse
+import dataclasses
 import json
 import math
 import os
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 
-from . import bench, installations, launch, plan, run
-from .errors import CommandError
+from .. import installations, plan, run
+from ..errors import CommandError
+from . import jobs
+from .jobs import BenchOptions, Row
 
 # Peers: the MPI, and the variables that make it this peer.
 _VARIANTS = {
@@ -43,21 +45,21 @@ _PROGRAMS = ("collectives",)
 _CASE = ("bench", "op", "bytes", "ranks", "memory", "buffers")
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class Peer:
     name: str
-    installation: object
-    variables: tuple
+    installation: installations.Installation
+    variables: tuple[str, ...]
 
 
-def peers(text):
+def peers(text: str) -> list[Peer]:
     """The peers of "mpich,openmpi=PREFIX,...", each with its MPI; a prefix serves all peers of that
     MPI that have none of their own."""
     words = [word for word in text.split(",") if word]
     if not words:
         raise CommandError(f"--against: no peer, expected some of {', '.join(_VARIANTS)}")
     named = [(name, prefix) for name, _, prefix in (word.partition("=") for word in words)]
-    prefixes = {}
+    prefixes: dict[str, str] = {}
     for name, prefix in named:
         if name not in _VARIANTS:
             raise CommandError(
@@ -71,9 +73,11 @@ def peers(text):
     ]
 
 
-def _installation(name, prefix, prefixes):
+def _installation(
+    name: str, prefix: str, prefixes: Mapping[str, str]
+) -> installations.Installation:
     family = _VARIANTS[name][0]
-    prefix = prefix or prefixes.get(family)
+    prefix = prefix or prefixes.get(family, "")
     if prefix:
         found = installations.choose(prefix if "/" in prefix else f"./{prefix}")
         if found.family != family:
@@ -82,16 +86,16 @@ def _installation(name, prefix, prefixes):
                 f"{installations.TITLES[family]}"
             )
         return found
-    found = next((one for one in installations.every() if one.family == family), None)
-    if found is None:
+    first = next((one for one in installations.every() if one.family == family), None)
+    if first is None:
         raise CommandError(
             f"--against: {name}: no {installations.TITLES[family]} found; install it with "
             f"{_INSTALL[family]}, and write {name}=PREFIX where it is in no usual place"
         )
-    return found
+    return first
 
 
-def main(name, path, options, own):
+def main(name: str | None, path: str, options: BenchOptions, own: list[str]) -> int:
     """Runs the program under each peer and joins the rows; the first failure is the status."""
     if name not in _PROGRAMS:
         raise CommandError(
@@ -100,33 +104,36 @@ def main(name, path, options, own):
         )
     if options.mpi:
         raise CommandError("--against: it names the MPIs itself; leave --mpi out")
-    chosen = peers(options.against)
+    chosen = peers(options.against or "")
     if options.dry_run:
         for peer in chosen:
-            request = bench.request_for(_with(options, peer), name, [path, *own], peer.installation)
+            request = jobs.request_for(_with(options, peer), name, [path, *own], peer.installation)
             print(run.describe(request, plan.make(request)))
         return 0
     with tempfile.TemporaryDirectory(prefix="ropewalk-bench-") as folder:
         return _measure(name, path, chosen, options, own, folder)
 
 
-def _with(options, peer):
+def _with(options: BenchOptions, peer: Peer) -> BenchOptions:
     """The options, with the variables of the peer behind those of --env."""
-    return argparse.Namespace(**{**vars(options), "env": [*options.env, *peer.variables]})
+    return dataclasses.replace(options, env=[*options.env, *peer.variables])
 
 
-def _measure(name, path, chosen, options, own, folder):
-    first_failure, runs, begun = 0, {}, time.monotonic()
+def _measure(
+    name: str, path: str, chosen: list[Peer], options: BenchOptions, own: list[str], folder: str
+) -> int:
+    first_failure, begun = 0, time.monotonic()
+    runs: dict[str, list[Row]] = {}
     for index, peer in enumerate(chosen):
         sys.stderr.write(f"-- {index + 1}/{len(chosen)}: {name} against {peer.name}\n")
         sys.stderr.flush()
         file = os.path.join(folder, f"{index}.json")
-        request = bench.request_for(
+        request = jobs.request_for(
             _with(options, peer), name, [path, *own, "--json", file], peer.installation
         )
         planned = plan.make(request)
-        status, passed = launch.start_one_of(planned.command, planned.environment(os.environ))
-        runs[peer.name] = bench.read_rows(file, peer.installation)
+        status, passed = jobs.start(planned)
+        runs[peer.name] = jobs.read_rows(file, peer.installation)
         if status:
             first_failure = first_failure or status
             if passed is not None:
@@ -135,15 +142,15 @@ def _measure(name, path, chosen, options, own, folder):
     joined = join(runs)
     if options.json:
         every = [{**row, "run": peer} for peer, rows in runs.items() for row in rows]
-        bench.write_rows(options.json, every + joined)
+        jobs.write_rows(options.json, every + joined)
     print("\n".join(text(joined, time.monotonic() - begun)))
     return first_failure
 
 
-def join(runs):
+def join(runs: Mapping[str, Sequence[Row]]) -> list[Row]:
     """One row a case out of {peer: rows}: that of the run whose peer comes nearest to ropewalk,
     with `peer`, `peer_us` and the `ratios` to every peer."""
-    cases = {}
+    cases: dict[str, dict[str, Row]] = {}
     for peer, rows in runs.items():
         for row in rows:
             if _ratio(row) is not None:
@@ -151,9 +158,10 @@ def join(runs):
     return [_joined(by_peer) for by_peer in cases.values()]
 
 
-def _joined(by_peer):
-    ratios = {peer: round(_ratio(row), 3) for peer, row in by_peer.items()}
-    best = min(by_peer, key=lambda peer: _ratio(by_peer[peer]))
+def _joined(by_peer: Mapping[str, Row]) -> Row:
+    exact = {peer: _ratio(row) or 0.0 for peer, row in by_peer.items()}
+    ratios = {peer: round(ratio, 3) for peer, ratio in exact.items()}
+    best = min(exact, key=lambda peer: exact[peer])
     row = by_peer[best]
     made = {name: row[name] for name in _CASE if name in row}
     made |= {
@@ -171,11 +179,11 @@ def _joined(by_peer):
     return made
 
 
-def _key(row):
+def _key(row: Row) -> str:
     return json.dumps([row.get(name) for name in _CASE])
 
 
-def _ratio(row):
+def _ratio(row: Row) -> float | None:
     """The plain MPI's time over ropewalk's, or None where the row has none."""
     ours = row.get("time_us")
     ours = ours.get("median") if isinstance(ours, dict) else None
@@ -183,7 +191,7 @@ def _ratio(row):
     return plain / ours if plain and ours else None
 
 
-def text(joined, seconds):
+def text(joined: Sequence[Row], seconds: float) -> list[str]:
     """Tables of the joined rows, and a summary with the geometric mean of each collective."""
     if not joined:
         return [f"no case was measured ({seconds:.0f} s)"]
@@ -204,22 +212,22 @@ def text(joined, seconds):
     return lines
 
 
-def _groups(rows):
-    groups = {}
+def _groups(rows: Sequence[Row]) -> dict[str, list[Row]]:
+    groups: dict[str, list[Row]] = {}
     for row in rows:
         groups.setdefault(_title(row), []).append(row)
     return groups
 
 
-def _title(row):
+def _title(row: Row) -> str:
     return ", ".join(str(row[name]) for name in ("op", "memory", "buffers") if name in row)
 
 
-def _names(rows):
+def _names(rows: Sequence[Row]) -> list[str]:
     return list(dict.fromkeys(peer for row in rows for peer in row["ratios"]))
 
 
-def _table(rows):
+def _table(rows: Sequence[Row]) -> list[str]:
     names = _names(rows)
     head = ["bytes", "best peer", "peer us", "ropewalk us", "ratio", "/ limit"]
     cells = [[*head, *(f"/ {name}" for name in names)]]
@@ -242,11 +250,11 @@ def _table(rows):
     ]
 
 
-def _time(us):
+def _time(us: float) -> str:
     return f"{us:.3f}" if us < 10 else f"{us:.1f}" if us < 1000 else f"{us:.0f}"
 
 
-def _size(size):
+def _size(size: int) -> str:
     for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
         if size and size % unit == 0:
             return f"{size // unit} {name}"

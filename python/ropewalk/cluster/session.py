@@ -5,24 +5,33 @@ are, so that what it writes passes through nobody. Only what starting needs is i
 waits for it once a node.
 """
 
+from __future__ import annotations
+
 import array
 import json
 import os
 import signal
 import socket
 import sys
+from collections.abc import Iterable, Mapping, Sequence
+
+TYPE_CHECKING = False  # as typing has it, whose import a bare interpreter would pay for
+if TYPE_CHECKING:
+    from typing import Any
+
+    Request = dict[str, Any]  # as JSON carries it; answers, too
 
 # A tmpfs of the box, in each of its namespaces. From outside: /proc/PID/root + FOLDER.
 FOLDER = "/dev/shm/.ropewalk"
 CONTROL = "switch"  # the socket that cuts links
 
 
-def folder(box=None):
+def folder(box: int | None = None) -> str:
     """Where the sockets of a box are: of this one (None), or of that of process `box`."""
     return FOLDER if box is None else f"/proc/{box}/root{FOLDER}"
 
 
-def send_request(path, request, descriptors=()):
+def send_request(path: str, request: Request, descriptors: Sequence[int] = ()) -> socket.socket:
     """Connects and hands over a request and open files; returns the socket."""
     made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     made.connect(path)
@@ -38,34 +47,57 @@ def send_request(path, request, descriptors=()):
     return made
 
 
-def receive_request(connection):
-    """(request, descriptors); (None, ()) where the other side has left."""
+def receive_request(connection: socket.socket) -> tuple[Request | None, tuple[int, ...]]:
+    """(request, descriptors); (None, ()) where the other side has left, or what it sent is no
+    request. Call it when there is something to be read."""
     room = socket.CMSG_SPACE(8 * array.array("i").itemsize)
-    data, ancillary, _, _ = connection.recvmsg(1, room, socket.MSG_CMSG_CLOEXEC)
+    flags = socket.MSG_CMSG_CLOEXEC | socket.MSG_DONTWAIT
+    data, ancillary, told, _ = connection.recvmsg(1, room, flags)
     numbers = array.array("i")
     for level, kind, content in ancillary:
         if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
             numbers.frombytes(content[: len(content) - len(content) % numbers.itemsize])
-    if not data or not numbers:
+    request = None
+    # Cut short: there was no free descriptor for one of the files.
+    if data and numbers and not told & socket.MSG_CTRUNC:
+        request = _read_request(numbers[0])
+    if request is None:
         for number in numbers:
             os.close(number)
         return None, ()
-    os.lseek(numbers[0], 0, os.SEEK_SET)
-    with os.fdopen(numbers[0], "rb") as file:
-        request = json.loads(file.read())
+    os.close(numbers[0])
     return request, tuple(numbers[1:])
 
 
-def call(path, request):
+def _read_request(file: int) -> Request | None:
+    """The JSON object in a file; None where there is none. A pipe would be waited for."""
+    try:
+        size = os.fstat(file).st_size
+        request = json.loads(os.pread(file, size, 0))
+    except (OSError, ValueError, RecursionError):
+        return None
+    return request if isinstance(request, dict) else None
+
+
+def call(path: str, request: Request) -> Request:
     """A request that is answered by one line of JSON."""
     with send_request(path, request) as connection, connection.makefile("r") as lines:
-        return json.loads(lines.readline() or "{}")
+        answer: Request = json.loads(lines.readline() or "{}")
+        return answer
 
 
 class Command:
     """A command that runs on a node."""
 
-    def __init__(self, path, words, environment, directory=None, files=(0, 1, 2), own_group=False):
+    def __init__(
+        self,
+        path: str,
+        words: Iterable[str],
+        environment: Mapping[str, str],
+        directory: str | None = None,
+        files: Sequence[int] = (0, 1, 2),
+        own_group: bool = False,
+    ) -> None:
         request = {
             "words": list(words),
             "environment": dict(environment),
@@ -86,16 +118,16 @@ class Command:
                 os.close(number)
         self._text = b""
 
-    def fileno(self):
+    def fileno(self) -> int:
         return self._connection.fileno()
 
-    def signal(self, number):
+    def signal(self, number: int) -> None:
         try:
             self._connection.sendall(f"{number}\n".encode())
         except OSError:  # it has ended
             pass
 
-    def status(self):
+    def status(self) -> int:
         """Waits for the end; the exit status as a shell gives it. A node that is gone: 255, as ssh
         has it."""
         while not self._text.endswith(b"\n"):
@@ -110,14 +142,14 @@ class Command:
             self._text += more
         return int(self._text)
 
-    def close(self):
+    def close(self) -> None:
         self._connection.close()
 
 
 _WITH_VALUE = "bcDEeFIiJLlmOopQRSWw"  # of ssh's options
 
 
-def ssh_words(arguments):
+def ssh_words(arguments: Sequence[str]) -> tuple[str | None, list[str]]:
     """(host, words of the command) of ssh's arguments."""
     rest = list(arguments)
     while rest and rest[0].startswith("-") and rest[0] != "--":
@@ -129,7 +161,7 @@ def ssh_words(arguments):
     return host, rest
 
 
-def ssh(arguments):
+def ssh(arguments: Sequence[str]) -> int:
     """`ssh [options] NODE [command ...]` inside a box."""
     host, words = ssh_words(arguments)
     name = (host or "").partition(".")[0].partition("-rail")[0]

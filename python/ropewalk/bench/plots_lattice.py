@@ -2,29 +2,42 @@
 --plot`, the tables of the report.
 """
 
-from . import bench_plots
-from .errors import CommandError
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..errors import CommandError
+from . import plots
+from .plots import Path, Row
+
+Curves = dict[str, tuple[list[float], list[float]]]
 
 
-def value(row, key):
+def value(row: Row, key: str) -> float | None:
     """A number of a row, or the median of several."""
     found = row.get(key)
     found = found.get("median") if isinstance(found, dict) else found
     return found if isinstance(found, (int, float)) else None
 
 
-def grouped(rows, label, x, y):
+def grouped(
+    rows: Sequence[Row],
+    label: Callable[[Row], str],
+    x: Callable[[Row], float | None],
+    y: Callable[[Row], float | None],
+) -> Curves:
     """{label(row): (x values, y values)} of the rows that have both, sorted by x."""
-    found = {}
+    found: dict[str, list[tuple[float, float]]] = {}
     for row in rows:
-        if x(row) is not None and y(row) is not None:
-            found.setdefault(label(row), []).append((x(row), y(row)))
+        across, up = x(row), y(row)
+        if across is not None and up is not None:
+            found.setdefault(label(row), []).append((across, up))
     return {
-        name: tuple(map(list, zip(*sorted(points), strict=True))) for name, points in found.items()
+        name: ([one for one, _ in sorted(points)], [one for _, one in sorted(points)])
+        for name, points in found.items()
     }
 
 
-def overlap_label(row, rows):
+def overlap_label(row: Row, rows: Sequence[Row]) -> str:
     """What tells a curve from the others: layout and volume, and all that differs."""
     words = [f"{row['ranks']} x {row['threads']}", f"L={row['L']}"]
     for key in ("operator", "mpi_grid", "strategy", "mpi_family"):
@@ -33,7 +46,7 @@ def overlap_label(row, rows):
     return ", ".join(words)
 
 
-def overlap_curves(rows, key):
+def overlap_curves(rows: Sequence[Row], key: str) -> Curves:
     """By layout of ranks x threads and volume: comm threads, and what the rows say of them."""
     mine = [row for row in rows if row.get("bench") == "overlap"]
     return grouped(
@@ -44,7 +57,7 @@ def overlap_curves(rows, key):
     )
 
 
-def itt_label(name, row, rows):
+def itt_label(name: str, row: Row, rows: Sequence[Row]) -> str:
     """The name of a curve, with the layout and the MPI where these differ among the rows."""
     words = [name]
     if len({(one.get("ranks"), one.get("threads")) for one in rows}) > 1:
@@ -54,7 +67,7 @@ def itt_label(name, row, rows):
     return ", ".join(words)
 
 
-def itt_curves(rows, table, key, name):
+def itt_curves(rows: Sequence[Row], table: str, key: str, name: Callable[[Row], str]) -> Curves:
     """Of one table of the report, by L."""
     mine = [row for row in rows if row.get("bench") == "itt" and row.get("table") == table]
     return grouped(
@@ -65,7 +78,7 @@ def itt_curves(rows, table, key, name):
     )
 
 
-def _panel(panel, curves, title, x, scale="log"):
+def _panel(panel: Any, curves: Curves, title: str, x: str, scale: str = "log") -> None:
     if not curves:
         panel.axis("off")
         return
@@ -79,19 +92,19 @@ def _panel(panel, curves, title, x, scale="log"):
     panel.legend(fontsize="small")
 
 
-def draw_overlap(path, rows):
+def draw_overlap(path: Path, rows: Sequence[Row]) -> None:
     """Time of the overlapped hop, and bandwidth of its exchange, over the comm threads."""
     if not overlap_curves(rows, "time_us"):
         raise CommandError("--plot: there are no rows of the bench overlap to draw", status=1)
-    pyplot = bench_plots.require()
+    pyplot = plots.require()
     figure, panels = pyplot.subplots(1, 2, figsize=(12, 5), layout="constrained")
     times, rates = (overlap_curves(rows, key) for key in ("time_us", "exchange_mb_per_s"))
     _panel(panels[0], times, "hop and overlapped exchange, us (ranks x threads)", "comm threads")
     _panel(panels[1], rates, "exchange alone, MB/s sent by a rank", "comm threads")
-    bench_plots.save(pyplot, figure, path)
+    plots.save(pyplot, figure, path)
 
 
-def roofs(rows):
+def roofs(rows: Sequence[Row]) -> Curves:
     """{level: (intensities, Gflop/s)} of the measured rooflines, and the highest peak."""
     levels = [row for row in rows if row.get("table") == "roofline"]
     if not levels:
@@ -106,7 +119,7 @@ def roofs(rows):
     return found
 
 
-def _draw_roofline(panel, rows):
+def _draw_roofline(panel: Any, rows: Sequence[Row]) -> None:
     for label, (across, up) in roofs(rows).items():
         panel.plot(across, up, linewidth=1, label=label)
     mine = [row for row in rows if row.get("table") == "operators" and value(row, "intensity")]
@@ -123,11 +136,11 @@ def _draw_roofline(panel, rows):
         panel.legend(fontsize="small")
 
 
-def draw_itt(path, rows):
+def draw_itt(path: Path, rows: Sequence[Row]) -> None:
     """Operators, their share of the roofline, stencil exchange and memory, over L."""
     if not any(row.get("bench") == "itt" for row in rows):
         raise CommandError("--plot: there are no rows of the bench itt to draw", status=1)
-    pyplot = bench_plots.require()
+    pyplot = plots.require()
     figure, panels = pyplot.subplots(2, 3, figsize=(18, 9), layout="constrained")
     operators = itt_curves(rows, "summary", "gflops", lambda row: row["op"])
     tables = itt_curves(rows, "operators", "gflops", lambda row: row["op"])
@@ -140,4 +153,4 @@ def draw_itt(path, rows):
     _panel(panels[1, 0], stencil, "stencil halo exchange, MB/s a node sends", "L")
     _panel(panels[1, 1], memory, "a*x + y, MB/s of all ranks", "L")
     _panel(panels[1, 2], shares, "Wilson and domain wall, % of the roof", "L", "linear")
-    bench_plots.save(pyplot, figure, path)
+    plots.save(pyplot, figure, path)

@@ -1,9 +1,17 @@
 """What `ropewalk doctor` prints: tables on a terminal, plain lines otherwise, or JSON."""
 
+import json
 import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
-from . import doctor
-from .hugepages import readable, size_name
+from ..hugepages import readable, size_name
+from ..options import Parser
+from . import judge
+from .judge import Facts, Finding
+
+Lines = Iterator[tuple[str, str]]
+Section = tuple[str, list[tuple[str, str]]]
 
 _FEATURES = {
     "madv_collapse": "2 MiB pages without a pool (MADV_COLLAPSE)",
@@ -17,12 +25,37 @@ _FEATURES = {
 }
 
 
-def main(as_json, quick):
-    facts = doctor.collect(run_mpi=not quick)
-    findings = doctor.judge(facts)
-    if as_json:
-        import json
+EXAMPLES = (
+    ("ropewalk doctor", "tables on a terminal, plain lines in a pipe"),
+    ("ropewalk doctor --quick --json", "for programs, without starting an MPI"),
+)
 
+
+@dataclass
+class DoctorOptions:
+    json: bool = False
+    quick: bool = False
+
+
+def parser() -> Parser:
+    made = Parser(
+        "ropewalk doctor",
+        "What this machine gives, and for each shortfall its consequence and its remedy. Kernel "
+        "features are tried, not looked up; each MPI is started with one rank.",
+        "ropewalk doctor [--json] [--quick]",
+        examples=EXAMPLES,
+        statuses=(("0", "whatever was found"), ("2", "the command line was wrong")),
+    )
+    made.add_argument("--json", action="store_true", help="one JSON object instead of text")
+    made.add_argument("--quick", action="store_true", help="start no MPI to ask it")
+    return made
+
+
+def main(words: Sequence[str]) -> int:
+    options = parser().parse_args(words, namespace=DoctorOptions())
+    facts = judge.collect(run_mpi=not options.quick)
+    findings = judge.judge(facts)
+    if options.json:
         print(json.dumps({**facts, "findings": findings}, indent=2))
     elif sys.stdout.isatty():
         _print_tables(sections(facts), findings)
@@ -31,7 +64,7 @@ def main(as_json, quick):
     return 0
 
 
-def sections(facts):
+def sections(facts: Facts) -> list[Section]:
     """[(title, [(label, value)])], the same for both kinds of output."""
     return [
         ("Machine", list(_machine(facts))),
@@ -44,11 +77,11 @@ def sections(facts):
     ]
 
 
-def _count(number, noun):
+def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def _machine(facts):
+def _machine(facts: Facts) -> Lines:
     processor = facts["processor"]
     yield "processor", processor["model"]
     allowed, threads = processor["cores_allowed"], processor["hardware_threads_allowed"]
@@ -80,7 +113,7 @@ def _machine(facts):
     yield "kernel", f"Linux {facts['kernel']} {facts['architecture']}"
 
 
-def _pages(facts):
+def _pages(facts: Facts) -> Lines:
     pages = facts["transparent_huge_pages"]
     yield "transparent", ", ".join(f"{name} {value or 'unknown'}" for name, value in pages.items())
     for pool in facts["hugetlb"]:
@@ -98,14 +131,14 @@ def _pages(facts):
         )
 
 
-def _features(facts):
+def _features(facts: Facts) -> Lines:
     for name, title in _FEATURES.items():
         result = facts["features"][name]
         word = "yes" if result["works"] else "no"
         yield title, f"{word}{': ' + result['detail'] if result['detail'] else ''}"
 
 
-def _limits(facts):
+def _limits(facts: Facts) -> Lines:
     soft = facts["memlock"]["soft_bytes"]
     yield "memlock", "unlimited" if soft is None else readable(soft)
     scope = facts["ptrace_scope"]
@@ -121,7 +154,7 @@ def _limits(facts):
     )
 
 
-def _mpi(facts):
+def _mpi(facts: Facts) -> Lines:
     for one in facts["mpi"]:
         abi = f"{one['abi']} ABI" + (" and MPI-5 ABI" if one["mpi5_abi"] else "")
         level = one.get("thread_level") or one.get("error") or "not asked"
@@ -134,7 +167,7 @@ def _mpi(facts):
         yield "none", "found"
 
 
-def _drop_in(facts):
+def _drop_in(facts: Facts) -> Lines:
     found = facts.get("drop_in") or {"libraries": {}, "complaint": None, "tools": []}
     for name, path in found["libraries"].items():
         yield f"libropewalk-{name}.so", path or "not built"
@@ -148,7 +181,7 @@ def _drop_in(facts):
     yield "PMPI tool in LD_PRELOAD", ", ".join(found["tools"]) or "none"
 
 
-def _network(facts):
+def _network(facts: Facts) -> Lines:
     for one in facts["fabrics"]:
         port = f" port {one['port']}" if one["port"] else ""
         rate = ", ".join(filter(None, (one["state"], one["rate"])))
@@ -160,7 +193,7 @@ def _network(facts):
         yield one["interface"], f"{one['state']}, {speed}"
 
 
-def _print_plain(found, findings):
+def _print_plain(found: Sequence[Section], findings: Sequence[Finding]) -> None:
     for title, rows in found:
         print(title)
         width = max((len(label) for label, _ in rows), default=0)
@@ -176,7 +209,7 @@ def _print_plain(found, findings):
         print(f"    remedy: {one['remedy']}")
 
 
-def _print_tables(found, findings):
+def _print_tables(found: Sequence[Section], findings: Sequence[Finding]) -> None:
     from rich import box
     from rich.console import Console
     from rich.table import Table

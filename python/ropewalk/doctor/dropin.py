@@ -5,8 +5,11 @@ the loader takes them, what else wants the same calls, and whether Fortran progr
 import os
 import shutil
 import subprocess
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from . import elf, preload
+from .. import elf, preload
+from ..installations import Installation
 
 _SECONDS = 20
 # Libraries that hold an MPI's Fortran binding, best first; the last ones hold all of it.
@@ -18,7 +21,7 @@ _FORTRAN = {
 _NAME = "mpi_allreduce_"  # stands for all
 
 
-def facts(environment=None):
+def facts(environment: Mapping[str, str] | None = None) -> dict[str, Any]:
     """The JSON object of the drop-in."""
     environment = os.environ if environment is None else environment
     found = preload.find(environment)
@@ -30,7 +33,7 @@ def facts(environment=None):
     }
 
 
-def complaint(libraries, environment):
+def complaint(libraries: Sequence[str], environment: Mapping[str, str]) -> str | None:
     """What the loader says when they are put into a program that does nothing; None for nothing."""
     program = shutil.which("true")
     if not libraries or program is None:
@@ -52,7 +55,7 @@ def complaint(libraries, environment):
     return f"{program} ended with status {done.returncode}" if done.returncode else None
 
 
-def tools(environment, own=()):
+def tools(environment: Mapping[str, str], own: Sequence[str] = ()) -> list[str]:
     """Entries of LD_PRELOAD that take MPI's calls: a PMPI tool such as IPM, mpiP or Score-P."""
     entries = environment.get("LD_PRELOAD", "").replace(":", " ").split()
     return [
@@ -62,7 +65,7 @@ def tools(environment, own=()):
     ]
 
 
-def fortran(installation, library=None):
+def fortran(installation: Installation, library: str | None = None) -> dict[str, Any]:
     """{"library", "intercepted", "detail"} of the MPI's Fortran binding."""
     for name in _FORTRAN[installation.family]:
         path = os.path.join(installation.library_folder, name)
@@ -71,7 +74,7 @@ def fortran(installation, library=None):
     return {"library": None, "intercepted": None, "detail": "it has no Fortran binding here"}
 
 
-def _reached(path, library):
+def _reached(path: str, library: str | None) -> dict[str, Any]:
     if library is None:
         return {"intercepted": False, "detail": "libropewalk-mpi.so is not built"}
     if elf.defined(library, (_NAME,)):

@@ -4,8 +4,13 @@ figures of benches need.
 
 import importlib
 import os
+from collections.abc import Sequence
+from typing import Any
 
-from .errors import CommandError
+from ..errors import CommandError
+
+Row = dict[str, Any]
+Path = str | os.PathLike[str]
 
 # Title, what a row has of it, and the scale of its axis.
 FIGURES = (
@@ -18,7 +23,7 @@ FIGURES = (
 MARKERS = {"published": "s", "improved": "^", "ropewalk": "o", "mpi": "x"}
 
 
-def require():
+def require() -> Any:
     """matplotlib, drawing to files only."""
     try:
         matplotlib = importlib.import_module("matplotlib")
@@ -31,7 +36,7 @@ def require():
         ) from None
 
 
-def check(path):
+def check(path: str) -> None:
     """Error where no figure could be written to `path`: before hours of measuring."""
     figure = require().figure()
     known = sorted(figure.canvas.get_supported_filetypes())
@@ -44,11 +49,11 @@ def check(path):
         )
 
 
-def curves(rows, key):
+def curves(rows: Sequence[Row], key: str) -> dict[str, tuple[list[int], list[float]]]:
     """{label: (lengths, values)} of the rows of the bench, by variant (and MPI, if several)."""
     mine = [row for row in rows if row.get("bench") == "gradient"]
     several = len({row.get("mpi") for row in mine}) > 1
-    found = {}
+    found: dict[str, tuple[list[int], list[float]]] = {}
     for row in sorted(mine, key=lambda one: one["floats"]):
         value = row.get(key)
         value = value.get("median") if isinstance(value, dict) else value
@@ -63,13 +68,13 @@ def curves(rows, key):
     return found
 
 
-def limit(rows):
+def limit(rows: Sequence[Row]) -> tuple[list[int], list[float]]:
     """Lengths and seconds of the limit, where there is one."""
     found = {row["floats"]: row["limit_us"] / 1e6 for row in rows if "limit_us" in row}
     return sorted(found), [found[length] for length in sorted(found)]
 
 
-def save(pyplot, figure, path):
+def save(pyplot: Any, figure: Any, path: Path) -> None:
     """Writes the figure to a file; its ending says in which format."""
     try:
         figure.savefig(path)
@@ -79,7 +84,7 @@ def save(pyplot, figure, path):
         pyplot.close(figure)
 
 
-def draw(path, rows):
+def draw(path: Path, rows: Sequence[Row]) -> None:
     """Writes the five figures to a file."""
     if not curves(rows, "time_us"):
         raise CommandError("--plot: there are no rows of the bench gradient to draw", status=1)

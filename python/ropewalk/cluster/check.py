@@ -4,11 +4,19 @@
 rail, first one way and then both ways, and tell what arrived.
 """
 
-import os
+from __future__ import annotations
+
 import socket
 import sys
 import threading
 import time
+from collections.abc import Iterator, Sequence
+
+from ..paths import PARENT
+
+TYPE_CHECKING = False  # as typing has it, whose import a bare interpreter would pay for
+if TYPE_CHECKING:
+    from .box import Box
 
 _PORT = 7700
 _PIECE = 1 << 18
@@ -17,7 +25,7 @@ _SECONDS = 1.0
 _PATIENCE = 30.0
 
 
-def _stream(connection, end):
+def _stream(connection: socket.socket, end: float) -> None:
     data = bytes(_PIECE)
     try:
         while time.monotonic() < end:
@@ -27,7 +35,7 @@ def _stream(connection, end):
         pass
 
 
-def _drain(connection, begin, end, counts, at):
+def _drain(connection: socket.socket, begin: float, end: float, counts: list[int], at: int) -> None:
     """Counts what comes between two moments; goes on until the other side is done."""
     data = bytearray(_PIECE)
     while True:
@@ -38,7 +46,7 @@ def _drain(connection, begin, end, counts, at):
             counts[at] += count
 
 
-def _connections(server, own, other):
+def _connections(server: bool, own: Sequence[str], other: Sequence[str]) -> Iterator[socket.socket]:
     """One a rail: between (address, port) of both."""
     for rail, address in enumerate(other if not server else own):
         place = (address, _PORT + rail)
@@ -50,7 +58,7 @@ def _connections(server, own, other):
             yield _connect(place)
 
 
-def _connect(place):
+def _connect(place: tuple[str, int]) -> socket.socket:
     until = time.monotonic() + _PATIENCE
     while True:
         try:
@@ -61,7 +69,7 @@ def _connect(place):
             time.sleep(0.02)
 
 
-def talk(server, own, other, sends):
+def talk(server: bool, own: Sequence[str], other: Sequence[str], sends: bool) -> float:
     """MB/s that arrived here, over all rails. Run on both nodes."""
     connections = list(_connections(server, own, other))
     begin = time.monotonic() + _WARM_SECONDS
@@ -83,27 +91,26 @@ def talk(server, own, other, sends):
     return sum(counts) / _SECONDS / 1e6
 
 
-def main(arguments):
+def main(arguments: Sequence[str]) -> None:
     """ROLE SENDS OWN-ADDRESSES OTHER-ADDRESSES, inside a node."""
     role, sends, own, other = arguments
     print(f"{talk(role == 'server', own.split(','), other.split(','), sends == '1'):.3f}")
 
 
-def _measure(box, both):
+def _measure(box: Box, both: bool) -> dict[str, float | str]:
     """MB/s at n0 (and at n1 where both send)."""
     network = box.network
     addresses = [
         ",".join(network.address(node, rail) for rail in range(network.rails)) for node in (0, 1)
     ]
-    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     code = (
         "import sys; sys.path.insert(0, sys.argv[1]); "
-        "from ropewalk.cluster_check import main; main(sys.argv[2:])"
+        "from ropewalk.cluster.check import main; main(sys.argv[2:])"
     )
-    words = [sys.executable, "-IS", "-c", code, package]
-    results = {}
+    words = [sys.executable, "-IS", "-c", code, PARENT]
+    results: dict[str, float | str] = {}
 
-    def run(node, role, sends, own, other):
+    def run(node: str, role: str, sends: str, own: str, other: str) -> None:
         done = box.run([*words, role, sends, own, other], node=node, timeout=_PATIENCE)
         results[node] = float(done.stdout) if done.returncode == 0 else done.stderr
 
@@ -118,18 +125,19 @@ def _measure(box, both):
     return results
 
 
-def lines(box):
+def lines(box: Box) -> Iterator[str]:
     """A line for each direction: MB/s and the share of the line rate."""
     rate = box.network.line_rate_mb
     rails = f"{box.network.rails} rail{'s' if box.network.rails > 1 else ''}"
     yield f"raw TCP, n0 and n1, {rails} of {box.network.rate / 1e9:g} Gbit/s: {rate:.1f} MB/s"
     for both in (False, True):
         found = _measure(box, both)
+        rates = {node: one for node, one in found.items() if not isinstance(one, str)}
         for text in found.values():
             if isinstance(text, str):
                 yield f"  failed: {text.strip()}"
                 return
-        total = sum(found.values()) if both else found["n0"]
+        total = sum(rates.values()) if both else rates["n0"]
         whole = rate * (2 if both else 1)
         what = "both ways" if both else "one way"
         yield f"  {what:<10} {total:8.1f} MB/s  {100 * total / whole:5.1f} % of the line rate"

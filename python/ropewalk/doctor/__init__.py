@@ -1,0 +1,1 @@
+"""`ropewalk doctor`: gathers facts of this machine, judges them and prints both."""
