@@ -19,8 +19,9 @@ test:  ## all tests
 format:  ## clang-format and ruff over the tree
 	@scripts/setup lint && scripts/lint format --fix
 
-lint:  ## formatting, ruff, layers and sizes, without changing anything
-	@scripts/setup lint && scripts/lint format && scripts/lint ruff && scripts/lint house
+lint:  ## formatting, ruff, types, layers and sizes, without changing anything
+	@scripts/setup run lint && scripts/lint format && scripts/lint ruff && scripts/lint types && \
+	  scripts/lint house
 
 tidy:  ## clang-tidy on src/
 	@scripts/setup run lint && scripts/lint tidy

@@ -12,6 +12,15 @@ export PATH PIP_DISABLE_PIP_VERSION_CHECK=1
 
 cd "$root" || exit 1
 
+# Of Open MPI 5.0.11 btl/ofi sleeps for one second in every MPI_Init, where it finds no fabric: one
+# that tests do without.
+quick_openmpi='^ofi'
+
+# What is built and run for 64-bit Arm: the rooms that know processors, pages and orders of memory.
+# shellcheck disable=SC2034  # by scripts/build and scripts/arm
+arm_tests='os-tests kernels-tests topology-tests node-tests channel-tests model-tests
+  collectives-tests'
+
 say() { printf '%s\n' "-- $*"; }
 
 # fresh STAMP TEXT: true when the last successful run of that step had the same text.
