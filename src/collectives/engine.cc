@@ -10,23 +10,12 @@
 
 #include "mpi/mpi.hpp"
 #include "ropewalk/memory.hpp"
-#include "topology/machine.hpp"
 
 namespace ropewalk::collectives {
 namespace {
 
 // Scratch memory that is kept: the copies of small private buffers, the chunks of larger ones.
 constexpr std::size_t kept_bytes = std::size_t{256} << 10;
-
-// Private buffers up to here are copied, and the copies read, piece by piece. Both halves of a
-// rank's rooms fit the second cache together with the buffer (1 MiB on the EPYC where this was
-// measured: with two ranks the collectives of 32 to 256 KiB are 1.8 to 6 times as fast as by the
-// kernel's copy).
-constexpr std::size_t most_piecewise = std::size_t{256} << 10;
-
-// Of such a copy. Readers begin when the first is there, and each costs a flag: 4 KiB takes 1.6
-// times as long at 64 KiB and more, 16 KiB no less (same machine, broadcast).
-constexpr std::size_t most_in_piece = std::size_t{8} << 10;
 
 // Buffers from here on are worth 2 MiB pages: smaller ones lie in few small pages.
 constexpr std::size_t least_huge = std::size_t{64} << 10;
@@ -118,36 +107,6 @@ Range slice(std::size_t count, int part, int parts, std::size_t grain) {
     return std::min(count, (whole + rest) * grain);
   };
   return {edge(part), edge(part + 1)};
-}
-
-Limits limits_for(int ranks, bool crowded) {
-  // Through a slot every byte passes between caches twice as often as straight between buffers, for
-  // one exchange of flags instead of two. Where ranks share cores an exchange costs time slices.
-  const std::size_t shared = std::clamp<std::size_t>(8192 / ranks, 512, node::Slot::payload_bytes);
-  // Read once: a walk over sysfs, in a call that every communicator makes.
-  static const std::size_t cache =
-      topology::read_machine().last_level_cache_bytes(topology::usable_cpus().cpus.front());
-  // Send and receive buffers of all ranks together leave the last cache. What virtual machines are
-  // told of it may be the host's: no more than 64 MiB are believed.
-  const std::size_t believed =
-      std::clamp<std::size_t>(cache, std::size_t{16} << 20, std::size_t{64} << 20);
-  // A sender that does not wait for its root sends twice as fast, until that many lines a call take
-  // longer from cache to cache than two exchanges of flags. Broadcasts of 3 and 4 KiB take a tenth
-  // less so than through a copy beside the slot (EPYC, two ranks).
-  const std::size_t rooted = crowded ? node::Slot::payload_bytes : 4096;
-  return {.one_shot_bytes = crowded ? shared : 512,
-          .gathered_bytes = std::clamp<std::size_t>(4096 / ranks, crowded ? shared : 512, rooted),
-          .rooted_bytes = rooted,
-          .copied_bytes = std::size_t{16} << 10,
-          .piecewise_bytes = most_piecewise,
-          .alone_bytes =
-              std::max<std::size_t>(std::size_t{16} << 10, most_piecewise / std::max(1, ranks - 1)),
-          .piece_bytes = most_in_piece,
-          .streaming_bytes = believed / (2 * static_cast<std::size_t>(ranks)),
-          .two_level_bytes = std::size_t{16} << 10,
-          .chunk_bytes = std::size_t{64} << 10,
-          .cma_bytes = std::size_t{16} << 10,
-          .attach_bytes = std::size_t{16} << 10};
 }
 
 Engine::Engine(std::unique_ptr<node::Team> team, Limits limits)

@@ -14,6 +14,7 @@
 #include "kernels/kernels.hpp"
 #include "node/team.hpp"
 #include "ropewalk/collectives.hpp"
+#include "tuning/limits.hpp"
 
 namespace ropewalk::collectives {
 
@@ -98,23 +99,8 @@ struct Range {
 // The part of rank `part` when `count` elements are dealt to `parts`, cut at multiples of `grain`.
 Range slice(std::size_t count, int part, int parts, std::size_t grain);
 
-// Sizes at which the algorithms change; figures and their origin in
-// docs/explanation/collectives.md.
-struct Limits {
-  std::size_t one_shot_bytes;   // up to here payload goes through the slots
-  std::size_t gathered_bytes;   // the same for the blocks of an allgather
-  std::size_t rooted_bytes;     // the same where senders do not wait for their root
-  std::size_t copied_bytes;     // private buffers up to here are copied beside the slots
-  std::size_t piecewise_bytes;  // the same, for readers that follow piece by piece
-  std::size_t alone_bytes;      // the same where one rank reads the copies of all others
-  std::size_t piece_bytes;      // of the largest piece
-  std::size_t streaming_bytes;  // from here on results are stored past the caches
-  std::size_t two_level_bytes;  // from here on cache domains reduce among themselves first
-  std::size_t chunk_bytes;      // of staging areas
-  std::size_t cma_bytes;        // private buffers of this size and more are read by CMA
-  std::size_t attach_bytes;     // and these are attached, where all ranks can
-};
-Limits limits_for(int ranks, bool crowded);
+using tuning::Limits;
+using tuning::limits_for;
 
 class Engine {
  public:

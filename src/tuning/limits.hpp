@@ -1,0 +1,28 @@
+// Limits as the algorithms hold them: values of rows (table.hpp), taken once when a communicator is
+// made, so that a call only compares numbers.
+#pragma once
+
+#include <cstddef>
+
+namespace ropewalk::tuning {
+
+// Of the collectives among the ranks of one node. Figures and their origin stand in the table.
+struct Limits {
+  std::size_t one_shot_bytes;   // up to here payload goes through the slots
+  std::size_t gathered_bytes;   // the same for the blocks of an allgather
+  std::size_t rooted_bytes;     // the same where senders do not wait for their root
+  std::size_t copied_bytes;     // private buffers up to here are copied beside the slots
+  std::size_t piecewise_bytes;  // the same, for readers that follow piece by piece
+  std::size_t alone_bytes;      // the same where one rank reads the copies of all others
+  std::size_t piece_bytes;      // of the largest piece
+  std::size_t streaming_bytes;  // from here on results are stored past the caches
+  std::size_t two_level_bytes;  // from here on cache domains reduce among themselves first
+  std::size_t chunk_bytes;      // of staging areas
+  std::size_t cma_bytes;        // private buffers of this size and more are read by CMA
+  std::size_t attach_bytes;     // and these are attached, where all ranks can
+};
+
+// `crowded`: the node has more ranks than cores. The first call reads the machine's caches.
+Limits limits_for(int ranks, bool crowded);
+
+}  // namespace ropewalk::tuning

@@ -1,0 +1,136 @@
+#include "tuning/table.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+#include "node/control.hpp"
+
+namespace ropewalk::tuning {
+namespace {
+
+constexpr std::size_t KiB = std::size_t{1} << 10;
+constexpr std::size_t MiB = std::size_t{1} << 20;
+constexpr std::size_t unbounded = std::size_t{1} << 40;  // "never", for a size that none reaches
+
+// A payload that is inlined must fit the slot.
+constexpr std::size_t slot = node::Slot::payload_bytes;
+
+// A copy has fewer pieces than 2^16 (Team::piece_bits): 64 MiB in pieces of 4 KiB has a quarter.
+constexpr std::size_t most_copied = 64 * MiB;
+constexpr std::size_t least_piece = 4 * KiB;
+
+constexpr std::string_view epyc = "EPYC virtual machine, 2 ranks on 2 cores, 1 MiB second cache";
+
+// Where ranks share cores, an exchange of flags costs time slices, and a slot saves one of two.
+constexpr std::size_t inlined(const Facts& facts) {
+  const std::size_t shared = 8 * KiB / static_cast<std::size_t>(facts.ranks);
+  return facts.crowded ? std::clamp<std::size_t>(shared, 512, slot) : 512;
+}
+
+constexpr std::size_t inlined_rooted(const Facts& facts) { return facts.crowded ? slot : 4 * KiB; }
+
+constexpr std::size_t inlined_allgather(const Facts& facts) {
+  const std::size_t each = 4 * KiB / static_cast<std::size_t>(facts.ranks);
+  return std::clamp(each, inlined(facts), inlined_rooted(facts));
+}
+
+// One rank reads the copies of all others, which share its second cache.
+constexpr std::size_t piecewise_alone(const Facts& facts) {
+  const auto others = static_cast<std::size_t>(std::max(1, facts.ranks - 1));
+  return std::max(16 * KiB, 256 * KiB / others);
+}
+
+// Send and receive buffers of all ranks together leave the last-level cache.
+constexpr std::size_t streaming(const Facts& facts) {
+  return facts.cache_bytes / (2 * static_cast<std::size_t>(facts.ranks));
+}
+
+constexpr Row all[] = {
+    // ---- one node
+    {Id::node_inlined, "node.inlined_bytes", Unit::bytes, 0, &inlined,
+     "512; where ranks share cores 8K / ranks, between 512 and a slot (5184)", 0, slot,
+     "allreduce, scan, exscan, reduce_scatter, alltoall",
+     "up to here the data travels in the slots, beside the flags",
+     "a slot moves each byte twice as often between caches, for one exchange of flags instead of "
+     "two",
+     epyc},
+    {Id::node_inlined_allgather, "node.inlined_allgather_bytes", Unit::bytes, 0, &inlined_allgather,
+     "4K / ranks, between node.inlined_bytes and node.inlined_rooted_bytes", 0, slot, "allgather",
+     "blocks up to here travel in the slots", "as node.inlined_bytes, for the bytes of all ranks",
+     epyc},
+    {Id::node_inlined_rooted, "node.inlined_rooted_bytes", Unit::bytes, 0, &inlined_rooted,
+     "4K; where ranks share cores a slot (5184)", 0, slot,
+     "broadcast, reduce, gather, scatter, neighbours",
+     "up to here the data travels in the slots, and senders do not wait for their root",
+     "senders are twice as fast, until so many lines a call take longer from cache to cache than "
+     "two exchanges of flags",
+     epyc},
+    {Id::node_copied, "node.copied_bytes", Unit::bytes, 16 * KiB, nullptr, "16K", 0, most_copied,
+     "collectives over nodes, inside a node",
+     "private buffers up to here are copied into the arena before others read them",
+     "below, the copy takes less than the kernel's system call", epyc},
+    {Id::node_piecewise, "node.piecewise_bytes", Unit::bytes, 256 * KiB, nullptr, "256K", 0,
+     most_copied, "broadcast, allgather, scatter, alltoall, neighbours",
+     "private buffers up to here are copied piece by piece, while others read",
+     "copies and buffer fit the second cache: 1.8 to 6 times as fast as the kernel's copy from 32K "
+     "to here",
+     epyc},
+    {Id::node_piecewise_alone, "node.piecewise_alone_bytes", Unit::bytes, 0, &piecewise_alone,
+     "256K / (ranks - 1), at least 16K", 0, most_copied,
+     "allreduce, reduce, scan, exscan, reduce_scatter, gather",
+     "as node.piecewise_bytes, where one rank reads the copies of all others",
+     "all copies together fit the reader's second cache", epyc},
+    {Id::node_piece, "node.piece_bytes", Unit::bytes, 8 * KiB, nullptr, "8K", least_piece,
+     most_copied, "all that copy piece by piece", "length of a piece; readers begin with the first",
+     "each piece costs a flag: 4K takes 1.6 times as long at 64K and more, 16K no less (broadcast)",
+     epyc},
+    {Id::node_streaming, "node.streaming_bytes", Unit::bytes, 0, &streaming,
+     "last-level cache (16M to 64M are believed) / (2 x ranks)", 1, unbounded,
+     "all whose results are stored from registers",
+     "from here on results are stored past the "
+     "caches",
+     "send and receive buffers of all ranks exceed the cache", ""},
+    {Id::node_two_level, "node.two_level_bytes", Unit::bytes, 16 * KiB, nullptr, "16K", 0,
+     unbounded, "allreduce, reduce", "from here on cache domains reduce among themselves first",
+     "an estimate: one more exchange of flags a mebibyte against bytes that cross between caches",
+     ""},
+    {Id::node_staging_chunk, "node.staging_chunk_bytes", Unit::bytes, 64 * KiB, nullptr, "64K",
+     4 * KiB, 16 * MiB, "reductions and broadcasts, staged or by CMA",
+     "length of a chunk of a staging area, and of what CMA reads at a time",
+     "a chunk of every rank stays in the second cache", epyc},
+    {Id::node_cma, "node.cma_bytes", Unit::bytes, 16 * KiB, nullptr, "16K", 1, unbounded,
+     "all with private buffers",
+     "from here on the kernel copies private buffers between processes, where nothing above does",
+     "a system call and a look at each page cost 2.5 us for 32K", epyc},
+    {Id::node_attach, "node.attach_bytes", Unit::bytes, 16 * KiB, nullptr, "16K", 1, unbounded,
+     "all with private buffers",
+     "from here on private buffers are attached, where every rank has XPMEM",
+     "as node.cma_bytes; XPMEM itself was never measured", ""},
+};
+
+constexpr bool in_order() {
+  for (std::size_t at = 0; at < std::size(all); ++at) {
+    if (static_cast<std::size_t>(all[at].id) != at) return false;
+  }
+  return std::size(all) == rows;
+}
+static_assert(in_order(), "the rows come in the order of Id");
+
+}  // namespace
+
+std::span<const Row> table() noexcept { return all; }
+
+const Row& row(Id id) noexcept { return all[static_cast<std::size_t>(id)]; }
+
+const Row* find(std::string_view name) noexcept {
+  const auto found = std::ranges::find(all, name, &Row::name);
+  return found == std::end(all) ? nullptr : &*found;
+}
+
+const char* name(Unit unit) noexcept { return unit == Unit::bytes ? "bytes" : "count"; }
+
+std::size_t default_value(const Row& row, const Facts& facts) noexcept {
+  return row.rule == nullptr ? row.constant : row.rule(facts);
+}
+
+}  // namespace ropewalk::tuning

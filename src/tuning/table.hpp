@@ -1,0 +1,68 @@
+// The room of tuning: every size at which ropewalk goes another way, as one row of one table. A row
+// says what the size decides, its default, where that comes from, and the machine it was measured
+// on. Rooms below take their limits from here (limits.hpp) and hold no such number of their own.
+//
+// The room decides nothing by itself: it knows neither communicators nor messages.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace ropewalk::tuning {
+
+// The rows, in the order of the table.
+enum class Id : std::uint8_t {
+  // Collectives among the ranks of one node.
+  node_inlined,
+  node_inlined_allgather,
+  node_inlined_rooted,
+  node_copied,
+  node_piecewise,
+  node_piecewise_alone,
+  node_piece,
+  node_streaming,
+  node_two_level,
+  node_staging_chunk,
+  node_cma,
+  node_attach
+};
+inline constexpr std::size_t rows = static_cast<std::size_t>(Id::node_attach) + 1;
+
+enum class Unit : std::uint8_t { bytes, count };
+
+// What a default may follow from.
+struct Facts {
+  int ranks = 1;                // on this node
+  bool crowded = false;         // the node has more ranks than cores
+  std::size_t cache_bytes = 0;  // of the last-level cache, as far as it is believed
+};
+
+using Rule = std::size_t (*)(const Facts&);
+
+struct Row {
+  Id id;
+  std::string_view name;
+  Unit unit;
+  std::size_t constant;   // the default; not looked at where there is a rule
+  Rule rule;              // computes the default from facts; null: it is constant
+  std::string_view text;  // the default as the docs show it
+  std::size_t least;      // what a profile may set: beyond these bounds an algorithm breaks
+  std::size_t most;
+  std::string_view serves;   // the calls that ask it
+  std::string_view meaning;  // what is done up to it, or from it on
+  std::string_view origin;   // how the default was found
+  std::string_view machine;  // where it was measured; empty: nowhere, it is an estimate or follows
+};
+
+std::span<const Row> table() noexcept;
+const Row& row(Id) noexcept;
+const Row* find(std::string_view name) noexcept;  // null: no row has that name
+
+const char* name(Unit) noexcept;
+
+// The default under these facts.
+std::size_t default_value(const Row&, const Facts&) noexcept;
+
+}  // namespace ropewalk::tuning

@@ -1,0 +1,44 @@
+// The limits of the algorithms are what the table and docs/explanation/collectives.md say.
+#include "tuning/limits.hpp"
+
+#include <gtest/gtest.h>
+
+namespace ropewalk::tuning {
+namespace {
+
+constexpr std::size_t KiB = 1024;
+
+TEST(Limits, OfTwoRanksWithACoreEach) {
+  const Limits limits = limits_for(2, false);
+  EXPECT_EQ(limits.one_shot_bytes, 512U);
+  EXPECT_EQ(limits.gathered_bytes, 2 * KiB);
+  EXPECT_EQ(limits.rooted_bytes, 4 * KiB);
+  EXPECT_EQ(limits.copied_bytes, 16 * KiB);
+  EXPECT_EQ(limits.piecewise_bytes, 256 * KiB);
+  EXPECT_EQ(limits.alone_bytes, 256 * KiB);
+  EXPECT_EQ(limits.piece_bytes, 8 * KiB);
+  EXPECT_EQ(limits.two_level_bytes, 16 * KiB);
+  EXPECT_EQ(limits.chunk_bytes, 64 * KiB);
+  EXPECT_EQ(limits.cma_bytes, 16 * KiB);
+  EXPECT_EQ(limits.attach_bytes, 16 * KiB);
+  EXPECT_GE(limits.streaming_bytes, 4096 * KiB);   // of a cache of 16 MiB
+  EXPECT_LE(limits.streaming_bytes, 16384 * KiB);  // of one of 64 MiB
+}
+
+TEST(Limits, FollowTheNumberOfRanks) {
+  const Limits limits = limits_for(5, false);
+  EXPECT_EQ(limits.gathered_bytes, 4 * KiB / 5);
+  EXPECT_EQ(limits.alone_bytes, 64 * KiB);
+  EXPECT_EQ(limits_for(33, false).alone_bytes, 16 * KiB);
+  EXPECT_EQ(limits_for(33, false).gathered_bytes, 512U);
+}
+
+TEST(Limits, AreLargerWhereRanksShareCores) {
+  EXPECT_EQ(limits_for(2, true).one_shot_bytes, 4 * KiB);
+  EXPECT_EQ(limits_for(2, true).rooted_bytes, 5184U);
+  EXPECT_EQ(limits_for(2, true).gathered_bytes, 4 * KiB);
+  EXPECT_EQ(limits_for(64, true).one_shot_bytes, 512U);
+}
+
+}  // namespace
+}  // namespace ropewalk::tuning
