@@ -48,15 +48,20 @@ class Row:
     meaning: str
 
 
-def read_table() -> list[Row]:
-    """The rows, printed by a program of the table's own source: nothing needs to be built."""
+def printed(program: str, *sources: str) -> list[str]:
+    """The lines that a program of a table's own source prints: nothing needs to be built."""
     with tempfile.TemporaryDirectory() as folder:
-        program = f"{folder}/print_settings"
+        made = f"{folder}/{program.removesuffix('.cc')}"
         command = [os.environ.get("CXX", "c++"), "-std=c++20", "-O0", "-Isrc", "-Iinclude"]
-        command += ["scripts/print_settings.cc", "src/settings/table.cc", "src/settings/value.cc"]
-        subprocess.run([*command, "-o", program], cwd=ROOT, check=True)
-        text = subprocess.run([program], capture_output=True, text=True, check=True).stdout
-    return [Row(*line.split("\x1f")) for line in text.splitlines()]
+        command += [f"scripts/{program}", *sources]
+        subprocess.run([*command, "-o", made], cwd=ROOT, check=True)
+        text = subprocess.run([made], capture_output=True, text=True, check=True).stdout
+    return text.splitlines()
+
+
+def read_table() -> list[Row]:
+    lines = printed("print_settings.cc", "src/settings/table.cc", "src/settings/value.cc")
+    return [Row(*line.split("\x1f")) for line in lines]
 
 
 def values(row: Row) -> str:

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::string_view prefix = "ROPEWALK_";
 constexpr std::string_view of_tests = "ROPEWALK_TEST_";
-constexpr std::size_t longest = 40;  // of a name behind the prefix; what is longer is like none
+constexpr std::size_t longest = 40;  // of a name, without prefix; what is longer is like none
 
 // Levenshtein's: letters to insert, leave out or change, to make one of the other. The table of the
 // algorithm is kept a row at a time.
@@ -41,19 +41,26 @@ bool is_unknown(std::string_view name) noexcept {
   return name.starts_with(prefix) && !name.starts_with(of_tests) && find(name) == nullptr;
 }
 
+Nearest::Nearest(std::string_view wanted) noexcept
+    // Where half of it is spelled otherwise, it is not alike.
+    : wanted_(wanted), least_(wanted.size() > longest ? 0 : wanted.size() / 2 + 1) {}
+
+void Nearest::offer(std::string_view name) noexcept {
+  if (least_ == 0 || name.size() > longest) return;
+  const std::size_t letters = distance(wanted_, name);
+  if (letters >= least_) return;
+  least_ = letters;
+  found_ = name;
+}
+
 const Option* nearest(std::string_view name) noexcept {
   if (!name.starts_with(prefix)) return nullptr;
-  name.remove_prefix(prefix.size());
-  if (name.size() > longest) return nullptr;
-  const Option* found = nullptr;
-  std::size_t least = name.size() / 2 + 1;  // half of it is spelled otherwise: not alike
-  for (const Option& option : table()) {
-    const std::size_t letters = distance(name, option.name.substr(prefix.size()));
-    if (letters >= least) continue;
-    least = letters;
-    found = &option;
-  }
-  return found;
+  Nearest nearest(name.substr(prefix.size()));
+  for (const Option& option : table()) nearest.offer(option.name.substr(prefix.size()));
+  const std::string_view found = nearest.found();
+  // What was offered is the end of a name of the table.
+  return found.empty() ? nullptr
+                       : find({found.data() - prefix.size(), found.size() + prefix.size()});
 }
 
 Text unknown(std::string_view name) noexcept {

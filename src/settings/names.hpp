@@ -1,6 +1,7 @@
 // Names of variables that no row of the table has: the known one that was meant.
 #pragma once
 
+#include <cstddef>
 #include <string_view>
 
 #include "settings/table.hpp"
@@ -16,6 +17,19 @@ bool is_unknown(std::string_view name) noexcept;
 
 // The row whose name is spelled most like it; null where none is like it at all.
 const Option* nearest(std::string_view name) noexcept;
+
+// Finds, among the names it is offered, the one that is spelled most like another.
+class Nearest {
+ public:
+  explicit Nearest(std::string_view wanted) noexcept;
+  void offer(std::string_view name) noexcept;
+  std::string_view found() const noexcept { return found_; }  // empty: none is like it at all
+
+ private:
+  std::string_view wanted_;
+  std::string_view found_;
+  std::size_t least_;  // letters that differ; of no more names
+};
 
 // "ROPEWALK_LANE: unknown, expected …; did you mean ROPEWALK_LANES?"
 Text unknown(std::string_view name) noexcept;

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "ropewalk/error.hpp"
+#include "settings/contents.hpp"
 #include "settings/value.hpp"
 
 namespace ropewalk::settings {
@@ -23,12 +24,24 @@ bool is_number(const Value& value) noexcept {
   return value.word.empty() && (kind == Kind::count || kind == Kind::bytes);
 }
 
+// Of a file that cannot be read, its name: no two ranks agree on it but by that.
+std::uint64_t meaning_of_file(std::string_view path) noexcept {
+  if (path.empty()) return hash(path);
+  try {
+    const Contents& file = contents(path);
+    return file.error.empty() ? hash(file.text, hash("file ")) : hash(path, hash("unreadable "));
+  } catch (const std::exception&) {  // no memory for it
+    return hash(path, hash("unreadable "));
+  }
+}
+
 // What a value means, whichever way it is spelled. What cannot be understood is like itself alone.
 std::uint64_t meaning(const Value& value) noexcept {
   Text text;
   if (value.malformed) {
     return hash(value.text, hash("malformed "));
   }
+  if (value.option->kind == Kind::file) return meaning_of_file(value.text);
   if (is_number(value)) return hash((text << value.number).view());
   return hash(value.word.empty() ? value.text : value.word);
 }
@@ -44,14 +57,20 @@ std::string found(const Told& told, std::size_t rank) {
   return std::string("\"") + told.text.data() + "\" on rank " + std::to_string(rank);
 }
 
+// Which value all ranks should have, and how they get it. Files of one name may differ, as where
+// each node has disks of its own.
+std::string remedy(const Option& option, const Told& told) {
+  if (option.kind == Kind::file) return "give all of them a file with the same contents";
+  const std::string name(option.name);
+  return "set it for all of them, as in `ropewalk run --env " + name + "=" + told.text.data() + "`";
+}
+
 [[noreturn]] void refuse(const Option& option, const Told& first, const Told& other,
                          std::size_t rank) {
-  const std::string name(option.name);
+  const Told& given = *other.text.data() != '\0' ? other : first;
   throw Error(ErrorCode::argument,
-              name + ": found " + found(other, rank) + " and " + found(first, 0) +
-                  ", expected the same on all ranks; set it for all of them, as in `ropewalk run "
-                  "--env " +
-                  name + "=" + (*other.text.data() != '\0' ? other : first).text.data() + "`");
+              std::string(option.name) + ": found " + found(other, rank) + " and " +
+                  found(first, 0) + ", expected the same on all ranks; " + remedy(option, given));
 }
 
 }  // namespace

@@ -11,7 +11,7 @@
 namespace ropewalk::settings {
 
 // Of all settings of that scope as this rank has them now: equal where they mean the same, as 1M
-// and 1048576 do, or nothing and the default.
+// and 1048576 do, or nothing and the default. A file means what is in it (contents.hpp).
 std::uint64_t fingerprint() noexcept;
 
 // One value as ranks tell it to each other; sent as bytes.

@@ -85,6 +85,12 @@ constexpr Option rows[] = {
      Scope::all_ranks, Reader::library, "explanation/nodes.md",
      "`nodes`: barriers, movements and reduce_scatter over [several nodes]"
      "(../explanation/nodes.md) never go to MPI for their size; for tests and benches"},
+    {Id::profile, "ROPEWALK_PROFILE", Kind::file, "", "path of a profile", "",
+     "the sizes that ropewalk was measured with", Scope::all_ranks, Reader::library,
+     "reference/thresholds.md#a-profile",
+     "a [profile](thresholds.md#a-profile): sizes at which ropewalk goes another way, in place of "
+     "its own. Ranks must have the same contents, whatever their paths; each process reads the "
+     "file once"},
     {Id::disable, "ROPEWALK_DISABLE", Kind::choice, "off,on", "", "off", "", Scope::all_ranks,
      Reader::drop_in, "explanation/drop-in.md",
      "`on`: the [drop-in](../explanation/drop-in.md) stands aside: every call and every allocation "
@@ -163,7 +169,8 @@ std::span<const Option> table() noexcept { return rows; }
 const Option& option(Id id) noexcept { return rows[static_cast<std::size_t>(id)]; }
 
 const char* name(Kind kind) noexcept {
-  constexpr const char* names[] = {"choice", "count", "bytes", "real", "path", "nodes", "text"};
+  constexpr const char* names[] = {"choice", "count", "bytes", "real",
+                                   "path",   "file",  "nodes", "text"};
   return names[static_cast<std::size_t>(kind)];
 }
 

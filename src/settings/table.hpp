@@ -34,6 +34,7 @@ enum class Id : std::uint8_t {
   reduction_threads,
   piece_bytes,
   movements,
+  profile,
   disable,
   stats,
   nonblocking,
@@ -64,6 +65,7 @@ enum class Kind : std::uint8_t {
   bytes,   // the same, and K, M, G or T behind it, each also with B or iB: powers of 1024
   real,    // a decimal number above 0
   path,    // of a file or a folder; not looked at
+  file,    // the same of a file, for which its contents stand where ranks compare it
   nodes,   // ranks a node as in 2,1,3, or round:N
   text     // anything
 };

@@ -107,6 +107,7 @@ bool understand(Value& value, std::string_view text) noexcept {
     case Kind::nodes:
       return each_number(text, [](int) {});
     case Kind::path:
+    case Kind::file:
     case Kind::text:
       return true;
   }
@@ -140,6 +141,7 @@ void add_kind(Text& out, const Option& option) noexcept {
       out << "ranks a node as in 2,1,3, or round:N with N nodes";
       return;
     case Kind::path:
+    case Kind::file:
       out << option.unit;
       return;
     case Kind::text:

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "topology/machine.hpp"
-#include "tuning/table.hpp"
+#include "tuning/profile.hpp"
 
 namespace ropewalk::tuning {
 namespace {
@@ -19,20 +19,19 @@ std::size_t believed_cache_bytes() {
 }  // namespace
 
 Limits limits_for(int ranks, bool crowded) {
-  const Facts facts{ranks, crowded, believed_cache_bytes()};
-  const auto value = [&](Id id) { return default_value(row(id), facts); };
-  return {.one_shot_bytes = value(Id::node_inlined),
-          .gathered_bytes = value(Id::node_inlined_allgather),
-          .rooted_bytes = value(Id::node_inlined_rooted),
-          .copied_bytes = value(Id::node_copied),
-          .piecewise_bytes = value(Id::node_piecewise),
-          .alone_bytes = value(Id::node_piecewise_alone),
-          .piece_bytes = value(Id::node_piece),
-          .streaming_bytes = value(Id::node_streaming),
-          .two_level_bytes = value(Id::node_two_level),
-          .chunk_bytes = value(Id::node_staging_chunk),
-          .cma_bytes = value(Id::node_cma),
-          .attach_bytes = value(Id::node_attach)};
+  const Values values({ranks, crowded, believed_cache_bytes()}, profile());
+  return {.one_shot_bytes = values[Id::node_inlined],
+          .gathered_bytes = values[Id::node_inlined_allgather],
+          .rooted_bytes = values[Id::node_inlined_rooted],
+          .copied_bytes = values[Id::node_copied],
+          .piecewise_bytes = values[Id::node_piecewise],
+          .alone_bytes = values[Id::node_piecewise_alone],
+          .piece_bytes = values[Id::node_piece],
+          .streaming_bytes = values[Id::node_streaming],
+          .two_level_bytes = values[Id::node_two_level],
+          .chunk_bytes = values[Id::node_staging_chunk],
+          .cma_bytes = values[Id::node_cma],
+          .attach_bytes = values[Id::node_attach]};
 }
 
 }  // namespace ropewalk::tuning

@@ -22,7 +22,9 @@ struct Limits {
   std::size_t attach_bytes;     // and these are attached, where all ranks can
 };
 
-// `crowded`: the node has more ranks than cores. The first call reads the machine's caches.
+// What the profile says, else the defaults. `crowded`: the node has more ranks than cores. The
+// first call reads the machine's caches. Error(argument), the same on all ranks, where the profile
+// cannot be understood.
 Limits limits_for(int ranks, bool crowded);
 
 }  // namespace ropewalk::tuning

@@ -1,0 +1,190 @@
+// Profiles: what their lines mean, what is said of those that mean nothing, and that ranks go by
+// the same.
+#include "tuning/profile.hpp"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "ropewalk/collectives.hpp"
+#include "ropewalk/error.hpp"
+#include "ropewalk/memory.hpp"
+#include "settings/value.hpp"
+#include "support/thread_mpi.hpp"
+#include "tuning/limits.hpp"
+
+namespace ropewalk::tuning {
+namespace {
+
+std::string error_of(const std::string& text) {
+  try {
+    const Profile profile("p", text);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::argument);
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Profile, GivesTheValuesOfItsLines) {
+  const Profile profile("p",
+                        "# measured somewhere\n"
+                        "\n"
+                        "node.cma_bytes = 32K   # the kernel is slow\r\n"
+                        "\tnode.inlined_bytes=1024\n"
+                        "node.two_level_bytes = 1TiB");
+  EXPECT_EQ(profile.line(Id::node_cma)->value, 32768U);
+  EXPECT_EQ(profile.line(Id::node_cma)->number, 3);
+  EXPECT_EQ(profile.line(Id::node_inlined)->value, 1024U);
+  EXPECT_EQ(profile.line(Id::node_two_level)->value, std::size_t{1} << 40);
+  EXPECT_FALSE(profile.line(Id::node_piece).has_value());
+  const Values values({4, false, 64U << 20}, profile);
+  EXPECT_EQ(values[Id::node_cma], 32768U);
+  EXPECT_EQ(values[Id::node_piece], 8192U);
+  EXPECT_EQ(values[Id::node_streaming], 8U << 20);
+}
+
+TEST(Profile, SaysWhichLineIsWrongAndWhatIsExpected) {
+  EXPECT_EQ(error_of("node.cma_bytes 32K"),
+            "ROPEWALK_PROFILE: p:1: found \"node.cma_bytes 32K\", expected NAME = VALUE; correct "
+            "it");
+  EXPECT_EQ(error_of("\n\nnode.cma_byte = 32K"),
+            "ROPEWALK_PROFILE: p:3: \"node.cma_byte\" is unknown, expected a name that `ropewalk "
+            "explain thresholds` lists; did you mean node.cma_bytes?");
+  EXPECT_EQ(error_of("nonsense of another kind altogether = 1"),
+            "ROPEWALK_PROFILE: p:1: \"nonsense of another kind altogether\" is unknown, expected a "
+            "name that `ropewalk explain thresholds` lists; leave it out");
+  for (const char* value : {"1K", "", "64M 1", "65M", "-8192", "8192.0", "many"}) {
+    EXPECT_EQ(error_of(std::string("node.piece_bytes = ") + value),
+              "ROPEWALK_PROFILE: p:1: node.piece_bytes: found \"" + std::string(value) +
+                  "\", expected bytes, 4K to 64M; correct it");
+  }
+  EXPECT_EQ(error_of("node.piece_bytes = 8K\nnode.piece_bytes = 8K"),
+            "ROPEWALK_PROFILE: p:2: node.piece_bytes is given on line 1 already, expected once; "
+            "leave one out");
+  EXPECT_EQ(error_of("# nothing\n"), "");
+}
+
+TEST(Sizes, AreWrittenShortAndExactly) {
+  EXPECT_EQ(size_text(0), "0");
+  EXPECT_EQ(size_text(5184), "5184");
+  EXPECT_EQ(size_text(1536), "1536");
+  EXPECT_EQ(size_text(65536), "64K");
+  EXPECT_EQ(size_text(std::size_t{1} << 40), "1T");
+}
+
+// ---- ranks, each with an environment of its own
+
+thread_local const char* profile_here = nullptr;
+
+const char* look_up(const char* name) {
+  return std::string_view(name) == "ROPEWALK_PROFILE" ? profile_here : nullptr;
+}
+
+class With {
+ public:
+  explicit With(const char* path) : before_(settings::replace_environment(&look_up)) {
+    profile_here = path;
+  }
+  With(const With&) = delete;
+  With& operator=(const With&) = delete;
+  ~With() { settings::replace_environment(before_); }
+
+ private:
+  settings::Lookup before_;
+};
+
+// A file that is gone at the end. Its name is never used again: contents are read once.
+class File {
+ public:
+  explicit File(const std::string& text) {
+    const int file = mkstemp(path_.data());
+    EXPECT_GE(file, 0);
+    close(file);
+    std::ofstream(path_) << text;
+  }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+  ~File() { std::remove(path_.c_str()); }
+  const char* path() const { return path_.c_str(); }
+
+ private:
+  std::string path_ = testing::TempDir() + "ropewalk-profile-XXXXXX";
+};
+
+// Of an allreduce of 4 KiB in the arenas.
+Path path_of_allreduce(const NodeCommunicator& made) {
+  auto& communicator = const_cast<NodeCommunicator&>(made);
+  Buffer<float> data(1024);
+  communicator.allreduce(in_place, data.data(), data.size(), ElementType::float32,
+                         ReductionOp::sum);
+  return communicator.last_path();
+}
+
+TEST(ProfileOfRanks, ChangesTheirPath) {
+  const File file("node.inlined_bytes = 4K\n");
+  test::run_ranks(2, [&](int) {
+    EXPECT_EQ(path_of_allreduce(NodeCommunicator(Communicator::world())), Path::mapped);
+    const With profile(file.path());
+    EXPECT_EQ(path_of_allreduce(NodeCommunicator(Communicator::world())), Path::inlined);
+    EXPECT_EQ(limits_for(2, false).one_shot_bytes, 4096U);
+  });
+}
+
+TEST(ProfileOfRanks, IsComparedByItsContents) {
+  const File one("node.inlined_bytes = 4K\n");
+  const File same("node.inlined_bytes = 4K\n");
+  test::run_ranks(2, [&](int rank) {
+    const With profile(rank == 0 ? one.path() : same.path());
+    EXPECT_EQ(path_of_allreduce(NodeCommunicator(Communicator::world())), Path::inlined);
+  });
+}
+
+std::vector<std::string> errors_of(const std::vector<const char*>& paths) {
+  std::vector<std::string> errors(paths.size());
+  test::run_ranks(static_cast<int>(paths.size()), [&](int rank) {
+    const With profile(paths[static_cast<std::size_t>(rank)]);
+    try {
+      const NodeCommunicator made(Communicator::world());
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::argument);
+      errors[static_cast<std::size_t>(rank)] = error.what();
+    }
+  });
+  return errors;
+}
+
+TEST(ProfileOfRanks, ThatDiffersIsAnErrorOnAll) {
+  const File one("node.inlined_bytes = 4K\n");
+  const File other("node.inlined_bytes = 2K\n");
+  const std::string expected = std::string("ROPEWALK_PROFILE: found \"") + other.path() +
+                               "\" on rank 2 and \"" + one.path() +
+                               "\" on rank 0, expected the same on all ranks; give all of them a "
+                               "file with the same contents";
+  EXPECT_EQ(errors_of({one.path(), one.path(), other.path()}),
+            std::vector<std::string>(3, expected));
+  for (const std::string& error : errors_of({nullptr, one.path()})) {
+    EXPECT_EQ(error.find("ROPEWALK_PROFILE: found \""), 0U) << error;
+  }
+}
+
+TEST(ProfileOfRanks, ThatCannotBeUnderstoodIsAnErrorOnAll) {
+  const File wrong("node.inlined_bytes = 6K\n");
+  const std::string expected = std::string("ROPEWALK_PROFILE: ") + wrong.path() +
+                               ":1: node.inlined_bytes: found \"6K\", expected bytes, 0 to 5184; "
+                               "correct it";
+  EXPECT_EQ(errors_of({wrong.path(), wrong.path()}), std::vector<std::string>(2, expected));
+  for (const std::string& error : errors_of({"/nowhere/profile", "/nowhere/profile"})) {
+    EXPECT_EQ(error,
+              "ROPEWALK_PROFILE: /nowhere/profile: No such file or directory (ENOENT), expected a "
+              "file that can be read; correct the path, or unset it");
+  }
+}
+
+}  // namespace
+}  // namespace ropewalk::tuning
