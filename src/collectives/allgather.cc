@@ -29,33 +29,29 @@ void allgather(Engine& engine, const void* send, void* receive, const Blocks& bl
   auto* target = static_cast<std::byte*>(receive);
   const std::size_t bytes = blocks.counts[engine.rank()];
   const Scratch scratch(engine);
-  node::Slot& own = engine.claim(Kind::allgather, largest, 0, form_of(engine, blocks));
+  node::Slot& own = engine.arrivals().claim(Kind::allgather, largest, 0, form_of(engine, blocks));
   if (largest <= engine.limits().gathered_bytes) {
     engine.path = Path::inlined;
     if (bytes > 0) std::memcpy(own.place(bytes), send, bytes);
     engine.team().arrive(bytes);
-    for (int peer = 0; peer < engine.size(); ++peer) {
-      if (peer != engine.rank()) engine.arrival(peer, own);
-    }
-    engine.team().all_arrived();
-    engine.check(own);
+    engine.arrivals().wait_for_all(own);
     for (int peer = 0; peer < engine.size(); ++peer) {
       if (peer == engine.rank() || blocks.counts[peer] == 0) continue;
       std::memcpy(target + blocks.displacements[peer],
-                  engine.arrival(peer, own).place(blocks.counts[peer]), blocks.counts[peer]);
+                  engine.arrivals().of(peer, own).place(blocks.counts[peer]), blocks.counts[peer]);
     }
     copy_own(engine, send, target + blocks.displacements[engine.rank()], bytes);
     return;
   }
   engine.path = Path::mapped;
-  const auto& shown =
-      engine.meet(own, engine.show_in_pieces(send, bytes, engine.limits().piecewise_bytes));
+  const auto& shown = engine.meet(
+      own, engine.copies().show_in_pieces(send, bytes, engine.limits().piecewise_bytes));
   bool complete = true;
   for (int step = 1; step < engine.size(); ++step) {
     const int peer = (engine.rank() + step) % engine.size();
-    complete &= engine.read(target + blocks.displacements[peer], peer, shown[peer], 0,
-                            blocks.counts[peer], engine.stores(largest));
-    if (shown[peer].private_send != 0) engine.path = Path::cma;
+    complete &= engine.copies().read(target + blocks.displacements[peer], peer, shown[peer], 0,
+                                     blocks.counts[peer], engine.stores(largest));
+    if (shown[peer].send.is_by_kernel()) engine.path = Path::cma;
   }
   copy_own(engine, send, target + blocks.displacements[engine.rank()], bytes);
   engine.leave(shown, complete);

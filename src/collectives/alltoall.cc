@@ -16,9 +16,6 @@ constexpr std::size_t table_at = sizeof(Shown);
 
 std::size_t table_end(const Engine& engine) { return table_at + engine.size() * sizeof(Block); }
 
-// Marks a sender whose blocks lie in its slot.
-constexpr Reference inlined_reference = private_reference - 1;
-
 bool fits_slot(const Engine& engine, const Blocks& sends) {
   std::size_t total = table_end(engine);
   for (int peer = 0; peer < engine.size(); ++peer) {
@@ -38,7 +35,7 @@ Shown inline_blocks(Engine& engine, node::Slot& own, const std::byte* send, cons
     }
     at += block.bytes;
   }
-  return {inlined_reference, private_reference, 0, 0, 1};
+  return {inlined_reference, Reference::none(), copied_whole};
 }
 
 Shown show_blocks(Engine& engine, node::Slot& own, const std::byte* send, const Blocks& sends) {
@@ -46,7 +43,8 @@ Shown show_blocks(Engine& engine, node::Slot& own, const std::byte* send, const 
     const Block block{sends.displacements[peer], sends.counts[peer]};
     std::memcpy(own.payload + table_at + peer * sizeof block, &block, sizeof block);
   }
-  return engine.show_in_pieces(send, sends.end(engine.size()), engine.limits().piecewise_bytes);
+  return engine.copies().show_in_pieces(send, sends.end(engine.size()),
+                                        engine.limits().piecewise_bytes);
 }
 
 struct Outcome {
@@ -65,9 +63,9 @@ void take_block(Engine& engine, int peer, const node::Slot& slot, std::byte* tar
   } else if (shown.send == inlined_reference) {
     if (expected > 0) std::memcpy(target, slot.payload + block.offset, expected);
   } else {
-    engine.path = shown.private_send != 0 ? Path::cma : Path::mapped;
-    outcome.complete &= engine.read(target, peer, shown, block.offset, expected,
-                                    engine.stores(expected * engine.size()));
+    engine.path = shown.send.is_by_kernel() ? Path::cma : Path::mapped;
+    outcome.complete &= engine.copies().read(target, peer, shown, block.offset, expected,
+                                             engine.stores(expected * engine.size()));
   }
 }
 
@@ -78,13 +76,9 @@ void inlined_alltoall(Engine& engine, node::Slot& own, const std::byte* send, st
   const std::size_t total = bytes * static_cast<std::size_t>(engine.size());
   std::memcpy(own.place(total), send, total);
   engine.team().arrive(total);
+  engine.arrivals().wait_for_all(own);
   for (int peer = 0; peer < engine.size(); ++peer) {
-    if (peer != rank) engine.arrival(peer, own);
-  }
-  engine.team().all_arrived();
-  engine.check(own);
-  for (int peer = 0; peer < engine.size(); ++peer) {
-    const node::Slot& slot = peer == rank ? own : engine.arrival(peer, own);
+    const node::Slot& slot = peer == rank ? own : engine.arrivals().of(peer, own);
     std::memcpy(target + peer * bytes, slot.place(total) + rank * bytes, bytes);
   }
 }
@@ -95,7 +89,7 @@ void alltoall(Engine& engine, const void* send, void* receive, std::size_t bytes
   const Scratch scratch(engine);
   const std::size_t total = bytes_each * engine.size();
   auto* target = static_cast<std::byte*>(receive);
-  node::Slot& own = engine.claim(Kind::alltoall, bytes_each);
+  node::Slot& own = engine.arrivals().claim(Kind::alltoall, bytes_each);
   const auto* source = static_cast<const std::byte*>(send);
   if (total <= engine.limits().one_shot_bytes) {
     inlined_alltoall(engine, own, source, target, bytes_each);
@@ -104,9 +98,9 @@ void alltoall(Engine& engine, const void* send, void* receive, std::size_t bytes
   engine.path = Path::mapped;
   const std::size_t offset = engine.rank() * bytes_each;
   const std::size_t limit = engine.limits().piecewise_bytes;
-  const Shown mine =
-      send == receive ? engine.copy_in_pieces(send, total, limit)
-                      : engine.show_in_pieces(source, total, limit, {offset, offset + bytes_each});
+  const Shown mine = send == receive ? engine.copies().copy_in_pieces(send, total, limit)
+                                     : engine.copies().show_in_pieces(
+                                           source, total, limit, {offset, offset + bytes_each});
   if (send == receive) source = engine.resolve(engine.rank(), mine.send, total);
   const auto& shown = engine.meet(own, mine);
   bool complete = true;
@@ -116,9 +110,9 @@ void alltoall(Engine& engine, const void* send, void* receive, std::size_t bytes
       kernels::copy(target + offset, source + offset, bytes_each, engine.stores(total));
       continue;
     }
-    complete &= engine.read(target + peer * bytes_each, peer, shown[peer], offset, bytes_each,
-                            engine.stores(total));
-    if (shown[peer].private_send != 0) engine.path = Path::cma;
+    complete &= engine.copies().read(target + peer * bytes_each, peer, shown[peer], offset,
+                                     bytes_each, engine.stores(total));
+    if (shown[peer].send.is_by_kernel()) engine.path = Path::cma;
   }
   engine.leave(shown, complete);
 }
@@ -129,17 +123,18 @@ void alltoallv(Engine& engine, const void* send, const Blocks& sends, void* rece
   const int rank = engine.rank();
   auto* target = static_cast<std::byte*>(receive);
   const auto* source = static_cast<const std::byte*>(send);
-  node::Slot& own = engine.claim(Kind::alltoall, 0, 1);
+  node::Slot& own = engine.arrivals().claim(Kind::alltoall, 0, 1);
   const bool inlined = fits_slot(engine, sends);
   engine.path = inlined ? Path::inlined : Path::mapped;
-  if (send == receive && !inlined) source = engine.visible_copy(send, sends.end(engine.size()));
+  if (send == receive && !inlined)
+    source = engine.copies().whole_copy(send, sends.end(engine.size()));
   const Shown mine =
       inlined ? inline_blocks(engine, own, source, sends) : show_blocks(engine, own, source, sends);
   const auto& shown = engine.meet(own, mine);
   Outcome outcome;
   for (int step = 0; step < engine.size(); ++step) {
     const int peer = (rank + step) % engine.size();
-    const node::Slot& slot = peer == rank ? own : engine.arrival(peer, own);
+    const node::Slot& slot = peer == rank ? own : engine.arrivals().of(peer, own);
     take_block(engine, peer, slot, target + receives.displacements[peer], receives.counts[peer],
                outcome);
   }

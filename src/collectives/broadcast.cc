@@ -30,25 +30,25 @@ void push_slices(Engine& engine, const std::vector<Shown>& shown, std::size_t by
 // A private root's buffer that is copied piece by piece: the root does not wait. True when the call
 // is done.
 bool copied_broadcast(Engine& engine, node::Slot& own, void* data, std::size_t bytes, int root) {
-  Shown mine{engine.reference(data, bytes), private_reference, 0};
-  mine.receive = mine.send;
-  if (engine.rank() == root && mine.send == private_reference) {
-    mine = engine.copy_in_pieces(data, bytes, engine.limits().piecewise_bytes);
+  const Reference visible = engine.memory().visible(data, bytes);
+  Shown mine{visible, visible};
+  if (engine.rank() == root && visible.is_none()) {
+    mine = engine.copies().copy_in_pieces(data, bytes, engine.limits().piecewise_bytes);
   }
   std::memcpy(own.payload, &mine, sizeof mine);
   engine.team().arrive();
-  engine.copy_rest();
+  engine.copies().add_rest();
   Shown at_root = mine;
   if (engine.rank() != root) {
-    const node::Slot& slot = engine.arrival(root, own);
-    engine.check(own);
+    const node::Slot& slot = engine.arrivals().of(root, own);
+    engine.arrivals().check(own);
     std::memcpy(&at_root, slot.payload, sizeof at_root);
   }
   if (at_root.copied == 0) return false;
   engine.path = Path::staged;
   engine.team().skip_phase();
   if (engine.rank() != root) {
-    engine.read(data, root, at_root, 0, bytes, kernels::Stores::temporal);
+    engine.copies().read(data, root, at_root, 0, bytes, kernels::Stores::temporal);
   }
   return true;
 }
@@ -56,19 +56,21 @@ bool copied_broadcast(Engine& engine, node::Slot& own, void* data, std::size_t b
 void large_broadcast(Engine& engine, node::Slot& own, void* data, std::size_t bytes, int root) {
   const bool small = bytes <= engine.limits().piecewise_bytes;
   if (small && copied_broadcast(engine, own, data, bytes, root)) return;
-  const Reference buffer = engine.reference(data, bytes);
-  const std::uint64_t address = engine.address_for_cma(data, bytes, buffer);
-  const auto& shown =
-      small ? engine.collect(own) : engine.meet(own, {buffer, buffer, address, address});
-  const bool receivers_mapped = std::ranges::all_of(
-      shown, [](const Shown& rank) { return rank.receive != private_reference; });
+  const auto show = [&] {
+    const Reference buffer = engine.memory().reachable(data, bytes);
+    return Shown{buffer, buffer};
+  };
+  const auto& shown = small ? engine.collect(own) : engine.meet(own, show());
+  const bool receivers_mapped =
+      std::ranges::all_of(shown, [](const Shown& rank) { return rank.receive.is_visible(); });
   if (receivers_mapped) {
     engine.path = Path::mapped;
     push_slices(engine, shown, bytes, root);
-  } else if (shown[root].send != private_reference) {
+  } else if (shown[root].send.is_visible()) {
     engine.path = Path::mapped;
-    const bool complete = engine.rank() == root ||
-                          engine.read(data, root, shown[root], 0, bytes, engine.stores(bytes));
+    const bool complete =
+        engine.rank() == root ||
+        engine.copies().read(data, root, shown[root], 0, bytes, engine.stores(bytes));
     engine.leave(complete);
   } else if (reaches_all(shown, -1)) {
     engine.path = Path::cma;
@@ -82,7 +84,8 @@ void large_broadcast(Engine& engine, node::Slot& own, void* data, std::size_t by
 }  // namespace
 
 void broadcast(Engine& engine, void* data, std::size_t bytes, int root) {
-  node::Slot& own = engine.claim(Kind::broadcast, bytes, 0, static_cast<std::uint32_t>(root));
+  node::Slot& own =
+      engine.arrivals().claim(Kind::broadcast, bytes, 0, static_cast<std::uint32_t>(root));
   if (bytes > engine.limits().rooted_bytes) {
     large_broadcast(engine, own, data, bytes, root);
     return;
@@ -94,20 +97,16 @@ void broadcast(Engine& engine, void* data, std::size_t bytes, int root) {
     return;
   }
   engine.team().arrive();
-  const node::Slot& slot = engine.arrival(root, own);
-  engine.check(own);
+  const node::Slot& slot = engine.arrivals().of(root, own);
+  engine.arrivals().check(own);
   std::memcpy(data, slot.place(bytes), bytes);
 }
 
 void barrier(Engine& engine) {
   engine.path = Path::inlined;
-  node::Slot& own = engine.claim(Kind::barrier, 0);
+  node::Slot& own = engine.arrivals().claim(Kind::barrier, 0);
   engine.team().arrive();
-  for (int peer = 0; peer < engine.size(); ++peer) {
-    if (peer != engine.rank()) engine.arrival(peer, own);
-  }
-  engine.team().all_arrived();
-  engine.check(own);
+  engine.arrivals().wait_for_all(own);
 }
 
 }  // namespace ropewalk::collectives

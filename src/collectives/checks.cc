@@ -5,13 +5,13 @@
 namespace ropewalk::collectives {
 
 void tell_refusal(NodeCommunicator::State& state, const std::string& message) {
-  if (state.engine != nullptr) state.engine->refuse();
+  if (state.engine != nullptr) state.engine->arrivals().refuse();
   if (state.nodes != nullptr) state.nodes->refuse(message.c_str());
 }
 
 void leave(NodeCommunicator::State& state) noexcept {
   try {
-    if (state.engine != nullptr) state.engine->leave_for_good();
+    if (state.engine != nullptr) state.engine->arrivals().leave_for_good();
     if (state.nodes != nullptr) state.nodes->leave_for_good();
   } catch (...) {  // the dead are known to the others, too
   }

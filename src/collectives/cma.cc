@@ -27,7 +27,7 @@ struct Slice {
 
   // Room for a chunk of every rank; false where there is no memory.
   bool make_area() {
-    area = engine.try_scratch(chunk_bytes * engine.inputs.size());
+    area = engine.scratch().try_take(chunk_bytes * engine.inputs.size());
     return area != nullptr;
   }
 
@@ -38,11 +38,12 @@ struct Slice {
       const Shown& from = shown[peer];
       if (peer == engine.rank()) {
         engine.inputs[peer] = send + offset;
-      } else if (from.send != private_reference) {
+      } else if (from.send.is_visible()) {
         engine.inputs[peer] = engine.resolve(peer, from.send + offset, bytes);
       } else {
         std::byte* chunk = area + static_cast<std::size_t>(peer) * chunk_bytes;
-        complete &= engine.read(chunk, peer, from, offset, bytes, kernels::Stores::temporal);
+        complete &=
+            engine.copies().read(chunk, peer, from, offset, bytes, kernels::Stores::temporal);
         engine.inputs[peer] = chunk;
       }
     }
@@ -56,20 +57,21 @@ struct Slice {
     std::byte* result = receive != nullptr
                             ? receive + offset
                             : area + static_cast<std::size_t>(engine.rank()) * chunk_bytes;
-    const bool keeps = receive != nullptr || shown[root].receive == private_reference;
+    const bool keeps = receive != nullptr || !shown[root].receive.is_visible();
     std::size_t outputs = 0;
     if (keeps) engine.outputs[outputs++] = result;
     for (int peer = 0; peer < engine.size(); ++peer) {
       if (peer == engine.rank() || !wanted(peer)) continue;
-      if (shown[peer].receive == private_reference) continue;
+      if (!shown[peer].receive.is_visible()) continue;
       engine.outputs[outputs++] = engine.resolve(peer, shown[peer].receive + offset, bytes);
     }
     operation.combine(std::span(engine.outputs).first(outputs), engine.inputs,
                       bytes / operation.element_bytes, kernels::Stores::temporal);
     for (int peer = 0; peer < engine.size(); ++peer) {
       if (peer == engine.rank() || !wanted(peer)) continue;
-      if (shown[peer].receive != private_reference) continue;
-      complete &= engine.write(peer, shown[peer], offset, result, bytes, kernels::Stores::temporal);
+      if (shown[peer].receive.is_visible()) continue;
+      complete &= engine.memory().write(peer, shown[peer].receive + offset, result, bytes,
+                                        kernels::Stores::temporal);
     }
     return complete;
   }
@@ -80,9 +82,8 @@ struct Slice {
 bool reaches_all(const std::vector<Shown>& shown, int root) {
   for (std::size_t rank = 0; rank < shown.size(); ++rank) {
     const Shown& one = shown[rank];
-    if (one.send == private_reference && one.private_send == 0) return false;
     const bool wants = root < 0 || static_cast<std::size_t>(root) == rank;
-    if (wants && one.receive == private_reference && one.private_receive == 0) return false;
+    if (one.send.is_none() || (wants && one.receive.is_none())) return false;
   }
   return true;
 }
@@ -111,7 +112,7 @@ void cma_reduce(Engine& engine, const std::vector<Shown>& shown, const void* sen
 }
 
 bool read_by_cma(const std::vector<Shown>& shown) {
-  return std::ranges::any_of(shown, [](const Shown& rank) { return rank.private_send != 0; });
+  return std::ranges::any_of(shown, [](const Shown& rank) { return rank.send.is_by_kernel(); });
 }
 
 void cma_combine(Engine& engine, const std::vector<Shown>& shown, const void* send, int ranks,
@@ -143,11 +144,12 @@ void cma_broadcast(Engine& engine, const std::vector<Shown>& shown, void* data, 
   const kernels::Stores stores = engine.stores(bytes);
   bool complete = true;
   if (engine.rank() != root) {
-    complete = engine.read(buffer, root, shown[root], 0, cut, stores);
+    complete = engine.copies().read(buffer, root, shown[root], 0, cut, stores);
   } else {
     for (int step = 1; step < engine.size(); ++step) {
       const int peer = (root + step) % engine.size();
-      complete &= engine.write(peer, shown[peer], cut, buffer + cut, bytes - cut, stores);
+      complete &=
+          engine.memory().write(peer, shown[peer].receive + cut, buffer + cut, bytes - cut, stores);
     }
   }
   engine.leave(complete);

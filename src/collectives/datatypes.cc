@@ -219,4 +219,6 @@ Operation operation(rw_type type, rw_op op) {
                                        " for elements of this type; see MPI 4.1, section 6.9.2");
 }
 
+bool is_mpi_in_place(const void* buffer) { return mpi::loaded() && buffer == mpi::in_place(); }
+
 }  // namespace ropewalk::collectives

@@ -1,10 +1,13 @@
-// Types and operations as the C interface names them: ropewalk's numbers or MPI's handles.
+// Types and operations as the C interface names them: ropewalk's numbers or MPI's handles. And what
+// either has for a buffer in place.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 
-#include "collectives/engine.hpp"
+#include "collectives/operation.hpp"
+#include "ropewalk/collectives.hpp"
 #include "ropewalk/ropewalk.h"
 
 namespace ropewalk::collectives {
@@ -28,5 +31,13 @@ Operation operation(rw_type type, rw_op op);
 // or the kernel does what this MPI does, else by MPI_Reduce_local. None where the MPI refuses the
 // pair. The same on all ranks, which have one MPI; asks MPI, so the answer is to be kept.
 std::optional<Operation> operation_of_mpi(mpi::Datatype, ReductionOp, const Elements&);
+
+// True for our in_place and for the loaded MPI's MPI_IN_PLACE. Every MPI's is -1 or 1 (mpi/abi.cc),
+// so that real addresses are told apart at once.
+bool is_mpi_in_place(const void* buffer);
+inline bool is_in_place(const void* buffer) {
+  if (buffer == in_place) return true;
+  return reinterpret_cast<std::uintptr_t>(buffer) == 1 && is_mpi_in_place(buffer);
+}
 
 }  // namespace ropewalk::collectives

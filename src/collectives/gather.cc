@@ -40,7 +40,7 @@ void write_table(Engine& engine, node::Slot& own, const Shown& shown, const Bloc
 }
 
 Reference first_of(const node::Slot& slot) {
-  Reference reference = 0;
+  Reference reference;
   std::memcpy(&reference, slot.payload, sizeof reference);
   return reference;
 }
@@ -79,8 +79,8 @@ Shown shown_by_sender(const node::Slot& slot) {
 
 // Whether a sender writes its block into the root's buffer itself: all senders at once.
 bool pushes(const Engine& engine, const Shown& at_root, std::size_t bytes) {
-  if (at_root.receive != private_reference) return true;
-  return at_root.private_receive != 0 && bytes >= engine.limits().cma_bytes;
+  if (at_root.receive.is_visible()) return true;
+  return at_root.receive.is_by_kernel() && bytes >= engine.limits().cma_bytes;
 }
 
 // Takes the block of one sender, or finds that it pushes it. False where it could not be read.
@@ -92,12 +92,12 @@ bool take_block(Engine& engine, int peer, const node::Slot& slot, std::byte* tar
   }
   const Shown shown = shown_by_sender(slot);
   if (shown.copied == 0 && pushes(engine, at_root, bytes)) {
-    engine.path = at_root.receive == private_reference ? Path::cma : Path::mapped;
+    engine.path = at_root.receive.is_by_kernel() ? Path::cma : Path::mapped;
     return true;
   }
   engine.path = shown.copied != 0 ? Path::staged : Path::mapped;
-  if (shown.private_send != 0) engine.path = Path::cma;
-  return engine.read(target, peer, shown, 0, bytes, engine.stores(bytes));
+  if (shown.send.is_by_kernel()) engine.path = Path::cma;
+  return engine.copies().read(target, peer, shown, 0, bytes, engine.stores(bytes));
 }
 
 // The root arrives: with its buffer and a table of blocks where some are too large for a slot.
@@ -106,11 +106,10 @@ Shown show_target(Engine& engine, node::Slot& own, void* receive, const Blocks& 
   for (int peer = 0; peer < engine.size(); ++peer) {
     any_large |= peer != engine.rank() && !fits_slot(engine, blocks.counts[peer]);
   }
-  Shown mine{inlined_reference, inlined_reference, 0};
+  Shown mine{inlined_reference, inlined_reference};
   if (any_large) {
     const std::size_t end = blocks.end(engine.size());
-    const Reference target = engine.reference(receive, end);
-    mine = {0, target, 0, engine.address_for_cma(receive, end, target)};
+    mine = {Reference::none(), engine.memory().reachable(receive, end)};
     write_table(engine, own, mine, blocks);
   } else {
     std::memcpy(own.payload, &mine.send, sizeof mine.send);
@@ -134,7 +133,7 @@ void gather_at_root(Engine& engine, node::Slot& own, const void* send, void* rec
   int wrong = -1;
   for (int step = 1; step < engine.size(); ++step) {
     const int peer = (rank + step) % engine.size();
-    const node::Slot& slot = engine.arrival(peer, own);
+    const node::Slot& slot = engine.arrivals().of(peer, own);
     if (slot.call != own.call) continue;
     if (sent_bytes(slot) != blocks.counts[peer]) {
       wrong = peer;
@@ -156,13 +155,13 @@ void gather_at_root(Engine& engine, node::Slot& own, const void* send, void* rec
       team.wait_for_phase(peer, phase);
     }
   }
-  engine.check(own);
+  engine.arrivals().check(own);
   if (wrong >= 0) {
     wrong_count("counts", wrong, sent_bytes(team.arrival(wrong)), rank,
                 std::to_string(blocks.counts[wrong]));
   }
-  engine.check_complete(phase);
-  if (!complete) engine.throw_unreadable();
+  engine.duties().check_complete(phase);
+  if (!complete) engine.duties().throw_unreadable();
 }
 
 void send_inlined(Engine& engine, node::Slot& own, const void* send, std::uint64_t bytes) {
@@ -181,16 +180,16 @@ void gather_at_sender(Engine& engine, node::Slot& own, const void* send, std::ui
   }
   node::Team& team = engine.team();
   engine.path = Path::mapped;
-  const Shown mine = engine.show_in_pieces(send, bytes, engine.limits().alone_bytes);
+  const Shown mine = engine.copies().show_in_pieces(send, bytes, engine.limits().alone_bytes);
   std::memcpy(own.payload, &bytes, sizeof bytes);
   std::memcpy(own.payload + sent_at, &mine, sizeof mine);
   team.arrive();
-  engine.copy_rest();
+  engine.copies().add_rest();
   if (mine.copied != 0) {
     team.skip_phase();
     return;
   }
-  const node::Slot& slot = engine.arrival(root, own);
+  const node::Slot& slot = engine.arrivals().of(root, own);
   const bool has_table = slot.call == own.call && first_of(slot) != inlined_reference;
   const Block block = has_table ? block_of(slot, engine.rank()) : Block{0, 0};
   const bool agreed = block.bytes == bytes;
@@ -198,18 +197,19 @@ void gather_at_sender(Engine& engine, node::Slot& own, const void* send, std::ui
   if (agreed) {
     const Shown at_root = shown_of(slot);
     if (pushes(engine, at_root, bytes)) {
-      if (at_root.receive == private_reference) engine.path = Path::cma;
-      pushed = engine.write(root, at_root, block.offset, send, bytes, engine.stores(bytes));
+      if (at_root.receive.is_by_kernel()) engine.path = Path::cma;
+      pushed = engine.memory().write(root, at_root.receive + block.offset, send, bytes,
+                                     engine.stores(bytes));
     }
   }
   const std::uint64_t phase = pushed ? team.finish_phase() : team.fail_phase();
-  engine.check(own);
+  engine.arrivals().check(own);
   if (!agreed) {
     wrong_count("send_bytes", engine.rank(), bytes, root,
                 has_table ? std::to_string(block.bytes) : "less");
   }
   team.wait_for_phase(root, phase);
-  if (!pushed) engine.check_complete(phase);
+  if (!pushed) engine.duties().check_complete(phase);
 }
 
 // ---- scatter
@@ -270,13 +270,13 @@ void scatter_at_root(Engine& engine, node::Slot& own, const void* send, const Bl
     const std::size_t own_bytes = blocks.counts[engine.rank()];
     const std::size_t own_at = own_bytes > 0 ? blocks.displacements[engine.rank()] : 0;
     const Range unread{own_at, own_at + own_bytes};
-    const Shown mine = engine.show_in_pieces(send, blocks.end(engine.size()),
-                                             engine.limits().piecewise_bytes, unread);
+    const Shown mine = engine.copies().show_in_pieces(send, blocks.end(engine.size()),
+                                                      engine.limits().piecewise_bytes, unread);
     copied = mine.copied != 0;
     write_table(engine, own, mine, blocks);
   }
   engine.team().arrive(inlined ? end : 0);
-  engine.copy_rest();
+  engine.copies().add_rest();
   const std::size_t bytes = blocks.counts[engine.rank()];
   const std::byte* own_block = source + blocks.displacements[engine.rank()];
   if (receive != nullptr && bytes > 0 && receive != own_block) {
@@ -285,9 +285,9 @@ void scatter_at_root(Engine& engine, node::Slot& own, const void* send, const Bl
   const std::uint64_t phase = engine.team().skip_phase();  // nobody waits for the root
   if (copied) return;
   for (int peer = 0; peer < engine.size(); ++peer) {
-    if (peer != engine.rank()) engine.arrival(peer, own);
+    if (peer != engine.rank()) engine.arrivals().of(peer, own);
   }
-  engine.check(own);  // a rank in another call finishes no phase of this one
+  engine.arrivals().check(own);  // a rank in another call finishes no phase of this one
   engine.team().wait_for_all(phase);
 }
 
@@ -306,7 +306,7 @@ bool take_place(Engine& engine, const node::Slot& slot, void* receive, std::size
 void scatter_at_receiver(Engine& engine, node::Slot& own, void* receive, std::size_t bytes,
                          int root) {
   engine.team().arrive();
-  const node::Slot& slot = engine.arrival(root, own);
+  const node::Slot& slot = engine.arrivals().of(root, own);
   bool agreed = slot.call == own.call;
   bool complete = true;
   std::size_t there = 0;
@@ -319,15 +319,16 @@ void scatter_at_receiver(Engine& engine, node::Slot& own, void* receive, std::si
     const Block block = block_of(slot, engine.rank());
     there = block.bytes;
     agreed = agreed && there == bytes;
-    engine.path = agreed && shown.private_send != 0 ? Path::cma : Path::mapped;
+    engine.path = agreed && shown.send.is_by_kernel() ? Path::cma : Path::mapped;
     if (agreed) {
-      complete = engine.read(receive, root, shown, block.offset, bytes, engine.stores(bytes));
+      complete =
+          engine.copies().read(receive, root, shown, block.offset, bytes, engine.stores(bytes));
     }
     engine.team().finish_phase();
   }
-  engine.check(own);
+  engine.arrivals().check(own);
   if (!agreed) wrong_count("receive_bytes", engine.rank(), bytes, root, std::to_string(there));
-  if (!complete) engine.throw_unreadable();
+  if (!complete) engine.duties().throw_unreadable();
 }
 
 }  // namespace
@@ -335,7 +336,7 @@ void scatter_at_receiver(Engine& engine, node::Slot& own, void* receive, std::si
 void gather(Engine& engine, const void* send, std::size_t bytes, void* receive,
             const Blocks* blocks, int root) {
   const Scratch scratch(engine);
-  node::Slot& own = engine.claim(Kind::gather, 0, 0, static_cast<std::uint32_t>(root));
+  node::Slot& own = engine.arrivals().claim(Kind::gather, 0, 0, static_cast<std::uint32_t>(root));
   if (engine.rank() == root) {
     gather_at_root(engine, own, send, receive, *blocks);
   } else {
@@ -346,7 +347,7 @@ void gather(Engine& engine, const void* send, std::size_t bytes, void* receive,
 void scatter(Engine& engine, const void* send, const Blocks* blocks, void* receive,
              std::size_t bytes, int root) {
   const Scratch scratch(engine);
-  node::Slot& own = engine.claim(Kind::scatter, 0, 0, static_cast<std::uint32_t>(root));
+  node::Slot& own = engine.arrivals().claim(Kind::scatter, 0, 0, static_cast<std::uint32_t>(root));
   if (engine.rank() == root) {
     scatter_at_root(engine, own, send, *blocks, receive);
   } else {

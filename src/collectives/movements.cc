@@ -5,6 +5,7 @@
 
 #include "collectives/algorithms.hpp"
 #include "collectives/checks.hpp"
+#include "collectives/datatypes.hpp"
 #include "collectives/nodes/algorithms.hpp"
 #include "collectives/state.hpp"
 #include "collectives/through_mpi.hpp"

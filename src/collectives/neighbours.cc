@@ -30,7 +30,7 @@ struct Exchange {
   bool take(std::size_t direction, std::byte* to, std::size_t bytes);
   void finish(bool complete);
 
-  Shown mine{inlined_reference, private_reference, 0};
+  Shown mine{inlined_reference};
   bool awaited = false;   // a neighbour waits until its buffer has been read
   int wrong_sender = -1;  // sends another number of bytes than expected here
 };
@@ -61,7 +61,7 @@ void Exchange::show(const void* send, const Blocks& sends) {
   }
   const bool inlined =
       total <= std::min(engine.limits().rooted_bytes, node::Slot::payload_bytes - blocks_at());
-  if (!inlined) mine = engine.show_in_pieces(send, end, engine.limits().piecewise_bytes);
+  if (!inlined) mine = engine.copies().show_in_pieces(send, end, engine.limits().piecewise_bytes);
   std::memcpy(own.payload, &mine, sizeof mine);
   std::size_t at = 0;
   for (std::size_t k = 0; k < peers.size(); ++k) {
@@ -71,12 +71,12 @@ void Exchange::show(const void* send, const Blocks& sends) {
     at += sends.counts[k];
   }
   engine.team().arrive(blocks_at() + at);
-  engine.copy_rest();
+  engine.copies().add_rest();
 }
 
 bool Exchange::take(std::size_t direction, std::byte* to, std::size_t bytes) {
   const int peer = peers[direction];
-  const node::Slot& slot = engine.arrival(peer, own);
+  const node::Slot& slot = engine.arrivals().of(peer, own);
   if (slot.call != own.call || slot.count != own.count) return true;  // found by check()
   const Shown shown = shown_of(slot);
   const Block block = block_of(slot, direction ^ 1U);
@@ -92,8 +92,8 @@ bool Exchange::take(std::size_t direction, std::byte* to, std::size_t bytes) {
     return true;
   }
   engine.path = shown.copied != 0 ? Path::staged : Path::mapped;
-  if (shown.private_send != 0) engine.path = Path::cma;
-  return engine.read(to, peer, shown, block.offset, bytes, engine.stores(bytes));
+  if (shown.send.is_by_kernel()) engine.path = Path::cma;
+  return engine.copies().read(to, peer, shown, block.offset, bytes, engine.stores(bytes));
 }
 
 void Exchange::finish(bool complete) {
@@ -110,14 +110,14 @@ void Exchange::finish(bool complete) {
     const node::Slot& slot = team.arrival(peer);
     if (slot.call == own.call && slot.count == own.count) team.wait_for_phase(peer, phase);
   }
-  engine.check(own);
+  engine.arrivals().check(own);
   if (wrong_sender >= 0) {
     throw Error(ErrorCode::argument, "counts: rank " + std::to_string(wrong_sender) +
                                          " sends this rank another number of bytes than it "
                                          "expects; both must be equal");
   }
-  engine.check_complete(phase);
-  if (!complete) engine.throw_unreadable();
+  engine.duties().check_complete(phase);
+  if (!complete) engine.duties().throw_unreadable();
 }
 
 }  // namespace
@@ -125,7 +125,7 @@ void Exchange::finish(bool complete) {
 void exchange_neighbours(Engine& engine, std::span<const int> peers, const void* send,
                          const Blocks& sends, void* receive, const Blocks& receives) {
   const Scratch scratch(engine);
-  Exchange exchange{engine, peers, engine.claim(Kind::neighbours, peers.size())};
+  Exchange exchange{engine, peers, engine.arrivals().claim(Kind::neighbours, peers.size())};
   engine.path = Path::inlined;
   exchange.show(send, sends);
   bool complete = true;

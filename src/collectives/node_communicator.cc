@@ -3,6 +3,7 @@
 
 #include "collectives/algorithms.hpp"
 #include "collectives/checks.hpp"
+#include "collectives/datatypes.hpp"
 #include "collectives/nodes/algorithms.hpp"
 #include "collectives/reductions.hpp"
 #include "collectives/state.hpp"
@@ -55,17 +56,6 @@ std::vector<int> exchange_nodes(mpi::Comm comm, int size) {
   return node::number_nodes(names);
 }
 
-std::unique_ptr<collectives::Engine> make_engine(mpi::Comm comm, std::string& reason,
-                                                 std::string& attach_reason) {
-  auto team = node::Team::create(comm, reason);
-  if (team == nullptr) return nullptr;
-  const collectives::Limits limits = collectives::limits_for(team->size(), team->crowded());
-  auto attachments = channel::Attachments::create(*team, attach_reason);
-  auto engine = std::make_unique<collectives::Engine>(std::move(team), limits);
-  engine->attach_with(std::move(attachments));
-  return engine;
-}
-
 // Collective: the engine of one node, the hierarchy of several, or neither.
 void join(NodeCommunicator::State& state, int threads) {
   const collectives::nodes::Layout layout =
@@ -73,7 +63,7 @@ void join(NodeCommunicator::State& state, int threads) {
   if (layout.most > largest_team) {
     state.reason = "more than " + std::to_string(largest_team) + " ranks on a node";
   } else if (layout.count() == 1) {
-    state.engine = make_engine(state.comm, state.reason, state.attach_reason);
+    state.engine = collectives::Engine::create(state.comm, state.reason, state.attach_reason);
   } else {
     state.nodes = collectives::nodes::Nodes::create(state.comm, layout, threads, state.reason,
                                                     state.attach_reason);
@@ -134,7 +124,7 @@ Path NodeCommunicator::last_path() const noexcept {
   return state_->engine != nullptr ? state_->engine->path : Path::mpi;
 }
 bool NodeCommunicator::attaches() const noexcept {
-  return state_->engine != nullptr && state_->engine->attaches();
+  return state_->engine != nullptr && state_->engine->memory().attaches();
 }
 const std::string& NodeCommunicator::attach_reason() const noexcept {
   return state_->attach_reason;

@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "collectives/engine.hpp"
+#include "collectives/operation.hpp"
 #include "mpi/datatypes.hpp"
 
 namespace ropewalk::collectives {

@@ -20,11 +20,11 @@ std::size_t grain_of(const Operation& operation) {
 // Waits for every slot of the call; inputs then point at the payloads.
 void gather_payloads(Engine& engine, const node::Slot& own, std::size_t bytes) {
   for (int peer = 0; peer < engine.size(); ++peer) {
-    const node::Slot& slot = peer == engine.rank() ? own : engine.arrival(peer, own);
+    const node::Slot& slot = peer == engine.rank() ? own : engine.arrivals().of(peer, own);
     engine.inputs[peer] = slot.place(bytes);
   }
   engine.team().all_arrived();
-  engine.check(own);
+  engine.arrivals().check(own);
 }
 
 void one_shot(Engine& engine, node::Slot& own, const void* send, void* receive, std::size_t count,
@@ -39,14 +39,12 @@ void one_shot(Engine& engine, node::Slot& own, const void* send, void* receive, 
 }
 
 bool all_sends_mapped(const std::vector<Shown>& shown) {
-  return std::ranges::all_of(shown,
-                             [](const Shown& rank) { return rank.send != private_reference; });
+  return std::ranges::all_of(shown, [](const Shown& rank) { return rank.send.is_visible(); });
 }
 
 bool outputs_mapped(const std::vector<Shown>& shown, int root) {
-  if (root >= 0) return shown[root].receive != private_reference;
-  return std::ranges::all_of(shown,
-                             [](const Shown& rank) { return rank.receive != private_reference; });
+  if (root >= 0) return shown[root].receive.is_visible();
+  return std::ranges::all_of(shown, [](const Shown& rank) { return rank.receive.is_visible(); });
 }
 
 void push_slices(Engine& engine, const std::vector<Shown>& shown, std::size_t count,
@@ -69,8 +67,8 @@ void push_slices(Engine& engine, const std::vector<Shown>& shown, std::size_t co
 // Where this rank's elements lie for the others; a copy when the result would overwrite them.
 Shown show_for_scan(Engine& engine, const void* send, const void* receive, std::size_t bytes) {
   const std::size_t limit = engine.limits().alone_bytes;
-  return send == receive ? engine.copy_in_pieces(send, bytes, limit)
-                         : engine.show_in_pieces(send, bytes, limit);
+  return send == receive ? engine.copies().copy_in_pieces(send, bytes, limit)
+                         : engine.copies().show_in_pieces(send, bytes, limit);
 }
 
 // This rank's elements: where the result overwrites them, in the copy that it has shown.
@@ -82,7 +80,7 @@ const void* own_input(Engine& engine, const std::vector<Shown>& shown, const voi
 
 void point_inputs(Engine& engine, const std::vector<Shown>& shown, std::size_t bytes) {
   for (int peer = 0; peer < engine.size(); ++peer) {
-    if (peer != engine.rank()) engine.await(peer, shown[peer], bytes);
+    if (peer != engine.rank()) engine.copies().await(peer, shown[peer], bytes);
     engine.inputs[peer] = engine.resolve(peer, shown[peer].send, bytes);
   }
 }
@@ -92,14 +90,15 @@ void point_inputs(Engine& engine, const std::vector<Shown>& shown, std::size_t b
 void combine_pieces(Engine& engine, const std::vector<Shown>& shown, const void* send,
                     void* receive, std::size_t count, const Operation& operation) {
   const std::size_t element = operation.element_bytes;
-  const std::size_t step = std::max<std::size_t>(1, engine.piece(count * element) / element);
+  const std::size_t step =
+      std::max<std::size_t>(1, engine.copies().piece(count * element) / element);
   for (std::size_t begin = 0; begin < count; begin += step) {
     const std::size_t length = std::min(step, count - begin);
     const std::size_t offset = begin * element;
-    engine.copy_until(offset + (length + step) * element);  // one piece ahead
+    engine.copies().add_until(offset + (length + step) * element);  // one piece ahead
     for (int peer = 0; peer < engine.size(); ++peer) {
       if (peer == engine.rank()) continue;  // its own may be shown nowhere
-      engine.await(peer, shown[peer], offset + length * element);
+      engine.copies().await(peer, shown[peer], offset + length * element);
       engine.inputs[peer] = engine.resolve(peer, shown[peer].send, count * element) + offset;
     }
     engine.inputs[engine.rank()] = static_cast<const std::byte*>(send) + offset;
@@ -115,7 +114,7 @@ void combine_shown(Engine& engine, const std::vector<Shown>& shown, const void* 
   // In place in a buffer that others read: they must have read it first.
   const bool late = send == receive && shown[engine.rank()].copied == 0;
   const std::size_t bytes = count * operation.element_bytes;
-  void* output = late ? engine.try_scratch(bytes) : receive;
+  void* output = late ? engine.scratch().try_take(bytes) : receive;
   if (output == nullptr) engine.leave(false);
   combine_pieces(engine, shown, send, output, count, operation);
   engine.leave(shown, true);
@@ -130,18 +129,19 @@ bool any_copied(const std::vector<Shown>& shown) {
 // not be: it then combines alone.
 Shown show_for_reduction(Engine& engine, const void* send, void* receive, std::size_t bytes,
                          int root) {
-  const Reference input = engine.reference(send, bytes);
+  channel::PeerMemory& memory = engine.memory();
   const bool has_output = root < 0 || root == engine.rank();
-  const Reference output = has_output ? engine.reference(receive, bytes) : private_reference;
   const std::size_t limit = engine.limits().alone_bytes;
-  if (input == private_reference && bytes <= limit) {
-    if (root == engine.rank()) return {private_reference, output, 0, 0, copied_whole};
-    Shown copy = engine.copy_in_pieces(send, bytes, limit);
-    copy.receive = output;
-    return copy;
+  const Reference input = memory.visible(send, bytes);
+  Shown shown{input};
+  if (input.is_none() && bytes <= limit) {
+    shown = root == engine.rank() ? Shown{.copied = copied_whole}
+                                  : engine.copies().copy_in_pieces(send, bytes, limit);
+    if (has_output) shown.receive = memory.visible(receive, bytes);
+    return shown;
   }
-  Shown shown{input, output, engine.address_for_cma(send, bytes, input)};
-  if (has_output) shown.private_receive = engine.address_for_cma(receive, bytes, output);
+  if (input.is_none()) shown.send = memory.by_kernel(send, bytes);
+  if (has_output) shown.receive = memory.reachable(receive, bytes);
   return shown;
 }
 
@@ -149,15 +149,15 @@ Shown show_for_reduction(Engine& engine, const void* send, void* receive, std::s
 void combine_at_root(Engine& engine, const std::vector<Shown>& shown, const void* send,
                      void* receive, std::size_t count, const Operation& operation, int root) {
   if (engine.rank() != root) {
-    engine.owe_nothing();
+    engine.duties().owe_nothing();
     const std::uint64_t phase = engine.team().skip_phase();
     engine.team().wait_for_phase(root, phase);
-    engine.check_complete(phase);
+    engine.duties().check_complete(phase);
     return;
   }
-  engine.owe_a_phase();
+  engine.duties().owe_a_phase();
   combine_pieces(engine, shown, send, receive, count, operation);
-  engine.finish_owed_phase();
+  engine.duties().finish_owed_phase();
 }
 
 }  // namespace
@@ -167,7 +167,7 @@ void reduce(Engine& engine, const void* send, void* receive, std::size_t count,
   const std::size_t bytes = count * operation.element_bytes;
   const Kind kind = root < 0 ? Kind::allreduce : Kind::reduce;
   const std::uint32_t form = root < 0 ? operation.number : static_cast<std::uint32_t>(root);
-  node::Slot& own = engine.claim(kind, count, operation.code(), form);
+  node::Slot& own = engine.arrivals().claim(kind, count, operation.code(), form);
   // At a root other ranks need not wait for what they put into their slots.
   const Limits& limits = engine.limits();
   if (bytes <= (root < 0 ? limits.one_shot_bytes : limits.rooted_bytes)) {
@@ -180,13 +180,13 @@ void reduce(Engine& engine, const void* send, void* receive, std::size_t count,
   if (mine.copied != 0 && !has_output) {
     std::memcpy(own.payload, &mine, sizeof mine);
     engine.team().arrive();
-    engine.copy_rest();
+    engine.copies().add_rest();
     engine.team().skip_phase();
     return;
   }
   std::memcpy(own.payload, &mine, sizeof mine);
   engine.team().arrive();
-  engine.copy_ahead();
+  engine.copies().add_ahead();
   const auto& shown = engine.collect(own);
   if (any_copied(shown)) {
     engine.path = Path::staged;
@@ -218,7 +218,8 @@ void scan(Engine& engine, const void* send, void* receive, std::size_t count,
   const std::size_t bytes = count * operation.element_bytes;
   const Scratch scratch(engine);
   const std::vector<Shown>* reads = nullptr;  // what others may still read when this rank is done
-  node::Slot& own = engine.claim(exclusive ? Kind::exscan : Kind::scan, count, operation.code());
+  node::Slot& own =
+      engine.arrivals().claim(exclusive ? Kind::exscan : Kind::scan, count, operation.code());
   const std::size_t ranks = static_cast<std::size_t>(engine.rank()) + (exclusive ? 0 : 1);
   if (bytes <= engine.limits().one_shot_bytes) {
     engine.path = Path::inlined;
@@ -259,7 +260,7 @@ void reduce_scatter(Engine& engine, const void* send, void* receive, const std::
   const std::size_t count = counts[engine.rank()];
   const Scratch scratch(engine);
   const std::vector<Shown>* reads = nullptr;  // what others may still read when this rank is done
-  node::Slot& own = engine.claim(Kind::reduce_scatter, total, operation.code(), form);
+  node::Slot& own = engine.arrivals().claim(Kind::reduce_scatter, total, operation.code(), form);
   if (bytes <= engine.limits().one_shot_bytes) {
     engine.path = Path::inlined;
     std::memcpy(own.place(bytes), send, bytes);

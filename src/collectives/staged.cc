@@ -23,7 +23,7 @@ struct Staging {
   // A rank's elements must be copied when they are private, or will be overwritten while others
   // read.
   bool copies(int rank) const {
-    return shown[rank].send == private_reference || shown[rank].send == shown[rank].receive;
+    return !shown[rank].send.is_visible() || shown[rank].send == shown[rank].receive;
   }
   std::byte* input(int rank, std::size_t chunk, std::size_t offset) const {
     if (!copies(rank)) return engine.resolve(rank, shown[rank].send + offset, chunk_bytes);
@@ -38,7 +38,7 @@ struct Staging {
       kernels::copy(input(engine.rank(), chunk, offset),
                     static_cast<const std::byte*>(send) + offset, bytes, kernels::Stores::temporal);
     }
-    engine.synchronize();
+    engine.duties().synchronize();
     for (int rank = 0; rank < engine.size(); ++rank)
       engine.inputs[rank] = input(rank, chunk, offset);
   }
@@ -64,7 +64,7 @@ void combine_together(const Staging& staging, void* receive, std::size_t chunk, 
   void* output = staging.result(engine.rank(), chunk) + own.begin * element;
   staging.operation.combine(std::span(&output, 1), engine.inputs, own.length(),
                             kernels::Stores::temporal);
-  engine.synchronize();
+  engine.duties().synchronize();
   for (int rank = 0; wants && rank < engine.size(); ++rank) {
     const Range part = slice(count, rank, engine.size(), 1);
     kernels::copy(static_cast<std::byte*>(receive) + offset + part.begin * element,
@@ -81,7 +81,7 @@ void staged_reduce(Engine& engine, const std::vector<Shown>& shown, const void* 
   const std::size_t step = std::max<std::size_t>(1, engine.limits().chunk_bytes / element);
   const Staging staging{engine, shown, operation, step * element};
   // Every rank has arrived, so every rank has left the last call that read this area.
-  engine.reserve_staging(4 * staging.chunk_bytes);
+  engine.duties().reserve_staging(4 * staging.chunk_bytes);
   const bool wants = root < 0 || root == engine.rank();
   std::size_t chunk = 0;
   for (std::size_t begin = 0; begin < count; begin += step, ++chunk) {
@@ -99,8 +99,8 @@ void staged_reduce(Engine& engine, const std::vector<Shown>& shown, const void* 
 void staged_broadcast(Engine& engine, void* data, std::size_t bytes, int root) {
   node::Team& team = engine.team();
   const std::size_t step = engine.limits().chunk_bytes;
-  if (engine.rank() == root) engine.reserve_staging(2 * step);
-  engine.owe_nothing();  // a failed root has shown its phase, and nothing else fails
+  if (engine.rank() == root) engine.duties().reserve_staging(2 * step);
+  engine.duties().owe_nothing();  // a failed root has shown its phase, and nothing else fails
   const std::uint64_t before = team.phase();
   std::uint64_t chunk = 0;
   for (std::size_t begin = 0; begin < bytes; begin += step, ++chunk) {
@@ -115,7 +115,7 @@ void staged_broadcast(Engine& engine, void* data, std::size_t bytes, int root) {
     } else {
       const std::uint64_t shown = team.finish_phase();
       team.wait_for_phase(root, shown);
-      engine.check_complete(shown);
+      engine.duties().check_complete(shown);
       kernels::copy(part, team.staging_of(root) + chunk % 2 * step, length,
                     kernels::Stores::temporal);
     }

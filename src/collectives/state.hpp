@@ -43,7 +43,7 @@ struct NodeCommunicator::State {
 
  private:
   std::uint64_t calls() const noexcept {
-    if (engine != nullptr) return engine->calls();
+    if (engine != nullptr) return engine->team().calls();
     return nodes != nullptr ? nodes->calls() : 0;
   }
   void rescue(std::uint64_t before) noexcept;

@@ -118,7 +118,7 @@ void two_level_reduce(Engine& engine, const std::vector<Shown>& shown, std::size
                       std::min(step, count) * element,
                       engine.stores(count * element)};
   // Every rank has arrived, so every rank has left the last call that read this area.
-  engine.reserve_staging(2 * levels.area_bytes);
+  engine.duties().reserve_staging(2 * levels.area_bytes);
   const bool writes =
       root < 0 || team.domains().of[static_cast<std::size_t>(root)] == levels.own_domain();
   std::size_t chunk = 0;
@@ -126,7 +126,7 @@ void two_level_reduce(Engine& engine, const std::vector<Shown>& shown, std::size
     const std::size_t length = std::min(step, count - first);
     // The area was last read for chunk - 2, by ranks that have since finished a phase.
     levels.reduce_inside(chunk, first, length);
-    engine.synchronize();
+    engine.duties().synchronize();
     if (writes) levels.combine_domains(chunk, first, length);
   }
   engine.leave();

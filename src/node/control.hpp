@@ -36,7 +36,7 @@ struct alignas(flag_stride) Slot {
   }
 
   Flag<std::uint64_t> sequence;  // released last, acquired by every reader
-  Plain<std::uint64_t> call;     // what is called, packed (collectives/engine.cc)
+  Plain<std::uint64_t> call;     // what is called, packed (collectives/arrivals.hpp)
   Plain<std::uint64_t> count;
   std::byte payload[bytes - header_bytes];
 };

@@ -5,6 +5,7 @@
 #include <span>
 #include <utility>
 
+#include "collectives/datatypes.hpp"
 #include "collectives/state.hpp"
 #include "halo/joint.hpp"
 #include "mpi/joint.hpp"
@@ -195,7 +196,7 @@ void PlanState::give_up() noexcept {
   const std::uint64_t tail = tail_.load(std::memory_order_relaxed);
   while (head_.load(std::memory_order_relaxed) != tail) {
     try {
-      if (state.engine != nullptr) state.engine->refuse();
+      if (state.engine != nullptr) state.engine->arrivals().refuse();
       if (state.nodes != nullptr) state.nodes->refuse("plan: ended by an exception on this rank");
     } catch (...) {  // a dead peer: the others see it for themselves
     }

@@ -53,8 +53,6 @@ namespace mpi {
 int rank(Comm /*comm*/) { return model::rank(); }
 int size(Comm /*comm*/) { return model::ranks(); }
 Comm comm_null() { return {}; }
-bool loaded() noexcept { return false; }
-void* in_place() noexcept { return nullptr; }
 int any_source() { return -1; }
 int any_tag() { return -1; }
 void progress() {}

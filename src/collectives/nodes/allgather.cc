@@ -153,7 +153,7 @@ struct Exchange {
   static constexpr std::size_t depth = 4;
 
   std::byte* room(std::size_t slot) {
-    if (rooms == nullptr) rooms = nodes.engine().scratch(2 * depth * chunk_bytes);
+    if (rooms == nullptr) rooms = nodes.engine().scratch().take(2 * depth * chunk_bytes);
     return rooms + slot * chunk_bytes;
   }
 
@@ -265,8 +265,8 @@ void in_lanes(Nodes& nodes, const void* send, void* receive, const Blocks& block
   Engine& engine = nodes.engine();
   const Scratch scratch(engine);
   const std::size_t own_bytes = blocks.counts[layout.rank];
-  node::Slot& own = engine.claim(Kind::allgather, total, form);
-  Shown mine = engine.show(send, own_bytes);
+  node::Slot& own = engine.arrivals().claim(Kind::allgather, total, form);
+  Shown mine = engine.copies().show(send, own_bytes);
   const Landing landing(engine, receive, end_of(layout, blocks));
   landing.show(mine);
   const auto ranks = static_cast<std::size_t>(layout.size());

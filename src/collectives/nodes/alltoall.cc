@@ -64,8 +64,8 @@ struct Exchange {
   }
   std::byte* room(std::size_t slot) {
     if (rooms == nullptr)
-      rooms = nodes.engine().scratch((send_slots() + std::min(depth, 2 * receives.size())) *
-                                     room_bytes);
+      rooms = nodes.engine().scratch().take((send_slots() + std::min(depth, 2 * receives.size())) *
+                                            room_bytes);
     return rooms + slot * room_bytes;
   }
   // Few where there are few pieces, headers among them.
@@ -211,10 +211,11 @@ void exchange(Nodes& nodes, const void* send, const Blocks& sends, void* receive
   Engine& engine = nodes.engine();
   const Scratch scratch(engine);
   const auto ranks = static_cast<std::size_t>(layout.size());
-  node::Slot& own = engine.claim(Kind::alltoall, each.value_or(0), each ? 0 : 1);
+  node::Slot& own = engine.arrivals().claim(Kind::alltoall, each.value_or(0), each ? 0 : 1);
   const std::size_t send_bytes = end_of(layout, sends);
   const std::size_t result_bytes = end_of(layout, receives);
-  Shown mine = send == receive ? engine.show_copy(send, send_bytes) : engine.show(send, send_bytes);
+  Shown mine = send == receive ? engine.copies().show_copy(send, send_bytes)
+                               : engine.copies().show(send, send_bytes);
   if (send == receive) send = engine.resolve(engine.rank(), mine.send, send_bytes);
   const Landing landing(engine, receive, result_bytes);
   landing.show(mine);

@@ -8,12 +8,12 @@ namespace ropewalk::collectives::nodes {
 namespace {
 
 void arrive_at_leader(Engine& engine) {
-  node::Slot& own = engine.claim(Kind::barrier, 0);
+  node::Slot& own = engine.arrivals().claim(Kind::barrier, 0);
   engine.team().arrive();
   if (engine.rank() != 0) return;
-  for (int peer = 1; peer < engine.size(); ++peer) engine.arrival(peer, own);
+  for (int peer = 1; peer < engine.size(); ++peer) engine.arrivals().of(peer, own);
   engine.team().all_arrived();
-  engine.check(own);
+  engine.arrivals().check(own);
 }
 
 // In round k each node hears of 2^k more (Hensgen, Finkel and Manber 1988).
@@ -31,11 +31,11 @@ void disseminate(Nodes& nodes) {
 }
 
 void let_go(Engine& engine) {
-  node::Slot& own = engine.claim(Kind::barrier, 1);
+  node::Slot& own = engine.arrivals().claim(Kind::barrier, 1);
   engine.team().arrive();
   if (engine.rank() == 0) return;
-  engine.arrival(0, own);
-  engine.check(own);
+  engine.arrivals().of(0, own);
+  engine.arrivals().check(own);
 }
 
 }  // namespace

@@ -90,7 +90,7 @@ struct Chain {
     if (!first) return piece < arrived ? data + begin(piece) : nullptr;
     const std::byte* seen = buffers.seen(root_place(), begin(piece), length(piece));
     if (seen != nullptr) return seen;
-    if (rooms == nullptr) rooms = nodes.engine().scratch(depth * chunk);
+    if (rooms == nullptr) rooms = nodes.engine().scratch().take(depth * chunk);
     buffers.read(root_place(), begin(piece), rooms + slot * chunk, length(piece));
     return rooms + slot * chunk;
   }
@@ -122,12 +122,13 @@ void along_chain(Nodes& nodes, void* data, std::size_t bytes, int root) {
   const Layout& layout = nodes.layout();
   Engine& engine = nodes.engine();
   const Scratch scratch(engine);
-  node::Slot& own = engine.claim(Kind::broadcast, bytes, 0, static_cast<std::uint32_t>(root));
+  node::Slot& own =
+      engine.arrivals().claim(Kind::broadcast, bytes, 0, static_cast<std::uint32_t>(root));
   const int count = layout.count();
   const int root_node = layout.node_of[static_cast<std::size_t>(root)];
   const int distance = (layout.node - root_node + count) % count;
-  Shown mine{private_reference, private_reference, 0};
-  if (layout.rank == root) mine = engine.show(data, bytes);
+  Shown mine;
+  if (layout.rank == root) mine = engine.copies().show(data, bytes);
   const Landing landing(engine, data, layout.rank == root ? 0 : bytes);
   if (layout.rank != root) landing.show(mine);
   const auto& shown = engine.meet(own, mine);

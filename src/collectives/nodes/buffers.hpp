@@ -35,10 +35,7 @@ class Landing {
  public:
   // `bytes` from the first to the last that is written. After the claim of the call's slot.
   Landing(Engine& engine, void* data, std::size_t bytes);
-  void show(Shown& shown) const {
-    shown.receive = reference_;
-    shown.private_receive = address_;
-  }
+  void show(Shown& shown) const { shown.receive = reference_; }
   std::byte* data() const noexcept { return place_; }
   // Takes a part of the result, once nobody writes it any more.
   void take(std::size_t offset, std::size_t bytes) const;
@@ -47,7 +44,6 @@ class Landing {
   std::byte* data_;
   std::byte* place_;
   Reference reference_;
-  std::uint64_t address_;
 };
 
 // Numbers that a rank shows the others beside its buffers: where its blocks lie, how long they are.

@@ -139,15 +139,15 @@ void gather_elsewhere(Nodes& nodes, const Header& header, const void* send, std:
                       int root) {
   Engine& engine = nodes.engine();
   const Scratch scratch(engine);
-  node::Slot& own = engine.claim(Kind::gather, 0, 0, static_cast<std::uint32_t>(root));
-  const Meeting meeting(engine, own, engine.show(send, bytes), bytes);
+  node::Slot& own = engine.arrivals().claim(Kind::gather, 0, 0, static_cast<std::uint32_t>(root));
+  const Meeting meeting(engine, own, engine.copies().show(send, bytes), bytes);
   Traffic traffic(nodes, header, 1);
   Elsewhere moves{static_cast<std::byte*>(const_cast<void*>(send))};
   if (meeting.total > together_bytes) {
     traffic.send(root, bytes);
   } else if (engine.rank() == 0) {
     Buffers buffers(engine, meeting.shown, send, nullptr, meeting.total);
-    moves.data = engine.scratch(std::max<std::size_t>(1, meeting.total));
+    moves.data = engine.scratch().take(std::max<std::size_t>(1, meeting.total));
     std::byte* to = moves.data;
     for (int place = 0; place < engine.size(); ++place) {
       const std::size_t part = meeting.counts[static_cast<std::size_t>(place)];
@@ -165,9 +165,9 @@ void scatter_elsewhere(Nodes& nodes, const Header& header, void* receive, std::s
                        int root) {
   Engine& engine = nodes.engine();
   const Scratch scratch(engine);
-  node::Slot& own = engine.claim(Kind::scatter, 0, 0, static_cast<std::uint32_t>(root));
+  node::Slot& own = engine.arrivals().claim(Kind::scatter, 0, 0, static_cast<std::uint32_t>(root));
   const Landing landing(engine, receive, bytes);
-  Shown mine{private_reference, private_reference, 0};
+  Shown mine;
   landing.show(mine);
   const Meeting meeting(engine, own, mine, bytes);
   Traffic traffic(nodes, header, 1);
@@ -176,7 +176,7 @@ void scatter_elsewhere(Nodes& nodes, const Header& header, void* receive, std::s
   if (meeting.total > together_bytes) {
     traffic.receive(root, bytes);
   } else if (deals) {
-    moves.data = engine.scratch(std::max<std::size_t>(1, meeting.total));
+    moves.data = engine.scratch().take(std::max<std::size_t>(1, meeting.total));
     traffic.receive(root, meeting.total);
   }
   traffic.run(moves);

@@ -12,7 +12,6 @@
 #include <optional>
 #include <utility>
 
-#include "channel/attachments.hpp"
 #include "collectives/nodes/exchange.hpp"
 #include "collectives/nodes/traffic.hpp"
 #include "mpi/joint.hpp"
@@ -51,17 +50,6 @@ bool all_have(mpi::Comm comm, const std::unique_ptr<Engine>& engine,
              " of MPI's already, which has few; free some";
   }
   return most[0] == 0 && most[2] == 0;
-}
-
-std::unique_ptr<Engine> make_engine(mpi::Comm own_node, std::string& reason,
-                                    std::string& attach_reason) {
-  auto team = node::Team::create(own_node, reason);
-  if (team == nullptr) return nullptr;
-  const Limits limits = limits_for(team->size(), team->crowded());
-  auto attachments = channel::Attachments::create(*team, attach_reason);
-  auto engine = std::make_unique<Engine>(std::move(team), limits);
-  engine->attach_with(std::move(attachments));
-  return engine;
 }
 
 // Takes no memory: there may be none left.
@@ -105,7 +93,8 @@ std::unique_ptr<Nodes> Nodes::create(mpi::Comm comm, Layout layout, int threads,
   std::optional<Error> error;
   nodes->longest_message_ = nodes::longest_message();
   try {
-    mpi::jointly(own_node, [&] { nodes->engine_ = make_engine(own_node, reason, attach_reason); });
+    mpi::jointly(own_node,
+                 [&] { nodes->engine_ = Engine::create(own_node, reason, attach_reason); });
     nodes->wishes_ = {wished_algorithm(), wishes_all_sizes()};
     nodes->threads_ = checked_threads(threads);
     const int wished = wished_threads();

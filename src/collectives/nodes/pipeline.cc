@@ -49,19 +49,17 @@ class Buffers {
  public:
   Buffers(Engine& engine, const Vectors& vectors, std::size_t bytes) : vectors_(vectors) {
     if (engine.size() == 1) return;
-    shown.send = engine.reference(vectors.send, bytes);
-    shown.private_send = engine.address_for_cma(vectors.send, bytes, shown.send);
-    if (shown.send == private_reference && shown.private_send == 0) {
+    shown.send = engine.memory().reachable(vectors.send, bytes);
+    if (shown.send.is_none()) {
       input_.emplace(bytes);
       std::memcpy(input_->data(), vectors.send, bytes);
-      shown.send = Arena::process().offset(input_->data());
+      shown.send = channel::PeerMemory::in_arena(input_->data());
     }
     if (vectors.receive == nullptr) return;
-    shown.receive = engine.reference(vectors.receive, bytes);
-    shown.private_receive = engine.address_for_cma(vectors.receive, bytes, shown.receive);
-    if (shown.receive == private_reference && shown.private_receive == 0) {
+    shown.receive = engine.memory().reachable(vectors.receive, bytes);
+    if (shown.receive.is_none()) {
       output_.emplace(bytes);
-      shown.receive = Arena::process().offset(output_->data());
+      shown.receive = channel::PeerMemory::in_arena(output_->data());
     }
   }
 
@@ -73,7 +71,7 @@ class Buffers {
     if (output_) std::memcpy(vectors_.receive, output_->data(), bytes);
   }
 
-  Shown shown{private_reference, private_reference, 0};
+  Shown shown;
 
  private:
   const Vectors& vectors_;
@@ -221,8 +219,8 @@ class Pipeline {
       const bool wants =
           vectors_.root < 0 || layout_.own()[static_cast<std::size_t>(place)] == vectors_.root;
       if (place == engine_.rank() || !wants) continue;
-      if (!engine_.write(place, shown_[static_cast<std::size_t>(place)], offset, flight.data, bytes,
-                         engine_.stores(bytes_))) {
+      if (!engine_.memory().write(place, shown_[static_cast<std::size_t>(place)].receive + offset,
+                                  flight.data, bytes, engine_.stores(bytes_))) {
         throw_unreachable(place);
       }
     }
@@ -251,14 +249,14 @@ class Pipeline {
   const void* input(int place, std::size_t offset, std::size_t bytes, std::size_t room) {
     if (place == engine_.rank()) return static_cast<const std::byte*>(vectors_.send) + offset;
     const Shown& theirs = shown_[static_cast<std::size_t>(place)];
-    if (theirs.send != private_reference) {
-      if (const std::byte* there = engine_.try_resolve(place, theirs.send + offset, bytes)) {
+    if (theirs.send.is_visible()) {
+      if (const std::byte* there = engine_.memory().resolve(place, theirs.send + offset, bytes)) {
         return there;
       }
     }
     if (!read_) read_.emplace(room * static_cast<std::size_t>(engine_.size()));
     std::byte* copy = read_->data() + room * static_cast<std::size_t>(place);
-    if (!engine_.read(copy, place, theirs, offset, bytes, kernels::Stores::temporal)) {
+    if (!engine_.copies().read(copy, place, theirs, offset, bytes, kernels::Stores::temporal)) {
       throw_unreachable(place);
     }
     return copy;
@@ -360,9 +358,9 @@ void pipelined_reduce(Nodes& nodes, const Vectors& vectors, const Operation& ope
   const std::size_t bytes = vectors.count * operation.element_bytes;
   const bool rooted = vectors.root >= 0;
   Buffers buffers(engine, vectors, bytes);
-  node::Slot& own =
-      engine.claim(rooted ? Kind::reduce : Kind::allreduce, vectors.count, operation.code(),
-                   static_cast<std::uint32_t>(std::max(vectors.root, 0)));
+  node::Slot& own = engine.arrivals().claim(rooted ? Kind::reduce : Kind::allreduce, vectors.count,
+                                            operation.code(),
+                                            static_cast<std::uint32_t>(std::max(vectors.root, 0)));
   const std::vector<Shown>& shown = engine.meet(own, buffers.shown);
   const Header header{own.call, own.count};
   if (choice.algorithm == Algorithm::mpi && !rooted && !nodes.make_owners(header)) {

@@ -59,7 +59,7 @@ struct Exchange {
       const void* input = buffers.seen(place, offset, bytes(part.count));
       if (input == nullptr) {
         if (read_rooms == nullptr) {
-          read_rooms = engine.scratch(static_cast<std::size_t>(engine.size()) * chunk);
+          read_rooms = engine.scratch().take(static_cast<std::size_t>(engine.size()) * chunk);
         }
         std::byte* room = read_rooms + static_cast<std::size_t>(place) * chunk;
         buffers.read(place, offset, room, bytes(part.count));
@@ -153,9 +153,10 @@ void exchange(Nodes& nodes, const void* send, void* receive, const std::size_t* 
   Engine& engine = nodes.engine();
   const Scratch scratch(engine);
   const std::size_t bytes = total * operation.element_bytes;
-  node::Slot& own = engine.claim(Kind::reduce_scatter, total, operation.code(), form);
+  node::Slot& own = engine.arrivals().claim(Kind::reduce_scatter, total, operation.code(), form);
   // In place the result would overwrite what others read.
-  const Shown mine = send == receive ? engine.show_copy(send, bytes) : engine.show(send, bytes);
+  const Shown mine =
+      send == receive ? engine.copies().show_copy(send, bytes) : engine.copies().show(send, bytes);
   if (send == receive) send = engine.resolve(engine.rank(), mine.send, bytes);
   const auto& shown = engine.meet(own, mine);
 
@@ -170,9 +171,9 @@ void exchange(Nodes& nodes, const void* send, void* receive, const std::size_t* 
   const std::size_t depth = 2 * others;  // the next chunk of every node
   Traffic traffic(nodes, Header{own.call, own.count}, depth, others);
   moves.list(traffic, firsts, counts);
-  moves.send_rooms = engine.scratch(depth * moves.chunk);
-  moves.receive_rooms = engine.scratch(Traffic::slots(depth, others) * moves.chunk);
-  moves.own_room = engine.scratch(moves.chunk);
+  moves.send_rooms = engine.scratch().take(depth * moves.chunk);
+  moves.receive_rooms = engine.scratch().take(Traffic::slots(depth, others) * moves.chunk);
+  moves.own_room = engine.scratch().take(moves.chunk);
   traffic.run(moves);
   engine.leave();
 }

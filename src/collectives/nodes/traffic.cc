@@ -5,7 +5,7 @@
 namespace ropewalk::collectives::nodes {
 
 Header header_of(Kind kind, std::uint64_t count, std::uint32_t form, std::uint32_t root) {
-  // As Engine::claim packs them.
+  // As Arrivals::claim packs them.
   return {std::uint64_t{static_cast<std::uint8_t>(kind)} << 56 |
               std::uint64_t{form & 0xffffffU} << 32 | root,
           count};

@@ -1,0 +1,83 @@
+#include "collectives/arrivals.hpp"
+
+#include <unistd.h>
+
+#include <iterator>
+#include <string>
+#include <utility>
+
+#include "collectives/operation.hpp"
+#include "ropewalk/error.hpp"
+
+namespace ropewalk::collectives {
+namespace {
+
+// The header of a rank whose arguments were refused: differs from every proper one.
+constexpr std::uint64_t refused_call = ~std::uint64_t{0};
+// The header of a rank that an exception has taken through the end of its communicator.
+constexpr std::uint64_t no_more_calls = ~std::uint64_t{1};
+
+std::string describe(const node::Slot& slot) {
+  if (slot.call == refused_call) return "a call whose arguments were refused there";
+  if (slot.call == no_more_calls) {
+    return "nothing more, an exception has ended its communicator";
+  }
+  const auto kind = static_cast<Kind>(slot.call >> 56);
+  const auto code = static_cast<std::uint32_t>(slot.call >> 32 & 0xffffff);
+  const std::string elements =
+      Operation::is_by_mpi(code)
+          ? "an operation or type of MPI's own"
+          : std::string("type ") + ropewalk::name(static_cast<ElementType>(code >> 8 & 0x3f)) +
+                ", operation " +
+                (code >> 22 != 0 ? "average"
+                                 : ropewalk::name(static_cast<ReductionOp>(code & 0xff)));
+  const auto form = static_cast<std::uint32_t>(slot.call);
+  // Buckets of plans are numbered from 1, so that other allreduces have none.
+  const std::string which = kind == Kind::allreduce && form != 0
+                                ? ", bucket " + std::to_string(form - 1)
+                                : ", root or form " + std::to_string(form);
+  return std::string(name(kind)) + " (count " + std::to_string(slot.count) + ", " + elements +
+         which + ")";
+}
+
+}  // namespace
+
+const char* name(Kind kind) {
+  constexpr const char* names[] = {"none",    "barrier",        "allreduce", "reduce",    "scan",
+                                   "exscan",  "reduce_scatter", "broadcast", "allgather", "gather",
+                                   "scatter", "alltoall",       "neighbours"};
+  const auto index = static_cast<std::size_t>(kind);
+  return index < std::size(names) ? names[index] : "unknown collective";
+}
+
+void Arrivals::refuse() {
+  if (team_.size() == 1) return;
+  team_.claim();
+  refuse_claimed();
+}
+
+void Arrivals::refuse_claimed() { arrive_with(refused_call); }
+
+void Arrivals::leave_for_good() {
+  if (team_.size() == 1 || team_.process_id(team_.rank()) != getpid()) return;
+  team_.claim();
+  arrive_with(no_more_calls);
+}
+
+void Arrivals::arrive_with(std::uint64_t call) {
+  node::Slot& own = team_.claimed();
+  own.call = call;
+  own.count = 0;
+  team_.arrive();
+}
+
+void Arrivals::mismatch(const node::Slot& own) {
+  const int peer = std::exchange(differs_, -1);
+  const node::Slot& other = team_.arrival(peer);
+  throw Error(ErrorCode::argument, "collective: rank " + std::to_string(team_.rank()) + " calls " +
+                                       describe(own) + " while rank " + std::to_string(peer) +
+                                       " calls " + describe(other) +
+                                       "; all ranks must make the same call");
+}
+
+}  // namespace ropewalk::collectives

@@ -1,0 +1,94 @@
+// The calls of a rank: it arrives at each with a slot whose header says what it calls, and each
+// rank that looks at the slot of another finds out whether both make the same call.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "node/team.hpp"
+
+namespace ropewalk::collectives {
+
+enum class Kind : std::uint8_t {
+  barrier = 1,
+  allreduce,
+  reduce,
+  scan,
+  exscan,
+  reduce_scatter,
+  broadcast,
+  allgather,
+  gather,
+  scatter,
+  alltoall,
+  neighbours
+};
+const char* name(Kind);
+
+class Arrivals {
+ public:
+  explicit Arrivals(node::Team& team) noexcept : team_(team) {}
+
+  // Claims the slot of the next call and fills its header.
+  node::Slot& claim(Kind kind, std::uint64_t count, std::uint32_t type_and_op = 0,
+                    std::uint32_t root = 0) {
+    node::Slot& slot = team_.claim();
+    slot.call = std::uint64_t{static_cast<std::uint8_t>(kind)} << 56 |
+                std::uint64_t{type_and_op & 0xffffffU} << 32 | root;
+    slot.count = count;
+    return slot;
+  }
+  // The slot of `peer`, once it has arrived; remembers whether its header differs from ours.
+  const node::Slot& of(int peer, const node::Slot& own) {
+    const node::Slot& slot = team_.arrival(peer);
+    if (slot.call != own.call || slot.count != own.count) [[unlikely]] {
+      differs_ = peer;
+    }
+    return slot;
+  }
+  // Throws where one of the headers seen differs from ours; then it does so on every rank that has
+  // seen all of them.
+  void check(const node::Slot& own) {
+    if (differs_ >= 0) [[unlikely]] {
+      mismatch(own);
+    }
+  }
+  // Waits until all ranks have arrived, and checks their headers.
+  void wait_for_all(const node::Slot& own) {
+    for (int peer = 0; peer < team_.size(); ++peer) {
+      if (peer != team_.rank()) of(peer, own);
+    }
+    team_.all_arrived();
+    check(own);
+  }
+
+  // ---- a rank that cannot make its call still arrives, so that the others do not wait for it
+
+  // Arrives at the next call with a header that nobody else has.
+  void refuse();
+  // The same where the slot has been claimed.
+  void refuse_claimed();
+  // Does what must come between the claim and the arrival; where that fails, refuses the call.
+  template <class Prepare>
+  auto or_refuse(Prepare prepare) {
+    try {
+      return prepare();
+    } catch (...) {
+      refuse_claimed();
+      throw;
+    }
+  }
+  // Refuses all calls to come. Does nothing in a child of fork, whose parent goes on.
+  void leave_for_good();
+  // Nothing is kept in mind of the headers of a call that is given up.
+  void forget() noexcept { differs_ = -1; }
+
+ private:
+  void arrive_with(std::uint64_t call);
+  [[noreturn]] void mismatch(const node::Slot& own);
+
+  node::Team& team_;
+  int differs_ = -1;  // a rank whose header differs from ours, in the call under way
+};
+
+}  // namespace ropewalk::collectives

@@ -1,0 +1,110 @@
+// What the ranks of a bulk call show each other of their buffers, and the copies that they make of
+// private ones. Small copies lie in the team's rooms, where they are kept until their readers have
+// left the call, so that nobody waits for them; readers follow while they are written.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "channel/peer_memory.hpp"
+#include "collectives/arrivals.hpp"
+#include "collectives/range.hpp"
+#include "collectives/scratch_memory.hpp"
+#include "node/team.hpp"
+#include "ropewalk/collectives.hpp"
+
+namespace ropewalk::collectives {
+
+using channel::Reference;
+struct Limits;
+
+// What a rank shows of its buffers when a bulk call begins; fits the flag's line.
+struct Shown {
+  Reference send = Reference::none();
+  Reference receive = Reference::none();
+  // Not 0: `send` is a copy that is kept until its readers have left the call, and nobody waits for
+  // them. Its first so many bytes were there at the arrival, the rest follows in pieces of as many.
+  std::uint64_t copied = 0;
+};
+constexpr std::uint64_t copied_whole = ~std::uint64_t{0};
+static_assert(sizeof(Shown) <= node::Slot::beside_flag_bytes);
+// In the place of a buffer from which nothing is read: the data lies in the slot.
+constexpr Reference inlined_reference = Reference::none(1);
+
+class Copies {
+ public:
+  // `path` becomes staged where a buffer is copied.
+  Copies(node::Team& team, Arrivals& arrivals, channel::PeerMemory& memory, ScratchMemory& scratch,
+         const Limits& limits, Path& path) noexcept
+      : team_(team),
+        arrivals_(arrivals),
+        memory_(memory),
+        scratch_(scratch),
+        limits_(limits),
+        path_(path) {}
+
+  // ---- before the arrival. A rank without memory for a copy refuses the call.
+
+  // A send buffer made readable for the others: mapped as it is, else by the kernel or as a copy.
+  // What nobody else reads, as a block of one's own, may be left out of a copy.
+  Shown show(const void* send, std::size_t bytes, Range unread = {0, 0});
+  // A copy made readable for the others, for a buffer that the call overwrites.
+  Shown show_copy(const void* send, std::size_t bytes, Range unread = {0, 0});
+  // As show() and show_copy(), but copies of up to `limit` bytes are made in pieces: only the first
+  // piece is there at the arrival. After it the functions below add what is missing.
+  Shown show_in_pieces(const void* send, std::size_t bytes, std::size_t limit,
+                       Range unread = {0, 0});
+  Shown copy_in_pieces(const void* send, std::size_t bytes, std::size_t limit,
+                       Range unread = {0, 0});
+  // A copy in this rank's arena that lasts until the end of the call, and which the others wait to
+  // let go of.
+  std::byte* whole_copy(const void* data, std::size_t bytes);
+
+  // ---- after the arrival
+
+  void add_piece() noexcept;  // nothing where all are there
+  // For a rank that reads others' pieces between its own. Where ranks share cores a wait costs a
+  // time slice: then it adds all at once.
+  void add_ahead() noexcept { team_.crowded() ? add_rest() : add_piece(); }
+  void add_until(std::size_t bytes) noexcept {
+    while (copy_.done < std::min(bytes, copy_.bytes)) add_piece();
+  }
+  void add_rest() noexcept { add_until(copy_.bytes); }
+  // Nothing more is added: the buffer may be gone at the next call.
+  void forget() noexcept { copy_ = {}; }
+
+  // Bytes of a piece of a buffer of so many bytes.
+  std::size_t piece(std::size_t bytes) const noexcept;
+  // Until the first `bytes` of what another rank has shown are there.
+  void await(int peer, const Shown& shown, std::size_t bytes) {
+    if (bytes <= shown.copied || shown.copied == 0) return;
+    team_.wait_for_pieces(peer, (bytes + shown.copied - 1) / shown.copied);
+  }
+  // Reads from another rank's send buffer or from its copy; false where the kernel refuses.
+  bool read(void* to, int peer, const Shown& shown, std::size_t offset, std::size_t bytes,
+            kernels::Stores stores);
+
+ private:
+  Shown begin(const void* send, std::size_t bytes, std::size_t piece, Range unread);
+  void read_pieces(std::byte* to, int peer, const Shown& shown, std::size_t offset,
+                   std::size_t bytes);
+
+  node::Team& team_;
+  Arrivals& arrivals_;
+  channel::PeerMemory& memory_;
+  ScratchMemory& scratch_;
+  const Limits& limits_;
+  Path& path_;
+  struct Copy {
+    std::byte* to;
+    const std::byte* from;
+    std::size_t bytes;
+    std::size_t piece;
+    Range unread;
+    std::size_t done;
+  };
+  Copy copy_{};  // the one under way
+};
+
+}  // namespace ropewalk::collectives
