@@ -1,7 +1,5 @@
 #include "node/team.hpp"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -13,29 +11,16 @@
 #include "node/remains.hpp"
 #include "os/clock.hpp"
 #include "os/futex.hpp"
-#include "os/idle_clock.hpp"
+#include "os/waiting.hpp"
 #include "ropewalk/error.hpp"
 #include "ropewalk/memory.hpp"
 
 namespace ropewalk::node {
 namespace {
 
-// Spins before a waiting rank looks after anything else. With a core for each rank about 20 us,
-// longer than any healthy call of a small message; without, next to nothing: the peer needs this
-// very core.
-constexpr int spins_alone = 2000;
-constexpr int spins_shared = 20;
-
-// A sleeper looks for itself this often: at MPI, and because a wake-up may be missed
-// (Team::wake_sleepers). A sleep costs 10 to 20 us of a core in a virtual machine: 2 % of it.
-constexpr std::int64_t longest_nap_ns = 1'000'000;
-
-constexpr unsigned rounds_per_yield = 4;   // with a core for each rank: a yield costs five polls
-constexpr unsigned rounds_per_watch = 64;  // while awake, between two looks of the watcher
-// Between two looks whether the peers live, whichever comes first: where ranks share cores a round
-// may take a time slice.
-constexpr unsigned rounds_per_check = 1024;
-constexpr std::int64_t check_ns = 5'000'000;
+const os::WaitPolicy& policy(bool crowded) noexcept {
+  return crowded ? os::wait_for_ranks_crowded : os::wait_for_ranks;
+}
 
 }  // namespace
 
@@ -82,13 +67,13 @@ std::unique_ptr<Team> Team::create(mpi::Comm comm, std::string& reason) {
   team->find_domains(facts);
   team->cores_ = cores_of(facts);
   team->crowded_ = team->size_ > team->cores_;
-  team->spins_ = team->crowded_ ? spins_shared : spins_alone;
+  team->spins_ = policy(team->crowded_).spins;
   return team;
 }
 
 void Team::share_cores() noexcept {
   crowded_ = true;
-  spins_ = spins_shared;
+  spins_ = policy(crowded_).spins;
 }
 
 void Team::find_domains(std::span<const RankFacts> facts) {
@@ -181,34 +166,28 @@ void Team::enlarge(Half& half, std::size_t bytes) {
   half.bytes = bytes;
 }
 
-void Team::check_alive(int rank) {
-  if (!is_dead(*peers_[rank])) return;
-  broken_.store(true, std::memory_order_relaxed);
-  if (watcher_ != nullptr) watcher_->lost(rank);
-  throw Error(ErrorCode::peer_dead,
-              "rank " + std::to_string(rank) + " (process " + std::to_string(process_id(rank)) +
-                  ") has died: this communicator cannot be used any more; end the job");
+void Team::check_alive() {
+  for (int rank = 0; rank < size_; ++rank) {
+    if (!is_dead(*peers_[rank])) continue;
+    broken_.store(true, std::memory_order_relaxed);
+    if (watcher_ != nullptr) watcher_->lost(rank);
+    throw Error(ErrorCode::peer_dead,
+                "rank " + std::to_string(rank) + " (process " + std::to_string(process_id(rank)) +
+                    ") has died: this communicator cannot be used any more; end the job");
+  }
 }
 
 void Team::wait_slowly(bool (*ready)(const void*), const void* test) {
-  os::IdleClock clock(longest_nap_ns);
-  std::int64_t checked = clock.now();
-  for (unsigned round = 1; !ready(test); ++round) {
+  os::Waiting wait = os::Waiting::after_spins(policy(crowded_));
+  while (!ready(test)) {
     // A peer may be blocked on a message of ours, or on one that this process must progress.
-    clock.poll_begins();
-    if (progresses_mpi_) mpi::progress();
-    clock.poll_ends();
-    const bool awake = clock.awake() || stays_awake();
-    if (watcher_ != nullptr && (!awake || round % rounds_per_watch == 0)) watcher_->look();
-    if (round % rounds_per_check == 0 || clock.now() - checked > check_ns) {
-      checked = clock.now();
-      for (int peer = 0; peer < size_; ++peer) check_alive(peer);
-    }
-    if (!awake) {
-      sleep(ready, test, clock.nap_ns());
-    } else if (crowded_ || round % rounds_per_yield == 0) {
-      sched_yield();
-    }
+    wait.poll([&] {
+      if (progresses_mpi_) mpi::progress();
+    });
+    if (stays_awake()) wait.stay_awake();
+    if (watcher_ != nullptr && wait.look_due()) watcher_->look();
+    if (wait.check_due()) check_alive();
+    wait.pause([&](std::int64_t longest_ns) { sleep(ready, test, longest_ns); });
   }
 }
 
@@ -220,7 +199,7 @@ bool Team::stays_awake() const noexcept {
 void Team::look_around() {
   if (progresses_mpi_) mpi::progress();
   if (watcher_ != nullptr) watcher_->look();
-  for (int peer = 0; peer < size_; ++peer) check_alive(peer);
+  check_alive();
 }
 
 void Team::sleep(bool (*ready)(const void*), const void* test, std::int64_t longest_ns) {

@@ -176,7 +176,7 @@ class Team {
   template <class Ready>
   void wait_until(Ready ready) {
     if (waited_in_model(ready)) return;
-    for (int spin = 0; spin < spins_; ++spin) {
+    for (unsigned spin = 0; spin < spins_; ++spin) {
       if (ready()) return;
       os::relax();
     }
@@ -211,7 +211,7 @@ class Team {
   void find_domains(std::span<const RankFacts> facts);
   void wait_for_readers();
   void wait_for_arrivals(std::uint64_t wanted);
-  void check_alive(int rank);
+  void check_alive();
 
   void wait_slowly(bool (*ready)(const void*), const void* test);
   bool stays_awake() const noexcept;
@@ -223,7 +223,7 @@ class Team {
   Watcher* watcher_ = nullptr;
   int rank_ = 0;
   int size_ = 1;
-  int spins_ = 0;
+  unsigned spins_ = 0;
   bool cma_ = false;
   int cores_ = 1;
   bool crowded_ = false;

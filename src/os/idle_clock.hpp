@@ -48,6 +48,8 @@ class IdleClock {
       learn(took);
     }
   }
+  // Time has passed without a poll.
+  void pass(std::int64_t now) noexcept { ended_ = now; }
   bool awake() const noexcept { return ended_ < awake_until_; }
   std::int64_t now() const noexcept { return ended_; }  // when the last poll ended
   std::int64_t nap_ns() const noexcept {

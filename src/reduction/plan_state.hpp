@@ -17,8 +17,9 @@
 
 #include "collectives/engine.hpp"
 #include "mpi/mpi.hpp"
+#include "os/epoch.hpp"
 #include "os/fork.hpp"
-#include "os/idle_clock.hpp"
+#include "os/waiting.hpp"
 #include "reduction/buckets.hpp"
 #include "reduction/worker.hpp"
 #include "ropewalk/reduction_plan.hpp"
@@ -106,7 +107,7 @@ class PlanState {
   void pack(const Bucket& bucket) const;
   void unpack(const Bucket& bucket, const Progress& progress) const;
   void complete(Progress& progress) noexcept;
-  void pause(const Progress& progress, os::IdleClock& clock);
+  void pause(const Progress& progress, os::Waiting& wait);
   void rethrow(Progress& progress) const;
   void check_round() const;
   void end_round() noexcept;
@@ -135,8 +136,7 @@ class PlanState {
   std::atomic<std::uint64_t> tail_{0};  // written by the caller
   std::atomic<std::uint64_t> head_{0};  // written under turn_
   std::mutex turn_;
-  std::atomic<std::uint32_t> completions_{0};  // a futex for a caller who waits for the thread
-  std::atomic<std::uint32_t> sleeping_{0};
+  os::Epoch completions_{os::wait_for_reduction};  // for a caller who waits for the thread
 };
 
 }  // namespace ropewalk::reduction

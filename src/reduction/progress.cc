@@ -1,6 +1,4 @@
 // How buckets are started, reduced and waited for.
-#include <sched.h>
-
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -8,18 +6,11 @@
 #include "collectives/reductions.hpp"
 #include "collectives/state.hpp"
 #include "mpi/progress.hpp"
-#include "os/futex.hpp"
-#include "os/relax.hpp"
+#include "os/waiting.hpp"
 #include "reduction/plan_state.hpp"
 
 namespace ropewalk::reduction {
 namespace {
-
-// A caller who waits for the thread looks so often at full speed, some 20 us, then yields.
-constexpr int spins = 1000;
-// The thread may need this very core.
-constexpr std::int64_t awake_ns = 300'000;
-constexpr std::int64_t longest_nap_ns = 500'000;
 
 std::string number(int index) { return std::to_string(index); }
 
@@ -120,10 +111,8 @@ bool PlanState::reduce_next(bool wait_for_turn, bool by_caller) noexcept {
 }
 
 void PlanState::complete(Progress& progress) noexcept {
-  // Sequentially consistent with wait(): either we see the sleeper, or it sees the completion.
-  progress.finished.fetch_add(1, std::memory_order_seq_cst);
-  completions_.fetch_add(1, std::memory_order_seq_cst);
-  if (sleeping_.load(std::memory_order_seq_cst) != 0) os::futex_wake(completions_);
+  progress.finished.fetch_add(1, std::memory_order_release);
+  completions_.advance();
 }
 
 void PlanState::run(int index, bool by_caller) {
@@ -213,33 +202,23 @@ void PlanState::wait(int index, std::uint64_t round) {
   Progress& progress = progress_of(index);
   require_usable();
   if (progress.started != round) return;
-  os::IdleClock clock(longest_nap_ns, awake_ns);
-  for (int look = 1; under_way(progress); ++look) {
+  os::Waiting wait(os::wait_for_reduction);
+  while (under_way(progress)) {
     if (reduce_next(false, true)) {  // what the thread had not begun
-      look = 0;
-      clock = os::IdleClock(longest_nap_ns, awake_ns);
-    } else if (look <= spins) {
-      os::relax();
+      wait.restart();
     } else {
-      pause(progress, clock);
+      pause(progress, wait);
     }
   }
   rethrow(progress);
 }
 
 // Between two looks whether the thread has done it: this one progresses MPI meanwhile.
-void PlanState::pause(const Progress& progress, os::IdleClock& clock) {
-  clock.poll_begins();
-  mpi::progress();
-  clock.poll_ends();
-  if (clock.awake()) {
-    sched_yield();
-    return;
-  }
-  const std::uint32_t before = completions_.load(std::memory_order_seq_cst);
-  sleeping_.store(1, std::memory_order_seq_cst);
-  if (under_way(progress)) os::futex_wait(completions_, before, clock.nap_ns());
-  sleeping_.store(0, std::memory_order_relaxed);
+void PlanState::pause(const Progress& progress, os::Waiting& wait) {
+  if (!wait.spins()) wait.poll(&mpi::progress);
+  const std::uint32_t before = completions_.value();
+  if (!under_way(progress)) return;
+  wait.pause([&](std::int64_t longest_ns) { completions_.sleep(before, longest_ns); });
 }
 
 bool PlanState::test_all(std::uint64_t round) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 
+#include "os/epoch.hpp"
 #include "threads/thread.hpp"
 
 namespace ropewalk::reduction {
@@ -19,14 +20,13 @@ class Worker {
   Worker& operator=(const Worker&) = delete;
 
   // No allocation, no lock; a system call where the thread sleeps.
-  void wake() noexcept;
+  void wake() noexcept { news_.advance(); }
 
  private:
   void run() noexcept;
 
   std::function<void()> work_;
-  std::atomic<std::uint32_t> news_{0};    // grows; its release pairs with the thread's acquire
-  std::atomic<std::uint32_t> asleep_{0};  // the thread is, or is about to be
+  os::Epoch news_{os::wait_asleep};
   std::atomic<bool> ending_{false};
   threads::Thread thread_;
 };

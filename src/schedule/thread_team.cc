@@ -1,4 +1,4 @@
-// ThreadTeam: persistent threads, each run begun by one epoch and ended by a meeting.
+// ThreadTeam: persistent threads, each run begun by one epoch and ended by a barrier.
 #include <sched.h>
 
 #include <algorithm>
@@ -10,8 +10,8 @@
 
 #include "mpi/joint.hpp"
 #include "os/cores.hpp"
+#include "os/epoch.hpp"
 #include "os/fork.hpp"
-#include "os/waiting.hpp"
 #include "ropewalk/schedule.hpp"
 #include "schedule/placement.hpp"
 #include "threads/thread.hpp"
@@ -43,8 +43,8 @@ struct ThreadTeam::State {
   schedule::Placement placement_;
   os::ForkCheck fork_;
   os::Epoch started_;
-  os::Meeting ended_;
-  os::Meeting barrier_;
+  os::Barrier ended_;
+  os::Barrier barrier_;
   // Written before started_ advances.
   void (*task_)(void*, int) = nullptr;  // null: the threads end
   void* object_ = nullptr;

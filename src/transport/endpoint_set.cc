@@ -3,9 +3,9 @@
 #include <utility>
 
 #include "mpi/joint.hpp"
+#include "os/waiting.hpp"
 #include "ropewalk/endpoint.hpp"
 #include "transport/access.hpp"
-#include "transport/backoff.hpp"
 #include "transport/lane_set.hpp"
 #include "transport/plan_state.hpp"
 
@@ -45,13 +45,13 @@ void check_call(const transport::LaneSet& set, const char* peer_name, int peer, 
 
 // Not MPI_Wait: some MPIs spin in it, on a core that the peer may need.
 void complete(transport::LaneSet& set, mpi::Request request, bool receives) {
-  transport::Backoff backoff;
-  while (!mpi::test(request)) {
-    if (backoff.patient() && set.lost()) {
+  os::Waiting wait(os::wait_for_messages);
+  while (!wait.poll([&] { return mpi::test(request); })) {
+    if (wait.check_due() && set.lost()) {
       if (receives) mpi::withdraw(request);
       set.require_whole();
     }
-    backoff.pause();
+    wait.pause();
   }
 }
 

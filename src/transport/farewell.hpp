@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "mpi/mpi.hpp"
-#include "transport/backoff.hpp"
+#include "os/waiting.hpp"
 #include "transport/part.hpp"
 
 namespace ropewalk::transport {
@@ -25,12 +25,11 @@ class Farewell {
   // or to one that was here. Throws what MPI throws.
   template <class Hopeless>
   bool wait(Hopeless hopeless) {
-    Backoff backoff;
+    os::Waiting wait(os::wait_for_messages);
     if (!receives_.empty()) send_round();
-    while (!advance()) {
-      drain();
-      if (backoff.patient() && hopeless(told_)) return give_up(), false;
-      backoff.pause();
+    while (!wait.poll([&] { return advance() || (drain(), false); })) {
+      if (wait.check_due() && hopeless(told_)) return give_up(), false;
+      wait.pause();
     }
     drain();  // notices of others that leave
     return !deserted_;

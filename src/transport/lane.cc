@@ -1,23 +1,15 @@
 #include "transport/lane.hpp"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "os/futex.hpp"
-#include "transport/backoff.hpp"
+#include "os/waiting.hpp"
 
 namespace ropewalk::transport {
 namespace {
-
-// Yields of an idle comm thread before it sleeps: some 20 us on a core of its own, a wake-up's
-// worth.
-constexpr int idle_yields = 64;
-// Insurance only: a wake-up cannot be missed.
-constexpr std::int64_t idle_sleep_ns = 1'000'000'000;
 
 // Work under way, in the order it came. Owned by the comm thread alone.
 class Active {
@@ -116,25 +108,18 @@ LaneThread::LaneThread(int lane, std::span<const int> cores) {
 }
 
 LaneThread::~LaneThread() {
-  leaving_.store(true, std::memory_order_seq_cst);
-  wake();
+  leaving_.store(true, std::memory_order_release);
+  news_.advance();
   thread_.join();
 }
 
 void LaneThread::push(LaneWork& work) noexcept {
   work.next = inbox_.load(std::memory_order_relaxed);
-  // Release pairs with the acquire of take(). Sequentially consistent with idle(): either we see
-  // it asleep, or it sees our work.
-  while (!inbox_.compare_exchange_weak(work.next, &work, std::memory_order_seq_cst,
+  // Release pairs with the acquire of take().
+  while (!inbox_.compare_exchange_weak(work.next, &work, std::memory_order_release,
                                        std::memory_order_relaxed)) {
   }
-  wake();
-}
-
-void LaneThread::wake() noexcept {
-  if (asleep_.load(std::memory_order_seq_cst) == 0) return;
-  asleep_.store(0, std::memory_order_seq_cst);
-  os::futex_wake(asleep_);
+  news_.advance();
 }
 
 // The inbox is a stack, newest first: turned round, so that plans are posted as they were started.
@@ -149,35 +134,21 @@ LaneWork* LaneThread::take() noexcept {
   return oldest;
 }
 
-bool LaneThread::has_news() const noexcept {
-  return inbox_.load(std::memory_order_seq_cst) != nullptr ||
-         leaving_.load(std::memory_order_seq_cst);
-}
-
-void LaneThread::idle() noexcept {
-  for (int i = 0; i < idle_yields; ++i) {
-    if (has_news()) return;
-    sched_yield();
-  }
-  asleep_.store(1, std::memory_order_seq_cst);
-  if (!has_news()) os::futex_wait(asleep_, 1, idle_sleep_ns);
-  asleep_.store(0, std::memory_order_seq_cst);
-}
-
 void LaneThread::run() noexcept {
   Active active;
-  Backoff backoff;
+  os::Waiting wait(os::wait_for_messages);
   for (;;) {
+    const std::uint32_t news = news_.value();  // before the inbox: what comes later is not missed
     LaneWork* const fresh = take();
     active.append(fresh);
-    if (active.advance() || fresh != nullptr) {
-      backoff.reset();
+    if (wait.poll([&] { return active.advance(); }) || fresh != nullptr) {
+      wait.restart(active.awake_ns());
     } else if (!active.empty()) {
-      backoff.pause(active.awake_ns());
+      wait.pause();
     } else if (leaving_.load(std::memory_order_acquire)) {
       return;  // push() is never called after the destructor has begun: the inbox is empty
     } else {
-      idle();
+      news_.wait_beyond(news);
     }
   }
 }

@@ -7,8 +7,8 @@
 #include <span>
 #include <utility>
 
+#include "os/epoch.hpp"
 #include "threads/thread.hpp"
-#include "transport/backoff.hpp"
 #include "transport/batch.hpp"
 
 namespace ropewalk::transport {
@@ -45,7 +45,7 @@ struct LaneWork {
   Batch batch;
   SharedWork* shared = nullptr;
   bool sending = false;
-  std::int64_t awake_ns = awake_at_least_ns;  // Backoff
+  std::int64_t awake_ns = os::awake_ns_for(0);  // of a wait for it, before it sleeps
   LaneWork* next = nullptr;
 
   explicit LaneWork(const Batch& messages) noexcept : batch(messages) {}
@@ -69,14 +69,11 @@ class LaneThread {
  private:
   void run() noexcept;
   LaneWork* take() noexcept;
-  void idle() noexcept;
-  bool has_news() const noexcept;
-  void wake() noexcept;
 
   // Producers and the comm thread each write their own cache lines.
   alignas(128) std::atomic<LaneWork*> inbox_{nullptr};
   std::atomic<bool> leaving_{false};
-  alignas(128) std::atomic<std::uint32_t> asleep_{0};
+  os::Epoch news_{os::wait_for_work};  // advanced when there is work, or the thread is to end
   threads::Thread thread_;
 };
 

@@ -4,22 +4,14 @@
 #include <string>
 #include <utility>
 
-#include "os/relax.hpp"
-#include "transport/backoff.hpp"
+#include "os/waiting.hpp"
 
 namespace ropewalk::transport {
 namespace {
 
-// Looks at the countdown before the first yield: some 2 us.
-constexpr unsigned spins = 64;
-// While lanes are at work, the owner of their plan looks at MPI after sleeps of at most so long.
-constexpr std::int64_t longest_nap_ns = 500'000;
-// Where threads outnumber cores, the caller's core is wanted by a comm thread.
-constexpr unsigned looks_when_crowded = spins + 8;
-// Now and then the owner of a plan progresses its other MPI traffic (0.1 to 1 us a time).
-constexpr unsigned looks_per_progress = 64;
-// And looks whether the other ranks live.
-constexpr std::int64_t check_ns = 5'000'000;
+// Between two looks at the caller's other MPI traffic, and whether the ranks live (0.1 to 1 us
+// each).
+constexpr unsigned tests_per_progress = 64;
 
 [[noreturn]] void refuse(const char* argument, std::size_t message, const std::string& text) {
   throw Error(ErrorCode::argument,
@@ -70,7 +62,7 @@ PlanState::PlanState(std::shared_ptr<LaneSet> set, std::span<const Message> mess
     if (messages[i].kind == Message::Kind::send) send_bytes_ += messages[i].bytes;
     all_bytes += messages[i].bytes;
   }
-  awake_ns_ = awake_ns_for(all_bytes);
+  awake_ns_ = os::awake_ns_for(all_bytes);
   by_step_ = parts_of(messages, set_->lanes(), set_->split_bytes(), set_->piece_bytes());
   by_lane_ = by_step_;
   std::stable_sort(by_lane_.begin(), by_lane_.end(),
@@ -167,7 +159,7 @@ bool PlanState::test() {
   if (!started_) return true;
   if (!set_->is_here()) set_->require_usable();
   if (!advance()) {
-    if (++tests_ % looks_per_progress != 0) return false;
+    if (++tests_ % tests_per_progress != 0) return false;
     if (strategy_ == Strategy::threaded) set_->progress();
     if (!hopeless()) return false;
     give_up();
@@ -185,10 +177,10 @@ void PlanState::wait() {
 
 void PlanState::wait_quietly() noexcept {
   if (strategy_ == Strategy::threaded) return wait_for_lanes();
-  Backoff backoff;
-  while (!advance()) {
-    if (backoff.patient() && hopeless()) return give_up();
-    backoff.pause(awake_ns_);
+  os::Waiting wait(os::wait_for_messages, awake_ns_);
+  while (!wait.poll([&] { return advance(); })) {
+    if (wait.check_due() && hopeless()) return give_up();
+    wait.pause();
   }
 }
 
@@ -218,30 +210,12 @@ void PlanState::abandon() noexcept {
 }
 
 void PlanState::wait_for_lanes() noexcept {
-  os::IdleClock clock(longest_nap_ns, set_->crowded() ? 0 : awake_at_least_ns);
-  std::int64_t checked = clock.now();
-  bool has_slept = false;
-  for (unsigned look = 1; !shared_.countdown.done(); ++look) {
-    if (look <= spins) {
-      os::relax();
-    } else if (look <= looks_when_crowded || clock.awake()) {
-      sched_yield();
-      if (has_slept || look % looks_per_progress == 0) look_at_mpi(clock);
-    } else {
-      shared_.countdown.sleep(clock.nap_ns());
-      look_at_mpi(clock);
-      has_slept = true;
-    }
-    if (clock.now() - checked < check_ns) continue;
-    checked = clock.now();
-    if (hopeless()) return give_up();
+  os::Waiting wait(set_->crowded() ? os::wait_for_lanes_crowded : os::wait_for_lanes);
+  while (!shared_.countdown.done()) {
+    if (wait.look_due()) wait.poll([&] { set_->progress(); });
+    if (wait.check_due() && hopeless()) return give_up();
+    wait.pause([&](std::int64_t longest_ns) { shared_.countdown.sleep(longest_ns); });
   }
-}
-
-void PlanState::look_at_mpi(os::IdleClock& clock) noexcept {
-  clock.poll_begins();
-  set_->progress();
-  clock.poll_ends();
 }
 
 std::exception_ptr PlanState::take_errors() noexcept {
@@ -303,15 +277,15 @@ void PlanState::exchange_lane(int lane) {
   check_start(Strategy::concurrent);
   Batch& batch = lanes_[static_cast<std::size_t>(lane)].batch;
   batch.post();
-  Backoff backoff;
+  os::Waiting wait(os::wait_for_messages, awake_ns_);
   bool given_up = false;
-  while (!batch.advance()) {
-    if (backoff.patient() && (batch.stopping() ? set_->dead() : set_->lost())) {
+  while (!wait.poll([&] { return batch.advance(); })) {
+    if (wait.check_due() && (batch.stopping() ? set_->dead() : set_->lost())) {
       set_->mark_broken();
       given_up = true;
       set_->dead() ? batch.abandon() : batch.stop();
     }
-    backoff.pause(awake_ns_);
+    wait.pause();
   }
   if (given_up) set_->require_whole();
   if (const std::exception_ptr error = batch.take_error()) {

@@ -6,7 +6,6 @@
 #include <span>
 #include <vector>
 
-#include "os/idle_clock.hpp"
 #include "ropewalk/endpoint.hpp"
 #include "transport/lane_set.hpp"
 #include "transport/part.hpp"
@@ -47,7 +46,6 @@ class PlanState {
   bool advance_steps() noexcept;
   void wait_quietly() noexcept;
   void wait_for_lanes() noexcept;
-  void look_at_mpi(os::IdleClock& clock) noexcept;
   bool hopeless() noexcept;
   void give_up() noexcept;
   void stop() noexcept;

@@ -11,7 +11,7 @@
 
 #include "mpi/mpi.hpp"
 #include "os/affinity.hpp"
-#include "os/waiting.hpp"
+#include "os/epoch.hpp"
 #include "ropewalk/schedule.hpp"
 #include "support/thread_mpi.hpp"
 
@@ -157,15 +157,15 @@ TEST(ThreadTeam, AChildHasNone) {
 }
 #endif
 
-TEST(Meeting, CrowdedThreadsSleepAndComeBack) {
-  os::Meeting meeting(3, true);
+TEST(Barrier, CrowdedThreadsSleepAndComeBack) {
+  os::Barrier barrier(3, true);
   std::vector<int> seen(3, 0);
   const auto meet = [&](int thread) {
     for (int round = 1; round <= 50; ++round) {
       seen[static_cast<std::size_t>(thread)] = round;
-      meeting.arrive_and_wait();
+      barrier.arrive_and_wait();
       for (const int other : seen) EXPECT_EQ(other, round);
-      meeting.arrive_and_wait();
+      barrier.arrive_and_wait();
     }
   };
   std::thread one(meet, 1);

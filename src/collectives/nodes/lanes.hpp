@@ -19,7 +19,7 @@
 
 #include "collectives/engine.hpp"
 #include "mpi/mpi.hpp"
-#include "os/waiting.hpp"
+#include "os/epoch.hpp"
 #include "threads/thread.hpp"
 
 namespace ropewalk::collectives::nodes {
