@@ -102,16 +102,16 @@ std::unique_ptr<Liveness> Liveness::create(mpi::Comm comm, std::string& reason) 
   mpi::all_gather(&own, facts.data(), sizeof own, comm);
   if (!all_usable(facts, error, reason)) return nullptr;
   const bool spans = !one_node(facts);
-  JobWatch* watch = nullptr;
+  FailureDetector* detector = nullptr;
   if (spans) {
-    watch = JobWatch::of_process(liveness_timeout_s(), reason);
-    own.state = watch == nullptr ? Facts::alone : Facts::fine;
-    if (watch != nullptr) own.contact = watch->own();
+    detector = FailureDetector::of_process(liveness_timeout_s(), reason);
+    own.state = detector == nullptr ? Facts::alone : Facts::fine;
+    if (detector != nullptr) own.contact = detector->own();
     mpi::all_gather(&own, facts.data(), sizeof own, comm);
     if (!all_usable(facts, error, reason)) return nullptr;
   }
   std::unique_ptr<Liveness> made(new Liveness);
-  made->watch_ = watch;
+  made->detector_ = detector;
   made->number_ = facts[0].number;
   made->rank_ = mpi::rank(comm);
   for (std::size_t rank = 0; rank < facts.size(); ++rank) {
@@ -136,7 +136,7 @@ void Liveness::open_processes() {
 
 bool Liveness::connect(std::string& reason) {
   const int size = static_cast<int>(members_.size());
-  std::vector<JobWatch::Neighbour> neighbours;
+  std::vector<FailureDetector::Neighbour> neighbours;
   const auto add = [&](int rank, bool initiates) {
     neighbours.push_back({members_[static_cast<std::size_t>(rank)].contact, initiates});
   };
@@ -146,7 +146,7 @@ bool Liveness::connect(std::string& reason) {
     add((rank_ + distance) % size, true);
     add((rank_ - distance + size) % size, false);
   }
-  const std::string failure = watch_->connect(neighbours);
+  const std::string failure = detector_->connect(neighbours);
   if (failure.empty()) return true;
   reason = failure + "; is there a firewall between the nodes?";
   return false;
@@ -154,16 +154,17 @@ bool Liveness::connect(std::string& reason) {
 
 void Liveness::look() {
   if (broken()) throw_lost();
-  if (watch_ == nullptr) return look_at_processes();
-  watch_->waiting();
-  const std::uint32_t news = watch_->news();
+  if (detector_ == nullptr) return look_at_processes();
+  detector_->waiting();
+  const std::uint32_t news = detector_->news();
   if (news == seen_.load(std::memory_order_relaxed)) return;
   examine();
   seen_.store(news, std::memory_order_relaxed);
 }
 
 void Liveness::lost(int rank) {
-  if (watch_ != nullptr) watch_->tell_ended(members_[static_cast<std::size_t>(rank)].contact.id);
+  const ProcessId& id = members_[static_cast<std::size_t>(rank)].contact.id;
+  if (detector_ != nullptr) detector_->tell_ended(id);
   lose({{rank}, 0});
 }
 
@@ -181,7 +182,7 @@ void Liveness::explain() {
   do {
     next_look_ns_.store(0, std::memory_order_relaxed);
     look();
-    if (watch_ == nullptr) return;  // of this node all is known at once
+    if (detector_ == nullptr) return;  // of this node all is known at once
     usleep(explain_step_us);
   } while (os::steady_ns() < until);
 }
@@ -199,9 +200,9 @@ std::vector<int> Liveness::ranks_of(std::span<const ProcessId> processes) const 
 // Who has ended is a fact; who is silent may be the one who is cut off from this rank alone. What
 // another rank has said comes last: it names the same, or is the only thing known.
 void Liveness::examine() {
-  const JobWatch::Findings found = watch_->find(number_);
+  const FailureDetector::Findings found = detector_->find(number_);
   if (const std::vector<int> ended = ranks_of(found.ended); !ended.empty()) lose({ended, 0});
-  const auto seconds = static_cast<std::uint32_t>(watch_->timeout_s());
+  const auto seconds = static_cast<std::uint32_t>(detector_->timeout_s());
   if (const std::vector<int> silent = ranks_of(found.silent); !silent.empty()) {
     lose({silent, seconds});
   }
@@ -232,9 +233,9 @@ void Liveness::lose(const Lost& lost) {
     if (text_.empty()) text_ = text_of(lost);
     broken_.store(true, std::memory_order_release);
   }
-  if (watch_ != nullptr) {
+  if (detector_ != nullptr) {
     const auto first = static_cast<std::size_t>(lost.ranks.front());
-    watch_->tell({number_, members_[first].contact.id, lost.seconds});
+    detector_->tell({number_, members_[first].contact.id, lost.seconds});
   }
   throw_lost();
 }

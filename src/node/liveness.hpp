@@ -2,9 +2,10 @@
 // of an endless wait.
 //
 // It does not go through MPI, which hangs or ends the job when a rank is gone. Ranks of the same
-// node are seen by pidfd; where there are several nodes, each process's watch has connections to
-// some others (job_watch.hpp): to all in small communicators, to those 1, 2, 4, 8 ... ranks away in
-// large ones, so that news reaches everybody in a few steps, past any node that is gone.
+// node are seen by pidfd; where there are several nodes, each process's failure detector has
+// connections to some others (failure_detector.hpp): to all in small communicators, to those 1, 2,
+// 4, 8 ... ranks away in large ones, so that news reaches everybody in a few steps, past any node
+// that is gone.
 #pragma once
 
 #include <array>
@@ -18,7 +19,7 @@
 #include <vector>
 
 #include "mpi/mpi.hpp"
-#include "node/job_watch.hpp"
+#include "node/failure_detector.hpp"
 #include "os/pidfd.hpp"
 
 namespace ropewalk::node {
@@ -68,8 +69,8 @@ class Liveness final {
   [[noreturn]] void lose(const Lost&);
   [[noreturn]] void throw_lost();
 
-  JobWatch* watch_ = nullptr;  // null: all ranks are on one node
-  std::uint64_t number_ = 0;   // of the communicator, the same on all ranks
+  FailureDetector* detector_ = nullptr;  // null: all ranks are on one node
+  std::uint64_t number_ = 0;             // of the communicator, the same on all ranks
   int rank_ = 0;
   std::vector<Member> members_;
   std::vector<std::pair<std::array<std::uint64_t, 2>, int>> ranks_;  // by id, ascending

@@ -8,7 +8,7 @@
 
 #include "mpi/progress.hpp"
 #include "node/peers.hpp"
-#include "node/remains.hpp"
+#include "node/reclamation.hpp"
 #include "os/clock.hpp"
 #include "os/futex.hpp"
 #include "os/waiting.hpp"
@@ -25,7 +25,7 @@ const os::WaitPolicy& policy(bool crowded) noexcept {
 }  // namespace
 
 std::unique_ptr<Team> Team::create(mpi::Comm comm, std::string& reason) {
-  sweep_remains();
+  reclaim();
   std::unique_ptr<Team> team(new Team);
   team->rank_ = mpi::rank(comm);
   team->size_ = mpi::size(comm);
@@ -97,11 +97,11 @@ bool Team::allocate_control(std::string& reason) {
 
 Team::~Team() {
   for (int peer = 0; peer < static_cast<int>(control_.size()); ++peer) {
-    // The last touch. Release: pairs with the acquire in remains.cc of that rank.
+    // The last touch. Release: pairs with the acquire in reclamation.cc of that rank.
     if (peer != rank_) control_[peer]->left.fetch_add(1, std::memory_order_release);
   }
   const auto others = control_.empty() ? 0U : static_cast<std::uint32_t>(size_ - 1);
-  leave_behind({own_, others, {staging_, halves_[0].memory, halves_[1].memory}});
+  reclaim_later({own_, others, {staging_, halves_[0].memory, halves_[1].memory}});
 }
 
 int Team::process_id(int rank) const noexcept { return peers_[rank]->process; }

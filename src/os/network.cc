@@ -160,14 +160,14 @@ std::optional<Address> peer_address(const Descriptor& socket) noexcept {
   return address_of(reinterpret_cast<const sockaddr*>(&name));
 }
 
-void keep_asking(const Descriptor& socket, int seconds) noexcept {
+void start_keepalive(const Descriptor& socket, int seconds) noexcept {
   set(socket, IPPROTO_TCP, TCP_KEEPIDLE, seconds);
   set(socket, IPPROTO_TCP, TCP_KEEPINTVL, seconds);
   set(socket, IPPROTO_TCP, TCP_KEEPCNT, most_unheard);
   set(socket, SOL_SOCKET, SO_KEEPALIVE, 1);
 }
 
-void stop_asking(const Descriptor& socket) noexcept { set(socket, SOL_SOCKET, SO_KEEPALIVE, 0); }
+void stop_keepalive(const Descriptor& socket) noexcept { set(socket, SOL_SOCKET, SO_KEEPALIVE, 0); }
 
 std::optional<std::int64_t> ns_since_heard(const Descriptor& socket) noexcept {
   tcp_info info{};

@@ -39,8 +39,8 @@ std::optional<Address> peer_address(const Descriptor& socket) noexcept;
 
 // From now on the kernel asks the other side every so many seconds whether it is there. The other
 // side's kernel answers, whatever its process does, also while that is stopped.
-void keep_asking(const Descriptor& socket, int seconds) noexcept;
-void stop_asking(const Descriptor& socket) noexcept;
+void start_keepalive(const Descriptor& socket, int seconds) noexcept;
+void stop_keepalive(const Descriptor& socket) noexcept;
 // Since anything was last heard from the other side's kernel; nothing where it cannot be told.
 std::optional<std::int64_t> ns_since_heard(const Descriptor& socket) noexcept;
 

@@ -8,7 +8,7 @@
 #include "mpi/mpi.hpp"
 #include "mpi/progress.hpp"
 #include "node/peers.hpp"
-#include "node/remains.hpp"
+#include "node/reclamation.hpp"
 #include "ropewalk/memory.hpp"
 
 extern "C" void* watched_memcpy(void* to, const void* from, std::size_t bytes) noexcept {
@@ -89,8 +89,8 @@ int cores_of(std::span<const RankFacts> facts) { return static_cast<int>(facts.s
 bool can_read(std::span<const RankFacts> /*facts*/) { return false; }
 bool is_dead(const Peer& /*peer*/) noexcept { return false; }
 bool all_agree(mpi::Comm /*comm*/, bool value) { return value; }
-void leave_behind(const Remains& /*one*/) noexcept {}
-void sweep_remains() noexcept {}
+void reclaim_later(const TeamMemory& /*memory*/) noexcept {}
+void reclaim() noexcept {}
 
 }  // namespace node
 

@@ -186,11 +186,11 @@ TEST_F(Liveness, IgnoresStrangers) {
   expect_good(run_forked(2, [] {
     const auto liveness = make();
     std::string reason;
-    node::JobWatch* watch = node::JobWatch::of_process(60, reason);
-    if (liveness == nullptr || watch == nullptr) return static_cast<int>(not_made);
+    node::FailureDetector* detector = node::FailureDetector::of_process(60, reason);
+    if (liveness == nullptr || detector == nullptr) return static_cast<int>(not_made);
     int code = good;
     for (const std::uint32_t kind : {node::Frame::ended, node::Frame::greeting}) {
-      if (!hangs_up_on(watch->own().port, kind)) code = wrong_error;
+      if (!hangs_up_on(detector->own().port, kind)) code = wrong_error;
     }
     if (look_for(*liveness, 100'000'000) != good) code = wrong_error;
     meet(2);
@@ -278,7 +278,7 @@ TEST_F(Liveness, NamesWhoIsCutOff) {
 }
 
 // A link that comes back in time, while nobody or somebody waits, is no reason for anything.
-TEST_F(Liveness, ForgivesALinkThatComesBack) {
+TEST_F(Liveness, ForgivesAConnectionThatComesBack) {
   const auto codes = run_in_own_network(2, [] {
     const auto liveness = make();
     if (liveness == nullptr) return static_cast<int>(not_made);

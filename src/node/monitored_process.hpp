@@ -1,9 +1,10 @@
-// The way from this process to one other: its connections, and what is known of the other's life.
+// One other process of the job as the failure detector sees it: how it is reached, the connections
+// to it, and what is known of its life.
 //
-// A link has at most two connections, one that each side has made, so that two sides that connect
-// at the same time need not agree on one. A connection counts once the other side has shown that it
-// is the process that is meant: an address may lead elsewhere (bridges of containers have the same
-// address on every node).
+// There are at most two established connections, one that each side has opened, so that two sides
+// that connect at the same time need not agree on one. A connection is established once the other
+// side has shown that it is the process that is meant: an address may lead elsewhere (bridges of
+// containers have the same address on every node).
 #pragma once
 
 #include <array>
@@ -11,6 +12,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "os/network.hpp"
@@ -35,6 +37,8 @@ struct Contact {
   os::Address address[most_addresses];
   char host_name[64] = {};
 };
+// Of this process, which listens on the port.
+Contact own_contact(std::uint16_t port);
 
 // What processes tell each other; nothing else goes over a connection.
 struct Frame {
@@ -68,9 +72,9 @@ class Connection {
   enum class Received { nothing, frame, closed };
   Received receive(Frame&) noexcept;
 
-  os::Address address;         // that it was made to
+  os::Address address;         // of the other side
   bool greeted = false;        // an attempt that is connected and waits for its answer
-  std::size_t told_ended = 0;  // records that were sent over it
+  std::size_t told_ended = 0;  // notices that were sent over it
   std::size_t told_broken = 0;
 
  private:
@@ -80,41 +84,44 @@ class Connection {
   std::array<std::byte, sizeof(Frame)> partial_{};
 };
 
-struct Link {
+struct MonitoredProcess {
   Contact contact;
-  bool initiates = false;  // this side makes the first connection
-  Connection made;         // by this side, proved
-  Connection taken;        // by the other side, proved
+  bool initiates = false;  // this side opens the first connection
+  Connection outgoing;     // opened by this side, established
+  Connection accepted;     // opened by the other side, established
   std::vector<Connection> attempts;
-  std::optional<os::Address> proved;  // where the process was once found
-  std::string failure;                // of the last round of attempts
-  int refusals = 0;                   // rounds in which `proved` was refused
-  bool in_round = false;              // attempts are under way
-  bool refused = false;               // in this round
-  bool doubtful = false;              // silent for so long that other addresses are tried
-  bool ended = false;                 // for good
-  bool silent = false;                // may end
+  std::optional<os::Address> reached_at;  // where it was reached last
+  std::string failure;                    // of the last round of attempts
+  int refusals = 0;                       // rounds in which `reached_at` refused
+  bool in_round = false;                  // attempts are under way
+  bool refused = false;                   // in this round
+  bool doubtful = false;                  // silent for so long that other addresses are tried
+  bool ended = false;                     // for good
+  bool silent = false;                    // it may be heard again
   std::int64_t next_round_ns = 0;
   std::int64_t silence_ns = 0;
 
-  bool up() const noexcept { return made || taken; }
+  bool connected() const noexcept { return outgoing || accepted; }
   bool needs_attempts() const noexcept {
-    return !ended && contact.port != 0 && (!up() || doubtful);
+    return !ended && contact.port != 0 && (!connected() || doubtful);
   }
-  // Before it is proved there is one round, of the side that initiates.
-  bool may_attempt() const noexcept { return proved || (initiates && failure.empty()); }
-  // Where to look for it from a process that has the addresses `own` on `own_host`.
+  // Before it is reached there is one round, of the side that initiates.
+  bool may_attempt() const noexcept { return reached_at || (initiates && failure.empty()); }
+  // Where to look for it from the process `own`.
   std::vector<os::Address> candidates(const Contact& own) const;
+  void note_failure(const os::Address&, int error);
+  void end() noexcept;
+  void close_all() noexcept;
   // Since anything was heard over its connections; nothing where there is none.
   std::optional<std::int64_t> ns_since_heard() const noexcept;
   // use(connection) for every one that leads to the process: also an attempt where it was once
-  // found that has been taken. One that is stopped does not answer, but its kernel does.
+  // reached that has been accepted. A process that is stopped does not answer, but its kernel does.
   template <class Self, class Use>
-  static void for_each_of(Self& link, Use use) {
-    if (link.made) use(link.made);
-    if (link.taken) use(link.taken);
-    for (auto& attempt : link.attempts) {
-      if (attempt && attempt.greeted && link.proved == attempt.address) use(attempt);
+  static void for_each_connection(Self& process, Use use) {
+    if (process.outgoing) use(process.outgoing);
+    if (process.accepted) use(process.accepted);
+    for (auto& attempt : process.attempts) {
+      if (attempt && attempt.greeted && process.reached_at == attempt.address) use(attempt);
     }
   }
 };

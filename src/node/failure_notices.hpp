@@ -1,0 +1,46 @@
+// What every process of the job is to know: which processes have ended, and which communicators
+// ranks have given up. Each notice is passed on over all connections, so that everybody who is
+// connected at all learns it; ranks need not know whom they wait for.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "node/monitored_process.hpp"
+
+namespace ropewalk::node {
+
+// A communicator that a rank has given up.
+struct BrokenCommunicator {
+  std::uint64_t communicator;
+  ProcessId subject;      // the process it is broken by
+  std::uint32_t seconds;  // of its silence; 0: it has ended
+};
+
+// All but news() with the detector's mutex held.
+class FailureNotices {
+ public:
+  // Grows when there is something new to be found.
+  std::uint32_t news() const noexcept { return news_.load(std::memory_order_acquire); }
+  void count_news() noexcept { news_.fetch_add(1, std::memory_order_release); }
+
+  // Without effect where they are known.
+  void add_ended(const ProcessId&);
+  void add_broken(const BrokenCommunicator&);
+
+  const std::vector<ProcessId>& ended() const noexcept { return ended_; }
+  bool has_ended(const ProcessId&) const;
+  std::optional<BrokenCommunicator> broken(std::uint64_t communicator) const;
+
+  // Sends what was not sent over the connection yet. False when it has failed.
+  bool send(Connection&, const ProcessId& own) const;
+
+ private:
+  std::vector<ProcessId> ended_;
+  std::vector<BrokenCommunicator> broken_;
+  std::atomic<std::uint32_t> news_{0};
+};
+
+}  // namespace ropewalk::node

@@ -1,0 +1,49 @@
+// Who has fallen silent: while somebody of this process waits for long, the kernels ask each other
+// every few seconds whether they are there (TCP keepalive). A process that computes, or is stopped
+// by a debugger, does not answer, but its kernel does.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "node/monitored_process.hpp"
+
+namespace ropewalk::node {
+
+using MonitoredProcesses = std::span<const std::unique_ptr<MonitoredProcess>>;
+
+// All but waiting() with the detector's mutex held.
+class Keepalive {
+ public:
+  explicit Keepalive(int timeout_s) noexcept;
+  int timeout_s() const noexcept { return timeout_s_; }
+
+  // To be called by whoever waits, again and again; costs a reading of the clock. True when the
+  // detector's thread is to be woken, so that the kernels begin to ask.
+  bool waiting() noexcept;
+
+  bool active() const noexcept { return active_.load(std::memory_order_relaxed); }
+  // When the thread is to come again; INT64_MAX for never.
+  std::int64_t next_ns() const noexcept;
+  // While kernels ask: over this connection, too.
+  void use(const Connection&) const noexcept;
+  // To be called by the thread whenever it comes. True when a process has newly fallen silent.
+  bool tick(MonitoredProcesses, std::int64_t now);
+
+ private:
+  void begin(MonitoredProcesses, std::int64_t now);
+  void end(MonitoredProcesses);
+  bool falls_silent(MonitoredProcess&, std::int64_t since_ns, std::int64_t counted_ns) const;
+
+  const int timeout_s_;
+  const int interval_s_;  // between two questions
+  std::int64_t last_tick_ns_ = 0;
+  // Of whoever waits in this process: threads may overwrite each other's, which does no harm.
+  std::atomic<std::int64_t> wait_began_ns_{0};
+  std::atomic<std::int64_t> last_look_ns_{0};
+  std::atomic<bool> active_{false};
+};
+
+}  // namespace ropewalk::node
