@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <type_traits>
 
 #include "ropewalk/export.hpp"
@@ -30,6 +31,25 @@ class RW_EXPORT Communicator {
 
  private:
   std::uintptr_t handle_;
+};
+
+// An MPI communicator of some of the ranks, made by MPI_Comm_split and freed with this object.
+// Collective over `parent`; ranks of one color share a communicator, ordered by key and then by
+// their rank in the parent. A rank without a color joins none. What is made from communicator()
+// must be gone before this object is. Throws Error(mpi) where MPI has no communicators left.
+class RW_EXPORT SplitCommunicator {
+ public:
+  SplitCommunicator(Communicator parent, std::optional<int> color, int key);
+  ~SplitCommunicator();
+  SplitCommunicator(const SplitCommunicator&) = delete;
+  SplitCommunicator& operator=(const SplitCommunicator&) = delete;
+
+  bool member() const noexcept { return member_; }
+  Communicator communicator() const noexcept { return split_; }
+
+ private:
+  Communicator split_;
+  bool member_ = false;
 };
 
 }  // namespace ropewalk

@@ -22,6 +22,8 @@ if TYPE_CHECKING:  # what __getattr__ finds, for type checkers
     from .arrays import inspect as inspect
     from .arrays import trim as trim
     from .arrays import zeros as zeros
+    from .collectives import Communicator as Communicator
+    from .collectives import PendingCollective as PendingCollective
     from .exceptions import ArgumentError as ArgumentError
     from .exceptions import Error as Error
     from .exceptions import InternalError as InternalError
@@ -47,6 +49,7 @@ _NAMES = {
     ),
     "preload_path": "preload",
     **dict.fromkeys(("ReductionPlan", "PendingReduction", "as_bfloat16"), "reduction"),
+    **dict.fromkeys(("Communicator", "PendingCollective"), "collectives"),
     **dict.fromkeys(("EndpointSet", "MessagePlan", "CartesianGrid", "Halo"), "exchange"),
     **dict.fromkeys(
         (

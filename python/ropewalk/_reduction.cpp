@@ -14,6 +14,7 @@
 #include <tuple>
 #include <vector>
 
+#include "_arrays.hpp"
 #include "_core.hpp"
 #include "ropewalk/error.hpp"
 #include "ropewalk/reduction_plan.hpp"
@@ -25,46 +26,6 @@ namespace ropewalk::python {
 namespace {
 
 // ---- arrays of others
-
-std::optional<ElementType> type_of(nb::dlpack::dtype type) {
-  using Code = nb::dlpack::dtype_code;
-  constexpr ElementType signed_types[] = {ElementType::int8, ElementType::int16, ElementType::int32,
-                                          ElementType::int64};
-  if (type.lanes != 1) return std::nullopt;
-  const auto power = type.bits == 8 ? 0 : type.bits == 16 ? 1 : type.bits == 32 ? 2 : 3;
-  switch (static_cast<Code>(type.code)) {
-    case Code::Int:
-      if (type.bits > 64) return std::nullopt;
-      return signed_types[power];
-    case Code::UInt:
-      if (type.bits > 64) return std::nullopt;
-      return static_cast<ElementType>(static_cast<int>(signed_types[power]) + 1);
-    case Code::Bfloat:
-      if (type.bits == 16) return ElementType::bfloat16;
-      return std::nullopt;
-    case Code::Float:
-      if (type.bits == 16) return ElementType::float16;
-      if (type.bits == 32) return ElementType::float32;
-      if (type.bits == 64) return ElementType::float64;
-      return std::nullopt;
-    case Code::Complex:
-      if (type.bits == 64) return ElementType::complex_float32;
-      if (type.bits == 128) return ElementType::complex_float64;
-      return std::nullopt;
-    default:
-      return std::nullopt;
-  }
-}
-
-template <class Array>
-bool contiguous(const Array& array) {
-  std::int64_t expected = 1;
-  for (std::size_t i = array.ndim(); i-- > 0;) {
-    if (array.shape(i) != 1 && array.stride(i) != expected) return false;
-    expected *= static_cast<std::int64_t>(array.shape(i));
-  }
-  return true;
-}
 
 // (address, elements, type as ElementType or -1, contiguous, in the memory of the CPU)
 using Described = std::tuple<std::uintptr_t, std::size_t, int, bool, bool>;

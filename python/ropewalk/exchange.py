@@ -1,8 +1,8 @@
 """Endpoints and Cartesian halo exchange over NumPy arrays.
 
-A communicator is an mpi4py one, or None for the world; where nobody has started MPI, None starts
-it, and it ends with the program. Arrays are exchanged where they lie and kept alive as long as what
-uses them.
+A communicator is one of mpi4py or ropewalk, or None for the world; where nobody has started MPI,
+None starts it, and it ends with the program. Arrays are exchanged where they lie and kept alive as
+long as what uses them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import contextlib
 import operator
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
 
@@ -23,7 +23,9 @@ from .exceptions import ArgumentError, Error
 if TYPE_CHECKING:
     from mpi4py import MPI
 
-    Communicator = MPI.Comm | int | None
+    from .collectives import Communicator
+
+    CommunicatorLike: TypeAlias = MPI.Comm | Communicator | int | None
     # (array, peer), with the tag, with tag and lane
     Message = tuple[Array, int] | tuple[Array, int, int] | tuple[Array, int, int, int]
 
@@ -40,14 +42,18 @@ def _end_mpi() -> None:
 atexit.register(_end_mpi)
 
 
-def _handle(communicator: Communicator) -> int | None:
+def _handle(communicator: CommunicatorLike) -> int | None:
     """The word that stands for an mpi4py communicator; None stays None."""
     if communicator is None or isinstance(communicator, int):
         return communicator
+    if hasattr(communicator, "mpi_handle"):  # one of ropewalk
+        handle: int | None = communicator.mpi_handle()
+        return handle
     module = sys.modules.get("mpi4py.MPI")
     if module is None or not isinstance(communicator, module.Comm):
         raise ArgumentError(
-            f"communicator: {type(communicator).__name__}, expected one of mpi4py, or None"
+            f"communicator: {type(communicator).__name__}, expected one of mpi4py or ropewalk, "
+            "or None"
         )
     import ctypes
 
@@ -85,7 +91,7 @@ class EndpointSet:
 
     def __init__(
         self,
-        communicator: Communicator = None,
+        communicator: CommunicatorLike = None,
         lanes: int = 0,
         *,
         threads: bool = True,
@@ -186,7 +192,7 @@ class CartesianGrid:
         self,
         extents: Sequence[int],
         periodic: bool | Sequence[bool] = True,
-        communicator: Communicator = None,
+        communicator: CommunicatorLike = None,
     ) -> None:
         handle = _handle(communicator)
         with _refusing_jointly(lambda: _core.grid(handle, [], [])):

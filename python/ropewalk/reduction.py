@@ -18,7 +18,7 @@ from .exceptions import ArgumentError, Error
 from .exchange import _handle
 
 if TYPE_CHECKING:
-    from .exchange import Communicator
+    from .exchange import CommunicatorLike
 
     # An array (NumPy's, or any that speaks DLPack), (input, output) or (shape, dtype).
     Tensor = Any
@@ -85,7 +85,7 @@ class ReductionPlan:
         tensors: Iterable[Tensor],
         op: str = "sum",
         *,
-        communicator: Communicator = None,
+        communicator: CommunicatorLike = None,
         bucket_bytes: int = 4 << 20,
         fuse_bytes: int = 64 << 10,
         thread: bool = True,

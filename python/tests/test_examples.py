@@ -1,15 +1,39 @@
-"""The Python example that README.md shows runs as it stands, under the MPIs of set-up."""
+"""The Python examples run as they stand, under the MPIs of set-up."""
 
 import pathlib
+import re
 import sys
+
+import pytest
 
 from support import mpis, run
 
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples"
 
 
+def run_example(name, path, ranks):
+    command = [sys.executable, "-m", "ropewalk", "run", "-n", str(ranks), "--mpi", str(path), "--"]
+    done = run([*command, sys.executable, EXAMPLES / name])
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
 @mpis
 def test_halo(path):
-    command = [sys.executable, "-m", "ropewalk", "run", "-n", "3", "--mpi", str(path), "--"]
-    done = run([*command, sys.executable, EXAMPLES / "halo.py"])
-    assert done.returncode == 0, done.stderr
+    run_example("halo.py", path, 3)
+
+
+# What each prints depends on the number of ranks only where it says so.
+@mpis
+@pytest.mark.parametrize("name", ["heat2d.py", "wave3d.py", "solve.py"])
+def test_answers_do_not_depend_on_the_ranks(path, name):
+    answers = [re.findall(r"[\d.]+", run_example(name, path, ranks)) for ranks in (1, 2, 4)]
+    if name == "solve.py":  # its error is of rounding
+        assert all(float(found.pop().rstrip(".") or 0) >= 0 for found in answers)
+    assert answers[0] == answers[1] == answers[2]
+
+
+@mpis
+def test_gradient(path):
+    told = run_example("gradient.py", path, 2)
+    assert float(re.search(r"[\d.]+", told)[0]) > 90, told

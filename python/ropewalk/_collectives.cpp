@@ -1,0 +1,491 @@
+// Collectives on arrays of others. collectives.py explains each; here they are checked and run.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "_core.hpp"
+#include "_sides.hpp"
+#include "ropewalk/collectives.hpp"
+#include "ropewalk/error.hpp"
+
+namespace nb = nanobind;
+using nb::literals::operator""_a;
+
+namespace ropewalk::python {
+namespace {
+
+// ---- the communicator ---------------------------------------------------------------------------
+
+struct HeldCollectives : Held<Collectives> {
+  HeldCollectives(std::unique_ptr<SplitCommunicator> its_own, std::unique_ptr<Collectives> made)
+      : Held(std::move(made)), own(std::move(its_own)) {}
+  HeldCollectives(HeldCollectives&&) = default;
+  ~HeldCollectives() {
+    if (abandoned()) {
+      static_cast<void>(own.release());
+    } else {
+      close();
+    }
+  }
+  Collectives& get() const {
+    if (value == nullptr) {
+      throw Error(ErrorCode::argument, "communicator: closed, expected an open one");
+    }
+    return *value;
+  }
+  void close() {
+    value.reset();
+    own.reset();
+  }
+  // The MPI communicator of split(), where that made this one; given back after `value`.
+  std::unique_ptr<SplitCommunicator> own;
+};
+
+std::unique_ptr<HeldCollectives> make(std::optional<std::uintptr_t> handle, int threads) {
+  return std::make_unique<HeldCollectives>(
+      nullptr, std::make_unique<Collectives>(communicator(handle),
+                                             NodeCommunicatorOptions{.threads = threads}));
+}
+
+// Null for a rank that joins none of the new ones.
+std::unique_ptr<HeldCollectives> split(std::optional<std::uintptr_t> handle,
+                                       std::optional<int> color, int key, int threads) {
+  auto own = std::make_unique<SplitCommunicator>(communicator(handle), color, key);
+  if (!own->member()) return nullptr;
+  auto made = std::make_unique<Collectives>(own->communicator(),
+                                            NodeCommunicatorOptions{.threads = threads});
+  return std::make_unique<HeldCollectives>(std::move(own), std::move(made));
+}
+
+// Byte counts and displacements of blocks that lie one behind the other.
+struct Layout {
+  Layout(const Counts& rows, std::size_t row_bytes) {
+    std::size_t end = 0;
+    for (const std::size_t count : rows) {
+      counts.push_back(count * row_bytes);
+      displacements.push_back(end);
+      end += count * row_bytes;
+    }
+  }
+  Counts counts;
+  Counts displacements;
+};
+
+// ---- calls --------------------------------------------------------------------------------------
+
+// What a call works on. Both sides stay until it is complete.
+struct Buffers {
+  nb::ndarray<nb::ro> sent;
+  nb::ndarray<nb::ro> received;
+  nb::object result;
+};
+
+// A collective that has been started; it keeps its arrays.
+struct Pending {
+  Pending(CollectiveRequest started, Buffers its)
+      : buffers(std::move(its)), request(std::move(started)) {}
+  Pending(const Pending&) = delete;
+  Pending& operator=(const Pending&) = delete;
+  // Waits; not where other ranks may never come.
+  ~Pending() {
+    auto left = std::make_unique<CollectiveRequest>(std::move(request));
+    if (abandoned()) {
+      static_cast<void>(left.release());
+    } else {
+      const nb::gil_scoped_release released;
+      left.reset();
+    }
+  }
+  Buffers buffers;
+  CollectiveRequest request;
+};
+
+// What this rank alone finds wrong in its arguments must be an error of the others, too, or they
+// would wait for it: it takes part with a call that cannot be.
+void tell_refusal(Collectives& on) noexcept {
+  const nb::gil_scoped_release released;
+  try {
+    on.broadcast(nullptr, 1, 0);
+  } catch (...) {  // the error that is wanted
+  }
+}
+
+template <class Prepare>
+auto prepared(Collectives& on, Prepare prepare) {
+  try {
+    return prepare();
+  } catch (...) {
+    tell_refusal(on);
+    throw;
+  }
+}
+
+// Runs `call` here, or on the communicator's thread where the caller does not wait.
+template <class Call>
+nb::object run(Collectives& on, bool start, Buffers buffers, Call call) {
+  if (start) {
+    CollectiveRequest request;
+    {
+      const nb::gil_scoped_release released;
+      request = on.start(std::move(call));
+    }
+    return nb::cast(std::make_unique<Pending>(std::move(request), std::move(buffers)));
+  }
+  {
+    const nb::gil_scoped_release released;
+    call(on);
+  }
+  return std::move(buffers.result);
+}
+
+// The two sides of a call whose result has as many elements as `shape` says; `out` may be None.
+struct Sides {
+  Side send;
+  Side receive;
+  Buffers buffers;
+};
+template <class MakeShape>
+Sides sides_of(nb::handle array, nb::handle out, MakeShape shape) {
+  Sides sides;
+  sides.send = out.is(array) ? output(array) : input(array);
+  Shape wanted = shape(sides.send);
+  if (out.is_none()) {
+    sides.receive = new_output(array, sides.send, std::move(wanted));
+    sides.buffers.result = sides.receive.array;
+  } else {
+    sides.receive = out.is(array) ? sides.send : output(out);
+    check_elements(sides.receive, product(wanted), sides.send, "out");
+    sides.buffers.result = nb::borrow(out);
+  }
+  sides.buffers.sent = sides.send.view;
+  sides.buffers.received = sides.receive.view;
+  return sides;
+}
+
+auto same_shape() {
+  return [](const Side& send) { return send.shape; };
+}
+
+nb::object barrier(HeldCollectives& self, bool start) {
+  return run(self.get(), start, {{}, {}, nb::none()}, [](Collectives& on) { on.barrier(); });
+}
+
+using Reduction = void (Collectives::*)(const void*, void*, std::size_t, ElementType, ReductionOp);
+
+// allreduce, scan, exscan
+template <Reduction reduction>
+nb::object reduce_on_all(HeldCollectives& self, nb::handle array, nb::handle out, nb::handle op,
+                         bool start) {
+  Collectives& on = self.get();
+  ReductionOp wanted{};
+  ElementType kind{};
+  Sides sides = prepared(on, [&] {
+    wanted = operation(op);
+    Sides both = sides_of(array, out, same_shape());
+    kind = type(both.send);
+    return both;
+  });
+  return run(on, start, std::move(sides.buffers),
+             [from = sides.send.data, to = sides.receive.data, count = sides.send.size, kind,
+              wanted](Collectives& here) { (here.*reduction)(from, to, count, kind, wanted); });
+}
+
+nb::object reduce(HeldCollectives& self, nb::handle array, nb::handle out, nb::handle op,
+                  nb::handle root_given, bool start) {
+  Collectives& on = self.get();
+  int root = 0;
+  ReductionOp wanted{};
+  ElementType kind{};
+  Sides sides = prepared(on, [&] {
+    root = root_of(on, root_given);
+    wanted = operation(op);
+    Sides both;
+    if (on.rank() == root) {
+      both = sides_of(array, out, same_shape());
+    } else {
+      both.send = input(array);
+      both.buffers = {both.send.view, {}, nb::none()};
+    }
+    kind = type(both.send);
+    return both;
+  });
+  return run(
+      on, start, std::move(sides.buffers),
+      [from = sides.send.data, to = sides.receive.data, count = sides.send.size, kind, wanted,
+       root](Collectives& here) { here.reduce(from, to, count, kind, wanted, root); });
+}
+
+nb::object reduce_scatter(HeldCollectives& self, nb::handle array, nb::handle out, nb::handle op,
+                          nb::handle counts, bool start) {
+  Collectives& on = self.get();
+  ReductionOp wanted{};
+  ElementType kind{};
+  Counts elements;
+  Sides sides = prepared(on, [&] {
+    wanted = operation(op);
+    Counts rows;
+    Sides both = sides_of(array, out, [&](const Side& send) {
+      if (!counts.is_none()) {
+        rows = counts_of(on, counts, "counts");
+        check_dealt(send, rows, "counts");
+      } else {
+        rows.assign(static_cast<std::size_t>(on.size()), equal_rows(on, send, "array"));
+      }
+      return with_rows(send, rows[static_cast<std::size_t>(on.rank())]);
+    });
+    kind = type(both.send);
+    const std::size_t row = both.send.rows() == 0 ? 0 : both.send.size / both.send.rows();
+    for (const std::size_t count : rows) elements.push_back(count * row);
+    return both;
+  });
+  return run(
+      on, start, std::move(sides.buffers),
+      [from = sides.send.data, to = sides.receive.data, counts_ = std::move(elements), kind,
+       wanted](Collectives& here) { here.reduce_scatter(from, to, counts_.data(), kind, wanted); });
+}
+
+nb::object broadcast(HeldCollectives& self, nb::handle array, nb::handle root_given, bool start) {
+  Collectives& on = self.get();
+  int root = 0;
+  Side side = prepared(on, [&] {
+    root = root_of(on, root_given);
+    // The root's array is only read.
+    return on.rank() == root ? input(array) : output(array);
+  });
+  Buffers buffers{side.view, {}, nb::borrow(array)};
+  return run(on, start, std::move(buffers),
+             [data = side.data, bytes = side.bytes(), root](Collectives& here) {
+               here.broadcast(data, bytes, root);
+             });
+}
+
+nb::object allgather(HeldCollectives& self, nb::handle array, nb::handle out, bool start) {
+  Collectives& on = self.get();
+  Sides sides = prepared(on, [&] {
+    return sides_of(array, out, [&](const Side& send) { return stacked(on, send); });
+  });
+  return run(on, start, std::move(sides.buffers),
+             [from = sides.send.data, to = sides.receive.data,
+              bytes = sides.send.bytes()](Collectives& here) { here.allgather(from, to, bytes); });
+}
+
+nb::object gather(HeldCollectives& self, nb::handle array, nb::handle out, nb::handle root_given,
+                  bool start) {
+  Collectives& on = self.get();
+  int root = 0;
+  Sides sides = prepared(on, [&] {
+    root = root_of(on, root_given);
+    if (on.rank() == root) {
+      return sides_of(array, out, [&](const Side& send) { return stacked(on, send); });
+    }
+    Sides both;
+    both.send = input(array);
+    both.buffers = {both.send.view, {}, nb::none()};
+    return both;
+  });
+  return run(on, start, std::move(sides.buffers),
+             [from = sides.send.data, to = sides.receive.data, bytes = sides.send.bytes(),
+              root](Collectives& here) { here.gather(from, to, bytes, root); });
+}
+
+nb::object scatter(HeldCollectives& self, nb::handle array, nb::handle out, nb::handle root_given,
+                   bool start) {
+  Collectives& on = self.get();
+  int root = 0;
+  Sides sides = prepared(on, [&] {
+    root = root_of(on, root_given);
+    if (on.rank() == root) {
+      return sides_of(array, out, [&](const Side& send) {
+        const auto ranks = static_cast<std::size_t>(on.size());
+        if (send.shape.empty() || send.shape[0] != ranks) {
+          refuse("array: expected a first axis of " + std::to_string(ranks) + ", one row a rank");
+        }
+        return Shape(send.shape.begin() + 1, send.shape.end());
+      });
+    }
+    if (out.is_none()) refuse("out: None, expected an array on every rank but the root");
+    Sides both;
+    both.receive = output(out);
+    both.buffers = {{}, both.receive.view, nb::borrow(out)};
+    return both;
+  });
+  return run(on, start, std::move(sides.buffers),
+             [from = sides.send.data, to = sides.receive.data, bytes = sides.receive.bytes(),
+              root](Collectives& here) { here.scatter(from, to, bytes, root); });
+}
+
+nb::object alltoall(HeldCollectives& self, nb::handle array, nb::handle out, bool start) {
+  Collectives& on = self.get();
+  std::size_t bytes = 0;
+  Sides sides = prepared(on, [&] {
+    Sides both = sides_of(array, out, same_shape());
+    bytes = equal_rows(on, both.send, "array") * both.send.row_bytes();
+    return both;
+  });
+  return run(on, start, std::move(sides.buffers),
+             [from = sides.send.data, to = sides.receive.data, bytes](Collectives& here) {
+               here.alltoall(from, to, bytes);
+             });
+}
+
+// ---- blocks of different lengths: rows of the first axis ----------------------------------------
+
+nb::object allgatherv(HeldCollectives& self, nb::handle array, nb::handle out,
+                      nb::handle counts_given, bool start) {
+  Collectives& on = self.get();
+  Counts counts;
+  Sides sides = prepared(on, [&] {
+    counts = counts_of(on, counts_given, "counts");
+    return sides_of(array, out, [&](const Side& send) { return with_rows(send, sum(counts)); });
+  });
+  return run(on, start, std::move(sides.buffers),
+             [from = sides.send.data, to = sides.receive.data, bytes = sides.send.bytes(),
+              layout = Layout(counts, sides.receive.row_bytes())](Collectives& here) {
+               here.allgatherv(from, bytes, to, layout.counts.data(), layout.displacements.data());
+             });
+}
+
+nb::object gatherv(HeldCollectives& self, nb::handle array, nb::handle out, nb::handle counts_given,
+                   nb::handle root_given, bool start) {
+  Collectives& on = self.get();
+  int root = 0;
+  Counts counts;
+  Sides sides = prepared(on, [&] {
+    root = root_of(on, root_given);
+    if (on.rank() == root) {
+      counts = counts_of(on, counts_given, "counts");
+      return sides_of(array, out, [&](const Side& send) { return with_rows(send, sum(counts)); });
+    }
+    Sides both;
+    both.send = input(array);
+    both.buffers = {both.send.view, {}, nb::none()};
+    return both;
+  });
+  return run(on, start, std::move(sides.buffers),
+             [from = sides.send.data, to = sides.receive.data, bytes = sides.send.bytes(),
+              layout = Layout(counts, sides.receive.row_bytes()), root](Collectives& here) {
+               here.gatherv(from, bytes, to, layout.counts.data(), layout.displacements.data(),
+                            root);
+             });
+}
+
+nb::object scatterv(HeldCollectives& self, nb::handle array, nb::handle out,
+                    nb::handle counts_given, nb::handle root_given, bool start) {
+  Collectives& on = self.get();
+  int root = 0;
+  Counts counts;
+  Sides sides = prepared(on, [&] {
+    root = root_of(on, root_given);
+    if (on.rank() == root) {
+      counts = counts_of(on, counts_given, "counts");
+      return sides_of(array, out, [&](const Side& send) {
+        check_dealt(send, counts, "counts");
+        return with_rows(send, counts[static_cast<std::size_t>(root)]);
+      });
+    }
+    if (out.is_none()) refuse("out: None, expected an array on every rank but the root");
+    Sides both;
+    both.receive = output(out);
+    both.buffers = {{}, both.receive.view, nb::borrow(out)};
+    return both;
+  });
+  return run(on, start, std::move(sides.buffers),
+             [from = sides.send.data, to = sides.receive.data, bytes = sides.receive.bytes(),
+              layout = Layout(counts, sides.send.row_bytes()), root](Collectives& here) {
+               here.scatterv(from, layout.counts.data(), layout.displacements.data(), to, bytes,
+                             root);
+             });
+}
+
+nb::object alltoallv(HeldCollectives& self, nb::handle array, nb::handle out,
+                     nb::handle sends_given, nb::handle receives_given, bool start) {
+  Collectives& on = self.get();
+  Counts send_counts;
+  Counts receive_counts;
+  Sides sides = prepared(on, [&] {
+    send_counts = counts_of(on, sends_given, "send_counts");
+    receive_counts = counts_of(on, receives_given, "receive_counts");
+    return sides_of(array, out, [&](const Side& send) {
+      check_dealt(send, send_counts, "send_counts");
+      return with_rows(send, sum(receive_counts));
+    });
+  });
+  // Where a rank sends or receives no rows at all, its other side tells what a row is.
+  const std::size_t row = std::max(sides.send.row_bytes(), sides.receive.row_bytes());
+  return run(on, start, std::move(sides.buffers),
+             [from = sides.send.data, to = sides.receive.data, sends = Layout(send_counts, row),
+              receives = Layout(receive_counts, row)](Collectives& here) {
+               here.alltoallv(from, sends.counts.data(), sends.displacements.data(), to,
+                              receives.counts.data(), receives.displacements.data());
+             });
+}
+
+// ---- the module ---------------------------------------------------------------------------------
+
+void define_pending(nb::module_& module) {
+  nb::class_<Pending>(module, "PendingCollective")
+      .def(
+          "test", [](Pending& self) { return self.request.test(); }, release_gil())
+      .def(
+          "wait", [](Pending& self) { self.request.wait(); }, release_gil())
+      .def("result", [](const Pending& self) { return self.buffers.result; });
+}
+
+void define_questions(nb::class_<HeldCollectives>& collectives) {
+  collectives.def("rank", [](const HeldCollectives& self) { return self.get().rank(); })
+      .def("size", [](const HeldCollectives& self) { return self.get().size(); })
+      .def("nodes", [](const HeldCollectives& self) { return self.get().nodes(); })
+      .def("direct", [](const HeldCollectives& self) { return self.get().direct(); })
+      .def("reason", [](const HeldCollectives& self) { return self.get().reason(); })
+      .def("last_path",
+           [](const HeldCollectives& self) { return std::string(name(self.get().last_path())); })
+      .def("closed", [](const HeldCollectives& self) { return self.value == nullptr; })
+      .def("own_handle",
+           [](const HeldCollectives& self) {
+             return self.own == nullptr ? std::nullopt
+                                        : std::optional(self.own->communicator().handle());
+           })
+      .def("close", &HeldCollectives::close, release_gil());
+}
+
+}  // namespace
+
+void define_collectives(nb::module_& module) {
+  define_pending(module);
+  nb::class_<HeldCollectives> collectives(module, "Collectives");
+  define_questions(collectives);
+  collectives.def("barrier", &barrier);
+  // None may stand for any argument but the last.
+  const auto method = [&](const char* name, auto function, auto... arguments) {
+    collectives.def(name, function, arguments..., nb::arg());
+  };
+  const auto any = nb::arg().none();
+  method("allreduce", &reduce_on_all<&Collectives::allreduce>, any, any, any);
+  method("scan", &reduce_on_all<&Collectives::scan>, any, any, any);
+  method("exscan", &reduce_on_all<&Collectives::exscan>, any, any, any);
+  method("reduce", &reduce, any, any, any, any);
+  method("reduce_scatter", &reduce_scatter, any, any, any, any);
+  method("broadcast", &broadcast, any, any);
+  method("allgather", &allgather, any, any);
+  method("gather", &gather, any, any, any);
+  method("scatter", &scatter, any, any, any);
+  method("alltoall", &alltoall, any, any);
+  method("allgatherv", &allgatherv, any, any, any);
+  method("gatherv", &gatherv, any, any, any, any);
+  method("scatterv", &scatterv, any, any, any, any);
+  method("alltoallv", &alltoallv, any, any, any, any);
+  module.def("collectives", &make, "handle"_a.none(), "threads"_a, release_gil());
+  module.def("split_collectives", &split, "handle"_a.none(), "color"_a.none(), "key"_a, "threads"_a,
+             release_gil());
+}
+
+}  // namespace ropewalk::python

@@ -1,0 +1,187 @@
+#include "_sides.hpp"
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <numeric>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "_arrays.hpp"
+#include "ropewalk/error.hpp"
+#include "ropewalk/memory.hpp"
+
+namespace nb = nanobind;
+
+namespace ropewalk::python {
+namespace {
+
+template <class Array>
+bool is_taken(const Array& array) {
+  return array.device_type() == nb::device::cpu::value && (array.size() == 0 || contiguous(array));
+}
+
+template <class Array>
+Side side_of(nb::handle given, const Array& array) {
+  Side side;
+  side.view = nb::ndarray<nb::ro>(array.handle());
+  side.array = nb::borrow(given);
+  side.data = const_cast<void*>(static_cast<const void*>(array.data()));
+  side.size = array.size();
+  side.element_bytes = array.itemsize();
+  side.type = type_of(array.dtype());
+  side.shape.resize(array.ndim());
+  for (std::size_t axis = 0; axis < side.shape.size(); ++axis) side.shape[axis] = array.shape(axis);
+  return side;
+}
+
+nb::object helper(const char* name) {
+  return nb::module_::import_("ropewalk.collectives").attr(name);
+}
+
+// (bytes, ElementType or -1, bytes of an element, shape)
+using Taken = std::tuple<nb::object, int, std::size_t, Shape>;
+
+// Of what collectives.py gives: another view of the array, or a copy.
+template <class Array>
+Side side_of(const Taken& taken) {
+  const auto& [owner, type, element_bytes, shape] = taken;
+  Side side = side_of(owner, nb::cast<Array>(owner));
+  side.type = type < 0 ? std::nullopt : std::optional(static_cast<ElementType>(type));
+  side.size = element_bytes == 0 ? 0 : side.bytes() / element_bytes;
+  side.element_bytes = element_bytes;
+  side.shape = shape;
+  return side;
+}
+
+std::string text(const Shape& shape) {
+  std::string all = "(";
+  for (const std::size_t extent : shape) all += std::to_string(extent) + ", ";
+  if (shape.size() > 1) all.resize(all.size() - 2);
+  return shape.size() == 1 ? all.substr(0, all.size() - 1) + ")" : all + ")";
+}
+
+}  // namespace
+
+Side input(nb::handle given) {
+  nb::ndarray<nb::ro> array;
+  if (nb::try_cast(given, array, false) && is_taken(array)) return side_of(given, array);
+  return side_of<nb::ndarray<nb::ro>>(nb::cast<Taken>(helper("_sendable")(given)));
+}
+
+Side output(nb::handle given) {
+  nb::ndarray<> array;
+  if (nb::try_cast(given, array, false) && is_taken(array)) return side_of(given, array);
+  return side_of<nb::ndarray<>>(nb::cast<Taken>(helper("_receivable")(given)));
+}
+
+std::size_t product(const Shape& shape) {
+  return std::accumulate(shape.begin(), shape.end(), std::size_t{1}, std::multiplies<>());
+}
+
+Side new_output(nb::handle sent, const Side& like, Shape shape) {
+  Side side = like;
+  side.shape = std::move(shape);
+  side.size = product(side.shape);
+  {
+    const nb::gil_scoped_release released;  // first touch of new pages takes 0.1 to 0.5 s/GiB
+    side.data = Arena::process().allocate(std::max<std::size_t>(side.bytes(), 1));
+  }
+  const nb::capsule memory(side.data,
+                           [](void* block) noexcept { Arena::process().deallocate(block); });
+  const std::size_t bytes = side.bytes();
+  const nb::ndarray<nb::numpy, std::uint8_t> made(side.data, 1, &bytes, memory);
+  side.view = nb::ndarray<nb::ro>(made.handle());
+  side.array =
+      helper("_shaped")(nb::cast(made), sent, side.type ? static_cast<int>(*side.type) : -1,
+                        nb::tuple(nb::cast(side.shape)));
+  return side;
+}
+
+// ---- checks -------------------------------------------------------------------------------------
+
+void refuse(const std::string& message) { throw Error(ErrorCode::argument, message); }
+
+ElementType type(const Side& side) {
+  if (side.type) return *side.type;
+  refuse("array: its type cannot be reduced; expected integers, floating point, complex or bool");
+}
+
+void check_elements(const Side& side, std::size_t size, const Side& like, const char* name) {
+  if (side.element_bytes != like.element_bytes || side.type != like.type) {
+    refuse(std::string(name) + ": its type is not that of the array sent, expected the same");
+  }
+  if (side.size != size) {
+    refuse(std::string(name) + ": " + std::to_string(side.size) + " elements, expected " +
+           std::to_string(size));
+  }
+}
+
+void check_dealt(const Side& side, const Counts& counts, const char* name) {
+  if (!side.shape.empty() && side.shape[0] == sum(counts)) return;
+  refuse(std::string(name) + ": their sum is " + std::to_string(sum(counts)) +
+         ", expected the first axis of " + text(side.shape));
+}
+
+ReductionOp operation(nb::handle given) {
+  std::string wanted;
+  if (!nb::try_cast(given, wanted, false)) refuse("op: not a string");
+  std::string known;
+  for (int index = 0; index <= static_cast<int>(ReductionOp::bxor); ++index) {
+    const auto op = static_cast<ReductionOp>(index);
+    if (wanted == name(op)) return op;
+    known += std::string(index == 0 ? "" : ", ") + name(op);
+  }
+  refuse("op: '" + wanted + "', expected one of " + known);
+}
+
+int root_of(const Collectives& on, nb::handle given) {
+  int root = 0;
+  if (!nb::try_cast(given, root)) refuse("root: not an integer");
+  if (root >= 0 && root < on.size()) return root;
+  refuse("root: " + std::to_string(root) + ", expected 0 to " + std::to_string(on.size() - 1));
+}
+
+std::size_t equal_rows(const Collectives& on, const Side& side, const char* name) {
+  const auto ranks = static_cast<std::size_t>(on.size());
+  if (!side.shape.empty() && side.shape[0] % ranks == 0) return side.shape[0] / ranks;
+  refuse(std::string(name) + ": shape " + text(side.shape) +
+         ", expected a first axis that divides by the " + std::to_string(ranks) + " ranks");
+}
+
+Counts counts_of(const Collectives& on, nb::handle given, const char* name) {
+  Counts counts;
+  if (!nb::try_cast(given, counts)) {
+    refuse(std::string(name) + ": not a list of integers of 0 or more, expected one a rank");
+  }
+  if (counts.size() == static_cast<std::size_t>(on.size())) return counts;
+  refuse(std::string(name) + ": " + std::to_string(counts.size()) +
+         " entries, expected one a rank, " + std::to_string(on.size()));
+}
+
+std::size_t sum(const Counts& counts) {
+  return std::accumulate(counts.begin(), counts.end(), std::size_t{0});
+}
+
+Shape with_rows(const Side& side, std::size_t rows) {
+  Shape shape = side.shape;
+  if (shape.empty()) {
+    shape.push_back(rows);
+  } else {
+    shape[0] = rows;
+  }
+  return shape;
+}
+
+Shape stacked(const Collectives& on, const Side& side) {
+  Shape shape{static_cast<std::size_t>(on.size())};
+  shape.insert(shape.end(), side.shape.begin(), side.shape.end());
+  return shape;
+}
+
+}  // namespace ropewalk::python

@@ -1,0 +1,63 @@
+// The arrays of a collective as the caller gives them, and what is checked of its arguments. All
+// checks throw Error(argument), with the name of the argument.
+//
+// An array is taken by the buffer protocol or DLPack as it is. What is neither, is not row-major,
+// or has a type that those do not know (bfloat16 of ml_dtypes, structures) is first handed to
+// collectives.py, which gives an array that can be taken, or refuses.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include "ropewalk/collectives.hpp"
+#include "ropewalk/types.hpp"
+
+namespace ropewalk::python {
+
+using Collectives = NodeCommunicator;
+using Shape = std::vector<std::size_t>;
+using Counts = std::vector<std::size_t>;  // rows of the first axis, one entry a rank
+
+// One array of a call.
+struct Side {
+  nanobind::ndarray<nanobind::ro> view;  // keeps the memory
+  nanobind::object array;
+  void* data = nullptr;
+  std::size_t size = 0;  // elements
+  std::size_t element_bytes = 0;
+  std::optional<ElementType> type;
+  Shape shape;
+
+  std::size_t bytes() const { return size * element_bytes; }
+  std::size_t rows() const { return shape.empty() ? 1 : shape[0]; }
+  std::size_t row_bytes() const { return rows() == 0 ? 0 : bytes() / rows(); }
+};
+
+// What is sent: anything that NumPy makes an array of.
+Side input(nanobind::handle given);
+// What is received into: an array that can be written where it lies.
+Side output(nanobind::handle given);
+// A new array in the arena, of the type of what is sent.
+Side new_output(nanobind::handle sent, const Side& like, Shape shape);
+
+std::size_t product(const Shape& shape);
+std::size_t sum(const Counts& counts);
+Shape with_rows(const Side& side, std::size_t rows);     // other rows of the same shape
+Shape stacked(const Collectives& on, const Side& side);  // one such array a rank
+
+[[noreturn]] void refuse(const std::string& message);
+ElementType type(const Side& side);  // of what is reduced
+void check_elements(const Side& side, std::size_t size, const Side& like, const char* name);
+// Whether rows that are dealt out are those of the array.
+void check_dealt(const Side& side, const Counts& counts, const char* name);
+ReductionOp operation(nanobind::handle given);
+int root_of(const Collectives& on, nanobind::handle given);
+Counts counts_of(const Collectives& on, nanobind::handle given, const char* name);
+// Rows of the first axis that each rank gets when all get as many.
+std::size_t equal_rows(const Collectives& on, const Side& side, const char* name);
+
+}  // namespace ropewalk::python

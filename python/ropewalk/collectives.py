@@ -1,0 +1,399 @@
+"""Collectives on arrays, as fast as the memory allows.
+
+    comm = ropewalk.Communicator()
+    total = comm.allreduce(gradient)          # a new array on every rank
+    comm.allreduce(gradient, out=gradient)    # in place
+    pending = comm.start_allreduce(gradient)  # goes on while this rank computes
+    total = pending.result()                  # or: total = await pending
+
+Arrays are NumPy's, or anything that speaks the buffer protocol or DLPack on the CPU, as tensors of
+PyTorch and JAX do. They are read and written where they lie; only what is not row-major is copied
+before it is sent. New arrays lie in communication memory, as those of ropewalk.empty do, which is
+what the other ranks reach fastest.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Generator, Sequence
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
+
+import numpy as np
+
+from . import _core, reduction
+from .arrays import Array
+from .exceptions import ArgumentError
+from .exchange import _handle
+
+if TYPE_CHECKING:
+    from .exchange import CommunicatorLike
+
+    ArrayLike = Any  # what numpy.asarray takes, and tensors that speak DLPack
+
+_Result = TypeVar("_Result")
+
+# Seconds between two looks of a coroutine that awaits a collective: a small collective takes some
+# microseconds, and a look wakes the event loop.
+_FIRST_PAUSE = 20e-6
+_LONGEST_PAUSE = 1e-3
+
+
+class PendingCollective(Generic[_Result]):
+    """A collective under way, as start_allreduce() and its like give it.
+
+    Its arrays belong to it until it is complete. Collectives of a communicator run one after the
+    other, in the order in which they were started. They need an MPI started with
+    MPI_THREAD_MULTIPLE, as ropewalk and mpi4py start it.
+    """
+
+    def __init__(self, core: _core.PendingCollective) -> None:
+        self._core = core
+
+    def test(self) -> bool:
+        """True when it is complete. Raises what it has met."""
+        return self._core.test()
+
+    def wait(self) -> None:
+        """Returns when it is complete. Raises what it has met."""
+        self._core.wait()
+
+    def result(self) -> _Result:
+        """Waits, and gives what the blocking form returns."""
+        self._core.wait()
+        result: _Result = self._core.result()
+        return result
+
+    def __await__(self) -> Generator[Any, None, _Result]:
+        pause = 0.0
+        while not self._core.test():
+            yield from asyncio.sleep(pause).__await__()
+            pause = min(max(2 * pause, _FIRST_PAUSE), _LONGEST_PAUSE)
+        return self.result()
+
+    def __repr__(self) -> str:
+        return f"<ropewalk.PendingCollective, {'complete' if self.test() else 'under way'}>"
+
+
+class Communicator:
+    """Collectives among the ranks of an MPI communicator, on one node or several.
+
+    `comm` is an mpi4py communicator, or None for the world; where nobody has started MPI, None
+    starts it. Collective. As in MPI, all ranks make the same calls in the same order, with as many
+    elements of the same type. `threads`: for large reductions over several nodes, see
+    ROPEWALK_REDUCTION_THREADS.
+
+    Every call takes `out`, an array for the result; where there is none the result is a new array.
+    For a call in place pass the same array twice. `op` is one of max, min, sum, prod, land, band,
+    lor, bor, lxor, bxor. What one rank gets wrong is an ArgumentError on every rank. While a rank
+    waits, its other Python threads run.
+
+    The forms that begin with start_ return a PendingCollective at once.
+    """
+
+    def __init__(self, comm: CommunicatorLike = None, *, threads: int = 0) -> None:
+        self._given = comm
+        self._core: _core.Collectives = _core.collectives(_handle(comm), threads)
+
+    @classmethod
+    def _made(cls, core: _core.Collectives) -> Self:
+        made = cls.__new__(cls)
+        made._given = core.own_handle()
+        made._core = core
+        return made
+
+    def mpi_handle(self) -> int | None:
+        """The word that stands for its MPI communicator, for what else is made of it; None: the
+        world."""
+        return _handle(self._given)
+
+    # ---- what it is
+
+    @property
+    def rank(self) -> int:
+        return self._core.rank()
+
+    @property
+    def size(self) -> int:
+        return self._core.size()
+
+    @property
+    def nodes(self) -> int:
+        """How many nodes the ranks are on; 0 where MPI itself makes every call."""
+        return self._core.nodes()
+
+    @property
+    def direct(self) -> bool:
+        """True where ropewalk serves the calls; `reason` says why it does not."""
+        return self._core.direct()
+
+    @property
+    def reason(self) -> str:
+        return self._core.reason()
+
+    @property
+    def last_path(self) -> str:
+        """How the bytes of the last call went: inlined, mapped, cma, staged, nodes, mpi, none."""
+        return self._core.last_path()
+
+    def split(self, color: int | None, key: int = 0) -> Communicator | None:
+        """A communicator of the ranks that give the same color (0 or more), ordered by key and then
+        by rank; None for a rank whose color is None. Collective. Close it, or leave its `with`,
+        before MPI ends."""
+        core = _core.split_collectives(self.mpi_handle(), color, key, 0)
+        return None if core is None else Communicator._made(core)
+
+    def close(self) -> None:
+        """Gives memory and threads back. Every rank must close it, in any order."""
+        self._core.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: object, trace: object) -> None:
+        if kind is None:  # after an error on this rank the others may not come
+            self.close()
+
+    def __repr__(self) -> str:
+        if self._core.closed():
+            return "<ropewalk.Communicator, closed>"
+        nodes = self.nodes
+        how = f"{nodes} node{'s' if nodes > 1 else ''}" if self.direct else f"by MPI: {self.reason}"
+        return f"<ropewalk.Communicator, rank {self.rank} of {self.size}, {how}>"
+
+    # ---- collectives
+
+    def barrier(self) -> None:
+        """Returns when every rank has called it."""
+        self._core.barrier(False)
+
+    def allreduce(self, array: ArrayLike, out: ArrayLike | None = None, op: str = "sum") -> Any:
+        """Combines the arrays of all ranks, element by element; every rank gets the result."""
+        return self._core.allreduce(array, out, op, False)
+
+    def reduce(
+        self, array: ArrayLike, out: ArrayLike | None = None, op: str = "sum", root: int = 0
+    ) -> Any:
+        """The same; only the root gets the result, the others None."""
+        return self._core.reduce(array, out, op, root, False)
+
+    def scan(self, array: ArrayLike, out: ArrayLike | None = None, op: str = "sum") -> Any:
+        """Combines the arrays of the ranks up to this one, its own included."""
+        return self._core.scan(array, out, op, False)
+
+    def exscan(self, array: ArrayLike, out: ArrayLike | None = None, op: str = "sum") -> Any:
+        """Combines the arrays of the ranks before this one. On rank 0 the result is not defined."""
+        return self._core.exscan(array, out, op, False)
+
+    def reduce_scatter(
+        self,
+        array: ArrayLike,
+        out: ArrayLike | None = None,
+        op: str = "sum",
+        counts: Sequence[int] | None = None,
+    ) -> Any:
+        """Combines the arrays of all ranks and deals the rows of the result out: rank r gets
+        counts[r] rows of the first axis, or all ranks as many."""
+        return self._core.reduce_scatter(array, out, op, counts, False)
+
+    def broadcast(self, array: ArrayLike, root: int = 0) -> Any:
+        """The root's array, into the arrays of the others. Returns the array."""
+        return self._core.broadcast(array, root, False)
+
+    def allgather(self, array: ArrayLike, out: ArrayLike | None = None) -> Any:
+        """The arrays of all ranks, stacked along a new first axis."""
+        return self._core.allgather(array, out, False)
+
+    def gather(self, array: ArrayLike, out: ArrayLike | None = None, root: int = 0) -> Any:
+        """The same; only the root gets the result, the others None."""
+        return self._core.gather(array, out, root, False)
+
+    def scatter(
+        self, array: ArrayLike | None = None, out: ArrayLike | None = None, root: int = 0
+    ) -> Any:
+        """Row r of the root's array goes to rank r. Ranks other than the root pass `out`."""
+        return self._core.scatter(array, out, root, False)
+
+    def alltoall(self, array: ArrayLike, out: ArrayLike | None = None) -> Any:
+        """Deals the rows of the first axis out to all ranks, as many to each, and gets as many from
+        each: the rows of the result come in the order of the ranks."""
+        return self._core.alltoall(array, out, False)
+
+    # ---- with as many rows of the first axis as each rank likes
+
+    def allgatherv(
+        self,
+        array: ArrayLike,
+        out: ArrayLike | None = None,
+        counts: Sequence[int] | None = None,
+    ) -> Any:
+        """The rows of all ranks, one after the other. counts[r] is the number of rank r's rows;
+        without it the ranks tell each other first, which takes another call."""
+        return self._core.allgatherv(array, out, self._row_counts(array, counts), False)
+
+    def gatherv(
+        self,
+        array: ArrayLike,
+        out: ArrayLike | None = None,
+        counts: Sequence[int] | None = None,
+        root: int = 0,
+    ) -> Any:
+        """The same; only the root gets the result, the others None."""
+        return self._core.gatherv(array, out, self._row_counts(array, counts), root, False)
+
+    def scatterv(
+        self,
+        array: ArrayLike | None = None,
+        counts: Sequence[int] = (),
+        out: ArrayLike | None = None,
+        root: int = 0,
+    ) -> Any:
+        """counts[r] rows of the root's array go to rank r. Only the root's array and counts matter;
+        ranks other than the root pass `out` with as many rows."""
+        return self._core.scatterv(array, out, counts, root, False)
+
+    def alltoallv(
+        self,
+        array: ArrayLike,
+        send_counts: Sequence[int],
+        receive_counts: Sequence[int] | None = None,
+        out: ArrayLike | None = None,
+    ) -> Any:
+        """send_counts[r] rows go to rank r, receive_counts[r] rows come from it; without the latter
+        the ranks tell each other first, which takes another call."""
+        if receive_counts is None:
+            receive_counts = self.alltoall(np.asarray(send_counts)).tolist()
+        return self._core.alltoallv(array, out, send_counts, receive_counts, False)
+
+    def _row_counts(self, array: ArrayLike, counts: Sequence[int] | None) -> Sequence[int]:
+        if counts is not None:
+            return counts
+        told: list[int] = self.allgather(_row_number(array)).tolist()
+        return told
+
+    # ---- started
+
+    def start_barrier(self) -> PendingCollective[None]:
+        return PendingCollective(self._core.barrier(True))
+
+    def start_allreduce(
+        self, array: ArrayLike, out: ArrayLike | None = None, op: str = "sum"
+    ) -> PendingCollective[Any]:
+        return PendingCollective(self._core.allreduce(array, out, op, True))
+
+    def start_reduce(
+        self, array: ArrayLike, out: ArrayLike | None = None, op: str = "sum", root: int = 0
+    ) -> PendingCollective[Any]:
+        return PendingCollective(self._core.reduce(array, out, op, root, True))
+
+    def start_scan(
+        self, array: ArrayLike, out: ArrayLike | None = None, op: str = "sum"
+    ) -> PendingCollective[Any]:
+        return PendingCollective(self._core.scan(array, out, op, True))
+
+    def start_exscan(
+        self, array: ArrayLike, out: ArrayLike | None = None, op: str = "sum"
+    ) -> PendingCollective[Any]:
+        return PendingCollective(self._core.exscan(array, out, op, True))
+
+    def start_reduce_scatter(
+        self,
+        array: ArrayLike,
+        out: ArrayLike | None = None,
+        op: str = "sum",
+        counts: Sequence[int] | None = None,
+    ) -> PendingCollective[Any]:
+        return PendingCollective(self._core.reduce_scatter(array, out, op, counts, True))
+
+    def start_broadcast(self, array: ArrayLike, root: int = 0) -> PendingCollective[Any]:
+        return PendingCollective(self._core.broadcast(array, root, True))
+
+    def start_allgather(
+        self, array: ArrayLike, out: ArrayLike | None = None
+    ) -> PendingCollective[Any]:
+        return PendingCollective(self._core.allgather(array, out, True))
+
+    def start_gather(
+        self, array: ArrayLike, out: ArrayLike | None = None, root: int = 0
+    ) -> PendingCollective[Any]:
+        return PendingCollective(self._core.gather(array, out, root, True))
+
+    def start_scatter(
+        self, array: ArrayLike | None = None, out: ArrayLike | None = None, root: int = 0
+    ) -> PendingCollective[Any]:
+        return PendingCollective(self._core.scatter(array, out, root, True))
+
+    def start_alltoall(
+        self, array: ArrayLike, out: ArrayLike | None = None
+    ) -> PendingCollective[Any]:
+        return PendingCollective(self._core.alltoall(array, out, True))
+
+
+# ---- what the compiled part asks for -------------------------------------------------------------
+
+
+def _row_number(array: ArrayLike) -> int:
+    shape = tuple(array.shape) if hasattr(array, "shape") else np.shape(array)
+    return int(shape[0]) if shape else 1
+
+
+# By the numbers of ElementType (ropewalk/types.hpp), for reductions.
+_TYPES = {**reduction._TYPES, "bool": 16}
+_NAMES = {number: name for name, number in _TYPES.items()}
+
+# What the compiled part takes: bytes, number of the type or -1, bytes of an element, shape.
+_Taken = tuple[Array, int, int, tuple[int, ...]]
+
+
+def _taken(array: Array) -> _Taken:
+    """An array whose type the buffer protocol and DLPack have no word for: bfloat16 of ml_dtypes is
+    reduced as what it is, structures, dates and numbers in foreign byte order are only moved."""
+    kind = _TYPES.get(array.dtype.name, -1) if array.dtype.isnative else -1
+    flat = array.reshape(-1).view(np.uint8)
+    return flat, kind, array.dtype.itemsize, array.shape
+
+
+def _sendable(given: ArrayLike) -> _Taken:
+    """An array of NumPy that can be read as it is, or a copy of what cannot."""
+    if getattr(given, "__dlpack_device__", None) is not None and not isinstance(given, np.ndarray):
+        device = given.__dlpack_device__()[0]
+        if int(device) != 1:
+            raise ArgumentError("array: not in the memory of the CPU; copy it there first")
+    try:
+        array = np.asarray(given)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise ArgumentError(f"array: {type(given).__name__}, expected an array ({error})") from None
+    if array.dtype.hasobject or array.dtype.itemsize == 0:
+        raise ArgumentError(
+            f"array: dtype {array.dtype} of {type(given).__name__}, expected numbers or plain bytes"
+        )
+    return _taken(np.ascontiguousarray(array).reshape(array.shape))
+
+
+def _receivable(given: ArrayLike) -> _Taken:
+    """An array of NumPy that can be written where it lies."""
+    if not isinstance(given, np.ndarray):
+        raise ArgumentError(
+            f"out: {type(given).__name__}, expected an array in the memory of the CPU that can be "
+            "written where it lies, row-major"
+        )
+    if given.dtype.hasobject or given.dtype.itemsize == 0:
+        raise ArgumentError(f"out: dtype {given.dtype}, expected numbers or plain bytes")
+    if not given.flags.c_contiguous:
+        raise ArgumentError(
+            f"out: not contiguous (strides {given.strides}), expected row-major order; use "
+            "numpy.ascontiguousarray or ropewalk.empty"
+        )
+    if not given.flags.writeable:
+        raise ArgumentError("out: read-only, expected an array that can be received into")
+    return _taken(given)
+
+
+def _shaped(memory: Array, given: ArrayLike, kind: int, shape: tuple[int, ...]) -> Array:
+    """Bytes as an array of the type of what was sent; bfloat16 of others than NumPy as uint16."""
+    if kind == _TYPES["bfloat16"] and not isinstance(given, np.ndarray):
+        dtype = np.dtype(np.uint16)
+    elif kind >= 0 and not isinstance(given, np.ndarray):
+        dtype = np.dtype(_NAMES[kind])
+    else:
+        dtype = np.asarray(given).dtype
+    return memory.view(dtype).reshape(shape)
