@@ -13,11 +13,12 @@
 #include "collectives/scratch_memory.hpp"
 #include "node/team.hpp"
 #include "ropewalk/collectives.hpp"
+#include "tuning/limits.hpp"
 
 namespace ropewalk::collectives {
 
 using channel::Reference;
-struct Limits;
+using tuning::Limits;
 
 // What a rank shows of its buffers when a bulk call begins; fits the flag's line.
 struct Shown {

@@ -23,7 +23,6 @@
 
 namespace ropewalk::collectives {
 
-using tuning::Limits;
 using tuning::limits_for;
 
 // Used by one thread at a time, as its team.
