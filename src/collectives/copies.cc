@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "collectives/engine.hpp"
 #include "kernels/kernels.hpp"
 
 namespace ropewalk::collectives {
