@@ -189,7 +189,7 @@ Everybody everybody(const Ranks& ranks, NodeCommunicator& node, float* send, flo
   const auto offsets = ranks.gather(std::vector<double>{
       static_cast<double>(arena.offset(send)), static_cast<double>(arena.offset(receive))});
   if (node.nodes() != 1) return all;
-  const node::Team& team = node.state().engine->team();
+  const node::Team& team = node.state().backend->engine()->team();
   for (int rank = 0; rank < ranks.size(); ++rank) {
     const auto at = [&](double offset) {
       return reinterpret_cast<float*>(team.base(rank) + static_cast<std::size_t>(offset));
@@ -204,7 +204,7 @@ std::vector<int> ranks_on_nodes(NodeCommunicator& node) {
   if (node.nodes() == 0) return {};
   if (node.nodes() == 1) return {node.size()};
   std::vector<int> ranks;
-  for (const auto& members : node.state().nodes->layout().members) {
+  for (const auto& members : node.state().backend->hierarchy()->layout().members) {
     ranks.push_back(static_cast<int>(members.size()));
   }
   return ranks;

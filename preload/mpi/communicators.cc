@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "collectives/nodes/nodes.hpp"
 #include "collectives/state.hpp"
 #include "devices.hpp"
 #include "local_mpi.hpp"
@@ -144,9 +145,9 @@ void make_team(CommunicatorEntry& entry, mpi::Comm comm) {
   entry.reason = reason_of(*team);
   if (!team->direct()) return;
   entry.starts = serves_nonblocking(*team, comm);
-  const auto& nodes = team->state().nodes;
-  if (nodes != nullptr && !nodes->liveness_reason().empty()) {
-    note_unwatched(nodes->liveness_reason());
+  collectives::nodes::Nodes* hierarchy = team->state().backend->hierarchy();
+  if (hierarchy != nullptr && !hierarchy->liveness_reason().empty()) {
+    note_unwatched(hierarchy->liveness_reason());
   }
   entry.team = std::move(team);
 }

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "call.hpp"
+#include "collectives/engine.hpp"
 #include "mpi/datatypes.hpp"
 #include "node/peers.hpp"
 #include "pass.hpp"
@@ -25,8 +26,7 @@ namespace {
 
 // Two for each rank of this node.
 bool has_cores_to_spare(NodeCommunicator::State& state) {
-  const bool over_nodes = state.nodes != nullptr;
-  const node::Team& team = over_nodes ? state.nodes->engine().team() : state.engine->team();
+  const node::Team& team = state.backend->engine()->team();
   return team.cores() >= 2 * team.size();
 }
 

@@ -2,29 +2,15 @@
 // been resolved (send == receive), arguments have been checked, and the team has two ranks or more.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
 
+#include "collectives/blocks.hpp"
 #include "collectives/engine.hpp"
 
 namespace ropewalk::collectives {
-
-struct Blocks {  // of bytes, one a rank
-  const std::size_t* counts;
-  const std::size_t* displacements;
-
-  // Where the last byte of `ranks` blocks ends. A block of nothing may lie anywhere.
-  std::size_t end(int ranks) const {
-    std::size_t last = 0;
-    for (int rank = 0; rank < ranks; ++rank) {
-      if (counts[rank] > 0) last = std::max(last, displacements[rank] + counts[rank]);
-    }
-    return last;
-  }
-};
 
 void barrier(Engine&);
 

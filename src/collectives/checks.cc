@@ -4,21 +4,8 @@
 
 namespace ropewalk::collectives {
 
-void tell_refusal(NodeCommunicator::State& state, const std::string& message) {
-  if (state.engine != nullptr) state.engine->arrivals().refuse();
-  if (state.nodes != nullptr) state.nodes->refuse(message.c_str());
-}
-
-void leave(NodeCommunicator::State& state) noexcept {
-  try {
-    if (state.engine != nullptr) state.engine->arrivals().leave_for_good();
-    if (state.nodes != nullptr) state.nodes->leave_for_good();
-  } catch (...) {  // the dead are known to the others, too
-  }
-}
-
 void refuse(NodeCommunicator::State& state, const std::string& message) {
-  tell_refusal(state, message);
+  state.backend->refuse(message.c_str());
   throw Error(ErrorCode::argument, message);
 }
 
@@ -30,20 +17,3 @@ std::size_t bytes_of(NodeCommunicator::State& state, std::size_t count, std::siz
 }
 
 }  // namespace ropewalk::collectives
-
-namespace ropewalk {
-
-// Over nodes what fails inside a call is told there (Nodes::run).
-void NodeCommunicator::State::rescue(std::uint64_t before) noexcept {
-  if (engine != nullptr) engine->rescue(before);
-  if (nodes != nullptr && nodes->calls() == before) nodes->refuse("see its error");
-}
-
-void NodeCommunicator::State::refuse(void* state) noexcept {
-  try {
-    collectives::tell_refusal(*static_cast<State*>(state));
-  } catch (...) {  // the dead are known to the others, too
-  }
-}
-
-}  // namespace ropewalk

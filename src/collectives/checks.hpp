@@ -10,10 +10,7 @@
 
 namespace ropewalk::collectives {
 
-// The others need not wait for this rank's call.
-void tell_refusal(NodeCommunicator::State&, const std::string& message = "");
-// The same of all calls to come, at the end of a communicator.
-void leave(NodeCommunicator::State&) noexcept;
+// Error(argument), here and on the ranks that wait for this rank's call.
 [[noreturn]] void refuse(NodeCommunicator::State&, const std::string& message);
 
 inline void check_buffer(NodeCommunicator::State& state, const void* buffer, std::size_t bytes,

@@ -4,49 +4,38 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
-#include <optional>
-#include <string>
 
-#include "collectives/engine.hpp"
-#include "collectives/nodes/nodes.hpp"
+#include "collectives/backend.hpp"
+#include "collectives/engine.hpp"       // for those who ask the backend for its parts
+#include "collectives/nodes/nodes.hpp"  // the same
 #include "collectives/worker.hpp"
-#include "mpi/mpi.hpp"
 
 namespace ropewalk {
 
 struct NodeCommunicator::State {
-  mpi::Comm comm;  // the caller's; for calls that MPI must make
   int rank = 0;
   int size = 1;
-  std::string reason;                                  // why calls go to MPI
-  std::string attach_reason;                           // why it does not attach private memory
-  std::unique_ptr<collectives::Engine> engine;         // of ranks on one node
-  std::unique_ptr<collectives::nodes::Nodes> nodes;    // of ranks on several; neither: through MPI
+  collectives::BackendFacts facts;
+  std::unique_ptr<collectives::Backend> backend;       // makes the calls
   collectives::Worker worker{&refuse, this};           // runs nonblocking calls
   int exceptions_before = std::uncaught_exceptions();  // on their way when it was made
-
-  static void refuse(void* state) noexcept;  // see checks.hpp, tell_refusal()
 
   // Runs `call` here, or behind the nonblocking calls that are still under way. What it throws on
   // this rank alone is an error of the others, too, wherever they would wait for this rank.
   template <class Call>
   void run(Call&& call) {
     worker.drain();
-    const std::uint64_t before = calls();
+    const std::uint64_t before = backend->calls();
     try {
       call();
     } catch (...) {
-      rescue(before);
+      backend->rescue(before);
       throw;
     }
   }
 
  private:
-  std::uint64_t calls() const noexcept {
-    if (engine != nullptr) return engine->team().calls();
-    return nodes != nullptr ? nodes->calls() : 0;
-  }
-  void rescue(std::uint64_t before) noexcept;
+  static void refuse(void* state) noexcept;
 };
 
 }  // namespace ropewalk

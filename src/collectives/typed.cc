@@ -5,7 +5,6 @@
 #include "collectives/algorithms.hpp"
 #include "collectives/checks.hpp"
 #include "collectives/reductions.hpp"
-#include "collectives/through_mpi.hpp"
 #include "collectives/view.hpp"
 
 namespace ropewalk::collectives::typed {
@@ -20,7 +19,7 @@ auto jointly(NodeCommunicator& on, Prepare prepare) {
   } catch (...) {
     NodeCommunicator::State& state = on.state();
     state.worker.drain();
-    tell_refusal(state);
+    state.backend->refuse("");
     throw;
   }
 }
@@ -54,6 +53,10 @@ View view_at(const NodeCommunicator& on, const Buffers& side, int root) {
 std::size_t with_data(const Reduction& reduction, std::size_t count) {
   return reduction.operation.element_bytes == 0 ? 0 : count;
 }
+
+// Reductions of elements with gaps, and by operations of the user, are MPI's own but on one node:
+// MPI takes them as they are.
+bool leaves_to_mpi(const NodeCommunicator::State& state) { return state.backend->nodes() != 1; }
 
 // A reduction of elements that are packed for it; `call` gets both buffers.
 template <class Call>
@@ -92,8 +95,8 @@ void reduce(NodeCommunicator& on, const void* send, void* receive, std::size_t c
   state.run([&] {
     if (!operation.packed) {
       collectives::reduce(state, send, receive, with_data(reduction, count), operation, root);
-    } else if (state.engine == nullptr) {
-      mpi_reduce(state, is_in_place(send) ? receive : send, receive, count, operation, root);
+    } else if (leaves_to_mpi(state)) {
+      state.backend->reduce(is_in_place(send) ? receive : send, receive, count, operation, root);
     } else {
       packed_reduction(
           on, reduction, send, count, receive, results, results, [&](const void* from, void* to) {
@@ -118,8 +121,8 @@ void scan(NodeCommunicator& on, const void* send, void* receive, std::size_t cou
   state.run([&] {
     if (!operation.packed) {
       collectives::scan(state, send, receive, with_data(reduction, count), operation, exclusive);
-    } else if (state.engine == nullptr) {
-      mpi_scan(state, is_in_place(send) ? receive : send, receive, count, operation, exclusive);
+    } else if (leaves_to_mpi(state)) {
+      state.backend->scan(is_in_place(send) ? receive : send, receive, count, operation, exclusive);
     } else {
       packed_reduction(
           on, reduction, send, count, receive, shown, results, [&](const void* from, void* to) {
@@ -144,8 +147,8 @@ void reduce_scatter(NodeCommunicator& on, const void* send, void* receive,
     const std::size_t results = counts[state.rank];
     if (!operation.packed) {
       collectives::reduce_scatter(state, send, receive, sizes.data(), operation);
-    } else if (state.engine == nullptr) {
-      mpi_reduce_scatter(state, is_in_place(send) ? receive : send, receive, counts, operation);
+    } else if (leaves_to_mpi(state)) {
+      state.backend->reduce_scatter(is_in_place(send) ? receive : send, receive, counts, operation);
     } else {
       packed_reduction(on, reduction, send, total, receive, is_in_place(send) ? total : results,
                        results, [&](const void* from, void* to) {
@@ -264,7 +267,7 @@ void neighbours(NodeCommunicator& on, std::span<const int> peers, const Buffers&
       on, nullptr, [&] { return view(send); }, [&] { return view(receive); });
   NodeCommunicator::State& state = on.state();
   state.run([&] {
-    exchange_neighbours(*state.engine, peers, sides.send.data(),
+    exchange_neighbours(*state.backend->engine(), peers, sides.send.data(),
                         {sides.send.counts(), sides.send.displacements()}, sides.receive.data(),
                         {sides.receive.counts(), sides.receive.displacements()});
   });

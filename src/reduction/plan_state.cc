@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "collectives/datatypes.hpp"
+#include "collectives/nodes/lanes.hpp"
 #include "collectives/state.hpp"
 #include "halo/joint.hpp"
 #include "mpi/joint.hpp"
@@ -146,7 +147,7 @@ void PlanState::take_memory() {
 void PlanState::set_up(const ReductionPlanOptions& options) {
   communicator_ = std::make_unique<NodeCommunicator>(
       Communicator(comm_.value), NodeCommunicatorOptions{.threads = options.threads});
-  const bool on_one_node = communicator_->state().engine != nullptr;
+  const bool on_one_node = communicator_->nodes() == 1;
   progress_ = std::vector<Progress>(buckets_.size());
   queue_.resize(std::max<std::size_t>(1, buckets_.size()));
   for (std::size_t b = 0; b < buckets_.size(); ++b) {
@@ -196,8 +197,7 @@ void PlanState::give_up() noexcept {
   const std::uint64_t tail = tail_.load(std::memory_order_relaxed);
   while (head_.load(std::memory_order_relaxed) != tail) {
     try {
-      if (state.engine != nullptr) state.engine->arrivals().refuse();
-      if (state.nodes != nullptr) state.nodes->refuse("plan: ended by an exception on this rank");
+      state.backend->refuse("plan: ended by an exception on this rank");
     } catch (...) {  // a dead peer: the others see it for themselves
     }
     head_.fetch_add(1, std::memory_order_relaxed);

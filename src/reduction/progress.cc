@@ -120,7 +120,9 @@ void PlanState::run(int index, bool by_caller) {
   const Progress& progress = progress_[static_cast<std::size_t>(index)];
   if (bucket.count == 0) return;
   NodeCommunicator::State& state = communicator_->state();
-  if (state.engine != nullptr) state.engine->team().progress_mpi(by_caller || thread_calls_mpi_);
+  if (collectives::Engine* engine = state.backend->engine()) {
+    engine->team().progress_mpi(by_caller || thread_calls_mpi_);
+  }
   const void* send = nullptr;
   void* receive = nullptr;
   if (bucket.fused) {
@@ -144,7 +146,7 @@ void PlanState::run(int index, bool by_caller) {
 // Where nothing else does: neither MPI nor ranks of different nodes compare what they call. By the
 // communicator of the plan, whose waits over nodes notice the dead, as MPI's own call would not.
 void PlanState::agree_on_bucket(int index) {
-  if (communicator_->state().engine != nullptr || buckets() == 1) return;
+  if (communicator_->nodes() == 1 || buckets() == 1) return;
   const std::array<std::int64_t, 2> own{index, -index};
   std::array<std::int64_t, 2> extremes{};
   communicator_->allreduce(own.data(), extremes.data(), own.size(), ElementType::int64,

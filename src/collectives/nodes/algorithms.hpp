@@ -6,32 +6,24 @@
 #pragma once
 
 #include "collectives/algorithms.hpp"
-#include "collectives/state.hpp"
+#include "collectives/nodes/nodes.hpp"
 
 namespace ropewalk::collectives::nodes {
 
 // reduce.cc: root -1 means that every rank gets the result.
-void reduce(NodeCommunicator::State&, const void* send, void* receive, std::size_t count,
-            const Operation&, int root);
+void reduce(Nodes&, const void* send, void* receive, std::size_t count, const Operation&, int root);
 
-void reduce_scatter(NodeCommunicator::State&, const void* send, void* receive,
-                    const std::size_t* counts, const Operation&);
-// left_to_mpi.cc: those that the nodes do not serve.
-void scan(NodeCommunicator::State&, const void* send, void* receive, std::size_t count,
-          const Operation&, bool exclusive);
+void reduce_scatter(Nodes&, const void* send, void* receive, const std::size_t* counts,
+                    const Operation&);
 
-// Movements, a file each. Blocks as in collectives/algorithms.hpp.
-void barrier(NodeCommunicator::State&);
-void broadcast(NodeCommunicator::State&, void* data, std::size_t bytes, int root);
-// `equal`: blocks of as many bytes behind each other, as every rank knows.
-void allgather(NodeCommunicator::State&, const void* send, void* receive, const Blocks&,
-               bool equal);
-void gather(NodeCommunicator::State&, const void* send, std::size_t bytes, void* receive,
-            const Blocks&, int root, bool equal);
-void scatter(NodeCommunicator::State&, const void* send, const Blocks&, void* receive,
-             std::size_t bytes, int root, bool equal);
-void alltoall(NodeCommunicator::State&, const void* send, void* receive, std::size_t bytes_each);
-void alltoallv(NodeCommunicator::State&, const void* send, const Blocks& sends, void* receive,
+// Movements, a file each. Blocks as in collectives/backend.hpp.
+void barrier(Nodes&);
+void broadcast(Nodes&, void* data, std::size_t bytes, int root);
+void allgather(Nodes&, const void* send, void* receive, const Blocks&);
+void gather(Nodes&, const void* send, std::size_t bytes, void* receive, const Blocks&, int root);
+void scatter(Nodes&, const void* send, const Blocks&, void* receive, std::size_t bytes, int root);
+void alltoall(Nodes&, const void* send, void* receive, std::size_t bytes_each);
+void alltoallv(Nodes&, const void* send, const Blocks& sends, void* receive,
                const Blocks& receives);
 
 // ---- of this node's ranks, alone or not

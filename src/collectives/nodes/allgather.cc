@@ -291,19 +291,12 @@ void in_lanes(Nodes& nodes, const void* send, void* receive, const Blocks& block
 
 }  // namespace
 
-void allgather(NodeCommunicator::State& state, const void* send, void* receive,
-               const Blocks& blocks, bool equal) {
-  Nodes& nodes = *state.nodes;
+void allgather(Nodes& nodes, const void* send, void* receive, const Blocks& blocks) {
   const Layout& layout = nodes.layout();
   std::size_t total = 0;
   for (int rank = 0; rank < layout.size(); ++rank) total += blocks.counts[rank];
   if (!is_served(nodes, total >= served::allgather_from)) {
-    if (equal) {
-      mpi_allgather(state, send, blocks.counts[0], receive);
-    } else {
-      mpi_allgatherv(state, send, blocks.counts[state.rank], receive, blocks.counts,
-                     blocks.displacements);
-    }
+    ThroughMpi(nodes).allgather(send, receive, blocks);
     return;
   }
   const std::uint32_t form = form_of(layout, blocks);

@@ -243,16 +243,14 @@ void exchange(Nodes& nodes, const void* send, const Blocks& sends, void* receive
 
 }  // namespace
 
-void alltoall(NodeCommunicator::State& state, const void* send, void* receive,
-              std::size_t bytes_each) {
-  Nodes& nodes = *state.nodes;
-  const auto ranks = static_cast<std::size_t>(state.size);
+void alltoall(Nodes& nodes, const void* send, void* receive, std::size_t bytes_each) {
+  const auto ranks = static_cast<std::size_t>(nodes.layout().size());
   const std::vector<std::size_t> counts(ranks, bytes_each);
   std::vector<std::size_t> displacements;
   for (std::size_t peer = 0; peer < ranks; ++peer) displacements.push_back(peer * bytes_each);
   const Blocks blocks{counts.data(), displacements.data()};
   if (!is_served(nodes, !nodes.crowded && bytes_each <= served::alltoall_to)) {
-    mpi_alltoall(state, send, receive, bytes_each);
+    ThroughMpi(nodes).alltoall(send, receive, bytes_each);
     return;
   }
   nodes.run([&] {
@@ -261,12 +259,10 @@ void alltoall(NodeCommunicator::State& state, const void* send, void* receive,
   });
 }
 
-void alltoallv(NodeCommunicator::State& state, const void* send, const Blocks& sends, void* receive,
+void alltoallv(Nodes& nodes, const void* send, const Blocks& sends, void* receive,
                const Blocks& receives) {
-  Nodes& nodes = *state.nodes;
   if (!is_served(nodes, takes_unknown_sizes(!nodes.crowded))) {
-    mpi_alltoallv(state, send, sends.counts, sends.displacements, receive, receives.counts,
-                  receives.displacements);
+    ThroughMpi(nodes).alltoallv(send, sends, receive, receives);
     return;
   }
   nodes.run([&] {

@@ -40,10 +40,9 @@ void let_go(Engine& engine) {
 
 }  // namespace
 
-void barrier(NodeCommunicator::State& state) {
-  Nodes& nodes = *state.nodes;
+void barrier(Nodes& nodes) {
   if (nodes.layout().most == 1) {
-    mpi_barrier(state);
+    ThroughMpi(nodes).barrier();
     return;
   }
   nodes.run([&] {

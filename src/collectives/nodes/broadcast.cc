@@ -166,12 +166,11 @@ bool chain_is_faster(const Layout& layout, std::size_t bytes) {
 
 }  // namespace
 
-void broadcast(NodeCommunicator::State& state, void* data, std::size_t bytes, int root) {
-  Nodes& nodes = *state.nodes;
+void broadcast(Nodes& nodes, void* data, std::size_t bytes, int root) {
   const bool chained = bytes >= chained_bytes && chain_is_faster(nodes.layout(), bytes);
   const bool flat = bytes < served::broadcast_from && !nodes.serves_all_sizes();
   if (!chained && !flat && !is_served(nodes, true)) {
-    mpi_broadcast(state, data, bytes, root);
+    ThroughMpi(nodes).broadcast(data, bytes, root);
     return;
   }
   nodes.run([&] {

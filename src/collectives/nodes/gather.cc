@@ -231,17 +231,13 @@ void scatter_at_root(Nodes& nodes, const Header& header, const void* send, const
 
 }  // namespace
 
-void gather(NodeCommunicator::State& state, const void* send, std::size_t bytes, void* receive,
-            const Blocks& blocks, int root, bool equal) {
-  Nodes& nodes = *state.nodes;
+void gather(Nodes& nodes, const void* send, std::size_t bytes, void* receive, const Blocks& blocks,
+            int root) {
   const Layout& layout = nodes.layout();
-  const bool size_is = equal ? bytes >= served::gather_from : takes_unknown_sizes(!nodes.crowded);
+  const bool size_is =
+      blocks.equal ? bytes >= served::gather_from : takes_unknown_sizes(!nodes.crowded);
   if (layout.count() > most_nodes || !is_served(nodes, size_is)) {
-    if (equal) {
-      mpi_gather(state, send, bytes, receive, root);
-    } else {
-      mpi_gatherv(state, send, bytes, receive, blocks.counts, blocks.displacements, root);
-    }
+    ThroughMpi(nodes).gather(send, bytes, receive, blocks, root);
     return;
   }
   const Header header = header_of(Kind::gather, 0, 0, static_cast<std::uint32_t>(root));
@@ -258,17 +254,12 @@ void gather(NodeCommunicator::State& state, const void* send, std::size_t bytes,
   });
 }
 
-void scatter(NodeCommunicator::State& state, const void* send, const Blocks& blocks, void* receive,
-             std::size_t bytes, int root, bool equal) {
-  Nodes& nodes = *state.nodes;
+void scatter(Nodes& nodes, const void* send, const Blocks& blocks, void* receive, std::size_t bytes,
+             int root) {
   const Layout& layout = nodes.layout();
-  const bool size_is = equal ? bytes >= served::scatter_from : takes_unknown_sizes(false);
+  const bool size_is = blocks.equal ? bytes >= served::scatter_from : takes_unknown_sizes(false);
   if (layout.count() > most_nodes || !is_served(nodes, size_is)) {
-    if (equal) {
-      mpi_scatter(state, send, receive, bytes, root);
-    } else {
-      mpi_scatterv(state, send, blocks.counts, blocks.displacements, receive, bytes, root);
-    }
+    ThroughMpi(nodes).scatter(send, blocks, receive, bytes, root);
     return;
   }
   const Header header = header_of(Kind::scatter, 0, 0, static_cast<std::uint32_t>(root));

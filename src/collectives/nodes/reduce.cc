@@ -53,9 +53,7 @@ void divide(const Operation& operation, void* data, std::size_t count) {
   operation.average(&data, 1, &sum, 1, count, operation.divisor, kernels::Stores::temporal);
 }
 
-Choice choose_for(NodeCommunicator::State& state, std::size_t bytes, const Operation& operation,
-                  int root) {
-  Nodes& nodes = *state.nodes;
+Choice choose_for(Nodes& nodes, std::size_t bytes, const Operation& operation, int root) {
   Choice choice = choose(nodes.layout(), {bytes, root >= 0, nodes.wish(), nodes.longest_message()});
   const bool known = mpi::datatype(operation.type) != mpi::datatype_null();  // not float16
   if (choice.algorithm == Algorithm::mpi && !known) choice.algorithm = Algorithm::ring;
@@ -65,19 +63,18 @@ Choice choose_for(NodeCommunicator::State& state, std::size_t bytes, const Opera
 
 }  // namespace
 
-void reduce(NodeCommunicator::State& state, const void* send, void* receive, std::size_t count,
+void reduce(Nodes& nodes, const void* send, void* receive, std::size_t count,
             const Operation& operation, int root) {
-  Nodes& nodes = *state.nodes;
   if (operation.by_mpi) {  // of the user: it may not commute, and types may have gaps
     nodes.path = Path::mpi;
-    mpi_reduce(state, send, receive, count, operation, root);
+    ThroughMpi(nodes).reduce(send, receive, count, operation, root);
     return;
   }
-  const Choice choice = choose_for(state, count * operation.element_bytes, operation, root);
-  const bool has_output = root < 0 || root == state.rank;
+  const Choice choice = choose_for(nodes, count * operation.element_bytes, operation, root);
+  const bool has_output = root < 0 || root == nodes.layout().rank;
   const Operation sum = operation.partial();
   if (choice.algorithm == Algorithm::whole) {
-    mpi_reduce(state, send, receive, count, sum, root);
+    ThroughMpi(nodes).reduce(send, receive, count, sum, root);
     if (has_output) divide(operation, receive, count);
     return;
   }

@@ -180,14 +180,14 @@ void exchange(Nodes& nodes, const void* send, void* receive, const std::size_t* 
 
 }  // namespace
 
-void reduce_scatter(NodeCommunicator::State& state, const void* send, void* receive,
-                    const std::size_t* counts, const Operation& operation) {
-  Nodes& nodes = *state.nodes;
+void reduce_scatter(Nodes& nodes, const void* send, void* receive, const std::size_t* counts,
+                    const Operation& operation) {
   std::size_t bytes = 0;
-  for (int rank = 0; rank < state.size; ++rank) bytes += counts[rank] * operation.element_bytes;
+  for (int rank = 0; rank < nodes.layout().size(); ++rank)
+    bytes += counts[rank] * operation.element_bytes;
   if (!is_served(nodes, bytes >= served::reduce_scatter_from) ||
       !keeps_order(nodes.layout(), operation)) {
-    mpi_reduce_scatter(state, send, receive, counts, operation);
+    ThroughMpi(nodes).reduce_scatter(send, receive, counts, operation);
     return;
   }
   nodes.run([&] {
