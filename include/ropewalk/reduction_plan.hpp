@@ -44,7 +44,7 @@ struct ReductionPlanOptions {
 };
 
 namespace reduction {
-class PlanState;
+class ReductionPlanState;
 }
 
 // What start() gives: tells whether a bucket (or the whole plan) is reduced. It may be copied, and
@@ -57,10 +57,10 @@ class RW_EXPORT PendingReduction {
 
  private:
   friend class ReductionPlan;
-  PendingReduction(reduction::PlanState& plan, int bucket, std::uint64_t round)
+  PendingReduction(reduction::ReductionPlanState& plan, int bucket, std::uint64_t round)
       : plan_(&plan), bucket_(bucket), round_(round) {}
-  reduction::PlanState* plan_ = nullptr;  // null: complete
-  int bucket_ = -1;                       // -1: all that start() started
+  reduction::ReductionPlanState* plan_ = nullptr;  // null: complete
+  int bucket_ = -1;                                // -1: all that start() started
   std::uint64_t round_ = 0;
 };
 
@@ -134,7 +134,7 @@ class RW_EXPORT ReductionPlan {
   void reduce();  // start() and wait(), on this thread
 
  private:
-  std::unique_ptr<reduction::PlanState> state_;
+  std::unique_ptr<reduction::ReductionPlanState> state_;
 };
 
 }  // namespace ropewalk

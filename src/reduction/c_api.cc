@@ -4,10 +4,10 @@
 
 #include "c_call.hpp"
 #include "halo/joint.hpp"
-#include "reduction/plan_state.hpp"
+#include "reduction/reduction_plan_state.hpp"
 
 struct rw_plan {
-  ropewalk::reduction::PlanState state;
+  ropewalk::reduction::ReductionPlanState state;
 };
 
 namespace ropewalk {
@@ -77,7 +77,7 @@ int with_plan(rw_plan* plan, Body&& body) {
 using ropewalk::c_call;
 using ropewalk::require_argument;
 using ropewalk::with_plan;
-using ropewalk::reduction::PlanState;
+using ropewalk::reduction::ReductionPlanState;
 
 extern "C" {
 
@@ -93,7 +93,7 @@ int rw_plan_create(rw_mpi_comm comm, int tensors, const rw_plan_tensor* tensor,
       chosen = ropewalk::options_of(options);
     });
     ropewalk::mpi::jointly(parent,
-                           [&] { *out = new rw_plan{PlanState(parent, std::move(list), chosen)}; });
+                           [&] { *out = new rw_plan{ReductionPlanState(parent, list, chosen)}; });
   });
 }
 
@@ -105,7 +105,7 @@ int rw_plan_buckets(const rw_plan* plan, int* out) {
   return c_call([&] {
     require_argument(plan, "plan");
     require_argument(out, "out");
-    *out = plan->state.buckets();
+    *out = plan->state.tensors().buckets();
   });
 }
 
@@ -113,36 +113,36 @@ int rw_plan_bucket_of(const rw_plan* plan, int tensor, int* out) {
   return c_call([&] {
     require_argument(plan, "plan");
     require_argument(out, "out");
-    *out = plan->state.bucket_of(tensor);
+    *out = plan->state.tensors().bucket_of(tensor);
   });
 }
 
 int rw_plan_bind(rw_plan* plan, int tensor, const void* input, void* output) {
-  return with_plan(plan, [&](PlanState& state) { state.bind(tensor, input, output); });
+  return with_plan(plan, [&](ReductionPlanState& state) { state.bind(tensor, input, output); });
 }
 
 int rw_plan_data(const rw_plan* plan, int tensor, void** out) {
   return c_call([&] {
     require_argument(plan, "plan");
     require_argument(out, "out");
-    *out = plan->state.data(tensor);
+    *out = plan->state.tensors().memory_of(tensor);
   });
 }
 
 int rw_plan_start_bucket(rw_plan* plan, int bucket) {
-  return with_plan(plan, [&](PlanState& state) { state.start(bucket); });
+  return with_plan(plan, [&](ReductionPlanState& state) { state.start(bucket); });
 }
 
 int rw_plan_start(rw_plan* plan) {
-  return with_plan(plan, [](PlanState& state) { state.start_all(); });
+  return with_plan(plan, [](ReductionPlanState& state) { state.start_all(); });
 }
 
 int rw_plan_ready(rw_plan* plan, int tensor) {
-  return with_plan(plan, [&](PlanState& state) { state.ready(tensor); });
+  return with_plan(plan, [&](ReductionPlanState& state) { state.ready(tensor); });
 }
 
 int rw_plan_test(rw_plan* plan, int bucket, int* done) {
-  return with_plan(plan, [&](PlanState& state) {
+  return with_plan(plan, [&](ReductionPlanState& state) {
     require_argument(done, "done");
     const bool all = bucket == -1;
     *done =
@@ -151,7 +151,7 @@ int rw_plan_test(rw_plan* plan, int bucket, int* done) {
 }
 
 int rw_plan_wait(rw_plan* plan, int bucket) {
-  return with_plan(plan, [&](PlanState& state) {
+  return with_plan(plan, [&](ReductionPlanState& state) {
     if (bucket == -1) {
       state.wait_all(state.rounds());
     } else {
@@ -161,6 +161,6 @@ int rw_plan_wait(rw_plan* plan, int bucket) {
 }
 
 int rw_plan_reduce(rw_plan* plan) {
-  return with_plan(plan, [](PlanState& state) { state.reduce_all(); });
+  return with_plan(plan, [](ReductionPlanState& state) { state.reduce_all(); });
 }
 }

@@ -1,8 +1,8 @@
-// The public face of the room: ReductionPlan and PendingReduction over PlanState.
+// The public face of the room: ReductionPlan and PendingReduction over ReductionPlanState.
 #include "ropewalk/reduction_plan.hpp"
 
 #include "mpi/joint.hpp"
-#include "reduction/plan_state.hpp"
+#include "reduction/reduction_plan_state.hpp"
 
 namespace ropewalk {
 
@@ -23,8 +23,9 @@ void PendingReduction::wait() {
 ReductionPlan::ReductionPlan(Communicator communicator, const std::vector<PlanTensor>& tensors,
                              const ReductionPlanOptions& options) {
   const mpi::Comm parent = reduction::checked_parent({communicator.handle()});
-  mpi::jointly(parent,
-               [&] { state_ = std::make_unique<reduction::PlanState>(parent, tensors, options); });
+  mpi::jointly(parent, [&] {
+    state_ = std::make_unique<reduction::ReductionPlanState>(parent, tensors, options);
+  });
 }
 ReductionPlan::~ReductionPlan() = default;
 ReductionPlan::ReductionPlan(ReductionPlan&&) noexcept = default;
@@ -40,19 +41,19 @@ const std::string& ReductionPlan::reason() const noexcept {
 bool ReductionPlan::has_thread() const noexcept { return state_->has_thread(); }
 Path ReductionPlan::last_path() const noexcept { return state_->last_path(); }
 
-int ReductionPlan::tensors() const noexcept { return state_->tensors(); }
-int ReductionPlan::buckets() const noexcept { return state_->buckets(); }
-int ReductionPlan::bucket_of(int tensor) const { return state_->bucket_of(tensor); }
-bool ReductionPlan::fused(int bucket) const { return state_->bucket(bucket).fused; }
+int ReductionPlan::tensors() const noexcept { return state_->tensors().size(); }
+int ReductionPlan::buckets() const noexcept { return state_->tensors().buckets(); }
+int ReductionPlan::bucket_of(int tensor) const { return state_->tensors().bucket_of(tensor); }
+bool ReductionPlan::fused(int bucket) const { return state_->tensors().bucket(bucket).fused; }
 std::size_t ReductionPlan::bucket_bytes(int bucket) const {
-  const reduction::Bucket& found = state_->bucket(bucket);
+  const reduction::Bucket& found = state_->tensors().bucket(bucket);
   return found.count * size_of(found.type);
 }
 
 void ReductionPlan::bind(int tensor, const void* input, void* output) {
   state_->bind(tensor, input, output);
 }
-void* ReductionPlan::data(int tensor) const { return state_->data(tensor); }
+void* ReductionPlan::data(int tensor) const { return state_->tensors().memory_of(tensor); }
 
 PendingReduction ReductionPlan::start(int bucket) {
   state_->start(bucket);

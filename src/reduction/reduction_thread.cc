@@ -1,4 +1,4 @@
-#include "reduction/worker.hpp"
+#include "reduction/reduction_thread.hpp"
 
 #include <utility>
 
@@ -6,7 +6,7 @@
 
 namespace ropewalk::reduction {
 
-Worker::Worker(std::function<void()> work) : work_(std::move(work)) {
+ReductionThread::ReductionThread(std::function<void()> work) : work_(std::move(work)) {
   // Every core of the process: the caller may be bound to the one it computes on.
   thread_ = threads::Thread({.name = "rw-reduce",
                              .cores = os::process_cores(),
@@ -15,13 +15,13 @@ Worker::Worker(std::function<void()> work) : work_(std::move(work)) {
                             [this] { run(); });
 }
 
-Worker::~Worker() {
+ReductionThread::~ReductionThread() {
   ending_.store(true, std::memory_order_release);
   wake();
   thread_.join();
 }
 
-void Worker::run() noexcept {
+void ReductionThread::run() noexcept {
   std::uint32_t seen = 0;
   for (;;) {
     const std::uint32_t now = news_.value();

@@ -10,14 +10,14 @@
 
 namespace ropewalk::reduction {
 
-class Worker {
+class ReductionThread {
  public:
   // Starts the thread, which calls `work` after each wake(), and until it has nothing more to do.
   // Error(system) where there can be none.
-  explicit Worker(std::function<void()> work);
-  ~Worker();  // after a last `work`
-  Worker(const Worker&) = delete;
-  Worker& operator=(const Worker&) = delete;
+  explicit ReductionThread(std::function<void()> work);
+  ~ReductionThread();  // after a last `work`
+  ReductionThread(const ReductionThread&) = delete;
+  ReductionThread& operator=(const ReductionThread&) = delete;
 
   // No allocation, no lock; a system call where the thread sleeps.
   void wake() noexcept { news_.advance(); }

@@ -1,0 +1,73 @@
+#include "reduction/bucket_reducer.hpp"
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "collectives/reductions.hpp"
+#include "collectives/state.hpp"
+
+namespace ropewalk::reduction {
+
+BucketReducer::BucketReducer(mpi::Comm comm, const PlanTensors& tensors,
+                             const ReductionPlanOptions& options)
+    : tensors_(tensors),
+      communicator_(std::make_unique<NodeCommunicator>(
+          Communicator(comm.value), NodeCommunicatorOptions{.threads = options.threads})),
+      threads_call_mpi_(mpi::thread_level() == mpi::ThreadLevel::multiple) {
+  for (int bucket = 0; bucket < tensors.buckets(); ++bucket) {
+    const ElementType type = tensors.bucket(bucket).type;
+    Reduction& made = reductions_.emplace_back();
+    made.operation = collectives::operation(type, options.op);
+    made.operation.number = static_cast<std::uint32_t>(bucket) + 1;
+    if (!options.average) continue;
+    made.divided_apart = !communicator_->direct();
+    made.operation.average = kernels::find_average(type);
+    made.operation.divisor = communicator_->size();
+  }
+}
+
+bool BucketReducer::serves_threads() const noexcept {
+  return threads_call_mpi_ || communicator_->nodes() == 1;
+}
+
+void BucketReducer::reduce(int bucket, bool by_caller) {
+  const std::size_t count = tensors_.bucket(bucket).count;
+  if (count == 0) return;
+  NodeCommunicator::State& state = communicator_->state();
+  if (collectives::Engine* engine = state.backend->engine()) {
+    engine->team().progress_mpi(by_caller || threads_call_mpi_);
+  }
+  const PlanTensors::Vector vector = tensors_.pack(bucket);
+  check_same_bucket(bucket);
+  const auto& [operation, divided_apart] = reductions_[static_cast<std::size_t>(bucket)];
+  collectives::reduce(state, vector.input, vector.output, count,
+                      divided_apart ? operation.partial() : operation, -1);
+  path_ = communicator_->last_path();
+  tensors_.unpack(bucket, operation, divided_apart);
+}
+
+void BucketReducer::refuse() noexcept {
+  const NodeCommunicator::State& state = communicator_->state();
+  try {
+    state.backend->refuse("plan: ended by an exception on this rank");
+  } catch (...) {  // a dead peer: the others see it for themselves
+  }
+}
+
+// Where nothing else does: neither MPI nor ranks of different nodes compare what they call. By the
+// communicator of the plan, whose waits over nodes notice the dead, as MPI's own call would not.
+void BucketReducer::check_same_bucket(int bucket) {
+  if (communicator_->nodes() == 1 || tensors_.buckets() == 1) return;
+  const std::array<std::int64_t, 2> own{bucket, -bucket};
+  std::array<std::int64_t, 2> extremes{};
+  communicator_->allreduce(own.data(), extremes.data(), own.size(), ElementType::int64,
+                           ReductionOp::max);
+  if (extremes[0] == -extremes[1]) return;
+  throw Error(ErrorCode::argument,
+              "start: ranks have started buckets " + std::to_string(-extremes[1]) + " to " +
+                  std::to_string(extremes[0]) +
+                  " as their next ones; start buckets in the same order on all ranks");
+}
+
+}  // namespace ropewalk::reduction
