@@ -23,6 +23,8 @@ struct RunOptions {
   bool large_counts = true;        // false: an MPI without MPI_*_c functions, as Open MPI
   int tag_bound = 0x7fffffff;      // MPI_TAG_UB
   bool check_leaks = true;         // requests and communicators must be gone at the end
+  // MPI_Comm_free waits for all ranks, as the standard allows. In the MPIs there are it does not.
+  bool frees_wait = true;
   // Called as ("MPI_Send", rank) at the start of every call; what it returns, unless 0, is the
   // code with which that call fails. It must not call MPI and must be thread-safe.
   std::function<int(const char* function, int rank)> fail = {};

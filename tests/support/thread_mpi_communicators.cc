@@ -93,28 +93,42 @@ int fake_comm_split_type(Word comm, int type, int key, Word, Word* out) {
   return collective("MPI_Comm_split_type", comm, part, &shared_all);
 }
 
-int remove_attributes(const char* function, Word comm) {
-  return on_communicator(function, comm, [&](Here& here, const CommunicatorPointer& c, int me) {
-    delete_attributes(here.world, here.lock, comm, c, me);
-    return 0;
-  });
+// Every member has come here: no call of another thread can be in progress on it.
+int drop(World& world, Communicator& c, Word handle) {
+  for (const Mailbox& mailbox : c.mailboxes) {
+    if (mailbox.posted.empty() && mailbox.unexpected.empty()) continue;
+    return world.error("MPI_Comm_free: messages or receives are left on the communicator");
+  }
+  world.communicators.erase(handle);
+  return 0;
 }
 
-// Every member has arrived: no call of another thread can be in progress on it.
-int fake_comm_free(Word* comm) {
-  const Word handle = *comm;
-  const int code = remove_attributes("MPI_Comm_free", handle);
-  if (code != 0) return code;
+int free_locally(Word handle) {
+  return on_communicator("MPI_Comm_free", handle,
+                         [&](Here& here, const CommunicatorPointer& c, int) {
+                           if (++c->freed < c->members.size()) return 0;
+                           return drop(here.world, *c, handle);
+                         });
+}
+
+int free_together(Word handle) {
   Part part;
-  const Execute execute = [handle](World& world, Communicator& c, std::vector<Part*>&) {
-    for (const Mailbox& mailbox : c.mailboxes) {
-      if (mailbox.posted.empty() && mailbox.unexpected.empty()) continue;
-      return world.error("MPI_Comm_free: messages or receives are left on the communicator");
-    }
-    world.communicators.erase(handle);
+  return collective("MPI_Comm_free", handle, part,
+                    [handle](World& world, Communicator& c, std::vector<Part*>&) {
+                      return drop(world, c, handle);
+                    });
+}
+
+int fake_comm_free(Word* comm) {
+  bool waits = true;
+  const auto prepare = [&](Here& here, const CommunicatorPointer& c, int me) {
+    delete_attributes(here.world, here.lock, *comm, c, me);
+    waits = here.world.options.frees_wait;
     return 0;
   };
-  const int freed = collective("MPI_Comm_free", handle, part, execute);
+  const int code = on_communicator("MPI_Comm_free", *comm, prepare);
+  if (code != 0) return code;
+  const int freed = waits ? free_together(*comm) : free_locally(*comm);
   if (freed == 0) *comm = abi().comm_null;
   return freed;
 }

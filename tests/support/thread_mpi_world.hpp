@@ -88,6 +88,7 @@ struct Communicator {
   int result = 0;
   std::vector<std::uint64_t> started;        // by each member
   std::map<std::uint64_t, Started> pending;  // by their number
+  std::size_t freed = 0;                     // by so many members, where none waits for the others
 
   explicit Communicator(std::vector<int> ranks);
   int member(int world_rank) const;  // -1 if it is none

@@ -26,26 +26,21 @@ void alltoall(Nodes&, const void* send, void* receive, std::size_t bytes_each);
 void alltoallv(Nodes&, const void* send, const Blocks& sends, void* receive,
                const Blocks& receives);
 
-// ---- of this node's ranks, alone or not
-
-// Elements of this node's ranks combined in their order, for the rank at a place; others pass null
-// for `receive`.
-void reduce_inside(Nodes&, const void* send, void* receive, std::size_t count, const Operation&,
-                   int place);
+// broadcast.cc: among this node's ranks, where it has more than one.
 void broadcast_inside(Nodes&, void* data, std::size_t bytes, int place);
 
-// ---- among one rank of each node: ends[v] is that of node v, this rank is ends[own node]
+// ---- doubling.cc: among one leader of each node, this rank among them: leaders[v] is node v's
 
-// doubling.cc: recursive doubling; partial[v] are combined in the order of nodes. For vectors so
-// short that the number of messages counts and not their bytes.
-void doubling_allreduce(Nodes&, std::span<const int> ends, void* data, std::size_t count,
+// Recursive doubling: the nodes' parts are combined in the order of nodes. For vectors so short
+// that the number of messages counts and not their bytes.
+void doubling_allreduce(Nodes&, std::span<const int> leaders, void* data, std::size_t count,
                         const Operation&);
-// The same among all ranks, in their order; and from the root to all ranks by a binomial tree. For
-// the shortest, where a step inside a node costs as much as a message.
+// Among all ranks, in their order; and from the root to all ranks by a binomial tree. For the
+// shortest vectors, where a step inside a node costs as much as a message.
 void flat_allreduce(Nodes&, void* data, std::size_t count, const Operation&);
 void flat_broadcast(Nodes&, void* data, std::size_t bytes, int root);
-// A binomial tree whose root is the end of node `root`.
-void tree_reduce(Nodes&, std::span<const int> ends, void* data, std::size_t count, const Operation&,
-                 int root);
+// A binomial tree whose root is the leader of node `root`.
+void tree_reduce(Nodes&, std::span<const int> leaders, void* data, std::size_t count,
+                 const Operation&, int root);
 
 }  // namespace ropewalk::collectives::nodes

@@ -10,7 +10,7 @@
 
 #include "collectives/nodes/algorithms.hpp"
 #include "collectives/nodes/buffers.hpp"
-#include "collectives/nodes/message.hpp"
+#include "collectives/nodes/messages.hpp"
 #include "collectives/nodes/served.hpp"
 #include "collectives/nodes/traffic.hpp"
 #include "collectives/through_mpi.hpp"
@@ -73,12 +73,13 @@ void exchange_all(Nodes& nodes, const Header& header, const Stream& stream, std:
       out_bytes += stream.bytes_of(stream.node(index));
       in_bytes += stream.bytes_of(stream.node(distance + index));
     }
-    Message out(header, out_bytes);
-    Message in(header, in_bytes);
+    SmallMessage out(header, out_bytes);
+    SmallMessage in(header, in_bytes);
     if (out_bytes > 0) std::memcpy(out.payload(), data, out_bytes);
     const int to = layout.at((layout.node - distance + count) % count, 0);
     const int from = layout.at((layout.node + distance) % count, 0);
-    nodes.exchange(out.data(), out.bytes(), to, in.data(), in.bytes(), from, nodes.movement_tag());
+    nodes.messages().exchange(out.data(), out.bytes(), to, in.data(), in.bytes(), from,
+                              nodes.messages().movement_tag());
     check_header(header, in.header(), from);
     if (in_bytes > 0) std::memcpy(data + have, in.payload(), in_bytes);
     have += in_bytes;
@@ -131,22 +132,22 @@ void through_leaders(Nodes& nodes, const void* send, void* receive, const Blocks
 
 // ---- large
 
-// A piece of what a node sends, and of what this one receives.
-struct Chunk {
+// A chunk of what one node has of all blocks.
+struct NodeChunk {
   int node;
   Range range;
 };
 
-struct Exchange {
+struct AllgatherMoves {
   Nodes& nodes;
-  Buffers& buffers;
+  NodeBuffers& buffers;
   const Blocks& blocks;
   std::vector<const std::size_t*> displacements;  // of each rank of the node: they may differ
   Stream stream;
   std::byte* result;
-  std::vector<Chunk> sends;
-  std::vector<Chunk> receives;
-  std::byte* rooms = nullptr;  // for chunks that do not lie in one piece
+  std::vector<NodeChunk> sends;
+  std::vector<NodeChunk> receives;
+  std::byte* rooms = nullptr;  // for chunks that do not lie together
   int step = 1;                // a rank of this node whose block is pulled
   std::size_t pulled = 0;
 
@@ -157,8 +158,8 @@ struct Exchange {
     return rooms + slot * chunk_bytes;
   }
 
-  // Where a chunk lies in this rank's result, if it does in one piece.
-  std::byte* in_result(const Chunk& chunk) const {
+  // Where a chunk lies in this rank's result, if it lies together there.
+  std::byte* in_result(const NodeChunk& chunk) const {
     std::byte* first = nullptr;
     std::byte* end = nullptr;
     bool whole = true;
@@ -171,9 +172,9 @@ struct Exchange {
     return whole ? first : nullptr;
   }
 
-  const void* source(std::size_t piece, std::size_t slot) {
+  const void* source(std::size_t number, std::size_t slot) {
     const Layout& layout = nodes.layout();
-    const Range range = sends[piece].range;
+    const Range range = sends[number].range;
     const std::byte* seen = nullptr;
     std::byte* to = nullptr;
     std::size_t done = 0;
@@ -188,13 +189,13 @@ struct Exchange {
     return seen != nullptr ? seen : to;
   }
 
-  void* sink(std::size_t piece, std::size_t slot) {
-    std::byte* direct = in_result(receives[piece]);
+  void* sink(std::size_t number, std::size_t slot) {
+    std::byte* direct = in_result(receives[number]);
     return direct != nullptr ? direct : room(depth + slot);
   }
 
-  void received(std::size_t piece, std::size_t slot) {
-    const Chunk& chunk = receives[piece];
+  void received(std::size_t number, std::size_t slot) {
+    const NodeChunk& chunk = receives[number];
     const std::byte* from = in_result(chunk);
     if (from == nullptr) from = room(depth + slot);
     stream.for_parts(chunk.node, chunk.range, [&](int rank, std::size_t offset, std::size_t bytes) {
@@ -223,8 +224,8 @@ struct Exchange {
   }
 };
 
-// Slices of all nodes' bytes, as the ranks of one lane exchange them, by their distance.
-void list_chunks(Nodes& nodes, Exchange& moves, Traffic& traffic) {
+// Slices of all nodes' bytes, as the leaders of one slice exchange them, by their distance.
+void list_chunks(Nodes& nodes, AllgatherMoves& moves, Traffic& traffic) {
   const Layout& layout = nodes.layout();
   const int count = layout.count();
   const int place = layout.place();
@@ -233,17 +234,17 @@ void list_chunks(Nodes& nodes, Exchange& moves, Traffic& traffic) {
     const Range slice =
         collectives::slice(moves.stream.bytes_of(node), place, layout.least, line_bytes);
     for (std::size_t at = slice.begin; at < slice.end; at += chunk_bytes) {
-      add(Chunk{node, {at, std::min(at + chunk_bytes, slice.end)}});
+      add(NodeChunk{node, {at, std::min(at + chunk_bytes, slice.end)}});
     }
   };
   for (int distance = 1; distance < count; ++distance) {
     const int to = (layout.node + distance) % count;
     const int from = (layout.node - distance + count) % count;
-    each(layout.node, [&](const Chunk& chunk) {
+    each(layout.node, [&](const NodeChunk& chunk) {
       moves.sends.push_back(chunk);
       traffic.send(layout.at(to, place), chunk.range.length());
     });
-    each(from, [&](const Chunk& chunk) {
+    each(from, [&](const NodeChunk& chunk) {
       moves.receives.push_back(chunk);
       traffic.receive(layout.at(from, place), chunk.range.length());
     });
@@ -259,8 +260,8 @@ std::size_t end_of(const Layout& layout, const Blocks& blocks) {
   return end;
 }
 
-void in_lanes(Nodes& nodes, const void* send, void* receive, const Blocks& blocks,
-              std::size_t total, std::uint32_t form) {
+void in_slices(Nodes& nodes, const void* send, void* receive, const Blocks& blocks,
+               std::size_t total, std::uint32_t form) {
   const Layout& layout = nodes.layout();
   Engine& engine = nodes.engine();
   const Scratch scratch(engine);
@@ -274,12 +275,12 @@ void in_lanes(Nodes& nodes, const void* send, void* receive, const Blocks& block
   const auto& shown = engine.meet(own, mine);
 
   std::byte* result = landing.data();
-  Buffers buffers(engine, shown, send, result, total);
-  Exchange moves{nodes, buffers, blocks, {}, Stream{layout, blocks}, result, {}, {}};
+  NodeBuffers buffers(engine, shown, send, result, total);
+  AllgatherMoves moves{nodes, buffers, blocks, {}, Stream{layout, blocks}, result, {}, {}};
   for (int place = 0; place < engine.size(); ++place) {
     moves.displacements.push_back(table_of(engine, place));
   }
-  Traffic traffic(nodes, header_of(Kind::allgather, total, form), Exchange::depth);
+  Traffic traffic(nodes, header_of(Kind::allgather, total, form), AllgatherMoves::depth);
   list_chunks(nodes, moves, traffic);
   buffers.read(layout.place(), 0, result + blocks.displacements[layout.rank], own_bytes);
   traffic.run(moves);
@@ -303,7 +304,7 @@ void allgather(Nodes& nodes, const void* send, void* receive, const Blocks& bloc
   nodes.run([&] {
     nodes.path = Path::nodes;
     if (total > small_bytes) {
-      in_lanes(nodes, send, receive, blocks, total, form);
+      in_slices(nodes, send, receive, blocks, total, form);
     } else if (total > 0) {
       through_leaders(nodes, send, receive, blocks, total, form);
     }

@@ -1,8 +1,8 @@
 // Alltoall(v) over nodes.
 //
 // What the ranks of one node send to those of another goes in one message where its blocks are
-// small: the rank that has this pair of nodes to itself collects them from the others' buffers, and
-// its counterpart deals them out. The pairs of a node are dealt to its ranks in turn. Large blocks
+// small: the leader of this pair of nodes collects them from the others' buffers, and the leader on
+// the other node deals them out. The ranks of a node lead its pairs in turn. Large blocks
 // go straight from rank to rank. Blocks inside the node are pulled.
 #include <algorithm>
 #include <optional>
@@ -41,9 +41,9 @@ struct Item {
   std::size_t bytes;
 };
 
-struct Exchange {
+struct AlltoallMoves {
   Nodes& nodes;
-  Buffers& buffers;
+  NodeBuffers& buffers;
   std::vector<Table> tables;  // of the ranks of this node
   const std::byte* send;
   std::byte* result;
@@ -68,11 +68,11 @@ struct Exchange {
                                             room_bytes);
     return rooms + slot * room_bytes;
   }
-  // Few where there are few pieces, headers among them.
+  // Few where there are few messages, headers among them.
   std::size_t send_slots() const { return std::min(depth, 2 * sends.size()); }
 
-  const void* source(std::size_t piece, std::size_t slot) {
-    const Item& item = sends[piece];
+  const void* source(std::size_t number, std::size_t slot) {
+    const Item& item = sends[number];
     if (item.rank >= 0) return send + own().sent_at(item.rank);
     std::byte* const packed = room(slot);
     std::byte* to = packed;
@@ -85,12 +85,12 @@ struct Exchange {
     }
     return packed;
   }
-  void* sink(std::size_t piece, std::size_t slot) {
-    const Item& item = receives[piece];
+  void* sink(std::size_t number, std::size_t slot) {
+    const Item& item = receives[number];
     return item.rank >= 0 ? result + own().received_at(item.rank) : room(send_slots() + slot);
   }
-  void received(std::size_t piece, std::size_t slot) {
-    const Item& item = receives[piece];
+  void received(std::size_t number, std::size_t slot) {
+    const Item& item = receives[number];
     if (item.rank >= 0) return;
     const std::byte* from = room(send_slots() + slot);
     for (const int rank : members(item.node)) {
@@ -125,8 +125,8 @@ struct Exchange {
   void list_receives(Traffic& traffic, int node);
 };
 
-// The rank of `node` that has the blocks between it and `other` to itself.
-int owner_of(const Layout& layout, int node, int other) {
+// The rank of `node` that leads what goes between it and `other`.
+int leader_of(const Layout& layout, int node, int other) {
   const auto& members = layout.members[static_cast<std::size_t>(node)];
   return members[static_cast<std::size_t>(other) % members.size()];
 }
@@ -136,16 +136,16 @@ bool together(std::size_t bytes, std::size_t senders, std::size_t receivers) {
   return bytes <= std::min(small_block_bytes * senders * receivers, together_bytes);
 }
 
-void Exchange::list_sends(Traffic& traffic, int node) {
+void AlltoallMoves::list_sends(Traffic& traffic, int node) {
   std::size_t bytes = 0;
   for (const Table& table : tables) {
     for (const int rank : members(node)) bytes += table.sends(rank);
   }
   if (together(bytes, tables.size(), members(node).size())) {
-    if (owner_of(layout(), layout().node, node) != layout().rank) return;
+    if (leader_of(layout(), layout().node, node) != layout().rank) return;
     room_bytes = std::max(room_bytes, bytes);
     sends.push_back({node, -1, bytes});
-    traffic.send(owner_of(layout(), node, layout().node), bytes);
+    traffic.send(leader_of(layout(), node, layout().node), bytes);
     return;
   }
   // Each begins with another rank.
@@ -158,16 +158,16 @@ void Exchange::list_sends(Traffic& traffic, int node) {
   }
 }
 
-void Exchange::list_receives(Traffic& traffic, int node) {
+void AlltoallMoves::list_receives(Traffic& traffic, int node) {
   std::size_t bytes = 0;
   for (const Table& table : tables) {
     for (const int rank : members(node)) bytes += table.receives(rank);
   }
   if (together(bytes, members(node).size(), tables.size())) {
-    if (owner_of(layout(), layout().node, node) != layout().rank) return;
+    if (leader_of(layout(), layout().node, node) != layout().rank) return;
     room_bytes = std::max(room_bytes, bytes);
     receives.push_back({node, -1, bytes});
-    traffic.receive(owner_of(layout(), node, layout().node), bytes);
+    traffic.receive(leader_of(layout(), node, layout().node), bytes);
     return;
   }
   const std::size_t ranks = members(node).size();
@@ -178,7 +178,7 @@ void Exchange::list_receives(Traffic& traffic, int node) {
   }
 }
 
-void Exchange::list(Traffic& traffic) {
+void AlltoallMoves::list(Traffic& traffic) {
   const int count = layout().count();
   for (int distance = 1; distance < count; ++distance) {
     list_sends(traffic, (layout().node + distance) % count);
@@ -222,12 +222,13 @@ void exchange(Nodes& nodes, const void* send, const Blocks& sends, void* receive
   show_blocks(engine, own, ranks, sends, receives);
   const auto& shown = engine.meet(own, mine);
 
-  Buffers buffers(engine, shown, send, landing.data(), std::max(send_bytes, result_bytes));
-  Exchange moves{nodes, buffers, {}, static_cast<const std::byte*>(send), landing.data(), {}, {}};
+  NodeBuffers buffers(engine, shown, send, landing.data(), std::max(send_bytes, result_bytes));
+  AlltoallMoves moves{nodes,          buffers, {}, static_cast<const std::byte*>(send),
+                      landing.data(), {},      {}};
   for (int place = 0; place < engine.size(); ++place) {
     moves.tables.push_back({table_of(engine, place), ranks});
   }
-  Traffic traffic(nodes, Header{own.call, own.count}, Exchange::depth);
+  Traffic traffic(nodes, Header{own.call, own.count}, AlltoallMoves::depth);
   moves.list(traffic);
   traffic.run(moves);
   engine.leave();

@@ -25,7 +25,8 @@ void disseminate(Nodes& nodes) {
     const int to = layout.at((layout.node + distance) % count, 0);
     const int from = layout.at((layout.node - distance + count) % count, 0);
     Header theirs{};
-    nodes.exchange(&mine, sizeof mine, to, &theirs, sizeof theirs, from, nodes.movement_tag());
+    nodes.messages().exchange(&mine, sizeof mine, to, &theirs, sizeof theirs, from,
+                              nodes.messages().movement_tag());
     check_header(mine, theirs, from);
   }
 }

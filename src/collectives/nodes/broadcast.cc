@@ -12,7 +12,7 @@
 
 #include "collectives/nodes/algorithms.hpp"
 #include "collectives/nodes/buffers.hpp"
-#include "collectives/nodes/message.hpp"
+#include "collectives/nodes/messages.hpp"
 #include "collectives/nodes/served.hpp"
 #include "collectives/nodes/traffic.hpp"
 #include "collectives/through_mpi.hpp"
@@ -45,14 +45,15 @@ void through_tree(Nodes& nodes, void* data, std::size_t bytes, int root) {
     return;
   }
   const Header header = header_of(Kind::broadcast, bytes, 0, static_cast<std::uint32_t>(root));
-  Message message(header, bytes);
+  SmallMessage message(header, bytes);
   const unsigned all = std::bit_ceil(static_cast<unsigned>(count));
   const unsigned own = distance == 0 ? all : distance & -distance;  // nodes below this one
   if (distance == 0) {
     std::memcpy(message.payload(), data, bytes);
   } else {
     const int parent = leader_at(distance - own);
-    nodes.receive(message.data(), message.bytes(), parent, nodes.movement_tag());
+    nodes.messages().receive(message.data(), message.bytes(), parent,
+                             nodes.messages().movement_tag());
     check_header(header, message.header(), parent);
     std::memcpy(data, message.payload(), bytes);
   }
@@ -60,18 +61,18 @@ void through_tree(Nodes& nodes, void* data, std::size_t bytes, int root) {
   for (unsigned child = own / 2; child > 0; child /= 2) {
     if (distance + child >= static_cast<unsigned>(count)) continue;
     requests.sends.push_back(mpi::isend(message.data(), message.bytes(),
-                                        leader_at(distance + child), nodes.movement_tag(),
-                                        nodes.messages()));
+                                        leader_at(distance + child),
+                                        nodes.messages().movement_tag(), nodes.messages().comm()));
   }
   broadcast_inside(nodes, data, bytes, place);
-  nodes.wait(requests);
+  nodes.waits().wait(requests);
 }
 
 // ---- large
 
-struct Chain {
+struct ChainMoves {
   Nodes& nodes;
-  Buffers& buffers;
+  NodeBuffers& buffers;
   std::byte* data;
   std::size_t bytes;
   int root;
@@ -82,22 +83,24 @@ struct Chain {
   std::size_t arrived = 0;
   std::size_t pulled = 0;  // by a rank of the root's node
 
-  std::size_t begin(std::size_t piece) const { return slice.begin + piece * chunk; }
-  std::size_t length(std::size_t piece) const { return std::min(chunk, slice.end - begin(piece)); }
+  std::size_t begin(std::size_t number) const { return slice.begin + number * chunk; }
+  std::size_t length(std::size_t number) const {
+    return std::min(chunk, slice.end - begin(number));
+  }
   int root_place() const { return nodes.layout().place_of[static_cast<std::size_t>(root)]; }
 
-  const void* source(std::size_t piece, std::size_t slot) {
-    if (!first) return piece < arrived ? data + begin(piece) : nullptr;
-    const std::byte* seen = buffers.seen(root_place(), begin(piece), length(piece));
+  const void* source(std::size_t number, std::size_t slot) {
+    if (!first) return number < arrived ? data + begin(number) : nullptr;
+    const std::byte* seen = buffers.seen(root_place(), begin(number), length(number));
     if (seen != nullptr) return seen;
     if (rooms == nullptr) rooms = nodes.engine().scratch().take(depth * chunk);
-    buffers.read(root_place(), begin(piece), rooms + slot * chunk, length(piece));
+    buffers.read(root_place(), begin(number), rooms + slot * chunk, length(number));
     return rooms + slot * chunk;
   }
-  void* sink(std::size_t piece, std::size_t) { return data + begin(piece); }
-  void received(std::size_t piece, std::size_t) {
-    arrived = piece + 1;
-    buffers.write_all(begin(piece), data + begin(piece), length(piece));
+  void* sink(std::size_t number, std::size_t) { return data + begin(number); }
+  void received(std::size_t number, std::size_t) {
+    arrived = number + 1;
+    buffers.write_all(begin(number), data + begin(number), length(number));
   }
   // Ranks of the root's node take it from there.
   bool work() {
@@ -134,21 +137,21 @@ void along_chain(Nodes& nodes, void* data, std::size_t bytes, int root) {
   const auto& shown = engine.meet(own, mine);
 
   auto* result = layout.rank == root ? static_cast<std::byte*>(data) : landing.data();
-  Buffers buffers(engine, shown, result, result, bytes);
+  NodeBuffers buffers(engine, shown, result, result, bytes);
   const int lanes = layout.least;
   const int place = layout.place();
   const Range slice =
       place < lanes ? collectives::slice(bytes, place, lanes, page_bytes) : Range{0, 0};
-  Chain chain{nodes, buffers,      result,
-              bytes, root,         chunk_of(bytes / static_cast<std::size_t>(lanes)),
-              slice, distance == 0};
+  ChainMoves chain{nodes, buffers,      result,
+                   bytes, root,         chunk_of(bytes / static_cast<std::size_t>(lanes)),
+                   slice, distance == 0};
   Traffic traffic(nodes, header_of(Kind::broadcast, bytes, 0, static_cast<std::uint32_t>(root)),
-                  Chain::depth);
+                  ChainMoves::depth);
   const int before = layout.at((layout.node - 1 + count) % count, std::min(place, lanes - 1));
   const int behind = layout.at((layout.node + 1) % count, std::min(place, lanes - 1));
-  for (std::size_t piece = 0; slice.begin + piece * chain.chunk < slice.end; ++piece) {
-    if (distance > 0) traffic.receive(before, chain.length(piece));
-    if (distance < count - 1) traffic.send(behind, chain.length(piece));
+  for (std::size_t number = 0; slice.begin + number * chain.chunk < slice.end; ++number) {
+    if (distance > 0) traffic.receive(before, chain.length(number));
+    if (distance < count - 1) traffic.send(behind, chain.length(number));
   }
   traffic.run(chain);
   engine.leave();
@@ -166,9 +169,13 @@ bool chain_is_faster(const Layout& layout, std::size_t bytes) {
 
 }  // namespace
 
+void broadcast_inside(Nodes& nodes, void* data, std::size_t bytes, int place) {
+  if (!nodes.alone()) collectives::broadcast(nodes.engine(), data, bytes, place);
+}
+
 void broadcast(Nodes& nodes, void* data, std::size_t bytes, int root) {
   const bool chained = bytes >= chained_bytes && chain_is_faster(nodes.layout(), bytes);
-  const bool flat = bytes < served::broadcast_from && !nodes.serves_all_sizes();
+  const bool flat = bytes < served::broadcast_from && !nodes.settings().all_sizes;
   if (!chained && !flat && !is_served(nodes, true)) {
     ThroughMpi(nodes).broadcast(data, bytes, root);
     return;

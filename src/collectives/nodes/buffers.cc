@@ -36,7 +36,7 @@ const std::size_t* table_of(Engine& engine, int place) {
   return reinterpret_cast<const std::size_t*>(team.base(place) + reference.place());
 }
 
-void Buffers::read(int place, std::size_t offset, void* to, std::size_t bytes) {
+void NodeBuffers::read(int place, std::size_t offset, void* to, std::size_t bytes) {
   if (bytes == 0) return;
   if (place == engine_.rank()) {
     if (to != send_ + offset) kernels::copy(to, send_ + offset, bytes, stores_);
@@ -46,14 +46,14 @@ void Buffers::read(int place, std::size_t offset, void* to, std::size_t bytes) {
   }
 }
 
-const std::byte* Buffers::seen(int place, std::size_t offset, std::size_t bytes) {
+const std::byte* NodeBuffers::seen(int place, std::size_t offset, std::size_t bytes) {
   if (place == engine_.rank()) return send_ + offset;
   const Shown& shown = shown_[static_cast<std::size_t>(place)];
   if (!shown.send.is_visible()) return nullptr;
   return engine_.memory().resolve(place, shown.send + offset, bytes);
 }
 
-void Buffers::write(int place, std::size_t offset, const void* from, std::size_t bytes) {
+void NodeBuffers::write(int place, std::size_t offset, const void* from, std::size_t bytes) {
   if (bytes == 0) return;
   if (place == engine_.rank()) {
     if (receive_ + offset != from) kernels::copy(receive_ + offset, from, bytes, stores_);
@@ -64,8 +64,8 @@ void Buffers::write(int place, std::size_t offset, const void* from, std::size_t
   }
 }
 
-// Each owner begins with another rank, so that not all write into one rank's memory at once.
-void Buffers::write_all(std::size_t offset, const void* from, std::size_t bytes) {
+// Each leader begins with another rank, so that not all write into one rank's memory at once.
+void NodeBuffers::write_all(std::size_t offset, const void* from, std::size_t bytes) {
   for (int step = 0; step < engine_.size(); ++step) {
     write((engine_.rank() + step) % engine_.size(), offset, from, bytes);
   }

@@ -53,10 +53,10 @@ std::size_t* show_table(Engine& engine, node::Slot& own, std::size_t numbers);
 const std::size_t* table_of(Engine& engine, int place);
 
 // All of them, after the meeting at which each has shown its own.
-class Buffers {
+class NodeBuffers {
  public:
-  Buffers(Engine& engine, const std::vector<Shown>& shown, const void* send, void* receive,
-          std::size_t bytes)
+  NodeBuffers(Engine& engine, const std::vector<Shown>& shown, const void* send, void* receive,
+              std::size_t bytes)
       : engine_(engine),
         shown_(shown),
         send_(static_cast<const std::byte*>(send)),

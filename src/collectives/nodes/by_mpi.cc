@@ -1,6 +1,6 @@
-// The MPI's own allreduce among the owners of a slice, for fabrics that the MPI knows better:
+// The MPI's own allreduce among the leaders of a slice, for fabrics that the MPI knows better:
 // switches that combine, or offloaded collectives. Its order of summation is the MPI's.
-#include "collectives/nodes/exchange.hpp"
+#include "collectives/nodes/chunk_exchange.hpp"
 #include "mpi/datatypes.hpp"
 #include "mpi/fallback.hpp"
 #include "mpi/waiter.hpp"
@@ -8,9 +8,9 @@
 namespace ropewalk::collectives::nodes {
 namespace {
 
-class ByMpi final : public Exchange {
+class ByMpi final : public ChunkExchange {
  public:
-  explicit ByMpi(const Making& making) : nodes_(making.nodes), operation_(making.operation) {}
+  explicit ByMpi(const ExchangeSetup& setup) : nodes_(setup.nodes), operation_(setup.operation) {}
 
   ~ByMpi() override { mpi::leave(request_); }
   ByMpi(const ByMpi&) = delete;
@@ -18,9 +18,9 @@ class ByMpi final : public Exchange {
 
   void start(const Route& route, int /*tag*/, const std::byte* input, std::byte* data,
              std::size_t count) override {
-    request_ = mpi::fallback::start_allreduce(input == data ? mpi::in_place() : input, data, count,
-                                              mpi::datatype(operation_.type),
-                                              mpi::op(operation_.op), nodes_.owners(route.slice));
+    request_ = mpi::fallback::start_allreduce(
+        input == data ? mpi::in_place() : input, data, count, mpi::datatype(operation_.type),
+        mpi::op(operation_.op), nodes_.comms().leaders(route.slice));
   }
   bool advance() override { return mpi::test(request_); }
 
@@ -32,8 +32,8 @@ class ByMpi final : public Exchange {
 
 }  // namespace
 
-std::unique_ptr<Exchange> make_by_mpi(const Making& making) {
-  return std::make_unique<ByMpi>(making);
+std::unique_ptr<ChunkExchange> make_by_mpi(const ExchangeSetup& setup) {
+  return std::make_unique<ByMpi>(setup);
 }
 
 }  // namespace ropewalk::collectives::nodes

@@ -1,23 +1,23 @@
-// Chain: a piece goes from node to node, each adding its part, and ends at the root's node. Every
-// node sends and receives each byte once; the pieces follow each other, so all links are busy.
+// Chain: a chunk goes from node to node, each adding its part, and ends at the root's node. Every
+// node sends and receives each byte once; the chunks follow each other, so all links are busy.
 //
 // Nodes are combined in their order, beginning behind the root's: (r + 1 op r + 2) ... op r.
-#include "collectives/nodes/block.hpp"
-#include "collectives/nodes/exchange.hpp"
+#include "collectives/nodes/arena_block.hpp"
+#include "collectives/nodes/chunk_exchange.hpp"
 
 namespace ropewalk::collectives::nodes {
 namespace {
 
-class Chain final : public Exchange {
+class ChunkChain final : public ChunkExchange {
  public:
-  explicit Chain(const Making& making)
-      : arithmetic_(making),
-        operation_(making.operation),
-        landing_(making.most_elements * making.operation.element_bytes) {}
+  explicit ChunkChain(const ExchangeSetup& setup)
+      : arithmetic_(setup),
+        operation_(setup.operation),
+        landing_(setup.most_elements * setup.operation.element_bytes) {}
 
   void start(const Route& route, int tag, const std::byte* input, std::byte* data,
              std::size_t count) override {
-    const int nodes = static_cast<int>(route.owners.size());
+    const int nodes = static_cast<int>(route.leaders.size());
     route_ = route;
     tag_ = tag;
     input_ = input;
@@ -31,7 +31,7 @@ class Chain final : public Exchange {
     requests_.sends.clear();
     if (first_) return pass_on(input);
     waiting_ = true;
-    const int from = route.owners[static_cast<std::size_t>((route.node + nodes - 1) % nodes)];
+    const int from = route.leaders[static_cast<std::size_t>((route.node + nodes - 1) % nodes)];
     requests_.receive(landing_.data(), count * operation_.element_bytes, from, tag, route.comm);
   }
 
@@ -52,15 +52,15 @@ class Chain final : public Exchange {
 
  private:
   void pass_on(const std::byte* from) {
-    const auto nodes = static_cast<int>(route_.owners.size());
-    const int to = route_.owners[static_cast<std::size_t>((route_.node + 1) % nodes)];
+    const auto nodes = static_cast<int>(route_.leaders.size());
+    const int to = route_.leaders[static_cast<std::size_t>((route_.node + 1) % nodes)];
     requests_.sends.push_back(
         mpi::isend(from, count_ * operation_.element_bytes, to, tag_, route_.comm));
   }
 
-  Arithmetic arithmetic_;
+  ChunkArithmetic arithmetic_;
   const Operation& operation_;
-  Block landing_;
+  ArenaBlock landing_;
   Requests requests_;
   Route route_;
   int tag_ = 0;
@@ -75,8 +75,8 @@ class Chain final : public Exchange {
 
 }  // namespace
 
-std::unique_ptr<Exchange> make_chain(const Making& making) {
-  return std::make_unique<Chain>(making);
+std::unique_ptr<ChunkExchange> make_chain(const ExchangeSetup& setup) {
+  return std::make_unique<ChunkChain>(setup);
 }
 
 }  // namespace ropewalk::collectives::nodes

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "collectives/nodes/exchange.hpp"
+#include "collectives/nodes/choice.hpp"
 #include "mpi/mpi.hpp"
 #include "settings/value.hpp"
 
@@ -12,7 +12,7 @@ namespace {
 struct Entry {
   const char* name;  // in ROPEWALK_ALLREDUCE
   Algorithm algorithm;
-  std::unique_ptr<Exchange> (*make)(const Making&);
+  std::unique_ptr<ChunkExchange> (*make)(const ExchangeSetup&);
 };
 constexpr Entry table[] = {
     {"whole", Algorithm::whole, nullptr},       {"flat", Algorithm::flat, nullptr},
@@ -21,14 +21,14 @@ constexpr Entry table[] = {
 };
 
 // Measured in the box, 4 nodes of 2 ranks on 2 cores: below the first size doubling among
-// all ranks is the fastest, below the second the MPI's own call between the owners; from there on
+// all ranks is the fastest, below the second the MPI's own call between the leaders; from there on
 // the ring is as good, and with several nodes a core better. docs/explanation/nodes.md has the
 // figures.
 constexpr std::size_t flat_bytes = std::size_t{16} << 10;
 constexpr std::size_t ring_bytes = std::size_t{256} << 10;
 // To a root the MPI's own call has one message less for small vectors.
 constexpr std::size_t chain_bytes = std::size_t{64} << 10;
-// A slice is worth an owner from this size on.
+// A slice is worth a leader from this size on.
 constexpr std::size_t least_slice_bytes = std::size_t{32} << 10;
 constexpr int slice_limit = 16;
 // Of one message of the ring: long enough for the line, short enough that several are under way.
@@ -60,7 +60,7 @@ std::size_t longest_message() {
 
 int most_slices(const Layout& layout) { return std::min(layout.most, slice_limit); }
 
-Choice choose(const Layout& layout, const Asked& asked) {
+Choice choose(const Layout& layout, const ReductionRequest& asked) {
   const auto nodes = static_cast<std::size_t>(layout.count());
   const std::size_t bytes = asked.bytes;
   Algorithm algorithm = bytes < flat_bytes   ? Algorithm::flat
@@ -72,19 +72,20 @@ Choice choose(const Layout& layout, const Asked& asked) {
       static_cast<int>(std::min<std::size_t>(slice_limit, bytes / least_slice_bytes));
   const int slices = std::clamp(worth, 1, most_slices(layout));
   const std::size_t slice_bytes = bytes / static_cast<std::size_t>(slices) + 1;
-  // Four pieces, so that one is reduced while others travel.
+  // Four chunks, so that one is reduced while others travel.
   const std::size_t messages = asked.rooted ? 1 : nodes;
-  const std::size_t piece =
+  const std::size_t chunk =
       std::clamp(slice_bytes / 4, messages * least_message, messages * asked.longest_message);
-  return {algorithm, slices, piece};
+  return {algorithm, slices, chunk};
 }
 
-std::unique_ptr<Exchange> make(Algorithm algorithm, const Making& making, bool rooted) {
-  if (rooted) return make_chain(making);
+std::unique_ptr<ChunkExchange> make_exchange(Algorithm algorithm, const ExchangeSetup& setup,
+                                             bool rooted) {
+  if (rooted) return make_chain(setup);
   for (const Entry& entry : table) {
-    if (entry.algorithm == algorithm && entry.make != nullptr) return entry.make(making);
+    if (entry.algorithm == algorithm && entry.make != nullptr) return entry.make(setup);
   }
-  throw Error(ErrorCode::internal, "allreduce: an algorithm that has no pieces");
+  throw Error(ErrorCode::internal, "allreduce: an algorithm that has no chunks");
 }
 
 }  // namespace ropewalk::collectives::nodes

@@ -7,17 +7,11 @@
 #include <cstring>
 
 #include "collectives/nodes/algorithms.hpp"
-#include "collectives/nodes/block.hpp"
+#include "collectives/nodes/arena_block.hpp"
+#include "collectives/nodes/chunk_exchange.hpp"
 
 namespace ropewalk::collectives::nodes {
 namespace {
-
-// left = left op right, or right = left op right: the result lies in `result`.
-void combine_into(void* result, const void* left, const void* right, std::size_t count,
-                  const Operation& operation) {
-  const void* inputs[] = {left, right};
-  operation.combine(std::span(&result, 1), inputs, count, kernels::Stores::temporal);
-}
 
 template <class RankOf>
 void double_up(Nodes& nodes, unsigned all, unsigned position, const RankOf& rank_of, void* data,
@@ -25,35 +19,38 @@ void double_up(Nodes& nodes, unsigned all, unsigned position, const RankOf& rank
   const std::size_t bytes = count * operation.element_bytes;
   const unsigned power = std::bit_floor(all);
   const unsigned pairs = all - power;  // the first 2 * pairs positions begin in pairs
-  const Block other(bytes);
+  const ArenaBlock other(bytes);
   const bool paired = position < 2 * pairs;
   if (paired && position % 2 != 0) {
-    nodes.send(data, bytes, rank_of(position - 1), nodes.small_tag());
-    nodes.receive(data, bytes, rank_of(position - 1), nodes.small_tag());
+    nodes.messages().send(data, bytes, rank_of(position - 1), nodes.messages().small_tag());
+    nodes.messages().receive(data, bytes, rank_of(position - 1), nodes.messages().small_tag());
     return;
   }
   if (paired) {
-    nodes.receive(other.data(), bytes, rank_of(position + 1), nodes.small_tag());
-    combine_into(data, data, other.data(), count, operation);
+    nodes.messages().receive(other.data(), bytes, rank_of(position + 1),
+                             nodes.messages().small_tag());
+    combine_two(operation, data, data, other.data(), count);
   }
   const unsigned own = paired ? position / 2 : position - pairs;
   for (unsigned step = 1; step < power; step *= 2) {
     const unsigned partner = own ^ step;
     const int rank = rank_of(partner < pairs ? 2 * partner : partner + pairs);
-    nodes.exchange(data, bytes, rank, other.data(), bytes, rank, nodes.small_tag());
+    nodes.messages().exchange(data, bytes, rank, other.data(), bytes, rank,
+                              nodes.messages().small_tag());
     const bool lower = own < partner;
-    combine_into(data, lower ? data : other.data(), lower ? other.data() : data, count, operation);
+    combine_two(operation, data, lower ? data : other.data(), lower ? other.data() : data, count);
   }
-  if (paired) nodes.send(data, bytes, rank_of(position + 1), nodes.small_tag());
+  if (paired)
+    nodes.messages().send(data, bytes, rank_of(position + 1), nodes.messages().small_tag());
 }
 
 }  // namespace
 
-void doubling_allreduce(Nodes& nodes, std::span<const int> ends, void* data, std::size_t count,
+void doubling_allreduce(Nodes& nodes, std::span<const int> leaders, void* data, std::size_t count,
                         const Operation& operation) {
-  const auto rank_of = [&](unsigned node) { return ends[node]; };
-  double_up(nodes, static_cast<unsigned>(ends.size()), static_cast<unsigned>(nodes.layout().node),
-            rank_of, data, count, operation);
+  const auto rank_of = [&](unsigned node) { return leaders[node]; };
+  double_up(nodes, static_cast<unsigned>(leaders.size()),
+            static_cast<unsigned>(nodes.layout().node), rank_of, data, count, operation);
 }
 
 void flat_allreduce(Nodes& nodes, void* data, std::size_t count, const Operation& operation) {
@@ -70,34 +67,36 @@ void flat_broadcast(Nodes& nodes, void* data, std::size_t bytes, int root) {
     return static_cast<int>((number + static_cast<unsigned>(root)) % all);
   };
   const unsigned below = own == 0 ? std::bit_ceil(all) : own & -own;
-  if (own != 0) nodes.receive(data, bytes, rank_of(own - below), nodes.small_tag());
+  if (own != 0)
+    nodes.messages().receive(data, bytes, rank_of(own - below), nodes.messages().small_tag());
   Requests requests;
   for (unsigned step = below / 2; step > 0; step /= 2) {
     if (own + step >= all) continue;
-    requests.sends.push_back(
-        mpi::isend(data, bytes, rank_of(own + step), nodes.small_tag(), nodes.messages()));
+    requests.sends.push_back(mpi::isend(data, bytes, rank_of(own + step),
+                                        nodes.messages().small_tag(), nodes.messages().comm()));
   }
-  nodes.wait(requests);
+  nodes.waits().wait(requests);
 }
 
 // Numbers count from the root round the nodes, so ranges of neighbours are combined here as well.
-void tree_reduce(Nodes& nodes, std::span<const int> ends, void* data, std::size_t count,
+void tree_reduce(Nodes& nodes, std::span<const int> leaders, void* data, std::size_t count,
                  const Operation& operation, int root) {
   const std::size_t bytes = count * operation.element_bytes;
-  const int all = static_cast<int>(ends.size());
+  const int all = static_cast<int>(leaders.size());
   const int own = (nodes.layout().node - root + all) % all;
   const auto rank_of = [&](int number) {
-    return ends[static_cast<std::size_t>((number + root) % all)];
+    return leaders[static_cast<std::size_t>((number + root) % all)];
   };
-  const Block other(bytes);
+  const ArenaBlock other(bytes);
   for (int step = 1; step < all; step *= 2) {
     if (own % (2 * step) != 0) {
-      nodes.send(data, bytes, rank_of(own - step), nodes.small_tag());
+      nodes.messages().send(data, bytes, rank_of(own - step), nodes.messages().small_tag());
       return;
     }
     if (own + step >= all) continue;
-    nodes.receive(other.data(), bytes, rank_of(own + step), nodes.small_tag());
-    combine_into(data, data, other.data(), count, operation);
+    nodes.messages().receive(other.data(), bytes, rank_of(own + step),
+                             nodes.messages().small_tag());
+    combine_two(operation, data, data, other.data(), count);
   }
 }
 

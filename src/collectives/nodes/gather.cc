@@ -63,7 +63,7 @@ int peer_of(const Layout& layout, const Item& item) {
   return item.rank >= 0 ? item.rank : layout.at(item.node, 0);
 }
 
-struct AtRoot {
+struct RootMoves {
   const Layout& layout;
   const Blocks& blocks;
   std::byte* data;
@@ -77,8 +77,8 @@ struct AtRoot {
   bool work() { return false; }
 
   // Scatter.
-  const void* source(std::size_t piece, std::size_t slot) {
-    const Item& item = items[piece];
+  const void* source(std::size_t number, std::size_t slot) {
+    const Item& item = items[number];
     if (item.rank >= 0) return data + blocks.displacements[item.rank];
     std::byte* to = room(slot);
     for (const int rank : members(item)) {
@@ -89,12 +89,12 @@ struct AtRoot {
     return room(slot);
   }
   // Gather.
-  void* sink(std::size_t piece, std::size_t slot) {
-    const Item& item = items[piece];
+  void* sink(std::size_t number, std::size_t slot) {
+    const Item& item = items[number];
     return item.rank >= 0 ? data + blocks.displacements[item.rank] : room(slot);
   }
-  void received(std::size_t piece, std::size_t slot) {
-    const Item& item = items[piece];
+  void received(std::size_t number, std::size_t slot) {
+    const Item& item = items[number];
     if (item.rank >= 0) return;
     const std::byte* from = room(slot);
     for (const int rank : members(item)) {
@@ -105,8 +105,8 @@ struct AtRoot {
   }
 };
 
-// On another node than the root's: one piece, or none.
-struct Elsewhere {
+// On another node than the root's: one message, or none.
+struct SingleMove {
   std::byte* data;
   bool work() { return false; }
   const void* source(std::size_t, std::size_t) { return data; }
@@ -142,11 +142,11 @@ void gather_elsewhere(Nodes& nodes, const Header& header, const void* send, std:
   node::Slot& own = engine.arrivals().claim(Kind::gather, 0, 0, static_cast<std::uint32_t>(root));
   const Meeting meeting(engine, own, engine.copies().show(send, bytes), bytes);
   Traffic traffic(nodes, header, 1);
-  Elsewhere moves{static_cast<std::byte*>(const_cast<void*>(send))};
+  SingleMove moves{static_cast<std::byte*>(const_cast<void*>(send))};
   if (meeting.total > together_bytes) {
     traffic.send(root, bytes);
   } else if (engine.rank() == 0) {
-    Buffers buffers(engine, meeting.shown, send, nullptr, meeting.total);
+    NodeBuffers buffers(engine, meeting.shown, send, nullptr, meeting.total);
     moves.data = engine.scratch().take(std::max<std::size_t>(1, meeting.total));
     std::byte* to = moves.data;
     for (int place = 0; place < engine.size(); ++place) {
@@ -171,7 +171,7 @@ void scatter_elsewhere(Nodes& nodes, const Header& header, void* receive, std::s
   landing.show(mine);
   const Meeting meeting(engine, own, mine, bytes);
   Traffic traffic(nodes, header, 1);
-  Elsewhere moves{landing.data()};
+  SingleMove moves{landing.data()};
   const bool deals = meeting.total <= together_bytes && engine.rank() == 0;
   if (meeting.total > together_bytes) {
     traffic.receive(root, bytes);
@@ -181,7 +181,7 @@ void scatter_elsewhere(Nodes& nodes, const Header& header, void* receive, std::s
   }
   traffic.run(moves);
   if (deals) {
-    Buffers buffers(engine, meeting.shown, nullptr, landing.data(), meeting.total);
+    NodeBuffers buffers(engine, meeting.shown, nullptr, landing.data(), meeting.total);
     const std::byte* from = moves.data;
     for (int place = 0; place < engine.size(); ++place) {
       const std::size_t part = meeting.counts[static_cast<std::size_t>(place)];
@@ -196,7 +196,7 @@ void scatter_elsewhere(Nodes& nodes, const Header& header, void* receive, std::s
 void gather_at_root(Nodes& nodes, const Header& header, const void* send, std::size_t bytes,
                     void* receive, const Blocks& blocks) {
   const Layout& layout = nodes.layout();
-  AtRoot moves{layout, blocks, static_cast<std::byte*>(receive), items_of(layout, blocks)};
+  RootMoves moves{layout, blocks, static_cast<std::byte*>(receive), items_of(layout, blocks)};
   Traffic traffic(nodes, header, depth);
   for (const Item& item : moves.items) traffic.receive(peer_of(layout, item), item.bytes);
   traffic.step(moves);
@@ -214,8 +214,8 @@ void gather_at_root(Nodes& nodes, const Header& header, const void* send, std::s
 void scatter_at_root(Nodes& nodes, const Header& header, const void* send, const Blocks& blocks,
                      void* receive, std::size_t bytes) {
   const Layout& layout = nodes.layout();
-  AtRoot moves{layout, blocks, static_cast<std::byte*>(const_cast<void*>(send)),
-               items_of(layout, blocks)};
+  RootMoves moves{layout, blocks, static_cast<std::byte*>(const_cast<void*>(send)),
+                  items_of(layout, blocks)};
   Traffic traffic(nodes, header, depth);
   for (const Item& item : moves.items) traffic.send(peer_of(layout, item), item.bytes);
   traffic.step(moves);

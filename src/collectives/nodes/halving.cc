@@ -1,5 +1,5 @@
 // Recursive halving and doubling (Rabenseifner 2004): as many bytes as the ring, in 2 log2 n
-// messages instead of 2 (n - 1), for pieces whose messages would be short.
+// messages instead of 2 (n - 1), for chunks whose messages would be short.
 //
 // In step k partners exchange halves of what they hold and combine them, the lower node's on the
 // left; then the same backwards, without combining. Where n is no power of two, the first nodes
@@ -10,18 +10,18 @@
 #include <cstring>
 #include <vector>
 
-#include "collectives/nodes/block.hpp"
-#include "collectives/nodes/exchange.hpp"
+#include "collectives/nodes/arena_block.hpp"
+#include "collectives/nodes/chunk_exchange.hpp"
 
 namespace ropewalk::collectives::nodes {
 namespace {
 
-class Halving final : public Exchange {
+class Halving final : public ChunkExchange {
  public:
-  explicit Halving(const Making& making)
-      : nodes_(making.nodes),
-        operation_(making.operation),
-        landing_(making.most_elements * making.operation.element_bytes) {}
+  explicit Halving(const ExchangeSetup& setup)
+      : nodes_(setup.nodes),
+        operation_(setup.operation),
+        landing_(setup.most_elements * setup.operation.element_bytes) {}
 
   void start(const Route& route, int tag, const std::byte* input, std::byte* data,
              std::size_t count) override {
@@ -30,31 +30,31 @@ class Halving final : public Exchange {
     tag_ = tag;
     data_ = data;
     const Range whole{0, count};
-    const auto all = static_cast<unsigned>(route.owners.size());
+    const auto all = static_cast<unsigned>(route.leaders.size());
     power_ = std::bit_floor(all);
     pairs_ = all - power_;
     const auto node = static_cast<unsigned>(route.node);
     const bool paired = node < 2 * pairs_;
     if (paired && node % 2 != 0) {
-      const int partner = owner(node - 1);
+      const int partner = leader(node - 1);
       move(whole, partner, {}, partner);
       move({}, partner, whole, partner);
       return;
     }
     if (paired) {
-      land(whole, owner(node + 1));
+      land(whole, leader(node + 1));
       combine_two(operation_, data_, data_, landing_.data(), count);
     }
     halve_and_double(paired ? node / 2 : node - pairs_, whole);
-    if (paired) move(whole, owner(node + 1), {}, 0);
+    if (paired) move(whole, leader(node + 1), {}, 0);
   }
 
   bool advance() override { return true; }
 
  private:
-  int owner(unsigned node) const { return route_.owners[node]; }
+  int leader(unsigned node) const { return route_.leaders[node]; }
   int partner_rank(unsigned number) const {
-    return owner(number < pairs_ ? 2 * number : number + pairs_);
+    return leader(number < pairs_ ? 2 * number : number + pairs_);
   }
   std::byte* place(const Range& part) const {
     return data_ + part.begin * operation_.element_bytes;
@@ -92,12 +92,12 @@ class Halving final : public Exchange {
     Requests requests;
     requests.receive(received, received_bytes, partner, tag_, route_.comm);
     requests.sends.push_back(mpi::isend(sent, sent_bytes, partner, tag_, route_.comm));
-    nodes_.wait(requests);
+    nodes_.waits().wait(requests);
   }
   void land(const Range& part, int from) {
     Requests requests;
     requests.receive(landing_.data(), bytes(part), from, tag_, route_.comm);
-    nodes_.wait(requests);
+    nodes_.waits().wait(requests);
   }
   // Sends and receives what is not empty.
   void move(const Range& sent, int to, const Range& received, int from) {
@@ -108,12 +108,12 @@ class Halving final : public Exchange {
     if (sent.length() > 0) {
       requests.sends.push_back(mpi::isend(place(sent), bytes(sent), to, tag_, route_.comm));
     }
-    nodes_.wait(requests);
+    nodes_.waits().wait(requests);
   }
 
   Nodes& nodes_;
   const Operation& operation_;
-  Block landing_;
+  ArenaBlock landing_;
   Route route_;
   int tag_ = 0;
   unsigned power_ = 1;
@@ -123,8 +123,8 @@ class Halving final : public Exchange {
 
 }  // namespace
 
-std::unique_ptr<Exchange> make_halving(const Making& making) {
-  return std::make_unique<Halving>(making);
+std::unique_ptr<ChunkExchange> make_halving(const ExchangeSetup& setup) {
+  return std::make_unique<Halving>(setup);
 }
 
 }  // namespace ropewalk::collectives::nodes

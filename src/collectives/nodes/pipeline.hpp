@@ -1,7 +1,7 @@
-// Large reductions over nodes in the three steps of Hashmi et al. (2018), piece by piece.
+// Large reductions over nodes in the three steps of Hashmi et al. (2018), chunk by chunk.
 #pragma once
 
-#include "collectives/nodes/exchange.hpp"
+#include "collectives/nodes/choice.hpp"
 
 namespace ropewalk::collectives::nodes {
 

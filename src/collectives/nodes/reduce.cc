@@ -1,10 +1,10 @@
-// allreduce and reduce over nodes.
+// Allreduce, reduce and scan over nodes.
 #include <cstring>
 #include <optional>
 #include <vector>
 
 #include "collectives/nodes/algorithms.hpp"
-#include "collectives/nodes/block.hpp"
+#include "collectives/nodes/arena_block.hpp"
 #include "collectives/nodes/pipeline.hpp"
 #include "collectives/through_mpi.hpp"
 #include "mpi/datatypes.hpp"
@@ -13,40 +13,51 @@ namespace ropewalk::collectives::nodes {
 namespace {
 
 // One rank a node: the root on its own node, the lowest elsewhere.
-std::vector<int> ends_of(const Layout& layout, int root) {
-  std::vector<int> ends;
-  for (const std::vector<int>& members : layout.members) ends.push_back(members.front());
+std::vector<int> leaders_of(const Layout& layout, int root) {
+  std::vector<int> leaders;
+  for (const std::vector<int>& members : layout.members) leaders.push_back(members.front());
   if (root >= 0) {
-    ends[static_cast<std::size_t>(layout.node_of[static_cast<std::size_t>(root)])] = root;
+    leaders[static_cast<std::size_t>(layout.node_of[static_cast<std::size_t>(root)])] = root;
   }
-  return ends;
+  return leaders;
 }
 
-void reduce_through_ends(Nodes& nodes, const void* send, void* receive, std::size_t count,
-                         const Operation& operation, int root) {
+// Elements of this node's ranks combined in their order, for the rank at a place; others pass null
+// for `receive`.
+void reduce_inside(Nodes& nodes, const void* send, void* receive, std::size_t count,
+                   const Operation& operation, int place) {
+  if (!nodes.alone()) {
+    collectives::reduce(nodes.engine(), send, receive, count, operation, place);
+  } else if (send != receive && count > 0) {
+    std::memcpy(receive, send, count * operation.element_bytes);
+  }
+}
+
+void reduce_through_leaders(Nodes& nodes, const void* send, void* receive, std::size_t count,
+                            const Operation& operation, int root) {
   const Layout& layout = nodes.layout();
-  const std::vector<int> ends = ends_of(layout, root);
-  const int end = ends[static_cast<std::size_t>(layout.node)];
-  const int place = layout.place_of[static_cast<std::size_t>(end)];
-  const bool is_end = end == layout.rank;
+  const std::vector<int> leaders = leaders_of(layout, root);
+  const int leader = leaders[static_cast<std::size_t>(layout.node)];
+  const int place = layout.place_of[static_cast<std::size_t>(leader)];
+  const bool leads = leader == layout.rank;
   const bool has_output = root < 0 || root == layout.rank;
   const std::size_t bytes = count * operation.element_bytes;
-  std::optional<Block> partial;
-  if (is_end && !has_output) partial.emplace(bytes);
-  void* result = is_end ? (has_output ? receive : partial->data()) : nullptr;
+  std::optional<ArenaBlock> partial;
+  if (leads && !has_output) partial.emplace(bytes);
+  void* result = leads ? (has_output ? receive : partial->data()) : nullptr;
   reduce_inside(nodes, send, result, count, operation, place);
   if (root >= 0) {
-    if (is_end) {
-      tree_reduce(nodes, ends, result, count, operation,
+    if (leads) {
+      tree_reduce(nodes, leaders, result, count, operation,
                   layout.node_of[static_cast<std::size_t>(root)]);
     }
     return;
   }
-  if (is_end) doubling_allreduce(nodes, ends, result, count, operation);
+  if (leads) doubling_allreduce(nodes, leaders, result, count, operation);
   broadcast_inside(nodes, receive, bytes, place);
 }
 
-// Where the algorithm has not divided on its way.
+// For averages that the algorithm has not divided on its way.
 void divide(const Operation& operation, void* data, std::size_t count) {
   if (operation.average == nullptr || count == 0) return;
   const void* sum = data;
@@ -54,7 +65,9 @@ void divide(const Operation& operation, void* data, std::size_t count) {
 }
 
 Choice choose_for(Nodes& nodes, std::size_t bytes, const Operation& operation, int root) {
-  Choice choice = choose(nodes.layout(), {bytes, root >= 0, nodes.wish(), nodes.longest_message()});
+  const NodesSettings& settings = nodes.settings();
+  Choice choice =
+      choose(nodes.layout(), {bytes, root >= 0, settings.allreduce, settings.longest_message});
   const bool known = mpi::datatype(operation.type) != mpi::datatype_null();  // not float16
   if (choice.algorithm == Algorithm::mpi && !known) choice.algorithm = Algorithm::ring;
   if (choice.algorithm == Algorithm::whole && !known) choice.algorithm = Algorithm::doubling;
@@ -65,7 +78,7 @@ Choice choose_for(Nodes& nodes, std::size_t bytes, const Operation& operation, i
 
 void reduce(Nodes& nodes, const void* send, void* receive, std::size_t count,
             const Operation& operation, int root) {
-  if (operation.by_mpi) {  // of the user: it may not commute, and types may have gaps
+  if (operation.by_mpi) {  // the user's: it may not commute, and types may have gaps
     nodes.path = Path::mpi;
     ThroughMpi(nodes).reduce(send, receive, count, operation, root);
     return;
@@ -89,7 +102,7 @@ void reduce(Nodes& nodes, const void* send, void* receive, std::size_t count,
       return;
     }
     if (choice.algorithm == Algorithm::doubling) {
-      reduce_through_ends(nodes, send, receive, count, sum, root);
+      reduce_through_leaders(nodes, send, receive, count, sum, root);
       if (has_output) divide(operation, receive, count);
       return;
     }

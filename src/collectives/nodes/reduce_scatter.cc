@@ -1,10 +1,11 @@
 // Reduce_scatter over nodes.
 //
-// A block of the result belongs to one rank. On every other node one rank, the one at the same
+// A block of the result belongs to one rank. On every other node a leader, the rank at the same
 // place where there is one, combines what its node has of that block, chunk by chunk, and sends it
-// there; the owner does the same on its own node and combines what came, in the order of nodes. A
-// node sends what the others' ranks get and receives what its own get, once from each other node:
-// the lower bound. All ranks combine and all send, each while the next chunks are on their way.
+// there; the block's rank does the same on its own node and combines what came, in the order of
+// nodes. A node sends what the others' ranks get and receives what its own get, once from each
+// other node: the lower bound. All ranks combine and all send, each while the next chunks are on
+// their way.
 //
 // Elements are combined in the order of ranks within each node, then of the nodes.
 #include <algorithm>
@@ -31,9 +32,9 @@ struct Part {
   std::size_t count;
 };
 
-struct Exchange {
+struct ReduceScatterMoves {
   Nodes& nodes;
-  Buffers& buffers;
+  NodeBuffers& buffers;
   const Operation& operation;
   std::byte* result;
   std::vector<Part> sends;
@@ -70,20 +71,20 @@ struct Exchange {
     operation.combine(std::span(&to, 1), engine.inputs, part.count, kernels::Stores::temporal);
   }
 
-  const void* source(std::size_t piece, std::size_t slot) {
+  const void* source(std::size_t number, std::size_t slot) {
     std::byte* room = send_rooms + slot * chunk;
-    combine_own(sends[piece], room);
+    combine_own(sends[number], room);
     return room;
   }
   void* sink(std::size_t, std::size_t slot) { return receive_rooms + slot * chunk; }
-  // Pieces of a chunk come from the nodes at distance 1, 2, ...; all are kept until the last.
-  void received(std::size_t piece, std::size_t slot) {
+  // Parts of a chunk come from the nodes at distance 1, 2, ...; all are kept until the last.
+  void received(std::size_t number, std::size_t slot) {
     const Layout& layout = nodes.layout();
     const auto others = static_cast<std::size_t>(layout.count() - 1);
-    const int distance = 1 + static_cast<int>(piece % others);
+    const int distance = 1 + static_cast<int>(number % others);
     const int from = (layout.node - distance + layout.count()) % layout.count();
     inputs[static_cast<std::size_t>(from)] = receive_rooms + slot * chunk;
-    if (piece % others == others - 1) combine_all(piece / others);
+    if (number % others == others - 1) combine_all(number / others);
   }
   void combine_all(std::size_t index) {
     const Part& part = own[index];
@@ -98,16 +99,16 @@ struct Exchange {
   void list(Traffic& traffic, const std::vector<std::size_t>& firsts, const std::size_t* counts);
 };
 
-// The rank of `node` that combines for `rank`, of another node.
-int helper_of(const Layout& layout, int node, int rank) {
+// The rank of `node` that combines for `rank`, which is on another node.
+int leader_of(const Layout& layout, int node, int rank) {
   const auto& members = layout.members[static_cast<std::size_t>(node)];
   const int place = layout.place_of[static_cast<std::size_t>(rank)];
   return members[static_cast<std::size_t>(place) % members.size()];
 }
 
 // By chunks, then by the distance of nodes.
-void Exchange::list(Traffic& traffic, const std::vector<std::size_t>& firsts,
-                    const std::size_t* counts) {
+void ReduceScatterMoves::list(Traffic& traffic, const std::vector<std::size_t>& firsts,
+                              const std::size_t* counts) {
   const Layout& layout = nodes.layout();
   const int count = layout.count();
   const std::size_t elements = std::max<std::size_t>(1, chunk / operation.element_bytes);
@@ -122,13 +123,13 @@ void Exchange::list(Traffic& traffic, const std::vector<std::size_t>& firsts,
       const int from = (layout.node - distance + count) % count;
       for (const int rank : layout.members[static_cast<std::size_t>(to)]) {
         if (begin >= counts[rank]) continue;
-        if (helper_of(layout, layout.node, rank) != layout.rank) continue;
+        if (leader_of(layout, layout.node, rank) != layout.rank) continue;
         sends.push_back(part_of(rank, begin));
         traffic.send(rank, bytes(sends.back().count));
       }
       if (begin >= counts[layout.rank]) continue;
       receives.push_back(part_of(layout.rank, begin));
-      traffic.receive(helper_of(layout, from, layout.rank), bytes(receives.back().count));
+      traffic.receive(leader_of(layout, from, layout.rank), bytes(receives.back().count));
     }
     if (begin < counts[layout.rank]) own.push_back(part_of(layout.rank, begin));
   }
@@ -160,9 +161,9 @@ void exchange(Nodes& nodes, const void* send, void* receive, const std::size_t* 
   if (send == receive) send = engine.resolve(engine.rank(), mine.send, bytes);
   const auto& shown = engine.meet(own, mine);
 
-  Buffers buffers(engine, shown, send, receive, bytes);
+  NodeBuffers buffers(engine, shown, send, receive, bytes);
   const auto others = static_cast<std::size_t>(layout.count() - 1);
-  Exchange moves{nodes, buffers, operation, static_cast<std::byte*>(receive), {}, {}, {}};
+  ReduceScatterMoves moves{nodes, buffers, operation, static_cast<std::byte*>(receive), {}, {}, {}};
   moves.first = firsts[static_cast<std::size_t>(layout.rank)];
   const std::size_t largest = *std::max_element(counts, counts + layout.size());
   moves.chunk = std::max(operation.element_bytes,

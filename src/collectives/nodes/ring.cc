@@ -1,4 +1,4 @@
-// Ring: a reduce-scatter and an allgather, n - 1 messages each of one nth of the piece, to the next
+// Ring: a reduce-scatter and an allgather, n - 1 messages each of one nth of the chunk, to the next
 // node only. 2 (n - 1) / n of the bytes leave each node, the least there is (Patarasuk and Yuan
 // 2009).
 //
@@ -9,20 +9,20 @@
 // on has left.
 #include <vector>
 
-#include "collectives/nodes/block.hpp"
-#include "collectives/nodes/exchange.hpp"
+#include "collectives/nodes/arena_block.hpp"
+#include "collectives/nodes/chunk_exchange.hpp"
 
 namespace ropewalk::collectives::nodes {
 namespace {
 
-class Ring final : public Exchange {
+class Ring final : public ChunkExchange {
  public:
-  explicit Ring(const Making& making)
-      : arithmetic_(making),
-        average_(making.operation),
-        operation_(making.operation.partial()),
-        nodes_(making.nodes.layout().count()),
-        block_bytes_((making.most_elements / static_cast<std::size_t>(nodes_) + 1) *
+  explicit Ring(const ExchangeSetup& setup)
+      : arithmetic_(setup),
+        average_(setup.operation),
+        operation_(setup.operation.partial()),
+        nodes_(setup.nodes.layout().count()),
+        block_bytes_((setup.most_elements / static_cast<std::size_t>(nodes_) + 1) *
                      operation_.element_bytes),
         received_blocks_(block_bytes_ * static_cast<std::size_t>(nodes_ - 1)) {}
 
@@ -35,8 +35,8 @@ class Ring final : public Exchange {
     data_ = data;
     count_ = count;
     combining_ = false;
-    next_ = route.owners[static_cast<std::size_t>((node_ + 1) % nodes_)];
-    previous_ = route.owners[static_cast<std::size_t>((node_ + nodes_ - 1) % nodes_)];
+    next_ = route.leaders[static_cast<std::size_t>((node_ + 1) % nodes_)];
+    previous_ = route.leaders[static_cast<std::size_t>((node_ + nodes_ - 1) % nodes_)];
     combined_ = gathered_ = posted_ = 0;
     requests_.receives.clear();
     requests_.sends.clear();
@@ -107,12 +107,12 @@ class Ring final : public Exchange {
     return mpi::test(requests_.receives[static_cast<std::size_t>(receive_number)]);
   }
 
-  Arithmetic arithmetic_;
+  ChunkArithmetic arithmetic_;
   const Operation& average_;  // the operation as asked for
   Operation operation_;       // the same, not divided
   int nodes_;
   std::size_t block_bytes_;
-  Block received_blocks_;
+  ArenaBlock received_blocks_;
   Requests requests_;
   mpi::Comm comm_;
   int tag_ = 0;
@@ -130,6 +130,8 @@ class Ring final : public Exchange {
 
 }  // namespace
 
-std::unique_ptr<Exchange> make_ring(const Making& making) { return std::make_unique<Ring>(making); }
+std::unique_ptr<ChunkExchange> make_ring(const ExchangeSetup& setup) {
+  return std::make_unique<Ring>(setup);
+}
 
 }  // namespace ropewalk::collectives::nodes

@@ -23,7 +23,7 @@ constexpr std::size_t scatter_from = std::size_t{64} << 10;  // a block
 
 // Where every node has one rank there is nothing to share out.
 inline bool is_served(const Nodes& nodes, bool size_is) {
-  return nodes.layout().most > 1 && (size_is || nodes.serves_all_sizes());
+  return nodes.layout().most > 1 && (size_is || nodes.settings().all_sizes);
 }
 
 // gatherv, scatterv and alltoallv, whose sizes no rank knows of all: MPI's own call begins with an

@@ -1,5 +1,6 @@
-// The lanes of a rank: each block is combined once, whoever takes it and however a call ends.
-#include "collectives/nodes/lanes.hpp"
+// The threads that reduce together: each block is combined once, whoever takes it and however a
+// call ends.
+#include "collectives/nodes/reduction_threads.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -13,7 +14,7 @@
 #include <random>
 #include <vector>
 
-#include "collectives/nodes/exchange.hpp"
+#include "collectives/nodes/choice.hpp"
 
 namespace ropewalk::collectives::nodes {
 namespace {
@@ -41,75 +42,77 @@ struct Sum {
 
 void nothing(void*, int) {}
 
-TEST(Lanes, EachBlockIsCombinedOnce) {
-  Lanes lanes(4, true);
-  EXPECT_EQ(lanes.threads(), 4);
+TEST(ReductionThreads, EachBlockIsCombinedOnce) {
+  ReductionThreads threads(4, true);
+  EXPECT_EQ(threads.count(), 4);
   std::mt19937_64 random(1);
   for (int call = 0; call < 50; ++call) {
     std::vector<Sum> sums;
-    for (int slot = 0; slot < Lanes::slots_each; ++slot) sums.emplace_back(random() % 60000);
-    lanes.begin(1, &nothing, nullptr);
-    for (int slot = 0; slot < Lanes::slots_each; ++slot) {
+    for (int slot = 0; slot < ReductionThreads::slots_each; ++slot)
+      sums.emplace_back(random() % 60000);
+    threads.begin(1, &nothing, nullptr);
+    for (int slot = 0; slot < ReductionThreads::slots_each; ++slot) {
       Sum& own = sums[static_cast<std::size_t>(slot)];
       // In place: a block that is combined twice is wrong.
       Combination what = own.combination();
       std::memcpy(what.result, what.a, what.count * sizeof(std::int64_t));
       what.a = what.result;
-      lanes.start(slot, what);
+      threads.start(slot, what);
     }
-    for (int slot = 0; slot < Lanes::slots_each; ++slot) {
-      while (!lanes.finished(slot)) lanes.help(slot);
+    for (int slot = 0; slot < ReductionThreads::slots_each; ++slot) {
+      while (!threads.finished(slot)) threads.help(slot);
     }
-    lanes.end();
+    threads.end();
     for (const Sum& one : sums) EXPECT_TRUE(one.right());
   }
 }
 
-TEST(Lanes, ACallThatEndsEarlyLeavesNothingToTheNext) {
-  Lanes lanes(3, true);
+TEST(ReductionThreads, ACallThatEndsEarlyLeavesNothingToTheNext) {
+  ReductionThreads threads(3, true);
   for (int call = 0; call < 10; ++call) {
     Sum left(200000);
-    lanes.begin(1, &nothing, nullptr);
-    lanes.start(0, left.combination());
-    lanes.end();
+    threads.begin(1, &nothing, nullptr);
+    threads.start(0, left.combination());
+    threads.end();
     const Vector before = left.result;
     Sum next(30000);
-    lanes.begin(1, &nothing, nullptr);
-    lanes.start(1, next.combination());
-    while (!lanes.finished(1)) lanes.help(0);
-    EXPECT_FALSE(lanes.help(0));
-    lanes.end();
+    threads.begin(1, &nothing, nullptr);
+    threads.start(1, next.combination());
+    while (!threads.finished(1)) threads.help(0);
+    EXPECT_FALSE(threads.help(0));
+    threads.end();
     EXPECT_TRUE(next.right());
     EXPECT_EQ(left.result, before);
   }
 }
 
 // By whichever thread; the caller takes what no other has come for.
-TEST(Lanes, EachLaneIsWorkedOnce) {
-  Lanes lanes(3, true);
+TEST(ReductionThreads, EachLaneIsWorkedOnce) {
+  ReductionThreads threads(3, true);
   for (int call = 0; call < 100; ++call) {
     std::array<std::atomic<int>, 3> worked{};
-    lanes.begin(
+    threads.begin(
         3,
         [](void* object, int lane) {
           (*static_cast<std::array<std::atomic<int>, 3>*>(object))[static_cast<std::size_t>(lane)]
               .fetch_add(1);
         },
         &worked);
-    while (const int lane = lanes.take_lane()) worked[static_cast<std::size_t>(lane)].fetch_add(1);
-    lanes.end();
+    while (const int lane = threads.take_lane())
+      worked[static_cast<std::size_t>(lane)].fetch_add(1);
+    threads.end();
     EXPECT_EQ(worked[0].load(), 0);
     EXPECT_EQ(worked[1].load(), 1);
     EXPECT_EQ(worked[2].load(), 1);
   }
 }
 
-TEST(Lanes, AChildOfAForkEndsThemWithoutTheirThreads) {
-  auto lanes = std::make_unique<Lanes>(2, true);
+TEST(ReductionThreads, AChildOfAForkEndsThemWithoutTheirThreads) {
+  auto threads = std::make_unique<ReductionThreads>(2, true);
   const pid_t child = fork();
   if (child == 0) {
     alarm(10);
-    lanes.reset();
+    threads.reset();
     _exit(0);
   }
   int status = -1;
@@ -117,7 +120,7 @@ TEST(Lanes, AChildOfAForkEndsThemWithoutTheirThreads) {
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
-TEST(Lanes, TheNumberOfThreadsIsChecked) {
+TEST(ReductionThreads, TheNumberOfThreadsIsChecked) {
   EXPECT_EQ(wished_threads(), 0);
   setenv("ROPEWALK_REDUCTION_THREADS", "3", 1);
   EXPECT_EQ(wished_threads(), 3);

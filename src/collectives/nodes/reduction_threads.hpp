@@ -1,12 +1,13 @@
-// The lanes of a rank: threads that reduce a large vector together (the last figure of Boyle et al.
-// 2017, section IV: their number should follow the length of the vector).
+// The threads of a rank that reduce a large vector together (the last figure of Boyle et al. 2017,
+// section IV: their number should follow the length of the vector).
 //
-// The caller is lane 0. The first lanes *communicate*, each on a communicator of its own, where MPI
-// lets several threads call it; elsewhere the caller alone does. The arithmetic is cut in blocks,
-// which whoever has nothing else to do takes. Nobody waits for a lane that has not begun: the
-// caller does what no other has taken. So the order of summation knows nothing of lanes.
+// The caller is one of them. The arithmetic is cut in blocks, which whoever has nothing else to do
+// takes. Where MPI lets several threads call it, several *lanes* communicate, each on a
+// communicator of its own; elsewhere lane 0 alone does, which is the caller's. A thread that comes
+// takes the next lane that has none. Nobody waits for a thread that has not begun: the caller does
+// what no other has taken. So the order of summation knows nothing of threads.
 //
-// Between calls the lanes sleep. Within a call a sleeping lane is woken only when the vector is
+// Between calls the threads sleep. Within a call a sleeping thread is woken only when the vector is
 // long and more is left to do than the others finish in the time it takes to wake up: for a short
 // vector, or a slow line, the caller stays alone.
 #pragma once
@@ -33,19 +34,19 @@ struct Combination {
   std::size_t count;  // elements
 };
 
-class Lanes {
+class ReductionThreads {
  public:
   static constexpr int most_threads = 64;
-  // Combinations that one lane may have under way.
+  // Combinations that one lane, or a caller that is the only one, may have under way.
   static constexpr int slots_each = 4;
 
-  // `threads`: the caller's included. Error(system) where they cannot be started.
-  Lanes(int threads, bool crowded);
-  ~Lanes();
-  Lanes(const Lanes&) = delete;
-  Lanes& operator=(const Lanes&) = delete;
+  // `threads`: the caller included. Error(system) where they cannot be started.
+  ReductionThreads(int threads, bool crowded);
+  ~ReductionThreads();
+  ReductionThreads(const ReductionThreads&) = delete;
+  ReductionThreads& operator=(const ReductionThreads&) = delete;
 
-  int threads() const noexcept { return 1 + static_cast<int>(threads_.size()); }
+  int count() const noexcept { return 1 + static_cast<int>(threads_.size()); }
 
   // ---- a call, by its caller
 
@@ -104,17 +105,17 @@ class Lanes {
 
 // ---- how many
 
-struct LaneShare {
+struct ThreadShare {
   int threads = 1;        // of this rank
-  int communicating = 1;  // the same on all ranks
+  int communicating = 1;  // lanes, the same on all ranks
   bool crowded = false;   // threads outnumber cores
 };
-// Collective. `wanted` threads on this rank; 0: one a core that it has for itself. More than one
-// lane communicates where `may_communicate`, ROPEWALK_LANES says so, and MPI allows it on all
-// ranks.
-LaneShare share_lanes(mpi::Comm, int wanted, bool may_communicate);
-// Of the options and of ROPEWALK_REDUCTION_THREADS; 0: automatic. Error(argument) for no number of
-// threads.
+// Collective (thread_share.cc). `wanted` threads on this rank; 0: one a core that it has for
+// itself. More than one lane communicates where `may_communicate`, ROPEWALK_LANES says so, and MPI
+// allows it on all ranks.
+ThreadShare share_threads(mpi::Comm, int wanted, bool may_communicate);
+// What the options and ROPEWALK_REDUCTION_THREADS ask for; 0: automatic. Error(argument) for no
+// number of threads.
 int checked_threads(int threads);
 int wished_threads();
 

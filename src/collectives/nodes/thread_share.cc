@@ -1,9 +1,10 @@
-// How many lanes a rank has: from what the ranks on its cores leave it.
+// How many threads reduce on a rank, from what the other ranks on its cores leave it, and how many
+// lanes communicate.
 #include <algorithm>
 #include <array>
 #include <string>
 
-#include "collectives/nodes/lanes.hpp"
+#include "collectives/nodes/reduction_threads.hpp"
 #include "os/cores.hpp"
 #include "settings/value.hpp"
 #include "topology/machine.hpp"
@@ -28,13 +29,13 @@ int wished_threads() {
 }
 
 int checked_threads(int threads) {
-  if (threads >= 0 && threads <= Lanes::most_threads) return threads;
+  if (threads >= 0 && threads <= ReductionThreads::most_threads) return threads;
   throw Error(ErrorCode::argument, "threads: " + std::to_string(threads) + ", expected 1 to " +
-                                       std::to_string(Lanes::most_threads) +
+                                       std::to_string(ReductionThreads::most_threads) +
                                        "; pass 0 for an automatic choice");
 }
 
-LaneShare share_lanes(mpi::Comm comm, int wanted, bool may_communicate) {
+ThreadShare share_threads(mpi::Comm comm, int wanted, bool may_communicate) {
   const std::vector<int> cores = os::process_cores();
   EndpointOptions caller_alone;
   caller_alone.lanes = 1;
@@ -42,7 +43,7 @@ LaneShare share_lanes(mpi::Comm comm, int wanted, bool may_communicate) {
   transport::Facts facts = transport::local_facts(caller_alone, cores);
   const transport::Agreement agreement = transport::agree(comm, facts);
   const int share = std::max(1, usable_cores(cores.size()) / agreement.neighbours);
-  LaneShare made;
+  ThreadShare made;
   made.threads = wanted > 0 ? wanted : std::min(share, most_automatic_threads);
   made.crowded = made.threads > share;
   const bool multiple = mpi::thread_level() == mpi::ThreadLevel::multiple;

@@ -1,4 +1,4 @@
-#include "collectives/nodes/lanes.hpp"
+#include "collectives/nodes/reduction_threads.hpp"
 
 #include <sched.h>
 
@@ -38,7 +38,7 @@ void combine(const Combination& what, std::size_t begin, std::size_t count) {
 
 }  // namespace
 
-Lanes::Lanes(int threads, bool crowded)
+ReductionThreads::ReductionThreads(int threads, bool crowded)
     : slots_(new Slot[static_cast<std::size_t>(std::max(threads, 1) * slots_each)]),
       news_(crowded) {
   try {
@@ -50,9 +50,9 @@ Lanes::Lanes(int threads, bool crowded)
   }
 }
 
-Lanes::~Lanes() { stop_threads(); }
+ReductionThreads::~ReductionThreads() { stop_threads(); }
 
-void Lanes::start_thread(int number, int threads) {
+void ReductionThreads::start_thread(int number, int threads) {
   // Every core of the process: the caller may be bound to the one it computes on.
   threads_.emplace_back(
       threads::ThreadOptions{
@@ -63,13 +63,13 @@ void Lanes::start_thread(int number, int threads) {
       [this] { live(); });
 }
 
-void Lanes::stop_threads() noexcept {
+void ReductionThreads::stop_threads() noexcept {
   ending_.store(true, std::memory_order_release);
   news_.advance();
   for (threads::Thread& thread : threads_) thread.join();
 }
 
-void Lanes::live() noexcept {
+void ReductionThreads::live() noexcept {
   for (;;) {
     const std::uint32_t seen = news_.value();
     if (ending_.load(std::memory_order_acquire)) return;
@@ -78,7 +78,7 @@ void Lanes::live() noexcept {
 }
 
 // Sequentially consistent with end(): either it sees us inside, or we see that the call is over.
-bool Lanes::take_part() noexcept {
+bool ReductionThreads::take_part() noexcept {
   bool found = false;
   inside_.fetch_add(1, std::memory_order_seq_cst);
   if (open_.load(std::memory_order_seq_cst)) {
@@ -92,7 +92,7 @@ bool Lanes::take_part() noexcept {
   return found;
 }
 
-void Lanes::begin(int communicating, void (*work)(void*, int), void* object) noexcept {
+void ReductionThreads::begin(int communicating, void (*work)(void*, int), void* object) noexcept {
   work_ = work;
   object_ = object;
   communicating_ = communicating;
@@ -103,19 +103,19 @@ void Lanes::begin(int communicating, void (*work)(void*, int), void* object) noe
   if (communicating > 1) news_.advance();
 }
 
-int Lanes::take_lane() noexcept {
+int ReductionThreads::take_lane() noexcept {
   if (next_lane_.load(std::memory_order_relaxed) >= communicating_) return 0;
   const int lane = next_lane_.fetch_add(1, std::memory_order_acq_rel);
   return lane < communicating_ ? lane : 0;
 }
 
-void Lanes::end() noexcept {
+void ReductionThreads::end() noexcept {
   stopped_.store(true, std::memory_order_relaxed);
   open_.store(false, std::memory_order_seq_cst);
   // Acquire pairs with the release in take_part(): what a thread did is done.
   while (inside_.load(std::memory_order_seq_cst) != 0) sched_yield();
   // What a call that failed has left.
-  for (int slot = 0; slot < threads() * slots_each; ++slot) {
+  for (int slot = 0; slot < count() * slots_each; ++slot) {
     std::atomic<std::uint64_t>& word = slots_[static_cast<std::size_t>(slot)].word;
     const std::uint64_t seen = word.load(std::memory_order_relaxed);
     if (taken_of(seen) != blocks_of(seen)) word.store(seen >> 32 << 32, std::memory_order_relaxed);
@@ -123,7 +123,7 @@ void Lanes::end() noexcept {
   waiting_.store(0, std::memory_order_relaxed);
 }
 
-void Lanes::start(int slot, const Combination& what) noexcept {
+void ReductionThreads::start(int slot, const Combination& what) noexcept {
   Slot& own = slots_[static_cast<std::size_t>(slot)];
   const std::size_t each = elements_of_block(what);
   const std::size_t blocks = (what.count + each - 1) / each;
@@ -147,7 +147,7 @@ void Lanes::start(int slot, const Combination& what) noexcept {
   }
 }
 
-bool Lanes::help(int first_slot) noexcept {
+bool ReductionThreads::help(int first_slot) noexcept {
   const int slots = communicating_ * slots_each;
   for (int k = 0; k < slots; ++k) {
     Slot& slot = slots_[static_cast<std::size_t>((first_slot + k) % slots)];

@@ -9,16 +9,16 @@
 
 namespace ropewalk::collectives::nodes {
 
-class Block {
+class ArenaBlock {
  public:
-  explicit Block(std::size_t bytes)
+  explicit ArenaBlock(std::size_t bytes)
       : data_(Arena::process().allocate(std::max<std::size_t>(bytes, 1))) {}
-  ~Block() {
+  ~ArenaBlock() {
     // MPI may still write to it.
     if (!mpi::receives_left()) Arena::process().deallocate(data_);
   }
-  Block(const Block&) = delete;
-  Block& operator=(const Block&) = delete;
+  ArenaBlock(const ArenaBlock&) = delete;
+  ArenaBlock& operator=(const ArenaBlock&) = delete;
 
   std::byte* data() const noexcept { return static_cast<std::byte*>(data_); }
 

@@ -1,0 +1,74 @@
+// Error notices: what goes wrong on one rank during a call over nodes is an error on all.
+//
+// A rank that cannot go on sends every other rank a notice that says why. Whoever waits, for a
+// message of another node or for a flag of its own, finds the notice and throws the same error.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "collectives/nodes/message_comms.hpp"
+#include "node/liveness.hpp"
+#include "ropewalk/error.hpp"
+
+namespace ropewalk::collectives::nodes {
+
+// As it is sent, in one message.
+struct ErrorNotice {
+  std::uint64_t call;  // number of the call that its sender has refused; 0: it makes no more calls
+  std::int64_t code;   // ErrorCode
+  std::int64_t last;   // 1: its sender refuses all later calls, too
+  char text[488];
+};
+static_assert(sizeof(ErrorNotice) == 512);  // below every MPI's eager limit
+
+// The calls of one rank on one communicator, and the notices that concern them. Ranks make the same
+// calls in the same order, so the number of a call is the same on all.
+class ErrorNotices {
+ public:
+  // `liveness`: null where nobody notices the dead of other nodes. Both outlive the notices.
+  ErrorNotices(MessageComms& comms, const Layout& layout, node::Liveness* liveness)
+      : comms_(comms), layout_(layout), liveness_(liveness) {}
+
+  std::uint64_t calls() const noexcept { return calls_; }  // that this rank has begun or refused
+  // Throws where no call can be made any more, or where another rank has refused this one already.
+  void begin_call();
+  void end_call() noexcept { in_call_ = false; }
+  // To be called in a catch clause within a call. Throws what is being handled or, where that
+  // follows from the death of a rank, Error(peer_dead). The others are told, and no later call is
+  // made.
+  [[noreturn]] void fail_call();
+  // For a rank that refuses its arguments before the call: the others get an error, unless they
+  // refuse theirs as well.
+  void refuse_call(const char* reason) noexcept;
+  // The same for all calls to come, by a rank that an exception takes away.
+  void refuse_all_calls() noexcept;
+
+  // Takes in the notices that have come, and throws what concerns the call under way.
+  void look();
+
+ private:
+  [[noreturn]] void throw_reason() const;
+  [[noreturn]] void explain();
+  void refuse(ErrorCode code, bool last, const char* text) noexcept;
+  void give_up() noexcept;
+  void heed(const ErrorNotice& notice, int source);
+  void send(const ErrorNotice& notice, int rank) noexcept;
+  void send_all(const ErrorNotice& notice) noexcept;
+
+  MessageComms& comms_;
+  const Layout& layout_;
+  node::Liveness* liveness_;
+  std::uint64_t calls_ = 0;
+  bool in_call_ = false;
+  std::uint64_t refused_ = 0;  // the last call that this rank has refused
+  // Of calls that this rank has not begun yet, and who refuses them.
+  std::vector<std::pair<ErrorNotice, int>> early_;
+  bool broken_ = false;   // no call can be made any more
+  ErrorNotice reason_{};  // why
+  std::unique_ptr<ErrorNotice> spare_ = std::make_unique<ErrorNotice>();  // where memory is out
+};
+
+}  // namespace ropewalk::collectives::nodes
