@@ -1,22 +1,8 @@
 #include "collectives/nodes/message_waits.hpp"
 
-#include <sched.h>
-
 #include <string>
 
 namespace ropewalk::collectives::nodes {
-namespace {
-
-// Looks at messages before a waiting rank gives its core away: each is a call of MPI, some 100 ns
-// on a fast fabric and a system call on TCP. About what a small message takes, and where ranks
-// share cores hardly any.
-constexpr int looks_alone = 200;
-constexpr int looks_crowded = 2;
-
-constexpr int yields_per_watch = 64;    // yields between two looks for notices
-constexpr int yields_per_check = 1024;  // yields between two looks whether this node's ranks live
-
-}  // namespace
 
 MessageWaits::MessageWaits(const Layout& layout, node::Team& team, ErrorNotices& notices,
                            node::Liveness* liveness)
@@ -24,11 +10,11 @@ MessageWaits::MessageWaits(const Layout& layout, node::Team& team, ErrorNotices&
       team_(team),
       notices_(notices),
       liveness_(liveness),
-      spins_(team.crowded() ? looks_crowded : looks_alone) {
+      policy_(team.crowded() ? &os::wait_for_nodes_crowded : &os::wait_for_nodes) {
   team_.watch_with(this);
 }
 
-void MessageWaits::share_cores() noexcept { spins_ = looks_crowded; }
+void MessageWaits::share_cores() noexcept { policy_ = &os::wait_for_nodes_crowded; }
 
 void MessageWaits::look() {
   const std::unique_lock lock(looking_, std::try_to_lock);
@@ -47,13 +33,11 @@ void MessageWaits::lost(int place) {
 }
 
 void MessageWaits::wait_slowly(bool (*ready)(void*), void* test) {
-  for (int yields = 1; !ready(test); ++yields) {
-    sched_yield();
-    if (yields % yields_per_check == 0) {
-      team_.look_around();
-    } else if (yields % yields_per_watch == 0) {
-      look();
-    }
+  os::Waiting wait = os::Waiting::after_spins(*policy_);
+  while (!ready(test)) {
+    if (wait.check_due()) team_.look_around();
+    if (wait.look_due()) look();
+    wait.pause();
   }
 }
 

@@ -11,6 +11,7 @@
 #include "mpi/waiter.hpp"
 #include "node/liveness.hpp"
 #include "node/team.hpp"
+#include "os/waiting.hpp"
 
 namespace ropewalk::collectives::nodes {
 
@@ -48,7 +49,7 @@ class MessageWaits final : public node::Watcher {
   // do work of its own. Spins, then gives the core away between looks.
   template <class Ready>
   void until(Ready ready) {
-    for (int spin = 0; spin < spins_; ++spin) {
+    for (unsigned spin = 0; spin < policy_->spins; ++spin) {
       if (ready()) return;
     }
     wait_slowly([](void* test) { return (*static_cast<Ready*>(test))(); }, &ready);
@@ -75,7 +76,7 @@ class MessageWaits final : public node::Watcher {
   node::Team& team_;
   ErrorNotices& notices_;
   node::Liveness* liveness_;
-  int spins_;
+  const os::WaitPolicy* policy_;
   std::mutex looking_;  // one thread looks at a time
 };
 
