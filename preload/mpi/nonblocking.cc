@@ -14,6 +14,7 @@
 
 #include "call.hpp"
 #include "collectives/engine.hpp"
+#include "mpi/collectively.hpp"
 #include "mpi/datatypes.hpp"
 #include "node/peers.hpp"
 #include "pass.hpp"
@@ -40,7 +41,7 @@ bool serves_nonblocking(NodeCommunicator& team, mpi::Comm comm) {
   bool wanted = setting.is("auto") ? has_cores_to_spare(team.state()) : setting.is("on");
   wanted = wanted && mpi::thread_level() == mpi::ThreadLevel::multiple;
   const bool has_place = wanted && places.fetch_sub(1) > 0;
-  const bool agreed = node::all_agree(comm, has_place && team.state().worker.start());
+  const bool agreed = mpi::true_on_all(comm, has_place && team.state().worker.start());
   if (agreed) return true;
   if (wanted) leave_place();
   team.state().worker.stop();

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "channel/xpmem.hpp"
+#include "mpi/collectively.hpp"
 #include "node/peers.hpp"
 #include "os/clock.hpp"
 #include "ropewalk/error.hpp"
@@ -75,7 +76,7 @@ std::unique_ptr<Attachments> Attachments::create(node::Team& team, std::string& 
     all = all && facts[rank].segment != 0;
   }
   if (!all) return nullptr;
-  if (node::all_agree(team.comm(), result->open(facts))) return result;
+  if (mpi::true_on_all(team.comm(), result->open(facts))) return result;
   reason = "ranks are not allowed to attach each other's memory";
   return nullptr;
 }

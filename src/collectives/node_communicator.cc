@@ -7,7 +7,7 @@
 #include "collectives/engine.hpp"
 #include "collectives/nodes/nodes.hpp"
 #include "collectives/state.hpp"
-#include "mpi/joint.hpp"
+#include "mpi/collectively.hpp"
 
 namespace ropewalk {
 
@@ -19,7 +19,7 @@ const char* name(Path path) {
 NodeCommunicator::NodeCommunicator(Communicator communicator,
                                    const NodeCommunicatorOptions& options) {
   const mpi::Comm comm{communicator.handle()};
-  mpi::jointly(comm, [&] {
+  mpi::collectively(comm, [&] {
     state_.reset(new State);
     state_->rank = mpi::rank(comm);
     state_->size = mpi::size(comm);

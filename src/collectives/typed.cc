@@ -13,7 +13,7 @@ namespace {
 // A refusal of this rank alone must reach the others, who are about to wait for it; behind the
 // nonblocking calls that are under way, as the call itself would.
 template <class Prepare>
-auto jointly(NodeCommunicator& on, Prepare prepare) {
+auto or_refuse(NodeCommunicator& on, Prepare prepare) {
   try {
     return prepare();
   } catch (...) {
@@ -28,8 +28,8 @@ auto jointly(NodeCommunicator& on, Prepare prepare) {
 struct Sides {
   template <class MakeSend, class MakeReceive>
   Sides(NodeCommunicator& on, const void* send_data, MakeSend make_send, MakeReceive make_receive)
-      : send(jointly(on, make_send)), receive(jointly(on, make_receive)) {
-    jointly(on, [&] {
+      : send(or_refuse(on, make_send)), receive(or_refuse(on, make_receive)) {
+    or_refuse(on, [&] {
       send.pack();
       if (is_in_place(send_data)) receive.pack();
     });
@@ -75,11 +75,11 @@ void packed_reduction(NodeCommunicator& on, const Reduction& reduction, const vo
 }  // namespace
 
 Elements elements_of(NodeCommunicator& on, rw_type type) {
-  return jointly(on, [&] { return elements(type); });
+  return or_refuse(on, [&] { return elements(type); });
 }
 
 Reduction reduction_of(NodeCommunicator& on, rw_type type, rw_op op) {
-  return jointly(on, [&] {
+  return or_refuse(on, [&] {
     Reduction result{operation(type, op), {}};
     if (result.operation.packed) result.elements = elements(type);
     return result;
@@ -167,8 +167,8 @@ void reduce_scatter_block(NodeCommunicator& on, const void* send, void* receive,
 }
 
 void broadcast(NodeCommunicator& on, const Buffer& data, int root) {
-  View view = jointly(on, [&] { return View(data.elements, data.data, data.count); });
-  if (on.rank() == root) jointly(on, [&] { view.pack(); });
+  View view = or_refuse(on, [&] { return View(data.elements, data.data, data.count); });
+  if (on.rank() == root) or_refuse(on, [&] { view.pack(); });
   on.broadcast(view.data(), view.bytes(), root);
   if (on.rank() != root) view.unpack();
 }

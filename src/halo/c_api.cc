@@ -9,8 +9,8 @@
 
 #include "c_call.hpp"
 #include "halo/c_halo.hpp"
-#include "halo/joint.hpp"
 #include "halo/request.hpp"
+#include "mpi/collectively.hpp"
 #include "ropewalk/halo.hpp"
 #include "transport/c_endpoints.hpp"
 
@@ -30,7 +30,7 @@ void require_handles(const rw_grid* grid, const rw_endpoints* endpoints, const v
     require_argument(out, "out");
   };
   if (grid != nullptr) {
-    halo::jointly(halo::comm_of(grid->grid), require);
+    mpi::collectively(halo::comm_of(grid->grid), require);
   } else {
     require();
   }
@@ -126,7 +126,7 @@ void create_halo(const rw_grid* grid, rw_endpoints* endpoints, const rw_halo_opt
   require_handles(grid, endpoints, out);
   decltype(read()) what;
   HaloOptions options;
-  halo::jointly(halo::comm_of(grid->grid), [&] {
+  mpi::collectively(halo::comm_of(grid->grid), [&] {
     what = read();
     options = options_of(given);
   });
@@ -157,7 +157,7 @@ int rw_grid_create(rw_mpi_comm comm, int dimensions, const int* extents, const i
                    rw_grid** out) {
   return c_call([&] {
     const ropewalk::Communicator communicator(comm);
-    ropewalk::halo::jointly({communicator.handle()}, [&] {
+    ropewalk::mpi::collectively({communicator.handle()}, [&] {
       ropewalk::check_grid_arguments(dimensions, extents, periodic, out);
     });
     std::vector<bool> wraps(periodic, periodic + dimensions);

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "mpi/joint.hpp"
+#include "mpi/collectively.hpp"
 
 namespace ropewalk::halo {
 

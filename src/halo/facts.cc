@@ -9,7 +9,7 @@
 #include <limits>
 #include <utility>
 
-#include "halo/joint.hpp"
+#include "mpi/collectively.hpp"
 #include "transport/access.hpp"
 
 namespace ropewalk::halo {
@@ -30,9 +30,9 @@ std::vector<bool> wide_dimensions(const HaloRequest& request) {
   return wide;
 }
 
-std::vector<Fact> setup_facts(const HaloRequest& request, const std::vector<bool>& wide) {
+std::vector<mpi::Fact> setup_facts(const HaloRequest& request, const std::vector<bool>& wide) {
   const CartesianGrid& grid = request.grid;
-  std::vector<Fact> out{
+  std::vector<mpi::Fact> out{
       {"halo: faces (0), fields (1) or buffers (2)", static_cast<int>(request.form)},
       {"fields", static_cast<std::int64_t>(request.fields.size())},
       {"strategy", static_cast<std::int64_t>(request.options.strategy)},
@@ -64,9 +64,9 @@ std::int64_t draw_token() {
 // grid draws a token, and all ranks of the endpoints must hold the same one. Collective over the
 // communicator of the endpoints.
 void check_same_communicator(const EndpointSet& endpoints, std::int64_t token) {
-  std::array<std::int64_t, 2> extremes{token, -token};
-  mpi::all_reduce(extremes, mpi::Combine::max, {endpoints.communicator(0).handle()});
-  if (extremes[0] != token || extremes[1] != -token) {
+  mpi::Extremes tokens(token);
+  mpi::all_reduce(tokens.values(), mpi::Combine::max, {endpoints.communicator(0).handle()});
+  if (!tokens.same()) {
     refuse(
         "endpoints: their communicator joins other ranks than the grid's; make grid and "
         "endpoints from the same communicator");
@@ -165,7 +165,7 @@ HaloFacts agree_on_setup(const HaloRequest& request, const Wants& wants) {
   std::array<std::int64_t, 4> largest{request.grid.rank() == 0 ? draw_token() : lowest,
                                       request.endpoints.has_threads() ? 0 : 1, proposal[0],
                                       proposal[1]};
-  agree(comm, setup_facts(request, wide), largest);
+  mpi::same_on_all(comm, setup_facts(request, wide), largest);
   // Since that call nothing has failed on one rank alone, so all ranks come to the next one.
   check_same_communicator(request.endpoints, largest[0]);
   out.threads = largest[1] == 0;

@@ -1,7 +1,7 @@
 // CartesianGrid: where a rank stands and who its neighbours are.
 #include <limits>
 
-#include "halo/joint.hpp"
+#include "mpi/collectively.hpp"
 #include "ropewalk/halo.hpp"
 
 namespace ropewalk {
@@ -51,8 +51,8 @@ void check_extents(const std::vector<int>& extents, int ranks) {
   }
 }
 
-std::vector<halo::Fact> facts(const std::vector<int>& extents, const std::vector<bool>& periodic) {
-  std::vector<halo::Fact> out{
+std::vector<mpi::Fact> facts(const std::vector<int>& extents, const std::vector<bool>& periodic) {
+  std::vector<mpi::Fact> out{
       {"extents: number of dimensions", static_cast<std::int64_t>(extents.size())}};
   for (std::size_t d = 0; d < CartesianGrid::max_dimensions; ++d) {
     const std::string index = "[" + std::to_string(d) + "]";
@@ -81,12 +81,12 @@ CartesianGrid::CartesianGrid(Communicator communicator, std::vector<int> extents
       rank_(communicator.rank()),
       size_(communicator.size()) {
   const mpi::Comm comm{communicator.handle()};
-  halo::jointly(comm, [&] {
-    halo::jointly(comm, [&] {
+  mpi::collectively(comm, [&] {
+    mpi::collectively(comm, [&] {
       check_dimensions(extents_, periodic_);
       check_extents(extents_, size_);
     });
-    halo::agree(comm, facts(extents_, periodic_));
+    mpi::same_on_all(comm, facts(extents_, periodic_));
     coordinates_ = coordinates_of(rank_, extents_);
   });
 }

@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "halo/joint.hpp"
 #include "halo/making.hpp"
+#include "mpi/collectively.hpp"
 
 namespace ropewalk {
 
@@ -18,7 +18,7 @@ struct Halo::State {
 template <class Request>
 std::unique_ptr<Halo::State> Halo::make(const CartesianGrid& grid, Request&& request) {
   std::unique_ptr<State> out;
-  halo::jointly(halo::comm_of(grid), [&] {
+  mpi::collectively(halo::comm_of(grid), [&] {
     out = std::make_unique<State>();
     out->parts = halo::make_parts(request());
   });

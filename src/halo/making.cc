@@ -9,7 +9,7 @@
 #include "halo/choice.hpp"
 #include "halo/facts.hpp"
 #include "halo/own_faces.hpp"
-#include "mpi/joint.hpp"
+#include "mpi/collectively.hpp"
 
 namespace ropewalk::halo {
 

@@ -6,7 +6,7 @@
 
 namespace ropewalk::halo {
 
-// Collective, inside of jointly() over the grid's communicator. Afterwards, when all ranks have
+// Collective, inside of collectively() over the grid's communicator. Afterwards, when all ranks have
 // theirs, Carrier::settle() is to be called.
 HaloParts make_parts(HaloRequest request);
 

@@ -1,5 +1,5 @@
 // The collectives that ropewalk's own bootstrap uses.
-#include "mpi/joint.hpp"
+#include "mpi/collectively.hpp"
 #include "mpi/large_count.hpp"
 #include "mpi/library.hpp"
 

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "mpi/joint.hpp"
+#include "mpi/collectively.hpp"
 #include "mpi/mpi.hpp"
 #include "ropewalk/error.hpp"
 
@@ -14,7 +14,7 @@ int Communicator::size() const { return mpi::size({handle_}); }
 
 SplitCommunicator::SplitCommunicator(Communicator parent, std::optional<int> color, int key)
     : split_(parent) {
-  mpi::jointly({parent.handle()}, [&] {
+  mpi::collectively({parent.handle()}, [&] {
     if (color.value_or(0) >= 0) return;
     throw Error(ErrorCode::argument,
                 "color: " + std::to_string(*color) + ", expected 0 or more, or none");

@@ -1,6 +1,6 @@
 // Communicators: ask, duplicate, split, free. Those made here return errors instead of aborting.
+#include "mpi/collectively.hpp"
 #include "mpi/errors_returned.hpp"
-#include "mpi/joint.hpp"
 #include "mpi/library.hpp"
 
 namespace ropewalk::mpi {
@@ -53,10 +53,8 @@ bool try_split(Comm comm, int color, int key, Comm& made) {
     const ErrorsReturned here(comm);
     code = library().call.comm_split(comm.value, color, key, &made.value);
   }
-  std::int64_t done = code == 0 ? 1 : 0;
-  if (done == 1) made = ours(made);
-  all_reduce(std::span(&done, 1), Combine::min, comm);
-  if (done == 1) return true;
+  if (code == 0) made = ours(made);
+  if (true_on_all(comm, code == 0)) return true;
   if (code == 0 && made != comm_null()) free(made);
   made = comm_null();
   return false;

@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "mpi/collectively.hpp"
 #include "os/clock.hpp"
 
 namespace ropewalk::node {
@@ -221,11 +222,11 @@ std::vector<os::Descriptor> swap_descriptors(mpi::Comm comm, int own,
   const os::Descriptor socket = listening_socket(secret);
   std::vector<Secret> secrets(facts.size());
   mpi::all_gather(&secret, secrets.data(), sizeof secret, comm);
-  if (!all_agree(comm, static_cast<bool>(socket))) return {};
+  if (!mpi::true_on_all(comm, static_cast<bool>(socket))) return {};
   Exchange exchange(socket, secrets, mpi::rank(comm), own, facts, patience_ms);
   const bool done = exchange.run();
   // Nobody closes its socket before all have their descriptors.
-  if (!all_agree(comm, done)) return {};
+  if (!mpi::true_on_all(comm, done)) return {};
   return exchange.take_result();
 }
 

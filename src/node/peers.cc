@@ -80,10 +80,4 @@ bool can_read(std::span<const RankFacts> facts) {
 
 bool is_dead(const Peer& peer) noexcept { return !peer.self && peer.life.ended(); }
 
-bool all_agree(mpi::Comm comm, bool value) {
-  std::int64_t agreed = value ? 1 : 0;
-  mpi::all_reduce(std::span(&agreed, 1), mpi::Combine::min, comm);
-  return agreed != 0;
-}
-
 }  // namespace ropewalk::node

@@ -71,7 +71,4 @@ bool can_read(std::span<const RankFacts> facts);
 // True when the process has ended.
 bool is_dead(const Peer& peer) noexcept;
 
-// Joint decision: true when `value` is true on every rank.
-bool all_agree(mpi::Comm comm, bool value);
-
 }  // namespace ropewalk::node

@@ -6,6 +6,7 @@
 #include <new>
 #include <utility>
 
+#include "mpi/collectively.hpp"
 #include "mpi/progress.hpp"
 #include "node/peers.hpp"
 #include "node/reclamation.hpp"
@@ -30,7 +31,7 @@ std::unique_ptr<Team> Team::create(mpi::Comm comm, std::string& reason) {
   team->rank_ = mpi::rank(comm);
   team->size_ = mpi::size(comm);
   team->comm_ = comm;
-  if (!all_agree(comm, team->allocate_control(reason))) {
+  if (!mpi::true_on_all(comm, team->allocate_control(reason))) {
     if (reason.empty()) reason = "another rank has no communication memory left";
     return nullptr;
   }
@@ -59,7 +60,7 @@ std::unique_ptr<Team> Team::create(mpi::Comm comm, std::string& reason) {
   }
   team->peers_ = map_peers(comm, facts, reason);
   if (team->peers_.empty()) return nullptr;
-  team->cma_ = all_agree(comm, can_read(facts));
+  team->cma_ = mpi::true_on_all(comm, can_read(facts));
   for (int rank = 0; rank < team->size_; ++rank) {
     team->base_.push_back(team->peers_[rank]->base);
     team->control_.push_back(reinterpret_cast<Control*>(team->base_[rank] + facts[rank].control));

@@ -1,11 +1,11 @@
 #include "reduction/bucket_reducer.hpp"
 
-#include <array>
 #include <cstdint>
 #include <string>
 
 #include "collectives/reductions.hpp"
 #include "collectives/state.hpp"
+#include "mpi/collectively.hpp"
 
 namespace ropewalk::reduction {
 
@@ -59,14 +59,13 @@ void BucketReducer::refuse() noexcept {
 // communicator of the plan, whose waits over nodes notice the dead, as MPI's own call would not.
 void BucketReducer::check_same_bucket(int bucket) {
   if (communicator_->nodes() == 1 || tensors_.buckets() == 1) return;
-  const std::array<std::int64_t, 2> own{bucket, -bucket};
-  std::array<std::int64_t, 2> extremes{};
-  communicator_->allreduce(own.data(), extremes.data(), own.size(), ElementType::int64,
-                           ReductionOp::max);
-  if (extremes[0] == -extremes[1]) return;
+  mpi::Extremes buckets(bucket);
+  communicator_->allreduce(in_place, buckets.values().data(), buckets.values().size(),
+                           ElementType::int64, ReductionOp::max);
+  if (buckets.same()) return;
   throw Error(ErrorCode::argument,
-              "start: ranks have started buckets " + std::to_string(-extremes[1]) + " to " +
-                  std::to_string(extremes[0]) +
+              "start: ranks have started buckets " + std::to_string(buckets.lowest()) + " to " +
+                  std::to_string(buckets.highest()) +
                   " as their next ones; start buckets in the same order on all ranks");
 }
 

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "c_call.hpp"
-#include "halo/joint.hpp"
+#include "mpi/collectively.hpp"
 #include "reduction/reduction_plan_state.hpp"
 
 struct rw_plan {
@@ -87,13 +87,13 @@ int rw_plan_create(rw_mpi_comm comm, int tensors, const rw_plan_tensor* tensor,
     const ropewalk::mpi::Comm parent{comm};
     std::vector<ropewalk::PlanTensor> list;
     ropewalk::ReductionPlanOptions chosen;
-    ropewalk::halo::jointly(parent, [&] {
+    ropewalk::mpi::collectively(parent, [&] {
       require_argument(out, "out");
       list = ropewalk::tensors_of(tensors, tensor);
       chosen = ropewalk::options_of(options);
     });
-    ropewalk::mpi::jointly(parent,
-                           [&] { *out = new rw_plan{ReductionPlanState(parent, list, chosen)}; });
+    ropewalk::mpi::collectively(
+        parent, [&] { *out = new rw_plan{ReductionPlanState(parent, list, chosen)}; });
   });
 }
 

@@ -1,7 +1,7 @@
 // The public face of the room: ReductionPlan and PendingReduction over ReductionPlanState.
 #include "ropewalk/reduction_plan.hpp"
 
-#include "mpi/joint.hpp"
+#include "mpi/collectively.hpp"
 #include "reduction/reduction_plan_state.hpp"
 
 namespace ropewalk {
@@ -23,7 +23,7 @@ void PendingReduction::wait() {
 ReductionPlan::ReductionPlan(Communicator communicator, const std::vector<PlanTensor>& tensors,
                              const ReductionPlanOptions& options) {
   const mpi::Comm parent = reduction::checked_parent({communicator.handle()});
-  mpi::jointly(parent, [&] {
+  mpi::collectively(parent, [&] {
     state_ = std::make_unique<reduction::ReductionPlanState>(parent, tensors, options);
   });
 }

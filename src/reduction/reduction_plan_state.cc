@@ -6,9 +6,8 @@
 #include <string>
 
 #include "collectives/state.hpp"
-#include "halo/joint.hpp"
 #include "kernels/kernels.hpp"
-#include "mpi/joint.hpp"
+#include "mpi/collectively.hpp"
 #include "mpi/progress.hpp"
 #include "os/waiting.hpp"
 
@@ -37,8 +36,8 @@ void check_options(const ReductionPlanOptions& options, std::span<const PlanTens
   }
 }
 
-std::vector<halo::Fact> shared_facts(std::span<const PlanTensor> tensors) {
-  std::vector<halo::Fact> facts;
+std::vector<mpi::Fact> shared_facts(std::span<const PlanTensor> tensors) {
+  std::vector<mpi::Fact> facts;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const std::string name = "tensors: number " + std::to_string(i) + ": ";
     facts.push_back({name + "count", static_cast<std::int64_t>(tensors[i].count)});
@@ -51,14 +50,14 @@ std::vector<halo::Fact> shared_facts(std::span<const PlanTensor> tensors) {
 std::unique_ptr<PlanTensors> make_tensors(mpi::Comm parent, const std::vector<PlanTensor>& tensors,
                                           const ReductionPlanOptions& options) {
   const auto as_fact = [](auto value) { return static_cast<std::int64_t>(value); };
-  const std::vector<halo::Fact> facts{
+  const std::vector<mpi::Fact> facts{
       {"tensors", as_fact(tensors.size())},        {"op (as ReductionOp)", as_fact(options.op)},
       {"average", as_fact(options.average)},       {"bucket_bytes", as_fact(options.bucket_bytes)},
       {"fuse_bytes", as_fact(options.fuse_bytes)}, {"thread", as_fact(options.thread)}};
-  halo::agree(parent, facts);
-  if (!tensors.empty()) halo::agree(parent, shared_facts(tensors));
+  mpi::same_on_all(parent, facts);
+  if (!tensors.empty()) mpi::same_on_all(parent, shared_facts(tensors));
   std::unique_ptr<PlanTensors> made;
-  halo::jointly(parent, [&] {
+  mpi::collectively(parent, [&] {
     std::vector<Bucket> buckets = buckets_of(tensors, options.bucket_bytes, options.fuse_bytes);
     check_options(options, tensors);
     made = std::make_unique<PlanTensors>(tensors, std::move(buckets));
@@ -97,11 +96,11 @@ ReductionPlanState::ReductionPlanState(mpi::Comm parent, const std::vector<PlanT
 
 void ReductionPlanState::make(const std::vector<PlanTensor>& tensors,
                               const ReductionPlanOptions& options) {
-  mpi::jointly(parent_, [&] {
+  mpi::collectively(parent_, [&] {
     tensors_ = make_tensors(parent_, tensors, options);
     comm_ = mpi::dup(parent_);  // of our own: calls of the plan's thread must not meet the caller's
   });
-  mpi::jointly(comm_, [&] {
+  mpi::collectively(comm_, [&] {
     ready_ = std::make_unique<ReadyTensors>(*tensors_);
     queue_ = std::make_unique<BucketQueue>(tensors_->buckets());
     reducer_ = std::make_unique<BucketReducer>(comm_, *tensors_, options);
@@ -120,9 +119,7 @@ void ReductionPlanState::take_down() noexcept {
   thread_.reset();
   reducer_.reset();
   try {
-    std::int64_t all_have = comm_ == mpi::comm_null() ? 0 : 1;
-    mpi::all_reduce(std::span(&all_have, 1), mpi::Combine::min, parent_);
-    if (all_have == 1) mpi::free(comm_);
+    if (mpi::true_on_all(parent_, comm_ != mpi::comm_null())) mpi::free(comm_);
   } catch (...) {  // MPI is failing: nothing else can be done
   }
 }

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "mpi/joint.hpp"
+#include "mpi/collectively.hpp"
 #include "os/cores.hpp"
 #include "os/epoch.hpp"
 #include "os/fork.hpp"
@@ -150,7 +150,7 @@ void ThreadTeam::State::run(void (*task)(void*, int), void* object) {
 ThreadTeam::ThreadTeam(const ThreadTeamOptions& options)
     : state_(std::make_unique<State>(schedule::place_alone(options))) {}
 ThreadTeam::ThreadTeam(Communicator communicator, const ThreadTeamOptions& options) {
-  mpi::jointly({communicator.handle()}, [&] {
+  mpi::collectively({communicator.handle()}, [&] {
     state_ = std::make_unique<State>(schedule::place_together(communicator, options));
   });
 }

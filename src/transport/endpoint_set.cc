@@ -2,7 +2,7 @@
 #include <string>
 #include <utility>
 
-#include "mpi/joint.hpp"
+#include "mpi/collectively.hpp"
 #include "os/waiting.hpp"
 #include "ropewalk/endpoint.hpp"
 #include "transport/access.hpp"
@@ -59,7 +59,7 @@ void complete(transport::LaneSet& set, mpi::Request request, bool receives) {
 
 EndpointSet::EndpointSet(Communicator communicator, const EndpointOptions& options) {
   const mpi::Comm parent = transport::checked_parent({communicator.handle()});
-  mpi::jointly(parent, [&] { state_ = std::make_shared<State>(parent, options); });
+  mpi::collectively(parent, [&] { state_ = std::make_shared<State>(parent, options); });
 }
 EndpointSet::~EndpointSet() = default;
 

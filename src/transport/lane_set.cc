@@ -5,7 +5,7 @@
 #include <string>
 
 #include "mpi/attributes.hpp"
-#include "mpi/joint.hpp"
+#include "mpi/collectively.hpp"
 #include "mpi/progress.hpp"
 #include "mpi/thread_split.hpp"
 #include "os/clock.hpp"
@@ -44,7 +44,7 @@ LaneSet::LaneSet(mpi::Comm parent, const EndpointOptions& options)
       exceptions_before_(std::uncaught_exceptions()) {
   mpi::meet(parent_);  // what fails before this is none of free_what_all_have()'s
   try {
-    mpi::jointly(parent_, [&] {
+    mpi::collectively(parent_, [&] {
       const std::vector<int> cores = os::process_cores();
       set_up(agree(parent_, local_facts(options, cores)), cores, options);
       liveness_ = node::Liveness::create(parent_, no_liveness_);
@@ -168,7 +168,7 @@ void LaneSet::free_communicators() noexcept {
 
 node::Team* LaneSet::team(std::string& reason) {
   if (!asked_for_team_) {
-    mpi::jointly(parent_, [&] { team_ = node::Team::create(parent_, no_team_); });
+    mpi::collectively(parent_, [&] { team_ = node::Team::create(parent_, no_team_); });
     asked_for_team_ = true;
   }
   reason = no_team_;

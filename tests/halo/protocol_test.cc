@@ -16,8 +16,8 @@
 
 #include "halo/candidate.hpp"
 #include "halo/direct.hpp"
-#include "halo/joint.hpp"
 #include "halo/making.hpp"
+#include "mpi/collectively.hpp"
 #include "node/peers.hpp"
 #include "os/pidfd.hpp"
 #include "os/relax.hpp"
@@ -51,7 +51,8 @@ struct Ring {
   void make() {
     direct.reset();
     halo::HaloParts parts;
-    halo::jointly(mpi::comm_world(), [&] { parts = halo::make_parts(request(Strategy::direct)); });
+    mpi::collectively(mpi::comm_world(),
+                      [&] { parts = halo::make_parts(request(Strategy::direct)); });
     direct.reset(dynamic_cast<halo::DirectCarrier*>(parts.carrier.release()));
   }
   node::Team& team() {
@@ -434,7 +435,7 @@ struct DirectCandidacy {
   halo::Candidates candidates;
 
   explicit DirectCandidacy(halo::HaloRequest wanted) : request(std::move(wanted)) {
-    halo::jointly(request.comm(), [&] {
+    mpi::collectively(request.comm(), [&] {
       facts = halo::agree_on_setup(request, {.messages = false, .team = true});
       halo::add_direct(request, facts, candidates);
       candidates[0]->show(request, facts);

@@ -5,6 +5,7 @@
 #include "collectives/engine.hpp"
 #include "kernels/kernels.hpp"
 #include "model/model.hpp"
+#include "mpi/collectively.hpp"
 #include "mpi/mpi.hpp"
 #include "mpi/progress.hpp"
 #include "node/peers.hpp"
@@ -56,6 +57,7 @@ Comm comm_null() { return {}; }
 int any_source() { return -1; }
 int any_tag() { return -1; }
 void progress() {}
+bool true_on_all(Comm /*comm*/, bool value) { return value; }
 bool one_sided_expected() noexcept { return false; }
 // All ranks make the same team at the same place of their arenas, so their facts are alike.
 void all_gather(const void* send, void* receive, std::size_t bytes, Comm /*comm*/) {
@@ -88,7 +90,6 @@ bool same_node(std::span<const RankFacts> /*facts*/) { return true; }
 int cores_of(std::span<const RankFacts> facts) { return static_cast<int>(facts.size()); }
 bool can_read(std::span<const RankFacts> /*facts*/) { return false; }
 bool is_dead(const Peer& /*peer*/) noexcept { return false; }
-bool all_agree(mpi::Comm /*comm*/, bool value) { return value; }
 void reclaim_later(const TeamMemory& /*memory*/) noexcept {}
 void reclaim() noexcept {}
 

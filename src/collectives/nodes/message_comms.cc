@@ -4,12 +4,11 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdint>
 #include <memory>
-#include <span>
 #include <utility>
 
 #include "mpi/attributes.hpp"
+#include "mpi/collectively.hpp"
 #include "ropewalk/error.hpp"
 
 namespace ropewalk::collectives::nodes {
@@ -71,11 +70,7 @@ bool MessageComms::may_take(int more) noexcept {
   return taken.load(std::memory_order_relaxed) + more <= most_taken;
 }
 
-bool MessageComms::may_all_take(int more) const {
-  std::int64_t may = may_take(more) ? 1 : 0;
-  mpi::all_reduce(std::span(&may, 1), mpi::Combine::min, all());
-  return may != 0;
-}
+bool MessageComms::may_all_take(int more) const { return mpi::true_on_all(all(), may_take(more)); }
 
 void MessageComms::count_taken(int more) noexcept {
   record_->taken += more;

@@ -2,11 +2,10 @@
 
 #include <array>
 #include <exception>
-#include <optional>
 #include <utility>
 
 #include "collectives/nodes/choice.hpp"
-#include "mpi/joint.hpp"
+#include "mpi/collectively.hpp"
 
 namespace ropewalk::collectives::nodes {
 namespace {
@@ -25,16 +24,6 @@ NodesSettings settings_for(int threads) {
   return settings;
 }
 
-std::optional<Error> error_of_current_exception() {
-  try {
-    throw;
-  } catch (const Error& error) {
-    return error;
-  } catch (const std::exception& error) {
-    return Error(ErrorCode::system, error.what());
-  }
-}
-
 // Collective over all nodes: whether each has its engine, and every rank communicators to take. The
 // greatest `longest_message` of all ranks holds.
 bool all_can(mpi::Comm comm, bool has_engine, std::size_t& longest_message, std::string& reason) {
@@ -50,26 +39,39 @@ bool all_can(mpi::Comm comm, bool has_engine, std::size_t& longest_message, std:
   return most[0] == 0 && most[2] == 0;
 }
 
+// Freed at the end of its scope, however that ends: on all of its ranks alike.
+struct ScopedComm {
+  mpi::Comm comm = mpi::comm_null();
+  ScopedComm() = default;
+  ~ScopedComm() {
+    try {
+      if (comm != mpi::comm_null()) mpi::free(comm);
+    } catch (const std::exception&) {
+      // Nothing depends on it.
+    }
+  }
+  ScopedComm(const ScopedComm&) = delete;
+  ScopedComm& operator=(const ScopedComm&) = delete;
+};
+
 }  // namespace
 
 std::unique_ptr<Nodes> Nodes::create(mpi::Comm comm, Layout layout, int threads,
                                      std::string& reason, std::string& attach_reason) {
-  mpi::Comm own_node;
-  if (!mpi::try_split(comm, layout.node, layout.rank, own_node)) {
-    reason = none_left;
-    return nullptr;
-  }
   std::unique_ptr<Engine> engine;
   NodesSettings settings;
-  std::optional<Error> error;
-  try {
-    mpi::jointly(own_node, [&] { engine = Engine::create(own_node, reason, attach_reason); });
-    settings = settings_for(threads);
-  } catch (...) {
-    error = error_of_current_exception();
+  {
+    ScopedComm node;
+    if (!mpi::try_split(comm, layout.node, layout.rank, node.comm)) {
+      reason = none_left;
+      return nullptr;
+    }
+    mpi::collectively(comm, [&] {
+      mpi::collectively(node.comm,
+                        [&] { engine = Engine::create(node.comm, reason, attach_reason); });
+      settings = settings_for(threads);
+    });
   }
-  mpi::free(own_node);
-  mpi::share_error(comm, error);
   if (!all_can(comm, engine != nullptr, settings.longest_message, reason)) return nullptr;
   std::string liveness_reason;
   std::unique_ptr<node::Liveness> liveness = node::Liveness::create(comm, liveness_reason);
@@ -104,7 +106,7 @@ void Nodes::share_cores() {
 bool Nodes::make_leaders(const Header& header) {
   if (!asked_for_leaders_) {
     messages_.meet_all(header);
-    mpi::jointly(comms_.all(), [&] { comms_.split_leaders(layout_, most_slices(layout_)); });
+    mpi::collectively(comms_.all(), [&] { comms_.split_leaders(layout_, most_slices(layout_)); });
     asked_for_leaders_ = true;
   }
   return comms_.has_leaders();
@@ -113,7 +115,7 @@ bool Nodes::make_leaders(const Header& header) {
 ReductionThreads* Nodes::make_threads(const Header& header) {
   if (asked_for_threads_) return threads_.get();
   messages_.meet_all(header);
-  mpi::jointly(comms_.all(), [&] {
+  mpi::collectively(comms_.all(), [&] {
     const ThreadShare share = share_threads(comms_.all(), settings_.threads, layout_.most == 1);
     comms_.split_lanes(share.communicating, layout_.rank);
     if (share.threads > 1) {

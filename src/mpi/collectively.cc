@@ -1,11 +1,13 @@
-#include "mpi/joint.hpp"
+#include "mpi/collectively.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <exception>
 #include <limits>
 #include <new>
 #include <string>
 #include <system_error>
+#include <vector>
 
 #include "mpi/library.hpp"
 
@@ -13,7 +15,7 @@ namespace ropewalk::mpi {
 
 namespace {
 
-thread_local JointMaking* innermost = nullptr;
+thread_local CollectiveSection* innermost = nullptr;
 
 Failure failure(ErrorCode code, const char* text) noexcept {
   Failure out;
@@ -67,20 +69,44 @@ void share_failure(Comm comm, const Failure* own) {
   tell(error, root, comm);
   std::string text = error.text.data();
   if (least[1] == 0) text += " (found on rank " + std::to_string(root) + ")";
-  throw JointError(static_cast<ErrorCode>(error.code), text);
+  throw CollectiveError(static_cast<ErrorCode>(error.code), text, comm);
 }
 
-void share_error(Comm comm, const std::optional<Error>& own) {
-  if (!own) return share_failure(comm, nullptr);
-  const Failure error = failure(own->code(), own->what());
-  share_failure(comm, &error);
+CollectiveSection::CollectiveSection(Comm comm) noexcept : comm_(comm), outer_(innermost) {
+  innermost = this;
 }
-
-JointMaking::JointMaking(Comm comm) noexcept : comm_(comm), outer_(innermost) { innermost = this; }
-JointMaking::~JointMaking() { innermost = outer_; }
+CollectiveSection::~CollectiveSection() { innermost = outer_; }
 
 void meet(Comm comm) {
   if (innermost != nullptr && innermost->comm_ == comm) share_failure(comm, nullptr);
+}
+
+void same_on_all(Comm comm, std::span<const Fact> facts, std::span<std::int64_t> largest) {
+  std::vector<std::int64_t> values;
+  values.reserve(2 * facts.size() + largest.size());
+  for (const Fact& fact : facts) {
+    Extremes own(fact.value);
+    values.insert(values.end(), own.values().begin(), own.values().end());
+  }
+  values.insert(values.end(), largest.begin(), largest.end());
+  all_reduce(values, Combine::max, comm);
+  std::copy(values.end() - static_cast<std::ptrdiff_t>(largest.size()), values.end(),
+            largest.begin());
+  for (std::size_t i = 0; i < facts.size(); ++i) {
+    const std::int64_t highest = values[2 * i];
+    const std::int64_t lowest = -values[2 * i + 1];
+    if (lowest == highest) continue;
+    throw Error(ErrorCode::argument, facts[i].name + ": from " + std::to_string(lowest) + " to " +
+                                         std::to_string(highest) +
+                                         " over the ranks, expected the same on all; pass the "
+                                         "same on every rank");
+  }
+}
+
+bool true_on_all(Comm comm, bool value) {
+  std::int64_t all = value ? 1 : 0;
+  all_reduce(std::span(&all, 1), Combine::min, comm);
+  return all != 0;
 }
 
 }  // namespace ropewalk::mpi

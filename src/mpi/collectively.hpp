@@ -1,0 +1,114 @@
+// What all ranks find together: an error of one rank as an error of all, and facts that must be the
+// same on all.
+//
+// What is made collectively takes memory, opens files and starts threads on every rank, and any of
+// that may fail on one rank alone. A rank that then just throws leaves the others waiting in the next
+// collective call. So such work runs in collectively(). There every collective call of MPI's on that
+// communicator is preceded by an exchange of whether all ranks are still well (one reduction of 16
+// bytes). A rank that has failed takes part in that exchange at the end of collectively(), and so the
+// others learn of it before their next call.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "mpi/mpi.hpp"
+#include "ropewalk/error.hpp"
+
+namespace ropewalk::mpi {
+
+// An error as it travels between ranks. It takes no memory: there may be none left.
+struct Failure {
+  std::int64_t code = 0;             // ErrorCode
+  std::array<char, 1016> text = {};  // bytes; longer texts are cut
+};
+
+// What all ranks of a communicator have thrown, or are about to: nobody waits for its rank any more.
+class CollectiveError : public Error {
+ public:
+  CollectiveError(ErrorCode code, const std::string& text, Comm comm)
+      : Error(code, text), comm_(comm) {}
+  Comm comm() const noexcept { return comm_; }
+
+ private:
+  Comm comm_;
+};
+
+// Describes what is being handled in a catch clause. Rethrows Error(peer_dead): with the dead nothing
+// can be shared.
+Failure current_failure();
+
+// Collective. Throws CollectiveError on every rank, with the error of the lowest rank that has one,
+// and says which rank that is where others have none.
+void share_failure(Comm, const Failure* own);
+
+// While one exists, collective calls of its thread on `comm` begin with meet(); but not while another
+// one exists inside of it.
+class CollectiveSection {
+ public:
+  explicit CollectiveSection(Comm comm) noexcept;
+  ~CollectiveSection();
+  CollectiveSection(const CollectiveSection&) = delete;
+  CollectiveSection& operator=(const CollectiveSection&) = delete;
+
+ private:
+  friend void meet(Comm);
+  Comm comm_;
+  CollectiveSection* outer_;
+};
+
+// Before a collective call on `comm`: inside of collectively(), throws what a rank has failed with.
+// Does nothing otherwise.
+void meet(Comm comm);
+
+// Collective. What `body` throws on any rank is thrown on all. `body` may make collective calls on
+// `comm`, all ranks the same; before it makes others, or waits for ranks in another way, it calls
+// meet(), after which nothing may fail that can fail on one rank alone. A body that goes on after a
+// CollectiveError has caught it around a collectively() of its own, with a meet() right before.
+template <class Body>
+void collectively(Comm comm, Body&& body) {
+  std::optional<Failure> own;
+  try {
+    const CollectiveSection open(comm);
+    body();
+  } catch (const CollectiveError& error) {
+    if (error.comm() == comm) throw;
+    own = current_failure();
+  } catch (...) {
+    own = current_failure();
+  }
+  share_failure(comm, own ? &*own : nullptr);
+}
+
+// ---- facts
+
+// A number that all ranks must have passed alike.
+struct Fact {
+  std::string name;
+  std::int64_t value;
+};
+// Collective, with the same number of facts on every rank. Throws Error(argument) on every rank,
+// which names the first fact that differs. Of each number in `largest` the largest over the ranks
+// comes back, with the same reduction.
+void same_on_all(Comm, std::span<const Fact> facts, std::span<std::int64_t> largest = {});
+
+// Collective. Whether `value` is true on every rank.
+bool true_on_all(Comm, bool value);
+
+// The lowest and the highest of a number over the ranks, once values() are the maxima over all.
+class Extremes {
+ public:
+  explicit Extremes(std::int64_t own) : values_{own, -own} {}
+  std::span<std::int64_t, 2> values() noexcept { return values_; }
+  std::int64_t lowest() const noexcept { return -values_[1]; }
+  std::int64_t highest() const noexcept { return values_[0]; }
+  bool same() const noexcept { return lowest() == highest(); }
+
+ private:
+  std::array<std::int64_t, 2> values_;
+};
+
+}  // namespace ropewalk::mpi
