@@ -9,7 +9,8 @@
 #include "ropewalk/error.hpp"
 #include "settings/value.hpp"
 
-namespace ropewalk::kernels {
+namespace ropewalk {
+namespace kernels {
 
 namespace {
 
@@ -34,45 +35,47 @@ bool has_v4() noexcept {
 }
 #endif
 
-const Table& table_of(Isa isa) noexcept {
+const Table& table_of(InstructionSet set) noexcept {
 #if defined(__x86_64__)
-  if (isa == Isa::avx512) return avx512::table;
-  if (isa == Isa::avx2) return avx2::table;
+  if (set == InstructionSet::avx512) return avx512::table;
+  if (set == InstructionSet::avx2) return avx2::table;
 #endif
-  static_cast<void>(isa);
+  static_cast<void>(set);
   return baseline::table;
 }
 
-Isa best() noexcept {
-  if (available(Isa::avx512)) return Isa::avx512;
-  return available(Isa::avx2) ? Isa::avx2 : Isa::baseline;
+InstructionSet best() noexcept {
+  if (available(InstructionSet::avx512)) return InstructionSet::avx512;
+  return available(InstructionSet::avx2) ? InstructionSet::avx2 : InstructionSet::baseline;
 }
 
-void require_available(Isa isa, const char* where) {
-  if (!available(isa))
-    throw Error(ErrorCode::unsupported, std::string(where) + ": " + name(isa) +
+void require_available(InstructionSet set, const char* where) {
+  if (!available(set)) {
+    throw Error(ErrorCode::unsupported, std::string(where) + ": " + name(set) +
                                             " is not available on this machine; the best is " +
                                             name(best()));
+  }
 }
 
-Isa choose() {
+InstructionSet choose() {
   const settings::Value wish = settings::get(settings::Id::isa);
-  for (const Isa isa : {Isa::baseline, Isa::avx2, Isa::avx512}) {
-    if (!wish.is(name(isa))) continue;
-    require_available(isa, "ROPEWALK_ISA");
-    return isa;
+  for (const InstructionSet set :
+       {InstructionSet::baseline, InstructionSet::avx2, InstructionSet::avx512}) {
+    if (!wish.is(ropewalk::name(set))) continue;
+    require_available(set, "ROPEWALK_ISA");
+    return set;
   }
   return best();
 }
 
 struct Choice {
-  Isa isa;
+  InstructionSet set;
   const Table& table;
 };
 const Choice& choice() {  // an exception leaves it unmade: the next call throws again
   static const Choice made = [] {
-    const Isa isa = choose();
-    return Choice{isa, table_of(isa)};
+    const InstructionSet set = choose();
+    return Choice{set, table_of(set)};
   }();
   return made;
 }
@@ -83,44 +86,28 @@ ReduceFunction entry(const Table& table, ElementType type, ReductionOp op) noexc
 }
 
 void require_count(const char* argument, int count) {
-  if (count < 1)
+  if (count < 1) {
     throw Error(ErrorCode::argument, std::string(argument) + ": found " + std::to_string(count) +
                                          ", expected 1 or more; pass at least one buffer");
+  }
 }
 
 }  // namespace
 
-const char* name(Isa isa) {
-  constexpr const char* names[isa_count] = {"baseline", "avx2", "avx512"};
-  return names[static_cast<int>(isa)];
-}
-
-bool available(Isa isa) noexcept {
-#if defined(__x86_64__)
-  static const bool v3 = has_v3();
-  static const bool v4 = has_v4();
-  if (isa == Isa::avx512) return v4;
-  if (isa == Isa::avx2) return v3;
-#endif
-  return isa == Isa::baseline;
-}
-
-Isa active_isa() { return choice().isa; }
-
 ReduceFunction find(ElementType type, ReductionOp op) { return entry(choice().table, type, op); }
 
-ReduceFunction find(ElementType type, ReductionOp op, Isa isa) {
-  require_available(isa, "isa");
-  return entry(table_of(isa), type, op);
+ReduceFunction find(ElementType type, ReductionOp op, InstructionSet set) {
+  require_available(set, "set");
+  return entry(table_of(set), type, op);
 }
 
 AverageFunction find_average(ElementType type) {
   return choice().table.average[static_cast<int>(type)];
 }
 
-AverageFunction find_average(ElementType type, Isa isa) {
-  require_available(isa, "isa");
-  return table_of(isa).average[static_cast<int>(type)];
+AverageFunction find_average(ElementType type, InstructionSet set) {
+  require_available(set, "set");
+  return table_of(set).average[static_cast<int>(type)];
 }
 
 void reduce(void* const* outputs, int output_count, const void* const* inputs, int input_count,
@@ -128,10 +115,11 @@ void reduce(void* const* outputs, int output_count, const void* const* inputs, i
   require_count("output_count", output_count);
   require_count("input_count", input_count);
   const ReduceFunction function = find(type, op);
-  if (function == nullptr)
+  if (function == nullptr) {
     throw Error(ErrorCode::argument, std::string("op: ") + ropewalk::name(op) +
                                          " is not defined on " + ropewalk::name(type) +
                                          "; MPI 4.1, section 6.9.2, has the table");
+  }
   function(outputs, output_count, inputs, input_count, count, stores);
 }
 
@@ -145,4 +133,23 @@ void copy(void* const* outputs, int output_count, const void* from, std::size_t 
   choice().table.copy(outputs, output_count, from, bytes, stores);
 }
 
-}  // namespace ropewalk::kernels
+}  // namespace kernels
+
+const char* name(InstructionSet set) {
+  constexpr const char* names[instruction_set_count] = {"baseline", "avx2", "avx512"};
+  return names[static_cast<int>(set)];
+}
+
+bool available(InstructionSet set) noexcept {
+#if defined(__x86_64__)
+  static const bool v3 = kernels::has_v3();
+  static const bool v4 = kernels::has_v4();
+  if (set == InstructionSet::avx512) return v4;
+  if (set == InstructionSet::avx2) return v3;
+#endif
+  return set == InstructionSet::baseline;
+}
+
+InstructionSet instruction_set() { return kernels::choice().set; }
+
+}  // namespace ropewalk

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <string>
 
+#include "ropewalk/instruction_set.hpp"
 #include "ropewalk/types.hpp"
 
 namespace ropewalk::kernels {
@@ -39,23 +40,12 @@ using ReduceFunction = void (*)(void* const* outputs, int output_count, const vo
 using AverageFunction = void (*)(void* const* outputs, int output_count, const void* const* inputs,
                                  int input_count, std::size_t count, double divisor, Stores stores);
 
-// Instruction sets this library is built for.
-enum class Isa : int { baseline, avx2, avx512 };
-inline constexpr int isa_count = 3;
-const char* name(Isa);
-
-// Built in, and this machine has it.
-bool available(Isa) noexcept;
-
-// The best one available, or what ROPEWALK_ISA=baseline|avx2|avx512 says. Read once. Throws
-// Error(argument) for another value, Error(unsupported) for one this machine does not have.
-Isa active_isa();
-
 // The kernel for hot paths: ask once, call often. Null where supports(op, type) is false.
 ReduceFunction find(ElementType, ReductionOp);
-ReduceFunction find(ElementType, ReductionOp, Isa);  // Error(unsupported) unless available(isa)
-AverageFunction find_average(ElementType);           // null for what has no average
-AverageFunction find_average(ElementType, Isa);
+AverageFunction find_average(ElementType);  // null for what has no average
+// Error(unsupported) unless the instruction set is available().
+ReduceFunction find(ElementType, ReductionOp, InstructionSet);
+AverageFunction find_average(ElementType, InstructionSet);
 
 // As `find` and a call. Error(argument) for a pair that MPI does not allow, and for counts < 1.
 void reduce(void* const* outputs, int output_count, const void* const* inputs, int input_count,

@@ -77,7 +77,7 @@ class Averages : public ::testing::TestWithParam<ElementType> {
     return inputs;
   }
 
-  static void check(kernels::Isa isa, int input_count, int output_count, std::size_t count,
+  static void check(InstructionSet set, int input_count, int output_count, std::size_t count,
                     kernels::Stores stores, bool in_place) {
     std::vector<Buffer> inputs = make_inputs(input_count, count, size_of(GetParam()));
     const std::vector<Buffer> before = inputs;
@@ -89,7 +89,7 @@ class Averages : public ::testing::TestWithParam<ElementType> {
     for (Buffer& output : others) to.push_back(output.data());
     if (in_place) to[0] = inputs[0].data();
     const double divisor = 3;
-    kernels::find_average(GetParam(), isa)(to.data(), output_count, from.data(), input_count, count,
+    kernels::find_average(GetParam(), set)(to.data(), output_count, from.data(), input_count, count,
                                            divisor, stores);
     for (void* output : to) {
       expect_average(GetParam(), static_cast<const std::byte*>(output), before, count, divisor);
@@ -98,13 +98,13 @@ class Averages : public ::testing::TestWithParam<ElementType> {
 };
 
 TEST_P(Averages, AreSumsDividedBeforeTheyAreRounded) {
-  for (const kernels::Isa isa : available_isas()) {
+  for (const InstructionSet set : available_sets()) {
     for (const int inputs : {1, 2, 3, 4, 5, 9}) {
       for (const int outputs : {1, 2, 3}) {
         for (const std::size_t count : {1, 7, 64, 1500}) {
-          check(isa, inputs, outputs, count, kernels::Stores::temporal, false);
-          check(isa, inputs, outputs, count, kernels::Stores::streaming, true);
-          if (HasFatalFailure()) FAIL() << inputs << " to " << outputs << ", " << name(isa);
+          check(set, inputs, outputs, count, kernels::Stores::temporal, false);
+          check(set, inputs, outputs, count, kernels::Stores::streaming, true);
+          if (HasFatalFailure()) FAIL() << inputs << " to " << outputs << ", " << name(set);
         }
       }
     }

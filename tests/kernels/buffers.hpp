@@ -11,11 +11,11 @@
 
 namespace ropewalk::testing {
 
-inline std::vector<kernels::Isa> available_isas() {
-  std::vector<kernels::Isa> isas;
-  for (const auto isa : {kernels::Isa::baseline, kernels::Isa::avx2, kernels::Isa::avx512})
-    if (kernels::available(isa)) isas.push_back(isa);
-  return isas;
+inline std::vector<InstructionSet> available_sets() {
+  std::vector<InstructionSet> sets;
+  for (const auto set : {InstructionSet::baseline, InstructionSet::avx2, InstructionSet::avx512})
+    if (available(set)) sets.push_back(set);
+  return sets;
 }
 
 // `bytes` at `offset` bytes past a cache line, with a cache line of guard on either side.

@@ -12,7 +12,6 @@
 namespace ropewalk::testing {
 namespace {
 
-using kernels::Isa;
 using kernels::Stores;
 
 void check_copy(std::size_t bytes, std::size_t from_offset, std::size_t to_offset, int outputs,
@@ -80,7 +79,7 @@ TEST(Copy, NoOutputIsAnError) {
 [[noreturn]] void choose(const char* wish) {
   setenv("ROPEWALK_ISA", wish, 1);
   try {
-    std::_Exit(static_cast<int>(kernels::active_isa()));
+    std::_Exit(static_cast<int>(instruction_set()));
   } catch (const Error& error) {
     std::fputs(error.what(), stderr);
     std::_Exit(100 + static_cast<int>(error.code()));
@@ -94,9 +93,9 @@ class Choice : public ::testing::Test {
 using ChoiceDeathTest = Choice;
 
 TEST_F(ChoiceDeathTest, FollowsTheEnvironment) {
-  for (const Isa isa : available_isas())
-    EXPECT_EXIT(choose(kernels::name(isa)), ::testing::ExitedWithCode(static_cast<int>(isa)), "");
-  const auto best = static_cast<int>(available_isas().back());
+  for (const InstructionSet set : available_sets())
+    EXPECT_EXIT(choose(name(set)), ::testing::ExitedWithCode(static_cast<int>(set)), "");
+  const auto best = static_cast<int>(available_sets().back());
   EXPECT_EXIT(choose(""), ::testing::ExitedWithCode(best), "");
 }
 
@@ -105,7 +104,7 @@ TEST_F(ChoiceDeathTest, RefusesWhatItDoesNotKnow) {
 }
 
 TEST_F(ChoiceDeathTest, RefusesWhatTheMachineDoesNotHave) {
-  if (kernels::available(Isa::avx512)) GTEST_SKIP() << "this machine has every instruction set";
+  if (available(InstructionSet::avx512)) GTEST_SKIP() << "this machine has every instruction set";
   EXPECT_EXIT(choose("avx512"), ::testing::ExitedWithCode(106), "not available");
 }
 

@@ -9,7 +9,6 @@
 namespace ropewalk::testing {
 namespace {
 
-using kernels::Isa;
 using kernels::Stores;
 
 constexpr std::size_t all = 65536;
@@ -22,11 +21,12 @@ class Halves : public ::testing::TestWithParam<ElementType> {
     return values;
   }
   static std::vector<std::uint16_t> combine(ReductionOp op, const std::vector<std::uint16_t>& a,
-                                            const std::vector<std::uint16_t>& b, Isa isa) {
+                                            const std::vector<std::uint16_t>& b,
+                                            InstructionSet set) {
     std::vector<std::uint16_t> result(all);
     void* output = result.data();
     const void* inputs[] = {a.data(), b.data()};
-    kernels::find(GetParam(), op, isa)(&output, 1, inputs, 2, all, Stores::temporal);
+    kernels::find(GetParam(), op, set)(&output, 1, inputs, 2, all, Stores::temporal);
     return result;
   }
 };
@@ -35,11 +35,11 @@ class Halves : public ::testing::TestWithParam<ElementType> {
 TEST_P(Halves, SurviveTheWayThroughFloat) {
   const std::vector<std::uint16_t> values = every_value();
   const int quiet = GetParam() == ElementType::float16 ? 0x0200 : 0x0040;
-  for (const Isa isa : available_isas()) {
-    const auto found = combine(ReductionOp::max, values, values, isa);
+  for (const InstructionSet set : available_sets()) {
+    const auto found = combine(ReductionOp::max, values, values, set);
     for (std::size_t i = 0; i < all; ++i) {
       const int expected = is_nan(GetParam(), values[i]) ? values[i] | quiet : values[i];
-      ASSERT_EQ(found[i], expected) << i << ", " << kernels::name(isa);
+      ASSERT_EQ(found[i], expected) << i << ", " << name(set);
     }
   }
 }
@@ -53,8 +53,8 @@ TEST_P(Halves, SumsAndProductsAreRoundedToNearestEven) {
     std::fill(partner.begin(), partner.end(), half);
     const auto b = static_cast<float>(value_of(GetParam(), half));
     for (const ReductionOp op : {ReductionOp::sum, ReductionOp::prod})
-      for (const Isa isa : available_isas()) {
-        const auto found = combine(op, values, partner, isa);
+      for (const InstructionSet set : available_sets()) {
+        const auto found = combine(op, values, partner, set);
         for (std::size_t i = 0; i < all; ++i) {
           if (is_nan(GetParam(), values[i])) {
             ASSERT_TRUE(is_nan(GetParam(), found[i])) << i;
@@ -66,7 +66,7 @@ TEST_P(Halves, SumsAndProductsAreRoundedToNearestEven) {
             ASSERT_TRUE(is_nan(GetParam(), found[i])) << i;
           } else {
             ASSERT_EQ(found[i], nearest(GetParam(), exact))
-                << a << " and " << b << ", " << name(op) << ", " << kernels::name(isa);
+                << a << " and " << b << ", " << name(op) << ", " << name(set);
           }
         }
       }

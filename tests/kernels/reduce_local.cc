@@ -16,7 +16,6 @@
 namespace {
 
 using namespace ropewalk;
-using kernels::Isa;
 using kernels::Stores;
 using testing::Case;
 
@@ -54,12 +53,12 @@ std::vector<std::byte> by_mpi(const Case& c, const std::vector<std::vector<std::
 }
 
 std::vector<std::byte> by_kernel(const Case& c, const std::vector<std::vector<std::byte>>& all,
-                                 Isa isa) {
+                                 InstructionSet set) {
   std::vector<std::byte> result = all.back();  // the gaps are those of the last operand
   std::vector<const void*> inputs;
   for (const auto& operand : all) inputs.push_back(operand.data());
   void* output = result.data();
-  kernels::find(c.type, c.op, isa)(&output, 1, inputs.data(), operands, c.count, Stores::temporal);
+  kernels::find(c.type, c.op, set)(&output, 1, inputs.data(), operands, c.count, Stores::temporal);
   return result;
 }
 
@@ -92,9 +91,9 @@ void check(ElementType type, ReductionOp op) {
   const Case c{type, op, count};
   const auto all = make_operands(c);
   const auto expected = by_mpi(c, all);
-  for (const Isa isa : testing::available_isas()) {
-    const std::string difference = compare(c, by_kernel(c, all, isa), expected);
-    test::expect(difference.empty(), difference + ", " + kernels::name(isa));
+  for (const InstructionSet set : testing::available_sets()) {
+    const std::string difference = compare(c, by_kernel(c, all, set), expected);
+    test::expect(difference.empty(), difference + ", " + name(set));
   }
 }
 

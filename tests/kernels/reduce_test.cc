@@ -13,7 +13,6 @@
 namespace ropewalk::testing {
 namespace {
 
-using kernels::Isa;
 using kernels::ReduceFunction;
 using kernels::Stores;
 
@@ -60,10 +59,10 @@ struct Outputs {
   std::vector<std::byte*> pointers;
 };
 
-void check(const Case& c, const Inputs& inputs, Placement placement, int output_count, Isa isa,
-           Stores stores, const std::vector<std::byte>& expected) {
+void check(const Case& c, const Inputs& inputs, Placement placement, int output_count,
+           InstructionSet set, Stores stores, const std::vector<std::byte>& expected) {
   Outputs outputs(c, placement, output_count);
-  const ReduceFunction function = kernels::find(c.type, c.op, isa);
+  const ReduceFunction function = kernels::find(c.type, c.op, set);
   ASSERT_NE(function, nullptr) << describe(c);
   const int input_count = static_cast<int>(inputs.pointers.size());
   function(outputs.data(), output_count, inputs.data(), input_count, c.count, stores);
@@ -71,7 +70,7 @@ void check(const Case& c, const Inputs& inputs, Placement placement, int output_
     const auto which = static_cast<std::size_t>(j);
     const std::string found = difference(c, outputs.pointers[which], expected.data());
     ASSERT_TRUE(found.empty()) << found << "; output " << j << " of " << output_count << ", "
-                               << input_count << " inputs, " << kernels::name(isa)
+                               << input_count << " inputs, " << name(set)
                                << (stores == Stores::streaming ? ", streaming" : ", temporal")
                                << ", placement " << static_cast<int>(placement);
     ASSERT_TRUE(outputs.buffers[which].guarded()) << "wrote outside: " << describe(c);
@@ -85,9 +84,9 @@ void check_all(const Case& c, Placement placement, Values values, int input_coun
   const Inputs inputs(c, placement, values, input_count);
   const std::vector<std::byte> expected = expect(c, inputs.pointers);
   for (const int output_count : output_counts)
-    for (const Isa isa : available_isas())
+    for (const InstructionSet set : available_sets())
       for (const Stores stores : {Stores::temporal, Stores::streaming}) {
-        check(c, inputs, placement, output_count, isa, stores, expected);
+        check(c, inputs, placement, output_count, set, stores, expected);
         if (::testing::Test::HasFatalFailure()) return;
       }
 }
@@ -133,10 +132,10 @@ TEST_P(Reduce, OneInputIsCopied) {
     const Inputs inputs(c, Placement::element, Values::special, 1);
     const std::vector<std::byte> copy(inputs.pointers[0],
                                       inputs.pointers[0] + c.count * size_of(type));
-    for (const Isa isa : available_isas())
+    for (const InstructionSet set : available_sets())
       for (const int output_count : {1, 2, 5}) {
-        check(c, inputs, Placement::element, output_count, isa, Stores::temporal, copy);
-        check(c, inputs, Placement::element, output_count, isa, Stores::streaming, copy);
+        check(c, inputs, Placement::element, output_count, set, Stores::temporal, copy);
+        check(c, inputs, Placement::element, output_count, set, Stores::streaming, copy);
       }
   });
 }
@@ -147,7 +146,7 @@ TEST_P(Reduce, InPlace) {
     const Case c{type, GetParam(), 4096 / size_of(type) + 37};
     for (const int ranks : {2, 3, 4, 5, 9})
       for (const int output_count : {1, ranks})
-        for (const Isa isa : available_isas())
+        for (const InstructionSet set : available_sets())
           for (const Stores stores : {Stores::temporal, Stores::streaming}) {
             Inputs inputs(c, Placement::element, Values::ordinary, ranks);
             std::vector<std::byte> expected(c.count * size_of(type), std::byte{0x5a});
@@ -155,7 +154,7 @@ TEST_P(Reduce, InPlace) {
             std::vector<void*> outputs;
             for (Buffer& buffer : inputs.buffers) outputs.push_back(buffer.data());
             std::reverse(outputs.begin(), outputs.end());  // one output: the last input
-            kernels::find(type, c.op, isa)(outputs.data(), output_count, inputs.data(), ranks,
+            kernels::find(type, c.op, set)(outputs.data(), output_count, inputs.data(), ranks,
                                            c.count, stores);
             for (int j = 0; j < output_count; ++j) {
               const auto* found =
@@ -186,10 +185,10 @@ TEST_P(Reduce, TouchesItsBuffersOnly) {
         const void* inputs[3] = {place(0), place(1), place(2)};
         void* outputs[2] = {place(3), place(4)};
         for (int i = 0; i < buffers; ++i) fill(type, Values::ordinary, 5, place(i), count);
-        for (const Isa isa : available_isas())
+        for (const InstructionSet set : available_sets())
           for (const Stores stores : {Stores::temporal, Stores::streaming})
             for (const int input_count : {2, 3})
-              kernels::find(type, GetParam(), isa)(outputs, 2, inputs, input_count, count, stores);
+              kernels::find(type, GetParam(), set)(outputs, 2, inputs, input_count, count, stores);
       }
   });
   munmap(region, (2 * buffers + 1) * page);
@@ -285,9 +284,9 @@ TEST(ReduceArguments, WhatMpiForbidsIsAnError) {
 TEST(ReduceArguments, EveryPairThatMpiAllowsHasAKernel) {
   for (int i = 0; i < element_type_count; ++i)
     for (const ReductionOp op : all_operations())
-      for (const Isa isa : available_isas()) {
+      for (const InstructionSet set : available_sets()) {
         const auto type = static_cast<ElementType>(i);
-        EXPECT_EQ(kernels::find(type, op, isa) != nullptr, supports(op, type))
+        EXPECT_EQ(kernels::find(type, op, set) != nullptr, supports(op, type))
             << name(op) << " of " << name(type);
       }
 }
