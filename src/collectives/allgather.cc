@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "collectives/algorithms.hpp"
+#include "os/hash.hpp"
 
 namespace ropewalk::collectives {
 namespace {
@@ -11,12 +12,9 @@ void copy_own(Engine& engine, const void* send, std::byte* target, std::size_t b
   if (bytes > 0 && target != send) kernels::copy(target, send, bytes, engine.stores(bytes));
 }
 
+// All ranks must agree on all counts.
 std::uint32_t form_of(Engine& engine, const Blocks& blocks) {
-  std::uint32_t form = 2166136261U;  // FNV-1a: ranks must agree on all counts
-  for (int peer = 0; peer < engine.size(); ++peer) {
-    form = (form ^ static_cast<std::uint32_t>(blocks.counts[peer])) * 16777619U;
-  }
-  return form;
+  return os::hash_counts(blocks.counts, engine.size());
 }
 
 }  // namespace

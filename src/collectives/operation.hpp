@@ -1,12 +1,14 @@
 // How a reduction combines elements.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
 #include "kernels/kernels.hpp"
 #include "mpi/mpi.hpp"
+#include "node/control.hpp"
 #include "ropewalk/collectives.hpp"
 
 namespace ropewalk::collectives {
@@ -28,6 +30,11 @@ struct Operation {
   // same.
   std::uint32_t number = 0;
 
+  // In elements: slices end on 128-byte borders of the buffers, so two ranks seldom write to one
+  // line.
+  std::size_t slice_grain() const {
+    return std::max<std::size_t>(1, node::flag_stride / element_bytes);
+  }
   // The same operation for results that are combined further.
   Operation partial() const {
     Operation sum = *this;

@@ -8,14 +8,10 @@
 #include <cstring>
 
 #include "collectives/algorithms.hpp"
+#include "os/hash.hpp"
 
 namespace ropewalk::collectives {
 namespace {
-
-// Slices end on 128-byte borders of the buffers, so two ranks seldom write to one line.
-std::size_t grain_of(const Operation& operation) {
-  return std::max<std::size_t>(1, node::flag_stride / operation.element_bytes);
-}
 
 // Waits for every slot of the call; inputs then point at the payloads.
 void gather_payloads(Engine& engine, const node::Slot& own, std::size_t bytes) {
@@ -49,7 +45,7 @@ bool outputs_mapped(const std::vector<Shown>& shown, int root) {
 
 void push_slices(Engine& engine, const std::vector<Shown>& shown, std::size_t count,
                  const Operation& operation, int root) {
-  const Range part = slice(count, engine.rank(), engine.size(), grain_of(operation));
+  const Range part = slice(count, engine.rank(), engine.size(), operation.slice_grain());
   const std::size_t bytes = count * operation.element_bytes;
   const std::size_t offset = part.begin * operation.element_bytes;
   std::size_t outputs = 0;
@@ -249,17 +245,16 @@ void reduce_scatter(Engine& engine, const void* send, void* receive, const std::
                     const Operation& operation) {
   std::size_t total = 0;
   std::size_t before = 0;
-  std::uint32_t form = 2166136261U;  // FNV-1a over the counts: ranks must agree on all of them
   for (int peer = 0; peer < engine.size(); ++peer) {
     if (peer == engine.rank()) before = total;
     total += counts[peer];
-    form = (form ^ static_cast<std::uint32_t>(counts[peer])) * 16777619U;
   }
   const std::size_t bytes = total * operation.element_bytes;
   const std::size_t offset = before * operation.element_bytes;
   const std::size_t count = counts[engine.rank()];
   const Scratch scratch(engine);
   const std::vector<Shown>* reads = nullptr;  // what others may still read when this rank is done
+  const std::uint32_t form = os::hash_counts(counts, engine.size());  // all must agree on them
   node::Slot& own = engine.arrivals().claim(Kind::reduce_scatter, total, operation.code(), form);
   if (bytes <= engine.limits().one_shot_bytes) {
     engine.path = Path::inlined;

@@ -10,16 +10,11 @@
 #include <span>
 
 #include "os/file.hpp"
+#include "os/hash.hpp"
 #include "ropewalk/error.hpp"
 
 namespace ropewalk::node {
 namespace {
-
-std::uint64_t hash(const std::string& text) {
-  std::uint64_t out = 14695981039346656037U;  // FNV-1a
-  for (const char c : text) out = (out ^ static_cast<unsigned char>(c)) * 1099511628211U;
-  return out;
-}
 
 // Addresses mean the same in one network namespace of one booted kernel.
 std::uint64_t host_hash() {
@@ -27,7 +22,7 @@ std::uint64_t host_hash() {
   const ssize_t length = readlink("/proc/self/ns/net", link, sizeof link);
   std::string text = os::read_text("/proc/sys/kernel/random/boot_id").value_or("");
   if (length > 0) text.append(link, static_cast<std::size_t>(length));
-  return hash(text);
+  return os::hash(text);
 }
 
 }  // namespace

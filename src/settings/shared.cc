@@ -3,21 +3,13 @@
 #include <algorithm>
 #include <string>
 
+#include "os/hash.hpp"
 #include "ropewalk/error.hpp"
 #include "settings/contents.hpp"
 #include "settings/value.hpp"
 
 namespace ropewalk::settings {
 namespace {
-
-// FNV-1a, 64 bits: equality is all that is asked of it.
-constexpr std::uint64_t hash_start = 14695981039346656037ULL;
-std::uint64_t hash(std::string_view text, std::uint64_t from = hash_start) noexcept {
-  for (const char letter : text) {
-    from = (from ^ static_cast<unsigned char>(letter)) * 1099511628211ULL;
-  }
-  return from;
-}
 
 bool is_number(const Value& value) noexcept {
   const Kind kind = value.option->kind;
@@ -26,12 +18,12 @@ bool is_number(const Value& value) noexcept {
 
 // Of a file that cannot be read, its name: no two ranks agree on it but by that.
 std::uint64_t meaning_of_file(std::string_view path) noexcept {
-  if (path.empty()) return hash(path);
+  if (path.empty()) return os::hash(path);
   try {
     const Contents& file = contents(path);
-    return file.error.empty() ? hash(file.text, hash("file ")) : hash(path, hash("unreadable "));
+    return file.error.empty() ? os::hash(file.text, os::hash("file ")) : os::hash(path, os::hash("unreadable "));
   } catch (const std::exception&) {  // no memory for it
-    return hash(path, hash("unreadable "));
+    return os::hash(path, os::hash("unreadable "));
   }
 }
 
@@ -39,11 +31,11 @@ std::uint64_t meaning_of_file(std::string_view path) noexcept {
 std::uint64_t meaning(const Value& value) noexcept {
   Text text;
   if (value.malformed) {
-    return hash(value.text, hash("malformed "));
+    return os::hash(value.text, os::hash("malformed "));
   }
   if (value.option->kind == Kind::file) return meaning_of_file(value.text);
-  if (is_number(value)) return hash((text << value.number).view());
-  return hash(value.word.empty() ? value.text : value.word);
+  if (is_number(value)) return os::hash((text << value.number).view());
+  return os::hash(value.word.empty() ? value.text : value.word);
 }
 
 Told tell(const Value& value) noexcept {
@@ -85,11 +77,11 @@ AllTold tell() noexcept {
 }
 
 std::uint64_t fingerprint() noexcept {
-  std::uint64_t all = hash_start;
+  std::uint64_t all = os::hash_start;
   for (const Option& option : table()) {
     if (option.scope != Scope::all_ranks) continue;
     const std::uint64_t one = meaning(read(option));
-    all = hash({reinterpret_cast<const char*>(&one), sizeof one}, all);
+    all = os::hash_step(all, one);
   }
   return all;
 }

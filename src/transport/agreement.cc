@@ -7,6 +7,7 @@
 
 #include "mpi/settings.hpp"
 #include "os/file.hpp"
+#include "os/hash.hpp"
 #include "os/node_identity.hpp"
 #include "settings/shared.hpp"
 #include "settings/value.hpp"
@@ -18,14 +19,6 @@ static_assert(std::is_trivially_copyable_v<Facts>);
 
 // Boyle et al. ran up to eight comm threads a rank; more never won on a measured network.
 constexpr int most_automatic_lanes = 8;
-
-// FNV-1a, 64 bits: equality is all that is asked of it.
-constexpr std::uint64_t hash_start = 14695981039346656037ULL;
-std::uint64_t hash_bytes(const void* data, std::size_t bytes, std::uint64_t hash = hash_start) {
-  const auto* byte = static_cast<const unsigned char*>(data);
-  for (std::size_t i = 0; i < bytes; ++i) hash = (hash ^ byte[i]) * 1099511628211ULL;
-  return hash;
-}
 
 // What cannot be understood is told to all ranks as it is.
 template <std::size_t N>
@@ -161,8 +154,8 @@ Facts local_facts(const EndpointOptions& options, std::span<const int> cores) {
   facts.piece_bytes = options.piece_bytes < 0
                           ? read_number(settings::Id::piece_bytes, facts.piece_text)
                           : options.piece_bytes;
-  facts.node = hash_bytes(node.data(), node.size());
-  facts.cores_hash = hash_bytes(cores.data(), cores.size_bytes());
+  facts.node = os::hash(node.data(), node.size());
+  facts.cores_hash = os::hash(cores.data(), cores.size_bytes());
   facts.cores = static_cast<std::int32_t>(cores.size());
   facts.lanes = options.lanes;
   facts.threads = options.threads ? 1 : 0;

@@ -14,6 +14,7 @@
 #include "collectives/nodes/served.hpp"
 #include "collectives/nodes/traffic.hpp"
 #include "collectives/through_mpi.hpp"
+#include "os/hash.hpp"
 
 namespace ropewalk::collectives::nodes {
 namespace {
@@ -50,12 +51,9 @@ struct Stream {
   }
 };
 
+// All ranks must agree on all counts.
 std::uint32_t form_of(const Layout& layout, const Blocks& blocks) {
-  std::uint32_t form = 2166136261U;  // FNV-1a: ranks must agree on all counts
-  for (int rank = 0; rank < layout.size(); ++rank) {
-    form = (form ^ static_cast<std::uint32_t>(blocks.counts[rank])) * 16777619U;
-  }
-  return form;
+  return os::hash_counts(blocks.counts, layout.size());
 }
 
 // ---- small

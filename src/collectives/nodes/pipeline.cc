@@ -39,10 +39,6 @@ constexpr std::size_t most_in_flight = ReductionThreads::slots_each;  // chunks 
 // Inputs that are not mapped are read in blocks of this size, which stay in the second cache.
 constexpr std::size_t read_bytes = std::size_t{64} << 10;
 
-std::size_t grain_of(const Operation& operation) {
-  return std::max<std::size_t>(1, node::flag_stride / operation.element_bytes);
-}
-
 // What a rank shows its node of both buffers. A buffer that the others cannot reach has a copy in
 // the arena for the length of the call.
 class ShownBuffers {
@@ -151,7 +147,7 @@ class Pipeline {
     std::vector<Range> own;
     std::vector<int> numbers;
     for (int number = layout_.place(); number < slices; number += ranks) {
-      own.push_back(slice(vectors_.count, number, slices, grain_of(operation_)));
+      own.push_back(slice(vectors_.count, number, slices, operation_.slice_grain()));
       numbers.push_back(number);
     }
     bool more = true;

@@ -17,6 +17,7 @@
 #include "collectives/nodes/traffic.hpp"
 #include "collectives/through_mpi.hpp"
 #include "mpi/datatypes.hpp"
+#include "os/hash.hpp"
 
 namespace ropewalk::collectives::nodes {
 namespace {
@@ -144,16 +145,15 @@ void exchange(Nodes& nodes, const void* send, void* receive, const std::size_t* 
   const Layout& layout = nodes.layout();
   std::vector<std::size_t> firsts;
   std::size_t total = 0;
-  std::uint32_t form = 2166136261U;  // FNV-1a over the counts: ranks must agree on all of them
   for (int rank = 0; rank < layout.size(); ++rank) {
     firsts.push_back(total);
     total += counts[rank];
-    form = (form ^ static_cast<std::uint32_t>(counts[rank])) * 16777619U;
   }
   if (total == 0) return;
   Engine& engine = nodes.engine();
   const Scratch scratch(engine);
   const std::size_t bytes = total * operation.element_bytes;
+  const std::uint32_t form = os::hash_counts(counts, layout.size());  // all must agree on them
   node::Slot& own = engine.arrivals().claim(Kind::reduce_scatter, total, operation.code(), form);
   // In place the result would overwrite what others read.
   const Shown mine =
