@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ropewalk/communicator.hpp"
+#include "ropewalk/detail/unwinding.hpp"
 #include "ropewalk/error.hpp"
 #include "ropewalk/export.hpp"
 
@@ -30,7 +31,7 @@ class RW_EXPORT Process {
  private:
   ThreadLevel level_ = ThreadLevel::single;
   bool started_ = false;
-  int exceptions_ = 0;  // under way when it was made
+  detail::Unwinding unwinding_;
 };
 
 }  // namespace ropewalk

@@ -31,7 +31,7 @@ NodeCommunicator::~NodeCommunicator() {
   if (state_ == nullptr) return;
   state_->worker.drain();
   // An exception takes this rank away: the others would wait in their next call.
-  if (std::uncaught_exceptions() > state_->exceptions_before) state_->backend->leave_for_good();
+  if (state_->unwinding) state_->backend->leave_for_good();
 }
 // Jobs of the worker know the object they were started on, so they end before it moves.
 NodeCommunicator::NodeCommunicator(NodeCommunicator&& other) noexcept {

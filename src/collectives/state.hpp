@@ -2,13 +2,13 @@
 #pragma once
 
 #include <cstdint>
-#include <exception>
 #include <memory>
 
 #include "collectives/backend.hpp"
 #include "collectives/engine.hpp"       // for those who ask the backend for its parts
 #include "collectives/nodes/nodes.hpp"  // the same
 #include "collectives/worker.hpp"
+#include "ropewalk/detail/unwinding.hpp"
 
 namespace ropewalk {
 
@@ -16,9 +16,9 @@ struct NodeCommunicator::State {
   int rank = 0;
   int size = 1;
   collectives::BackendFacts facts;
-  std::unique_ptr<collectives::Backend> backend;       // makes the calls
-  collectives::Worker worker{&refuse, this};           // runs nonblocking calls
-  int exceptions_before = std::uncaught_exceptions();  // on their way when it was made
+  std::unique_ptr<collectives::Backend> backend;  // makes the calls
+  collectives::Worker worker{&refuse, this};      // runs nonblocking calls
+  detail::Unwinding unwinding;
 
   // Runs `call` here, or behind the nonblocking calls that are still under way. What it throws on
   // this rank alone is an error of the others, too, wherever they would wait for this rank.

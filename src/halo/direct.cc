@@ -2,7 +2,6 @@
 #include "halo/direct.hpp"
 
 #include <algorithm>
-#include <exception>
 #include <string>
 #include <thread>
 #include <utility>
@@ -76,8 +75,7 @@ DirectCarrier::DirectCarrier(std::shared_ptr<transport::LaneSet> lanes, node::Te
       flags_(std::move(transfers.flags)),
       incoming_(std::move(transfers.incoming)),
       outgoing_(std::move(transfers.outgoing)),
-      left_(std::move(transfers.left)),
-      exceptions_before_(std::uncaught_exceptions()) {
+      left_(std::move(transfers.left)) {
   for (std::vector<Transfer>* faces : {&incoming_, &outgoing_}) {
     for (Transfer& face : *faces) {
       for (const StridedCopy& copy : face.copies) face.bytes += copy.bytes();
@@ -97,7 +95,7 @@ DirectCarrier::~DirectCarrier() {
 }
 
 void DirectCarrier::end() noexcept {
-  if (std::uncaught_exceptions() > exceptions_before_) {
+  if (unwinding_) {
     give_up();
     return;
   }

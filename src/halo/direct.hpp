@@ -10,6 +10,7 @@
 #include "halo/flags.hpp"
 #include "halo/strided_copy.hpp"
 #include "node/team.hpp"
+#include "ropewalk/detail/unwinding.hpp"
 #include "transport/lane_set.hpp"
 
 namespace ropewalk::halo {
@@ -104,7 +105,7 @@ class DirectCarrier final : public Carrier {
   unsigned tests_ = 0;
   bool started_ = false;
   bool failed_ = false;
-  int exceptions_before_;  // under way when this was made
+  detail::Unwinding unwinding_;
 };
 
 }  // namespace ropewalk::halo

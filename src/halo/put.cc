@@ -1,7 +1,6 @@
 // The handshake of exchanges without copies; put.hpp has its invariants.
 #include "halo/put.hpp"
 
-#include <exception>
 #include <string>
 #include <utility>
 
@@ -25,8 +24,7 @@ PutCarrier::PutCarrier(std::shared_ptr<transport::LaneSet> lanes, node::Team* te
       team_(team),
       flags_(std::move(flags)),
       meetings_(std::move(meetings)),
-      send_bytes_(send_bytes),
-      exceptions_before_(std::uncaught_exceptions()) {}
+      send_bytes_(send_bytes) {}
 
 PutCarrier::~PutCarrier() {
   if (!lanes_->is_here()) {
@@ -39,7 +37,7 @@ PutCarrier::~PutCarrier() {
 // Whatever the reason, this rank writes to no neighbour any more. Neighbours read and write the
 // memory of this rank until they have ended theirs, which one that has died never does.
 void PutCarrier::end() noexcept {
-  if (std::uncaught_exceptions() > exceptions_before_) {
+  if (unwinding_) {
     if (!failed_) give_up();
   } else {
     try {

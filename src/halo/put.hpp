@@ -9,6 +9,7 @@
 #include "halo/carrier.hpp"
 #include "halo/flags.hpp"
 #include "node/team.hpp"
+#include "ropewalk/detail/unwinding.hpp"
 #include "transport/lane_set.hpp"
 
 namespace ropewalk::halo {
@@ -75,7 +76,7 @@ class PutCarrier final : public Carrier {
   bool started_ = false;
   bool settled_ = false;
   bool failed_ = false;
-  int exceptions_before_;  // under way when this was made
+  detail::Unwinding unwinding_;
 };
 
 }  // namespace ropewalk::halo

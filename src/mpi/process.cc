@@ -37,7 +37,7 @@ void check_level(ThreadLevel wanted, ThreadLevel provided) {
 
 }  // namespace
 
-Process::Process(ThreadLevel wanted) : exceptions_(std::uncaught_exceptions()) {
+Process::Process(ThreadLevel wanted) {
   if (wanted < ThreadLevel::single || wanted > ThreadLevel::multiple) {
     throw Error(ErrorCode::argument, "wanted: " + std::to_string(static_cast<int>(wanted)) +
                                          ", expected 0 to 3; pass a value of ThreadLevel");
@@ -54,7 +54,7 @@ Process::Process(ThreadLevel wanted) : exceptions_(std::uncaught_exceptions()) {
 }
 
 Process::~Process() {
-  if (!started_ || std::uncaught_exceptions() > exceptions_) return;
+  if (!started_ || unwinding_) return;
   try {
     if (!mpi::finalized()) mpi::finalize();
   } catch (const std::exception&) {  // nowhere to report it, and the process is about to end

@@ -1,7 +1,6 @@
 // How a plan comes to be, is used, and ends.
 #include "reduction/reduction_plan_state.hpp"
 
-#include <exception>
 #include <span>
 #include <string>
 
@@ -83,8 +82,7 @@ mpi::Comm checked_parent(mpi::Comm parent) {
 ReductionPlanState::ReductionPlanState(mpi::Comm parent, const std::vector<PlanTensor>& tensors,
                                        const ReductionPlanOptions& options)
     : parent_(checked_parent(parent)),
-      comm_(mpi::comm_null()),
-      exceptions_before_(std::uncaught_exceptions()) {
+      comm_(mpi::comm_null()) {
   mpi::meet(parent_);  // what fails before this is none of take_down()'s
   try {
     make(tensors, options);
@@ -134,7 +132,7 @@ ReductionPlanState::~ReductionPlanState() {
   }
   // What an exception leaves behind: the others, who may wait for buckets of this rank, get an
   // error.
-  if (std::uncaught_exceptions() > exceptions_before_) {
+  if (unwinding_) {
     queue_->give_up([this] { reducer_->refuse(); });
   }
   thread_.reset();

@@ -15,6 +15,7 @@
 #include "reduction/plan_tensors.hpp"
 #include "reduction/ready_tensors.hpp"
 #include "reduction/reduction_thread.hpp"
+#include "ropewalk/detail/unwinding.hpp"
 #include "ropewalk/reduction_plan.hpp"
 
 namespace ropewalk::reduction {
@@ -73,7 +74,7 @@ class ReductionPlanState {
   std::unique_ptr<BucketReducer> reducer_;
   std::unique_ptr<ReductionThread> thread_;
   os::ForkCheck fork_;
-  int exceptions_before_;     // on their way when the plan was made
+  detail::Unwinding unwinding_;
   std::uint64_t rounds_ = 0;  // begun by start_all()
 };
 

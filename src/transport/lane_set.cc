@@ -1,7 +1,6 @@
 #include "transport/lane_set.hpp"
 
 #include <algorithm>
-#include <exception>
 #include <string>
 
 #include "mpi/attributes.hpp"
@@ -40,8 +39,7 @@ LaneSet::LaneSet(mpi::Comm parent, const EndpointOptions& options)
     : parent_(checked_parent(parent)),
       rank_(mpi::rank(parent)),
       size_(mpi::size(parent)),
-      split_bytes_(options.split_bytes),
-      exceptions_before_(std::uncaught_exceptions()) {
+      split_bytes_(options.split_bytes) {
   mpi::meet(parent_);  // what fails before this is none of free_what_all_have()'s
   try {
     mpi::collectively(parent_, [&] {
@@ -145,7 +143,7 @@ LaneSet::~LaneSet() {
 bool LaneSet::part() {
   // The dead must not be sent anything: MPI may hang in it, or end the job.
   if (dead()) return false;
-  const bool thrown = std::uncaught_exceptions() > exceptions_before_;
+  const bool thrown{unwinding_};
   if (thrown) tell_others(communicators_[0], Notice::leaving);
   const std::int64_t until = os::steady_ns() + farewell_ns;
   const bool together = Farewell(communicators_).wait([&](bool told) {

@@ -13,6 +13,7 @@
 #include "node/liveness.hpp"
 #include "node/team.hpp"
 #include "os/fork.hpp"
+#include "ropewalk/detail/unwinding.hpp"
 #include "ropewalk/endpoint.hpp"
 #include "transport/agreement.hpp"
 #include "transport/lane.hpp"
@@ -98,7 +99,7 @@ class LaneSet {
   os::ForkCheck fork_;
   std::atomic<bool> broken_{false};
   std::atomic<int> gone_{-1};  // a rank that an exception has taken away
-  int exceptions_before_;      // on their way when the set was made
+  detail::Unwinding unwinding_;
   std::vector<mpi::Comm> communicators_;
   std::vector<std::unique_ptr<LaneThread>> threads_;
   std::optional<TagSpace> tags_;

@@ -55,7 +55,7 @@ void for_each_run(std::span<const Part> parts, Key key, Make make) {
 
 PlanState::PlanState(std::shared_ptr<LaneSet> set, std::span<const Message> messages,
                      const TagLimits& tags)
-    : set_(std::move(set)), exceptions_before_(std::uncaught_exceptions()) {
+    : set_(std::move(set)) {
   std::size_t all_bytes = 0;
   for (std::size_t i = 0; i < messages.size(); ++i) {
     check_message(messages[i], i, *set_, tags);
@@ -262,7 +262,7 @@ void PlanState::stop() noexcept {
 
 void PlanState::leave() noexcept {
   if (!started_ || !set_->is_here()) return;
-  if (std::uncaught_exceptions() > exceptions_before_) return cancel();
+  if (unwinding_) return cancel();
   wait_quietly();
   if (take_errors()) set_->mark_broken();
   started_ = false;

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "ropewalk/detail/unwinding.hpp"
 #include "ropewalk/endpoint.hpp"
 #include "transport/lane_set.hpp"
 #include "transport/part.hpp"
@@ -72,7 +73,7 @@ class PlanState {
   bool abandoned_ = false;  // a rank has died, or an exception has taken it away
   std::size_t step_ = 0;
   unsigned tests_ = 0;
-  int exceptions_before_;  // on their way when the plan was made
+  detail::Unwinding unwinding_;
 };
 
 }  // namespace ropewalk::transport

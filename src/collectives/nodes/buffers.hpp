@@ -3,11 +3,11 @@
 #pragma once
 
 #include <cstddef>
-#include <exception>
 #include <memory>
 #include <vector>
 
 #include "collectives/algorithms.hpp"
+#include "ropewalk/detail/unwinding.hpp"
 
 namespace ropewalk::collectives::nodes {
 
@@ -18,14 +18,14 @@ class CallMemory {
   explicit CallMemory(std::size_t bytes)
       : memory_(std::make_unique_for_overwrite<std::byte[]>(bytes)) {}
   ~CallMemory() {
-    if (std::uncaught_exceptions() > exceptions_before_) (void)memory_.release();
+    if (unwinding_) (void)memory_.release();
   }
   CallMemory(const CallMemory&) = delete;
   CallMemory& operator=(const CallMemory&) = delete;
   std::byte* data() const noexcept { return memory_.get(); }
 
  private:
-  int exceptions_before_ = std::uncaught_exceptions();
+  detail::Unwinding unwinding_;
   std::unique_ptr<std::byte[]> memory_;
 };
 
