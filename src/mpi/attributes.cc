@@ -46,7 +46,7 @@ void delete_attribute(Comm comm, Keyval keyval) {
 
 int tag_upper_bound(Comm comm) {
   const void* bound = attribute(comm, Keyval{library().abi.tag_upper_bound});
-  return bound == nullptr ? 32767 : *static_cast<const int*>(bound);  // the standard's least
+  return bound == nullptr ? least_tag_bound : *static_cast<const int*>(bound);
 }
 
 }  // namespace ropewalk::mpi

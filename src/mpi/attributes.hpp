@@ -20,6 +20,7 @@ void set_attribute(Comm, Keyval, void* value);
 void* attribute(Comm, Keyval);  // null where none is set
 void delete_attribute(Comm, Keyval);
 
-int tag_upper_bound(Comm);  // MPI_TAG_UB, at least 32767
+inline constexpr int least_tag_bound = 32767;  // what the standard promises of MPI_TAG_UB
+int tag_upper_bound(Comm);                     // MPI_TAG_UB
 
 }  // namespace ropewalk::mpi

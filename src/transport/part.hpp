@@ -6,15 +6,16 @@
 #include <span>
 #include <vector>
 
+#include "mpi/attributes.hpp"
 #include "ropewalk/endpoint.hpp"
 
 namespace ropewalk::transport {
 
-// Tags of messages end here: the headroom to MPI's guaranteed 32767 is kept for tags of our own.
-inline constexpr int max_message_tag = 32767 / 8;
-inline constexpr int max_tag = 32765;
-inline constexpr int notice_tag = 32766;  // of a rank that an exception has taken away
-inline constexpr int control_tag = 32767;
+// Tags of messages end at max_message_tag: what MPI promises above is kept for tags of our own.
+inline constexpr int max_message_tag = mpi::least_tag_bound / 8;
+inline constexpr int control_tag = mpi::least_tag_bound;
+inline constexpr int notice_tag = control_tag - 1;  // of a rank that an exception has taken away
+inline constexpr int max_tag = notice_tag - 1;
 
 // A cache line: two lanes never write to one line of a receive buffer.
 inline constexpr std::size_t part_alignment = 64;
