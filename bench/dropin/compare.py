@@ -23,24 +23,13 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[1] / "tests" / "programs"))
 sys.path.insert(0, str(HERE.parent / "common"))
+sys.path.insert(0, str(HERE.parents[1] / "python"))
 
 import launching  # noqa: E402
 from rows import Rows, times  # noqa: E402
 
-PEERS = {
-    "mpich": ("mpich", {}),
-    "mpich-nodevice": ("mpich", {"MPIR_CVAR_DEVICE_COLLECTIVES": "none"}),
-    "openmpi": ("openmpi", {}),
-    "openmpi-ucx": (
-        "openmpi",
-        {
-            "OMPI_MCA_pml": "ucx",
-            "OMPI_MCA_pml_ucx_tls": "any",
-            "OMPI_MCA_pml_ucx_devices": "any",
-        },
-    ),
-    "intel": ("intel", {}),
-}
+from ropewalk.bench.peers import PEERS  # noqa: E402
+
 IMB_OPS = ("allreduce", "bcast", "alltoall", "allgather", "reduce", "barrier")
 
 

