@@ -10,6 +10,7 @@
 
 #include "memory/arena_state.hpp"
 #include "memory/fork_policy.hpp"
+#include "memory/malloc_blocks.hpp"
 #include "memory/options.hpp"
 
 namespace ropewalk::memory {
@@ -19,7 +20,11 @@ namespace {
 
 // Never destroyed: objects of static lifetime free their buffers after us, and peers read to the
 // end.
-std::atomic<ArenaState*> instance{nullptr};
+struct OwnArena {
+  ArenaState state{environment_options(), true};
+  MallocBlocks blocks{state};
+};
+std::atomic<OwnArena*> instance{nullptr};
 
 void report(Failure* failure, ErrorCode code, const char* text) noexcept {
   if (failure == nullptr) return;
@@ -44,16 +49,16 @@ bool guarded(Failure* failure, const Body& body) noexcept {
 }
 
 // Registered last, so that a fork never meets half an arena.
-ArenaState* make() {
-  auto state = std::make_unique<ArenaState>(environment_options(), true);
-  add_participant(*state);
-  return state.release();
+OwnArena* make() {
+  auto arena = std::make_unique<OwnArena>();
+  add_participant(arena->state);
+  return arena.release();
 }
 
-ArenaState* own(Failure* failure) noexcept {
+OwnArena* own(Failure* failure) noexcept {
   static std::mutex making;
   // Acquire pairs with the release below: the arena is complete.
-  ArenaState* arena = instance.load(std::memory_order_acquire);
+  OwnArena* arena = instance.load(std::memory_order_acquire);
   if (arena != nullptr) return arena;
   if (Inside::now()) return nullptr;  // asked by malloc, from within the making
   const Inside inside;
@@ -66,7 +71,8 @@ ArenaState* own(Failure* failure) noexcept {
 }
 
 // The functions of the table are called after the arena was made.
-ArenaState& state() noexcept { return *instance.load(std::memory_order_acquire); }
+ArenaState& state() noexcept { return instance.load(std::memory_order_acquire)->state; }
+MallocBlocks& blocks() noexcept { return instance.load(std::memory_order_acquire)->blocks; }
 
 bool allocate(std::size_t bytes, std::size_t alignment, void** out, Failure* failure) {
   return guarded(failure, [&] { *out = state().allocate(bytes, alignment); });
@@ -90,30 +96,28 @@ std::size_t downgrade(char* text, std::size_t room) {
 
 const ProcessArena& table(const ArenaRange& range) {
   static const ProcessArena entries{
-      &range,
-      allocate,
-      [](void* address) { state().deallocate(address); },
-      usable_bytes,
-      [] { state().trim(); },
-      [](const void* address, std::size_t bytes) { state().settle(address, bytes); },
-      [] { return state().descriptor(); },
-      [] { return state().source(); },
-      statistics,
-      downgrade,
-      [](std::size_t bytes, std::size_t alignment, bool* fresh) {
-        return state().allocate_untouched(bytes, alignment, *fresh);
-      },
-      [](const void* address) { return state().block_bytes(address); },
-      [](void* address, std::size_t bytes) { return state().resize(address, bytes); },
-      [](std::size_t bytes) { return state().allocate_to_grow(bytes); },
-      [](void* address, std::size_t bytes) { state().clear(address, bytes); },
-      [](std::size_t bytes) { state().bound_cache(bytes); },
-      [] { return Inside::now(); },
-      [] { return state().orphaned(); },
-      [](void* address, std::size_t bytes, bool locked_too) {
-        return state().discard(address, bytes, locked_too);
-      },
-      [](const Watch* watch) { state().watch(watch); }};
+      .range = &range,
+      .allocate = allocate,
+      .deallocate = [](void* address) { state().deallocate(address); },
+      .usable_bytes = usable_bytes,
+      .trim = [] { state().trim(); },
+      .settle = [](const void* address, std::size_t bytes) { state().settle(address, bytes); },
+      .descriptor = [] { return state().descriptor(); },
+      .source = [] { return state().source(); },
+      .statistics = statistics,
+      .downgrade = downgrade,
+      .allocate_untouched = [](std::size_t bytes, std::size_t alignment,
+                               bool* fresh) { return blocks().allocate(bytes, alignment, *fresh); },
+      .block_bytes = [](const void* address) { return state().block_bytes(address); },
+      .resize = [](void* address, std::size_t bytes) { return blocks().resize(address, bytes); },
+      .allocate_to_grow = [](std::size_t bytes) { return blocks().allocate_to_grow(bytes); },
+      .clear = [](void* address, std::size_t bytes) { blocks().clear(address, bytes); },
+      .bound_cache = [](std::size_t bytes) { blocks().bound_cache(bytes); },
+      .busy = [] { return Inside::now(); },
+      .orphaned = [] { return state().core().orphaned(); },
+      .discard = [](void* address, std::size_t bytes,
+                    bool locked_too) { return blocks().discard(address, bytes, locked_too); },
+      .watch = [](const Watch* watch) { state().watch(watch); }};
   return entries;
 }
 
@@ -193,6 +197,6 @@ std::unique_ptr<ArenaBackend> open_process_arena(ProcessArenaFunction* function)
 
 const ropewalk::memory::ProcessArena* ropewalk_process_arena_v2(
     ropewalk::memory::Failure* failure) {
-  const ropewalk::memory::ArenaState* arena = ropewalk::memory::own(failure);
-  return arena == nullptr ? nullptr : &ropewalk::memory::table(arena->range());
+  const ropewalk::memory::OwnArena* arena = ropewalk::memory::own(failure);
+  return arena == nullptr ? nullptr : &ropewalk::memory::table(arena->state.range());
 }

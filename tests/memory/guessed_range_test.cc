@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "memory/arena_state.hpp"
+#include "memory/malloc_blocks.hpp"
 #include "os/mapping.hpp"
 
 namespace ropewalk::memory {
@@ -39,14 +39,15 @@ TEST(GuessedRange, KeepsRoomForRopewalkItself) {
   options.source = PageSource::shmem_small;
   options.reserve_bytes = least_limited_range;
   ArenaState arena(options);
+  MallocBlocks blocks_of_malloc(arena);
   void* last = nullptr;
   std::size_t blocks = 0;
-  while (void* block = arena.allocate_to_grow(256 * os::kib)) {
+  while (void* block = blocks_of_malloc.allocate_to_grow(256 * os::kib)) {
     last = block;
     ++blocks;
   }
   EXPECT_EQ(blocks, least_limited_range * 7 / 8 / (256 * os::kib));
-  EXPECT_FALSE(arena.resize(last, os::mib));
+  EXPECT_FALSE(blocks_of_malloc.resize(last, os::mib));
   EXPECT_NO_THROW(arena.deallocate(arena.allocate(os::mib, 4096)));
 }
 

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "child.hpp"
-#include "memory/arena_state.hpp"
 #include "memory/ladder.hpp"
+#include "memory/malloc_blocks.hpp"
 #include "os/mapping.hpp"
 #include "pattern.hpp"
 #include "pool_guard.hpp"
@@ -79,7 +79,7 @@ TEST_F(Pool, WhatTheProgramDiscardsIsZeroAndStays) {
       const auto before = os::read_huge_pool(os::huge_2m);
       std::byte* part = block + 4096;
       ASSERT_EQ(mprotect(block, 6 * os::mib, protection), 0);
-      EXPECT_EQ(arena.discard(part, 3 * os::mib, false), 0);
+      EXPECT_EQ(memory::MallocBlocks(arena).discard(part, 3 * os::mib, false), 0);
       ASSERT_EQ(mprotect(block, 6 * os::mib, PROT_READ | PROT_WRITE), 0);
       const auto after = os::read_huge_pool(os::huge_2m);
       EXPECT_EQ(before->free, after->free);
