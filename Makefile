@@ -23,7 +23,7 @@ lint:  ## formatting, ruff, types, layers and sizes, without changing anything
 	@scripts/setup run lint && scripts/lint format && scripts/lint ruff && scripts/lint types && \
 	  scripts/lint house
 
-tidy:  ## clang-tidy on src/
+tidy:  ## clang-tidy on all but the tests
 	@scripts/setup run lint && scripts/lint tidy
 
 asan:  ## unit tests under the address and undefined-behaviour sanitizers

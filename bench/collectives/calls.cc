@@ -61,6 +61,7 @@ double repeat(const Run& run, Call call) {
 
 std::vector<std::size_t> part_counts(const Shape& shape) {
   std::vector<std::size_t> counts;
+  counts.reserve(static_cast<std::size_t>(shape.ranks));
   for (int part = 0; part < shape.ranks; ++part) {
     counts.push_back(shape.part_begin(part + 1) - shape.part_begin(part));
   }
@@ -142,8 +143,9 @@ class Bare {
         outputs_[static_cast<std::size_t>(outputs++)] = all_.receive[q] + begin_;
       }
     }
-    if (shape_.op == Op::reduce_scatter)
+    if (shape_.op == Op::reduce_scatter) {
       outputs_[static_cast<std::size_t>(outputs++)] = all_.receive[rank_];
+    }
     kernels::reduce(outputs_.data(), outputs, inputs_.data(), shape_.ranks, length_,
                     ElementType::float32, ReductionOp::sum, stores_);
   }

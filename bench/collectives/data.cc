@@ -58,8 +58,9 @@ std::string compare(const Shape& shape, const float* receive, Value value_of) {
 }  // namespace
 
 float value(int rank, std::size_t index, unsigned serial) {
-  return static_cast<float>((index * 3 + static_cast<std::size_t>(rank) * 131 + serial * 17) &
-                            1023);
+  const std::size_t mixed =
+      index * 3 + static_cast<std::size_t>(rank) * 131 + std::size_t{serial} * 17;
+  return static_cast<float>(mixed & 1023);
 }
 
 void fill(const Shape& shape, float* send, unsigned serial) {

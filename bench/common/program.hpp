@@ -2,12 +2,15 @@
 // end all ranks with a message from rank 0 alone.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <string>
 
 #include "common/ranks.hpp"
 #include "common/report.hpp"
+
+namespace CLI {
+class App;
+}
 
 namespace ropewalk::bench {
 

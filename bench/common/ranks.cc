@@ -99,14 +99,16 @@ void Ranks::barrier() const {
 }
 
 double Ranks::max(double value) const {
-  if (size_ > 1)
+  if (size_ > 1) {
     mpi::all_reduce(std::span<double>(&value, 1), mpi::Combine::max, mpi::comm_world());
+  }
   return value;
 }
 
 double Ranks::sum(double value) const {
-  if (size_ > 1)
+  if (size_ > 1) {
     mpi::all_reduce(std::span<double>(&value, 1), mpi::Combine::sum, mpi::comm_world());
+  }
   return value;
 }
 
@@ -131,6 +133,7 @@ std::vector<std::string> Ranks::gather(const std::string& text) const {
   std::vector<char> flat(text_bytes * size_);
   mpi::all_gather(mine.data(), flat.data(), text_bytes, mpi::comm_world());
   std::vector<std::string> result;
+  result.reserve(static_cast<std::size_t>(size_));
   for (int r = 0; r < size_; ++r) result.emplace_back(flat.data() + text_bytes * r);
   return result;
 }

@@ -87,7 +87,7 @@ void Report::summary(const std::string& line) {
 }
 
 std::string duration_text(double seconds) {
-  const int whole = static_cast<int>(std::max(seconds, 0.0) + 0.5);
+  const long whole = std::lround(std::max(seconds, 0.0));
   if (whole < 60) return fmt::format("{} s", whole);
   return fmt::format("{} min {} s", whole / 60, whole % 60);
 }

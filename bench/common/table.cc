@@ -25,7 +25,7 @@ void flatten(const Json& value, const std::string& name, Cells& cells) {
     return;
   }
   for (const auto& [key, inner] : value.items()) {
-    flatten(inner, name.empty() ? key : name + "." + key, cells);
+    flatten(inner, name.empty() ? key : fmt::format("{}.{}", name, key), cells);
   }
 }
 

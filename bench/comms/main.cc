@@ -2,6 +2,8 @@
 // machine and its MPI.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
+
 #include "common/parse.hpp"
 #include "comms/measure.hpp"
 #include "comms/options.hpp"
@@ -12,8 +14,9 @@ namespace {
 
 std::string heading(const Context& context, const Measurement& measurement) {
   std::string text;
-  for (const auto& entry : context.backings)
+  for (const auto& entry : context.backings) {
     text += fmt::format("# pages {}\n", line(entry.second));
+  }
   return text + fmt::format("# ranks {}, {} lane{} a rank, up to {} rounds; {}\n# time {}\n",
                             dotted(context.rank_grid), context.lanes, context.lanes == 1 ? "" : "s",
                             measurement.rounds(),

@@ -179,8 +179,9 @@ std::vector<Measurement::Case> Measurement::cases(const Lattice& lattice, int sl
       add_halos(all.back(), Strategy::concurrent, *plain_);
     }
     if (kind != options_.kinds.front()) continue;
-    for (const CopyWay way : copy_ways())
+    for (const CopyWay way : copy_ways()) {
       all.push_back({"limit", kind, buffers, {}, way, 1, {}, ""});
+    }
   }
   return all;
 }

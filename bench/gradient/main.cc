@@ -2,6 +2,7 @@
 // its MPI.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 
 #include "common/machine.hpp"

@@ -33,8 +33,9 @@ int threads_for(const GradientOptions& options, const Ranks& ranks) {
 }
 
 float element(int rank, std::size_t index, unsigned serial) {
-  return static_cast<float>((index * 3 + static_cast<std::size_t>(rank) * 131 + serial * 17) &
-                            1023);
+  const std::size_t mixed =
+      index * 3 + static_cast<std::size_t>(rank) * 131 + std::size_t{serial} * 17;
+  return static_cast<float>(mixed & 1023);
 }
 
 void check_memory(std::size_t wanted) {

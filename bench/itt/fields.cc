@@ -70,9 +70,9 @@ Spinor times(const lattice::Su3& u, const Spinor& psi) {
 void add_projected(Spinor& sum, const Spinor& leg, int mu, double sign) {
   for (int spin = 0; spin < 4; ++spin) {
     const Row& row = gamma(mu, spin);
-    for (int colour = 0; colour < colours; ++colour) {
-      const auto at = static_cast<std::size_t>(spin * colours + colour);
-      const auto from = static_cast<std::size_t>(row.column * colours + colour);
+    for (std::size_t colour = 0; colour < colours; ++colour) {
+      const auto at = static_cast<std::size_t>(spin) * colours + colour;
+      const auto from = static_cast<std::size_t>(row.column) * colours + colour;
       sum[at] -= 0.5 * (leg[at] + sign * row.factor * leg[from]);
     }
   }
@@ -189,7 +189,7 @@ void fill_known(lattice::SpinorField<Real>& field) {
     if (!has(field.sites(), at)) return;
     const std::uint64_t index = place(lattice.global(), at);
     slices(field, x, [&](int s, Real* to) {
-      for (int c = 0; c < 24; ++c) to[c * lanes] = static_cast<Real>(known_number(index, s, c));
+      for (int c = 0; c < 24; ++c, to += lanes) *to = static_cast<Real>(known_number(index, s, c));
     });
   });
 }

@@ -1,6 +1,7 @@
 // ropewalk-bench-itt: the report of Grid's Benchmark_ITT, on ropewalk's operators and exchange.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <memory>
 #include <thread>
 

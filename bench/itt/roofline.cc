@@ -134,7 +134,7 @@ double flops_a_round(Arithmetic which, bool doubles) {
 #endif
   const double operations =
       which == Arithmetic::multiply_adds ? 2.0 * chains : chains + chains_that_multiply;
-  return operations * bytes / (doubles ? sizeof(double) : sizeof(float));
+  return operations * bytes / static_cast<double>(doubles ? sizeof(double) : sizeof(float));
 }
 
 double arithmetic(Arithmetic which, std::size_t rounds, bool doubles) {

@@ -61,8 +61,9 @@ void server(std::size_t largest) {
 void strings() {
   std::minstd_rand random(2);
   std::vector<std::string> words;
-  for (int i = 0; i < 20000; ++i)
+  for (int i = 0; i < 20000; ++i) {
     words.push_back(std::string(20 + random() % 30, 'a') + std::to_string(random()));
+  }
   std::sort(words.begin(), words.end());
   std::map<std::string, int> tree;
   for (const std::string& word : words) tree[word] = 1;

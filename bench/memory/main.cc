@@ -167,8 +167,9 @@ class Benchmark {
 
   std::vector<Case> cases() const {
     std::vector<Case> all;
-    for (const std::string& kind : options_.kinds)
+    for (const std::string& kind : options_.kinds) {
       all.push_back({kind, Stores::plain, {}, {}, true});
+    }
     if (has_streaming_stores()) {
       for (const std::string& kind : options_.kinds) {
         all.push_back({kind, Stores::streaming, {}, {}, true});
@@ -242,7 +243,8 @@ class Benchmark {
   std::vector<std::string> rows(const std::string& type, std::size_t size, std::size_t element,
                                 std::vector<Case>& all) {
     const double moved = 3.0 * static_cast<double>(array_bytes(size)) * ranks_.size();
-    const double flops = 2.0 * static_cast<double>(array_bytes(size) / element) * ranks_.size();
+    const std::size_t elements = array_bytes(size) / element;
+    const double flops = 2.0 * static_cast<double>(elements) * ranks_.size();
     double limit_us = 0;
     for (const Case& one : all) {
       const double time = summarize(one.limit_samples).median;

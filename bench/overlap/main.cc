@@ -2,6 +2,8 @@
 // over the number of comm threads (Meadows et al. 2018).
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
+
 #include "common/parse.hpp"
 #include "overlap/measure.hpp"
 #include "overlap/options.hpp"

@@ -323,8 +323,9 @@ OverlapMeasurement::OverlapMeasurement(const OverlapOptions& options, const Rank
 OverlapResults OverlapMeasurement::measure(int L, const std::string& op, Report& report,
                                            double share, double share_each) {
   const Frame frame{options_, ranks_, layouts_, threads_, comm_list_, lanes_, rounds_, L, op};
-  if (options_.precision == "double")
+  if (options_.precision == "double") {
     return Measuring<double>(frame, report).run(share, share_each);
+  }
   return Measuring<float>(frame, report).run(share, share_each);
 }
 

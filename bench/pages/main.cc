@@ -2,6 +2,7 @@
 // that has been running for a while, and from verified 2 MiB pages (Boyle et al. 2017, section II).
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <functional>
 #include <map>

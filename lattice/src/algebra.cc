@@ -27,8 +27,9 @@ double Algebra<Real>::sum(std::size_t size, const Piece& piece) {
   const auto threads = static_cast<std::size_t>(team_->size());
   team_->run([&](int thread) {
     const auto t = static_cast<std::size_t>(thread);
-    for (std::size_t k = pieces * t / threads; k < pieces * (t + 1) / threads; ++k)
+    for (std::size_t k = pieces * t / threads; k < pieces * (t + 1) / threads; ++k) {
       sums_[k] = piece(k * piece_, std::min(piece_, size - k * piece_));
+    }
   });
   double out = 0;
   for (std::size_t k = 0; k < pieces; ++k) out += sums_[k];

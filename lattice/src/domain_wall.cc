@@ -12,9 +12,10 @@ namespace ropewalk::lattice {
 namespace {
 
 void check(const DomainWall& wall) {
-  if (wall.fifth_extent < 2 || wall.fifth_extent > kernels::max_fifth_extent)
+  if (wall.fifth_extent < 2 || wall.fifth_extent > kernels::max_fifth_extent) {
     throw Error(ErrorCode::argument, "fifth_extent: found " + std::to_string(wall.fifth_extent) +
                                          ", expected 2 to 256; one slice has no walls");
+  }
   require_finite("mass", wall.mass);
   require_finite("height", wall.height);
   const double diagonal = 5 - wall.height;
@@ -66,9 +67,10 @@ struct DomainWallOperator<Real>::Fifth {
 template <class Real>
 DomainWallOperator<Real>::Fifth::Fifth(const Layout& layout, double a, double mass) {
   const int extent = layout.fifth_extent(), lanes = layout.lanes(), inner = layout.inner();
-  for (int s = 0; s < extent; ++s)
+  for (int s = 0; s < extent; ++s) {
     closing.push_back(
         static_cast<Real>(mass * std::pow(a, -(s + 1)) / (1 + mass * std::pow(a, -extent))));
+  }
   if (layout.vectors() != Vectors::fifth) return;
   for (int above = 0; above < 2; ++above) {
     for (int lane = 0; lane < lanes; ++lane) {
@@ -78,11 +80,17 @@ DomainWallOperator<Real>::Fifth::Fifth(const Layout& layout, double a, double ma
     }
     const std::vector<double> exact = dense_inverse(extent, a, mass, above == 0);
     inverse[above] = Buffer<Real>(exact.size());
-    for (int i = 0; i < inner; ++i)
-      for (int s = 0; s < extent; ++s)
-        for (int lane = 0; lane < lanes; ++lane)
-          inverse[above][static_cast<std::size_t>((i * extent + s) * lanes + lane)] =
-              static_cast<Real>(exact[static_cast<std::size_t>((lane * inner + i) * extent + s)]);
+    const auto depth = static_cast<std::size_t>(extent);
+    const auto width = static_cast<std::size_t>(lanes);
+    const auto columns = static_cast<std::size_t>(inner);
+    for (std::size_t i = 0; i < columns; ++i) {
+      for (std::size_t s = 0; s < depth; ++s) {
+        for (std::size_t lane = 0; lane < width; ++lane) {
+          inverse[above][(i * depth + s) * width + lane] =
+              static_cast<Real>(exact[(lane * columns + i) * depth + s]);
+        }
+      }
+    }
   }
 }
 
@@ -116,10 +124,11 @@ template <class Real>
 void DomainWallOperator<Real>::along_fifth(SpinorField<Real>& out, const SpinorField<Real>& in,
                                            bool dagger, bool inverse) {
   detail::Hop<Real>& hop = *this->hop_;
-  if (!(out.layout() == hop.layout) || !(in.layout() == hop.layout) || out.sites() != in.sites())
+  if (!(out.layout() == hop.layout) || !(in.layout() == hop.layout) || out.sites() != in.sites()) {
     throw Error(ErrorCode::argument,
                 "out, in: fields of other layouts or sites, expected two of this operator's on the "
                 "same sites; make them with field()");
+  }
   kernels::FifthArguments<Real> a;
   a.in = in.data();
   a.out = out.data();
@@ -155,8 +164,9 @@ void DomainWallOperator<Real>::diagonal_inverse(SpinorField<Real>& out, const Sp
 template <class Real>
 void DomainWallOperator<Real>::apply(SpinorField<Real>& out, const SpinorField<Real>& in,
                                      bool dagger) {
-  if (out.data() == in.data())
+  if (out.data() == in.data()) {
     throw Error(ErrorCode::argument, "out: the same field as in, expected another");
+  }
   diagonal_part(out, in, dagger);
   this->hop_add(out, 1, out, 1, in, dagger);
 }
@@ -165,13 +175,15 @@ void DomainWallOperator<Real>::apply(SpinorField<Real>& out, const SpinorField<R
 template <class Real>
 void DomainWallOperator<Real>::apply_schur(SpinorField<Real>& out, const SpinorField<Real>& in,
                                            bool dagger) {
-  if (out.data() == in.data())
+  if (out.data() == in.data()) {
     throw Error(ErrorCode::argument, "out: the same field as in, expected another");
+  }
   const Sites other = opposite(in.sites());
-  if (!between_ || between_->sites() != other)
+  if (!between_ || between_->sites() != other) {
     between_ = made_together(this->lattice(), [&] {
       return std::make_unique<SpinorField<Real>>(this->layout(), other);
     });
+  }
   this->hop(*between_, in, dagger);
   diagonal_inverse(*between_, *between_, dagger);
   diagonal_part(out, in, dagger);

@@ -43,8 +43,9 @@ void write_all(void* to, std::size_t bytes, bool stream) {
 }  // namespace
 
 bool any_divided(const Lattice& lattice) {
-  for (int d = 0; d < dimensions; ++d)
+  for (int d = 0; d < dimensions; ++d) {
     if (lattice.divided(d)) return true;
+  }
   return false;
 }
 
@@ -57,7 +58,7 @@ template <class Real>
 Faces<Real>::Faces(const Layout& layout, const HopTable& table, Strategy strategy)
     : table_(table), inner_(layout.inner()) {
   constexpr std::size_t half_reals = 12;
-  HaloBuffers sizes{std::vector<std::size_t>(2 * dimensions, 0)};
+  HaloBuffers sizes{std::vector<std::size_t>(std::size_t{2} * dimensions, 0)};
   for (int leg = 0; leg < leg_count; ++leg) {
     const int d = direction(leg);
     if (!layout.lattice().divided(d)) continue;
@@ -105,8 +106,9 @@ void Faces<Real>::project(const kernels::Table<Real>& kernels,
 template <class Real>
 double Faces<Real>::rehearse(bool stream) {
   const double begin = now_us();
-  for (int i = 0; i < 2 * dimensions; ++i)
+  for (int i = 0; i < 2 * dimensions; ++i) {
     write_all(halo_->send_buffer(i), sizes_[static_cast<std::size_t>(i)], stream);
+  }
   halo_->exchange();
   volatile char last = 0;  // a read of each line is all that tells one way from the other
   for (int i = 0; i < 2 * dimensions; ++i) {

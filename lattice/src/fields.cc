@@ -66,7 +66,7 @@ void SpinorField<Real>::for_each_site(Move move) const {
   const bool space = layout_.vectors() == Vectors::space;
   const std::size_t begin = layout_.first(sites_);
   const std::size_t end = begin + layout_.vector_sites(sites_);
-  for (std::size_t v = begin; v < end; ++v)
+  for (std::size_t v = begin; v < end; ++v) {
     for (int lane = 0; lane < lanes; ++lane) {
       const Extents site = layout_.local_site(v, space ? lane : 0);
       const std::size_t plain = site_index(layout_.lattice().local(), site);
@@ -77,6 +77,7 @@ void SpinorField<Real>::for_each_site(Move move) const {
                  spinor_complex);
       }
     }
+  }
 }
 
 template <class Real>
@@ -97,9 +98,10 @@ void SpinorField<Real>::export_to(std::complex<double>* plain) const {
   require_array(plain);
   const auto lanes = static_cast<std::size_t>(layout_.lanes());
   for_each_site([&](const Real* place, std::size_t index) {
-    for (std::size_t c = 0; c < spinor_complex; ++c)
+    for (std::size_t c = 0; c < spinor_complex; ++c) {
       plain[index + c] = {static_cast<double>(place[2 * c * lanes]),
                           static_cast<double>(place[(2 * c + 1) * lanes])};
+    }
   });
 }
 
@@ -113,22 +115,25 @@ void SpinorField<Real>::swap(SpinorField& other) noexcept {
 template <class Real>
 GaugeField<Real>::GaugeField(const Lattice& lattice)
     : lattice_(lattice), links_(lattice.local_sites() * dimensions * link_complex) {
-  for (std::size_t i = 0; i < links_.size(); ++i)
+  for (std::size_t i = 0; i < links_.size(); ++i) {
     links_[i] = i % link_complex % 4 == 0 ? Real(1) : Real(0);
+  }
 }
 
 template <class Real>
 void GaugeField<Real>::import_from(const std::complex<double>* plain) {
   require_array(plain);
-  for (std::size_t i = 0; i < links_.size(); ++i)
+  for (std::size_t i = 0; i < links_.size(); ++i) {
     links_[i] = {static_cast<Real>(plain[i].real()), static_cast<Real>(plain[i].imag())};
+  }
 }
 
 template <class Real>
 void GaugeField<Real>::export_to(std::complex<double>* plain) const {
   require_array(plain);
-  for (std::size_t i = 0; i < links_.size(); ++i)
+  for (std::size_t i = 0; i < links_.size(); ++i) {
     plain[i] = {static_cast<double>(links_[i].real()), static_cast<double>(links_[i].imag())};
+  }
 }
 
 template class SpinorField<float>;

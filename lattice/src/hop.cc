@@ -85,17 +85,21 @@ std::unique_ptr<typename Hop<Real>::Part> Hop<Real>::make_part(Sites sites) {
 template <class Real>
 void Hop<Real>::check(const HopCall<Real>& call) const {
   if (!(call.out.layout() == layout) || !(call.in.layout() == layout) ||
-      (call.centre != nullptr && !(call.centre->layout() == layout)))
+      (call.centre != nullptr && !(call.centre->layout() == layout))) {
     refuse("out, in: fields of another layout than the operator's; make them with field()");
-  if (call.in.sites() != opposite(call.out.sites()))
+  }
+  if (call.in.sites() != opposite(call.out.sites())) {
     refuse(std::string("in: a field on ") + name(call.in.sites()) + " sites, expected " +
            name(opposite(call.out.sites())) + " ones for an output on " + name(call.out.sites()) +
            "; a hop leads from one parity to the other");
-  if (call.centre != nullptr && call.centre->sites() != call.out.sites())
+  }
+  if (call.centre != nullptr && call.centre->sites() != call.out.sites()) {
     refuse(std::string("centre: a field on ") + name(call.centre->sites()) + " sites, expected " +
            name(call.out.sites()) + " as the output has");
-  if (call.out.data() == call.in.data())
+  }
+  if (call.out.data() == call.in.data()) {
     refuse("out: the same field as in, expected another; a hop reads neighbours it has written");
+  }
   if (call.centre != nullptr && call.b == 0) refuse("b: found 0, expected a factor of the hop");
 }
 
@@ -110,8 +114,9 @@ kernels::HopArguments<Real> Hop<Real>::arguments(const Part& part,
   a.in = call.in.data();
   a.out = call.out.data();
   a.links = part.links;
-  for (int leg = 0; part.faces && leg < kernels::leg_count; ++leg)
+  for (int leg = 0; part.faces && leg < kernels::leg_count; ++leg) {
     a.received[leg] = part.faces->received(leg);
+  }
   const double scale = call.b * static_cast<double>(links.factor());
   a.scale = static_cast<Real>(scale);
   a.scaled = scale != 1;
@@ -131,10 +136,11 @@ kernels::HopArguments<Real> Hop<Real>::arguments(const Part& part,
 template <class Real>
 typename Hop<Real>::Job Hop<Real>::job(const HopCall<Real>& call) {
   // The first hop onto these sites is a meeting of all ranks anyway.
-  if (parts[static_cast<int>(call.out.sites())])
+  if (parts[static_cast<int>(call.out.sites())]) {
     check(call);
-  else
+  } else {
     together(layout.lattice(), [&] { check(call); });
+  }
   Part& p = part(call.out.sites());
   return {p, arguments(p, call), p.kernel[call.dagger ? 1 : 0], call.in.data(), call.dagger};
 }
@@ -162,10 +168,11 @@ void Hop<Real>::compute_what_can_be(const Job& job, int worker, std::ptrdiff_t b
     const bool surface = needs_other_rank(rows[begin]);
     std::ptrdiff_t next = begin + 1;
     while (next < end && needs_other_rank(rows[next]) == surface) ++next;
-    if (surface)
+    if (surface) {
       later.add(begin, next);
-    else
+    } else {
       job.kernel(job.arguments, begin, next);
+    }
     begin = next;
   }
 }
@@ -242,22 +249,24 @@ void Hop<Real>::overlap(const Job& job, int worker) {
   PutOff& own = job.part.put_off[static_cast<std::size_t>(worker)];
   own.clear();  // of a hop that an exception ended
   bool computes = false;
-  if (team->size() == 1)
+  if (team->size() == 1) {
     compute_and_poll(job);
-  else
+  } else {
     overlap_worker(worker, *job.part.loop, *job.part.faces,
                    [&](std::size_t first, std::size_t last) {
                      computes = true;
                      compute_what_can_be(job, worker, static_cast<std::ptrdiff_t>(first),
                                          static_cast<std::ptrdiff_t>(last));
                    });
+  }
   own.idle_since_us = computes ? now_us() : 0;
   team->barrier();
   const double computed = now_us();
   const double waited = worker == 0 ? waited_us(job.part, projected) : 0;
   compute_put_off(job, worker);
-  if (worker == 0)
+  if (worker == 0) {
     times = {projected - begin, computed - projected - waited, waited, now_us() - computed};
+  }
 }
 
 template <class Real>
@@ -287,14 +296,16 @@ void Hop<Real>::run(const HopCall<Real>& call) {
 template <class Real>
 typename Hop<Real>::Part& Hop<Real>::exchanged_part(const SpinorField<Real>& in) {
   const auto check = [&] {
-    if (!(in.layout() == layout))
+    if (!(in.layout() == layout)) {
       refuse("in: a field of another layout than the operator's; make it with field()");
+    }
   };
   const Sites onto = opposite(in.sites());
-  if (parts[static_cast<int>(onto)])
+  if (parts[static_cast<int>(onto)]) {
     check();
-  else
+  } else {
     together(layout.lattice(), check);  // as in job()
+  }
   return part(onto);
 }
 

@@ -36,10 +36,11 @@ class PutOff {
   void reserve(std::ptrdiff_t rows) { runs_.reserve(static_cast<std::size_t>(rows)); }
   void clear() noexcept { runs_.clear(); }
   void add(std::ptrdiff_t begin, std::ptrdiff_t end) {
-    if (!runs_.empty() && runs_.back().end == begin)
+    if (!runs_.empty() && runs_.back().end == begin) {
       runs_.back().end = end;
-    else
+    } else {
       runs_.push_back({begin, end});
+    }
   }
   const std::vector<Run>& runs() const noexcept { return runs_; }
 

@@ -16,8 +16,9 @@ namespace ropewalk::lattice {
 namespace {
 
 bool divides(const Extents& global, const Extents& grid) {
-  for (int d = 0; d < dimensions; ++d)
+  for (int d = 0; d < dimensions; ++d) {
     if (grid[d] < 1 || global[d] % grid[d] != 0) return false;
+  }
   return true;
 }
 
@@ -36,21 +37,24 @@ std::size_t product(const Extents& extents) {
 // Sites on the faces of the divided dimensions: what a rank sends.
 std::size_t surface(const Extents& local, const Extents& grid) {
   std::size_t out = 0;
-  for (int d = 0; d < dimensions; ++d)
+  for (int d = 0; d < dimensions; ++d) {
     if (grid[d] > 1) out += product(local) / static_cast<std::size_t>(local[d]);
+  }
   return out;
 }
 
 // Of all grids of so many ranks, those that divide the lattice, least surface first.
 std::vector<Extents> fitting_grids(const Extents& global, int ranks) {
   std::vector<Extents> out;
-  for (int x = 1; x <= ranks; ++x)
-    for (int y = 1; ranks % x == 0 && y <= ranks / x; ++y)
+  for (int x = 1; x <= ranks; ++x) {
+    for (int y = 1; ranks % x == 0 && y <= ranks / x; ++y) {
       for (int z = 1; ranks / x % y == 0 && z <= ranks / x / y; ++z) {
         if (ranks / x / y % z != 0) continue;
         const Extents grid{x, y, z, ranks / x / y / z};
         if (divides(global, grid)) out.push_back(grid);
       }
+    }
+  }
   // Later dimensions are divided first: their faces are contiguous in most codes.
   std::stable_sort(out.begin(), out.end(), [&](const Extents& a, const Extents& b) {
     return surface(quotient(global, a), a) < surface(quotient(global, b), b);
@@ -60,35 +64,42 @@ std::vector<Extents> fitting_grids(const Extents& global, int ranks) {
 
 std::string remedy(const Extents& global, int ranks) {
   const std::vector<Extents> fitting = fitting_grids(global, ranks);
-  if (fitting.empty())
+  if (fitting.empty()) {
     return "no grid of " + std::to_string(ranks) +
            " ranks divides this lattice; change the lattice or the number of ranks";
+  }
   std::string out = "rank grids that fit: ";
-  for (std::size_t i = 0; i < std::min<std::size_t>(fitting.size(), 3); ++i)
+  for (std::size_t i = 0; i < std::min<std::size_t>(fitting.size(), 3); ++i) {
     out += (i > 0 ? ", " : "") + text(fitting[i]);
+  }
   return out;
 }
 
 void check_global(const Extents& global) {
-  for (const int extent : global)
-    if (extent < 1 || extent > (1 << 20))
+  for (const int extent : global) {
+    if (extent < 1 || extent > (1 << 20)) {
       throw Error(ErrorCode::argument, "global: found " + text(global) +
                                            ", expected four extents of 1 to 1048576 in the order "
                                            "x, y, z, t; correct the lattice");
+    }
+  }
 }
 
 void check_grid(const Extents& global, const Extents& grid, int ranks) {
   const bool positive = std::all_of(grid.begin(), grid.end(), [](int n) { return n >= 1; });
-  if (!positive || product(grid) != static_cast<std::size_t>(ranks))
+  if (!positive || product(grid) != static_cast<std::size_t>(ranks)) {
     throw Error(ErrorCode::argument, "rank_grid: found " + text(grid) + ", expected a product of " +
                                          std::to_string(ranks) + ", the number of ranks; " +
                                          remedy(global, ranks));
-  for (int d = 0; d < dimensions; ++d)
-    if (global[d] % grid[d] != 0)
+  }
+  for (int d = 0; d < dimensions; ++d) {
+    if (global[d] % grid[d] != 0) {
       throw Error(ErrorCode::argument,
                   "rank_grid: " + text(grid) + " does not divide the lattice " + text(global) +
                       " in dimension " + "xyzt"[d] + " (" + std::to_string(global[d]) + " over " +
                       std::to_string(grid[d]) + "); " + remedy(global, ranks));
+    }
+  }
 }
 
 std::vector<int> as_vector(const Extents& extents) { return {extents.begin(), extents.end()}; }
@@ -110,11 +121,12 @@ std::string text(const Extents& extents) {
 Extents choose_rank_grid(const Extents& global, int ranks) {
   check_global(global);
   const std::vector<Extents> fitting = fitting_grids(global, ranks);
-  if (fitting.empty())
+  if (fitting.empty()) {
     throw Error(ErrorCode::argument,
                 "ranks: found " + std::to_string(ranks) + " for the lattice " + text(global) +
                     ", expected a number that is a product of divisors of its extents; " +
                     remedy(global, ranks));
+  }
   return fitting.front();
 }
 
@@ -194,10 +206,11 @@ int Lattice::size() const noexcept { return state_->grid ? state_->grid->size() 
 bool Lattice::divided(int dimension) const noexcept { return state_->divided[dimension]; }
 
 const CartesianGrid& Lattice::grid() const {
-  if (!state_->grid)
+  if (!state_->grid) {
     throw Error(ErrorCode::argument,
                 "lattice: this process alone, expected one made with a communicator; pass a "
                 "Communicator and a rank grid to its constructor");
+  }
   return *state_->grid;
 }
 

@@ -59,8 +59,8 @@ Extents choose_order(const Lattice& lattice, const Extents& extents) {
 Extents choose_blocks(const Lattice& lattice, int lanes) {
   Extents best{};
   double best_cost = 0;
-  for (int x = 1; x <= lanes; x *= 2)
-    for (int y = 1; x * y <= lanes; y *= 2)
+  for (int x = 1; x <= lanes; x *= 2) {
+    for (int y = 1; x * y <= lanes; y *= 2) {
       for (int z = 1; x * y * z <= lanes; z *= 2) {
         const Extents blocks{x, y, z, lanes / (x * y * z)};
         bool fits = true;
@@ -72,6 +72,8 @@ Extents choose_blocks(const Lattice& lattice, int lanes) {
           best_cost = price;
         }
       }
+    }
+  }
   return best;
 }
 
@@ -92,14 +94,16 @@ std::string found(const Lattice& lattice, int lanes) {
 
 int fifth_lanes(const Lattice& lattice, std::size_t bytes, int fifth_extent, int lanes) {
   if (lanes == 0) {
-    for (const int wide : kernels::lane_counts(bytes))
+    for (const int wide : kernels::lane_counts(bytes)) {
       if (fifth_extent % wide == 0) return wide;
+    }
   }
-  if (lanes < 1 || fifth_extent % lanes != 0)
+  if (lanes < 1 || fifth_extent % lanes != 0) {
     throw Error(ErrorCode::argument, found(lattice, lanes) + ", fifth extent " +
                                          std::to_string(fifth_extent) +
                                          ", expected a divisor of the fifth extent; take a fifth "
                                          "extent that is a multiple of the lanes");
+  }
   return lanes;
 }
 
@@ -158,9 +162,10 @@ void Layout::State::place_sites() {
 
 Layout::Layout(const Lattice& lattice, std::size_t bytes_per_real, Vectors vectors,
                int fifth_extent, int lanes) {
-  if (fifth_extent < 1)
+  if (fifth_extent < 1) {
     throw Error(ErrorCode::argument, "fifth_extent: found " + std::to_string(fifth_extent) +
                                          ", expected 1 or more; 1 is a four-dimensional field");
+  }
   auto made = std::make_shared<State>(State{.lattice = lattice, .vectors = vectors});
   State& s = *made;
   s.fifth_extent = fifth_extent;

@@ -36,8 +36,9 @@ class BorrowedLinks {
   // U_mu at `site` - mu.
   const std::complex<Real>* behind(Extents site, int mu) const {
     const Extents& local = gauge_.lattice().local();
-    if (site[mu] == 0 && gauge_.lattice().divided(mu))
+    if (site[mu] == 0 && gauge_.lattice().divided(mu)) {
       return received_[mu].data() + face_index(local, site, mu) * link_complex;
+    }
     site[mu] = (site[mu] + local[mu] - 1) % local[mu];
     return gauge_.link(site_index(local, site), mu);
   }
@@ -52,9 +53,9 @@ class BorrowedLinks {
 
   void exchange(const Lattice& lattice) {
     const Extents& local = lattice.local();
-    FacePackets packets{std::vector<const void*>(2 * dimensions, nullptr),
-                        std::vector<void*>(2 * dimensions, nullptr),
-                        std::vector<std::size_t>(2 * dimensions, 0)};
+    constexpr std::size_t faces = std::size_t{2} * dimensions;
+    FacePackets packets{std::vector<const void*>(faces, nullptr),
+                        std::vector<void*>(faces, nullptr), std::vector<std::size_t>(faces, 0)};
     Buffer<std::complex<Real>> send[dimensions], unused[dimensions];
     for (int mu = 0; mu < dimensions; ++mu) {
       if (!lattice.divided(mu)) continue;
@@ -62,7 +63,7 @@ class BorrowedLinks {
       send[mu] = pack(mu, count);
       received_[mu] = Buffer<std::complex<Real>>(count * link_complex);
       unused[mu] = Buffer<std::complex<Real>>(count * link_complex);
-      const auto up = static_cast<std::size_t>(2 * mu), down = up + 1;
+      const std::size_t up = 2 * static_cast<std::size_t>(mu), down = up + 1;
       packets.send[up] = packets.send[down] = send[mu].data();
       packets.receive[down] = received_[mu].data();
       packets.receive[up] = unused[mu].data();
@@ -78,13 +79,18 @@ class BorrowedLinks {
     const Extents& local = gauge_.lattice().local();
     Buffer<std::complex<Real>> out(count * link_complex);
     Extents end = local, at{};
-    for (at[3] = 0; at[3] < end[3]; ++at[3])
-      for (at[2] = 0; at[2] < end[2]; ++at[2])
-        for (at[1] = 0; at[1] < end[1]; ++at[1])
-          for (at[0] = 0; at[0] < end[0]; ++at[0])
-            if (at[mu] == local[mu] - 1)
+    for (at[3] = 0; at[3] < end[3]; ++at[3]) {
+      for (at[2] = 0; at[2] < end[2]; ++at[2]) {
+        for (at[1] = 0; at[1] < end[1]; ++at[1]) {
+          for (at[0] = 0; at[0] < end[0]; ++at[0]) {
+            if (at[mu] == local[mu] - 1) {
               std::copy_n(gauge_.link(site_index(local, at), mu), link_complex,
                           out.data() + face_index(local, at, mu) * link_complex);
+            }
+          }
+        }
+      }
+    }
     return out;
   }
 
@@ -107,9 +113,11 @@ double distance_from_two_rows(const std::complex<Real>* u) {
 template <class Real>
 bool gives_third_row(const GaugeField<Real>& gauge, double& worst) {
   worst = 0;
-  for (std::size_t site = 0; site < gauge.lattice().local_sites(); ++site)
-    for (int mu = 0; mu < dimensions; ++mu)
+  for (std::size_t site = 0; site < gauge.lattice().local_sites(); ++site) {
+    for (int mu = 0; mu < dimensions; ++mu) {
       worst = std::max(worst, distance_from_two_rows(gauge.link(site, mu)));
+    }
+  }
   return worst < 100 * static_cast<double>(std::numeric_limits<Real>::epsilon());
 }
 
@@ -171,19 +179,22 @@ void OperatorLinks<Real>::fill(const GaugeField<Real>& gauge, bool antiperiodic)
     const bool over = antiperiodic && mu == 3 && (t == last || t == -1);
     return over ? Real(-1) : Real(1);
   };
-  for (std::size_t v = 0; v < slots_.slot.size(); ++v)
+  for (std::size_t v = 0; v < slots_.slot.size(); ++v) {
     for (int lane = 0; lane < lanes; ++lane) {
       const Extents site = layout_.local_site(v, lane);
-      for (int mu = 0; mu < dimensions; ++mu)
+      for (int mu = 0; mu < dimensions; ++mu) {
         put(v * dimensions + static_cast<std::size_t>(mu), lane,
             gauge.link(site_index(lattice.local(), site), mu), sign(site, mu, 0));
+      }
     }
-  for (std::size_t i = 0; i < slots_.extras.size(); ++i)
+  }
+  for (std::size_t i = 0; i < slots_.extras.size(); ++i) {
     for (int lane = 0; lane < lanes; ++lane) {
       const auto [vector, mu] = slots_.extras[i];
       const Extents site = layout_.local_site(static_cast<std::size_t>(vector), lane);
       put(own + i, lane, borrowed.behind(site, mu), sign(site, mu, 1));
     }
+  }
 }
 
 // The adjoint of a link as by_site_ has it. Two rows of it have elements of the third of U: from
@@ -202,11 +213,12 @@ void OperatorLinks<Real>::put_adjoint(Real* to, const Real* u, const Real* sign)
       const std::size_t k = (j + 1) % 3, l = (j + 2) % 3;
       return sign[lane] * std::conj(stored(k) * stored(3 + l) - stored(l) * stored(3 + k));
     };
-    for (std::size_t i = 0; i < rows; ++i)
+    for (std::size_t i = 0; i < rows; ++i) {
       for (std::size_t j = 0; j < 3; ++j) {
         to[2 * (3 * i + j) * lanes + lane] = element(j, i).real();
         to[(2 * (3 * i + j) + 1) * lanes + lane] = -element(j, i).imag();
       }
+    }
   }
 }
 
@@ -225,10 +237,11 @@ Buffer<Real> OperatorLinks<Real>::by_row(const HopTable& table, Sites sites) con
       const Real* from =
           by_site_.data() + static_cast<std::size_t>(slots_.slot[v][leg]) * link_reals_;
       const bool boundary = (row.legs >> (kernels::boundary_bit + leg) & 1) != 0;
-      if (forward(leg))
+      if (forward(leg)) {
         std::memcpy(to, from, link_reals_ * sizeof(Real));
-      else
+      } else {
         put_adjoint(to, from, boundary ? lanes.boundary[leg] : inside.data());
+      }
     }
   }
   return out;
@@ -237,17 +250,21 @@ Buffer<Real> OperatorLinks<Real>::by_row(const HopTable& table, Sites sites) con
 template <class Real>
 const Real* OperatorLinks<Real>::attach(HopTable& table, Sites sites) {
   if (sites == Sites::all) {
-    for (kernels::Row& row : table.rows)
-      for (int leg = 0; leg < leg_count; ++leg)
+    for (kernels::Row& row : table.rows) {
+      for (int leg = 0; leg < leg_count; ++leg) {
         row.link[leg] = slots_.slot[static_cast<std::size_t>(row.out)][leg];
+      }
+    }
     return by_site_.data();
   }
   Buffer<Real>& own = by_parity_[sites == Sites::even ? 0 : 1];
   if (own.size() == 0) own = by_row(table, sites);
-  for (std::size_t r = 0; r < table.rows.size(); ++r)
-    for (int leg = 0; leg < leg_count; ++leg)
+  for (std::size_t r = 0; r < table.rows.size(); ++r) {
+    for (int leg = 0; leg < leg_count; ++leg) {
       table.rows[r].link[leg] =
           static_cast<std::int32_t>(r * leg_count) + kernels::place_in_row(leg);
+    }
+  }
   return own.data();
 }
 

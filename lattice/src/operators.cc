@@ -12,20 +12,23 @@ namespace {
 constexpr double flops_per_site = 1344;  // Benchmark_ITT of Grid, 2017 to 2019
 
 void check_options(const OperatorOptions& options) {
-  if (options.threads < 1 || options.threads > 1024)
+  if (options.threads < 1 || options.threads > 1024) {
     throw Error(ErrorCode::argument, "threads: found " + std::to_string(options.threads) +
                                          ", expected 1 to 1024; 1 is the caller alone");
-  if (options.comm_threads < 0 || options.comm_threads > options.threads)
+  }
+  if (options.comm_threads < 0 || options.comm_threads > options.threads) {
     throw Error(ErrorCode::argument, "comm_threads: found " + std::to_string(options.comm_threads) +
                                          ", expected 0 to the " + std::to_string(options.threads) +
                                          " threads; they are counted among these");
+  }
 }
 
 void check_layout(const Lattice& links, const Layout& layout) {
   const Lattice& fields = layout.lattice();
   if (links.global() == fields.global() && links.rank_grid() == fields.rank_grid() &&
-      links.coordinates() == fields.coordinates())
+      links.coordinates() == fields.coordinates()) {
     return;
+  }
   throw Error(ErrorCode::argument, "layout: of the lattice " + text(fields.global()) + " over " +
                                        text(fields.rank_grid()) + ", the links of " +
                                        text(links.global()) + " over " + text(links.rank_grid()) +
@@ -75,8 +78,9 @@ const char* name(Exchange exchange) {
 }
 
 Exchange exchange(const std::string& wanted) {
-  for (const Exchange known : {Exchange::off, Exchange::sequential, Exchange::overlap})
+  for (const Exchange known : {Exchange::off, Exchange::sequential, Exchange::overlap}) {
     if (wanted == name(known)) return known;
+  }
   throw Error(ErrorCode::argument,
               "exchange: found \"" + wanted + "\", expected off, sequential or overlap");
 }
@@ -113,17 +117,19 @@ void HoppingTerm<Real>::hop(SpinorField<Real>& out, const SpinorField<Real>& in,
 
 template <class Real>
 void HoppingTerm<Real>::hop_eo(SpinorField<Real>& even, const SpinorField<Real>& odd, bool dagger) {
-  if (even.sites() != Sites::even)
+  if (even.sites() != Sites::even) {
     throw Error(ErrorCode::argument, std::string("even: a field on ") + name(even.sites()) +
                                          " sites, expected one on even sites");
+  }
   hop(even, odd, dagger);
 }
 
 template <class Real>
 void HoppingTerm<Real>::hop_oe(SpinorField<Real>& odd, const SpinorField<Real>& even, bool dagger) {
-  if (odd.sites() != Sites::odd)
+  if (odd.sites() != Sites::odd) {
     throw Error(ErrorCode::argument, std::string("odd: a field on ") + name(odd.sites()) +
                                          " sites, expected one on odd sites");
+  }
   hop(odd, even, dagger);
 }
 
@@ -161,9 +167,11 @@ template <class Real>
 std::size_t HoppingTerm<Real>::exchanged_bytes() const noexcept {
   const Layout& l = layout();
   std::size_t out = 0;
-  for (int d = 0; d < dimensions; ++d)
-    if (lattice().rank_grid()[d] > 1)
+  for (int d = 0; d < dimensions; ++d) {
+    if (lattice().rank_grid()[d] > 1) {
       out += 2 * lattice().local_sites() / static_cast<std::size_t>(lattice().local()[d]);
+    }
+  }
   return out * static_cast<std::size_t>(l.fifth_extent()) * 12 * sizeof(Real);
 }
 
@@ -216,10 +224,11 @@ template <class Real>
 void WilsonOperator<Real>::apply_schur(SpinorField<Real>& out, const SpinorField<Real>& in,
                                        bool dagger) {
   const Sites other = opposite(in.sites());
-  if (!between_ || between_->sites() != other)
+  if (!between_ || between_->sites() != other) {
     between_ = made_together(this->lattice(), [&] {
       return std::make_unique<SpinorField<Real>>(this->layout(), other);
     });
+  }
   this->hop(*between_, in, dagger);
   this->hop_add(out, diagonal(), in, -1 / diagonal(), *between_, dagger);
 }

@@ -21,8 +21,9 @@ bool any_rank(const Lattice& lattice, bool wants) {
 
 // Ranks of a node share out its cores; one thread needs to know nothing of the others.
 std::shared_ptr<ThreadTeam> make_team(const Lattice& lattice, int threads, bool together) {
-  if (!together || lattice.size() == 1)
+  if (!together || lattice.size() == 1) {
     return std::make_shared<ThreadTeam>(ThreadTeamOptions{threads, threads > 1});
+  }
   const auto made = std::make_shared<std::optional<ThreadTeam>>();
   meet(lattice);
   made->emplace(lattice.grid().communicator(), ThreadTeamOptions{threads});

@@ -116,8 +116,9 @@ void SharedFile::write(const void* data, std::size_t bytes, std::uint64_t offset
 }
 
 void SharedFile::close_on_disk() {
-  if (::fsync(descriptor_) != 0)
+  if (::fsync(descriptor_) != 0) {
     fail(path_, "be put on disk", "make room or choose another folder");
+  }
   if (::close(std::exchange(descriptor_, -1)) != 0) fail(path_, "be closed", "check the disk");
 }
 

@@ -79,8 +79,9 @@ struct Builder {
       const Leg kind = from.over_edge ? kind_over_edge(layout, leg) : Leg::local;
       out.legs |= static_cast<std::uint32_t>(kind) << (2 * leg);
       if (kind == Leg::received || kind == Leg::merged) faces[leg] = face_index[leg].at(w);
-      if (antiperiodic && at_time_boundary(layout, leg, from.over_edge))
+      if (antiperiodic && at_time_boundary(layout, leg, from.over_edge)) {
         out.legs |= 1u << (kernels::boundary_bit + leg);
+      }
     }
     return out;
   }
@@ -130,8 +131,9 @@ kernels::LaneTables<Real> lane_tables(const Layout& layout) {
 HopTable hop_table(const Layout& layout, Sites sites, bool antiperiodic) {
   HopTable out;
   Builder builder{layout, sites, antiperiodic, {}};
-  for (int leg = 0; leg < leg_count; ++leg)
+  for (int leg = 0; leg < leg_count; ++leg) {
     if (layout.lattice().divided(direction(leg))) builder.add_face(out, leg);
+  }
   for (const std::size_t v : box(layout, sites, {}, layout.extents())) {
     std::array<std::int32_t, leg_count> faces{};
     out.rows.push_back(builder.row(v, faces));
@@ -145,7 +147,7 @@ LinkSlots link_slots(const Layout& layout) {
   LinkSlots out;
   const std::size_t count = layout.vector_sites();
   out.slot.resize(count);
-  for (std::size_t v = 0; v < count; ++v)
+  for (std::size_t v = 0; v < count; ++v) {
     for (int leg = 0; leg < leg_count; ++leg) {
       if (forward(leg)) {
         out.slot[v][leg] = static_cast<std::int32_t>(v * dimensions) + leg;
@@ -160,6 +162,7 @@ LinkSlots link_slots(const Layout& layout) {
       out.slot[v][leg] = static_cast<std::int32_t>(count * dimensions + out.extras.size());
       out.extras.push_back({static_cast<std::int32_t>(v), direction(leg)});
     }
+  }
   return out;
 }
 

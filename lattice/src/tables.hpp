@@ -24,10 +24,13 @@ template <class Visit>
 void for_each_site(const Extents& order, const Extents& begin, const Extents& end, Visit visit) {
   Extents at = begin;
   const auto [a, b, c, d] = order;
-  for (at[d] = begin[d]; at[d] < end[d]; ++at[d])
-    for (at[c] = begin[c]; at[c] < end[c]; ++at[c])
-      for (at[b] = begin[b]; at[b] < end[b]; ++at[b])
+  for (at[d] = begin[d]; at[d] < end[d]; ++at[d]) {
+    for (at[c] = begin[c]; at[c] < end[c]; ++at[c]) {
+      for (at[b] = begin[b]; at[b] < end[b]; ++at[b]) {
         for (at[a] = begin[a]; at[a] < end[a]; ++at[a]) visit(at);
+      }
+    }
+  }
 }
 
 // The site a leg comes from, within its sub-lattice; and whether it lies over the edge.

@@ -37,8 +37,9 @@ int serve_or_pass(Function function, std::size_t bytes, Word word, Serve serve, 
   CommunicatorEntry* entry = entry_of(comm);
   Watch watch(function, bytes);
   if (entry == nullptr || entry->team == nullptr) {
-    if (entry != nullptr && entry->reason == Reason::no_memory) [[unlikely]]
+    if (entry != nullptr && entry->reason == Reason::no_memory) [[unlikely]] {
       return raise({comm}, text(Reason::no_memory));
+    }
     const int code = pass();
     watch.passed(entry == nullptr ? Reason::outside : entry->reason);
     return code;
@@ -46,8 +47,9 @@ int serve_or_pass(Function function, std::size_t bytes, Word word, Serve serve, 
   bool served = true;
   const int code = serve_now(comm, *entry->team, serve, served);
   if (served) {
-    if (windows_made) [[unlikely]]
+    if (windows_made) [[unlikely]] {
       progress();
+    }
     watch.served(entry->team->last_path());
     if (watch.compares(++entry->calls)) watch.compared(again);
     return code;

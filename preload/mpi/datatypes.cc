@@ -69,8 +69,9 @@ TypeEntry* make_entry(mpi::Datatype type, const Elements& elements) noexcept {
 }
 
 FoundElements found_in(const TypeEntry& entry) noexcept {
-  if (entry.derived) [[unlikely]]
+  if (entry.derived) [[unlikely]] {
     return FoundElements(entry.elements);
+  }
   return FoundElements(&entry.elements);
 }
 
@@ -114,11 +115,13 @@ FoundReduction kept_reduction(TypeEntry& entry, ReductionOp op) {
   // Acquire pairs with the release in reduction_slowly(): the reduction is there.
   const Reduction* found =
       entry.reductions[static_cast<std::size_t>(op)].load(std::memory_order_acquire);
-  if (found == nullptr) [[unlikely]]
+  if (found == nullptr) [[unlikely]] {
     found = reduction_slowly(entry, op);
+  }
   if (found == &refused) return FoundReduction();
-  if (entry.derived) [[unlikely]]
+  if (entry.derived) [[unlikely]] {
     return FoundReduction(*found, true);
+  }
   return FoundReduction(found);
 }
 
@@ -163,14 +166,16 @@ void HeldType::hold(mpi::Datatype type) noexcept {
 }
 
 HeldType::~HeldType() {
-  if (word_ != 0) [[unlikely]]
+  if (word_ != 0) [[unlikely]] {
     mpi::library().call.type_free(&word_);
+  }
 }
 
 FoundElements elements_of(Word word) noexcept {
   const Word type = clean(word);
-  if (const TypeEntry* entry = types.find_near(type)) [[likely]]
+  if (const TypeEntry* entry = types.find_near(type)) [[likely]] {
     return found_in(*entry);
+  }
   return found_slowly(type);
 }
 
@@ -181,8 +186,9 @@ FoundReduction reduction_of(Word type_word, Word op_word) {
   if (!name && op == mpi::null_op()) return FoundReduction();
   const auto known = name ? std::optional(static_cast<ReductionOp>(*name)) : std::nullopt;
   TypeEntry* entry = types.find_near(type);
-  if (entry == nullptr) [[unlikely]]
+  if (entry == nullptr) [[unlikely]] {
     return reduction_of_type(type, op, known);
+  }
   if (known) return kept_reduction(*entry, *known);
   return FoundReduction(by_user(entry->elements, op), entry->derived);
 }

@@ -48,8 +48,9 @@ class FoundElements {
   const Elements* operator->() const noexcept { return found_; }
   // For a call that begins: MPI packs and unpacks what has gaps, to its end.
   void hold() noexcept {
-    if (own_ && own_->packed) [[unlikely]]
+    if (own_ && own_->packed) [[unlikely]] {
       held_.hold(own_->type);
+    }
   }
 
  private:

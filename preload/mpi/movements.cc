@@ -11,8 +11,9 @@ using collectives::is_in_place;
 
 template <class Number>
 std::size_t bytes_of(Number count, Word type) {
-  if (statistics == Statistics::off) [[likely]]
+  if (statistics == Statistics::off) [[likely]] {
     return 0;
+  }
   const Side side(nullptr, count, type);
   return side.usable() ? side.buffer().count * side.buffer().elements.bytes : 0;
 }

@@ -65,19 +65,22 @@ void count_compared(Function, Path, std::int64_t served_ns, std::int64_t plain_n
 class Watch {
  public:
   Watch(Function function, std::size_t bytes) noexcept : bytes_(bytes), function_(function) {
-    if (statistics != Statistics::off) [[unlikely]]
+    if (statistics != Statistics::off) [[unlikely]] {
       start_ns_ = os::steady_ns();
+    }
   }
   void served(Path path) noexcept {
-    if (statistics == Statistics::off) [[likely]]
+    if (statistics == Statistics::off) [[likely]] {
       return;
+    }
     served_ns_ = os::steady_ns() - start_ns_;
     path_ = path;
     count_served(function_, path, bytes_, served_ns_);
   }
   void passed(Reason reason) noexcept {
-    if (statistics == Statistics::off) [[likely]]
+    if (statistics == Statistics::off) [[likely]] {
       return;
+    }
     count_passed(function_, reason, bytes_, os::steady_ns() - start_ns_);
   }
   bool compares(std::uint64_t call) const noexcept {

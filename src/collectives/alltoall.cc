@@ -126,8 +126,9 @@ void alltoallv(Engine& engine, const void* send, const Blocks& sends, void* rece
   node::Slot& own = engine.arrivals().claim(Kind::alltoall, 0, 1);
   const bool inlined = fits_slot(engine, sends);
   engine.path = inlined ? Path::inlined : Path::mapped;
-  if (send == receive && !inlined)
+  if (send == receive && !inlined) {
     source = engine.copies().whole_copy(send, sends.end(engine.size()));
+  }
   const Shown mine =
       inlined ? inline_blocks(engine, own, source, sends) : show_blocks(engine, own, source, sends);
   const auto& shown = engine.meet(own, mine);

@@ -39,8 +39,9 @@ struct Staging {
                     static_cast<const std::byte*>(send) + offset, bytes, kernels::Stores::temporal);
     }
     engine.duties().synchronize();
-    for (int rank = 0; rank < engine.size(); ++rank)
+    for (int rank = 0; rank < engine.size(); ++rank) {
       engine.inputs[rank] = input(rank, chunk, offset);
+    }
   }
 };
 

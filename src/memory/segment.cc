@@ -160,8 +160,9 @@ Backing Segment::settle(Extent extent) {
   const std::size_t first = extent.offset / granule();
   const std::size_t end = (extent.offset + extent.bytes + granule() - 1) / granule();
   Backing result;
-  if (how_->huge)
+  if (how_->huge) {
     result = back_where_not(extent, [](Pages pages) { return pages >= Pages::small; });
+  }
   for (std::size_t at = first; at < end; ++at) {
     if (pages(at) < Pages::small) set_pages(at, at + 1, Pages::small);
   }

@@ -53,8 +53,9 @@ struct Watch {
         static_cast<std::size_t>(static_cast<const std::byte*>(address) - range.base);
     const unsigned first = unseen[first_unit(offset, bytes)].load(std::memory_order_relaxed);
     const unsigned last = unseen[last_unit(offset, bytes)].load(std::memory_order_relaxed);
-    if ((first | last) != 0) [[unlikely]]
+    if ((first | last) != 0) [[unlikely]] {
       seen_inside(address, bytes);
+    }
   }
 };
 

@@ -136,8 +136,9 @@ Library::Library(const Abi& facts, std::string file) : abi(facts), path(std::mov
 
 const Library& library() {
   const Library* found = current.load(std::memory_order_acquire);  // pairs with the store below
-  if (found != nullptr) [[likely]]
+  if (found != nullptr) [[likely]] {
     return *found;
+  }
   static std::mutex loading;
   const std::lock_guard lock(loading);
   found = current.load(std::memory_order_acquire);

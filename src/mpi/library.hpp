@@ -41,8 +41,9 @@ Word errors_return();
 // Throws Error(mpi, "<function>: <MPI's text>") unless the code is MPI_SUCCESS.
 [[noreturn]] void fail(int code, const char* function);
 inline void check(int code, const char* function) {
-  if (code != 0) [[unlikely]]
+  if (code != 0) [[unlikely]] {
     fail(code, function);
+  }
 }
 
 }  // namespace ropewalk::mpi

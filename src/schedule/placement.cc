@@ -35,8 +35,9 @@ int first_number(std::initializer_list<const char*> names) {
 // all ranks of the job may be here: as MPI says, or PMI or Slurm.
 bool has_strangers(int ranks) {
   if (const auto local = topology::told_node_ranks()) return *local > ranks;
-  if (mpi::loaded() && mpi::initialized() && !mpi::finalized())
+  if (mpi::loaded() && mpi::initialized() && !mpi::finalized()) {
     return mpi::size(mpi::comm_world()) > ranks;
+  }
   return first_number({"PMI_SIZE", "SLURM_STEP_NUM_TASKS"}) > ranks;
 }
 

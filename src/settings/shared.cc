@@ -21,7 +21,8 @@ std::uint64_t meaning_of_file(std::string_view path) noexcept {
   if (path.empty()) return os::hash(path);
   try {
     const Contents& file = contents(path);
-    return file.error.empty() ? os::hash(file.text, os::hash("file ")) : os::hash(path, os::hash("unreadable "));
+    return file.error.empty() ? os::hash(file.text, os::hash("file "))
+                              : os::hash(path, os::hash("unreadable "));
   } catch (const std::exception&) {  // no memory for it
     return os::hash(path, os::hash("unreadable "));
   }

@@ -1,6 +1,7 @@
 // Options, arithmetic, data and cost model of the benchmark of collectives.
 #include <gtest/gtest.h>
 
+#include <CLI/CLI.hpp>
 #include <numeric>
 
 #include "collectives/data.hpp"

@@ -1,6 +1,8 @@
 // Sizes, options and tables of the halo exchange benchmark.
 #include <gtest/gtest.h>
 
+#include <CLI/CLI.hpp>
+
 #include "common/parse.hpp"
 #include "comms/options.hpp"
 #include "comms/tables.hpp"

@@ -1,6 +1,7 @@
 // Options, segments and tables of the benchmark of gradient reduction.
 #include <gtest/gtest.h>
 
+#include <CLI/CLI.hpp>
 #include <cstdlib>
 
 #include "gradient/options.hpp"

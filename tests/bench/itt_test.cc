@@ -1,6 +1,7 @@
 // Options, layouts, formulas and checks of the ITT benchmark.
 #include <gtest/gtest.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <sstream>
 

@@ -1,6 +1,7 @@
 // Options, arithmetic and loop body of the overlap benchmark.
 #include <gtest/gtest.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 
 #include "overlap/measure.hpp"

@@ -14,7 +14,7 @@ namespace ropewalk::lattice::kernels::scalar {
 namespace {
 
 using Real = double;
-constexpr int lanes = sizeof(Real) / sizeof(Real);
+constexpr int lanes = 1;
 
 // clang-format off
 #include "kernels/vectors.inc"

@@ -63,9 +63,10 @@ struct AlltoallMoves {
     return layout().members[static_cast<std::size_t>(node)];
   }
   std::byte* room(std::size_t slot) {
-    if (rooms == nullptr)
+    if (rooms == nullptr) {
       rooms = nodes.engine().scratch().take((send_slots() + std::min(depth, 2 * receives.size())) *
                                             room_bytes);
+    }
     return rooms + slot * room_bytes;
   }
   // Few where there are few messages, headers among them.
