@@ -20,12 +20,15 @@ _PURPOSE = {
 }
 
 
+Line = tuple[str, str]  # (what, reason), for --dry-run
+
+
 @dataclass(frozen=True)
 class Preload:
     """What the ranks' LD_PRELOAD becomes; lines are for --dry-run, warnings for everybody."""
 
     value: str = ""  # empty: LD_PRELOAD is left as it is
-    lines: tuple[tuple[str, str], ...] = ()  # (what, reason)
+    lines: tuple[Line, ...] = ()
     warnings: tuple[str, ...] = ()
 
 
@@ -121,34 +124,54 @@ def _machine(facts: elf.Elf) -> str:
 def _compose(
     program: Program, environment: Mapping[str, str], found: Mapping[str, str], malloc: bool
 ) -> Preload:
-    own = [one for one in environment.get("LD_PRELOAD", "").replace(":", " ").split() if one]
-    entries: list[str] = []
-    lines: list[tuple[str, str]] = []
-    warnings: list[str] = []
-    if program.sanitizer_libraries:
-        entries += program.sanitizer_libraries
-        reason = f"the runtime of {_sanitizer_name(program)} has to be the first library"
-        lines += [(one, reason) for one in program.sanitizer_libraries]
-    for name in LIBRARIES:
-        without = _without(name, program, own, malloc)
-        if name not in found:
-            lines.append((f"without {LIBRARIES[name]}", "not built"))
-        elif without:
-            lines.append((f"without {LIBRARIES[name]}", without))
-            warnings += [without] if name == "mpi" else []
-        else:
-            entries.append(found[name])
-            lines.append((found[name], _PURPOSE[name]))
-    entries = list(dict.fromkeys(entries))
-    if not any(entry in found.values() for entry in entries):
-        return Preload(lines=tuple(lines), warnings=tuple(warnings))
-    kept = [one for one in own if one not in entries]
-    lines += [(one, "your own LD_PRELOAD, kept") for one in kept]
-    strange = [one for one in entries if any(mark in one for mark in " :")]
-    if strange:  # the loader splits at both
-        reason = f"{strange[0]}: LD_PRELOAD takes no path with a blank or a colon; move it"
-        return Preload(lines=(("no preload", reason),), warnings=(reason,))
-    return Preload(":".join([*entries, *kept]), tuple(lines), tuple(warnings))
+    own = environment.get("LD_PRELOAD", "").replace(":", " ").split()
+    first = _first_libraries(program)
+    chosen, left_out, warnings = _choose(program, found, own, malloc)
+    ours = [*first, *chosen]
+    lines = (*first.items(), *left_out, *chosen.items())
+    if not chosen:
+        return Preload(lines=lines, warnings=warnings)
+    refused = _unfit(ours)
+    if refused:
+        return Preload(lines=(("no preload", refused),), warnings=(refused,))
+    kept = [one for one in own if one not in ours]
+    lines += tuple((one, "your own LD_PRELOAD, kept") for one in kept)
+    return Preload(":".join([*dict.fromkeys(ours), *kept]), lines, warnings)
+
+
+def _first_libraries(program: Program) -> dict[str, str]:
+    """{library: reason} of what has to come before ours."""
+    if not program.sanitizer_libraries:
+        return {}
+    reason = f"the runtime of {_sanitizer_name(program)} has to be the first library"
+    return dict.fromkeys(program.sanitizer_libraries, reason)
+
+
+def _choose(
+    program: Program, found: Mapping[str, str], own: Sequence[str], malloc: bool
+) -> tuple[dict[str, str], list[Line], tuple[str, ...]]:
+    """Of our libraries: {path: purpose} of those that go in, a line for each of the others, and
+    what everybody should know."""
+    chosen: dict[str, str] = {}
+    left_out: list[Line] = []
+    warnings: tuple[str, ...] = ()
+    for name, file in LIBRARIES.items():
+        without = _without(name, program, own, malloc) if name in found else "not built"
+        if without is None:
+            chosen[found[name]] = _PURPOSE[name]
+            continue
+        left_out.append((f"without {file}", without))
+        if name == "mpi" and name in found:
+            warnings = (without,)
+    return chosen, left_out, warnings
+
+
+def _unfit(paths: Sequence[str]) -> str | None:
+    """Why the loader, which splits LD_PRELOAD at blanks and colons, cannot take a path, or None."""
+    for path in paths:
+        if " " in path or ":" in path:
+            return f"{path}: LD_PRELOAD takes no path with a blank or a colon; move it"
+    return None
 
 
 def _without(name: str, program: Program, own: Sequence[str], malloc: bool) -> str | None:
