@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <CLI/CLI.hpp>
 #include <utility>
 
 #include "collectives/measure.hpp"
@@ -12,26 +11,6 @@
 
 namespace ropewalk::bench {
 namespace {
-
-struct Case {
-  std::string memory;
-  std::string buffers;
-  Op op;
-};
-
-std::vector<Case> cases(const CollectivesOptions& options) {
-  std::vector<Case> all;
-  for (const std::string& memory : options.memory_list) {
-    for (const std::string& buffers : options.buffer_list) {
-      for (const Op op : options.op_list) all.push_back({memory, buffers, op});
-    }
-  }
-  // A barrier has no buffers: once is enough.
-  bool seen = false;
-  std::erase_if(
-      all, [&](const Case& one) { return one.op == Op::barrier && std::exchange(seen, true); });
-  return all;
-}
 
 std::string network_text(const std::vector<int>& ranks_on, double line_rate) {
   const std::string rate =
@@ -51,7 +30,7 @@ std::string heading(const CollectivesMeasurement& measurement, const Collectives
   if (!measurement.direct()) {
     text += fmt::format("# ropewalk hands every call to MPI: {}\n", measurement.reason());
   }
-  return text + fmt::format("# {} rounds; float sum, root 0; us of the slowest rank\n",
+  return text + fmt::format("# up to {} rounds; float sum, root 0; us of the slowest rank\n",
                             measurement.rounds());
 }
 
@@ -72,26 +51,27 @@ void run_collectives(CollectivesOptions options, const Ranks& ranks, Report& rep
   const CollectivesContext context{ranks.size(), ranks.library(), measurement.backings(),
                                    measurement.ranks_on(), options.line_rate};
   report.text(heading(measurement, options));
-  const std::vector<Case> all = cases(options);
+  measurement.budget().announce(report);
+  const std::vector<CollectiveCase> all = cases(options, ranks.size());
   std::vector<CollectiveResult> results;
-  std::string wrong;
+  std::vector<CollectiveResult> lines;  // of the table at hand
   for (std::size_t i = 0; i < all.size(); ++i) {
-    const auto& [memory, buffers, op] = all[i];
-    std::vector<CollectiveResult> lines;
-    for (const std::size_t bytes : sizes_of(options, op, ranks.size())) {
-      report.progress(fmt::format("{} of {} bytes, {}", name(op), bytes, buffers),
-                      static_cast<double>(i) / static_cast<double>(all.size()));
-      lines.push_back(measurement.measure(op, bytes, memory, buffers));
-      report.row(row(context, lines.back()));
-      if (wrong.empty()) wrong = lines.back().wrong;
-    }
-    if (lines.empty()) continue;
+    report.progress(
+        fmt::format("{} of {} bytes, {}", name(all[i].op), all[i].bytes, all[i].buffers),
+        static_cast<double>(i) / static_cast<double>(all.size()));
+    lines.push_back(measurement.measure(all[i]));
+    report.row(row(context, lines.back()));
+    if (i + 1 < all.size() && all[i].same_table(all[i + 1])) continue;
     report.text(table(lines));
     results.insert(results.end(), lines.begin(), lines.end());
+    lines.clear();
   }
   report.summary(summary(results));
   // Every rank has gathered the same verdict.
-  if (!wrong.empty()) throw JointError(ErrorCode::internal, "received data: " + wrong);
+  for (const CollectiveResult& one : results) {
+    if (one.wrong.empty()) continue;
+    throw JointError(ErrorCode::internal, "received data: " + one.wrong);
+  }
 }
 
 }  // namespace

@@ -25,8 +25,11 @@ constexpr int lead_in_share = 5;
 // turns within it, of this length or of one call. A barrier, untimed, stands between them, or what
 // a root has sent ahead would be on the network in the next one's time.
 constexpr double turn_us = 1000;
-constexpr double case_us = 10e6;    // over nodes large calls have so many rounds that they fit this
-constexpr int few_rounds = 5;       // but no fewer than these, unless fewer were asked for
+// What is assumed when the time is announced: rates of memory and of a network that nobody has
+// named, and the fixed cost of a call.
+constexpr double usual_mb_per_s = 8000;
+constexpr double usual_network_mb_per_s = 1000;
+constexpr double usual_call_us = 20;
 constexpr double least_us = 0.001;  // a difference of two loops may come out below nothing
 // From here on a call on rewritten buffers is long beside a barrier, and is timed alone. Below,
 // what is written goes through slots, and the loop of rewriting alone is subtracted: that would
@@ -109,6 +112,9 @@ CollectivesMeasurement::CollectivesMeasurement(const CollectivesOptions& options
   everybody_ = everybody(ranks, node_, arena.send, arena.receive);
   ranks_on_ = ranks_on_nodes(node_);
   if (options.model) model_ = measure_model();
+  std::vector<Expected> parts;
+  for (const CollectiveCase& one : cases(options, ranks.size())) parts.push_back(expected(one));
+  budget_.emplace(options.common, ranks, parts);
 }
 
 CollectivesMeasurement::~CollectivesMeasurement() = default;
@@ -130,13 +136,40 @@ void CollectivesMeasurement::make_memory(const std::string& kind, std::size_t fl
   memory_[kind] = std::move(memory);
 }
 
-std::vector<CollectivesMeasurement::Column> CollectivesMeasurement::columns(bool limits) {
+// How long a sample lasts where there is time enough.
+double CollectivesMeasurement::full_sample_us() const {
+  if (over_nodes()) return network_sample_us;
+  return options_.common.quick ? quick_sample_us : sample_us;
+}
+
+// What a case will take, at rates that machines usually have.
+Expected CollectivesMeasurement::expected(const CollectiveCase& one) const {
+  const auto [loaded, stored] = traffic(one.op, one.bytes, ranks_.size());
+  const double memory_us = static_cast<double>(loaded + stored) / usual_mb_per_s;
+  double call_us = usual_call_us + memory_us;
+  if (over_nodes()) {
+    const double rate = options_.line_rate > 0 ? options_.line_rate : usual_network_mb_per_s;
+    call_us += link_bytes(one.op, one.bytes, ranks_on_) / rate;
+  }
+  const double lead_in = over_nodes() ? 1.0 + 1.0 / lead_in_share : 1.0;
+  Expected sum = sampling(limited(one.bytes) ? 4 : 2, rounds_, full_sample_us() * lead_in, call_us);
+  const double check_us = 2 * (call_us + memory_us);  // plain and ropewalk, filled and looked at
+  sum.all_us += (one.bytes <= checked_always ? rounds_ : 2) * check_us;
+  sum.least_us += 2 * check_us;
+  return sum;
+}
+
+bool CollectivesMeasurement::limited(std::size_t bytes) const {
+  return bytes >= least_limit_bytes && !everybody_.send.empty();
+}
+
+std::vector<CollectivesMeasurement::Column> CollectivesMeasurement::columns(std::size_t bytes) {
   using What = Column::What;
   std::vector<Column> all;
   all.push_back({What::plain, [this](const Run& one) { return time_plain(plain_, one); }, 1, {}});
   all.push_back(
       {What::ropewalk, [this](const Run& one) { return time_ropewalk(node_, one); }, 1, {}});
-  if (!limits || everybody_.send.empty()) return all;
+  if (!limited(bytes)) return all;
   for (const What what : {What::temporal, What::streaming}) {
     const auto stores =
         what == What::temporal ? kernels::Stores::temporal : kernels::Stores::streaming;
@@ -212,7 +245,7 @@ void CollectivesMeasurement::verify(Column& column, const Run& run, std::string&
 }
 
 // Calls a sample, the same on all ranks.
-void CollectivesMeasurement::calibrate(Column& column, const Run& run) {
+void CollectivesMeasurement::calibrate(Column& column, const Run& run, double wanted) {
   Run trial = run;
   trial.iterations = 1;
   column.time(trial);  // connections, registrations and pages of the MPI itself
@@ -220,8 +253,6 @@ void CollectivesMeasurement::calibrate(Column& column, const Run& run) {
     column.iterations = options_.iterations;
     return;
   }
-  const double local_us = options_.common.quick ? quick_sample_us : sample_us;
-  const double wanted = over_nodes() ? network_sample_us : local_us;
   for (;;) {
     ranks_.barrier();
     const double time = ranks_.max(column.time(trial));
@@ -235,18 +266,6 @@ void CollectivesMeasurement::calibrate(Column& column, const Run& run) {
     if (time >= wanted / 4 || trial.iterations >= column.iterations) return;
     trial.iterations = std::min(column.iterations, trial.iterations * 8);
   }
-}
-
-// Of large calls over nodes there are fewer, so that a sweep ends in minutes.
-int CollectivesMeasurement::rounds_for(const std::vector<Column>& all, const Shape& shape) const {
-  if (!over_nodes() || options_.common.rounds > 0) return rounds_;
-  const int checks = shape.bytes <= checked_always ? 1 : 0;
-  double round_us = least_us;
-  for (const Column& column : all) {
-    const int lead_in = (column.iterations + lead_in_share - 1) / lead_in_share;
-    round_us += (column.iterations + lead_in + checks) * column.call_us;
-  }
-  return std::clamp(static_cast<int>(case_us / round_us), std::min(few_rounds, rounds_), rounds_);
 }
 
 void CollectivesMeasurement::round(std::vector<Column>& all, const Run& run, bool checks,
@@ -270,46 +289,39 @@ std::string CollectivesMeasurement::path(Run run) {
   return name(node_.last_path());
 }
 
-std::string CollectivesMeasurement::first_wrong(const std::string& mine) const {
-  if (ranks_.all(mine.empty())) return "";
-  for (const std::string& wrong : ranks_.gather(mine)) {
-    if (!wrong.empty()) return wrong;
-  }
-  return mine;
-}
-
-CollectiveResult CollectivesMeasurement::measure(Op op, std::size_t bytes,
-                                                 const std::string& memory,
-                                                 const std::string& buffers) {
-  using What = Column::What;
-  const Memory& used = *memory_.at(memory);
-  Run run{{op, op == Op::barrier ? 0 : bytes, ranks_.size(), ranks_.rank()},
+Run CollectivesMeasurement::run_of(const CollectiveCase& one) {
+  const Memory& used = *memory_.at(one.memory);
+  Run run{{one.op, one.bytes, ranks_.size(), ranks_.rank()},
           used.send,
           used.receive,
           1,
-          buffers == "rewritten",
+          one.buffers == "rewritten",
           0,
           nullptr};
-  if (run.rewritten && run.shape.bytes >= least_apart_bytes) run.apart = &node_;
-  CollectiveResult result;
-  result.op = op;
-  result.bytes = run.shape.bytes;
-  result.memory = memory;
-  result.buffers = buffers;
-  fill(run.shape, run.send, serial_);
-  std::vector<Column> all = columns(result.bytes >= least_limit_bytes);
-  for (Column& column : all) calibrate(column, run);
+  if (run.rewritten && one.bytes >= least_apart_bytes) run.apart = &node_;
+  return run;
+}
+
+// The first wrong element that this rank has seen.
+std::string CollectivesMeasurement::all_rounds(std::vector<Column>& all, const Run& run) {
   std::string wrong;
-  const int rounds = rounds_for(all, run.shape);
+  int rounds = rounds_;
+  const double begun = now_us();
   for (int number = 0; number < rounds; ++number) {
-    const bool checks = bytes <= checked_always || number == 0 || number + 1 == rounds;
+    if (number == 1) rounds = budget_->rounds(rounds_, now_us() - begun);
+    const bool checks = run.shape.bytes <= checked_always || number == 0 || number + 1 == rounds;
     round(all, run, checks, number, wrong);
   }
-  for (Column& column : all) {
-    if (column.what == What::plain) {
+  return wrong;
+}
+
+// Of the kinds of stores, the faster one is the limit; over nodes it is the network.
+void CollectivesMeasurement::keep(const std::vector<Column>& all, CollectiveResult& result) const {
+  for (const Column& column : all) {
+    if (column.what == Column::What::plain) {
       result.plain = column.us;
       result.plain_iterations = column.iterations;
-    } else if (column.what == What::ropewalk) {
+    } else if (column.what == Column::What::ropewalk) {
       result.ropewalk = column.us;
       result.iterations = column.iterations;
     } else if (result.limit.empty() ||
@@ -318,11 +330,23 @@ CollectiveResult CollectivesMeasurement::measure(Op op, std::size_t bytes,
     }
   }
   if (over_nodes() && options_.line_rate > 0 && result.bytes >= least_limit_bytes) {
-    result.limit = {link_bytes(op, result.bytes, ranks_on_) / options_.line_rate};
+    result.limit = {link_bytes(result.op, result.bytes, ranks_on_) / options_.line_rate};
   }
+}
+
+CollectiveResult CollectivesMeasurement::measure(const CollectiveCase& one) {
+  budget_->begin();
+  const Run run = run_of(one);
+  fill(run.shape, run.send, serial_);
+  std::vector<Column> all = columns(one.bytes);
+  const double samples = least_samples(static_cast<double>(all.size()));
+  const double wanted = budget_->sample_us(full_sample_us(), samples);
+  for (Column& column : all) calibrate(column, run, wanted);
+  CollectiveResult result{one};
+  result.wrong = ranks_.first_text(all_rounds(all, run));
+  keep(all, result);
   result.path = path(run);
-  result.wrong = first_wrong(wrong);
-  if (model_) result.predicted_us = predicted_us(*model_, op, result.bytes, ranks_.size());
+  if (model_) result.predicted_us = predicted_us(*model_, one.op, one.bytes, ranks_.size());
   return result;
 }
 
@@ -348,7 +372,7 @@ Model CollectivesMeasurement::measure_model() {
                     },
                     1,
                     {}};
-      calibrate(column, run);
+      calibrate(column, run, full_sample_us());
       run.iterations = column.iterations;
       for (int i = 0; i < 5; ++i) column.us.push_back(sample(column, run));
       const double time = summarize(column.us).median;

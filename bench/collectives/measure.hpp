@@ -11,18 +11,15 @@
 #include "collectives/calls.hpp"
 #include "collectives/model.hpp"
 #include "collectives/options.hpp"
+#include "common/budget.hpp"
 #include "common/pages.hpp"
 #include "common/ranks.hpp"
 #include "common/report.hpp"
 
 namespace ropewalk::bench {
 
-// One collective of one size: microseconds of a call, one value a round, of the slowest rank.
-struct CollectiveResult {
-  Op op = Op::barrier;
-  std::size_t bytes = 0;
-  std::string memory;
-  std::string buffers;
+// What was measured in a case: microseconds of a call, one value a round, of the slowest rank.
+struct CollectiveResult : CollectiveCase {
   std::vector<double> plain;
   std::vector<double> ropewalk;
   // The faster kind of stores, or one value of a network; empty where there is none.
@@ -43,8 +40,9 @@ class CollectivesMeasurement {
   CollectivesMeasurement(const CollectivesOptions& options, const Ranks& ranks);
   ~CollectivesMeasurement();
 
-  CollectiveResult measure(Op op, std::size_t bytes, const std::string& memory,
-                           const std::string& buffers);
+  // Collective; to be called for each of cases(), in their order.
+  CollectiveResult measure(const CollectiveCase& one);
+  const Budget& budget() const noexcept { return *budget_; }
   int rounds() const noexcept { return rounds_; }
   bool direct() const noexcept { return node_.direct(); }
   bool over_nodes() const noexcept { return ranks_on_.size() > 1; }
@@ -58,17 +56,21 @@ class CollectivesMeasurement {
   struct Column;
 
   void make_memory(const std::string& kind, std::size_t floats);
-  std::vector<Column> columns(bool limits);
+  Expected expected(const CollectiveCase& one) const;
+  double full_sample_us() const;
+  Run run_of(const CollectiveCase& one);
+  bool limited(std::size_t bytes) const;
+  std::vector<Column> columns(std::size_t bytes);
   double sample(Column& column, Run run);
   void sample_in_turns(std::vector<Column>& columns, const Run& run, int number);
   void verify(Column& column, const Run& run, std::string& wrong);
-  void calibrate(Column& column, const Run& run);
-  int rounds_for(const std::vector<Column>& columns, const Shape& shape) const;
+  void calibrate(Column& column, const Run& run, double wanted_us);
+  std::string all_rounds(std::vector<Column>& columns, const Run& run);
   void round(std::vector<Column>& columns, const Run& run, bool checks, int number,
              std::string& wrong);
+  void keep(const std::vector<Column>& columns, CollectiveResult& result) const;
   std::string path(Run run);
   Model measure_model();
-  std::string first_wrong(const std::string& mine) const;
 
   const CollectivesOptions& options_;
   const Ranks& ranks_;
@@ -80,6 +82,7 @@ class CollectivesMeasurement {
   Everybody everybody_;  // the arena's buffers
   std::vector<int> ranks_on_;
   std::optional<Model> model_;
+  std::optional<Budget> budget_;
   Serial serial_ = 0;
 };
 

@@ -13,13 +13,13 @@ namespace ropewalk::bench {
 namespace {
 
 constexpr std::size_t largest = std::size_t{1} << 30;
-constexpr std::size_t largest_on_network = std::size_t{64} << 20;  // by default: seconds a call
+constexpr std::size_t largest_on_network = std::size_t{16} << 20;  // by default: what takes long
 
 // Over a network the forms ending in v take ways of their own, and large calls take long.
 void set_network_defaults(CollectivesOptions& options) {
   if (!options.ops_given) options.ops += ",allgatherv,alltoallv,gatherv,scatterv";
   if (!options.sizes_given && !options.common.quick) {
-    options.sizes = "8,64,512,4K,16K,64K,256K,1M,4M,16M,64M";
+    options.sizes = "8,64,512,4K,16K,64K,256K,1M,4M,16M";
   }
   if (!options.buffers_given) options.buffers = "hot";
 }
@@ -80,7 +80,7 @@ void describe(CLI::App& app, CollectivesOptions& options) {
       "several\n"
       "nodes it is that of the bytes that a node's link must carry, at ROPEWALK_LINE_RATE (MB/s of "
       "a node,\n"
-      "one way), which `ropewalk cluster` sets; then the default is all collectives, 8 B to 64 "
+      "one way), which `ropewalk cluster` sets; then the default is all collectives, 8 B to 16 "
       "MiB, "
       "hot.\n"
       "Examples:\n"
@@ -99,6 +99,24 @@ std::vector<std::size_t> sizes_of(const CollectivesOptions& options, Op op, int 
     return std::max(root.send_count(), root.receive_count()) * sizeof(float) > largest_on_network;
   });
   return sizes;
+}
+
+std::vector<CollectiveCase> cases(const CollectivesOptions& options, int ranks) {
+  std::vector<CollectiveCase> all;
+  for (const std::string& memory : options.memory_list) {
+    for (const std::string& buffers : options.buffer_list) {
+      for (const Op op : options.op_list) {
+        if (op == Op::barrier &&
+            (memory != options.memory_list.front() || buffers != options.buffer_list.front())) {
+          continue;
+        }
+        for (const std::size_t bytes : sizes_of(options, op, ranks)) {
+          all.push_back({memory, buffers, op, bytes});
+        }
+      }
+    }
+  }
+  return all;
 }
 
 bool check(CollectivesOptions& options) {

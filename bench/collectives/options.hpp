@@ -14,7 +14,7 @@ struct CollectivesOptions {
   // As written.
   std::string ops =
       "barrier,allreduce,reduce,bcast,allgather,alltoall,gather,scatter,reduce_scatter";
-  std::string sizes = "4,16,64,256,1K,4K,16K,64K,256K,1M,4M,16M,64M,256M";
+  std::string sizes = "4,16,64,256,1K,4K,16K,64K,256K,1M,4M,16M,64M";
   std::string buffers = "hot,rewritten";
   std::string memory = "arena";
   bool model = false;
@@ -34,6 +34,20 @@ struct CollectivesOptions {
 // The sizes to measure a collective at. Where they are the defaults and there is a network, all
 // blocks of a rank together are no larger than the largest vector.
 std::vector<std::size_t> sizes_of(const CollectivesOptions& options, Op op, int ranks);
+
+// What one row is about.
+struct CollectiveCase {
+  std::string memory;
+  std::string buffers;
+  Op op = Op::barrier;
+  std::size_t bytes = 0;
+
+  bool same_table(const CollectiveCase& other) const {
+    return memory == other.memory && buffers == other.buffers && op == other.op;
+  }
+};
+// All rows, those of one table in a row. A barrier has no buffers and is there only once.
+std::vector<CollectiveCase> cases(const CollectivesOptions& options, int ranks);
 
 void describe(CLI::App& app, CollectivesOptions& options);
 // Throws Error(argument). Comm threads are never needed: false.

@@ -147,6 +147,22 @@ int measure_with_mpi(const Program& program, bool threads, const std::string& co
   abandon(failed);
 }
 
+// How a Budget is set.
+void add_time_option(CLI::App& app, CommonOptions& options) {
+  app.add_option_function<std::string>(
+         "--time",
+         [&options](const std::string& text) {
+           try {
+             options.time_seconds = seconds("--time", text);
+           } catch (const Error& error) {
+             throw CLI::ValidationError(error.what());
+           }
+         },
+         "What measuring may take, in seconds or minutes (90, 90s, 5m): each case has as many "
+         "rounds as fit, and at least 3. Default: 100s, or no limit with --rounds")
+      ->type_name("TIME");
+}
+
 }  // namespace
 
 void add_common_options(CLI::App& app, CommonOptions& options) {
@@ -167,22 +183,7 @@ void add_common_options(CLI::App& app, CommonOptions& options) {
                  "Progress line on standard error: auto (on a terminal), always, never")
       ->type_name("WHEN")
       ->check(one_of({"auto", "always", "never"}));
-}
-
-void add_time_option(CLI::App& app, CommonOptions& options) {
-  app.add_option_function<std::string>(
-         "--time",
-         [&options](const std::string& text) {
-           try {
-             options.time_seconds = seconds("--time", text);
-           } catch (const Error& error) {
-             throw CLI::ValidationError(error.what());
-           }
-         },
-         "What measuring may take, in seconds or minutes (90, 90s, 5m): there are as many rounds "
-         "as "
-         "fit, at least 3 of each case. Default: 100s, or no limit with --rounds")
-      ->type_name("TIME");
+  add_time_option(app, options);
 }
 
 int run(const Program& program, int argc, char** argv) {

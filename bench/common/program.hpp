@@ -33,8 +33,6 @@ struct CommonOptions {
   }
 };
 void add_common_options(CLI::App& app, CommonOptions& options);
-// --time, of programs that keep to a Budget.
-void add_time_option(CLI::App& app, CommonOptions& options);
 
 struct Program {
   CLI::App* app = nullptr;

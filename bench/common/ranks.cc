@@ -138,6 +138,14 @@ std::vector<std::string> Ranks::gather(const std::string& text) const {
   return result;
 }
 
+std::string Ranks::first_text(const std::string& mine) const {
+  if (all(mine.empty())) return "";
+  for (const std::string& text : gather(mine)) {
+    if (!text.empty()) return text;
+  }
+  return mine;
+}
+
 std::vector<double> Ranks::slowest(const std::vector<double>& values) const {
   std::vector<double> most = values;
   for (const std::vector<double>& rank : gather(values)) {

@@ -55,6 +55,8 @@ class Ranks {
   // Equal lengths on all ranks. Result [rank][i], on every rank.
   std::vector<std::vector<double>> gather(const std::vector<double>& values) const;
   std::vector<std::string> gather(const std::string& text) const;  // cut at 1023 bytes
+  // The text of the first rank that has one, on every rank; empty where none has.
+  std::string first_text(const std::string& mine) const;
   // Value by value the largest of any rank: times of calls that all ranks make together.
   std::vector<double> slowest(const std::vector<double>& values) const;
 

@@ -81,13 +81,25 @@ void Report::progress(const std::string& what, double share) {
   progress_shown_ = true;
 }
 
+void Report::announce(const std::string& text_of_time, double seconds) {
+  announced_seconds_ = seconds;
+  text(fmt::format("# time: {}\n", text_of_time));
+}
+
 void Report::summary(const std::string& line) {
+  if (announced_seconds_ > 0) {
+    text(fmt::format("# took {}; announced: about {}\n",
+                     duration_text((now_us() - begun_us_) / 1e6),
+                     duration_text(announced_seconds_)));
+  }
   text("summary: " + line + "\n");
   if (csv_.is_open()) csv_ << csv(rows_) << std::flush;
 }
 
 std::string duration_text(double seconds) {
-  const long whole = std::lround(std::max(seconds, 0.0));
+  constexpr double shown_in_tenths = 9.95;
+  if (seconds < shown_in_tenths) return fmt::format("{:.1f} s", std::max(seconds, 0.0));
+  const long whole = std::lround(seconds);
   if (whole < 60) return fmt::format("{} s", whole);
   return fmt::format("{} min {} s", whole / 60, whole % 60);
 }

@@ -35,6 +35,8 @@ class Report {
   void row(const Json& row);           // one JSON line, and one CSV line at the end
   // share of the work done, 0 to 1; with the time since the start and, by the share, to the end.
   void progress(const std::string& what, double share);
+  // How long the run will take, for the heading; summary() compares it with what it took.
+  void announce(const std::string& text, double seconds);
   // "summary: ..." as the last line; writes the CSV file.
   void summary(const std::string& line);
 
@@ -45,6 +47,7 @@ class Report {
   bool progress_ = false;
   bool progress_shown_ = false;
   double begun_us_;
+  double announced_seconds_ = 0;  // 0: nothing was announced
   std::ofstream json_;
   std::ofstream csv_;
   std::vector<Json> rows_;
@@ -58,7 +61,7 @@ struct Share {
   Share of(int index, int count) const { return {at(double(index) / count), width / count}; }
 };
 
-// "1 min 5 s", "12 s".
+// "1 min 5 s", "12 s", "0.5 s".
 std::string duration_text(double seconds);
 
 // {median, min, p99, n}, and {mean, error, max} where the report shows them.

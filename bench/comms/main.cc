@@ -17,13 +17,12 @@ std::string heading(const Context& context, const Measurement& measurement) {
   for (const auto& entry : context.backings) {
     text += fmt::format("# pages {}\n", line(entry.second));
   }
-  return text + fmt::format("# ranks {}, {} lane{} a rank, up to {} rounds; {}\n# time {}\n",
+  return text + fmt::format("# ranks {}, {} lane{} a rank, up to {} rounds; {}\n",
                             dotted(context.rank_grid), context.lanes, context.lanes == 1 ? "" : "s",
                             measurement.rounds(),
                             context.line_rate_mb > 0
                                 ? fmt::format("line rate {:.0f} MB/s one way", context.line_rate_mb)
-                                : "limit: all ranks copy the same bytes at once, no messages",
-                            measurement.time());
+                                : "limit: all ranks copy the same bytes at once, no messages");
 }
 
 void print(const CommsOptions& options, const Context& context, const std::vector<Result>& results,
@@ -48,6 +47,7 @@ void run_comms(const CommsOptions& options, const Ranks& ranks, Report& report) 
   const Context context{ranks.size(), measurement.lanes(),  ranks.library(),
                         grid,         options.line_rate_mb, measurement.backings()};
   report.text(heading(context, measurement));
+  measurement.budget().announce(report);
   std::vector<Result> results;
   const double each = 1.0 / static_cast<double>(list.size() * options.buffer_list.size());
   std::string wrong;

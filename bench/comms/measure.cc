@@ -26,6 +26,11 @@ constexpr int max_iterations = 2000;
 // L = 4 the rotation is then larger than the private caches only; from L = 8 on than most shared
 // ones.
 constexpr int max_slots = 24;
+// What is assumed when the time is announced: the rate and the fixed cost of an exchange within a
+// node, and how often filling and checking go over what is sent.
+constexpr double usual_mb_per_s = 8000;
+constexpr double usual_exchange_us = 20;
+constexpr double passes_over_data = 3;
 
 EndpointOptions endpoint_options(const CommsOptions& options) {
   EndpointOptions result;
@@ -88,10 +93,10 @@ Measurement::Measurement(const CommsOptions& options, const Ranks& ranks,
       ranks_(ranks),
       grid_(ranks.communicator(), rank_grid, std::vector<bool>(rank_grid.size(), true)),
       endpoints_(ranks.communicator(), endpoint_options(options)),
+      wants_plain_(wants_plain()),
       rounds_(options.common.rounds_or(20, 5)),
-      budget_(options.common, ranks,
-              static_cast<int>(lattices.size() * options.buffer_list.size())) {
-  if (wants_plain()) {
+      budget_(options.common, ranks, expected(lattices)) {
+  if (wants_plain_) {
     EndpointOptions one_lane;
     one_lane.lanes = 1;
     one_lane.threads = false;
@@ -133,6 +138,43 @@ void Measurement::make_shared_pool(std::size_t bytes) {
 bool Measurement::wants_plain() const {
   const bool several_nodes = !ranks_.all(ranks_.size() == ranks_.node_size());
   return options_.plain || (several_nodes && options_.strategies == CommsOptions().strategies);
+}
+
+// How long a sample lasts where there is time enough.
+double Measurement::full_sample_us(bool exchanges) const {
+  if (exchanges && options_.line_rate_mb > 0) return network_sample_us;
+  return options_.common.quick ? quick_sample_us : sample_us;
+}
+
+// What the parts will take, at rates that machines usually have.
+Expected Measurement::expected(const Lattice& lattice, const std::string& buffers) const {
+  const auto slots = static_cast<double>(slots_for(lattice, buffers));
+  const auto bytes = static_cast<double>(exchange_bytes(lattice, grid_.extents()));
+  const bool network = options_.line_rate_mb > 0;
+  const double rate = network ? options_.line_rate_mb : usual_mb_per_s;
+  const double rotation = slots * (bytes / rate + usual_exchange_us);
+  const double lead_in = network ? 1.0 + 1.0 / lead_in_share : 1.0;
+  const double data = passes_over_data * slots * bytes / usual_mb_per_s;
+  const double kinds = static_cast<double>(options_.kinds.size());
+  const double strategies =
+      static_cast<double>(options_.strategy_list.size()) + (wants_plain_ ? 1 : 0);
+  Expected sum =
+      sampling(kinds * strategies, rounds_, full_sample_us(true) * lead_in, rotation + data);
+  const Expected copies =
+      sampling(static_cast<double>(copy_ways().size()), rounds_, full_sample_us(false), data);
+  sum.all_us += copies.all_us;
+  sum.least_us += copies.least_us;
+  return sum;
+}
+
+std::vector<Expected> Measurement::expected(const std::vector<Lattice>& lattices) const {
+  std::vector<Expected> all;
+  for (const Lattice& lattice : lattices) {
+    for (const std::string& buffers : options_.buffer_list) {
+      all.push_back(expected(lattice, buffers));
+    }
+  }
+  return all;
 }
 
 Measurement::~Measurement() = default;
@@ -211,12 +253,10 @@ double Measurement::checked_sample(Case& one, int iterations) {
 }
 
 // Exchanges a sample of one column, the same on all ranks: a whole number of rotations.
-int Measurement::calibrate(Case& one, int slots) {
+int Measurement::calibrate(Case& one, int slots, double shortened) {
   checked_sample(one, slots);  // connections, registrations and pages of the MPI itself
   if (options_.iterations > 0) return (options_.iterations + slots - 1) / slots * slots;
-  const bool network = options_.line_rate_mb > 0 && !one.halos.empty();
-  const double local_us = options_.common.quick ? quick_sample_us : sample_us;
-  const double wanted = network ? network_sample_us : local_us;
+  const double wanted = shortened * full_sample_us(!one.halos.empty());
   int iterations = slots;
   for (;;) {
     // The mean of the ranks, so that one slow moment of one rank does not decide for all.
@@ -248,7 +288,9 @@ Result Measurement::measure(const Lattice& lattice, const std::string& buffers, 
   const int slots = slots_for(lattice, buffers);
   std::vector<Case> all = cases(lattice, slots);
   Result result{lattice, buffers, slots, {}};
-  for (Case& one : all) one.iterations = calibrate(one, slots);
+  const double samples = least_samples(static_cast<double>(all.size()));
+  const double shortened = budget_.sample_us(full_sample_us(true), samples) / full_sample_us(true);
+  for (Case& one : all) one.iterations = calibrate(one, slots, shortened);
   int rounds = rounds_;
   const double begun = now_us();
   for (int round = 0; round < rounds; ++round) {

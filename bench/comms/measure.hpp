@@ -47,7 +47,7 @@ class Measurement {
   const CartesianGrid& grid() const noexcept { return grid_; }
   int lanes() const noexcept { return endpoints_.lanes(); }
   int rounds() const noexcept { return rounds_; }  // at most, of a lattice
-  std::string time() const { return budget_.text(); }
+  const Budget& budget() const noexcept { return budget_; }
   const std::map<std::string, Backing>& backings() const noexcept { return backings_; }
   // Collective.
   Result measure(const Lattice& lattice, const std::string& buffers, Report& report, double share,
@@ -59,16 +59,20 @@ class Measurement {
   void make_shared_pool(std::size_t bytes);
   bool add_halos(Case& one, Strategy strategy, EndpointSet& endpoints);
   bool wants_plain() const;
+  double full_sample_us(bool exchanges) const;
+  Expected expected(const Lattice& lattice, const std::string& buffers) const;
+  std::vector<Expected> expected(const std::vector<Lattice>& lattices) const;
   std::vector<Case> cases(const Lattice& lattice, int slots);
   double sample(Case& one, int iterations);
   double checked_sample(Case& one, int iterations);
-  int calibrate(Case& one, int slots);
+  int calibrate(Case& one, int slots, double shortened);
   Column column(Case& one) const;
 
   const CommsOptions& options_;
   const Ranks& ranks_;
   CartesianGrid grid_;
   EndpointSet endpoints_;
+  bool wants_plain_;
   std::unique_ptr<EndpointSet> plain_;  // the MPI alone: one communicator, no comm thread
   int rounds_;
   Budget budget_;

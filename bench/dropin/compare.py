@@ -1,6 +1,6 @@
 """Unchanged benchmark programs without the drop-in and with it, in turns.
 
-    bench/dropin/compare.py [--mpi PEER,...] [-n 2] [--pairs 5] [--imb PATH] [--json FILE]
+    bench/dropin/compare.py [--mpi PEER,...] [-n 2] [--time 100s] [--imb PATH] [--json FILE]
     bench/dropin/compare.py --passing                     what a call costs that is passed through
 
 Compiles collectives.c and passing.c against each MPI's mpi.h, without a header or library of
@@ -25,11 +25,13 @@ sys.path.insert(0, str(HERE.parents[1] / "tests" / "programs"))
 sys.path.insert(0, str(HERE.parent / "common"))
 sys.path.insert(0, str(HERE.parents[1] / "python"))
 
+import budget  # noqa: E402
 import launching  # noqa: E402
 from rows import Rows, times  # noqa: E402
 
 from ropewalk.bench.peers import PEERS  # noqa: E402
 
+PAIRS = 5
 IMB_OPS = ("allreduce", "bcast", "alltoall", "allgather", "reduce", "barrier")
 
 
@@ -37,7 +39,7 @@ def parser():
     made = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     made.add_argument("--mpi", default="mpich,openmpi", help="peers, as a list (mpich,openmpi)")
     made.add_argument("-n", "--ranks", type=int, default=2)
-    made.add_argument("--pairs", type=int, default=5, help="runs with and without (5)")
+    budget.add_options(made, "runs with and without", PAIRS)
     made.add_argument("--op", default="allreduce,bcast,alltoall,barrier")
     made.add_argument("--sizes", default="4,64,1K,4K,16K,64K,256K,1M,4M")
     made.add_argument("--rounds", type=int, default=7, help="rounds within a run (7)")
@@ -50,6 +52,14 @@ def parser():
     made.add_argument("--passing", action="store_true", help="what a passed call costs")
     made.add_argument("--json", help="a file for the rows, as JSON lines")
     return made
+
+
+def peers(options):
+    chosen = options.mpi.split(",")
+    for peer in chosen:
+        if peer not in PEERS:
+            raise SystemExit(f"--mpi: {peer}; expected {', '.join(PEERS)}")
+    return chosen
 
 
 def compile_program(source, mpi, folder):
@@ -128,7 +138,7 @@ def ropewalk():
     )
 
 
-def compare(peer, options, preload, rows):
+def compare(peer, options, preload, rows, time):
     name, variables = PEERS[peer]
     mpi = launching.mpis().get(name)
     if mpi is None:
@@ -138,12 +148,13 @@ def compare(peer, options, preload, rows):
     columns = {"plain": [], "dropin": [], "native": []}
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
-        for _ in range(options.pairs):
+        for _ in time.rounds():
             columns["plain"].append(run(mpi, options, folder, (), variables))
             columns["dropin"].append(run(mpi, options, folder, preload, variables))
             if options.native:
                 columns["native"].append(run_native(mpi, options, folder, variables))
-    print(f"\n{peer}, {options.ranks} ranks, median of {options.pairs} runs, us a call")
+    runs = len(columns["plain"])
+    print(f"\n{peer}, {options.ranks} ranks, median of {runs} runs, us a call")
     print(f"{'op':>10} {'bytes':>9} {'plain':>10} {'drop-in':>10} {'ratio':>6}", end="")
     print(f" {'native':>10} {'added':>8}" if options.native else "")
     for key in columns["plain"][0]:
@@ -195,13 +206,16 @@ def main():
     except launching.Skip as reason:
         raise SystemExit(str(reason)) from None
     rows = Rows(options.json, options.mpi)
-    for peer in options.mpi.split(","):
-        if peer not in PEERS:
-            raise SystemExit(f"--mpi: {peer}; expected {', '.join(PEERS)}")
-        if options.passing:
+    chosen = peers(options)
+    if options.passing:
+        for peer in chosen:
             passing(peer, options, preload)
-        else:
-            compare(peer, options, preload, rows)
+        return 0
+    time = budget.Budget(options, len(chosen), PAIRS)
+    print(f"# time: {time.text()}")
+    for peer in chosen:
+        compare(peer, options, preload, rows, time)
+    print(f"# took {time.took()}")
     return 0
 
 

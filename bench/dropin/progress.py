@@ -1,6 +1,6 @@
 """What a rank that waits costs those that need it, without the drop-in and with it, in turns.
 
-    bench/dropin/progress.py [--mpi PEER,...] [--pairs 3] [--operations 200] [--json FILE]
+    bench/dropin/progress.py [--mpi PEER,...] [--time 100s] [--operations 200] [--json FILE]
 
 Compiles progress.c (its head says what is measured) against each MPI's mpi.h and runs it with two
 ranks under the MPI's own launcher; LD_PRELOAD is all the difference. plain: MPI_Barrier without the
@@ -16,13 +16,15 @@ import statistics
 import sys
 import tempfile
 
-from compare import PEERS, Rows, compile_program, launching, times
+from compare import PEERS, Rows, budget, compile_program, launching, peers, times
+
+PAIRS = 3
 
 
 def parser():
     made = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     made.add_argument("--mpi", default="mpich,openmpi", help="peers, as a list (mpich,openmpi)")
-    made.add_argument("--pairs", type=int, default=3, help="runs with and without (3)")
+    budget.add_options(made, "runs with and without", PAIRS)
     made.add_argument("--operations", type=int, default=200, help="in a wait (200)")
     made.add_argument("--rounds", type=int, default=3, help="waits of a case in a run (3)")
     made.add_argument("--away-ms", type=int, default=300, help="before the operations (300)")
@@ -48,18 +50,18 @@ def run(mpi, variables, options, preload, folder):
     return {row[0]: (float(row[1]), float(row[2])) for row in rows if len(row) == 3}
 
 
-def measure(peer, options, preload, out):
+def measure(peer, options, preload, out, time):
     name, variables = PEERS[peer]
     mpi = launching.mpis().get(name)
     if mpi is None:
         print(f"{peer}: not installed")
         return
     settings = " ".join(f"{key}={value}" for key, value in variables.items())
-    print(f"\n{peer} {settings}: 2 ranks, median of {options.pairs} runs, us an operation")
+    print(f"\n{peer} {settings}: 2 ranks, medians of the runs, us an operation")
     print(f"{'case':18} {'plain':>10} {'drop-in':>10} {'PMPI':>10} {'plain/drop-in':>14}")
     plain, dropin = [], []
     with tempfile.TemporaryDirectory() as folder:
-        for _ in range(options.pairs):
+        for _ in time.rounds():
             plain.append(run(mpi, variables, options, (), pathlib.Path(folder)))
             dropin.append(run(mpi, variables, options, preload, pathlib.Path(folder)))
     for case in plain[0]:
@@ -94,10 +96,12 @@ def main():
     except launching.Skip as reason:
         raise SystemExit(str(reason)) from None
     out = Rows(options.json, options.mpi)
-    for peer in options.mpi.split(","):
-        if peer not in PEERS:
-            raise SystemExit(f"--mpi: {peer}; expected {', '.join(PEERS)}")
-        measure(peer, options, preload, out)
+    chosen = peers(options)
+    time = budget.Budget(options, len(chosen), PAIRS)
+    print(f"# time: {time.text()}")
+    for peer in chosen:
+        measure(peer, options, preload, out, time)
+    print(f"# took {time.took()}")
     return 0
 
 

@@ -48,6 +48,7 @@ void run_gradient(GradientOptions options, const Ranks& ranks, Report& report) {
                                 measurement.threads(), ranks.library(),     options.line_rate,
                                 measurement.backing()};
   report.text(heading(context));
+  measurement.budget().announce(report);
   double all = 0;
   double done = 0;
   const auto weight = [](std::size_t length) { return 3e5 + static_cast<double>(length); };

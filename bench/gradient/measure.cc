@@ -16,8 +16,13 @@ namespace {
 
 constexpr double sample_us = 5000;  // a round of a variant lasts this long, or one call
 constexpr double quick_sample_us = 2000;
-constexpr double long_us = 2e6;  // calls of this length are measured in few rounds
-constexpr int few_rounds = 3;
+// What is assumed when the time is announced: rates of memory and of a network that nobody has
+// named, how often a call of a ring goes over its vector, and the fixed cost of a call.
+constexpr double usual_mb_per_s = 8000;
+constexpr double usual_network_mb_per_s = 1000;
+constexpr double passes_of_a_call = 8;
+constexpr double usual_call_us = 50;
+constexpr double usual_checked_mb_per_s = 1000;
 constexpr int most_iterations = 10000;
 
 int cores_of_this_rank() {
@@ -61,7 +66,11 @@ std::size_t memory_of(std::size_t length, int node_ranks) {
 
 GradientMeasurement::GradientMeasurement(const GradientOptions& options, const Ranks& ranks,
                                          std::size_t longest)
-    : options_(options), ranks_(ranks), plain_(ranks), node_(ranks.communicator()) {
+    : options_(options),
+      ranks_(ranks),
+      plain_(ranks),
+      node_(ranks.communicator()),
+      rounds_(options.common.rounds_or(10, Budget::least_rounds)) {
   ranks.jointly([&] {
     check_memory(memory_of(longest, ranks.node_size()));
     input_ = Buffer<float>(longest);
@@ -76,6 +85,34 @@ GradientMeasurement::GradientMeasurement(const GradientOptions& options, const R
     improved_ = std::make_unique<ImprovedRing>(ranks, threads_for(options, ranks), longest);
   }
   if (node_.nodes() == 1) everybody_ = everybody(ranks, node_, input_.data(), output_.data());
+  budget_.emplace(options.common, ranks, expected());
+}
+
+bool GradientMeasurement::limited(std::size_t length) const {
+  return !everybody_.send.empty() && length * sizeof(float) >= least_limit_bytes;
+}
+
+double GradientMeasurement::full_sample_us() const {
+  return options_.common.quick ? quick_sample_us : sample_us;
+}
+
+// What each length will take, at rates that machines usually have.
+std::vector<Expected> GradientMeasurement::expected() const {
+  const double network = options_.line_rate > 0 ? options_.line_rate / 1e6 : usual_network_mb_per_s;
+  const auto variants = static_cast<double>(options_.variant_list.size());
+  std::vector<Expected> all;
+  for (const std::size_t length : options_.length_list) {
+    const double bytes = static_cast<double>(length * sizeof(float));
+    double call = usual_call_us + passes_of_a_call * bytes * ranks_.node_size() / usual_mb_per_s;
+    if (node_.nodes() > 1) call += 2 * bytes / network;
+    const double columns = variants + (limited(length) ? 2 : 0);  // two kinds of stores
+    const double check = call + bytes * ranks_.node_size() / usual_checked_mb_per_s;
+    Expected sum = sampling(columns, rounds_, full_sample_us(), call);
+    sum.all_us += variants * 2 * check;
+    sum.least_us += variants * 2 * check;
+    all.push_back(sum);
+  }
+  return all;
 }
 
 GradientMeasurement::~GradientMeasurement() = default;
@@ -118,11 +155,10 @@ GradientMeasurement::Variant GradientMeasurement::variant(const std::string& nam
 }
 
 // Calls a round, the same on all ranks.
-void GradientMeasurement::calibrate(Variant& variant, GradientColumn& column) const {
+void GradientMeasurement::calibrate(Variant& variant, GradientColumn& column, double wanted) const {
   Stopwatch unused;
   // Connections, registrations and pages of the MPI itself.
   variant.release(variant.call(unused));
-  const double wanted = options_.common.quick ? quick_sample_us : sample_us;
   for (column.iterations = 1;;) {
     ranks_.barrier();
     const double begin = now_us();
@@ -191,44 +227,35 @@ double GradientMeasurement::sample_limit(std::size_t length) {
   return best;
 }
 
-std::string GradientMeasurement::first_wrong(const std::string& mine) const {
-  if (ranks_.all(mine.empty())) return "";
-  for (const std::string& wrong : ranks_.gather(mine)) {
-    if (!wrong.empty()) return wrong;
-  }
-  return mine;
-}
-
 GradientResult GradientMeasurement::measure(std::size_t length) {
+  budget_->begin();
   GradientResult result;
   result.length = length;
+  const auto count = static_cast<double>(options_.variant_list.size());
+  const double wanted = budget_->sample_us(full_sample_us(), least_samples(count));
   std::vector<Variant> variants;
-  double longest = 0;
   for (const std::string& name : options_.variant_list) {
     variants.push_back(variant(name, length));
     result.columns.push_back({name, 1, {}, {}});
     verify(variants.back(), length, result.wrong);
-    const double begin = now_us();
-    calibrate(variants.back(), result.columns.back());
-    longest = std::max(longest, now_us() - begin);
+    calibrate(variants.back(), result.columns.back(), wanted);
   }
-  const int wanted = options_.common.rounds_or(10, few_rounds);
-  const int rounds = ranks_.max(longest) > long_us ? std::min(few_rounds, wanted) : wanted;
+  int rounds = rounds_;
+  const double begun = now_us();
   for (int round = 0; round < rounds; ++round) {
+    if (round == 1) rounds = budget_->rounds(rounds_, now_us() - begun);
     // Each round begins with another variant, so that none always follows the same one.
     for (std::size_t i = 0; i < variants.size(); ++i) {
       const std::size_t turn = (i + static_cast<std::size_t>(round)) % variants.size();
       sample(variants[turn], result.columns[turn]);
     }
-    if (!everybody_.send.empty() && length * sizeof(float) >= least_limit_bytes) {
-      result.limit.push_back(sample_limit(length));
-    }
+    if (limited(length)) result.limit.push_back(sample_limit(length));
   }
   for (std::size_t i = 0; i < variants.size(); ++i) {
     verify(variants[i], length, result.wrong);
   }
   if (plan_ != nullptr) result.path = name(plan_->last_path());
-  result.wrong = first_wrong(result.wrong);
+  result.wrong = ranks_.first_text(result.wrong);
   return result;
 }
 

@@ -3,10 +3,12 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "collectives/calls.hpp"
+#include "common/budget.hpp"
 #include "common/pages.hpp"
 #include "common/ranks.hpp"
 #include "gradient/options.hpp"
@@ -39,19 +41,23 @@ class GradientMeasurement {
   GradientMeasurement(const GradientOptions& options, const Ranks& ranks, std::size_t longest);
   ~GradientMeasurement();
 
+  // Collective; to be called for each of the lengths, in their order.
   GradientResult measure(std::size_t length);
+  const Budget& budget() const noexcept { return *budget_; }
   int nodes() const noexcept { return node_.nodes(); }
   int threads() const noexcept { return improved_ ? improved_->threads() : 0; }
   const Backing& backing() const noexcept { return backing_; }
 
  private:
   struct Variant;
+  bool limited(std::size_t length) const;
+  double full_sample_us() const;
+  std::vector<Expected> expected() const;
   Variant variant(const std::string& name, std::size_t length);
-  void calibrate(Variant& variant, GradientColumn& column) const;
+  void calibrate(Variant& variant, GradientColumn& column, double wanted_us) const;
   void sample(Variant& variant, GradientColumn& column) const;
   void verify(Variant& variant, std::size_t length, std::string& wrong);
   double sample_limit(std::size_t length);
-  std::string first_wrong(const std::string& mine) const;
 
   const GradientOptions& options_;
   const Ranks& ranks_;
@@ -64,6 +70,8 @@ class GradientMeasurement {
   std::unique_ptr<ReductionPlan> plan_;  // of the length at hand
   Everybody everybody_;
   Backing backing_;
+  int rounds_;
+  std::optional<Budget> budget_;
   unsigned serial_ = 0;
 };
 

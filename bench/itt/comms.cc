@@ -24,6 +24,19 @@ constexpr double quick_memory_us = 20000;
 constexpr int most_exchanges = 200;  // as Grid
 constexpr double stencil_us = 400000;
 constexpr double quick_stencil_us = 50000;
+// What is assumed when the time is announced: a rate of memory, the share of a part that making its
+// arrays takes, and how many times stencil_us a part of that table takes: two halos, the ways to
+// copy, and half of it for each kind of step.
+constexpr double usual_mb_per_s = 8000;
+constexpr double share_of_set_up = 0.3;
+constexpr double stencil_columns = 5;
+
+double full_memory_us(const IttOptions& options) {
+  return options.common.quick ? quick_memory_us : memory_us;
+}
+double full_stencil_us(const IttOptions& options) {
+  return options.common.quick ? quick_stencil_us : stencil_us;
+}
 
 std::vector<int> stepped(int low, int high) {
   std::vector<int> all;
@@ -80,7 +93,8 @@ class Axpy {
 };
 
 template <class Real>
-MemoryResult measure_size(const IttOptions& options, const Ranks& ranks, ThreadTeam& team, int L) {
+MemoryResult measure_size(const IttOptions& options, const Ranks& ranks, ThreadTeam& team,
+                          Budget& budget, int L) {
   MemoryResult result;
   result.L = L;
   result.bytes = memory_bytes(L, ranks.size(), sizeof(Real) == 8);
@@ -88,11 +102,14 @@ MemoryResult measure_size(const IttOptions& options, const Ranks& ranks, ThreadT
   Axpy<Real> axpy(team, L);
   axpy.pass_us(1);
   const double one = ranks.max(axpy.pass_us(2));
-  const int samples = options.common.rounds_or(20, 5);
-  const double budget = options.common.quick ? quick_memory_us : memory_us;
-  const int passes = std::clamp(static_cast<int>(budget / one / samples), 1, 100000);
+  const int wanted = options.common.rounds_or(20, 5);
+  const double passes_us = budget.sample_us(full_memory_us(options), 1 + share_of_set_up);
+  const int passes = std::clamp(static_cast<int>(passes_us / one / wanted), 1, 100000);
   std::vector<double> us;
+  int samples = wanted;
+  const double begun = now_us();
   for (int sample = 0; sample < samples; ++sample) {
+    if (sample == 1) samples = budget.rounds(wanted, now_us() - begun);
     ranks.barrier();
     us.push_back(ranks.max(axpy.pass_us(passes)));
   }
@@ -162,15 +179,15 @@ Summary fastest(const std::vector<std::vector<double>>& ways) {
 
 StencilResult measure_faces(const IttOptions& options, const Ranks& ranks,
                             const CartesianGrid& grid, EndpointSet& endpoints,
-                            const Lattice& lattice, FaceBuffers& buffers, std::uint64_t& serial) {
+                            const Lattice& lattice, FaceBuffers& buffers, double us_each,
+                            std::uint64_t& serial) {
   StencilResult result;
   Halo halo(grid, endpoints, buffers.packets(0), {Strategy::automatic, Corners::no});
   Halo plain(grid, endpoints, buffers.packets(0), {Strategy::concurrent, Corners::no});
   result.strategy = name(halo.strategy());
   const double one = summarize(exchange_times(plain, ranks, 3)).median;
   const int rounds = options.common.rounds_or(10, 5);
-  const double budget = options.common.quick ? quick_stencil_us : stencil_us;
-  const int most = std::min(most_exchanges / rounds, static_cast<int>(budget / one / rounds));
+  const int most = std::min(most_exchanges / rounds, static_cast<int>(us_each / one / rounds));
   std::vector<double> us[2];
   std::vector<std::vector<double>> copies;
   for (int round = 0; round < rounds; ++round) {
@@ -188,7 +205,7 @@ StencilResult measure_faces(const IttOptions& options, const Ranks& ranks,
   StepOptions steps;
   steps.samples = 2 * rounds;
   steps.sample_us = options.common.quick ? steps.sample_us / 5 : steps.sample_us;
-  steps.budget_us = budget / 2;
+  steps.budget_us = us_each / 2;
   result.step = measure_steps(steps, ranks, grid, endpoints, lattice);
   if (result.wrong.empty()) result.wrong = result.step.wrong;
   result.verified = ranks.all(result.wrong.empty());
@@ -202,27 +219,57 @@ double memory_bytes(int L, int ranks, bool doubles) {
 }
 double memory_flops(int L, int ranks) { return 2 * sites(L) * numbers_a_site * ranks; }
 
+std::vector<int> memory_sizes(const IttOptions& options, const Ranks& ranks) {
+  std::vector<int> all = options.common.quick ? std::vector<int>{8, 16, 24} : stepped(8, 48);
+  while (!all.empty() && !fits(ranks, memory_bytes(all.back(), 1, options.precision == "double"))) {
+    all.pop_back();
+  }
+  return all;
+}
+
+Expected expected_memory(const IttOptions& options, int L) {
+  const double pass = memory_bytes(L, 1, options.precision == "double") / usual_mb_per_s;
+  const int samples = options.common.rounds_or(20, 5);
+  const auto part = [&](double us, int times) {
+    return std::max(us, times * pass) * (1 + share_of_set_up);
+  };
+  return {part(full_memory_us(options), samples),
+          part(Budget::least_share_of_sample * full_memory_us(options), Budget::least_rounds)};
+}
+
 std::vector<MemoryResult> measure_memory(const IttOptions& options, const Ranks& ranks,
-                                         ThreadTeam& team, Report& report, Share share) {
-  const bool doubles = options.precision == "double";
-  const std::vector<int> all = options.common.quick ? std::vector<int>{8, 16, 24} : stepped(8, 48);
+                                         const std::vector<int>& sizes, ThreadTeam& team,
+                                         Budget& budget, Report& report, Share share) {
   std::vector<MemoryResult> results;
-  for (const int L : all) {
-    if (!fits(ranks, memory_bytes(L, 1, doubles))) break;
+  for (const int L : sizes) {
+    budget.begin();
     report.progress(fmt::format("a*x + y, L={}", L), share.at(L / 52.0));
-    results.push_back(doubles ? measure_size<double>(options, ranks, team, L)
-                              : measure_size<float>(options, ranks, team, L));
+    results.push_back(options.precision == "double"
+                          ? measure_size<double>(options, ranks, team, budget, L)
+                          : measure_size<float>(options, ranks, team, budget, L));
   }
   return results;
 }
 
+std::vector<int> stencil_sizes(const IttOptions& options) {
+  return options.common.quick ? std::vector<int>{4, 8, 16} : stepped(4, 32);
+}
+
+Expected expected_stencil(const IttOptions& options, int L) {
+  const double faces = 8.0 * L * L * L * stencil_Ls * half_spinor_bytes;
+  const double least = options.common.rounds_or(10, 5) * 3 * faces / usual_mb_per_s;
+  const auto part = [&](double us) { return stencil_columns * std::max(us, least); };
+  return {part(full_stencil_us(options)),
+          part(Budget::least_share_of_sample * full_stencil_us(options))};
+}
+
 std::vector<StencilResult> measure_stencil(const IttOptions& options, const IttLayout& layout,
-                                           const Ranks& ranks, Report& report, Share share,
-                                           Backing& pages) {
+                                           const Ranks& ranks, Budget& budget, Report& report,
+                                           Share share, Backing& pages) {
   const std::vector<int> extents(layout.rank_grid.begin(), layout.rank_grid.end());
   const CartesianGrid grid(ranks.communicator(), extents, {true, true, true, true});
   EndpointSet endpoints(ranks.communicator(), endpoint_options(options));
-  const std::vector<int> all = options.common.quick ? std::vector<int>{4, 8, 16} : stepped(4, 32);
+  const std::vector<int> all = stencil_sizes(options);
   const Lattice largest{std::vector<int>(4, all.back()), stencil_Ls};
   const std::size_t most = slot_bytes(largest, extents);
   ranks.jointly([&] { check_shm(options, all.back(), most); });
@@ -232,10 +279,13 @@ std::vector<StencilResult> measure_stencil(const IttOptions& options, const IttL
   std::vector<StencilResult> results;
   std::uint64_t serial = 0;
   for (const int L : all) {
+    budget.begin();
     report.progress(fmt::format("stencil exchange, L={}", L), share.at(L / 36.0));
     const Lattice lattice{std::vector<int>(4, L), stencil_Ls};
     FaceBuffers buffers(memory.data(), lattice, grid, 1);
-    StencilResult result = measure_faces(options, ranks, grid, endpoints, lattice, buffers, serial);
+    const double us_each = budget.sample_us(full_stencil_us(options), stencil_columns);
+    StencilResult result =
+        measure_faces(options, ranks, grid, endpoints, lattice, buffers, us_each, serial);
     result.L = L;
     result.bytes = face_bytes(lattice, 0);
     result.node_bytes = static_cast<double>(exchange_bytes(lattice, extents)) * ranks.node_size();

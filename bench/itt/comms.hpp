@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "common/budget.hpp"
 #include "common/pages.hpp"
 #include "common/ranks.hpp"
 #include "common/report.hpp"
@@ -29,9 +30,13 @@ struct MemoryResult {
 double memory_bytes(int L, int ranks, bool doubles);
 double memory_flops(int L, int ranks);
 
-// Collective. Sizes for which a node has no room are left out.
+// The sizes of the memory table, without those for which a node has no room; collective.
+std::vector<int> memory_sizes(const IttOptions& options, const Ranks& ranks);
+// Collective. Each size is a part of the budget, which takes what expected_memory() says.
 std::vector<MemoryResult> measure_memory(const IttOptions& options, const Ranks& ranks,
-                                         ThreadTeam& team, Report& report, Share share);
+                                         const std::vector<int>& sizes, ThreadTeam& team,
+                                         Budget& budget, Report& report, Share share);
+Expected expected_memory(const IttOptions& options, int L);
 
 // Faces of L^3 Ls half spinors (96 bytes), in both directions of each divided dimension.
 struct StencilResult {
@@ -48,9 +53,11 @@ struct StencilResult {
   std::string wrong;
 };
 
-// Collective; several ranks.
+std::vector<int> stencil_sizes(const IttOptions& options);
+// Collective; several ranks. Each size is a part of the budget, too.
 std::vector<StencilResult> measure_stencil(const IttOptions& options, const IttLayout& layout,
-                                           const Ranks& ranks, Report& report, Share share,
-                                           Backing& pages);
+                                           const Ranks& ranks, Budget& budget, Report& report,
+                                           Share share, Backing& pages);
+Expected expected_stencil(const IttOptions& options, int L);
 
 }  // namespace ropewalk::bench

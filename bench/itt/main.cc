@@ -38,6 +38,7 @@ struct Part {
 constexpr Part parts[] = {
     {"roofline", 1}, {"summary", 15}, {"memory", 3}, {"comms", 3}, {"operators", 22}};
 
+constexpr double roofline_us = 1.5e6;
 constexpr int level_samples = 5;
 constexpr int peak_samples = 40;
 constexpr int quick_peak_samples = 10;
@@ -53,14 +54,17 @@ class Itt {
                                                              ThreadTeamOptions{options.threads})
                               : std::make_unique<ThreadTeam>(ThreadTeamOptions{options.threads})),
         bandwidth_(*team_, ranks),
-        context_{options_, layout_, ranks_.library(), team_->size(), {}} {}
+        context_{options_, layout_, ranks_.library(), team_->size(), {}},
+        memory_sizes_(has("memory") ? memory_sizes(options, ranks) : std::vector<int>()),
+        budget_(options.common, ranks, expected()) {}
 
   void run() {
     report_.text(decomposition(context_));
+    budget_.announce(report_);
     for (const std::string& note : layout_.notes) report_.text(fmt::format("# {}\n", note));
     if (has("roofline")) roofline();
     std::vector<OperatorResult> summary;
-    if (has("summary")) summary = summary_operators();
+    if (has("summary")) summary = measure("summary", layout_.sizes, summary_specs());
     if (has("memory")) memory();
     if (has("comms")) comms();
     if (has("summary")) finish_summary(summary);
@@ -86,6 +90,7 @@ class Itt {
   }
 
   void roofline() {
+    budget_.begin();
     report_.progress("roofline", share("roofline").begin);
     const int samples = options_.common.quick ? quick_peak_samples : peak_samples;
     peak_ = ranks_.sum(peak_gflops(*team_, options_.precision == "double", samples));
@@ -111,12 +116,45 @@ class Itt {
     }
   }
 
-  std::vector<OperatorResult> summary_operators() {
-    const std::vector<OperatorSpec> specs = {
-        {"Wilson", lattice::Vectors::space, 1, true, false},
-        {"DWF4", lattice::Vectors::space, options_.Ls, true, false},
-        {"DWF5", lattice::Vectors::fifth, options_.Ls, true, false}};
-    return measure("summary", layout_.sizes, specs);
+  std::vector<OperatorSpec> summary_specs() const {
+    return {{"Wilson", lattice::Vectors::space, 1, true, false},
+            {"DWF4", lattice::Vectors::space, options_.Ls, true, false},
+            {"DWF5", lattice::Vectors::fifth, options_.Ls, true, false}};
+  }
+
+  // Tables V and VI of Boyle et al. 2017 have the first four, of Benchmark_dwf.
+  std::vector<OperatorSpec> table_specs() const {
+    using lattice::Vectors;
+    return {{"D_w", Vectors::space, options_.Ls, false, false},
+            {"D_w^eo", Vectors::space, options_.Ls, true, false},
+            {"sD_w", Vectors::fifth, options_.Ls, false, false},
+            {"sD_w^eo", Vectors::fifth, options_.Ls, true, false},
+            {"Wilson D_w", Vectors::space, 1, false, false},
+            {"Wilson D_w^eo", Vectors::space, 1, true, false},
+            {"clover MULT", Vectors::space, 1, true, true}};
+  }
+
+  // What each part will take, in the order of run().
+  std::vector<Expected> expected() const {
+    std::vector<Expected> all;
+    const auto add = [&](const std::vector<int>& sizes, const std::vector<OperatorSpec>& specs) {
+      for (const int L : sizes) {
+        for (const OperatorSpec& spec : specs) {
+          all.push_back(
+              expected_operator(options_, layout_.local(L), ranks_.size(), team_->size(), spec));
+        }
+      }
+    };
+    if (has("roofline")) all.push_back({roofline_us, roofline_us});
+    if (has("summary")) add(layout_.sizes, summary_specs());
+    if (has("memory")) {
+      for (const int L : memory_sizes_) all.push_back(expected_memory(options_, L));
+    }
+    if (has("comms")) {
+      for (const int L : stencil_sizes(options_)) all.push_back(expected_stencil(options_, L));
+    }
+    if (has("operators")) add(layout_.volumes, table_specs());
+    return all;
   }
 
   void finish_summary(const std::vector<OperatorResult>& summary) {
@@ -127,17 +165,9 @@ class Itt {
     report_.text(operator_table(context_, "Operators of the summary", summary));
   }
 
-  // Tables V and VI of Boyle et al. 2017 have the first four, of Benchmark_dwf, and these volumes.
+  // The volumes are those of the paper.
   void operators() {
-    using lattice::Vectors;
-    const std::vector<OperatorSpec> specs = {{"D_w", Vectors::space, options_.Ls, false, false},
-                                             {"D_w^eo", Vectors::space, options_.Ls, true, false},
-                                             {"sD_w", Vectors::fifth, options_.Ls, false, false},
-                                             {"sD_w^eo", Vectors::fifth, options_.Ls, true, false},
-                                             {"Wilson D_w", Vectors::space, 1, false, false},
-                                             {"Wilson D_w^eo", Vectors::space, 1, true, false},
-                                             {"clover MULT", Vectors::space, 1, true, true}};
-    const auto results = measure("operators", layout_.volumes, specs);
+    const auto results = measure("operators", layout_.volumes, table_specs());
     report_.text(volume_table(context_,
                               fmt::format("Tables V and VI of Boyle et al. 2017: Mflop/s per node, "
                                           "{} precision, Ls={}",
@@ -153,8 +183,8 @@ class Itt {
 
   std::vector<OperatorResult> measure(const std::string& table, const std::vector<int>& sizes,
                                       const std::vector<OperatorSpec>& specs) {
-    const OperatorContext context{options_,      layout_, ranks_,  *team_,
-                                  team_->size(), peak_,   levels_, bandwidth_};
+    const OperatorContext context{options_, layout_, ranks_,     *team_, team_->size(),
+                                  peak_,    levels_, bandwidth_, budget_};
     std::vector<OperatorResult> all;
     for (std::size_t i = 0; i < sizes.size(); ++i) {
       const Share each = share(table).of(static_cast<int>(i), static_cast<int>(sizes.size()));
@@ -171,7 +201,8 @@ class Itt {
   }
 
   void memory() {
-    const auto results = measure_memory(options_, ranks_, *team_, report_, share("memory"));
+    const auto results =
+        measure_memory(options_, ranks_, memory_sizes_, *team_, budget_, report_, share("memory"));
     for (const MemoryResult& one : results) {
       report_.row(memory_row(context_, one));
       note(one.verified, fmt::format("a*x+y L={}", one.L));
@@ -181,8 +212,8 @@ class Itt {
   }
 
   void comms() {
-    const auto results =
-        measure_stencil(options_, layout_, ranks_, report_, share("comms"), context_.pages);
+    const auto results = measure_stencil(options_, layout_, ranks_, budget_, report_,
+                                         share("comms"), context_.pages);
     for (const StencilResult& one : results) {
       report_.row(stencil_row(context_, one));
       note(one.verified, fmt::format("stencil L={}: {}", one.L, one.wrong));
@@ -204,9 +235,7 @@ class Itt {
                      : "";
     const std::string memory =
         fastest_gb_ > 0 ? fmt::format("a*x+y up to {:.1f} GB/s; ", fastest_gb_) : "";
-    report_.summary(fmt::format("{}{}{}; {}", point, memory,
-                                wrong_.empty() ? "all results verified" : "RESULTS WRONG",
-                                duration_text((now_us() - begun_us_) / 1e6)));
+    report_.summary(point + memory + (wrong_.empty() ? "all results verified" : "RESULTS WRONG"));
     if (!wrong_.empty()) throw JointError(ErrorCode::internal, "itt: wrong: " + wrong_);
   }
 
@@ -217,7 +246,8 @@ class Itt {
   std::unique_ptr<ThreadTeam> team_;
   Bandwidth bandwidth_;
   IttContext context_;
-  double begun_us_ = now_us();
+  std::vector<int> memory_sizes_;
+  Budget budget_;
   double peak_ = 0;
   std::vector<Level> levels_;
   double fastest_gb_ = 0;

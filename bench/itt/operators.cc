@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <memory>
+#include <numeric>
 
 #include "common/machine.hpp"
 #include "common/parse.hpp"
@@ -23,6 +25,15 @@ constexpr double quick_us = 60000;
 constexpr int most_calls = 1000;  // as Grid
 constexpr int least_calls = 10;
 constexpr int warm_up = 3;
+// What is assumed when the time is announced: the speed of a thread, the share of a part that
+// making fields takes, and the time for the inverse clover term of a site.
+constexpr double usual_mflops = 12e3;
+constexpr double share_of_set_up = 0.3;
+constexpr double clover_site_us = 3;
+
+double full_calls_us(const IttOptions& options) {
+  return options.common.quick ? quick_us : full_us;
+}
 
 // For MULT. Links are not near 1, so the clover term is not small; a mass keeps A well-conditioned.
 constexpr double clover_mass = 1;
@@ -68,6 +79,7 @@ class Operators {
       : context_(context), L_(L), lattice_(lattice), gauge_(known_gauge<Real>(lattice)) {}
 
   OperatorResult measure(const OperatorSpec& spec, Report& report, Share share) {
+    context_.budget.begin();
     OperatorResult result;
     result.spec = spec;
     result.L = L_;
@@ -81,9 +93,11 @@ class Operators {
     lattice::SpinorField<Real> in(layout, spec.even_odd ? Sites::odd : Sites::all);
     fill_known(in);
     describe(result, layout, all.front());
+    const double calls_us = context_.budget.sample_us(
+        full_calls_us(context_.options), static_cast<double>(all.size()) * (1 + share_of_set_up));
     for (Running<Real>& one : all) {
       std::fill_n(out.data(), out.size(), Real(0));
-      calibrate(one, out, in);
+      calibrate(one, out, in, calls_us);
       result.error = std::max(result.error, context_.ranks.max(one.error(out)));
     }
     result.strategy = name(all.front().term().strategy());
@@ -110,8 +124,11 @@ class Operators {
   void time_rounds(std::vector<Running<Real>>& all, lattice::SpinorField<Real>& out,
                    const lattice::SpinorField<Real>& in, Report& report, Share share,
                    const std::string& title) {
-    const int rounds = context_.options.common.rounds_or(10, 3);
+    const int wanted = context_.options.common.rounds_or(10, 3);
+    int rounds = wanted;
+    const double begun = now_us();
     for (int round = 0; round < rounds; ++round) {
+      if (round == 1) rounds = context_.budget.rounds(wanted, now_us() - begun);
       report.progress(fmt::format("{} L={} round {}", title, L_, round + 1),
                       share.of(round, rounds).begin);
       for (std::size_t i = 0; i < all.size(); ++i) {
@@ -194,16 +211,15 @@ class Operators {
   }
 
   void calibrate(Running<Real>& one, lattice::SpinorField<Real>& out,
-                 const lattice::SpinorField<Real>& in) {
+                 const lattice::SpinorField<Real>& in, double calls_us) {
     for (int call = 0; call < warm_up; ++call) one.call(out, in);
     const double begin = now_us();
     one.call(out, in);
     const double time = context_.ranks.max(now_us() - begin);
     const int rounds = context_.options.common.rounds_or(10, 3);
-    const double budget = context_.options.common.quick ? quick_us : full_us;
     const int all = context_.options.calls > 0
                         ? context_.options.calls
-                        : std::clamp(static_cast<int>(budget / time), least_calls, most_calls);
+                        : std::clamp(static_cast<int>(calls_us / time), least_calls, most_calls);
     one.calls = (all + rounds - 1) / rounds;
   }
 
@@ -274,6 +290,24 @@ double OperatorResult::roof_gflops(const OperatorCase& one, int ranks) const {
 }
 bool OperatorResult::bound_by_peak(const OperatorCase& one, int ranks) const {
   return peak_gflops <= intensity(one, ranks) * one.bandwidth_mb / 1e3;
+}
+
+Expected expected_operator(const IttOptions& options, const lattice::Extents& local, int ranks,
+                           int threads, const OperatorSpec& spec) {
+  const double volume = std::accumulate(local.begin(), local.end(), 1.0, std::multiplies<>());
+  const double sites = volume * spec.Ls / (spec.even_odd ? 2 : 1);
+  const double call = sites * spec.flops_a_site() / usual_mflops / threads;
+  const int rounds = options.common.rounds_or(10, 3);
+  const double exchanges = ranks > 1 ? static_cast<double>(options.exchange_list.size()) : 1;
+  const double links = spec.clover || spec.vectors == lattice::Vectors::fifth ? 1 : 2;
+  const double set_up = spec.clover ? clover_site_us * volume : 0;
+  const auto part = [&](double us, int times) {
+    const double calls = std::max(us, times * call) + (times + warm_up) * call;
+    return links * exchanges * (1 + share_of_set_up) * calls + set_up;
+  };
+  const double full = full_calls_us(options);
+  return {part(full, std::max(rounds, least_calls)),
+          part(Budget::least_share_of_sample * full, Budget::least_rounds)};
 }
 
 std::vector<OperatorResult> measure_operators(const OperatorContext& context, int L,

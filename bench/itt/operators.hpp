@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "common/budget.hpp"
 #include "common/ranks.hpp"
 #include "common/report.hpp"
 #include "common/statistics.hpp"
@@ -74,9 +75,13 @@ struct OperatorContext {
   double peak_gflops = 0;  // of all ranks
   const std::vector<Level>& levels;
   Bandwidth& bandwidth;
+  Budget& budget;
 };
 
-// Collective.
+Expected expected_operator(const IttOptions& options, const lattice::Extents& local, int ranks,
+                           int threads, const OperatorSpec& spec);
+
+// Collective. Each operator is a part of the budget.
 std::vector<OperatorResult> measure_operators(const OperatorContext& context, int L,
                                               const std::vector<OperatorSpec>& specs,
                                               Report& report, Share share);

@@ -1,7 +1,7 @@
 """Programs with and without the malloc library, in interleaved pairs.
 
     python3 bench/malloc/compare.py build/release/preload/malloc/libropewalk-malloc.so \
-        build/release/bench/malloc-workloads [--pairs 9] [--only PART] [--json FILE]
+        build/release/bench/malloc-workloads [--time 100s] [--only PART] [--json FILE]
 
 Beside the workloads of malloc-workloads, which time themselves, whole programs are timed: Python's
 start, JSON and SQLite, and a compilation where there is a compiler. For each: the medians and the
@@ -19,7 +19,10 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "common"))
 
+from budget import Budget, add_options
 from rows import Rows, times
+
+PAIRS = 9
 
 PROGRAMS = {
     "python-start": [sys.executable, "-c", "pass"],
@@ -63,10 +66,10 @@ def timed(command: list[str], preload: str, reports: bool) -> float:
     return float(done.stdout) if reports else whole
 
 
-def compare(name: str, command: list[str], library: str, pairs: int, reports: bool) -> dict:
+def compare(name: str, command: list[str], library: str, budget: Budget, reports: bool) -> dict:
     """One row of the table."""
     plain, with_library = [], []
-    for pair in range(pairs):
+    for pair in budget.rounds():
         order = ["", library] if pair % 2 == 0 else [library, ""]
         for preload in order:
             (with_library if preload else plain).append(timed(command, preload, reports))
@@ -85,7 +88,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("library")
     parser.add_argument("workloads")
-    parser.add_argument("--pairs", type=int, default=9)
+    add_options(parser, "runs with and without the library", PAIRS)
     parser.add_argument("--only", default="", help="workloads whose name contains this")
     parser.add_argument("--json", default="")
     arguments = parser.parse_args()
@@ -99,13 +102,15 @@ def main() -> int:
     rows += [(name, command, False) for name, command in programs.items()]
     library = os.path.abspath(arguments.library)
     out = Rows(arguments.json or None)
+    rows = [row for row in rows if arguments.only in row[0]]
+    budget = Budget(arguments, len(rows), PAIRS)
+    print(f"# time: {budget.text()}")
     print(f"{'workload':16}{'libc us':>14}{'library us':>14}{'ratio':>8}")
     for name, command, reports in rows:
-        if arguments.only not in name:
-            continue
-        row = compare(name, command, library, arguments.pairs, reports)
+        row = compare(name, command, library, budget, reports)
         print(f"{name:16}{row['plain_us']:14}{row['time_us']['median']:14}{row['ratio']:8}")
         out.add(row)
+    print(f"# took {budget.took()}")
     return 0
 
 

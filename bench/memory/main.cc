@@ -26,6 +26,9 @@ constexpr std::size_t line_bytes = 64;
 constexpr std::size_t skew_bytes = 256;  // keeps x, y and z off the same offset in a 4 KiB page,
                                          // where loads would wait for stores they do not depend on
 constexpr double sample_us = 2000;  // a sample lasts this long, so that clock and barriers vanish
+// What is assumed when the time is announced: a rate of memory, and the passes beside a sample.
+constexpr double usual_mb_per_s = 8000;
+constexpr double passes_beside = 4;
 
 struct Options {
   CommonOptions common;
@@ -121,8 +124,7 @@ class Benchmark {
         ranks_(ranks),
         report_(report),
         rounds_(options.common.rounds_or(15, 5)),
-        budget_(options.common, ranks,
-                static_cast<int>(options.type_names.size() * options.bytes.size())),
+        budget_(options.common, ranks, expected()),
         team_(thread_count()) {}
 
   void run() {
@@ -161,8 +163,22 @@ class Benchmark {
     for (const std::string& kind : options_.kinds) {
       report_.text(fmt::format("# pages {}\n", line(backings_[kind])));
     }
-    report_.text(fmt::format("# {} thread{} a rank, up to {} rounds; time {}\n", team_.size(),
-                             team_.size() == 1 ? "" : "s", rounds_, budget_.text()));
+    report_.text(fmt::format("# {} thread{} a rank, up to {} rounds\n", team_.size(),
+                             team_.size() == 1 ? "" : "s", rounds_));
+    budget_.announce(report_);
+  }
+
+  // A sample fills the arrays, goes over them once to warm the caches, and checks the result.
+  std::vector<Expected> expected() const {
+    const double columns = 2.0 * static_cast<double>(cases().size());  // with those of the limit
+    std::vector<Expected> all;
+    for (std::size_t type = 0; type < options_.type_names.size(); ++type) {
+      for (const std::size_t bytes : options_.bytes) {
+        const double pass = static_cast<double>(bytes) / usual_mb_per_s;
+        all.push_back(sampling(columns, rounds_, sample_us, passes_beside * pass));
+      }
+    }
+    return all;
   }
 
   std::vector<Case> cases() const {
@@ -191,7 +207,7 @@ class Benchmark {
   }
 
   template <class T>
-  int calibrate(std::size_t size) {
+  int calibrate(std::size_t size, double wanted_us) {
     Arrays<T> arrays(blocks_.begin()->second.data(), size);
     arrays.fill();
     int passes = 1;
@@ -202,7 +218,7 @@ class Benchmark {
         const double again = pass_us(arrays, team_, T(3), Stores::plain, passes) * passes;
         time = attempt == 0 ? again : std::min(time, again);
       }
-      if (ranks_.max(time) >= sample_us) break;
+      if (ranks_.max(time) >= wanted_us) break;
     }
     return passes;
   }
@@ -217,7 +233,8 @@ class Benchmark {
       const std::size_t size = options_.bytes[index];
       budget_.begin();
       std::vector<Case> all = cases();
-      const int passes = calibrate<T>(size);
+      const double samples = least_samples(2.0 * static_cast<double>(all.size()));
+      const int passes = calibrate<T>(size, budget_.sample_us(sample_us, samples));
       int rounds = rounds_;
       const double begun = now_us();
       for (int round = 0; round < rounds; ++round) {
@@ -316,7 +333,6 @@ void describe(CLI::App& app, Options& options) {
       ->type_name("N")
       ->check(whole_number(1, 1024));
   add_common_options(app, options.common);
-  add_time_option(app, options.common);
   app.footer(
       "Each line of the table is z = a*x + y over arrays of one size, counted as three times the\n"
       "array (2 loads, 1 store), as Grid's memory benchmark and STREAM's triad count it.\n"

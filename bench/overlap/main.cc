@@ -17,9 +17,10 @@ void run_overlap(const OverlapOptions& options, const Ranks& ranks, Report& repo
   const int nodes = ranks.size() / static_cast<int>(ranks.max(ranks.node_size()));
   const OverlapContext context{ranks.size(), nodes, measurement.threads(), options.precision,
                                ranks.library()};
-  report.text(fmt::format("# {} node{}, ranks {} x {} threads, {} rounds\n", nodes,
+  report.text(fmt::format("# {} node{}, ranks {} x {} threads, up to {} rounds\n", nodes,
                           nodes == 1 ? "" : "s", ranks.size(), context.threads,
                           measurement.rounds()));
+  measurement.budget().announce(report);
   std::vector<OverlapResult> all;
   const double each =
       1.0 / static_cast<double>(options.sizes.size() * options.operator_list.size());

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
 
 #include "common/statistics.hpp"
 #include "common/team.hpp"
@@ -25,6 +27,10 @@ constexpr double sample_between_nodes_us = 60000;
 constexpr int max_iterations = 500;
 // A sample has several exchanges even on a slow network, which lets a first one through faster.
 constexpr int min_iterations = 8;
+// In a round, a case has a sample each way, and one beside a thread that burns what is left of a
+// core; the operator on an undivided lattice takes about as long as one more.
+constexpr double samples_a_round = ways + 1.5;
+constexpr double usual_site_us = 0.1;  // of a thread, assumed when the time is announced
 
 int agreed_threads(const OverlapOptions& options, const Ranks& ranks) {
   const ThreadTeam team(ranks.communicator(), {.threads = options.threads});
@@ -37,6 +43,12 @@ int lanes_for(const OverlapOptions& options, const std::vector<int>& comm_list) 
   return std::clamp(most, 1, EndpointSet::max_lanes);  // comm threads beyond them compute
 }
 
+// How long a sample lasts where there is time enough.
+double full_sample_us(const OverlapOptions& options, const Ranks& ranks) {
+  const double full = ranks.node_size() == ranks.size() ? sample_us : sample_between_nodes_us;
+  return options.common.quick ? full / 3 : full;
+}
+
 // What is measured.
 struct Frame {
   const OverlapOptions& options;
@@ -46,6 +58,7 @@ struct Frame {
   const std::vector<int>& comm_list;
   int lanes;
   int rounds;
+  Budget& budget;
   int L;
   std::string op;
   Sites to() const { return op.ends_with("-eo") ? Sites::even : Sites::all; }
@@ -118,15 +131,22 @@ class Measuring {
   Measuring(const Frame& frame, Report& report) : frame_(frame), report_(report) {}
 
   OverlapResults run(double share, double share_each) {
+    frame_.budget.begin();
     OverlapResults results;
     results.ranks = frame_.ranks.size();
     make_cases();
     if (cases_.empty()) return results;
+    wanted_us_ = frame_.budget.sample_us(
+        full_sample_us(frame_.options, frame_.ranks),
+        least_samples(samples_a_round * static_cast<double>(cases_.size())));
     make_alone();
     for (Case<Real>& one : cases_) calibrate(one);
-    for (int round = 0; round < frame_.rounds; ++round) {
+    int rounds = frame_.rounds;
+    const double begun = now_us();
+    for (int round = 0; round < rounds; ++round) {
+      if (round == 1) rounds = frame_.budget.rounds(frame_.rounds, now_us() - begun);
       report_.progress(fmt::format("overlap {} L={} round {}", frame_.op, frame_.L, round + 1),
-                       share + share_each * round / frame_.rounds);
+                       share + share_each * round / rounds);
       time_alone(results.alone);
       for (std::size_t i = 0; i < cases_.size(); ++i) {
         time_case(cases_[(i + static_cast<std::size_t>(round)) % cases_.size()], round);
@@ -134,18 +154,14 @@ class Measuring {
     }
     for (Case<Real>& one : cases_) {
       check(one);
+      one.result.system_us /= rounds;
+      one.result.softirq_us /= rounds;
       results.cases.push_back(one.result);
     }
     return results;
   }
 
  private:
-  bool one_node() const { return frame_.ranks.node_size() == frame_.ranks.size(); }
-  double wanted_us() const {
-    const double full = one_node() ? sample_us : sample_between_nodes_us;
-    return frame_.options.common.quick ? full / 3 : full;
-  }
-
   void make_cases() {
     for (const IttLayout& layout : frame_.layouts) {
       lattice::LatticeOptions options;
@@ -197,7 +213,7 @@ class Measuring {
     alone_->step(Way::overlapped);
     const double one = alone_->time(Way::overlapped, 3);
     alone_iterations_ = static_cast<int>(
-        frame_.ranks.max(std::clamp(wanted_us() / 3 / one, 1.0, double{max_iterations})));
+        frame_.ranks.max(std::clamp(wanted_us_ / 3 / one, 1.0, double{max_iterations})));
   }
 
   void time_alone(AloneResult& result) {
@@ -237,10 +253,10 @@ class Measuring {
         frame_.ranks.max(one.subject->cpu_us(burner_, one.result.iterations)));
   }
 
-  // Of the exchanges of a round, and the one before them.
+  // Adds what each exchange of the round and the one before them took; run() makes means of it.
   void add_kernel_time(Case<Real>& one, const KernelTime& before) {
     const KernelTime now = kernel_time();
-    const double exchanges = (one.result.iterations + 1.0) * frame_.rounds;
+    const double exchanges = one.result.iterations + 1.0;
     one.result.system_us += frame_.ranks.max(now.system_us - before.system_us) / exchanges;
     one.result.softirq_us += frame_.ranks.max(now.softirq_us - before.softirq_us) / exchanges;
   }
@@ -249,7 +265,7 @@ class Measuring {
     check(one);
     int iterations = frame_.options.common.quick ? min_iterations / 2 : min_iterations;
     while (iterations < max_iterations &&
-           sample(one, Way::one_after_other, iterations) * iterations < wanted_us()) {
+           sample(one, Way::one_after_other, iterations) * iterations < wanted_us_) {
       iterations *= 2;
     }
     one.result.iterations = iterations;
@@ -270,6 +286,7 @@ class Measuring {
   std::vector<Case<Real>> cases_;
   std::unique_ptr<Subject<Real>> alone_;
   int alone_iterations_ = 1;
+  double wanted_us_ = 0;  // of a sample
   Burner burner_;
 };
 
@@ -318,11 +335,32 @@ OverlapMeasurement::OverlapMeasurement(const OverlapOptions& options, const Rank
       threads_(agreed_threads(options, ranks)),
       comm_list_(comm_threads(options, threads_)),
       lanes_(lanes_for(options, comm_list_)),
-      rounds_(options.common.rounds_or(15, 5)) {}
+      rounds_(options.common.rounds_or(15, 5)),
+      budget_(options.common, ranks, expected()) {}
+
+// What each operator and L will take: beside the sites of a hop, its faces are small.
+std::vector<Expected> OverlapMeasurement::expected() const {
+  const auto cases =
+      static_cast<double>(layouts_.size() * options_.strategy_list.size() * comm_list_.size());
+  const double wanted = full_sample_us(options_, ranks_);
+  std::vector<Expected> all;
+  for (const std::string& op : options_.operator_list) {
+    for (const int L : options_.sizes) {
+      const lattice::Extents local = layouts_.front().local(L);
+      const double sites = std::accumulate(local.begin(), local.end(), 1.0, std::multiplies<>());
+      const double slices = op.starts_with("dwf") ? options_.Ls : 1;
+      const double half = op.ends_with("-eo") ? 0.5 : 1;
+      const double hop = usual_site_us * half * sites * slices / threads_;
+      all.push_back(sampling(samples_a_round * cases, rounds_, wanted, min_iterations * hop));
+    }
+  }
+  return all;
+}
 
 OverlapResults OverlapMeasurement::measure(int L, const std::string& op, Report& report,
                                            double share, double share_each) {
-  const Frame frame{options_, ranks_, layouts_, threads_, comm_list_, lanes_, rounds_, L, op};
+  const Frame frame{options_, ranks_,  layouts_, threads_, comm_list_,
+                    lanes_,   rounds_, budget_,  L,        op};
   if (options_.precision == "double") {
     return Measuring<double>(frame, report).run(share, share_each);
   }

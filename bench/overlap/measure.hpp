@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "common/budget.hpp"
 #include "common/ranks.hpp"
 #include "common/report.hpp"
 #include "overlap/options.hpp"
@@ -71,15 +72,19 @@ class OverlapMeasurement {
  public:
   // Collective; errors are joint.
   OverlapMeasurement(const OverlapOptions& options, const Ranks& ranks);
+  const Budget& budget() const noexcept { return budget_; }
 
   int threads() const noexcept { return threads_; }
   int lanes() const noexcept { return lanes_; }
   int rounds() const noexcept { return rounds_; }
-  // Collective. Without cases: none of the strategies is possible here.
+  // Collective; to be called for each operator and of these for each L. Without cases: none of the
+  // strategies is possible here.
   OverlapResults measure(int L, const std::string& op, Report& report, double share,
                          double share_each);
 
  private:
+  std::vector<Expected> expected() const;
+
   const OverlapOptions& options_;
   const Ranks& ranks_;
   std::vector<IttLayout> layouts_;
@@ -87,6 +92,7 @@ class OverlapMeasurement {
   std::vector<int> comm_list_;
   int lanes_;
   int rounds_;
+  Budget budget_;
 };
 
 }  // namespace ropewalk::bench

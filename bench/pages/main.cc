@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 
+#include "common/budget.hpp"
 #include "common/machine.hpp"
 #include "common/pages.hpp"
 #include "common/parse.hpp"
@@ -18,7 +19,8 @@
 namespace ropewalk::bench {
 namespace {
 
-constexpr double sample_us = 3000;      // steady samples last about this long
+constexpr double sample_us = 3000;            // steady samples last about this long
+constexpr double usual_fresh_mb_per_s = 700;  // assumed when the time is announced
 constexpr std::size_t pool_factor = 6;  // fragmented memory for each byte of the largest buffer:
                                         // two buffers a rank, and pages in transit behind them
 
@@ -45,7 +47,8 @@ class Benchmark {
         ranks_(ranks),
         report_(report),
         rounds_(options.common.rounds_or(15, 5)),
-        largest_(*std::max_element(options.bytes.begin(), options.bytes.end())) {}
+        largest_(*std::max_element(options.bytes.begin(), options.bytes.end())),
+        budget_(options.common, ranks, expected()) {}
 
   void run() {
     check_paths();
@@ -55,6 +58,7 @@ class Benchmark {
       fragmented = std::make_unique<FragmentedMemory>(pool_factor * largest_);
     });
     show_backing();
+    budget_.announce(report_);
     for (const auto& path : paths()) measure(*path);
     report_.summary(worst_ + (verified_ ? "; all data verified" : "; DATA WRONG"));
     if (!verified_) throw JointError(ErrorCode::internal, "transfer: data arrived wrong");
@@ -108,20 +112,41 @@ class Benchmark {
       report_.text(fmt::format("# pages {}; {}\n", line(backings_[pages]), text(runs_[pages])));
     }
     report_.text(
-        fmt::format("# {} rounds; fresh: new buffers, first touch, transfer and release; "
+        fmt::format("# up to {} rounds; fresh: new buffers, first touch, transfer and release; "
                     "steady: the transfer alone\n",
                     rounds_));
   }
 
+  // For each path and size, two kinds of pages, each fresh and steady.
+  std::vector<Expected> expected() const {
+    const double kinds = static_cast<double>(page_names.size());
+    const std::size_t paths =
+        ranks_.size() > 1 ? 1 : (wanted("mapped") ? 1U : 0U) + (wanted("kernel") ? 1U : 0U);
+    std::vector<Expected> all;
+    for (std::size_t path = 0; path < paths; ++path) {
+      for (const std::size_t bytes : options_.bytes) {
+        const double fresh = static_cast<double>(bytes) / usual_fresh_mb_per_s;
+        all.push_back(sampling(kinds, rounds_, sample_us, fresh));
+      }
+    }
+    return all;
+  }
+
   int steady_count(Path& path, std::size_t bytes) {
+    const double samples = least_samples(static_cast<double>(page_names.size()));
+    const double lasts = budget_.sample_us(sample_us, samples);
     const double once = std::max(path.steady("huge", bytes, 1), 0.1);
-    return static_cast<int>(std::clamp(ranks_.max(sample_us / once), 1.0, 1000.0));
+    return static_cast<int>(std::clamp(ranks_.max(lasts / once), 1.0, 1000.0));
   }
 
   Samples sample(Path& path, std::size_t bytes, double share) {
+    budget_.begin();
     Samples all;
     const int count = steady_count(path, bytes);
-    for (int round = 0; round < rounds_; ++round) {
+    int rounds = rounds_;
+    const double begun = now_us();
+    for (int round = 0; round < rounds; ++round) {
+      if (round == 1) rounds = budget_.rounds(rounds_, now_us() - begun);
       report_.progress(fmt::format("pages {} {}", path.name(), size_text(bytes)), share);
       for (std::size_t i = 0; i < page_names.size(); ++i) {
         const std::string& pages =
@@ -209,6 +234,7 @@ class Benchmark {
   Report& report_;
   int rounds_;
   std::size_t largest_;
+  Budget budget_;
   std::map<std::string, Backing> backings_;
   std::map<std::string, std::optional<Contiguity>> runs_;
   std::string worst_;

@@ -12,6 +12,7 @@ import csv
 import json
 import math
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -148,6 +149,9 @@ def check_success(command, ranks, line_rate):
     said = run.stdout.strip().splitlines()
     if not said or not said[-1].startswith("summary: "):
         fail("the last line is no summary", run)
+    heading = [line for line in said if line.startswith("# time: about ")]
+    if len(heading) != 1 or not re.fullmatch(r"# took .+ s; announced: about .+ s", said[-2]):
+        fail("what it takes is not announced, or not compared with what it took", run)
 
 
 def check_error(command, expected):

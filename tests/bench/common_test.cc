@@ -21,32 +21,133 @@
 namespace ropewalk::bench {
 namespace {
 
-// The clock goes on while this runs, so the times differ by orders of magnitude.
-TEST(Budget, RoundsAreThoseThatFit) {
-  const Ranks alone(Need::if_run, false);
+constexpr double second = 1e6;  // microseconds
+
+// A bench on a clock that only the bench moves on: each part calibrates, and measures rounds.
+class Rehearsal {
+ public:
+  struct Part {
+    double calibration_us;
+    double round_us;
+  };
+  Rehearsal(const CommonOptions& options, const std::vector<Expected>& expected,
+            const std::vector<Part>& parts, int wanted) {
+    Budget budget(options, alone_, expected, [this] { return now_us_; });
+    announced_seconds = budget.announced_seconds();
+    for (const Part& part : parts) {
+      budget.begin();
+      now_us_ += part.calibration_us + part.round_us;
+      rounds.push_back(budget.rounds(wanted, part.round_us));
+      now_us_ += (rounds.back() - 1) * part.round_us;
+    }
+    took_seconds = now_us_ / second;
+  }
+  double announced_seconds;
+  double took_seconds;
+  std::vector<int> rounds;  // of each part
+
+ private:
+  const Ranks alone_{Need::if_run, false};
+  double now_us_ = 0;
+};
+
+CommonOptions limited_to(double seconds) {
   CommonOptions options;
-  options.time_seconds = 1000;
-  Budget budget(options, alone, 2);
-  budget.begin();
-  EXPECT_EQ(budget.rounds(20, 1e6), 20);     // 500 s for the first of two parts
-  EXPECT_EQ(budget.rounds(20, 49.5e6), 11);  // the measured one, and 10 more
-  EXPECT_EQ(budget.rounds(20, 1e12), Budget::least_rounds);
-  EXPECT_EQ(budget.rounds(2, 1e12), 2);  // never more than wanted
-  budget.begin();
-  EXPECT_EQ(budget.rounds(20, 95e6), 11);  // what the first part has spared
+  options.time_seconds = seconds;
+  return options;
+}
+
+// Three parts that take what was expected of them: 21, 210 and 21 s with 20 rounds each, 4, 40 and
+// 4 s with three.
+const std::vector<Rehearsal::Part> unlike_parts = {
+    {second, second}, {10 * second, 10 * second}, {second, second}};
+const std::vector<Expected> expected_of_them = {
+    {21 * second, 4 * second}, {210 * second, 40 * second}, {21 * second, 4 * second}};
+
+TEST(Budget, WithTimeEnoughTheAnnouncementIsWhatItTakes) {
+  const Rehearsal run(limited_to(1000), expected_of_them, unlike_parts, 20);
+  EXPECT_EQ(run.rounds, (std::vector<int>{20, 20, 20}));
+  EXPECT_DOUBLE_EQ(run.announced_seconds, 252);
+  EXPECT_DOUBLE_EQ(run.took_seconds, 252);
+}
+
+TEST(Budget, LessTimeMeansFewerRoundsOfEachPart) {
+  const Rehearsal run(limited_to(120), expected_of_them, unlike_parts, 20);
+  EXPECT_DOUBLE_EQ(run.announced_seconds, 120);
+  for (const int rounds : run.rounds) {
+    EXPECT_GT(rounds, Budget::least_rounds);
+    EXPECT_LT(rounds, 20);
+  }
+  EXPECT_LE(run.took_seconds, 120);
+  EXPECT_GT(run.took_seconds, 100) << "time was left, and rounds were wanted";
+}
+
+TEST(Budget, NoPartIsLeftOutAndThatIsAnnounced) {
+  const Rehearsal run(limited_to(1), expected_of_them, unlike_parts, 20);
+  EXPECT_EQ(run.rounds, std::vector<int>(3, Budget::least_rounds));
+  EXPECT_DOUBLE_EQ(run.announced_seconds, 48);
+  EXPECT_DOUBLE_EQ(run.took_seconds, 48);
+}
+
+// Ten times as fast as expected, or ten times as slow: the parts after it make up for it.
+TEST(Budget, WhatAPartSavesOrOverdrawsTheOthersShare) {
+  const std::vector<Expected> alike(4, {100 * second, second});
+  const std::vector<Rehearsal::Part> as_expected(3, {0, 5 * second});
+  for (const double first : {0.5 * second, 20 * second}) {
+    std::vector<Rehearsal::Part> parts = {{0, first}};
+    parts.insert(parts.end(), as_expected.begin(), as_expected.end());
+    const Rehearsal run(limited_to(200), alike, parts, 20);
+    EXPECT_EQ(run.rounds[0], first < second ? 20 : Budget::least_rounds);
+    EXPECT_EQ(run.rounds[1], first < second ? 12 : 9);
+    EXPECT_LE(run.took_seconds, 200);
+    EXPECT_GT(run.took_seconds, 180);
+  }
+}
+
+TEST(Budget, SamplesAreShorterWhereTimeIsShort) {
+  const Ranks alone(Need::if_run, false);
+  double now = 0;
+  const Expected part{100 * second, second};
+  Budget budget(limited_to(10), alone, {part, part}, [&] { return now; });
+  budget.begin();  // has 5 s
+  EXPECT_DOUBLE_EQ(budget.sample_us(1000, 100), 1000);
+  EXPECT_DOUBLE_EQ(budget.sample_us(1000, 10000), 500);
+  EXPECT_DOUBLE_EQ(budget.sample_us(1000, 1e9), 250);
+}
+
+// By hand: (20 + 2) rounds of 2 columns, a sample and a call each; at least 5 of a quarter of it.
+TEST(Budget, ExpectsSamplesOrWholeCalls) {
+  EXPECT_DOUBLE_EQ(sampling(2, 20, 1000, 10).all_us, 44 * 1010);
+  EXPECT_DOUBLE_EQ(sampling(2, 20, 1000, 10).least_us, 10 * 260);
+  EXPECT_DOUBLE_EQ(sampling(2, 20, 1000, 5000).all_us, 44 * 10000);
+  EXPECT_DOUBLE_EQ(sampling(2, 20, 1000, 5000).least_us, 10 * 10000);
+  EXPECT_DOUBLE_EQ(sampling(1, 2, 1000, 5000).least_us, 4 * 10000);
+  EXPECT_DOUBLE_EQ(least_samples(2), 10);
 }
 
 TEST(Budget, RoundsThatWereAskedForAreMade) {
-  const Ranks alone(Need::if_run, false);
   CommonOptions options;
   options.rounds = 50;
-  Budget unlimited(options, alone, 1);
-  unlimited.begin();
-  EXPECT_EQ(unlimited.rounds(50, 1e12), 50);
+  const Rehearsal unlimited(options, expected_of_them, unlike_parts, 50);
+  EXPECT_EQ(unlimited.rounds, std::vector<int>(3, 50));
   options.time_seconds = 1;
-  Budget both(options, alone, 1);
-  both.begin();
-  EXPECT_EQ(both.rounds(50, 1e12), Budget::least_rounds);
+  const Rehearsal both(options, expected_of_them, unlike_parts, 50);
+  EXPECT_EQ(both.rounds, std::vector<int>(3, Budget::least_rounds));
+}
+
+TEST(Budget, WordsNameTheTimeAndTheOption) {
+  const Ranks alone(Need::if_run, false);
+  const auto text = [&](const CommonOptions& options) {
+    return Budget(options, alone, expected_of_them).text();
+  };
+  EXPECT_EQ(text(limited_to(300)), "about 4 min 12 s (limit 5 min 0 s: --time)");
+  EXPECT_EQ(text(limited_to(60)), "about 1 min 0 s, with as many rounds as fit (--time)");
+  EXPECT_EQ(text(limited_to(5)),
+            "about 48 s, since no case has fewer than 3 rounds (--time asks for 5.0 s)");
+  EXPECT_EQ(text(CommonOptions()), "about 1 min 40 s, with as many rounds as fit (--time)");
+  CommonOptions options;
+  options.rounds = 20;
+  EXPECT_EQ(text(options), "about 4 min 12 s (no limit: --rounds without --time)");
 }
 
 TEST(Statistics, OddAndEvenMedian) {

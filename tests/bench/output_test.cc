@@ -63,6 +63,20 @@ TEST(Csv, UnitesKeysAndQuotes) {
             "pages,,,,true\n");
 }
 
+TEST_F(Output, TheEndComparesTheTimeWithTheAnnouncedOne) {
+  const Ranks ranks(Need::if_run, false);
+  testing::internal::CaptureStdout();
+  {
+    Report report(ranks, {"program", "program", "", "", "never"}, {{"bench", "machine"}});
+    report.announce("about 2 min 5 s", 125);
+    report.summary("done");
+  }
+  const std::string text = testing::internal::GetCapturedStdout();
+  EXPECT_EQ(text.find("# time: about 2 min 5 s\n# took "), 0U) << text;
+  EXPECT_NE(text.find(" s; announced: about 2 min 5 s\nsummary: done\n"), std::string::npos)
+      << text;
+}
+
 TEST_F(Output, FilesHoldMachineFirstThenRows) {
   const Ranks ranks(Need::if_run, false);
   const std::string json = path("rows.json");

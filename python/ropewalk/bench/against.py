@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from .. import installations, plan, run
 from ..errors import CommandError
 from . import jobs
+from .budget import Budget
 from .jobs import BenchOptions, Row
 from .peers import PEERS
 
@@ -93,13 +94,15 @@ def main(name: str | None, path: str, options: BenchOptions, own: list[str]) -> 
     if options.mpi:
         raise CommandError("--against: it names the MPIs itself; leave --mpi out")
     chosen = peers(options.against or "")
+    budget = Budget(options.time, len(chosen))
     if options.dry_run:
         for peer in chosen:
-            request = jobs.request_for(_with(options, peer), name, [path, *own], peer.installation)
+            program = [path, *own, *budget.next()]
+            request = jobs.request_for(_with(options, peer), name, program, peer.installation)
             print(run.describe(request, plan.make(request)))
         return 0
     with tempfile.TemporaryDirectory(prefix="ropewalk-bench-") as folder:
-        return _measure(name, path, chosen, options, own, folder)
+        return _measure(name, [path, *own], chosen, options, budget, folder)
 
 
 def _with(options: BenchOptions, peer: Peer) -> BenchOptions:
@@ -108,7 +111,12 @@ def _with(options: BenchOptions, peer: Peer) -> BenchOptions:
 
 
 def _measure(
-    name: str, path: str, chosen: list[Peer], options: BenchOptions, own: list[str], folder: str
+    name: str,
+    words: list[str],
+    chosen: list[Peer],
+    options: BenchOptions,
+    budget: Budget,
+    folder: str,
 ) -> int:
     first_failure, begun = 0, time.monotonic()
     runs: dict[str, list[Row]] = {}
@@ -116,9 +124,8 @@ def _measure(
         sys.stderr.write(f"-- {index + 1}/{len(chosen)}: {name} against {peer.name}\n")
         sys.stderr.flush()
         file = os.path.join(folder, f"{index}.json")
-        request = jobs.request_for(
-            _with(options, peer), name, [path, *own, "--json", file], peer.installation
-        )
+        program = [*words, *budget.next(), "--json", file]
+        request = jobs.request_for(_with(options, peer), name, program, peer.installation)
         planned = plan.make(request)
         status, passed = jobs.start(planned)
         runs[peer.name] = jobs.read_rows(file, peer.installation)

@@ -15,6 +15,7 @@ from .. import installations, plan, run
 from ..errors import CommandError
 from ..options import Parser, add_rank_options
 from . import jobs, plain, summary
+from .budget import Budget
 from .jobs import BenchOptions, Job, Row
 
 # The quick suite, in the order people read it.
@@ -61,6 +62,12 @@ def parser() -> Parser:
         metavar="RxT,...",
         help="overlap, itt: ranks x threads, one layout after the other, as 4x1,2x2",
     )
+    made.add_argument(
+        "--time",
+        metavar="TIME",
+        help="what measuring may take in all, as 90s or 5m: fewer rounds of each case, no case "
+        "fewer; default: 100 s for each program that is started",
+    )
     results = made.add_argument_group("results")
     results.add_argument("--json", metavar="FILE", help="write all rows of all MPIs as JSON lines")
     results.add_argument(
@@ -92,15 +99,16 @@ def main(arguments: Sequence[str]) -> int:
         for installation in chosen
         for ranks, threads in layouts(name, options.layouts)
     ]
+    budget = Budget(options.time, len(starts))
     if options.dry_run:
         for job in starts:
-            request = job.request(options)
+            request = job.request(options, *budget.next())
             print(run.describe(request, plan.make(request)))
         return 0
     if len(starts) == 1 and options.plot is None:
-        return _start_one(starts[0], options)
+        return _start_one(starts[0], options, budget)
     with tempfile.TemporaryDirectory(prefix="ropewalk-bench-") as folder:
-        return _measure(starts, options, folder)
+        return _measure(starts, options, budget, folder)
 
 
 def _names(name: str | None, rest: Sequence[str], found: Mapping[str, str]) -> Sequence[str]:
@@ -191,13 +199,13 @@ def _own(name: str | None, rest: list[str]) -> list[str]:
     return rest if name else ["--quick"]
 
 
-def _start_one(job: Job, options: BenchOptions) -> int:
+def _start_one(job: Job, options: BenchOptions, budget: Budget) -> int:
     """A single program writes its rows itself."""
-    planned = plan.make(job.request(options, *(["--json", options.json] if options.json else [])))
-    return jobs.start(planned)[0]
+    json = ["--json", options.json] if options.json else []
+    return jobs.start(plan.make(job.request(options, *budget.next(), *json)))[0]
 
 
-def _measure(starts: Sequence[Job], options: BenchOptions, folder: str) -> int:
+def _measure(starts: Sequence[Job], options: BenchOptions, budget: Budget, folder: str) -> int:
     """Runs several jobs and joins their rows; the first failure is the status, a signal ends
     all."""
     first_failure, begun = 0, time.monotonic()
@@ -205,7 +213,7 @@ def _measure(starts: Sequence[Job], options: BenchOptions, folder: str) -> int:
     for index, job in enumerate(starts):
         _progress(index, len(starts), job, begun)
         file = os.path.join(folder, f"{index}.json")
-        planned = plan.make(job.request(options, "--json", file))
+        planned = plan.make(job.request(options, *budget.next(), "--json", file))
         status, passed = jobs.start(planned)
         rows += jobs.read_rows(file, job.installation)
         if status:

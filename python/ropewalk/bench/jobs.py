@@ -25,6 +25,7 @@ class BenchOptions(RankOptions):
 
     mpi: list[str] = dataclasses.field(default_factory=list)
     against: str | None = None
+    time: str | None = None
     json: str | None = None
     plot: str | None = None
     layouts: str | None = None
