@@ -269,6 +269,7 @@ void define(nb::module_& module) {
   define_collectives(module);
   define_reduction(module);
   define_settings(module);
+  define_tuning(module);
 }
 
 }  // namespace ropewalk::python

@@ -35,5 +35,6 @@ Communicator communicator(std::optional<std::uintptr_t> handle);
 void define_collectives(nanobind::module_& module);
 void define_reduction(nanobind::module_& module);
 void define_settings(nanobind::module_& module);
+void define_tuning(nanobind::module_& module);
 
 }  // namespace ropewalk::python

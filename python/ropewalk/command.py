@@ -29,6 +29,12 @@ VERBS = (
         "config",
         inside=True,
     ),
+    Verb(
+        "explain",
+        "which way a collective or a halo goes, why, and what would change it",
+        "explain",
+        inside=True,
+    ),
     Verb("hugepages", "show, reserve and release the pool of huge pages", "hugepages"),
 )
 

@@ -40,13 +40,13 @@ using Candidates = std::vector<std::unique_ptr<Candidate>>;
 
 // A carrier class, and how its candidates are made.
 struct CarrierKind {
-  bool (*serves)(const HaloRequest&);  // the wanted strategy asks for it
+  bool (*serves)(Strategy, Form);  // the wanted strategy asks for it
   Wants wants;
   void (*add)(const HaloRequest&, const HaloFacts&, Candidates&);
 };
 // Those that serve a request. `automatic` prefers the first that can be had where it cannot
 // measure.
-std::vector<CarrierKind> carrier_kinds(const HaloRequest&);
+std::vector<CarrierKind> carrier_kinds(Strategy, Form);
 
 // Each in the file of its carrier.
 void add_put(const HaloRequest&, const HaloFacts&, Candidates&);

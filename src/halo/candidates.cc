@@ -8,18 +8,15 @@ namespace ropewalk::halo {
 
 namespace {
 
-bool serves_put(const HaloRequest& request) {
-  return request.options.strategy == Strategy::put ||
-         (request.automatic() && request.form == Form::buffers);
+bool serves_put(Strategy wanted, Form form) {
+  return wanted == Strategy::put || (wanted == Strategy::automatic && form == Form::buffers);
 }
 
-bool serves_direct(const HaloRequest& request) {
-  return request.options.strategy == Strategy::direct || request.automatic();
+bool serves_direct(Strategy wanted, Form) {
+  return wanted == Strategy::direct || wanted == Strategy::automatic;
 }
 
-bool serves_plan(const HaloRequest& request) {
-  return !uses_shared_memory(request.options.strategy);
-}
+bool serves_plan(Strategy wanted, Form) { return !uses_shared_memory(wanted); }
 
 constexpr std::array<CarrierKind, 3> kinds{{
     {serves_put, {.messages = false, .team = true}, add_put},
@@ -29,10 +26,10 @@ constexpr std::array<CarrierKind, 3> kinds{{
 
 }  // namespace
 
-std::vector<CarrierKind> carrier_kinds(const HaloRequest& request) {
+std::vector<CarrierKind> carrier_kinds(Strategy wanted, Form form) {
   std::vector<CarrierKind> out;
   for (const CarrierKind& kind : kinds) {
-    if (kind.serves(request)) out.push_back(kind);
+    if (kind.serves(wanted, form)) out.push_back(kind);
   }
   return out;
 }

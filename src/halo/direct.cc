@@ -20,11 +20,6 @@ constexpr unsigned tests_per_look = 64;  // at MPI and the others' lives: 0.1 to
 // that is there begins itself, into its own cache. On a shared core it is not there.
 constexpr unsigned polls_before_help = 16;
 
-// A face that goes out lies in the neighbour's caches, as far as that has read it: storing there
-// takes the lines back one by one, 30 ns each on a Zen 4, and a tenth of that around the caches.
-// What the store buffer takes is as well stored the plain way.
-constexpr std::size_t least_streaming_bytes = std::size_t{4} << 10;
-
 struct LastLevel {
   std::size_t bytes = std::size_t{16} << 20;  // where nobody says
   double share = 1;                           // of the machine's CPUs that use it
@@ -55,16 +50,12 @@ const LastLevel& last_level() {
 // Runs longer than this are stored around the caches. What the ranks of a last-level cache send and
 // receive in an exchange does not fit there: then all are, since the reader of one face would find
 // its beginning evicted anyway, and a plain store reads the line first.
-std::size_t streaming_threshold(std::size_t bytes_a_rank, const node::Team* team) {
+std::size_t streaming_threshold(std::size_t bytes_a_rank, const node::Team* team,
+                                std::size_t least) {
   const double ranks = team == nullptr ? 1 : std::max(1.0, team->size() * last_level().share);
   const double all = 2 * static_cast<double>(bytes_a_rank) * ranks;
-  return all > static_cast<double>(last_level().bytes) ? least_streaming_bytes : last_level().bytes;
+  return all > static_cast<double>(last_level().bytes) ? least : last_level().bytes;
 }
-
-// Small faces are claimed together before the first is copied: a compare-exchange waits for the
-// stores of a copy before it. Larger ones one by one, so that the neighbour can help. 1 us of
-// copying.
-constexpr std::size_t bytes_ahead = std::size_t{64} << 10;
 
 }  // namespace
 
@@ -82,7 +73,7 @@ DirectCarrier::DirectCarrier(std::shared_ptr<transport::LaneSet> lanes, node::Te
     }
   }
   for (const Transfer& face : incoming_) bytes_ += face.bytes;
-  streaming_bytes_ = streaming_threshold(bytes_, team_);
+  streaming_bytes_ = streaming_threshold(bytes_, team_, limits_.streaming_bytes);
 }
 
 DirectCarrier::~DirectCarrier() {
@@ -161,12 +152,17 @@ bool DirectCarrier::advance(unsigned patience) {
 // Claims and copies faces that it has found unclaimed for more than `patience` polls. Returns the
 // number of faces that are still not copied.
 std::size_t DirectCarrier::go_through(std::vector<Transfer>& faces, unsigned patience) noexcept {
-  const std::size_t streaming = &faces == &outgoing_ ? least_streaming_bytes : streaming_bytes_;
+  // A face that goes out lies in the neighbour's caches, as far as that has read it: stored there
+  // the plain way, its lines are taken back one by one.
+  const bool goes_out = &faces == &outgoing_;
+  const std::size_t streaming = goes_out ? limits_.streaming_bytes : streaming_bytes_;
   std::size_t open = 0;
   for (std::size_t i = 0; i < faces.size();) {
     const std::size_t first = i;
     std::size_t bytes = 0;
-    for (; i < faces.size() && bytes < bytes_ahead; ++i) {
+    // Small faces are claimed together before the first is copied: a compare-exchange waits for the
+    // stores of a copy before it. Larger ones one by one, so that the neighbour can help.
+    for (; i < faces.size() && bytes < limits_.claimed_bytes; ++i) {
       if (seen_copied(faces[i])) continue;
       ++open;
       if (claim(faces[i], patience)) bytes += faces[i].bytes;

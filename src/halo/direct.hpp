@@ -12,6 +12,7 @@
 #include "node/team.hpp"
 #include "ropewalk/detail/unwinding.hpp"
 #include "transport/lane_set.hpp"
+#include "tuning/limits.hpp"
 
 namespace ropewalk::halo {
 
@@ -97,6 +98,7 @@ class DirectCarrier final : public Carrier {
   std::vector<Transfer> incoming_;
   std::vector<Transfer> outgoing_;
   std::vector<FlagLine*> left_;
+  tuning::HaloLimits limits_ = tuning::halo_limits();
   std::size_t bytes_ = 0;
   std::size_t streaming_bytes_ = 0;  // longer runs that come in are stored around the caches
   std::uint64_t exchange_ = 0;

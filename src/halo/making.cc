@@ -10,6 +10,7 @@
 #include "halo/facts.hpp"
 #include "halo/own_faces.hpp"
 #include "mpi/collectively.hpp"
+#include "tuning/limits.hpp"
 
 namespace ropewalk::halo {
 
@@ -17,7 +18,7 @@ namespace {
 
 Wants wants(const HaloRequest& request) {
   Wants out;
-  for (const CarrierKind& kind : carrier_kinds(request)) {
+  for (const CarrierKind& kind : carrier_kinds(request.options.strategy, request.form)) {
     out.messages = out.messages || kind.wants.messages;
     out.team = out.team || kind.wants.team;
   }
@@ -44,7 +45,7 @@ class Maker {
     if (request_.rehearses() && facts_.links.directions == 0) {
       request_.options.strategy = Strategy::concurrent;
     }
-    for (const CarrierKind& kind : carrier_kinds(request_)) {
+    for (const CarrierKind& kind : carrier_kinds(request_.options.strategy, request_.form)) {
       kind.add(request_, facts_, candidates_);
     }
   }
@@ -159,8 +160,9 @@ HaloParts Maker::fastest_made() {
   mpi::meet(request_.comm());
   for (const HaloParts& parts : all) parts.carrier->settle();
   const std::vector<std::size_t>& bytes = request_.faces.bytes;
+  const std::size_t streaming = tuning::halo_limits().streaming_bytes;
   const auto step = [&](std::size_t i) {
-    gather_faces(*all[i].carrier, all[i].places, bytes, memory_.field);
+    gather_faces(*all[i].carrier, all[i].places, bytes, memory_.field, streaming);
     all[i].start();
     all[i].carrier->wait();
     volatile std::uint64_t sum = read_faces(*all[i].carrier, all[i].places, bytes);

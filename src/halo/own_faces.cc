@@ -12,9 +12,6 @@ namespace ropewalk::halo {
 
 namespace {
 
-// What the store buffer takes is as well stored the plain way (direct.cc).
-constexpr std::size_t streaming_bytes = std::size_t{4} << 10;
-
 std::size_t rounded(std::size_t bytes) {
   constexpr std::size_t alignment = alignof(FlagLine);
   return (bytes + alignment - 1) / alignment * alignment;
@@ -52,7 +49,8 @@ Places places_of(const FacePackets& faces) {
 
 // Faces that other ranks read, or copy, are stored around the caches, as an application does.
 void gather_faces(const Carrier& carrier, const Places& places,
-                  const std::vector<std::size_t>& bytes, const Buffer<std::byte>& field) {
+                  const std::vector<std::size_t>& bytes, const Buffer<std::byte>& field,
+                  std::size_t streaming_bytes) {
   const bool shared = uses_shared_memory(carrier.strategy());
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     void* to = places.send[1 - carrier.turn()][i];

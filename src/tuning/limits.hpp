@@ -22,9 +22,16 @@ struct Limits {
   std::size_t attach_bytes;     // and these are attached, where all ranks can
 };
 
-// What the profile says, else the defaults. `crowded`: the node has more ranks than cores. The
-// first call reads the machine's caches. Error(argument), the same on all ranks, where the profile
-// cannot be understood.
+// Of the copies of a halo's faces; each rank's own matter.
+struct HaloLimits {
+  std::size_t streaming_bytes;  // longer runs are stored past the caches, where faces do not fit
+  std::size_t claimed_bytes;    // of faces that are claimed together
+};
+// Error(argument) as limits_for().
+HaloLimits halo_limits();
+
+// What the profile says, else the defaults. `crowded`: the node has more ranks than cores.
+// Error(argument), the same on all ranks, where the profile cannot be understood.
 Limits limits_for(int ranks, bool crowded);
 
 }  // namespace ropewalk::tuning

@@ -1,17 +1,27 @@
 #include "tuning/profile.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "ropewalk/error.hpp"
 #include "settings/contents.hpp"
 #include "settings/names.hpp"
 #include "settings/value.hpp"
+#include "topology/machine.hpp"
 
 namespace ropewalk::tuning {
 namespace {
 
 constexpr std::string_view blanks = " \t\r";
 constexpr std::size_t most_found = 60;  // letters of a line that are repeated in an error
+
+// What virtual machines are told of the last-level cache may be the host's: no more than 64 MiB are
+// believed, and no less than 16. Read once, since it is a walk over sysfs.
+std::size_t believed_cache_bytes() {
+  static const std::size_t cache =
+      topology::read_machine().last_level_cache_bytes(topology::usable_cpus().cpus.front());
+  return std::clamp<std::size_t>(cache, std::size_t{16} << 20, std::size_t{64} << 20);
+}
 
 [[noreturn]] void refuse_file(const std::string& file, const std::string& problem) {
   throw Error(ErrorCode::argument, "ROPEWALK_PROFILE: " + file + ": " + problem);
@@ -27,10 +37,18 @@ std::string quoted(std::string_view text) {
   return "\"" + std::string(text.substr(0, most_found)) + "\"";
 }
 
-std::string unknown(std::string_view name) {
+// A name that was begun, else the one that is spelled most alike.
+std::string_view nearest(std::string_view name) {
   settings::Nearest nearest(name);
-  for (const Row& one : table()) nearest.offer(one.name);
-  const std::string_view meant = nearest.found();
+  for (const Row& one : table()) {
+    if (one.name.starts_with(name)) return one.name;
+    nearest.offer(one.name);
+  }
+  return nearest.found();
+}
+
+std::string unknown(std::string_view name) {
+  const std::string_view meant = nearest(name);
   return quoted(name) + " is unknown, expected a name that `ropewalk explain thresholds` lists; " +
          (meant.empty() ? "leave it out" : "did you mean " + std::string(meant) + "?");
 }
@@ -101,6 +119,10 @@ Profile profile() {
                           "unset it");
   }
   return {std::move(file), found.text};
+}
+
+Facts facts_of(int ranks, bool crowded) {
+  return {.ranks = ranks, .crowded = crowded, .cache_bytes = believed_cache_bytes()};
 }
 
 Values::Values(const Facts& facts, const Profile& profile) {

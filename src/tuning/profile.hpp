@@ -41,6 +41,9 @@ class Profile {
 // ranks that have come together (settings/shared.hpp), and so are its errors: Error(argument).
 Profile profile();
 
+// Facts of the node that this process is on. The first call reads the machine's caches.
+Facts facts_of(int ranks, bool crowded);
+
 // What ropewalk goes by: of each row the profile's value, else the default under these facts.
 class Values {
  public:

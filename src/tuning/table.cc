@@ -19,6 +19,7 @@ constexpr std::size_t slot = node::Slot::payload_bytes;
 constexpr std::size_t most_copied = 64 * MiB;
 constexpr std::size_t least_piece = 4 * KiB;
 
+constexpr std::string_view box = "4 nodes of 2 ranks on TCP, in a box of 2 cores";
 constexpr std::string_view epyc = "EPYC virtual machine, 2 ranks on 2 cores, 1 MiB second cache";
 
 // Where ranks share cores, an exchange of flags costs time slices, and a slot saves one of two.
@@ -43,6 +44,12 @@ constexpr std::size_t piecewise_alone(const Facts& facts) {
 // Send and receive buffers of all ranks together leave the last-level cache.
 constexpr std::size_t streaming(const Facts& facts) {
   return facts.cache_bytes / (2 * static_cast<std::size_t>(facts.ranks));
+}
+
+// What Open MPI sends at once, with its header, lies below 64 KiB. Above, it asks first, and the
+// answer waits behind the data of the other direction.
+constexpr std::size_t most_message(const Facts& facts) {
+  return facts.openmpi_eager ? 60 * KiB : 256 * KiB;
 }
 
 constexpr Row all[] = {
@@ -106,6 +113,77 @@ constexpr Row all[] = {
      "all with private buffers",
      "from here on private buffers are attached, where every rank has XPMEM",
      "as node.cma_bytes; XPMEM itself was never measured", ""},
+    // ---- several nodes
+    {Id::nodes_flat, "nodes.flat_bytes", Unit::bytes, 16 * KiB, nullptr, "16K", 0, unbounded,
+     "allreduce", "below, all ranks alike double distances, wherever they are",
+     "fastest below; a step inside a node costs as much as a message", box},
+    {Id::nodes_ring, "nodes.ring_bytes", Unit::bytes, 256 * KiB, nullptr, "256K", 0, unbounded,
+     "allreduce", "from here on the leaders of each slice reduce around a ring; below by MPI",
+     "as fast as MPI's own call between leaders from here on; faster with a core for each node",
+     box},
+    {Id::nodes_chain, "nodes.chain_bytes", Unit::bytes, 64 * KiB, nullptr, "64K", 0, unbounded,
+     "reduce",
+     "from here on leaders pass partial sums along a chain to the root; below MPI does it",
+     "MPI's own call has a message less for small vectors", box},
+    {Id::nodes_slice, "nodes.slice_bytes", Unit::bytes, 32 * KiB, nullptr, "32K", 1, unbounded,
+     "allreduce, reduce", "a slice of the vector is worth a leader from this size on", "as above",
+     box},
+    {Id::nodes_slices, "nodes.slices", Unit::count, 16, nullptr, "16", 1, 16, "allreduce, reduce",
+     "most leaders a node; the node with the most ranks bounds it too", "tags of 16 slices", ""},
+    {Id::nodes_least_message, "nodes.least_message_bytes", Unit::bytes, 32 * KiB, nullptr, "32K",
+     4 * KiB, 64 * MiB, "allreduce, reduce", "a message of ring or chain is no shorter",
+     "long enough for the line", box},
+    {Id::nodes_most_message, "nodes.most_message_bytes", Unit::bytes, 0, &most_message,
+     "256K; 60K under Open MPI whose eager limit is not set", 4 * KiB, 64 * MiB,
+     "allreduce, reduce", "a message of ring or chain is no longer",
+     "short enough that several are under way; under Open MPI what it sends at once: 2 nodes of 2 "
+     "ranks reach 99 % of the line so, 83 % with 256K",
+     box},
+    {Id::nodes_broadcast_flat, "nodes.broadcast_flat_bytes", Unit::bytes, 8 * KiB, nullptr, "8K", 0,
+     unbounded, "broadcast", "below, a binomial tree of all ranks; from here on one of nodes",
+     "a step inside a node costs as much as a message", box},
+    {Id::nodes_broadcast_chain, "nodes.broadcast_chain_bytes", Unit::bytes, 64 * KiB, nullptr,
+     "64K", 0, unbounded, "broadcast",
+     "from here on slices go along a chain of nodes, where their chunks fill it", "as above", box},
+    {Id::nodes_broadcast_least_chunk, "nodes.broadcast_least_chunk_bytes", Unit::bytes, 32 * KiB,
+     nullptr, "32K", 4 * KiB, 64 * MiB, "broadcast", "a chunk of a chain is no shorter",
+     "long enough for the line", box},
+    {Id::nodes_broadcast_most_chunk, "nodes.broadcast_most_chunk_bytes", Unit::bytes, 256 * KiB,
+     nullptr, "256K", 4 * KiB, 64 * MiB, "broadcast", "a chunk of a chain is no longer",
+     "from here on no MPI transfers the faster", box},
+    {Id::nodes_allgather, "nodes.allgather_bytes", Unit::bytes, 128 * KiB, nullptr, "128K", 0,
+     unbounded, "allgather", "from here on, all blocks together, ropewalk serves it; below MPI",
+     "MPI's own call is faster below", box},
+    {Id::nodes_allgather_leaders, "nodes.allgather_leaders_bytes", Unit::bytes, 16 * KiB, nullptr,
+     "16K", 0, unbounded, "allgather",
+     "up to here, all blocks together, through one leader a node, where ropewalk serves it",
+     "few messages count more than copies", box},
+    {Id::nodes_reduce_scatter, "nodes.reduce_scatter_bytes", Unit::bytes, 128 * KiB, nullptr,
+     "128K", 0, unbounded, "reduce_scatter",
+     "from here on, all blocks together, ropewalk serves it; below MPI",
+     "MPI's own call is faster below", box},
+    {Id::nodes_alltoall, "nodes.alltoall_bytes", Unit::bytes, 8 * KiB, nullptr, "8K", 0, unbounded,
+     "alltoall", "blocks up to here ropewalk serves, where no ranks share cores; above MPI",
+     "MPI's own call is faster above", box},
+    {Id::nodes_gather, "nodes.gather_bytes", Unit::bytes, 4 * KiB, nullptr, "4K", 0, unbounded,
+     "gather", "blocks from here on ropewalk serves; below MPI", "MPI's own call is faster below",
+     box},
+    {Id::nodes_scatter, "nodes.scatter_bytes", Unit::bytes, 64 * KiB, nullptr, "64K", 0, unbounded,
+     "scatter", "blocks from here on ropewalk serves; below MPI", "MPI's own call is faster below",
+     box},
+    {Id::nodes_rooted_nodes, "nodes.rooted_nodes", Unit::count, 64, nullptr, "64", 1, 1 << 20,
+     "gather, scatter", "over more nodes MPI serves them",
+     "an estimate: a root talks to each node itself, MPI's trees are deeper but wider", ""},
+    // ---- halo exchange
+    {Id::halo_streaming, "halo.streaming_bytes", Unit::bytes, 4 * KiB, nullptr, "4K", 0, unbounded,
+     "direct, put",
+     "longer runs are stored past the caches, where the faces of all ranks do not fit them",
+     "up to here the store buffer takes them; above, a line that another core has costs 30 ns "
+     "stored the plain way, and a tenth of that past the caches",
+     "Zen 4"},
+    {Id::halo_claimed, "halo.claimed_bytes", Unit::bytes, 64 * KiB, nullptr, "64K", 0, unbounded,
+     "direct", "faces up to so many bytes are claimed together; larger ones one by one",
+     "1 us of copying: a claim waits for the stores before it, and a neighbour can help", "Zen 4"},
 };
 
 constexpr bool in_order() {

@@ -26,9 +26,31 @@ enum class Id : std::uint8_t {
   node_two_level,
   node_staging_chunk,
   node_cma,
-  node_attach
+  node_attach,
+  // Collectives over several nodes.
+  nodes_flat,
+  nodes_ring,
+  nodes_chain,
+  nodes_slice,
+  nodes_slices,
+  nodes_least_message,
+  nodes_most_message,
+  nodes_broadcast_flat,
+  nodes_broadcast_chain,
+  nodes_broadcast_least_chunk,
+  nodes_broadcast_most_chunk,
+  nodes_allgather,
+  nodes_allgather_leaders,
+  nodes_reduce_scatter,
+  nodes_alltoall,
+  nodes_gather,
+  nodes_scatter,
+  nodes_rooted_nodes,
+  // Halo exchange.
+  halo_streaming,
+  halo_claimed
 };
-inline constexpr std::size_t rows = static_cast<std::size_t>(Id::node_attach) + 1;
+inline constexpr std::size_t rows = static_cast<std::size_t>(Id::halo_claimed) + 1;
 
 enum class Unit : std::uint8_t { bytes, count };
 
@@ -37,6 +59,7 @@ struct Facts {
   int ranks = 1;                // on this node
   bool crowded = false;         // the node has more ranks than cores
   std::size_t cache_bytes = 0;  // of the last-level cache, as far as it is believed
+  bool openmpi_eager = false;   // Open MPI sends below 64 KiB at once (btl_tcp_eager_limit)
 };
 
 using Rule = std::size_t (*)(const Facts&);

@@ -1,0 +1,140 @@
+"""`ropewalk explain`: what it says of calls, halos and thresholds, as text and as JSON."""
+
+import json
+
+import pytest
+
+pytest.importorskip("ropewalk._core")
+
+from ropewalk import _core, command
+
+
+def shown(capsys, *words, status=0):
+    """(standard output, standard error) of the verb."""
+    assert command.main(["explain", *words]) == status
+    return capsys.readouterr()
+
+
+def as_json(capsys, *words):
+    return json.loads(shown(capsys, *words, "--json").out)
+
+
+def taken(answer):
+    (one,) = [one for one in answer["alternatives"] if one["taken"]]
+    return one
+
+
+def test_a_call_is_explained_by_the_row_that_decides(capsys):
+    answer = as_json(capsys, "allreduce", "-s", "1M", "-n", "2", "--memory", "private")
+    assert answer["asked"]["size"] == 1 << 20
+    assert answer["path"] == "cma"
+    assert answer["why"] == "the vector (1M) is at least node.cma_bytes (16K)"
+    assert taken(answer)["threshold"] == "node.cma_bytes"
+    (smaller,) = answer["smaller"]
+    assert (smaller["bytes"], smaller["path"]) == (1 << 18, "staged")
+    rows = {row["name"]: row for row in answer["thresholds"]}
+    assert rows["node.cma_bytes"]["value"] == 1 << 14
+    assert rows["node.cma_bytes"]["given_by"] == ""
+    assert rows["node.cma_bytes"]["origin"]
+
+
+def test_without_cma_it_is_staged(capsys):
+    answer = as_json(capsys, "allreduce", "--memory", "private", "--no-cma")
+    assert answer["path"] == "staged"
+    (refused,) = [one for one in answer["alternatives"] if one["path"] == "cma"]
+    assert refused["why"] == "the kernel does not let ranks read each other"
+
+
+def test_the_text_names_path_reason_changes_and_origin(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+    text, errors = shown(capsys, "allreduce", "-s", "1MiB", "-n", "2", "--nodes", "4")
+    assert errors == ""
+    lines = text.splitlines()
+    assert lines[0] == (
+        "allreduce, the vector of 1M, 2 ranks on each of 4 nodes, buffers in the arenas"
+    )
+    assert " ".join(lines[2:4]) == (
+        "nodes: a ring of leaders (2 leaders a node, chunks of up to 128K), because the vector "
+        "(1M) is at least nodes.ring_bytes (256K)"
+    )
+    assert "262143 or less" in text
+    assert "nodes.ring_bytes  256K   default" in text
+    assert max(map(len, lines)) <= 100
+
+
+@pytest.mark.parametrize("name", _core.explained_collectives())
+def test_every_collective_is_explained(capsys, name):
+    for nodes in ("1", "4"):
+        answer = as_json(capsys, name.replace("_", "-"), "-s", "4096", "--nodes", nodes)
+        assert answer["path"] in ("inlined", "mapped", "cma", "staged", "nodes", "mpi")
+        assert taken(answer)["path"] == answer["path"]
+        assert answer["assumed"]
+
+
+def test_a_profile_changes_the_answer_and_is_named(capsys, monkeypatch, tmp_path):
+    profile = tmp_path / "slow.profile"
+    profile.write_text("# two sockets\nnode.inlined_bytes = 2K\n")
+    before = as_json(capsys, "allreduce", "-s", "1K")
+    monkeypatch.setenv("ROPEWALK_PROFILE", str(profile))
+    after = as_json(capsys, "allreduce", "-s", "1K")
+    assert (before["path"], after["path"]) == ("mapped", "inlined")
+    (row,) = [row for row in after["thresholds"] if row["name"] == "node.inlined_bytes"]
+    assert (row["value"], row["given_by"]) == (2048, f"{profile}:2")
+    assert f" {profile}:2 " in shown(capsys, "allreduce", "-s", "1K").out
+
+
+def test_a_malformed_profile_is_one_line(capsys, monkeypatch, tmp_path):
+    profile = tmp_path / "wrong.profile"
+    profile.write_text("node.inlined = 2K\n")
+    monkeypatch.setenv("ROPEWALK_PROFILE", str(profile))
+    for words in (("allreduce",), ("halo",), ("thresholds",)):
+        text, errors = shown(capsys, *words, status=1)
+        assert text == ""
+        assert errors == (
+            f'ropewalk explain: ROPEWALK_PROFILE: {profile}:1: "node.inlined" is unknown, expected '
+            "a name that `ropewalk explain thresholds` lists; did you mean node.inlined_bytes?\n"
+        )
+
+
+def test_a_halo_is_measured_where_several_ways_are_possible(capsys):
+    answer = as_json(capsys, "halo", "-s", "64K", "--layout", "fields")
+    assert answer["path"] == "automatic"
+    possible = [one["path"] for one in answer["alternatives"] if one["possible"]]
+    assert possible == ["direct", "concurrent", "threaded"]
+    assert "? " in shown(capsys, "halo").out
+
+
+def test_a_halo_that_cannot_be_made(capsys):
+    answer = as_json(capsys, "halo", "--strategy", "direct", "--memory", "private")
+    assert answer["path"] == "error"
+    assert answer["why"] == "the faces are private memory, which neighbours do not map"
+
+
+def test_thresholds_are_listed_and_shown_in_full(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+    rows = as_json(capsys, "thresholds")["thresholds"]
+    text = shown(capsys, "thresholds").out
+    for row in rows:
+        assert f"  {row['name']} " in text
+        assert row["least"] <= row["value"] <= row["most"]
+    full = shown(capsys, "thresholds", "nodes.slices").out
+    assert full.splitlines()[0] == "nodes.slices"
+    assert "bounds    1 to 16" in full
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        (("allsum",), "SUBJECT: 'allsum', expected halo, thresholds, barrier"),
+        (("allreduce", "-s", "1Q"), "-s/--size: '1Q', expected bytes, as in 4096, 64K or 1M"),
+        (("allreduce", "-n", "0"), "ranks: found 0, expected 1 or more on a node"),
+        (("allreduce", "--domains", "3"), "domains: found 3, expected 1 to the ranks of a node"),
+        (("thresholds", "node.cma"), "NAME: 'node.cma', no threshold (did you mean node.cma_"),
+        (("allreduce", "node.cma"), "NAME: 'node.cma', expected behind `thresholds` only"),
+    ],
+)
+def test_what_is_wrong_on_the_command_line_is_one_line(capsys, words, error):
+    text, errors = shown(capsys, *words, status=2)
+    assert text == ""
+    assert errors.startswith(f"ropewalk explain: {error}")
+    assert errors.count("\n") == 1

@@ -1,0 +1,131 @@
+// How the faces of a halo travel, and why: what candidates.cc offers and what making.cc refuses, in
+// a situation that is described.
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "halo/candidate.hpp"
+#include "ropewalk/tuning.hpp"
+#include "tuning/reasons.hpp"
+
+namespace ropewalk {
+namespace halo {
+namespace {
+
+Form form_of(const std::string& layout) {
+  constexpr std::array<std::pair<const char*, Form>, 3> forms{
+      {{"packets", Form::faces}, {"fields", Form::fields}, {"buffers", Form::buffers}}};
+  for (const auto& [name, form] : forms) {
+    if (layout == name) return form;
+  }
+  throw Error(ErrorCode::argument,
+              "layout: found \"" + layout + "\", expected packets, fields or buffers");
+}
+
+struct Question {
+  Strategy wanted;
+  Form form;
+  const Situation& situation;
+
+  bool offers(decltype(CarrierKind::add) add) const {
+    return std::ranges::any_of(carrier_kinds(wanted, form),
+                               [&](const CarrierKind& kind) { return kind.add == add; });
+  }
+  std::string asked_otherwise() const {
+    return std::string("strategy ") + name(wanted) + " is asked for";
+  }
+};
+
+// Neighbours reach into each other's memory. Empty: they can.
+std::string why_no_team(const Question& question) {
+  return question.situation.nodes > 1 ? "ranks of several nodes do not map each other's memory"
+                                      : "";
+}
+
+std::string why_no_put(const Question& question) {
+  if (question.form != Form::buffers) return "the faces are not in buffers of the halo";
+  return question.offers(&add_put) ? why_no_team(question) : question.asked_otherwise();
+}
+
+std::string why_no_direct(const Question& question) {
+  if (!question.offers(&add_direct)) return question.asked_otherwise();
+  const bool is_private = question.situation.private_memory && question.form != Form::buffers;
+  if (why_no_team(question).empty() && is_private) {
+    return "the faces are private memory, which neighbours do not map";
+  }
+  return why_no_team(question);
+}
+
+// `automatic` measures two ways of posting them (plan.cc).
+std::string why_no_messages(const Question& question, Strategy strategy) {
+  if (question.wanted == strategy) return "";
+  if (question.wanted != Strategy::automatic) return question.asked_otherwise();
+  return strategy == Strategy::sequential ? "automatic does not try it" : "";
+}
+
+void add(Explanation& made, Strategy strategy, std::string how, std::string why_not) {
+  made.alternatives.push_back(
+      {name(strategy), std::move(how), "", why_not.empty(), false, std::move(why_not), ""});
+}
+
+void add_all(Explanation& made, const Question& question) {
+  add(made, Strategy::put, "faces are written where their receiver reads them",
+      why_no_put(question));
+  add(made, Strategy::direct, "faces are copied from memory to memory, by whoever comes first",
+      why_no_direct(question));
+  const std::array<std::pair<Strategy, const char*>, 3> messages{
+      {{Strategy::concurrent, "messages, which the caller posts all at once"},
+       {Strategy::threaded, "messages, which comm threads post, each those of its lane"},
+       {Strategy::sequential, "messages, which the caller posts one direction after the other"}}};
+  for (const auto& [strategy, how] : messages) {
+    add(made, strategy, how, why_no_messages(question, strategy));
+  }
+}
+
+void fail(Explanation& made, const Question& question) {
+  made.path = "error";
+  made.how = "the halo cannot be made";
+  for (const Alternative& one : made.alternatives) {
+    if (one.path == name(question.wanted)) made.why = one.why;
+  }
+}
+
+void conclude(Explanation& made, const Question& question) {
+  const auto possible = std::ranges::count_if(made.alternatives, &Alternative::possible);
+  if (possible == 0) return fail(made, question);
+  const bool measured = possible > 1;
+  for (Alternative& one : made.alternatives) {
+    if (!one.possible) continue;
+    one.taken = !measured;
+    one.why = measured ? "measured" : question.asked_otherwise();
+    if (one.taken) made.path = one.path, made.how = one.how, made.why = one.why;
+  }
+  if (!measured) return;
+  made.path = name(Strategy::automatic);
+  made.how = "the one whose slowest rank is fastest in a measurement when the halo is made";
+  made.why = "several are possible";
+}
+
+}  // namespace
+}  // namespace halo
+
+Explanation explain_halo(const std::string& layout, Strategy strategy, std::uint64_t bytes,
+                         const Situation& situation) {
+  tuning::check(situation);
+  const halo::Question question{strategy, halo::form_of(layout), situation};
+  const tuning::Profile profile = tuning::profile();
+  const tuning::Facts facts = tuning::facts_of(situation.ranks, situation.crowded);
+  Explanation made;
+  halo::add_all(made, question);
+  halo::conclude(made, question);
+  for (const tuning::Id id : {tuning::Id::halo_streaming, tuning::Id::halo_claimed}) {
+    made.thresholds.push_back(tuning::threshold(tuning::row(id), facts, profile));
+  }
+  const bool together = bytes < made.thresholds.back().value;
+  made.assumed = {"faces of " + tuning::size_text(bytes) + ", which direct claims " +
+                      (together ? "several at a time" : "one by one"),
+                  "every rank has a neighbour, and endpoints with comm threads"};
+  return made;
+}
+
+}  // namespace ropewalk

@@ -1,0 +1,121 @@
+#include "tuning/over_nodes.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <iterator>
+
+#include "settings/value.hpp"
+
+namespace ropewalk::tuning {
+namespace {
+
+// Of Algorithm, as ROPEWALK_ALLREDUCE has them.
+constexpr const char* algorithm_names[] = {"whole", "flat", "doubling", "halving", "ring", "mpi"};
+
+constexpr std::size_t page_bytes = 4096;  // chunks end on borders of small pages
+
+Algorithm automatic(const Values& values, const ReductionCall& call) {
+  if (call.rooted) {
+    return call.bytes < values[Id::nodes_chain] ? Algorithm::whole : Algorithm::ring;
+  }
+  if (call.bytes < values[Id::nodes_flat]) return Algorithm::flat;
+  return call.bytes < values[Id::nodes_ring] ? Algorithm::mpi : Algorithm::ring;
+}
+
+// Whether a chain of chunks is done before a tree of the whole.
+bool chain_is_faster(const Values& values, const Shape& shape, std::size_t bytes) {
+  const std::size_t slice = bytes / static_cast<std::size_t>(shape.least);
+  const std::size_t chunks = slice / broadcast_chunk(values, slice);
+  const auto nodes = static_cast<std::size_t>(shape.nodes);
+  const auto depth = static_cast<std::size_t>(std::bit_width(nodes - 1));
+  return chunks > 1 && chunks + nodes - 2 <= chunks * depth;
+}
+
+// Where every node has one rank there is nothing to share out.
+bool is_served(const Shape& shape, bool size_is) {
+  return shape.most > 1 && (size_is || shape.serves_all_sizes);
+}
+
+bool few_nodes(const Values& values, const Shape& shape) {
+  return static_cast<std::size_t>(shape.nodes) <= values[Id::nodes_rooted_nodes];
+}
+
+}  // namespace
+
+const char* name(Algorithm algorithm) {
+  return algorithm_names[static_cast<std::size_t>(algorithm)];
+}
+
+int wished_algorithm() {
+  const settings::Value wish = settings::get(settings::Id::allreduce);
+  for (std::size_t at = 0; at < std::size(algorithm_names); ++at) {
+    if (wish.is(algorithm_names[at])) return static_cast<int>(at);
+  }
+  return -1;
+}
+
+Values values_over_nodes(bool openmpi_eager) {
+  return {{.openmpi_eager = openmpi_eager}, profile()};
+}
+
+int most_slices(const Values& values, int most_ranks) {
+  return std::min(most_ranks, static_cast<int>(values[Id::nodes_slices]));
+}
+
+ReductionChoice choose_reduction(const Values& values, const Shape& shape,
+                                 const ReductionCall& call) {
+  const bool wished = call.wish >= 0 && !call.rooted;
+  const auto algorithm = wished ? static_cast<Algorithm>(call.wish) : automatic(values, call);
+  const auto worth =
+      static_cast<int>(std::min(values[Id::nodes_slices], call.bytes / values[Id::nodes_slice]));
+  const int slices = std::clamp(worth, 1, most_slices(values, shape.most));
+  const std::size_t slice_bytes = call.bytes / static_cast<std::size_t>(slices) + 1;
+  // Four chunks, so that one is reduced while others travel.
+  const std::size_t messages = call.rooted ? 1 : static_cast<std::size_t>(shape.nodes);
+  const std::size_t least = values[Id::nodes_least_message];
+  const std::size_t most = std::max(least, call.longest_message_bytes);
+  return {algorithm, slices, std::clamp(slice_bytes / 4, messages * least, messages * most)};
+}
+
+// A few chunks in each slice, so that the chain fills.
+std::size_t broadcast_chunk(const Values& values, std::size_t slice_bytes) {
+  const std::size_t part = (slice_bytes / 8 + page_bytes - 1) / page_bytes * page_bytes;
+  const std::size_t least = values[Id::nodes_broadcast_least_chunk];
+  return std::clamp(part, least, std::max(least, values[Id::nodes_broadcast_most_chunk]));
+}
+
+BroadcastWay choose_broadcast(const Values& values, const Shape& shape, std::size_t bytes) {
+  if (bytes >= values[Id::nodes_broadcast_chain] && chain_is_faster(values, shape, bytes)) {
+    return BroadcastWay::chain;
+  }
+  if (bytes < values[Id::nodes_broadcast_flat] && !shape.serves_all_sizes) {
+    return BroadcastWay::flat;
+  }
+  return is_served(shape, true) ? BroadcastWay::tree : BroadcastWay::mpi;
+}
+
+AllgatherWay choose_allgather(const Values& values, const Shape& shape, std::size_t bytes_of_all) {
+  if (!is_served(shape, bytes_of_all >= values[Id::nodes_allgather])) return AllgatherWay::mpi;
+  return bytes_of_all > values[Id::nodes_allgather_leaders] ? AllgatherWay::slices
+                                                            : AllgatherWay::leaders;
+}
+
+bool serves_barrier(const Shape& shape) { return shape.most > 1; }
+
+bool serves_reduce_scatter(const Values& values, const Shape& shape, std::size_t bytes_of_all) {
+  return is_served(shape, bytes_of_all >= values[Id::nodes_reduce_scatter]);
+}
+
+bool serves_alltoall(const Values& values, const Shape& shape, std::size_t block_bytes) {
+  return is_served(shape, !shape.crowded && block_bytes <= values[Id::nodes_alltoall]);
+}
+
+bool serves_gather(const Values& values, const Shape& shape, std::size_t block_bytes) {
+  return few_nodes(values, shape) && is_served(shape, block_bytes >= values[Id::nodes_gather]);
+}
+
+bool serves_scatter(const Values& values, const Shape& shape, std::size_t block_bytes) {
+  return few_nodes(values, shape) && is_served(shape, block_bytes >= values[Id::nodes_scatter]);
+}
+
+}  // namespace ropewalk::tuning

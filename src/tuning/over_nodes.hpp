@@ -1,0 +1,64 @@
+// Which way a collective over several nodes goes. Pure: it follows from the values of rows, from
+// the size of the call and from the shape of the communicator, which all its ranks know alike.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "tuning/on_node.hpp"
+#include "tuning/profile.hpp"
+
+namespace ropewalk::tuning {
+
+// Values for collectives over nodes: the profile's, else the defaults. `openmpi_eager`: see Facts.
+Values values_over_nodes(bool openmpi_eager);
+
+struct Shape {
+  int nodes = 2;
+  int least = 1;                  // ranks on the node that has the fewest
+  int most = 1;                   // and on the one that has the most
+  bool crowded = false;           // ranks of some node share cores
+  bool serves_all_sizes = false;  // ROPEWALK_MOVEMENTS=nodes
+};
+
+// `whole` is the MPI's own call on the whole communicator, `flat` is doubling among all ranks,
+// `doubling` goes through one rank a node; the others take a vector in chunks. To a root, `ring` is
+// a chain.
+enum class Algorithm : std::uint8_t { whole, flat, doubling, halving, ring, mpi };
+
+struct ReductionCall {
+  std::size_t bytes;
+  bool rooted = false;                // one rank gets the result
+  int wish = -1;                      // ROPEWALK_ALLREDUCE: an Algorithm; -1: none
+  std::size_t longest_message_bytes;  // that all ranks have agreed on
+};
+struct ReductionChoice {
+  Algorithm algorithm;
+  int slices;               // the vector is dealt to so many leaders a node
+  std::size_t chunk_bytes;  // at most, of a slice
+};
+ReductionChoice choose_reduction(const Values&, const Shape&, const ReductionCall&);
+int most_slices(const Values&, int most_ranks);  // of any choice
+
+enum class BroadcastWay : std::uint8_t { mpi, flat, tree, chain };
+BroadcastWay choose_broadcast(const Values&, const Shape&, std::size_t bytes);
+std::size_t broadcast_chunk(const Values&, std::size_t slice_bytes);
+
+enum class AllgatherWay : std::uint8_t { mpi, leaders, slices };
+AllgatherWay choose_allgather(const Values&, const Shape&, std::size_t bytes_of_all);
+
+// What ROPEWALK_ALLREDUCE asks for, an Algorithm; -1: nothing.
+int wished_algorithm();
+const char* name(Algorithm);
+
+// `bytes` as in reason_on_node(); as many ranks on each node.
+void reason_over_nodes(Reasons&, Collective, std::size_t bytes, const Situation&);
+
+// Whether ropewalk serves these; MPI does otherwise.
+bool serves_barrier(const Shape&);
+bool serves_reduce_scatter(const Values&, const Shape&, std::size_t bytes_of_all);
+bool serves_alltoall(const Values&, const Shape&, std::size_t block_bytes);
+bool serves_gather(const Values&, const Shape&, std::size_t block_bytes);
+bool serves_scatter(const Values&, const Shape&, std::size_t block_bytes);
+
+}  // namespace ropewalk::tuning

@@ -1,0 +1,175 @@
+// Why a collective over several nodes goes the way that over_nodes.cc chooses.
+#include <algorithm>
+#include <string>
+
+#include "ropewalk/collectives.hpp"
+#include "settings/value.hpp"
+#include "tuning/over_nodes.hpp"
+
+namespace ropewalk::tuning {
+namespace {
+
+Shape shape_of(const Situation& situation) {
+  return {situation.nodes, situation.ranks, situation.ranks, situation.crowded,
+          settings::get(settings::Id::movements).is("nodes")};
+}
+
+const char* nodes_path() { return name(Path::nodes); }
+Way by_mpi() { return {name(Path::mpi), "the MPI's own call"}; }
+
+std::string detail_of(const ReductionChoice& choice) {
+  const bool one = choice.slices == 1;
+  return std::to_string(choice.slices) + (one ? " leader" : " leaders") +
+         " a node, chunks of up to " + std::to_string(choice.chunk_bytes / 1024) + "K";
+}
+
+Way way_of(const ReductionChoice& choice, bool rooted) {
+  switch (choice.algorithm) {
+    case Algorithm::whole:
+      return by_mpi();
+    case Algorithm::flat:
+      return {nodes_path(), "recursive doubling among all ranks"};
+    case Algorithm::doubling:
+      return {nodes_path(), "recursive doubling among one rank a node"};
+    case Algorithm::halving:
+      return {nodes_path(), "halving and doubling between leaders", detail_of(choice)};
+    case Algorithm::ring:
+      return {nodes_path(), rooted ? "a chain of leaders to the root" : "a ring of leaders",
+              detail_of(choice)};
+    case Algorithm::mpi:
+      return {nodes_path(), "the MPI's own call between leaders", detail_of(choice)};
+  }
+  return by_mpi();
+}
+
+// Where the setting asks for an algorithm, sizes do not count.
+void reason_allreduce(Reasons& reasons, std::size_t bytes, const Shape& shape) {
+  const Values& values = reasons.values();
+  const auto way = [&](int wish) {
+    return way_of(choose_reduction(values, shape,
+                                   {.bytes = bytes,
+                                    .wish = wish,
+                                    .longest_message_bytes = values[Id::nodes_most_message]}),
+                  false);
+  };
+  const auto forced = [&](Algorithm algorithm) { return way(static_cast<int>(algorithm)); };
+  if (const int wish = wished_algorithm(); wish >= 0) {
+    reasons.when({}, std::string("ROPEWALK_ALLREDUCE is ") + name(static_cast<Algorithm>(wish)),
+                 way(wish));
+  }
+  const Amount vector{bytes, "the vector"};
+  reasons.below(Id::nodes_flat, vector, forced(Algorithm::flat));
+  reasons.below(Id::nodes_ring, vector, forced(Algorithm::mpi));
+  reasons.from(Id::nodes_ring, vector, forced(Algorithm::ring));
+}
+
+void reason_reduce(Reasons& reasons, std::size_t bytes, const Shape& shape) {
+  const Values& values = reasons.values();
+  const ReductionChoice choice = choose_reduction(
+      values, shape,
+      {.bytes = bytes, .rooted = true, .longest_message_bytes = values[Id::nodes_most_message]});
+  const Amount vector{bytes, "the vector"};
+  reasons.below(Id::nodes_chain, vector, by_mpi());
+  reasons.from(Id::nodes_chain, vector, way_of(choice, true));
+}
+
+void reason_broadcast(Reasons& reasons, std::size_t bytes, const Shape& shape) {
+  const Values& values = reasons.values();
+  const BroadcastWay way = choose_broadcast(values, shape, bytes);
+  const std::size_t chunk = broadcast_chunk(values, bytes / static_cast<std::size_t>(shape.least));
+  const Amount vector{bytes, "the vector"};
+  reasons.from(Id::nodes_broadcast_chain, vector,
+               {nodes_path(), "slices along a chain of nodes", "chunks of " + size_text(chunk)},
+               {way == BroadcastWay::chain, "too few chunks of " + size_text(chunk) +
+                                                " to fill a chain of " +
+                                                std::to_string(shape.nodes) + " nodes"});
+  reasons.below(Id::nodes_broadcast_flat, vector, {nodes_path(), "a binomial tree of all ranks"},
+                {way == BroadcastWay::flat, "ROPEWALK_MOVEMENTS is nodes"});
+  reasons.when({way == BroadcastWay::tree, "every node has one rank"}, "between the two sizes",
+               {nodes_path(), "a binomial tree of nodes, then inside each"});
+  reasons.otherwise(by_mpi());
+}
+
+// Of what ropewalk serves from, or up to, a size; ROPEWALK_MOVEMENTS=nodes serves all sizes.
+std::string why_not(const Shape& shape) {
+  return shape.most == 1 ? "every node has one rank" : "ranks share cores";
+}
+
+void reason_served(Reasons& reasons, bool served, const Shape& shape, Id id, const Amount& amount,
+                   Way way) {
+  const Condition condition{served, why_not(shape)};
+  if (shape.serves_all_sizes && served) {
+    reasons.when({}, "ROPEWALK_MOVEMENTS is nodes", std::move(way));
+  } else if (id == Id::nodes_alltoall) {
+    reasons.up_to(id, amount, std::move(way), condition);
+  } else {
+    reasons.from(id, amount, std::move(way), condition);
+  }
+  reasons.otherwise(by_mpi());
+}
+
+void reason_allgather(Reasons& reasons, std::size_t bytes, const Situation& situation,
+                      const Shape& shape) {
+  const std::size_t all =
+      bytes * static_cast<std::size_t>(situation.ranks) * static_cast<std::size_t>(situation.nodes);
+  const AllgatherWay way = choose_allgather(reasons.values(), shape, all);
+  const bool leaders = way == AllgatherWay::leaders;
+  reason_served(reasons, way != AllgatherWay::mpi, shape, Id::nodes_allgather, {all, "all blocks"},
+                {nodes_path(), leaders ? "through a leader of each node"
+                                       : "slices of each node's blocks from rank to rank"});
+}
+
+// Gather and scatter: a root talks to each node itself.
+void reason_rooted(Reasons& reasons, Collective what, std::size_t bytes, const Shape& shape) {
+  const Values& values = reasons.values();
+  const bool gathers = what == Collective::gather;
+  const bool served =
+      gathers ? serves_gather(values, shape, bytes) : serves_scatter(values, shape, bytes);
+  const auto nodes = static_cast<std::size_t>(shape.nodes);
+  if (nodes > values[Id::nodes_rooted_nodes]) {
+    return reasons.when({},
+                        std::to_string(nodes) + " nodes are more than nodes.rooted_nodes (" +
+                            std::to_string(values[Id::nodes_rooted_nodes]) + ")",
+                        by_mpi());
+  }
+  reason_served(reasons, served, shape, gathers ? Id::nodes_gather : Id::nodes_scatter,
+                {bytes, "a block"}, {nodes_path(), "the root and each node's ranks or leader"});
+}
+
+}  // namespace
+
+void reason_over_nodes(Reasons& reasons, Collective what, std::size_t bytes,
+                       const Situation& situation) {
+  const Shape shape = shape_of(situation);
+  const Values& values = reasons.values();
+  switch (what) {
+    case Collective::allreduce:
+      return reason_allreduce(reasons, bytes, shape);
+    case Collective::reduce:
+      return reason_reduce(reasons, bytes, shape);
+    case Collective::broadcast:
+      return reason_broadcast(reasons, bytes, shape);
+    case Collective::allgather:
+      return reason_allgather(reasons, bytes, situation, shape);
+    case Collective::gather:
+    case Collective::scatter:
+      return reason_rooted(reasons, what, bytes, shape);
+    case Collective::reduce_scatter:
+      return reason_served(reasons, serves_reduce_scatter(values, shape, bytes), shape,
+                           Id::nodes_reduce_scatter, {bytes, "the vector"},
+                           {nodes_path(), "each node combines what goes to another, then sends"});
+    case Collective::alltoall:
+      return reason_served(reasons, serves_alltoall(values, shape, bytes), shape,
+                           Id::nodes_alltoall, {bytes, "a block"},
+                           {nodes_path(), "blocks of a pair of nodes in one message"});
+    case Collective::barrier:
+      reasons.when({serves_barrier(shape), "every node has one rank"}, "flags and few messages",
+                   {nodes_path(), "ranks of a node, then leaders, then ranks of a node"});
+      return reasons.otherwise(by_mpi());
+    case Collective::scan:
+    case Collective::exscan:
+      return reasons.when({}, "no algorithm of ropewalk's over nodes", by_mpi());
+  }
+}
+
+}  // namespace ropewalk::tuning

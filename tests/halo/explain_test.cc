@@ -1,0 +1,88 @@
+// How a halo's faces travel, against halos that are made: by the same strategies, or by none.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "ropewalk/halo.hpp"
+#include "ropewalk/memory.hpp"
+#include "ropewalk/tuning.hpp"
+#include "support/thread_mpi.hpp"
+
+namespace ropewalk {
+namespace {
+
+std::set<std::string> possible(const Explanation& explained) {
+  std::set<std::string> names;
+  for (const Alternative& one : explained.alternatives) {
+    if (one.possible) names.insert(one.path);
+  }
+  return names;
+}
+
+// The strategy of a halo of two ranks, "error" where it cannot be made.
+std::string made(const std::string& layout, Strategy strategy, bool is_private) {
+  constexpr std::size_t bytes = 4096;
+  std::string found;
+  test::run_ranks(2, [&](int rank) {
+    const CartesianGrid line(Communicator::world(), {2}, {true});
+    EndpointSet endpoints(Communicator::world(), {.lanes = 1, .threads = true, .pin = false});
+    Buffer<std::byte> shared(4 * bytes);
+    std::vector<std::byte> own(4 * bytes);
+    std::byte* memory = is_private ? own.data() : shared.data();
+    const HaloOptions options{.strategy = strategy};
+    std::string here = "error";
+    try {
+      if (layout == "buffers") {
+        here = name(Halo(line, endpoints, HaloBuffers{{bytes, bytes}}, options).strategy());
+      } else if (layout == "fields") {
+        const Field field{memory, 1024, {2}, {1}};
+        here = name(Halo(line, endpoints, std::vector{field}, options).strategy());
+      } else {
+        const FacePackets faces{
+            {memory, memory + bytes}, {memory + 2 * bytes, memory + 3 * bytes}, {bytes, bytes}};
+        here = name(Halo(line, endpoints, faces, options).strategy());
+      }
+    } catch (const Error&) {
+    }
+    if (rank == 0) found = here;
+  });
+  return found;
+}
+
+TEST(ExplainHalo, SaysWhatIsMade) {
+  for (const std::string layout : {"packets", "fields", "buffers"}) {
+    for (const bool is_private : {false, true}) {
+      for (const Strategy strategy :
+           {Strategy::automatic, Strategy::sequential, Strategy::concurrent, Strategy::threaded,
+            Strategy::direct, Strategy::put}) {
+        const Situation situation{.private_memory = is_private};
+        const Explanation explained = explain_halo(layout, strategy, 4096, situation);
+        const std::string found = made(layout, strategy, is_private);
+        const std::string of = layout + ", " + name(strategy) + (is_private ? ", private" : "");
+        if (explained.path == "automatic") {
+          EXPECT_TRUE(possible(explained).contains(found)) << of << ": " << found;
+        } else {
+          EXPECT_EQ(explained.path, found) << of << ": " << explained.why;
+        }
+      }
+    }
+  }
+}
+
+TEST(ExplainHalo, SaysWhyNot) {
+  const Explanation apart = explain_halo("buffers", Strategy::direct, 4096, {.nodes = 2});
+  EXPECT_EQ(apart.path, "error");
+  EXPECT_EQ(apart.why, "ranks of several nodes do not map each other's memory");
+  const Explanation own =
+      explain_halo("fields", Strategy::automatic, 4096, {.private_memory = true});
+  EXPECT_EQ(possible(own), (std::set<std::string>{"concurrent", "threaded"}));
+  EXPECT_EQ(own.alternatives[0].why, "the faces are not in buffers of the halo");
+  EXPECT_EQ(own.alternatives[1].why, "the faces are private memory, which neighbours do not map");
+  EXPECT_THROW(explain_halo("cubes", Strategy::automatic, 8, {}), Error);
+}
+
+}  // namespace
+}  // namespace ropewalk

@@ -1,0 +1,204 @@
+// What is explained is what is done: every collective at and around every threshold, by ranks as
+// threads, against the path that each call says it has taken.
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "ropewalk/collectives.hpp"
+#include "ropewalk/error.hpp"
+#include "ropewalk/memory.hpp"
+#include "ropewalk/tuning.hpp"
+#include "settings/value.hpp"
+#include "support/thread_mpi.hpp"
+#include "topology/machine.hpp"
+#include "tuning/limits.hpp"
+#include "tuning/over_nodes.hpp"
+
+namespace ropewalk::tuning {
+namespace {
+
+constexpr ElementType bytes_type = ElementType::uint8;
+constexpr ReductionOp sum = ReductionOp::sum;
+
+// Makes a call from `send` to `receive`, which have room for a block of every rank.
+void call(NodeCommunicator& ranks, const std::string& what, void* send, void* receive,
+          std::size_t bytes) {
+  if (what == "barrier") return ranks.barrier();
+  if (what == "broadcast") return ranks.broadcast(send, bytes, 0);
+  if (what == "reduce") return ranks.reduce(send, receive, bytes, bytes_type, sum, 0);
+  if (what == "allreduce") return ranks.allreduce(send, receive, bytes, bytes_type, sum);
+  if (what == "scan") return ranks.scan(send, receive, bytes, bytes_type, sum);
+  if (what == "exscan") return ranks.exscan(send, receive, bytes, bytes_type, sum);
+  if (what == "allgather") return ranks.allgather(send, receive, bytes);
+  if (what == "gather") return ranks.gather(send, receive, bytes, 0);
+  if (what == "scatter") return ranks.scatter(send, receive, bytes, 0);
+  if (what == "alltoall") return ranks.alltoall(send, receive, bytes);
+  std::vector<std::size_t> counts(static_cast<std::size_t>(ranks.size()), 0);
+  counts[0] = bytes;
+  ranks.reduce_scatter(send, receive, counts.data(), bytes_type, sum);
+}
+
+// At, below and above each threshold, for the vector and for blocks of all or all others.
+std::set<std::size_t> sizes_to_try(const Situation& situation) {
+  constexpr std::size_t most = std::size_t{1} << 20;
+  std::set<std::size_t> sizes{1, most};
+  for (const Threshold& one : thresholds(situation)) {
+    for (int parts = 1; parts <= situation.ranks * situation.nodes; ++parts) {
+      const std::size_t at = one.value / static_cast<std::size_t>(parts);
+      for (const std::size_t size : {at - 1, at, at + 1}) {
+        if (size > 0 && size <= most) sizes.insert(size);
+      }
+    }
+  }
+  return sizes;
+}
+
+// Where blocks lie in a root's slot each begins on a line, so that the sum of their bytes tells
+// about a line for each less than what fits.
+bool is_near_the_slots_end(const std::string& what, std::size_t bytes, const Situation& situation) {
+  const auto others = static_cast<std::size_t>(situation.ranks - 1);
+  const std::size_t limit = limits_for(situation.ranks, situation.crowded).rooted_bytes;
+  const std::size_t all = bytes * others;
+  return what == "scatter" && all + 64 * (others + 1) > limit && all < limit + 64;
+}
+
+class Explained : public testing::TestWithParam<Situation> {
+ protected:
+  Explained() : situation_(GetParam()) {
+    if (situation_.nodes > 1) {
+      setenv("ROPEWALK_NODES", std::to_string(situation_.ranks).c_str(), 1);
+    }
+    situation_.crowded = situation_.ranks > topology::usable_cpus().count();
+  }
+  ~Explained() override { unsetenv("ROPEWALK_NODES"); }
+
+  int all_ranks() const { return situation_.ranks * situation_.nodes; }
+  std::size_t room() const {
+    return (std::size_t{1} << 20) * static_cast<std::size_t>(all_ranks());
+  }
+
+  void compare(NodeCommunicator& ranks, void* send, void* receive) {
+    for (const std::string& what : explained_collectives()) {
+      // Whether ranks of pretended nodes share cores is another matter than on real ones.
+      if (what == "alltoall" && situation_.nodes > 1) continue;
+      for (const std::size_t bytes : sizes_to_try(situation_)) {
+        if (is_near_the_slots_end(what, bytes, situation_)) continue;
+        const Explanation explained = explain_collective(what, bytes, situation_);
+        call(ranks, what, send, receive, bytes);
+        // The root tells, but where it alone does not use the kernel that all others read by.
+        const int teller = what == "scatter" && explained.path == "cma" ? 1 : 0;
+        if (ranks.rank() != teller) continue;
+        EXPECT_EQ(explained.path, name(ranks.last_path()))
+            << what << " of " << bytes << ", because " << explained.why;
+      }
+    }
+  }
+
+  Situation situation_;
+};
+
+TEST_P(Explained, IsWhatIsDone) {
+  test::run_ranks(all_ranks(), [&](int) {
+    NodeCommunicator ranks(Communicator::world());
+    ASSERT_EQ(ranks.nodes(), situation_.nodes) << ranks.reason();
+    if (situation_.private_memory) {
+      std::vector<unsigned char> send(room());
+      std::vector<unsigned char> receive(room());
+      compare(ranks, send.data(), receive.data());
+    } else {
+      const Buffer<unsigned char> send(room());
+      Buffer<unsigned char> receive(room());
+      compare(ranks, const_cast<unsigned char*>(send.data()), receive.data());
+    }
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Ranks, Explained,
+                         testing::Values(Situation{.ranks = 2}, Situation{.ranks = 3},
+                                         Situation{.ranks = 2, .private_memory = true},
+                                         Situation{.ranks = 3, .private_memory = true},
+                                         Situation{.ranks = 2, .nodes = 2},
+                                         Situation{.ranks = 1, .nodes = 3}));
+
+// ---- what an explanation says
+
+const Alternative& taken(const Explanation& explained) {
+  return *std::ranges::find_if(explained.alternatives, &Alternative::taken);
+}
+
+TEST(Explanation, NamesTheRowThatDecidedAndTheNextOnes) {
+  const Explanation explained = explain_collective("allreduce", 1000000, {.private_memory = true});
+  EXPECT_EQ(explained.path, "cma");
+  EXPECT_EQ(explained.why, "the vector (1000000) is at least node.cma_bytes (16K)");
+  EXPECT_EQ(taken(explained).threshold, "node.cma_bytes");
+  EXPECT_EQ(explained.alternatives.front().why,
+            "the vector (1000000) is more than node.inlined_bytes (512)");
+  ASSERT_EQ(explained.smaller.size(), 1U);
+  EXPECT_EQ(explained.smaller[0].bytes, 256U << 10);
+  EXPECT_EQ(explained.smaller[0].path, "staged");
+  EXPECT_EQ(explained.smaller[0].threshold, "node.piecewise_alone_bytes");
+  EXPECT_TRUE(explained.larger.empty());
+}
+
+TEST(Explanation, OfTheArenasAndOfDomains) {
+  const Explanation small = explain_collective("allreduce", 512, {});
+  EXPECT_EQ(small.path, "inlined");
+  ASSERT_EQ(small.larger.size(), 1U);
+  EXPECT_EQ(small.larger[0].bytes, 513U);
+  EXPECT_EQ(small.larger[0].path, "mapped");
+  EXPECT_EQ(small.larger[0].threshold, "node.inlined_bytes");
+  const Explanation levels = explain_collective("allreduce", 16384, {.ranks = 8, .domains = 2});
+  EXPECT_EQ(taken(levels).threshold, "node.two_level_bytes");
+  EXPECT_EQ(levels.smaller[0].bytes, 16383U);
+}
+
+TEST(Explanation, OverNodesAsksTheChoiceOfTheNodes) {
+  const Situation four{.ranks = 2, .nodes = 4};
+  const Explanation ring = explain_collective("allreduce", 1 << 20, four);
+  EXPECT_EQ(ring.path, "nodes");
+  EXPECT_EQ(ring.how, "a ring of leaders");
+  EXPECT_EQ(ring.detail, "2 leaders a node, chunks of up to 128K");
+  EXPECT_EQ(ring.smaller[0].bytes, (256U << 10) - 1);
+  EXPECT_EQ(ring.smaller[0].threshold, "nodes.ring_bytes");
+  EXPECT_EQ(explain_collective("scan", 8, four).path, "mpi");
+  EXPECT_EQ(explain_collective("barrier", 0, {.ranks = 1, .nodes = 4}).path, "mpi");
+}
+
+TEST(Explanation, FindsNoWayButThoseOfTheChoice) {
+  const Values values = values_over_nodes(false);
+  for (const int nodes : {2, 3, 5, 16}) {
+    for (const int ranks : {1, 2, 7}) {
+      const Shape shape{nodes, ranks, ranks};
+      for (std::size_t bytes = 1; bytes < (std::size_t{1} << 32); bytes = bytes * 5 / 4 + 1) {
+        const Situation situation{.ranks = ranks, .nodes = nodes};
+        const bool by_mpi = choose_broadcast(values, shape, bytes) == BroadcastWay::mpi;
+        EXPECT_EQ(explain_collective("broadcast", bytes, situation).path == "mpi", by_mpi)
+            << bytes << " bytes, " << nodes << " nodes of " << ranks;
+      }
+    }
+  }
+}
+
+TEST(Explanation, HeedsTheSettings) {
+  const settings::Lookup before = settings::replace_environment([](const char* name) {
+    return std::string_view(name) == "ROPEWALK_ALLREDUCE" ? "doubling" : nullptr;
+  });
+  const Explanation explained = explain_collective("allreduce", 1 << 20, {.nodes = 2});
+  settings::replace_environment(before);
+  EXPECT_EQ(explained.why, "ROPEWALK_ALLREDUCE is doubling");
+  EXPECT_EQ(explained.how, "recursive doubling among one rank a node");
+}
+
+TEST(Explanation, RefusesWhatCannotBe) {
+  EXPECT_THROW(explain_collective("allsum", 8, {}), Error);
+  EXPECT_THROW(explain_collective("allreduce", 8, {.ranks = 0}), Error);
+  EXPECT_THROW(explain_collective("allreduce", 8, {.nodes = 0}), Error);
+  EXPECT_THROW(explain_collective("allreduce", 8, {.ranks = 2, .domains = 3}), Error);
+}
+
+}  // namespace
+}  // namespace ropewalk::tuning
