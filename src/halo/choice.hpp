@@ -12,8 +12,8 @@ namespace ropewalk::halo {
 // caches what the run of another alternative has driven out.
 enum class Warming { once, each_time };
 
-// Collective, inside of collectively(). Calls run(0) to run(count - 1) a few times in turn, and returns
-// the one whose slowest rank was fastest, the same on all ranks.
+// Collective, inside of collectively(). Calls run(0) to run(count - 1) a few times in turn, and
+// returns the one whose slowest rank was fastest, the same on all ranks.
 std::size_t fastest(mpi::Comm, std::size_t count, Warming,
                     const std::function<void(std::size_t)>& run);
 

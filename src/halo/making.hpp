@@ -6,8 +6,8 @@
 
 namespace ropewalk::halo {
 
-// Collective, inside of collectively() over the grid's communicator. Afterwards, when all ranks have
-// theirs, Carrier::settle() is to be called.
+// Collective, inside of collectively() over the grid's communicator. Afterwards, when all ranks
+// have theirs, Carrier::settle() is to be called.
 HaloParts make_parts(HaloRequest request);
 
 }  // namespace ropewalk::halo

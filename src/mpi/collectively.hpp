@@ -2,11 +2,11 @@
 // same on all.
 //
 // What is made collectively takes memory, opens files and starts threads on every rank, and any of
-// that may fail on one rank alone. A rank that then just throws leaves the others waiting in the next
-// collective call. So such work runs in collectively(). There every collective call of MPI's on that
-// communicator is preceded by an exchange of whether all ranks are still well (one reduction of 16
-// bytes). A rank that has failed takes part in that exchange at the end of collectively(), and so the
-// others learn of it before their next call.
+// that may fail on one rank alone. A rank that then just throws leaves the others waiting in the
+// next collective call. So such work runs in collectively(). There every collective call of MPI's
+// on that communicator is preceded by an exchange of whether all ranks are still well (one
+// reduction of 16 bytes). A rank that has failed takes part in that exchange at the end of
+// collectively(), and so the others learn of it before their next call.
 #pragma once
 
 #include <array>
@@ -26,7 +26,8 @@ struct Failure {
   std::array<char, 1016> text = {};  // bytes; longer texts are cut
 };
 
-// What all ranks of a communicator have thrown, or are about to: nobody waits for its rank any more.
+// What all ranks of a communicator have thrown, or are about to: nobody waits for its rank any
+// more.
 class CollectiveError : public Error {
  public:
   CollectiveError(ErrorCode code, const std::string& text, Comm comm)
@@ -37,16 +38,16 @@ class CollectiveError : public Error {
   Comm comm_;
 };
 
-// Describes what is being handled in a catch clause. Rethrows Error(peer_dead): with the dead nothing
-// can be shared.
+// Describes what is being handled in a catch clause. Rethrows Error(peer_dead): with the dead
+// nothing can be shared.
 Failure current_failure();
 
 // Collective. Throws CollectiveError on every rank, with the error of the lowest rank that has one,
 // and says which rank that is where others have none.
 void share_failure(Comm, const Failure* own);
 
-// While one exists, collective calls of its thread on `comm` begin with meet(); but not while another
-// one exists inside of it.
+// While one exists, collective calls of its thread on `comm` begin with meet(); but not while
+// another one exists inside of it.
 class CollectiveSection {
  public:
   explicit CollectiveSection(Comm comm) noexcept;

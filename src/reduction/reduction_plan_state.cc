@@ -81,8 +81,7 @@ mpi::Comm checked_parent(mpi::Comm parent) {
 
 ReductionPlanState::ReductionPlanState(mpi::Comm parent, const std::vector<PlanTensor>& tensors,
                                        const ReductionPlanOptions& options)
-    : parent_(checked_parent(parent)),
-      comm_(mpi::comm_null()) {
+    : parent_(checked_parent(parent)), comm_(mpi::comm_null()) {
   mpi::meet(parent_);  // what fails before this is none of take_down()'s
   try {
     make(tensors, options);
