@@ -1,4 +1,4 @@
-// The public face of the room: EndpointSet and MessagePlan over LaneSet and PlanState.
+// The public face of the room: EndpointSet and MessagePlan over LaneSet and MessagePlanState.
 #include <string>
 #include <utility>
 
@@ -7,7 +7,7 @@
 #include "ropewalk/endpoint.hpp"
 #include "transport/access.hpp"
 #include "transport/lane_set.hpp"
-#include "transport/plan_state.hpp"
+#include "transport/message_plan_state.hpp"
 
 namespace ropewalk {
 
@@ -15,8 +15,8 @@ struct EndpointSet::State : transport::LaneSet {
   using LaneSet::LaneSet;
 };
 
-struct MessagePlan::State : transport::PlanState {
-  using PlanState::PlanState;
+struct MessagePlan::State : transport::MessagePlanState {
+  using MessagePlanState::MessagePlanState;
 };
 
 namespace {
@@ -27,7 +27,7 @@ mpi::Comm lane_communicator(const transport::LaneSet& set, int lane) {
                                          std::to_string(set.lanes() - 1) +
                                          "; make the EndpointSet with more lanes");
   }
-  return set.communicators()[static_cast<std::size_t>(lane)];
+  return set.communicators().all()[static_cast<std::size_t>(lane)];
 }
 
 void check_call(const transport::LaneSet& set, const char* peer_name, int peer, int tag) {
@@ -47,9 +47,9 @@ void check_call(const transport::LaneSet& set, const char* peer_name, int peer, 
 void complete(transport::LaneSet& set, mpi::Request request, bool receives) {
   os::Waiting wait(os::wait_for_messages);
   while (!wait.poll([&] { return mpi::test(request); })) {
-    if (wait.check_due() && set.lost()) {
+    if (wait.check_due() && set.lost().any()) {
       if (receives) mpi::withdraw(request);
-      set.require_whole();
+      set.lost().throw_found();
     }
     wait.pause();
   }

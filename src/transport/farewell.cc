@@ -5,7 +5,7 @@
 
 namespace ropewalk::transport {
 
-void tell_others(mpi::Comm comm, Notice notice) {
+void tell_others(mpi::Comm comm, FarewellNotice notice) {
   static constexpr char byte = 0;  // stays, whatever MPI does
   for (int rank = 0; rank < mpi::size(comm); ++rank) {
     if (rank == mpi::rank(comm)) continue;

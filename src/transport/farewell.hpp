@@ -12,8 +12,8 @@ namespace ropewalk::transport {
 
 // Notices, to all other ranks on lane 0: `leaving` of one that an exception takes away, `deserting`
 // of one that has given up its farewell. They are told by their number of bytes.
-enum class Notice : std::size_t { leaving = 0, deserting = 1 };
-void tell_others(mpi::Comm, Notice);
+enum class FarewellNotice : std::size_t { leaving = 0, deserting = 1 };
+void tell_others(mpi::Comm, FarewellNotice);
 
 // A dissemination barrier on lane 0 (Hensgen, Finkel and Manber 1988: log2 p rounds of empty
 // messages), made of requests so that this rank can drain its lanes meanwhile: a peer may be stuck

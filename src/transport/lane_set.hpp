@@ -1,22 +1,22 @@
-// The state of an endpoint set: the duplicated communicators and the comm threads. Shared by the
-// set and its plans; the last of them that goes takes it down.
+// The state of an endpoint set: its lanes and what they share. The set and its plans hold it
+// together; the last of them that goes takes it down.
 #pragma once
 
 #include <atomic>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "mpi/mpi.hpp"
-#include "node/liveness.hpp"
 #include "node/team.hpp"
 #include "os/fork.hpp"
 #include "ropewalk/detail/unwinding.hpp"
 #include "ropewalk/endpoint.hpp"
 #include "transport/agreement.hpp"
 #include "transport/lane.hpp"
+#include "transport/lane_communicators.hpp"
+#include "transport/lost_ranks.hpp"
 #include "transport/tags.hpp"
 
 namespace ropewalk::transport {
@@ -36,13 +36,11 @@ class LaneSet {
 
   int rank() const noexcept { return rank_; }
   int size() const noexcept { return size_; }
-  int lanes() const noexcept { return static_cast<int>(communicators_.size()); }
+  int lanes() const noexcept { return static_cast<int>(communicators_.all().size()); }
   bool has_threads() const noexcept { return !threads_.empty(); }
   std::size_t split_bytes() const noexcept { return split_bytes_; }
   std::size_t piece_bytes() const noexcept { return piece_bytes_; }
-  // Whether each lane is a thread of its own for the MPI, too (mpi/thread_split.hpp).
-  bool splits_threads() const noexcept { return splits_threads_; }
-  std::span<const mpi::Comm> communicators() const noexcept { return communicators_; }
+  const LaneCommunicators& communicators() const noexcept { return communicators_; }
 
   // Threads outnumber cores: waiting threads should get out of the way at once.
   bool crowded() const noexcept { return crowded_; }
@@ -54,22 +52,14 @@ class LaneSet {
   // After a failed or cancelled exchange, later messages could meet receives of an earlier one.
   void mark_broken() noexcept { broken_.store(true, std::memory_order_relaxed); }
 
-  // True once a rank has died, or an exception has taken it through the end of its set: what is
-  // under way with it cannot be completed, and every rank gives up. From any thread that has waited
-  // for long.
-  bool lost() noexcept;
-  bool dead() noexcept;  // the first of these
-  // Throws Error(peer_dead), or Error(mpi), then.
-  void require_whole() const;
-  // To be called with an error of MPI's: throws the name of a dead rank instead, if there is one.
-  void explain();
+  LostRanks& lost() noexcept { return lost_; }
 
   // Collective at the first call. The ranks as a team that shares memory; null on every rank where
   // they cannot, and `reason` says why. It lives as long as the set, whose end is collective too.
   node::Team* team(std::string& reason);
 
   // Of messages that are not the caller's, all over the lanes.
-  TagSpace& tags() noexcept { return *tags_; }
+  TagSpace& tags() noexcept { return communicators_.tags(); }
 
   void push(int lane, LaneWork& work) noexcept {
     threads_[static_cast<std::size_t>(lane)]->push(work);
@@ -78,15 +68,9 @@ class LaneSet {
   void progress() const noexcept;
 
  private:
-  void start_threads(const Agreement& agreement, std::span<const int> cores, bool pin);
   void set_up(const Agreement& agreement, std::span<const int> cores,
               const EndpointOptions& options);
-  void duplicate(int lanes);
-  int split_threads() const;
-  void free_what_all_have() noexcept;
-  void make_tags();
-  void free_communicators() noexcept;
-  void look_for_notices();
+  void start_threads(const Agreement& agreement, std::span<const int> cores, bool pin);
   bool part();
 
   mpi::Comm parent_;
@@ -94,17 +78,13 @@ class LaneSet {
   int size_;
   std::size_t split_bytes_;
   std::size_t piece_bytes_ = 0;
-  bool splits_threads_ = false;
   bool crowded_ = false;
   os::ForkCheck fork_;
   std::atomic<bool> broken_{false};
-  std::atomic<int> gone_{-1};  // a rank that an exception has taken away
   detail::Unwinding unwinding_;
-  std::vector<mpi::Comm> communicators_;
+  LaneCommunicators communicators_;
+  LostRanks lost_;
   std::vector<std::unique_ptr<LaneThread>> threads_;
-  std::optional<TagSpace> tags_;
-  std::unique_ptr<node::Liveness> liveness_;  // null where deaths are not noticed
-  std::string no_liveness_;                   // why they are not
   std::unique_ptr<node::Team> team_;
   std::string no_team_;  // why there is none
   bool asked_for_team_ = false;

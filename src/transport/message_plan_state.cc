@@ -1,4 +1,4 @@
-#include "transport/plan_state.hpp"
+#include "transport/message_plan_state.hpp"
 
 #include <algorithm>
 #include <string>
@@ -53,8 +53,8 @@ void for_each_run(std::span<const Part> parts, Key key, Make make) {
 
 }  // namespace
 
-PlanState::PlanState(std::shared_ptr<LaneSet> set, std::span<const Message> messages,
-                     const TagLimits& tags)
+MessagePlanState::MessagePlanState(std::shared_ptr<LaneSet> set, std::span<const Message> messages,
+                                   const TagLimits& tags)
     : set_(std::move(set)) {
   std::size_t all_bytes = 0;
   for (std::size_t i = 0; i < messages.size(); ++i) {
@@ -68,14 +68,14 @@ PlanState::PlanState(std::shared_ptr<LaneSet> set, std::span<const Message> mess
   std::stable_sort(by_lane_.begin(), by_lane_.end(),
                    [](const Part& a, const Part& b) { return a.lane < b.lane; });
   requests_.assign(by_step_.size(), mpi::request_null());
-  make_steps(set_->communicators());
-  make_lanes(set_->communicators());
+  make_steps(set_->communicators().all());
+  make_lanes(set_->communicators().all());
 }
 
-void PlanState::make_steps(std::span<const mpi::Comm> lanes) {
+void MessagePlanState::make_steps(std::span<const mpi::Comm> lanes) {
   const std::span<const Part> parts(by_step_);
   const std::span<mpi::Request> requests(requests_);
-  const bool split = set_->splits_threads();
+  const bool split = set_->communicators().splits_threads();
   all_.emplace_back(parts, lanes, requests, split);
   const auto step = [](const Part& part) { return part.step; };
   for_each_run(parts, step, [&](std::size_t begin, std::size_t count) {
@@ -83,7 +83,7 @@ void PlanState::make_steps(std::span<const mpi::Comm> lanes) {
   });
 }
 
-void PlanState::make_lanes(std::span<const mpi::Comm> lanes) {
+void MessagePlanState::make_lanes(std::span<const mpi::Comm> lanes) {
   const std::span<const Part> parts(by_lane_);
   const std::span<mpi::Request> requests(requests_);
   lanes_.reserve(lanes.size());
@@ -99,7 +99,7 @@ void PlanState::make_lanes(std::span<const mpi::Comm> lanes) {
   }
 }
 
-void PlanState::check_start(Strategy strategy) const {
+void MessagePlanState::check_start(Strategy strategy) const {
   if (started_) {
     throw Error(ErrorCode::argument,
                 "start: the plan is under way already; call wait() before the next start()");
@@ -118,7 +118,7 @@ void PlanState::check_start(Strategy strategy) const {
   set_->require_usable();
 }
 
-void PlanState::start(Strategy strategy) {
+void MessagePlanState::start(Strategy strategy) {
   check_start(strategy);
   strategy_ = strategy == Strategy::automatic ? Strategy::concurrent : strategy;
   started_ = true;
@@ -132,7 +132,7 @@ void PlanState::start(Strategy strategy) {
   }
 }
 
-void PlanState::start_lanes() noexcept {
+void MessagePlanState::start_lanes() noexcept {
   const auto busy = std::count_if(lanes_.begin(), lanes_.end(),
                                   [](const LaneWork& work) { return !work.batch.empty(); });
   shared_.set(static_cast<std::uint32_t>(busy));
@@ -141,7 +141,7 @@ void PlanState::start_lanes() noexcept {
   }
 }
 
-bool PlanState::advance_steps() noexcept {
+bool MessagePlanState::advance_steps() noexcept {
   while (step_ < steps_.size()) {
     if (!steps_[step_].advance()) return false;
     if (cancelled_ || steps_[step_].failed()) return true;
@@ -150,12 +150,12 @@ bool PlanState::advance_steps() noexcept {
   return true;
 }
 
-bool PlanState::advance() noexcept {
+bool MessagePlanState::advance() noexcept {
   if (strategy_ == Strategy::threaded) return shared_.countdown.done();
   return strategy_ == Strategy::sequential ? advance_steps() : all_[0].advance();
 }
 
-bool PlanState::test() {
+bool MessagePlanState::test() {
   if (!started_) return true;
   if (!set_->is_here()) set_->require_usable();
   if (!advance()) {
@@ -168,14 +168,14 @@ bool PlanState::test() {
   return true;
 }
 
-void PlanState::wait() {
+void MessagePlanState::wait() {
   if (!started_) return;
   if (!set_->is_here()) set_->require_usable();
   wait_quietly();
   finish();
 }
 
-void PlanState::wait_quietly() noexcept {
+void MessagePlanState::wait_quietly() noexcept {
   if (strategy_ == Strategy::threaded) return wait_for_lanes();
   os::Waiting wait(os::wait_for_messages, awake_ns_);
   while (!wait.poll([&] { return advance(); })) {
@@ -185,10 +185,12 @@ void PlanState::wait_quietly() noexcept {
 }
 
 // Who has given up waits for those that take what it has sent; the dead do not.
-bool PlanState::hopeless() noexcept { return cancelled_ ? set_->dead() : set_->lost(); }
+bool MessagePlanState::hopeless() noexcept {
+  return cancelled_ ? set_->lost().any_dead() : set_->lost().any();
+}
 
-void PlanState::give_up() noexcept {
-  if (set_->dead()) return abandon();
+void MessagePlanState::give_up() noexcept {
+  if (set_->lost().any_dead()) return abandon();
   // An exception has taken a rank away: it drops what comes, so sends are completed.
   stop();
   abandoned_ = true;
@@ -196,7 +198,7 @@ void PlanState::give_up() noexcept {
 }
 
 // A rank has died: its messages will not come, nor will those of ranks that wait for it.
-void PlanState::abandon() noexcept {
+void MessagePlanState::abandon() noexcept {
   set_->mark_broken();
   abandoned_ = true;
   shared_.abandoned.store(true, std::memory_order_relaxed);
@@ -209,7 +211,7 @@ void PlanState::abandon() noexcept {
   }
 }
 
-void PlanState::wait_for_lanes() noexcept {
+void MessagePlanState::wait_for_lanes() noexcept {
   os::Waiting wait(set_->crowded() ? os::wait_for_lanes_crowded : os::wait_for_lanes);
   while (!shared_.countdown.done()) {
     if (wait.look_due()) wait.poll([&] { set_->progress(); });
@@ -218,7 +220,7 @@ void PlanState::wait_for_lanes() noexcept {
   }
 }
 
-std::exception_ptr PlanState::take_errors() noexcept {
+std::exception_ptr MessagePlanState::take_errors() noexcept {
   std::exception_ptr first;
   const auto take = [&first](Batch& batch) {
     std::exception_ptr error = batch.take_error();
@@ -230,17 +232,17 @@ std::exception_ptr PlanState::take_errors() noexcept {
   return first;
 }
 
-void PlanState::finish() {
+void MessagePlanState::finish() {
   started_ = false;
   const std::exception_ptr error = take_errors();
-  if (std::exchange(abandoned_, false)) set_->require_whole();
+  if (std::exchange(abandoned_, false)) set_->lost().throw_found();
   if (!error) return;
   set_->mark_broken();
-  set_->explain();
+  set_->lost().explain();
   std::rethrow_exception(error);
 }
 
-void PlanState::cancel() noexcept {
+void MessagePlanState::cancel() noexcept {
   if (!started_ || !set_->is_here()) return;
   stop();
   wait_quietly();
@@ -248,7 +250,7 @@ void PlanState::cancel() noexcept {
   started_ = false;
 }
 
-void PlanState::stop() noexcept {
+void MessagePlanState::stop() noexcept {
   set_->mark_broken();
   cancelled_ = true;
   if (strategy_ == Strategy::threaded) {
@@ -260,7 +262,7 @@ void PlanState::stop() noexcept {
   }
 }
 
-void PlanState::leave() noexcept {
+void MessagePlanState::leave() noexcept {
   if (!started_ || !set_->is_here()) return;
   if (unwinding_) return cancel();
   wait_quietly();
@@ -268,7 +270,7 @@ void PlanState::leave() noexcept {
   started_ = false;
 }
 
-void PlanState::exchange_lane(int lane) {
+void MessagePlanState::exchange_lane(int lane) {
   if (lane < 0 || lane >= set_->lanes()) {
     throw Error(ErrorCode::argument, "lane: " + std::to_string(lane) + ", expected 0 to " +
                                          std::to_string(set_->lanes() - 1) +
@@ -280,17 +282,17 @@ void PlanState::exchange_lane(int lane) {
   os::Waiting wait(os::wait_for_messages, awake_ns_);
   bool given_up = false;
   while (!wait.poll([&] { return batch.advance(); })) {
-    if (wait.check_due() && (batch.stopping() ? set_->dead() : set_->lost())) {
+    if (wait.check_due() && (batch.stopping() ? set_->lost().any_dead() : set_->lost().any())) {
       set_->mark_broken();
       given_up = true;
-      set_->dead() ? batch.abandon() : batch.stop();
+      set_->lost().any_dead() ? batch.abandon() : batch.stop();
     }
     wait.pause();
   }
-  if (given_up) set_->require_whole();
+  if (given_up) set_->lost().throw_found();
   if (const std::exception_ptr error = batch.take_error()) {
     set_->mark_broken();
-    set_->explain();
+    set_->lost().explain();
     std::rethrow_exception(error);
   }
 }

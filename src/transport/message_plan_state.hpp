@@ -21,12 +21,12 @@ struct TagLimits {
 
 // All memory is taken by the constructor. Driven by one thread of the caller at a time, but for
 // exchange_lane(), which takes one thread a lane.
-class PlanState {
+class MessagePlanState {
  public:
-  PlanState(std::shared_ptr<LaneSet> set, std::span<const Message> messages,
-            const TagLimits& tags = {});
-  PlanState(const PlanState&) = delete;
-  PlanState& operator=(const PlanState&) = delete;
+  MessagePlanState(std::shared_ptr<LaneSet> set, std::span<const Message> messages,
+                   const TagLimits& tags = {});
+  MessagePlanState(const MessagePlanState&) = delete;
+  MessagePlanState& operator=(const MessagePlanState&) = delete;
 
   void start(Strategy strategy);
   bool test();
