@@ -1,5 +1,6 @@
-// Collectives beside any MPI: inside a node straight between the ranks' buffers (Hashmi et al.
-// 2018), over several nodes by messages that the ranks of each node share out among themselves.
+// Collectives that work beside any MPI. Inside a node, data goes straight between the ranks'
+// buffers (Hashmi et al. 2018). Between nodes it goes by messages, which the ranks of a node share
+// out among themselves.
 #pragma once
 
 #include <cstddef>
@@ -16,27 +17,28 @@
 
 namespace ropewalk {
 
-// Passed for a send buffer (for the receive buffer of a scatter's root): the data is already where
-// the result goes, as MPI_IN_PLACE says for each collective. MPI's own MPI_IN_PLACE is understood
-// as well.
+// A caller passes it for a send buffer (the root of a scatter, for its receive buffer) when the
+// data is already where the result goes, as the MPI standard says of MPI_IN_PLACE for each
+// collective. MPI's own MPI_IN_PLACE is understood as well.
 inline void* const in_place = reinterpret_cast<void*>(std::intptr_t{-1});
 
 // How the bytes of the last collective went; for benches and tests.
 enum class Path {
   none,     // nothing to do: one rank, or no data
-  inlined,  // beside the flags, in the slots
+  inlined,  // in the slots, beside the flags
   mapped,   // straight between the buffers of the ranks
   cma,      // read from private buffers by process_vm_readv
   staged,   // copied through staging areas in the arenas
-  nodes,    // inside each node by one of these, between nodes by messages
+  nodes,    // inside each node by one of the above, between nodes by messages
   mpi       // done by the MPI underneath
 };
 RW_EXPORT const char* name(Path);
 
-// The registration cache of this process: which private memory of other ranks is attached here.
+// How often the registration cache of this process, which holds the private memory of other ranks
+// that is attached here, had what a call needed.
 struct RegistrationCounts {
   std::uint64_t hits = 0;
-  std::uint64_t misses = 0;     // attached anew
+  std::uint64_t misses = 0;     // attached by the call
   std::uint64_t evictions = 0;  // detached to make room
   std::uint64_t entries = 0;    // attached now
 };
@@ -53,7 +55,7 @@ class RW_EXPORT CollectiveRequest {
   CollectiveRequest& operator=(CollectiveRequest&&) noexcept = default;
   ~CollectiveRequest();
 
-  bool test();  // true when complete; rethrows what the collective met
+  bool test();  // true when it is complete; rethrows the error of the collective
   void wait();
 
  private:
@@ -64,26 +66,28 @@ class RW_EXPORT CollectiveRequest {
 };
 
 struct NodeCommunicatorOptions {
-  // Of this rank, for the arithmetic of large reductions over several nodes, the caller's included;
-  // 0: ROPEWALK_REDUCTION_THREADS, or as many as it has cores for itself, up to 8. The result does
-  // not depend on it. docs/explanation/nodes.md, "Threads".
+  // How many threads of this rank, the caller's included, do the arithmetic of large reductions
+  // over several nodes. 0: ROPEWALK_REDUCTION_THREADS, or one for each core that the rank has for
+  // itself, up to 8. The result does not depend on it. See docs/explanation/nodes.md, "Threads".
   int threads = 0;
 };
 
-// Collective over an MPI communicator; the MPI communicator must outlive it. As in MPI, all ranks
-// call the same collectives in the same order, and one thread at a time uses a communicator. Ranks
-// may be on one node or on several; over several nodes, MPI makes those calls that it makes faster,
-// and scan and exscan (docs/explanation/nodes.md). Where ranks of a node cannot map each other's
-// memory, every call goes to MPI.
+// The collectives of the ranks of an MPI communicator, which must outlive this object. Construction
+// and destruction are collective. As in MPI, all ranks call the same collectives in the same order,
+// and one thread at a time makes calls.
 //
-// On one node sums are combined in the order of ranks (where it has several outermost caches:
-// within each, then one after the other), over several nodes first inside each node. So all ranks
-// get the same bits, in every run that places its ranks alike; a sum that MPI makes has what MPI
-// promises.
+// The ranks may be on one node or on several. Over several nodes, scan and exscan go to MPI, and so
+// do the calls that MPI makes faster (docs/explanation/nodes.md). Where ranks of a node cannot map
+// each other's memory, every call goes to MPI.
+//
+// On one node, sums are combined in the order of ranks; where the node has several outermost
+// caches, first among the ranks of each. Over several nodes, they are combined inside each node
+// first. So all ranks get the same bits, in every run that places its ranks alike. A sum that goes
+// to MPI has the properties that MPI promises.
 //
 // Errors: Error(argument) on every rank when ranks disagree on collective, count, type, operation
-// or root; Error(peer_dead) when a rank has died. Where an exception takes a rank
-// through the end of its communicator, the others get an error that says so in their next call.
+// or root; Error(peer_dead) when a rank has died. When an exception makes a rank destroy this
+// object early, the next call of the others throws an error that says so.
 class RW_EXPORT NodeCommunicator {
  public:
   explicit NodeCommunicator(Communicator, const NodeCommunicatorOptions& = {});
@@ -93,35 +97,37 @@ class RW_EXPORT NodeCommunicator {
 
   int rank() const noexcept;
   int size() const noexcept;
-  bool direct() const noexcept;  // true: ropewalk serves it; false: every call goes to MPI
-  int nodes() const noexcept;    // number of nodes that the ranks are on; 0 where it is not direct
-  const std::string& reason() const noexcept;  // why every call goes to MPI; empty where none must
+  bool direct() const noexcept;  // true: ropewalk serves the calls; false: all of them go to MPI
+  int nodes() const noexcept;    // on how many nodes the ranks are; 0 unless direct()
+  const std::string& reason() const noexcept;  // why all calls go to MPI; empty if direct()
   Path last_path() const noexcept;
 
-  // True when all ranks attach private buffers of 16 KiB and more of all others, as the kernel
-  // module XPMEM lets them: such buffers take the mapped path as those in the arenas do.
+  // True when all ranks can attach private buffers of 16 KiB and more of all others, which takes
+  // the kernel module XPMEM. Such buffers then go by the mapped path, as those in the arenas do.
   bool attaches() const noexcept;
-  const std::string& attach_reason() const noexcept;  // why they do not
-  // Of this rank in the last large reduction over several nodes; 1 where there was none.
+  const std::string& attach_reason() const noexcept;  // why they cannot
+  // How many threads of this rank did the last large reduction over several nodes; 1 where there
+  // was none.
   int reduction_threads() const noexcept;
-  // Of this process, over all its communicators; zeros where nothing is attached.
+  // The counts of this process, over all its communicators; zeros where nothing is attached.
   RegistrationCounts registrations() const;
 
   void barrier();
 
-  // Reductions: `count` elements a rank.
+  // Reductions of `count` elements of each rank.
   void allreduce(const void* send, void* receive, std::size_t count, ElementType, ReductionOp);
   void reduce(const void* send, void* receive, std::size_t count, ElementType, ReductionOp,
               int root);
   void scan(const void* send, void* receive, std::size_t count, ElementType, ReductionOp);
   void exscan(const void* send, void* receive, std::size_t count, ElementType, ReductionOp);
-  // counts[r] elements of the result go to rank r; the same on all ranks.
+  // Rank r gets counts[r] elements of the result; all ranks pass the same counts.
   void reduce_scatter(const void* send, void* receive, const std::size_t* counts, ElementType,
                       ReductionOp);
   void reduce_scatter_block(const void* send, void* receive, std::size_t count, ElementType,
                             ReductionOp);
 
-  // Movements, in bytes. The forms ending in v take one count and displacement (bytes) a rank.
+  // Movements of data, counted in bytes. The forms ending in v take a count and a displacement, in
+  // bytes, for each rank.
   void broadcast(void* data, std::size_t bytes, int root);
   void allgather(const void* send, void* receive, std::size_t bytes_each);
   void allgatherv(const void* send, std::size_t send_bytes, void* receive,
@@ -137,8 +143,8 @@ class RW_EXPORT NodeCommunicator {
                  const std::size_t* send_displacements, void* receive,
                  const std::size_t* receive_counts, const std::size_t* receive_displacements);
 
-  // Nonblocking forms run one after the other on a thread of the communicator; they need
-  // MPI_THREAD_MULTIPLE. Buffers belong to the call until it is complete.
+  // The nonblocking forms run one after the other on a thread of this object, and need
+  // MPI_THREAD_MULTIPLE. The buffers belong to the call until it is complete.
   CollectiveRequest start(std::function<void(NodeCommunicator&)> call);  // any of the above
   CollectiveRequest start_barrier();
   CollectiveRequest start_allreduce(const void* send, void* receive, std::size_t count, ElementType,

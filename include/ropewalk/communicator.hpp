@@ -1,4 +1,4 @@
-// An MPI communicator of the caller, as ropewalk sees it.
+// An MPI communicator of the caller, as it is passed to ropewalk.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,8 @@
 
 namespace ropewalk {
 
-// A view: it owns nothing, and the MPI communicator must outlive what is made from it.
+// A handle of an MPI communicator. It owns nothing; the MPI communicator must outlive whatever is
+// made from it.
 //   ropewalk::Communicator world(MPI_COMM_WORLD);
 class RW_EXPORT Communicator {
  public:

@@ -20,15 +20,15 @@ struct Access;
 
 // Who drives the messages of an exchange.
 enum class Strategy {
-  automatic,   // the fastest in a measurement all ranks share
-  sequential,  // the caller, one direction after the other
-  concurrent,  // the caller, all messages at once
-  threaded,    // the comm threads, each the messages of its lane
+  automatic,   // whichever is fastest; all ranks measure it together
+  sequential,  // the caller drives one direction after the other
+  concurrent,  // the caller drives all messages at once
+  threaded,    // each comm thread drives the messages of its lane
   direct,      // ranks of one node copy from memory to memory; no messages (Halo only)
   put          // ranks of one node write faces where they are read; nothing is copied (HaloBuffers)
 };
 RW_EXPORT const char* name(Strategy);
-// Neighbours reach into each other's memory, and no messages are sent: `direct` and `put`.
+// True for `direct` and `put`: neighbours access each other's memory, and no messages are sent.
 constexpr bool uses_shared_memory(Strategy strategy) noexcept {
   return strategy == Strategy::direct || strategy == Strategy::put;
 }
@@ -37,10 +37,10 @@ RW_EXPORT Strategy strategy(const std::string& name);  // Error(argument) lists 
 struct EndpointOptions {
   int lanes = 0;        // 1 to max_lanes; 0: ROPEWALK_LANES, else from the cores left free
   bool threads = true;  // false: no comm threads; the caller's own threads use the lanes
-  bool pin = true;      // comm threads on cores of this rank's affinity mask, from its end
+  bool pin = true;      // binds comm threads to cores of this rank's affinity mask, the last first
   std::size_t split_bytes = std::size_t{1} << 20;  // larger messages may be split over the lanes
-  // Parts above it are sent in pieces of that size; 0: never, -1:
-  // ROPEWALK_PIECE_BYTES, which `ropewalk run` sets for networks that need it, else never.
+  // Larger parts of messages are sent in pieces of this size. 0: never; -1: ROPEWALK_PIECE_BYTES,
+  // which `ropewalk run` sets for networks that need it, and never where it is not set.
   std::int64_t piece_bytes = -1;
 };
 
@@ -50,36 +50,37 @@ struct Message {
   void* data;
   std::size_t bytes;
   int peer;       // rank in the communicator
-  int tag;        // 0 to 32767/8; send and receive of one message agree in tag and lane
-  int lane = -1;  // -1: dealt by `deal`; both sides must deal alike (same tag, same lane)
-  int step = 0;   // `sequential` completes a step before the next begins; alike on both sides
+  int tag;        // 0 to 4095; sender and receiver of a message name the same tag and lane
+  int lane = -1;  // -1: chosen by size and tag, in the same way on both sides
+  int step = 0;   // `sequential` completes a step before the next begins; the same on both sides
 };
 
-// Messages that are sent again and again. start/test/wait allocate nothing. Both sides of a message
-// give it the same tag, lane and step; several messages of one peer, tag and lane come in the order
-// they are listed. Every rank may pick its own strategy: messages meet all the same.
+// Messages that are sent again and again; start, test and wait allocate nothing. Sender and
+// receiver give a message the same tag, lane and step. Messages with the same peer, tag and lane
+// arrive in the order in which they are listed. Each rank may choose its own strategy: the messages
+// match whatever the others have chosen.
 //
-// One thread at a time uses a plan. An MPI error met on the way comes out of wait() or test().
+// One thread at a time uses a plan. test() and wait() throw the error that a message has met.
 class RW_EXPORT MessagePlan {
  public:
   MessagePlan(MessagePlan&&) noexcept;
   MessagePlan& operator=(MessagePlan&&) noexcept;
-  // Waits for what was started; while an exception unwinds the stack it cancels that instead.
+  // Waits for messages that were started; while an exception unwinds the stack it cancels them.
   ~MessagePlan();
 
-  // Error(argument) when it is under way already, for `threaded` without comm threads, and for
-  // `direct`, which has no messages.
-  // `automatic` is `concurrent` here: it takes a Halo to measure.
+  // Error(argument) when the plan is started already, for `threaded` without comm threads, and for
+  // `direct` and `put`, which have no messages. `automatic` means `concurrent` here: only a Halo
+  // can measure which strategy is fastest.
   void start(Strategy = Strategy::concurrent);
-  bool test();  // true when all is complete; progresses the caller's messages
-  void wait();  // rethrows on the caller what a comm thread met
-  // For a rank that gives up: completes what was sent (a peer takes it by its own plan, or drops it
-  // in ~EndpointSet), then cancels the receives. Afterwards this rank's endpoints refuse new
-  // exchanges, since messages of this one may still come; destroying them is all that is left.
+  bool test();  // true when all messages are complete; progresses those that the caller drives
+  void wait();  // throws the error that a comm thread has met, too
+  // For a rank that gives up: completes the sends (a peer receives them by its own plan, or drops
+  // them in ~EndpointSet), then cancels the receives. Afterwards the endpoints of this rank can
+  // only be destroyed: they refuse new exchanges, since messages of this one may still arrive.
   void cancel() noexcept;
-  // The messages of one lane, posted and completed by the calling thread: for endpoints without
-  // comm threads, called with each lane once, as by OpenMP threads (lane = thread number, Meadows
-  // 2018). Not between start and wait.
+  // Posts and completes the messages of one lane, on the calling thread. For endpoints without comm
+  // threads: OpenMP threads, for instance, call it once for each lane, with their thread number
+  // (Meadows et al. 2018). Not to be called between start and wait.
   void exchange_lane(int lane);
   int lanes() const noexcept;  // of the endpoints
   std::size_t send_bytes() const noexcept;
@@ -92,16 +93,16 @@ class RW_EXPORT MessagePlan {
   std::unique_ptr<State> state_;
 };
 
-// Collective over the communicator: construction duplicates it once a lane, destruction frees the
-// duplicates. Needs MPI_THREAD_MULTIPLE where threads or more than one lane are used.
-// Every check is made jointly: if one rank's options are bad, every rank gets the error. lanes,
-// threads and split_bytes must be the same on all ranks.
+// Construction is collective over the communicator, and duplicates it once for each lane. It needs
+// MPI_THREAD_MULTIPLE where comm threads or more than one lane are used. lanes, threads and
+// split_bytes must be the same on all ranks; if the options of one rank are wrong, every rank gets
+// the error.
 //
-// The duplicates and threads live until the set and all its plans are gone. Destruction of the last
-// of them is collective: it returns when all ranks have come to it, and drops what cancelled plans
-// left in flight. Where an exception takes a rank through it, the others are told: whoever waits in
-// an exchange, and every later one, gets Error(mpi) that names that rank. A child of fork has no
-// comm threads: everything there throws, destruction is harmless.
+// The duplicates and comm threads live until the set and all its plans are gone. Destruction of the
+// last of them is collective: it returns when all ranks have come to it, and drops messages that
+// cancelled plans have left in flight. When an exception makes a rank destroy its set early, every
+// exchange of the others, also one under way, throws an Error(mpi) that names this rank. In a child
+// of fork there are no comm threads: every call throws, and destruction does nothing.
 class RW_EXPORT EndpointSet {
  public:
   static constexpr int max_lanes = 64;
@@ -116,15 +117,16 @@ class RW_EXPORT EndpointSet {
   int size() const noexcept;
   bool has_threads() const noexcept;
 
-  // The duplicate of a lane, for calls of one's own.
+  // The duplicated communicator of a lane, for MPI calls of the program's own.
   Communicator communicator(int lane) const;
 
-  // Blocking calls on a lane, from any thread of the caller (lane = OpenMP thread number, as
-  // Meadows). Tags 0 to 32765. They give way to other threads while they wait.
+  // Blocking calls on a lane, from any thread (as by OpenMP threads, each with the lane of its
+  // number). Tags are 0 to 32765. A thread that waits yields its core to others.
   void send(int lane, const void* data, std::size_t bytes, int destination, int tag);
   void receive(int lane, void* data, std::size_t bytes, int source, int tag);
 
-  // Local. Messages above split_bytes with lane -1 are split over all lanes, others dealt by tag.
+  // Not collective. Of the messages with lane -1, those above split_bytes are split over all lanes;
+  // the tag of any other decides its lane.
   MessagePlan plan(std::vector<Message> messages);
 
  private:

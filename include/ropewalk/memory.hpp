@@ -1,4 +1,5 @@
-// Communication memory: arenas that peers can map, on pages that are what they claim to be.
+// Memory for communication: arenas that other ranks of the node can map, on pages whose size is
+// verified.
 #pragma once
 
 #include <algorithm>
@@ -16,8 +17,8 @@
 
 namespace ropewalk {
 
-// Where pages come from. The first four are the rungs of the ladder, from best to last; the rest
-// are the paper's own (Boyle et al. 2017, section II.C) and its baseline, to rerun its comparison.
+// Where pages come from. The first four are the rungs of the ladder, from best to last. The others
+// are those of Boyle et al. 2017, section II.C, and its baseline, to repeat its comparison.
 enum class PageSource {
   hugetlb_1g_memfd,   // memfd of 1 GiB pages from the hugetlb pool; only on request
   hugetlb_memfd,      // memfd of 2 MiB pages from the hugetlb pool
@@ -30,19 +31,20 @@ enum class PageSource {
 RW_EXPORT const char* name(PageSource);                     // "hugetlb-memfd", ...
 RW_EXPORT PageSource page_source(const std::string& name);  // Error(argument) lists the names
 
-enum class PagePolicy { require, prefer, never };  // of huge pages
+enum class PagePolicy { require, prefer, never };  // whether pages have to be huge
 RW_EXPORT const char* name(PagePolicy);
 RW_EXPORT PagePolicy page_policy(const std::string& name);
 
 struct MemoryOptions {
   PagePolicy pages = PagePolicy::prefer;
   std::optional<PageSource> source;  // only this rung; Error(memory) where it cannot be had
-  // The address range of an arena; 0: ROPEWALK_ARENA_BYTES or 1/2 of RAM.
+  // How many addresses an arena reserves; 0: ROPEWALK_ARENA_BYTES, or half of the machine's memory.
   std::size_t reserve_bytes = 0;
   bool cache = true;  // keep recently freed blocks (footnote 8 of the paper)
 };
 
-// One block of one source, verified, touched by the caller, never SIGBUS. Zero-filled.
+// A block of zeros from one source, whose pages are verified and present: the thread that made it
+// has touched them, and no later access can end in SIGBUS.
 class RW_EXPORT PageBlock {
  public:
   PageBlock() = default;
@@ -75,21 +77,22 @@ struct ArenaStatistics {
   std::size_t cached_bytes = 0;     // freed and kept
   std::size_t committed_bytes = 0;  // of the memfd
   std::size_t huge_bytes = 0;       // verified on huge pages when handed out
-  std::uint64_t ignored_frees = 0;  // deallocate of what is no live block
-  std::uint64_t refusals = 0;       // of the malloc library: passed on to libc for want of room
+  std::uint64_t ignored_frees = 0;  // calls of deallocate with an address that is no live block
+  std::uint64_t refusals = 0;       // blocks that the malloc library left to libc for lack of room
 
-  // Of the malloc library, which learns what is communicated; blocks of its threshold and above.
+  // Figures of the malloc library, for blocks from its threshold on. It learns which places in the
+  // program allocate memory that is communicated, and leaves the others to libc.
   std::uint64_t malloc_bytes = 0;        // handed out so far
-  std::uint64_t communicated_bytes = 0;  // of these, in served calls
-  std::uint64_t libc_blocks = 0;         // given to libc, because their like was not communicated
+  std::uint64_t communicated_bytes = 0;  // of these, were passed to a served call
+  std::uint64_t libc_blocks = 0;         // left to libc, since their place does not communicate
   std::uint64_t libc_bytes = 0;
-  std::uint64_t learned = 0;    // places in the program whose blocks became libc's
-  std::uint64_t unlearned = 0;  // of these, were seen communicated: the arena's again
+  std::uint64_t learned = 0;    // places whose blocks are left to libc from then on
+  std::uint64_t unlearned = 0;  // of these, places that went back to the arena: they communicate
 };
 
 // Memory of one rank that every rank of the node can map: a sealed memfd that grows inside one
-// reserved range, so its base never moves and a peer's address is `peer base + offset`.
-// Thread-safe.
+// reserved address range. So its base never moves, and in another rank an address is that rank's
+// own base of the mapping plus an offset. Thread-safe.
 class RW_EXPORT Arena {
  public:
   explicit Arena(const MemoryOptions& = {});
@@ -107,14 +110,14 @@ class RW_EXPORT Arena {
   std::size_t usable_bytes(const void* address) const;  // of a live block
   void trim() noexcept;                                 // gives cached blocks back to the kernel
 
-  // Collapses what of the 2 MiB blocks under a range of the arena still is on small pages, as
-  // memory that malloc handed out is, to verified huge pages. Each block is tried once: a few
-  // nanoseconds when there is nothing to do; else 0.1 to 0.3 s/GiB, while other threads use the
-  // memory. Addresses outside of the arena are passed over.
+  // Collapses those 2 MiB blocks of a range that still lie on small pages, as memory from malloc
+  // does, into verified huge pages. Each block is tried once. The call takes a few nanoseconds when
+  // there is nothing to do, otherwise 0.1 to 0.3 s/GiB, during which other threads may use the
+  // memory. Addresses outside the arena are ignored.
   void make_huge(const void* address, std::size_t bytes) noexcept;
 
   // Tells the malloc library that the program communicates this range, wherever it lies, so that
-  // such blocks come from the arena. A few nanoseconds.
+  // later blocks from the same place in the program come from the arena. Takes a few nanoseconds.
   void note_communicated(const void* address, std::size_t bytes) noexcept;
 
   bool contains(const void* address, std::size_t bytes = 1) const noexcept;
@@ -195,7 +198,7 @@ struct PageUse {
   std::size_t page_bytes;  // 4096, 2 MiB, 1 GiB
   std::size_t bytes;       // of the range on such pages
 };
-// What memory is really made of, ours or not.
+// What the kernel says about a range of memory, whoever allocated it.
 struct Inspection {
   std::size_t bytes = 0;
   std::size_t resident_bytes = 0;

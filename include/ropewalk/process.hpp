@@ -19,8 +19,9 @@ enum class ThreadLevel : int { single = 0, funneled = 1, serialized = 2, multipl
 class RW_EXPORT Process {
  public:
   explicit Process(ThreadLevel wanted = ThreadLevel::multiple);
-  // Finalises MPI, collective as MPI_Finalize is. Not when leaving by an exception: other ranks may
-  // be waiting for this one, so the launcher is left to see it end and to end them.
+  // Finalises MPI; collective, as MPI_Finalize is. While an exception unwinds the stack it does
+  // not: other ranks may be waiting for this one, and the launcher ends them when it sees this
+  // process end.
   ~Process();
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;

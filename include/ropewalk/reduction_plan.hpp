@@ -1,5 +1,5 @@
-// Reductions of the same vectors again and again, as the gradients of data-parallel training
-// (Boyle et al. 2017, section IV).
+// Plans for vectors that are reduced again and again, such as the gradients of data-parallel
+// training (Boyle et al. 2017, section IV).
 #pragma once
 
 #include <cstddef>
@@ -16,8 +16,9 @@
 
 namespace ropewalk {
 
-// A vector of `count` elements. Its buffers are the caller's: in place where `input` is null (or
-// ropewalk::in_place). Where both are null it lies in memory of the plan, see data().
+// A vector of `count` elements in buffers of the caller. Where `input` is null (or
+// ropewalk::in_place) it is reduced in place. Where both are null it lies in memory of the plan,
+// see ReductionPlan::data().
 struct PlanTensor {
   std::size_t count = 0;
   ElementType type = ElementType::float32;
@@ -27,19 +28,20 @@ struct PlanTensor {
 
 struct ReductionPlanOptions {
   ReductionOp op = ReductionOp::sum;
-  // The sum divided by the number of ranks; of floating-point and complex elements. On one node
-  // float16 and bfloat16 are summed and divided in float32 and rounded once; over several nodes
-  // large vectors are divided with their last summand, and rounded after each node.
+  // Divides the sum by the number of ranks; for floating-point and complex elements. On one node,
+  // float16 and bfloat16 are summed and divided in float32 and rounded once. Over several nodes,
+  // large vectors are rounded after each node, and divided as the last summand is added.
   bool average = false;
   // Tensors of up to fuse_bytes are fused, by type, into vectors of up to bucket_bytes; others are
   // reduced where they lie. Defaults: docs/how-to/gradient-reduction.md.
   std::size_t bucket_bytes = std::size_t{4} << 20;
   std::size_t fuse_bytes = std::size_t{64} << 10;
-  // Progress by a thread of the plan. Ignored where the reduction calls MPI, that is, where the
-  // ranks are on several nodes or cannot reach each other's memory, below MPI_THREAD_MULTIPLE.
+  // A thread of the plan reduces the buckets. It needs MPI_THREAD_MULTIPLE where the reduction
+  // calls MPI, that is, where the ranks are on several nodes or cannot reach each other's memory;
+  // without that level this option is ignored there.
   bool thread = true;
-  // As NodeCommunicatorOptions::threads: that share the arithmetic of large buckets over several
-  // nodes. May differ from rank to rank.
+  // How many threads share the arithmetic of large buckets over several nodes, as
+  // NodeCommunicatorOptions::threads. May differ from rank to rank.
   int threads = 0;
 };
 
@@ -47,8 +49,9 @@ namespace reduction {
 class ReductionPlanState;
 }
 
-// What start() gives: tells whether a bucket (or the whole plan) is reduced. It may be copied, and
-// dropped; it must not be used after the plan. In a later round it says that its own is complete.
+// The handle that start() returns; it tells whether a bucket, or the whole plan, is reduced. It may
+// be copied and dropped, but not used after the plan has ended. When its bucket has been started
+// again, it still tells of the round in which it was made, which is complete.
 class RW_EXPORT PendingReduction {
  public:
   PendingReduction() = default;
@@ -64,8 +67,7 @@ class RW_EXPORT PendingReduction {
   std::uint64_t round_ = 0;
 };
 
-// Made once; start, ready, test, wait and reduce then allocate nothing. Memory is taken when the
-// plan is made and given back when it ends, and no operation does either.
+// A plan is made once; start, ready, test, wait and reduce then neither allocate nor free memory.
 //
 //   ropewalk::ReductionPlan plan(world, {{count, ElementType::float32, nullptr, gradient}, ...},
 //                                {.average = true});
@@ -74,25 +76,26 @@ class RW_EXPORT PendingReduction {
 //     plan.wait();
 //   }
 //
-// Tensors are best listed in the order in which they become ready (the reverse of the layers'):
-// buckets are numbered in the order in which their last tensor comes. All ranks start the same
-// buckets in the same order; on one node a rank that differs is an error on every rank that names
-// both buckets. A bucket's buffers belong to the plan from its start until it is complete.
+// Tensors are best listed in the order in which they become ready, which for gradients is the
+// reverse of the order of layers: buckets are numbered in the order of their last tensors. All
+// ranks start the same buckets in the same order. On one node, a rank that starts another bucket
+// makes every rank throw an error that names both. The buffers of a bucket belong to the plan from
+// its start until it is complete.
 //
 // Buckets are reduced one after the other, in the order in which they were started: by a thread of
-// the plan, or by the caller in test() and wait(), which takes over what the thread has not begun.
-// Sums are combined in the order of ranks, with the same bits on all of them.
+// the plan, or by the caller in test() and wait(), which takes over buckets that the thread has not
+// begun. Sums are combined in the order of ranks, so that all ranks get the same bits.
 //
-// One thread at a time uses a plan. An error met on the way comes out of the wait() or test() of
-// its bucket. In the child of a fork everything throws; destruction is harmless.
+// One thread at a time uses a plan. The wait() or test() of a bucket throws the error that the
+// bucket has met. In a child of fork every call throws, and destruction does nothing.
 class RW_EXPORT ReductionPlan {
  public:
   // Collective. Error(argument) on every rank when tensors (but for their buffers) or options
   // differ between ranks, or do not fit together. The communicator must outlive the plan.
   ReductionPlan(Communicator, const std::vector<PlanTensor>& tensors,
                 const ReductionPlanOptions& = {});
-  // Collective. Waits for what was started; while an exception unwinds the stack, what has not
-  // begun is given up, and the other ranks get an error.
+  // Collective. Waits for buckets that were started. While an exception unwinds the stack, it gives
+  // up those that have not begun, and the other ranks get an error.
   ~ReductionPlan();
   ReductionPlan(ReductionPlan&&) noexcept;
   ReductionPlan& operator=(ReductionPlan&&) noexcept;
@@ -100,8 +103,8 @@ class RW_EXPORT ReductionPlan {
   int rank() const noexcept;
   int size() const noexcept;
   int nodes() const noexcept;                  // see NodeCommunicator
-  bool direct() const noexcept;                // likewise
-  const std::string& reason() const noexcept;  // why not
+  bool direct() const noexcept;                // see NodeCommunicator
+  const std::string& reason() const noexcept;  // why it is not direct
   bool has_thread() const noexcept;
   Path last_path() const noexcept;  // of the last bucket; for benches and tests
 
@@ -111,22 +114,24 @@ class RW_EXPORT ReductionPlan {
   bool fused(int bucket) const;                // several tensors in one vector
   std::size_t bucket_bytes(int bucket) const;  // of its elements
 
-  // Local. Other buffers for a tensor, from its next start on; both null: the plan's own memory.
+  // Not collective. Gives a tensor other buffers, from its next start on; both null: memory of the
+  // plan.
   void bind(int tensor, const void* input, void* output);
-  // Memory of the plan that a tensor lies in, in place: what is written there is not copied. Zeros
-  // at first. Null where the tensor is not fused and was given buffers when the plan was made.
+  // The place of a tensor in memory of the plan, zeros at first. What the program writes there is
+  // reduced in place, without a copy. Null where the tensor is not fused and was given buffers when
+  // the plan was made.
   void* data(int tensor) const;
 
   // Error(argument) when it is under way already.
   PendingReduction start(int bucket);
   // All buckets that are not under way, in their order.
   PendingReduction start();
-  // Tells that a tensor is ready. A bucket starts when all its tensors are and all buckets before
-  // it have been started.
+  // Tells that a tensor is ready. A bucket starts when all its tensors are ready and all buckets
+  // before it have been started.
   void ready(int tensor);
 
-  // True when nothing is under way. Without a thread it reduces the next bucket, and so may wait
-  // for the other ranks.
+  // True when no bucket is under way. In a plan without a thread it reduces the next bucket, and so
+  // may wait for the other ranks.
   bool test();
   // Ends a round: waits for all buckets. Error(argument) when ready() was called for some tensors
   // and not for all.

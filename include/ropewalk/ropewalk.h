@@ -54,7 +54,7 @@ RW_DEFAULT_EXPORT int rw_inspect(const void* address, size_t bytes, rw_inspectio
 /* ---- process -----------------------------------------------------------------------------------
  */
 
-/* An MPI communicator as one word, whichever MPI the caller was compiled with. */
+/* An MPI communicator as one integer, whichever MPI the caller was compiled with. */
 typedef uintptr_t rw_mpi_comm;
 #define RW_MPI_COMM(comm) ((rw_mpi_comm)(comm))
 
@@ -101,9 +101,9 @@ RW_DEFAULT_EXPORT int rw_grid_neighbour(const rw_grid* grid, int dimension, int 
                                         int* out);
 
 /* The structs of halos begin with their own size, so that they can grow: the library reads as many
- * bytes as the header had that the program was compiled with, and what that one lacked has its
- * default. The INIT macros set the size and all defaults; `{sizeof(rw_field), data, ...}` does the
- * same. All elements of an array of structs have the same size. */
+ * bytes as they had in the header that the program was compiled with, and members that this header
+ * lacked have their defaults. The INIT macros set the size and all defaults. All elements of an
+ * array of structs have the same size. */
 typedef struct rw_field {
   size_t size; /* sizeof(rw_field) */
   void* data;  /* first byte of the array, ghosts included */
@@ -123,8 +123,8 @@ typedef struct rw_halo_options {
   { sizeof(rw_halo_options), RW_STRATEGY_AUTOMATIC, 0 }
 
 typedef struct rw_halo rw_halo;
-/* Collective, with the same options on all ranks. options NULL: those of RW_HALO_OPTIONS_INIT. */
-/* 2 x dimensions pointers and sizes: towards + and - of each dimension. */
+/* Collective, with the same options on all ranks; options NULL: those of RW_HALO_OPTIONS_INIT.
+ * send, receive and bytes have 2 x dimensions elements: towards + and - of each dimension. */
 RW_DEFAULT_EXPORT int rw_halo_create_faces(const rw_grid* grid, rw_endpoints* endpoints,
                                            const void* const* send, void* const* receive,
                                            const size_t* bytes, const rw_halo_options* options,
@@ -151,8 +151,8 @@ RW_DEFAULT_EXPORT int rw_halo_free(rw_halo* halo);
 typedef void (*rw_worker_function)(void* user, int worker);
 typedef void (*rw_range_function)(void* user, size_t begin, size_t end);
 
-/* A loop shared out in blocks (0: automatic). All workers run it, each until begin == end, and a
- * barrier lies between two loops. */
+/* A loop whose iterations are shared out in blocks (0: automatic). All workers run it, each until
+ * begin == end, and a barrier lies between two loops. */
 typedef struct rw_stealing rw_stealing;
 RW_DEFAULT_EXPORT int rw_stealing_create(size_t iterations, int workers, int communicating_workers,
                                          size_t block, rw_stealing** out);
@@ -160,13 +160,13 @@ RW_DEFAULT_EXPORT int rw_stealing_next(rw_stealing* loop, int worker, size_t* be
 RW_DEFAULT_EXPORT int rw_stealing_reset(rw_stealing* loop); /* after a loop that was cut short */
 RW_DEFAULT_EXPORT int rw_stealing_free(rw_stealing* loop);
 
-/* Collective: ranks that may use the same cores share them out. threads 0: one a core. The caller's
- * thread is worker 0. */
+/* Collective: ranks that may use the same cores share them out. threads 0: one for each core. The
+ * caller's thread is worker 0. */
 typedef struct rw_team rw_team;
 RW_DEFAULT_EXPORT int rw_team_create(rw_mpi_comm comm, int threads, int pin, rw_team** out);
 RW_DEFAULT_EXPORT int rw_team_size(const rw_team* team, int* out);
 RW_DEFAULT_EXPORT int rw_team_run(rw_team* team, rw_worker_function task, void* user);
-RW_DEFAULT_EXPORT int rw_team_barrier(rw_team* team); /* of all workers, in a task */
+RW_DEFAULT_EXPORT int rw_team_barrier(rw_team* team); /* called by all workers, in a task */
 RW_DEFAULT_EXPORT int rw_team_free(rw_team* team);
 
 /* faces(worker) on all workers, then the exchange beside interior(begin, end) over the loop, then
@@ -177,9 +177,9 @@ RW_DEFAULT_EXPORT int rw_overlap(rw_team* team, rw_stealing* loop, rw_worker_fun
 
 /* ---- collectives --------------------------------------------------------------------------- */
 
-/* Types and operations: ropewalk's own, below, or those of the MPI at hand, RW_MPI_TYPE(MPI_DOUBLE)
- * and RW_MPI_OP(MPI_SUM), derived and user-defined ones included. Own numbers lie where no MPI has
- * a handle: neither an int nor an address of user space. */
+/* Types and operations are ropewalk's own, below, or those of the MPI that is loaded, as
+ * RW_MPI_TYPE(MPI_DOUBLE) and RW_MPI_OP(MPI_SUM), derived and user-defined ones included.
+ * ropewalk's numbers are no handle of any MPI: neither an int nor an address of user space. */
 typedef uint64_t rw_type;
 typedef uint64_t rw_op;
 #define RW_FIRST_TYPE UINT64_C(0x7277000000000000)
@@ -225,7 +225,8 @@ RW_DEFAULT_EXPORT int rw_comm_free(rw_comm* comm); /* collective; NULL is allowe
  * MPI, because ranks of a node cannot reach each other's memory. */
 RW_DEFAULT_EXPORT int rw_comm_direct(const rw_comm* comm, int* out);
 
-/* As MPI's, with 64-bit counts; counts and displacements are in elements. */
+/* They are called as MPI's functions, with 64-bit counts. Counts and displacements are in elements.
+ */
 RW_DEFAULT_EXPORT int rw_barrier(rw_comm* comm);
 RW_DEFAULT_EXPORT int rw_allreduce(const void* send, void* receive, size_t count, rw_type type,
                                    rw_op op, rw_comm* comm);
@@ -263,8 +264,9 @@ RW_DEFAULT_EXPORT int rw_alltoallv(const void* send, const size_t* send_counts,
                                    const size_t* receive_displacements, rw_type type,
                                    rw_comm* comm);
 
-/* Nonblocking: need MPI_THREAD_MULTIPLE, run in the order they were started. Buffers, counts,
- * displacements, derived types and operations are the call's own until it is complete. */
+/* The nonblocking functions need MPI_THREAD_MULTIPLE, and run in the order in which they were
+ * started. Buffers, counts, displacements, derived types and operations belong to the call until it
+ * is complete. */
 typedef struct rw_request rw_request;
 RW_DEFAULT_EXPORT int rw_ibarrier(rw_comm* comm, rw_request** out);
 RW_DEFAULT_EXPORT int rw_iallreduce(const void* send, void* receive, size_t count, rw_type type,
@@ -310,22 +312,22 @@ RW_DEFAULT_EXPORT int rw_wait(rw_request** request);
 
 /* ---- repeated reductions --------------------------------------------------------------------- */
 
-/* A vector whose sum over the ranks is taken again and again, as a gradient's. output NULL: it lies
- * in memory of the plan (rw_plan_data). input NULL: in place. */
+/* A vector that is reduced again and again, such as a gradient. output NULL: it lies in memory of
+ * the plan (rw_plan_data). input NULL: it is reduced in place. */
 typedef struct rw_plan_tensor {
   size_t count;
   rw_type type; /* ropewalk's own */
   const void* input;
   void* output;
 } rw_plan_tensor;
-/* Zero means the default of each. */
+/* Zero means the default of each member. */
 typedef struct rw_plan_options {
   rw_op op;            /* ropewalk's own; RW_SUM */
   int average;         /* 1: sums divided by the number of ranks */
   size_t bucket_bytes; /* of vectors that small tensors are fused into; 4 MiB */
   size_t fuse_bytes;   /* tensors up to this size are fused; 64 KiB, (size_t)-1: none */
   int no_thread;       /* 1: the caller alone makes progress */
-  int threads;         /* of this rank, that add large vectors over several nodes; automatic */
+  int threads;         /* of this rank that share large sums over several nodes; automatic */
 } rw_plan_options;
 
 typedef struct rw_plan rw_plan;
@@ -337,8 +339,8 @@ RW_DEFAULT_EXPORT int rw_plan_buckets(const rw_plan* plan, int* out);
 RW_DEFAULT_EXPORT int rw_plan_bucket_of(const rw_plan* plan, int tensor, int* out);
 RW_DEFAULT_EXPORT int rw_plan_bind(rw_plan* plan, int tensor, const void* input, void* output);
 RW_DEFAULT_EXPORT int rw_plan_data(const rw_plan* plan, int tensor, void** out);
-/* One bucket, all that are not under way, or as tensors become ready; in the same order on all
- * ranks. */
+/* They start one bucket, all buckets that are not under way, or each bucket when its tensors are
+ * ready; in the same order on all ranks. */
 RW_DEFAULT_EXPORT int rw_plan_start_bucket(rw_plan* plan, int bucket);
 RW_DEFAULT_EXPORT int rw_plan_start(rw_plan* plan);
 RW_DEFAULT_EXPORT int rw_plan_ready(rw_plan* plan, int tensor);

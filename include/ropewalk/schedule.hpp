@@ -1,4 +1,4 @@
-// The loop that computes while lanes communicate: work stealing, a team of threads, and both joined
+// Loops that compute while messages travel: work stealing, a team of threads, and both together
 // with an exchange (Meadows and Ishikawa, IWOMP 2017; Meadows et al. 2018).
 #pragma once
 
@@ -23,10 +23,10 @@ struct IterationRange {
   std::size_t size() const noexcept { return end - begin; }
 };
 
-// A loop whose iterations are dealt out to workers beforehand, in equal runs, and that a worker
-// without any goes on with where most is left: it takes half of the longest rest, from its end, of
-// a worker on its own NUMA node if there is one with any left. Communicating workers, which are the
-// first ones, start with nothing and join in when they have done their messages; where all workers
+// A loop whose iterations are dealt to the workers beforehand, in equal runs. A worker that has
+// done its own steals half of what another has left, from the end: it chooses the worker with most
+// left, on its own NUMA node if any there has some. Communicating workers, which are the first
+// ones, start without iterations and join in when their messages are done; where all workers
 // communicate, all start with a share.
 //
 //   WorkStealing loop(sites, omp_get_max_threads(), lanes);  // once; runs as often as one likes
@@ -38,10 +38,10 @@ struct IterationRange {
 //     #pragma omp barrier
 //   }
 //
-// Each iteration runs once a loop. All workers must take part in each loop, each until it is given
-// an empty range, and a barrier of theirs must lie between two loops; then nothing has to be set up
-// for the next one. No lock, no allocation; a block costs a compare-exchange (some 10 ns), and a
-// steal a look at each worker's line.
+// In each loop, each iteration runs once. All workers must take part in each loop, until next()
+// returns an empty range, and a barrier of the workers must lie between two loops; then the next
+// loop needs no preparation. There is no lock and no allocation. A block costs a compare-exchange
+// (some 10 ns), and a steal reads a cache line of each worker.
 class RW_EXPORT WorkStealing {
  public:
   // `block` iterations are handed out at a time; 0: about 256 blocks a worker. Error(argument) for
@@ -57,12 +57,12 @@ class RW_EXPORT WorkStealing {
   int communicating_workers() const noexcept;
   std::size_t block() const noexcept;
 
-  // What this worker runs next: up to block() iterations. Empty: nothing is left for it in this
-  // loop, and its next call belongs to the next loop. Error(argument) for a worker that is not
-  // there, and where another worker took no part in the last loop.
+  // What this worker runs next: up to block() iterations. An empty range means that the loop has
+  // none left for it; its next call belongs to the next loop. Error(argument) for a number that is
+  // no worker's, and where another worker took no part in the last loop.
   IterationRange next(int worker);
 
-  // body(begin, end) for all that this worker is given.
+  // Calls body(begin, end) for every range that next(worker) returns.
   template <class Body>
   void run(int worker, Body&& body) {
     for (IterationRange range = next(worker); !range.empty(); range = next(worker)) {
@@ -70,15 +70,15 @@ class RW_EXPORT WorkStealing {
     }
   }
 
-  // Begins anew after a loop that an exception has cut short, or for another number of iterations
-  // (block 0: chosen again). By one thread while no worker is in the loop.
+  // Prepares a new loop after one that an exception has cut short, or for another number of
+  // iterations (block 0: chosen again). One thread calls it, while no worker is in the loop.
   void reset();
   void reset(std::size_t iterations, std::size_t block = 0);
 
   // Blocks that a worker has run in all loops; exact when it is in none.
   struct Counts {
-    std::uint64_t own = 0;     // dealt to it beforehand, or shown by it after a steal
-    std::uint64_t stolen = 0;  // taken from others, one a steal
+    std::uint64_t own = 0;     // dealt to it beforehand, or left of what it has stolen
+    std::uint64_t stolen = 0;  // taken from another worker, one by each steal
   };
   Counts counts(int worker) const;
 
@@ -88,23 +88,23 @@ class RW_EXPORT WorkStealing {
 };
 
 struct ThreadTeamOptions {
-  int threads = 0;  // the caller's included; 0: one a core that this rank has for itself
-  bool pin = true;  // each but the caller's to a core, where there is one for each
+  int threads = 0;  // with the caller's; 0: one for each core that this rank has for itself
+  bool pin = true;  // binds each thread but the caller's to a core, where there are enough
 };
 
-// Threads that run loops together. They stay between runs: spinning at first, asleep after about a
-// millisecond; at once asleep or out of the way where threads outnumber cores.
+// Threads that run loops together and stay between runs. Between runs they spin at first and sleep
+// after about a millisecond; where threads outnumber cores they yield or sleep at once.
 //
-// One thread uses a team, the one that made it, and is worker 0.
+// Only the thread that made a team uses it; that thread is worker 0.
 class RW_EXPORT ThreadTeam {
  public:
   static constexpr int max_threads = 4096;
 
-  // Local: as if this process had the cores of its affinity mask for itself. Not pinned where the
-  // job has further ranks, which may be given the same cores.
+  // Not collective: takes the cores of the affinity mask as if no other process used them. Does not
+  // bind threads where the job has further ranks, which may have the same cores.
   explicit ThreadTeam(const ThreadTeamOptions& = {});
-  // Collective: ranks of a node that may use the same cores share them out. Not pinned where the
-  // job has ranks that are not in the communicator.
+  // Collective: ranks of a node that may use the same cores share them out. Does not bind threads
+  // where the job has ranks that are not in the communicator.
   explicit ThreadTeam(Communicator, const ThreadTeamOptions& = {});
   ~ThreadTeam();
   ThreadTeam(const ThreadTeam&) = delete;
@@ -113,15 +113,15 @@ class RW_EXPORT ThreadTeam {
   int size() const noexcept;
   bool crowded() const noexcept;  // threads outnumber cores
 
-  // task(worker) on each worker at once; returns when all are done. Rethrows the first exception;
-  // workers that wait in barrier() for the one that threw end their task there, too.
+  // Calls task(worker) on all workers at once; returns when all are done. Rethrows the first
+  // exception; workers that wait in barrier() for the one that threw end their task there.
   template <class Task>
   void run(Task&& task) {
     using Type = std::remove_reference_t<Task>;
     run_erased([](void* object, int worker) { (*static_cast<Type*>(object))(worker); },
                const_cast<void*>(static_cast<const void*>(std::addressof(task))));
   }
-  // All workers call it in a task. What each wrote before it, all may read after it.
+  // All workers call it in a task. Each may read after it what the others wrote before it.
   void barrier();
 
  private:
@@ -132,24 +132,24 @@ class RW_EXPORT ThreadTeam {
 
 // ---- an exchange behind a loop
 
-// What one thread starts, polls and waits for: Halo, MessagePlan.
+// An exchange that one thread starts, polls and waits for: Halo, MessagePlan.
 template <class E>
 concept PolledExchange = requires(E& exchange) {
   exchange.start();
   { exchange.test() } -> std::convertible_to<bool>;
   exchange.wait();
 };
-// What several threads drive, each some of its lanes: Halo, MessagePlan.
+// An exchange whose lanes several threads can drive: Halo, MessagePlan.
 template <class E>
 concept LaneExchange = requires(E& exchange, int lane) {
   exchange.exchange_lane(lane);
   { exchange.lanes() } -> std::convertible_to<int>;
 };
 
-// Calls work() again and again while an exchange that was started is under way, and looks after its
-// messages between the calls, at most for 6 % of the time. Ends when all is there, or when work()
-// returns false because nothing is left to do. True where all is there; wait() is still to be
-// called.
+// Calls work() again and again while an exchange is under way, and between the calls makes progress
+// with its messages, for at most 6 % of the time. Ends when the exchange is complete, and returns
+// true, or when work() returns false because nothing is left to do, and returns false. In either
+// case wait() is still to be called.
 template <PolledExchange Exchange, class Work>
 bool work_beside(Exchange& exchange, Work&& work) {
   detail::PollClock clock;
@@ -162,9 +162,8 @@ bool work_beside(Exchange& exchange, Work&& work) {
   return false;
 }
 
-// The part of one of several communicating workers in an exchange: worker w of n drives the lanes
-// w, w + n, ... of it. An exchange without lanes is worker 0's alone. Returns when that part is
-// done.
+// The share of one of n communicating workers in an exchange: worker w drives the lanes w, w + n,
+// ... An exchange without lanes is driven by worker 0 alone. Returns when the share is complete.
 template <class Exchange>
 void exchange_share(int worker, int communicating, Exchange& exchange) {
   if constexpr (LaneExchange<Exchange>) {
@@ -178,8 +177,8 @@ void exchange_share(int worker, int communicating, Exchange& exchange) {
   }
 }
 
-// What one worker does between the barrier behind the faces and the join of the interior: to be
-// called by all workers of the caller's own threads. See parallel_overlap.
+// The part of parallel_overlap between computing the faces and applying what was received, for
+// programs with threads of their own: each of their workers calls it.
 //
 //   #pragma omp parallel
 //   {
@@ -215,19 +214,19 @@ void overlap_worker(int worker, WorkStealing& loop, Exchange&& exchange, Interio
   loop.run(worker, interior);
 }
 
-// The loop of Meadows et al. 2018: faces(worker) computes what is sent; then communicating workers
-// exchange it, each its lanes, and fall through to steal, while the others compute the interior
-// from the start, interior(begin, end) over iterations of `loop`; the interior is joined, and
-// boundary(worker) applies what was received. faces and boundary are called by all workers and
-// share out their work themselves.
+// The loop of Meadows et al. 2018. First all workers call faces(worker), which computes what is
+// sent. Then the communicating workers exchange it, each its lanes, while the others compute the
+// interior, by interior(begin, end) over the iterations of `loop`; when its messages are done, a
+// communicating worker steals iterations. After a barrier all workers call boundary(worker), which
+// applies what was received. faces and boundary share out their work themselves.
 //
-// `exchange` is a Halo or MessagePlan, or a call exchange(worker) for each communicating worker
-// that returns when its messages are done. Where no worker communicates, or all do (one that is
-// alone, above all), worker 0 starts the exchange, looks after it between its blocks, and waits for
-// it when the interior is done.
+// `exchange` is a Halo or a MessagePlan, or a function that each communicating worker calls as
+// exchange(worker) and that returns when its messages are done. Where no worker communicates, or
+// all do (as when there is only one), worker 0 starts the exchange, makes progress with it between
+// its blocks, and waits for it when the interior is done.
 //
-// An exception ends the loop on all workers and comes out; an exchange that was started must then
-// be waited for before the next.
+// An exception ends the loop on all workers, and is rethrown. An exchange that was started must
+// then be waited for before the next one.
 template <class Faces, class Exchange, class Interior, class Boundary>
 void parallel_overlap(ThreadTeam& team, WorkStealing& loop, Faces&& faces, Exchange&& exchange,
                       Interior&& interior, Boundary&& boundary) {
@@ -250,7 +249,7 @@ void parallel_overlap(ThreadTeam& team, WorkStealing& loop, Faces&& faces, Excha
   }
 }
 
-// The same for faces that are there already.
+// The same for faces that are computed already.
 template <class Exchange, class Interior, class Boundary>
 void parallel_overlap(ThreadTeam& team, WorkStealing& loop, Exchange&& exchange,
                       Interior&& interior, Boundary&& boundary) {

@@ -1,4 +1,4 @@
-// The variables ROPEWALK_… of the environment: what there are, what each takes, and what this
+// The environment variables ROPEWALK_…: which there are, what each accepts, and which value this
 // process has. `ropewalk config` shows the same.
 #pragma once
 
@@ -27,10 +27,11 @@ struct SettingValue {
   std::string error;   // why it cannot be understood; empty where it can
 };
 
-// All of them, those of the library first.
+// All settings, those of the library first.
 RW_EXPORT std::vector<Setting> all_settings();
 
-// What this process has now, and what a text would mean. Error(argument) for a name that is none.
+// The value that this process has now, and the one that a text would give. Error(argument) for a
+// name that is no setting.
 RW_EXPORT SettingValue setting(const std::string& name);
 RW_EXPORT SettingValue setting(const std::string& name, const std::string& text);
 

@@ -8,8 +8,8 @@
 
 namespace ropewalk {
 
-// Elements as they lie in memory, in the layout of the C types of this machine. The handles of an
-// MPI (MPI_INT, MPI_LONG, MPI_AINT, ...) are many to one: by size and signedness.
+// Elements as they lie in memory, in the layout of the C types of this machine. Several datatypes
+// of MPI (MPI_INT, MPI_LONG, MPI_AINT, ...) are one of these, by their size and signedness.
 enum class ElementType : int {
   int8,
   uint8,

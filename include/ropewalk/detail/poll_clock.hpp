@@ -7,12 +7,12 @@
 
 namespace ropewalk::detail {
 
-// How often a worker that computes looks after its messages: at first after each block, then once
-// it has computed for 16 times as long as the last look took, and at least every 20 us.
+// Decides when a worker that computes makes progress with its messages: at first after each block,
+// then when it has computed for 16 times as long as the last poll took, and at least every 20 us.
 class RW_EXPORT PollClock {
  public:
   bool due() noexcept;
-  void polled() noexcept;  // the look that was due is over
+  void polled() noexcept;  // the poll that was due is over
 
  private:
   std::int64_t began_ = 0;
