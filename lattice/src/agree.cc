@@ -9,7 +9,8 @@
 namespace ropewalk::lattice {
 namespace {
 
-// How something went on a rank, as it travels. It takes no memory: there may be none left.
+// The outcome of one rank in the form in which it is sent. It allocates nothing: there may be no
+// memory left.
 struct Outcome {
   std::int32_t code = 0;  // ErrorCode; 0: well
   std::array<char, 1020> text{};

@@ -1,5 +1,5 @@
-// What goes wrong on one rank, or is not the same on all, as an error of all ranks: nobody is left
-// waiting for a rank that has thrown.
+// Makes an error of one rank, or a value that differs between ranks, an error of all ranks, so that
+// none waits for a rank that has thrown.
 #pragma once
 
 #include <optional>
@@ -14,13 +14,14 @@
 
 namespace ropewalk::lattice {
 
-// What all ranks have thrown, or are about to: nobody waits for its rank any more.
+// An error that all ranks throw together: none waits for the others any more.
 class JointError : public Error {
  public:
   using Error::Error;
 };
 
-// Something to call, for as long as it is there. Takes no memory: it would be missing on one rank.
+// A reference to a callable object, valid while that object lives. It allocates nothing, since an
+// allocation might fail on one rank alone.
 class Work {
  public:
   template <class Callable>

@@ -15,7 +15,7 @@ namespace {
 using kernels::block_reals;
 using kernels::clover_reals;
 
-// One block of one lane into the order of kernels/local.hpp; `to` is at its lane.
+// Writes a block into its lane, in the order of kernels/local.hpp; `to` points to that lane.
 template <class Real>
 void pack(Real* to, const Block& block, int lanes) {
   const auto put = [&](double value) {

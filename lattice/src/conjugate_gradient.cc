@@ -76,7 +76,7 @@ class Iteration {
 
   bool nothing_to_do() const { return b_norm_ == 0; }
 
-  // From x anew: |b - M x| / |b|.
+  // Computes r = b - M x; returns |b - M x| / |b|.
   double start() {
     m_(r_, x_, false);
     return relative(sum(algebra_.residual(r_, b_)));
@@ -88,7 +88,7 @@ class Iteration {
     std::copy_n(s_.data(), s_.size(), p_.data());
   }
 
-  // One step; |b - M x| / |b| by recursion.
+  // Makes one step; returns |b - M x| / |b|, from the recursion.
   double step() {
     m_(s_, p_, false);  // q = M p
     const double a = s_norm2_ / sum(algebra_.norm2(s_));
@@ -130,7 +130,7 @@ class Iteration {
                                        "; " + remedy);
 }
 
-// Until the recursion is below the tolerance, or there are no iterations left.
+// Iterates until the residual of the recursion is below the tolerance, or no iterations are left.
 template <class Real>
 void iterate(Iteration<Real>& iteration, const SolverOptions& options, Progress& progress,
              Solution& solution) {

@@ -18,11 +18,12 @@ using kernels::leg_count;
 
 namespace {
 
-// Of each way; their medians are compared, since on some machines the same stores take 5 or 30 ns a
-// line from one moment to the next.
+// How often each kind of stores is measured. Medians are compared, since on some machines the same
+// stores take 5 or 30 ns a line from one moment to the next.
 constexpr std::size_t rehearsals = 9;
-// Around the caches costs little where it is not needed, and the other way up to five times as much
-// where it is.
+// Stores around the caches are chosen when they take at most 1 / 0.7 of the time of plain ones:
+// they cost little where they are not needed, and plain ones up to five times as much where they
+// are.
 constexpr double preference = 0.7;
 
 // Writes a buffer whole, in the way that faces are stored.
@@ -102,7 +103,7 @@ void Faces<Real>::project(const kernels::Table<Real>& kernels,
   }
 }
 
-// Of writing all faces, exchanging and reading them, microseconds.
+// Microseconds of writing all faces, exchanging and reading them.
 template <class Real>
 double Faces<Real>::rehearse(bool stream) {
   const double begin = now_us();

@@ -15,8 +15,9 @@ namespace ropewalk::lattice {
 
 double now_us();
 
-// Half spinors: 12 of 24 numbers a site. Made collectively, inside of together(). An exchange of
-// ropewalk::overlap_worker: one thread starts, tests and waits, or several threads drive the lanes.
+// The faces are half spinors: 12 numbers of the 24 of a site. Construction is collective, inside of
+// together(). ropewalk::overlap_worker takes this class for an exchange: one thread starts, tests
+// and waits, or several threads drive the lanes.
 template <class Real>
 class Faces {
  public:
@@ -30,7 +31,7 @@ class Faces {
   // other's memory, storing to lines that another core has read since may cost it 30 ns a line.
   void choose_stores(const Lattice&);
 
-  // Before each exchange, by one thread while no other is at it.
+  // One thread calls it before each exchange, while no other uses the faces.
   void begin() noexcept {
     lanes_left_.store(lanes(), std::memory_order_relaxed);
     waited_us_ = lanes_done_us_ = 0;
@@ -43,16 +44,16 @@ class Faces {
     if (lanes_left_.fetch_sub(1, std::memory_order_acq_rel) == 1) lanes_done_us_ = now_us();
   }
   int lanes() const noexcept { return halo_->lanes(); }
-  // All faces of this exchange are there; what was received may be read. Acquire pairs with the
-  // releases of who received it.
+  // True when all faces of this exchange are there and may be read. The acquire pairs with the
+  // releases in exchange_lane() and all_came().
   bool arrived() const noexcept { return lanes_left_.load(std::memory_order_acquire) == 0; }
 
   double waited_us() const noexcept { return waited_us_; }  // in wait() of this exchange
-  // When exchange_lane() had brought the last face; 0: the lanes were not driven by it. To be read
-  // when whoever called it has been met.
+  // The time at which exchange_lane() had received the last face; 0 if nobody has called it. To be
+  // read after a barrier with the threads that called it.
   double lanes_done_us() const noexcept { return lanes_done_us_; }
 
-  // Where the next exchange puts what this leg needs.
+  // The place where the next exchange puts the faces that this leg needs.
   const Real* received(int leg) const noexcept {
     return static_cast<const Real*>(halo_->next_receive_buffer(receives_from(leg)));
   }

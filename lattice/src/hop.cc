@@ -67,7 +67,7 @@ typename Hop<Real>::Part& Hop<Real>::part(Sites sites) {
   return *made;
 }
 
-// What needs no other rank.
+// Makes everything that needs no other rank.
 template <class Real>
 std::unique_ptr<typename Hop<Real>::Part> Hop<Real>::make_part(Sites sites) {
   auto fresh = std::make_unique<Part>();
@@ -208,8 +208,8 @@ void Hop<Real>::one_after_other(const Job& job) {
   });
 }
 
-// One thread, which looks after the messages between rows. Often they are there at once: then all
-// that is left is a hop as it would be without them.
+// One thread computes, and makes progress with the messages between rows. Often the faces are there
+// at once: then the rest is a hop as without an exchange.
 template <class Real>
 void Hop<Real>::compute_and_poll(const Job& job) {
   Faces<Real>& faces = *job.part.faces;
@@ -230,8 +230,8 @@ void Hop<Real>::compute_and_poll(const Job& job) {
   faces.wait();
 }
 
-// By the caller in wait(), or from when no worker had anything left to compute until comm threads
-// had the last face.
+// How long the caller waited in wait(), or from the moment when no worker had anything left to
+// compute until comm threads had received the last face.
 template <class Real>
 double Hop<Real>::waited_us(const Part& p, double projected) const {
   double idle = projected;

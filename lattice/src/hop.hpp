@@ -59,7 +59,7 @@ struct Hop {
   void exchange_only(const SpinorField<Real>& in, bool dagger);
   std::int64_t exchange_beside(const SpinorField<Real>& in, const std::function<void()>& work);
 
-  // What belongs to the hop onto one set of sites; made at first use.
+  // What a hop onto one set of sites needs; made at its first use.
   struct Part {
     HopTable table;
     const Real* links = nullptr;
@@ -83,7 +83,7 @@ struct Hop {
   Part& exchanged_part(const SpinorField<Real>& in);
   kernels::HopArguments<Real> arguments(const Part&, const HopCall<Real>&) const;
 
-  // Of one worker.
+  // The share of one worker.
   void project(const Job&, int worker);
   void compute_share(const Job&, int worker);
   void compute_what_can_be(const Job&, int worker, std::ptrdiff_t begin, std::ptrdiff_t end);
@@ -92,7 +92,7 @@ struct Hop {
   void compute_and_poll(const Job&);
   void overlap(const Job&, int worker);
   double waited_us(const Part&, double projected) const;
-  // Of all of them.
+  // The work of all workers together.
   void one_after_other(const Job&);
   void overlapped(const Job&);
 

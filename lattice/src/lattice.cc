@@ -43,7 +43,7 @@ std::size_t surface(const Extents& local, const Extents& grid) {
   return out;
 }
 
-// Of all grids of so many ranks, those that divide the lattice, least surface first.
+// The grids of that many ranks that divide the lattice, the one with the least surface first.
 std::vector<Extents> fitting_grids(const Extents& global, int ranks) {
   std::vector<Extents> out;
   for (int x = 1; x <= ranks; ++x) {

@@ -30,9 +30,10 @@ bool may_cut(const Lattice& lattice, int d, int blocks) {
   return lattice.local()[d] % (2 * blocks) == 0;
 }
 
-// What a choice of blocks costs: permutes at the edges of sub-lattices, in shares of the sites;
-// three times that where a received face has to be merged in too. Equal ones: t is cut last, since
-// sub-lattices long in t keep the slices in the cache small.
+// What a choice of blocks costs: the share of sites at the edges of sub-lattices, where lanes are
+// permuted, and three times that where a received face has to be merged in, too. Among choices of
+// the same cost, t is cut last, since sub-lattices that are long in t keep the slices in the cache
+// small.
 double cost(const Lattice& lattice, const Extents& blocks) {
   double out = 0;
   for (int d = 0; d < dimensions; ++d) {

@@ -23,14 +23,14 @@ class OperatorLinks {
   Links stored() const noexcept {
     return form_ == kernels::LinkForm::two_rows ? Links::two_rows : Links::full;
   }
-  // Two rows are stored without the factor -1/2 of the hopping term, for the third to come out.
+  // Two rows are stored without the factor -1/2 of the hopping term, so that they give the third.
   Real factor() const noexcept {
     return form_ == kernels::LinkForm::two_rows ? Real(-0.5) : Real(1);
   }
   kernels::LinkOrder order(Sites sites) const noexcept {
     return sites == Sites::all ? kernels::LinkOrder::by_site : kernels::LinkOrder::by_row;
   }
-  // What a hop onto these sites reads.
+  // How many numbers of links a hop onto these sites reads.
   double reals(Sites sites) const noexcept {
     const double slots = static_cast<double>(slots_.slot.size() * dimensions);
     return slots * static_cast<double>(link_reals_) + (sites == Sites::all ? extra_reals() : 0);

@@ -7,16 +7,16 @@
 
 namespace ropewalk::lattice {
 
-// What the enumerators are called in files.
+// The names of the enumerators in files.
 const char* name(NerscData);
 const char* name(NerscFloat);
 int bytes_of(NerscFloat);  // a number
 
-// Of the first bytes of a file. Error(argument) begins with the path.
+// Reads the header in the first bytes of a file. The text of Error(argument) begins with the path.
 NerscHeader parse_nersc_header(const std::string& path, const std::string& beginning);
 
-// BEGIN_HEADER to END_HEADER, of the members; `fields` gives the texts. Error(argument) for a text
-// that would break the lines of the header.
+// The lines from BEGIN_HEADER to END_HEADER, made from the members, with the texts in `fields`.
+// Error(argument) for a text that would break a line.
 std::string format_nersc_header(const NerscHeader&);
 
 }  // namespace ropewalk::lattice

@@ -18,7 +18,7 @@
 namespace ropewalk::lattice {
 namespace {
 
-// Of all ranks.
+// The norm over all ranks.
 template <class Real>
 double norm(detail::Algebra<Real>& algebra, const SpinorField<Real>& v) {
   double out = algebra.norm2(v);
@@ -58,7 +58,7 @@ void put_half(SpinorField<Real>& whole, const SpinorField<Real>& part) {
   std::copy_n(part.data(), part.size(), whole.at(whole.layout().first(part.sites())));
 }
 
-// Of an operator's solution.
+// Checks the fields of a solution with an operator.
 template <class Real>
 void check_fields(const Layout& layout, const SpinorField<Real>& x, const SpinorField<Real>& b) {
   detail::check_alike(x, b);
@@ -140,7 +140,7 @@ void append(Solution& out, const Solution& part, double unit) {
   for (const double value : part.history) out.history.push_back(value * unit);
 }
 
-// What single precision adds to a solution in double.
+// Corrects a solution in double precision by solutions in single precision.
 template <class Double, class Single>
 class Refinement {
  public:
@@ -160,9 +160,9 @@ class Refinement {
   // |b - M x|
   double residual() { return lattice::residual(m_, algebra_, r_, x_, b_); }
 
-  // One more correction of x, after residual(), which gave r_norm.
+  // Adds one correction to x. residual() has been called before, and returned r_norm.
   Solution correct(double r_norm, const SolverOptions& options) {
-    // To size 1: small residuals leave the range of single precision.
+    // Scaled to norm 1, since small residuals leave the range of single precision.
     algebra_.multiply(r_, 1 / r_norm);
     convert(r_single_, r_);
     std::fill_n(d_.data(), d_.size(), 0.0F);
@@ -194,7 +194,7 @@ class Refinement {
   std::vector<std::complex<double>> plain_;
 };
 
-// From where single precision has brought x.
+// Goes on in double precision from the x that single precision has reached.
 template <class Double>
 Solution finish_in_double(Double& m, SpinorField<double>& x, const SpinorField<double>& b,
                           SolverOptions options, Solution out, Clock::time_point begin) {

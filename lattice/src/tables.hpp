@@ -1,4 +1,4 @@
-// What a hop walks over: its rows, the faces it sends, and where lanes go at the edges.
+// The tables of a hop: its rows, the faces it sends, and how lanes are permuted at the edges.
 #pragma once
 
 #include <array>
@@ -40,7 +40,7 @@ struct Neighbour {
 };
 Neighbour neighbour(const Layout&, const Extents& site, int leg);
 
-// How a leg that goes over the edge of the sub-lattices in its dimension comes to the site.
+// How a site gets the half spinor of a leg that crosses the edge of the sub-lattices.
 kernels::Leg kind_over_edge(const Layout&, int leg);
 
 template <class Real>
@@ -51,7 +51,8 @@ struct HopTable {
   std::vector<kernels::Row> rows;
   std::vector<std::int32_t> faces;  // kernels::leg_count a row
   std::ptrdiff_t surface = 0;       // rows that need other ranks
-  // By leg: sites of the input, counted in its field, that this rank sends for that leg of another.
+  // For each leg, the sites of the input (numbered in its field) that this rank sends to the rank
+  // that needs them for that leg.
   std::array<std::vector<std::int32_t>, kernels::leg_count> face_sites;
 };
 inline bool needs_other_rank(const kernels::Row& row) {

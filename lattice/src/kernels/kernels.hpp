@@ -11,7 +11,7 @@ namespace ropewalk::lattice::kernels {
 // Legs of the hopping term: mu is the hop from x + mu, 4 + mu that from x - mu.
 inline constexpr int leg_count = 8;
 
-// How a leg's half spinor comes to a site: two bits a leg in Row::legs.
+// How a site gets the half spinor of a leg; Row::legs has two bits for each leg.
 enum class Leg : std::uint32_t {
   local = 0,     // as it lies
   permuted = 1,  // over the edge of the sub-lattices: lanes change places
@@ -19,7 +19,7 @@ enum class Leg : std::uint32_t {
   merged = 3     // some lanes from another rank, the others permuted
 };
 
-// One output vector site of a hop. Counted in vector sites of the field that is read or written.
+// One output vector site of a hop; `out` and `source` number the vector sites of their fields.
 struct Row {
   std::int32_t out;
   std::uint32_t legs;  // Leg of each leg; bits 16 and up: leg crosses the antiperiodic boundary
@@ -29,7 +29,7 @@ struct Row {
 inline constexpr int boundary_bit = 16;
 inline constexpr std::uint32_t remote_legs = 0xaaaa;  // of Leg::received and Leg::merged
 
-// Where lanes go; indices as wide as Real, as the vectors of the compiler want them.
+// Indices of lanes. They are as wide as Real, since the vectors of the compiler need that.
 template <class Real>
 struct IndexOf;
 template <>
@@ -42,8 +42,9 @@ struct IndexOf<double> {
 };
 inline constexpr int max_lanes = 16;
 
-// By leg. `send` joins two vectors of a face in one; `merge[k]` puts the lanes of vector k of such
-// a pair in place, indices from `lanes` up being those of the received vector.
+// How each leg moves lanes. `send` joins two vectors of a face into one; `merge[k]` puts the lanes
+// of vector k of such a pair in place, where indices from `lanes` up name those of the received
+// vector.
 template <class Real>
 struct LaneTables {
   using Index = typename IndexOf<Real>::type;
@@ -80,13 +81,13 @@ struct HopArguments {
 enum class LinkForm { full, two_rows, scalar };
 inline constexpr int link_form_count = 3;
 
-// Where the eight links of a row lie. by_site: U, for backward legs that of the neighbour.
-// by_row: one after the other in the order of use, those of backward legs as U^+, so that all are
-// multiplied alike and memory is read in one direction.
+// Where the eight links of a row lie. by_site: at their sites, backward legs using the neighbour's
+// U. by_row: one after the other in the order of use, with U^+ for backward legs, so that all are
+// multiplied in the same way and memory is read in one direction.
 enum class LinkOrder { by_site, by_row };
 inline constexpr int link_order_count = 2;
-// By row: which of a row's eight links. The kernels take the two legs of a dimension one after the
-// other.
+// The place of a leg among the eight links of a row (by_row): the kernels take the two legs of a
+// dimension one after the other.
 constexpr int place_in_row(int leg) { return 2 * (leg % 4) + leg / 4; }
 
 template <class Real>
@@ -108,7 +109,7 @@ struct FaceArguments {
 template <class Real>
 using FaceFunction = void (*)(const FaceArguments<Real>&, std::ptrdiff_t begin, std::ptrdiff_t end);
 
-// Along the fifth dimension, for the upper (P_+) and lower (P_-) two spins.
+// Arguments of the operator along the fifth dimension, for the upper (P_+) and lower (P_-) spins.
 inline constexpr int max_fifth_extent = 256;
 template <class Real>
 struct FifthArguments {
@@ -136,7 +137,7 @@ struct Table {
   FifthFunction<Real> fifth[2][2];  // by Vectors; by inverse
 };
 
-// Of this machine, widest first; ROPEWALK_ISA (baseline, avx2, avx512) limits it.
+// The numbers of lanes that this machine has, widest first; ROPEWALK_ISA limits them.
 std::span<const int> lane_counts(std::size_t bytes_per_real);
 template <class Real>
 const Table<Real>& table(int lanes);

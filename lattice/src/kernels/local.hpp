@@ -34,7 +34,7 @@ struct LocalTable {
   double (*norm2)(const Real*, std::size_t count);
 };
 
-// Of the instruction set of table<Real>(lanes).
+// For the same instruction set as table<Real>(lanes).
 template <class Real>
 const LocalTable<Real>& local_table(int lanes);
 

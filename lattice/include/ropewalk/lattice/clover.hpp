@@ -35,7 +35,8 @@ class CloverOperator : public HoppingTerm<Real> {
   // sum of log |det A| over the sites. Collective.
   double log_determinant(Sites = Sites::all) const;
 
-  // Of a mult onto `sites` on this rank, as CCS-QCD counts: 1320 of the hop, 576 of A^-1.
+  // Operations of this rank in a mult onto `sites`, as CCS-QCD counts them: 1320 in the hop, 576 in
+  // A^-1, at each site.
   double mult_flops(Sites = Sites::even) const noexcept;
 
  private:

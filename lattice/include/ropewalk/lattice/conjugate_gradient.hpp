@@ -1,7 +1,7 @@
-// M x = b by conjugate gradient on the normal equations.
+// Solves M x = b by conjugate gradient on the normal equations.
 //
-// The form that Hestenes and Stiefel (1952, section 10) give for them, known as CGLS: it carries
-// r = b - M x itself along, so what is compared to the tolerance is the residual that users mean.
+// It uses the form of Hestenes and Stiefel (1952, section 10) that is known as CGLS. It updates
+// r = b - M x itself, so the tolerance applies to the residual that users mean.
 #pragma once
 
 #include <functional>
@@ -18,12 +18,12 @@ struct SolverOptions {
   // Solves Schur's complement on the odd sites, then the even ones: half the work an iteration, and
   // about half the iterations. Needs a lattice that has halves, and x and b on all sites.
   bool red_black = true;
-  // That add and sum the fields; 0: those of the operator in solve(), 1 in conjugate_gradient().
-  // Results do not depend on them.
+  // Threads that add and sum the fields; 0: those of the operator in solve(), 1 in
+  // conjugate_gradient(). The results do not depend on them.
   int threads = 0;
-  // Comes back with what there is, instead of an error, where the precision of Real does not allow
-  // the tolerance: after the first restart that finds |b - M x| a quarter of what it was, or when
-  // none gets it any lower. For corrections of a solution in higher precision.
+  // Returns what has been reached, instead of throwing an error, where the precision of Real does
+  // not allow the tolerance: after the first restart that finds |b - M x| at a quarter of what it
+  // was, or when restarts no longer lower it. For corrections of a solution in higher precision.
   bool best_effort = false;
   bool progress = true;  // a line that rewrites itself, where rank 0's stderr is a terminal
 };
@@ -35,17 +35,18 @@ struct Solution {
   double seconds = 0;
 };
 
-// Collective. `x` holds a first guess, and the solution afterwards. Two sums over the ranks an
-// iteration, each a single allreduce. Error(argument) on every rank, x as far as it came: where
-// max_iterations are used up, where the precision of Real does not allow the tolerance, where
-// numbers are not finite; the message says how far it came and what to do.
+// Collective. `x` holds a first guess before, and the solution afterwards. Each iteration makes two
+// sums over the ranks, each a single allreduce. Error(argument) on every rank when max_iterations
+// are used up, when the precision of Real does not allow the tolerance, and when numbers are not
+// finite. x then is what was reached; the message says how far that is and what to do.
 template <class Operator, class Real>
 Solution solve(Operator& m, SpinorField<Real>& x, const SpinorField<Real>& b,
                const SolverOptions& = {});
 
-// Collective. The iterations in single precision, the residual in double, until that is small
-// enough (iterative refinement): less memory traffic, the same tolerances. Where single precision
-// no longer halves the residual, as with |x|/|b| from some 1e6 on, the iterations go on in double.
+// Collective. Iterative refinement: it iterates in single precision and computes the residual in
+// double, until that is small enough. This saves memory traffic and reaches the same tolerances.
+// Where single precision no longer halves the residual, as with |x|/|b| from some 1e6 on, the
+// iterations go on in double.
 template <class Double, class Single>
 Solution solve_mixed(Double& m, Single& m_single, SpinorField<double>& x,
                      const SpinorField<double>& b, const SolverOptions& = {});
@@ -55,7 +56,7 @@ template <class Real>
 using LinearOperator =
     std::function<void(SpinorField<Real>& out, const SpinorField<Real>& in, bool dagger)>;
 
-// The iteration itself, for any operator; red_black is the caller's matter.
+// The iteration itself, for any operator; it ignores red_black.
 template <class Real>
 Solution conjugate_gradient(const LinearOperator<Real>& m, SpinorField<Real>& x,
                             const SpinorField<Real>& b, const SolverOptions& = {});

@@ -14,9 +14,10 @@ namespace ropewalk::lattice {
 enum class Sites { all, even, odd };
 const char* name(Sites);
 
-// What the lanes of a vector hold. `space`: the same site of so many sub-lattices ("virtual
-// nodes", Boyle et al., arXiv:1512.03487). `fifth`: the s-values of one site; the fifth extent must
-// be a multiple of the lanes, and nothing is permuted at the edges of sub-lattices.
+// What the lanes of a vector hold. `space`: the same site of as many sub-lattices ("virtual nodes",
+// Boyle et al., arXiv:1512.03487). `fifth`: the s-values of one site; then the fifth extent must be
+// a multiple of the number of lanes, and there are no sub-lattices at whose edges lanes are
+// permuted.
 enum class Vectors { space, fifth };
 const char* name(Vectors);
 
@@ -59,15 +60,15 @@ class Layout {
   Extents local_site(std::size_t vector, int lane) const noexcept;
   Sites parity(std::size_t vector) const noexcept;  // even or odd
 
-  bool operator==(const Layout&) const noexcept;  // data of one may be taken for the other's
+  bool operator==(const Layout&) const noexcept;  // true: data have the same order in both
 
  private:
   struct State;
   std::shared_ptr<const State> state_;
 };
 
-// Four spins of three colours a site, and a fifth dimension where its extent is above 1. In the
-// process arena, on huge pages where they can be had; zero to begin with. Movable.
+// Four spins of three colours at each site, and at each s where there is a fifth dimension. The
+// field lies in the arena of the process, on huge pages where there are any, and is zero at first.
 template <class Real>
 class SpinorField {
  public:

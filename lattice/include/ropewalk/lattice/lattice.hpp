@@ -1,4 +1,5 @@
-// A four-dimensional lattice spread over a grid of ranks: extents, who owns which site, sums.
+// A four-dimensional lattice that is spread over a grid of ranks: its extents, which rank owns
+// which site, sums over all ranks.
 #pragma once
 
 #include <array>
@@ -34,8 +35,8 @@ struct LatticeOptions {
   // Lanes for the halo exchange. One lane without a comm thread asks least of the MPI; several
   // lanes, or threads, need MPI_THREAD_MULTIPLE.
   EndpointOptions endpoints{.lanes = 1, .threads = false};
-  // Goes through the halo exchange in these dimensions even where one rank has all of it: it is
-  // its own neighbour then. For tests and measurements; needs a communicator.
+  // Uses the halo exchange in these dimensions even where one rank has the whole extent and is its
+  // own neighbour. For tests and measurements; needs a communicator.
   std::array<bool, dimensions> exchange_with_self{};
 };
 
@@ -59,16 +60,16 @@ class Lattice {
   std::size_t global_sites() const noexcept;
   int rank() const noexcept;
   int size() const noexcept;
-  // Its faces in this dimension are exchanged: other ranks have the neighbours, or
-  // exchange_with_self.
+  // True where the faces in this dimension are exchanged: the neighbours belong to other ranks, or
+  // exchange_with_self is set.
   bool divided(int dimension) const noexcept;
 
-  // Of a lattice made with a communicator; Error(argument) otherwise.
+  // For a lattice that was made with a communicator; Error(argument) otherwise.
   const CartesianGrid& grid() const;
   EndpointSet& endpoints() const;  // made at first use: collective
   NodeCommunicator& node() const;
 
-  // Sums over the ranks, in place, the same bits on all of them. Collective.
+  // Collective. Sums over the ranks, in place; all ranks get the same bits.
   void sum(double* values, std::size_t count) const;
 
  private:

@@ -37,7 +37,7 @@ struct NerscHeader {
   std::size_t bytes = 0;  // of the header: where the links begin
 };
 
-// Of this process alone: to learn the dimensions before there is a Lattice. Errors as read_nersc.
+// Not collective: for learning the dimensions before there is a Lattice. Errors as read_nersc.
 NerscHeader read_nersc_header(const std::string& path);
 
 // Collective; every rank must see the file under this path. Checks the length of the file, the
@@ -57,9 +57,9 @@ struct NerscOptions {
   std::string creator = "ropewalk";
 };
 
-// Collective. Written under a name of its own beside `path` and renamed when all of it is on disk:
-// what was there before stays until then, and stays after an error, which every rank gets. Asks for
-// links of SU(3) where two rows are written: Error(argument) otherwise.
+// Collective. The file is written under another name beside `path`, and renamed when all of it is
+// on disk. So a file that was there before stays until then, and after an error, which every rank
+// gets. Where two rows are written the links must be in SU(3); Error(argument) otherwise.
 void write_nersc(const GaugeField<double>&, const std::string& path, const NerscOptions& = {});
 
 }  // namespace ropewalk::lattice

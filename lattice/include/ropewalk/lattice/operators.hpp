@@ -18,24 +18,24 @@ namespace ropewalk::lattice {
 
 // What happens to the faces of a lattice that is divided over ranks.
 enum class Exchange {
-  off,         // nothing: results at the faces are wrong. To see what the exchange costs
-  sequential,  // exchange, then compute
-  overlap      // compute while messages fly; sites that need faces once these are there
+  off,         // not exchanged, so results at the faces are wrong; shows what the exchange costs
+  sequential,  // exchanged before the computation
+  overlap      // exchanged during the computation; sites that need faces come when these are there
 };
 const char* name(Exchange);
 Exchange exchange(const std::string& name);  // Error(argument) lists the names
 
-// How the links lie in the operator. Two rows of a matrix of SU(3) give the third, so a third of
-// the memory traffic of the links is saved for more arithmetic.
+// How the operator stores its links. Two rows of a matrix of SU(3) give the third, so that two_rows
+// saves a third of the memory traffic of links, at the price of more arithmetic.
 enum class Links { automatic, full, two_rows };
 const char* name(Links);
 
 struct OperatorOptions {
   Exchange exchange = Exchange::overlap;
   Strategy strategy = Strategy::automatic;  // who drives the messages; see Halo
-  int threads = 1;                          // that compute, the caller among them
-  // So many of the threads drive the messages, each its lanes (LatticeOptions::endpoints), before
-  // they compute; 0: the caller looks after the messages between rows.
+  int threads = 1;                          // threads that compute, the caller included
+  // So many of these threads drive the messages, each its lanes (LatticeOptions::endpoints), before
+  // they compute. 0: the caller makes progress with the messages between rows.
   int comm_threads = 0;
   bool antiperiodic_time = false;  // minus sign on the hops over the global boundary of t
   Links links = Links::automatic;  // two_rows: Error(argument) where the links are not in SU(3)
@@ -44,11 +44,11 @@ struct OperatorOptions {
 // Microseconds of the last hop on this rank's first thread, to see what overlap hides.
 struct HopTimes {
   double faces_us = 0;     // projecting faces into send buffers
-  double interior_us = 0;  // sites that need no other rank, or whose faces are there in their turn
-  // Waiting for faces, before that (sequential) or after it (overlap): while no thread of this rank
-  // had anything left to compute without them.
+  double interior_us = 0;  // sites that need no other rank, or whose faces were there in time
+  // Waiting for faces: before the computation (sequential), or after it (overlap), while no thread
+  // of this rank had anything left to compute without them.
   double wait_us = 0;
-  double surface_us = 0;  // sites that were put off until their faces came
+  double surface_us = 0;  // sites that were deferred until their faces had arrived
 };
 
 namespace detail {
@@ -56,12 +56,12 @@ template <class Real>
 struct Hop;
 }
 
-// The hopping term and the algebra that every operator shares: base of the operators below. One
-// thread at a time uses the operators and solvers of a lattice; every rank must make the same calls
-// in the same order.
+// The hopping term, and the base of the operators below. One thread at a time uses the operators
+// and solvers of a lattice; every rank must make the same calls in the same order.
 //
-// Fields must have the operator's layout: make them with `field()`. Sites of `out` and `in`: all
-// and all, even and odd, or odd and even; Error(argument) otherwise. `out` must not be `in`.
+// Fields must have the layout of the operator: make them with `field()`. `out` and `in` have all
+// sites, or one has the even and the other the odd ones; Error(argument) otherwise. `out` must not
+// be `in`.
 template <class Real>
 class HoppingTerm {
  public:
@@ -80,28 +80,30 @@ class HoppingTerm {
 
   // out = D_h in, or its adjoint; on each s-slice where there is a fifth dimension.
   void hop(SpinorField<Real>& out, const SpinorField<Real>& in, bool dagger = false);
-  // The same by name: out on even sites from in on odd ones, and the other way.
+  // The same, checked by name: from odd sites to even ones, and from even sites to odd ones.
   void hop_eo(SpinorField<Real>& even, const SpinorField<Real>& odd, bool dagger = false);
   void hop_oe(SpinorField<Real>& odd, const SpinorField<Real>& even, bool dagger = false);
   // out = a centre + b D_h in, in one pass; centre has the sites of out and may be out.
   void hop_add(SpinorField<Real>& out, double a, const SpinorField<Real>& centre, double b,
                const SpinorField<Real>& in, bool dagger = false);
 
-  // Parts of a hop, to time them: faces projected and exchanged, and a hop with another way of
-  // exchanging.
+  // Parts of a hop, for measurements. exchange_only() projects and exchanges the faces;
+  // set_exchange() changes how the next hops exchange.
   void exchange_only(const SpinorField<Real>& in, bool dagger = false);
-  // The same while this thread does `work`, some microseconds at a time, between its looks after
-  // the messages, until all faces are there; how often it could. Without threads of the operator.
+  // Does the same while this thread calls `work`, which should take some microseconds, between two
+  // polls of the messages, until all faces are there. Returns how often it has called it. For
+  // operators with one thread.
   std::int64_t exchange_beside(const SpinorField<Real>& in, const std::function<void()>& work);
   void set_exchange(Exchange);
   HopTimes times() const noexcept;
   Strategy strategy() const noexcept;            // of the exchange, once it has been chosen
   std::size_t exchanged_bytes() const noexcept;  // sent to other ranks in a hop on all sites
 
-  // 1344 a site and s-slice, as Grid's ITT counts them: 8 SU(3) times half spinor, 1056; spin
-  // projections, 96; sums of legs, 192. Of this rank, for a hop that writes `sites`.
+  // Operations of this rank in a hop that writes `sites`: 1344 for each site and s-slice, as Grid's
+  // ITT counts them, of which the eight products of SU(3) matrix and half spinor have 1056, spin
+  // projections 96, and sums of legs 192.
   double flops(Sites sites = Sites::all) const noexcept;
-  // Least memory traffic of a hop: links and input read once, output written once.
+  // The least memory traffic of a hop: links and input are read once, the output is written once.
   double bytes(Sites sites = Sites::all) const noexcept;
   const char* isa() const noexcept;  // instruction set of the kernels: "avx512", ...
   Links links() const noexcept;      // chosen, when it was automatic
