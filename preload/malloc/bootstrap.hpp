@@ -1,5 +1,5 @@
-// Memory for the dynamic linker while it looks for the next allocator: older versions of libc
-// allocate in dlsym. Never given back.
+// Memory for the dynamic linker while it looks for the next allocator, since older versions of libc
+// allocate in dlsym. It is never freed.
 #pragma once
 
 #include <cerrno>
@@ -16,7 +16,7 @@ struct Bootstrap {
 };
 inline constinit Bootstrap bootstrap{};
 
-// The block's length lies in the 16 bytes before it.
+// The length of a block lies in the 16 bytes before it.
 inline void* bootstrap_allocate(std::size_t bytes, std::size_t alignment) noexcept {
   const auto base = reinterpret_cast<std::uintptr_t>(bootstrap.room);
   if (alignment < 16) alignment = 16;

@@ -208,7 +208,7 @@ void* realloc_in_libc(void* address, std::size_t bytes) noexcept {
   return found;
 }
 
-// Not evidence against the place: what it held goes on elsewhere.
+// Frees a block whose contents have moved elsewhere. That says nothing against its place.
 void free_moved(const ProcessArena& from, void* address, std::size_t bytes) noexcept {
   learning::shrinks(address, bytes, 0);
   if (takes_rights.load(std::memory_order_relaxed)) give_rights_back(address, bytes);

@@ -52,11 +52,12 @@ void* arena_reallocate(void* address, std::size_t bytes, const void* caller) noe
 bool arena_trim() noexcept;
 // An errno: the pages read as zero from now on.
 int discard_in_arena(void* address, std::size_t bytes, bool locked_too) noexcept;
-// The program has taken rights from memory of the arena: freed blocks get theirs back.
+// True once the program has taken access rights from memory of the arena; blocks that are freed
+// then get theirs back.
 extern std::atomic<bool> takes_rights;
 void note_protection(int protection) noexcept;
 void give_rights_back(void* block, std::size_t bytes) noexcept;
-// As madvise.
+// Does what madvise does, for memory of the arena.
 int arena_advise(void* address, std::size_t bytes, int advice) noexcept;
 
 // The address may be that of a block that libc was given.

@@ -1,13 +1,15 @@
-// Which allocations are worth the arena: learned placement. A block of the arena costs more to
-// touch first than one of libc, and repays it only when it is communicated. So the first blocks of
-// each place in the program come from the arena; a place whose blocks were freed uncommunicated
-// gets libc's memory from then on; one whose block is seen communicated, in the arena or in libc,
-// has the arena for good. Nothing ever moves, and no place changes its side more than twice.
+// Learned placement: which allocations come from the arena. The first touch of a block costs more
+// in the arena than in libc, and that pays only when the block is communicated. So the first blocks
+// of each place in the program come from the arena. A place whose blocks were freed without having
+// been communicated gets memory of libc from then on. A place one of whose blocks is communicated,
+// in the arena or in libc, gets the arena for good. Blocks never move, and no place changes more
+// than twice.
 //
 // A place is the caller's return address, the depth of its stack (behind C++'s operator new and
 // inside libraries the return address alone says little), and the size's power of two.
 //
-// No locks, no allocation, no system call; wrong guesses cost time, never correctness.
+// There are no locks, no allocations and no system calls. Wrong guesses cost time, never
+// correctness.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +19,7 @@
 
 namespace ropewalk::malloc_library::learning {
 
-// What an allocation is known by.
+// What identifies an allocation.
 struct Call {
   std::size_t bytes;
   const void* caller;
@@ -35,15 +37,15 @@ void begin(const memory::ProcessArena& arena, bool learns) noexcept;
 Place place_of(const Call& call, const void* depth) noexcept;
 bool wants_libc(Place place, const Call& call) noexcept;
 
-// `fresh`: the program pays for its first touch.
+// `fresh`: its pages are new, so the program pays for the first touch.
 void placed_in_arena(Place place, const Call& call, const void* block, bool fresh) noexcept;
 void placed_in_libc(Place place, const void* block, std::size_t bytes) noexcept;
-// It is freed; libc made another size of it, at `to`, which may be null where it could not. Nothing
-// for blocks that were not placed there.
+// Called when libc has freed a block, and when it has resized one, which now lies at `to` (null
+// where libc could not). They ignore blocks that the learning has not placed in libc.
 void freed_in_libc(const void* block) noexcept;
 void moved_in_libc(const void* from, const void* to, std::size_t bytes) noexcept;
 
-// A block of the arena is about to go, or to become `bytes` long, or has done so.
+// Called before or after a block of the arena is freed, or becomes `bytes` long.
 void freed(const void* block, std::size_t bytes) noexcept;
 void shrinks(const void* block, std::size_t old, std::size_t bytes) noexcept;
 void grew(const void* block, std::size_t old, std::size_t bytes) noexcept;

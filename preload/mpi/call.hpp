@@ -1,4 +1,4 @@
-// One intercepted call: served by the communicator's team, or passed on.
+// How an intercepted call is served by the team of its communicator, or passed on to MPI.
 #pragma once
 
 #include <exception>
@@ -12,11 +12,11 @@
 
 namespace ropewalk::preload {
 
-// Runs serve(team); an exception becomes an error of the communicator.
+// Runs serve(team), and turns an exception into an error of the communicator.
 template <class Serve>
 int serve_now(Word comm, NodeCommunicator& team, Serve& serve, bool& served) noexcept {
   try {
-    // What it takes to begin a call may fail on this rank alone: the others are told.
+    // Preparing a call may fail on this rank alone; then the others are told.
     team.state().run([&] { served = serve(team); });
     return 0;
   } catch (const std::exception& error) {
@@ -26,10 +26,10 @@ int serve_now(Word comm, NodeCommunicator& team, Serve& serve, bool& served) noe
   }
 }
 
-// serve(team) returns false, before anything has been done, for arguments that MPI must judge: an
-// error that all ranks make, since MPI does not come back to the others. again() is the call made
-// by MPI once more, after it was served and without harm to its result, to compare their times; it
-// returns a negative number where that cannot be.
+// serve(team) returns false, before it has done anything, for arguments that MPI must judge. All
+// ranks must make such an error, since MPI does not return to the others. again() has MPI make the
+// call once more, after it was served and without harm to its result, to compare the times; it
+// returns a negative number where that is impossible.
 template <class Serve, class Pass, class Again>
 int serve_or_pass(Function function, std::size_t bytes, Word word, Serve serve, Pass pass,
                   Again again) {

@@ -174,7 +174,7 @@ CommunicatorEntry* entry_slowly(Word word) noexcept {
       make_team(*entry, mpi::Comm{word});
     }
   } catch (const Error& error) {
-    // Nothing that is tried again at every call.
+    // The reason stays: making a team is not tried again at every call.
     const bool by_settings = error.code() == ErrorCode::argument;
     if (by_settings) note_refused(error.what());
     if (entry != nullptr) entry->reason = by_settings ? Reason::settings : Reason::no_team;

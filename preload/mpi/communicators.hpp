@@ -1,7 +1,7 @@
-// What the drop-in knows of each communicator of the program: its team, or why it has none.
+// What the drop-in knows about each communicator of the program: its team, or why it has none.
 //
-// All ranks come to the same answer, at the same call: it rests on what they share. An entry is an
-// attribute of the communicator, so it goes when the communicator is freed.
+// All ranks come to the same answer at the same call, since it follows from facts that they share.
+// An entry is an attribute of the communicator, so MPI deletes it when the communicator is freed.
 #pragma once
 
 #include <atomic>
@@ -24,7 +24,8 @@ struct CommunicatorEntry {
   int rank = 0;
   int size = 1;
   std::uint64_t calls = 0;
-  // Of a Cartesian grid, for each direction; found at the first call that asks.
+  // The neighbours in a Cartesian grid, for each direction; found at the first call that needs
+  // them.
   bool neighbours_known = false;
   Neighbours neighbours;
 };
@@ -32,13 +33,13 @@ struct CommunicatorEntry {
 // The entry of a communicator that a collective is called on, ready to serve or not. Null before
 // MPI_Init, after MPI_Finalize, and for what is no communicator.
 CommunicatorEntry* entry_slowly(Word comm) noexcept;
-// The same without making a team, for calls that must not wait for other ranks. Local.
+// The same without making a team, for calls that must not wait for other ranks.
 CommunicatorEntry* entry_as_it_is(Word comm) noexcept;
 extern HandleTable<CommunicatorEntry> communicators;
 
-// While one stands, MPI frees the communicator: the program's attributes may still call collectives
-// on it when ours is gone already. They go to MPI, and leave no entry for the next communicator of
-// this handle to find.
+// Lives while MPI frees the communicator. Attributes of the program may still call collectives on
+// it when ropewalk's attribute is gone already. These calls go to MPI, and leave no entry that the
+// next communicator with this handle would find.
 class BeingFreed {
  public:
   explicit BeingFreed(Word comm) noexcept : comm_(comm), outer_(innermost) { innermost = this; }

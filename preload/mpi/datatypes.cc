@@ -75,8 +75,8 @@ FoundElements found_in(const TypeEntry& entry) noexcept {
   return FoundElements(&entry.elements);
 }
 
-// Without an entry the elements are asked for at every call: a rank that has run out of memory must
-// not leave to MPI what the others serve.
+// Where there is no room for an entry, MPI is asked for the elements at every call: a rank that has
+// run out of memory must not pass to MPI what the others serve.
 FoundElements found_slowly(Word word) noexcept {
   const mpi::Datatype type{word};
   try {

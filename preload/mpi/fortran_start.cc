@@ -97,7 +97,7 @@ void* lead(std::size_t index, const void* caller) {
     if (on && is_served(entry)) target = entry.converter;
   }
   if (known || next.for_all) {
-    // Whoever still reads the old value comes here again.
+    // A thread that still reads the old value comes here again.
     __atomic_store_n(&ropewalk_fortran_slots[index], target, __ATOMIC_RELEASE);
   }
   return target;

@@ -82,8 +82,8 @@ class HandleTable {
 
  private:
   struct Node : Entry {
-    Node* before = nullptr;  // of those in use
-    Node* next = nullptr;    // of those in use, or of those that are not
+    Node* before = nullptr;  // in the list of nodes in use
+    Node* next = nullptr;    // in that list, or in the list of unused nodes
   };
   struct Place {
     std::atomic<mpi::Word> handle{0};

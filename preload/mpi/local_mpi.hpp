@@ -55,10 +55,10 @@ class OwnRequest {
   void give_to(void* request);
   // What a program finds there after an error.
   static void give_none(void* request) noexcept;
-  // From any thread, once. The object is gone when MPI has told the program.
+  // Any thread may call it, once. The object is gone when MPI has told the program.
   void complete(int code) noexcept;
 
-  // Of one that was not given away.
+  // Only for a request that was not given away; otherwise MPI ends it.
   ~OwnRequest() = default;
 
  private:

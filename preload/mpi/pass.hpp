@@ -39,7 +39,7 @@ inline int narrow(Count count) { return static_cast<int>(count); }
 inline const std::size_t* sizes(const Count* counts) {
   return reinterpret_cast<const std::size_t*>(counts);
 }
-// As many as there are blocks, none where the pointer is null.
+// The counts of all blocks; none where the pointer is null.
 inline Counts all(const Count* counts, std::size_t blocks) {
   return {counts, counts == nullptr ? 0 : blocks};
 }

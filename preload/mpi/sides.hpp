@@ -9,10 +9,10 @@
 
 namespace ropewalk::preload {
 
-// Of a side that a rank does not take part with: nobody looks at it.
+// The elements of a side on which a rank takes no part; nobody reads them.
 inline const collectives::Elements no_elements;
 
-// One block of elements. Not usable where MPI must judge.
+// One block of elements. usable() is false where MPI must judge the arguments.
 class Side {
  public:
   template <class Number>
@@ -22,7 +22,7 @@ class Side {
         count_(static_cast<std::size_t>(count)) {
     elements_.hold();
   }
-  // Of a rank that does not take part on this side, or is in place.
+  // The side of a rank that takes no part on it, or whose data are in place.
   explicit Side(const void* data = nullptr) : elements_(&no_elements), data_(data) {}
   Side(const Side&) = delete;
   Side& operator=(const Side&) = delete;

@@ -42,8 +42,8 @@ struct Sum {
 struct Sums {
   std::array<std::array<Sum, paths>, functions> served;
   std::array<std::array<Sum, reasons>, functions> passed;
-  std::array<std::array<Sum, paths>, functions> compared;  // of the served, made by MPI as well
-  std::array<std::array<Sum, paths>, functions> plain;     // the same by MPI
+  std::array<std::array<Sum, paths>, functions> compared;  // served calls that MPI has made, too
+  std::array<std::array<Sum, paths>, functions> plain;     // those by MPI
 };
 Sums sums;
 
@@ -198,7 +198,7 @@ void print_memory(int ranks, bool prints) {
   print_malloc(blocks, ranks);
 }
 
-// Of any rank: the one who found out knows best.
+// Prints the note of the first rank that has one.
 void print_note(const char* what, std::span<char> note, bool prints) {
   const mpi::Comm world = mpi::comm_world();
   const int none = mpi::size(world);
