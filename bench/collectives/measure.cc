@@ -342,7 +342,7 @@ CollectiveResult CollectivesMeasurement::measure(const CollectiveCase& one) {
   const double samples = least_samples(static_cast<double>(all.size()));
   const double wanted = budget_->sample_us(full_sample_us(), samples);
   for (Column& column : all) calibrate(column, run, wanted);
-  CollectiveResult result{one};
+  CollectiveResult result(one);
   result.wrong = ranks_.first_text(all_rounds(all, run));
   keep(all, result);
   result.path = path(run);

@@ -20,6 +20,9 @@ namespace ropewalk::bench {
 
 // What was measured in a case: microseconds of a call, one value a round, of the slowest rank.
 struct CollectiveResult : CollectiveCase {
+  CollectiveResult() = default;
+  explicit CollectiveResult(const CollectiveCase& one) : CollectiveCase(one) {}
+
   std::vector<double> plain;
   std::vector<double> ropewalk;
   // The faster kind of stores, or one value of a network; empty where there is none.
