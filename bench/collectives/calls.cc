@@ -6,7 +6,7 @@
 
 #include "collectives/data.hpp"
 #include "collectives/state.hpp"
-#include "common/team.hpp"
+#include "common/timed_threads.hpp"
 #include "mpi/datatypes.hpp"
 #include "mpi/fallback.hpp"
 #include "mpi/library.hpp"
@@ -184,7 +184,7 @@ Plain::~Plain() {
   }
 }
 
-Everybody everybody(const Ranks& ranks, NodeCommunicator& node, float* send, float* receive) {
+Everybody everybody(const Ranks& ranks, Collectives& node, float* send, float* receive) {
   Everybody all;
   const Arena& arena = Arena::process();
   // Offsets are far below 2^53.
@@ -202,7 +202,7 @@ Everybody everybody(const Ranks& ranks, NodeCommunicator& node, float* send, flo
   return all;
 }
 
-std::vector<int> ranks_on_nodes(NodeCommunicator& node) {
+std::vector<int> ranks_on_nodes(Collectives& node) {
   if (node.nodes() == 0) return {};
   if (node.nodes() == 1) return {node.size()};
   std::vector<int> ranks;
@@ -239,7 +239,7 @@ double time_plain_blocks(const Plain::State& plain, const Run& run) {
   }
 }
 
-double time_ropewalk_blocks(NodeCommunicator& node, const Run& run) {
+double time_ropewalk_blocks(Collectives& node, const Run& run) {
   const Shape& shape = run.shape;
   const EqualBlocks<std::size_t> blocks(shape.bytes, shape.ranks);
   const std::size_t* const counts = blocks.counts.data();
@@ -298,7 +298,7 @@ double time_plain(const Plain& plain, const Run& run) {
   }
 }
 
-double time_ropewalk(NodeCommunicator& node, const Run& run) {
+double time_ropewalk(Collectives& node, const Run& run) {
   constexpr auto type = ElementType::float32;
   constexpr auto sum = ReductionOp::sum;
   const Shape& shape = run.shape;

@@ -33,10 +33,10 @@ struct Everybody {
   std::vector<float*> receive;
 };
 // Collective; buffers lie in the arenas of the processes.
-Everybody everybody(const Ranks& ranks, NodeCommunicator& node, float* send, float* receive);
+Everybody everybody(const Ranks& ranks, Collectives& node, float* send, float* receive);
 
 // Ranks of each node, the first one's node first; empty where ropewalk does not serve the ranks.
-std::vector<int> ranks_on_nodes(NodeCommunicator& node);
+std::vector<int> ranks_on_nodes(Collectives& node);
 
 // Tells what was written into a send buffer apart from what was there before.
 using Serial = unsigned;
@@ -52,10 +52,10 @@ struct Run {
   Serial first = 0;
   // For rewritten buffers. Given: each call is timed alone, after a barrier of this communicator,
   // and the time is that of the calls. Null: the time is that of rewriting and calls together.
-  NodeCommunicator* apart = nullptr;
+  Collectives* apart = nullptr;
 };
 double time_plain(const Plain& plain, const Run& run);
-double time_ropewalk(NodeCommunicator& node, const Run& run);
+double time_ropewalk(Collectives& node, const Run& run);
 double time_limit(const Everybody& all, const Run& run, kernels::Stores stores);
 double time_rewriting(const Run& run);  // the rewriting alone
 

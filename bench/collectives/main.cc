@@ -21,7 +21,8 @@ std::string network_text(const std::vector<int>& ranks_on, double line_rate) {
                      fmt::join(ranks_on, ","), rate);
 }
 
-std::string heading(const CollectivesMeasurement& measurement, const CollectivesOptions& options) {
+std::string heading(const CollectivesMeasurement& measurement,
+                    const CollectivesBenchOptions& options) {
   std::string text;
   for (const auto& entry : measurement.backings()) {
     text += fmt::format("# pages {}\n", line(entry.second));
@@ -35,12 +36,12 @@ std::string heading(const CollectivesMeasurement& measurement, const Collectives
 }
 
 // The largest of the default sizes are left out where there is no memory for them.
-void drop_sizes(CollectivesOptions& options, const Ranks& ranks) {
+void drop_sizes(CollectivesBenchOptions& options, const Ranks& ranks) {
   if (options.sizes_given) return;
   while (options.size_list.size() > 1 && !fits_memory(options, ranks)) options.size_list.pop_back();
 }
 
-void run_collectives(CollectivesOptions options, const Ranks& ranks, Report& report) {
+void run_collectives(CollectivesBenchOptions options, const Ranks& ranks, Report& report) {
   if (ranks.size() == 1) {
     throw JointError(ErrorCode::argument,
                      "ranks: a collective of one rank moves nothing; start at least two: "
@@ -79,7 +80,7 @@ void run_collectives(CollectivesOptions options, const Ranks& ranks, Report& rep
 
 int main(int argc, char** argv) {
   using namespace ropewalk::bench;
-  CollectivesOptions options;
+  CollectivesBenchOptions options;
   CLI::App app("Collectives through plain MPI and through ropewalk, beside the physical limit.",
                "ropewalk-bench-collectives");
   describe(app, options);

@@ -38,7 +38,7 @@ constexpr std::size_t least_apart_bytes = 4096;
 constexpr int most_apart = 200;                  // calls a sample: each costs two barriers more
 constexpr std::size_t checked_always = 1 << 20;  // larger results: in the first and last round
 
-std::size_t largest_buffer(const CollectivesOptions& options, int ranks) {
+std::size_t largest_buffer(const CollectivesBenchOptions& options, int ranks) {
   std::size_t largest = 4096;
   for (const Op op : options.op_list) {
     for (const std::size_t bytes : sizes_of(options, op, ranks)) {
@@ -52,7 +52,7 @@ std::size_t largest_buffer(const CollectivesOptions& options, int ranks) {
 
 // Of all ranks of this node, send and receive buffers of each kind. The limit needs buffers in the
 // arenas, whatever is measured.
-std::size_t wanted_memory(const CollectivesOptions& options, const Ranks& ranks) {
+std::size_t wanted_memory(const CollectivesBenchOptions& options, const Ranks& ranks) {
   const std::size_t kinds = std::ranges::count(options.memory_list, "private") > 0 ? 2 : 1;
   return 2 * kinds * largest_buffer(options, ranks.size()) *
          static_cast<std::size_t>(ranks.node_size());
@@ -69,7 +69,7 @@ void check_memory(std::size_t wanted, int node_ranks) {
 
 }  // namespace
 
-bool fits_memory(const CollectivesOptions& options, const Ranks& ranks) {
+bool fits_memory(const CollectivesBenchOptions& options, const Ranks& ranks) {
   const std::size_t available = available_memory();
   return ranks.all(available == 0 || wanted_memory(options, ranks) <= available / 10 * 9);
 }
@@ -94,7 +94,7 @@ struct CollectivesMeasurement::Column {
   bool limit() const { return what == What::temporal || what == What::streaming; }
 };
 
-CollectivesMeasurement::CollectivesMeasurement(const CollectivesOptions& options,
+CollectivesMeasurement::CollectivesMeasurement(const CollectivesBenchOptions& options,
                                                const Ranks& ranks)
     : options_(options),
       ranks_(ranks),

@@ -35,12 +35,12 @@ struct CollectiveResult : CollectiveCase {
 };
 
 // Whether the buffers of the largest size fit the free memory of every node; collective.
-bool fits_memory(const CollectivesOptions&, const Ranks&);
+bool fits_memory(const CollectivesBenchOptions&, const Ranks&);
 
 class CollectivesMeasurement {
  public:
   // Collective. Error(argument) for one rank, Error(memory) where buffers do not fit.
-  CollectivesMeasurement(const CollectivesOptions& options, const Ranks& ranks);
+  CollectivesMeasurement(const CollectivesBenchOptions& options, const Ranks& ranks);
   ~CollectivesMeasurement();
 
   // Collective; to be called for each of cases(), in their order.
@@ -75,11 +75,11 @@ class CollectivesMeasurement {
   std::string path(Run run);
   Model measure_model();
 
-  const CollectivesOptions& options_;
+  const CollectivesBenchOptions& options_;
   const Ranks& ranks_;
   int rounds_;
   Plain plain_;
-  NodeCommunicator node_;
+  Collectives node_;
   std::map<std::string, std::unique_ptr<Memory>> memory_;
   std::map<std::string, Backing> backings_;
   Everybody everybody_;  // the arena's buffers

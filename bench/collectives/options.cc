@@ -16,7 +16,7 @@ constexpr std::size_t largest = std::size_t{1} << 30;
 constexpr std::size_t largest_on_network = std::size_t{16} << 20;  // by default: what takes long
 
 // Over a network the forms ending in v take ways of their own, and large calls take long.
-void set_network_defaults(CollectivesOptions& options) {
+void set_network_defaults(CollectivesBenchOptions& options) {
   if (!options.ops_given) options.ops += ",allgatherv,alltoallv,gatherv,scatterv";
   if (!options.sizes_given && !options.common.quick) {
     options.sizes = "8,64,512,4K,16K,64K,256K,1M,4M,16M";
@@ -24,7 +24,7 @@ void set_network_defaults(CollectivesOptions& options) {
   if (!options.buffers_given) options.buffers = "hot";
 }
 
-void check_sizes(CollectivesOptions& options) {
+void check_sizes(CollectivesBenchOptions& options) {
   if (options.common.quick && !options.sizes_given) {
     options.sizes = "8,1K,16K,256K,4M";
   }
@@ -40,7 +40,7 @@ void check_sizes(CollectivesOptions& options) {
 
 }  // namespace
 
-void describe(CLI::App& app, CollectivesOptions& options) {
+void describe(CLI::App& app, CollectivesBenchOptions& options) {
   app.add_option("--op", options.ops,
                  "Collectives to measure, as a list; also allgatherv, alltoallv, gatherv and "
                  "scatterv, with equal blocks")
@@ -90,7 +90,7 @@ void describe(CLI::App& app, CollectivesOptions& options) {
       "  ropewalk cluster --nodes 4 --ranks-per-node 2 -- ropewalk bench collectives");
 }
 
-std::vector<std::size_t> sizes_of(const CollectivesOptions& options, Op op, int ranks) {
+std::vector<std::size_t> sizes_of(const CollectivesBenchOptions& options, Op op, int ranks) {
   if (op == Op::barrier) return {0};
   std::vector<std::size_t> sizes = options.size_list;
   if (options.sizes_given || options.line_rate == 0) return sizes;
@@ -101,7 +101,7 @@ std::vector<std::size_t> sizes_of(const CollectivesOptions& options, Op op, int 
   return sizes;
 }
 
-std::vector<CollectiveCase> cases(const CollectivesOptions& options, int ranks) {
+std::vector<CollectiveCase> cases(const CollectivesBenchOptions& options, int ranks) {
   std::vector<CollectiveCase> all;
   for (const std::string& memory : options.memory_list) {
     for (const std::string& buffers : options.buffer_list) {
@@ -119,7 +119,7 @@ std::vector<CollectiveCase> cases(const CollectivesOptions& options, int ranks) 
   return all;
 }
 
-bool check(CollectivesOptions& options) {
+bool check(CollectivesBenchOptions& options) {
   options.line_rate = line_rate_of_environment();
   if (options.line_rate > 0) set_network_defaults(options);
   check_sizes(options);

@@ -9,7 +9,7 @@
 
 namespace ropewalk::bench {
 
-struct CollectivesOptions {
+struct CollectivesBenchOptions {
   CommonOptions common;
   // As written.
   std::string ops =
@@ -33,7 +33,7 @@ struct CollectivesOptions {
 
 // The sizes to measure a collective at. Where they are the defaults and there is a network, all
 // blocks of a rank together are no larger than the largest vector.
-std::vector<std::size_t> sizes_of(const CollectivesOptions& options, Op op, int ranks);
+std::vector<std::size_t> sizes_of(const CollectivesBenchOptions& options, Op op, int ranks);
 
 // What one row is about.
 struct CollectiveCase {
@@ -47,10 +47,10 @@ struct CollectiveCase {
   }
 };
 // All rows, those of one table in a row. A barrier has no buffers and is there only once.
-std::vector<CollectiveCase> cases(const CollectivesOptions& options, int ranks);
+std::vector<CollectiveCase> cases(const CollectivesBenchOptions& options, int ranks);
 
-void describe(CLI::App& app, CollectivesOptions& options);
+void describe(CLI::App& app, CollectivesBenchOptions& options);
 // Throws Error(argument). Comm threads are never needed: false.
-bool check(CollectivesOptions& options);
+bool check(CollectivesBenchOptions& options);
 
 }  // namespace ropewalk::bench

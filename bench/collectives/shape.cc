@@ -80,7 +80,7 @@ std::size_t Shape::receive_count() const {
   }
 }
 
-Traffic traffic(Op op, std::size_t bytes, int ranks) {
+TrafficBytes traffic(Op op, std::size_t bytes, int ranks) {
   const auto p = static_cast<std::size_t>(ranks);
   switch (without_counts(op)) {
     case Op::barrier:

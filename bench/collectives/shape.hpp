@@ -50,11 +50,11 @@ struct Shape {
 
 // Bytes that all ranks together load and store when each input is read once for each rank that
 // must have it, and each output is written once: what limit_us is the time of.
-struct Traffic {
+struct TrafficBytes {
   std::size_t loaded = 0;
   std::size_t stored = 0;
 };
-Traffic traffic(Op op, std::size_t bytes, int ranks);
+TrafficBytes traffic(Op op, std::size_t bytes, int ranks);
 
 // Bytes that cross the busiest link between a node and the network, in its busier direction, by
 // any algorithm: what the limit over nodes is the time of. A node's data that others need leave it

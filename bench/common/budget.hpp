@@ -11,7 +11,7 @@
 #include "common/program.hpp"
 #include "common/ranks.hpp"
 #include "common/report.hpp"
-#include "common/team.hpp"
+#include "common/timed_threads.hpp"
 
 namespace ropewalk::bench {
 

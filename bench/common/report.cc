@@ -9,7 +9,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "common/team.hpp"
+#include "common/timed_threads.hpp"
 #include "ropewalk/error.hpp"
 
 namespace ropewalk::bench {

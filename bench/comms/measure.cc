@@ -9,7 +9,7 @@
 
 #include "common/machine.hpp"
 #include "common/parse.hpp"
-#include "common/team.hpp"
+#include "common/timed_threads.hpp"
 #include "ropewalk/error.hpp"
 
 namespace ropewalk::bench {

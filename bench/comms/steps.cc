@@ -10,7 +10,7 @@
 #include <optional>
 
 #include "common/pattern.hpp"
-#include "common/team.hpp"
+#include "common/timed_threads.hpp"
 #include "ropewalk/error.hpp"
 
 namespace ropewalk::bench {

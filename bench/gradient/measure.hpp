@@ -62,7 +62,7 @@ class GradientMeasurement {
   const GradientOptions& options_;
   const Ranks& ranks_;
   Plain plain_;
-  NodeCommunicator node_;
+  Collectives node_;
   Buffer<float> input_;
   Buffer<float> output_;
   std::unique_ptr<PublishedRing> published_;

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "common/ranks.hpp"
-#include "common/team.hpp"
+#include "common/timed_threads.hpp"
 #include "mpi/mpi.hpp"
 #include "ropewalk/memory.hpp"
 
@@ -81,7 +81,7 @@ class ImprovedRing {
   int rank_;
   int size_;
   std::vector<mpi::Comm> comms_;
-  Team team_;
+  TimedThreads team_;
   PageBlock result_;
   PageBlock segment_;
 };

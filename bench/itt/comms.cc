@@ -8,7 +8,7 @@
 
 #include "common/machine.hpp"
 #include "common/parse.hpp"
-#include "common/team.hpp"
+#include "common/timed_threads.hpp"
 #include "comms/faces.hpp"
 #include "memory/triad.hpp"
 #include "ropewalk/error.hpp"

@@ -5,7 +5,7 @@
 #include <memory>
 #include <thread>
 
-#include "common/team.hpp"
+#include "common/timed_threads.hpp"
 #include "itt/comms.hpp"
 #include "itt/details.hpp"
 #include "itt/operators.hpp"

@@ -10,7 +10,7 @@
 
 #include "common/machine.hpp"
 #include "common/parse.hpp"
-#include "common/team.hpp"
+#include "common/timed_threads.hpp"
 #include "itt/fields.hpp"
 #include "ropewalk/lattice/clover.hpp"
 
@@ -171,7 +171,7 @@ class Operators {
         spec.clover ? std::vector{lattice::Links::automatic}
                     : std::vector{lattice::Links::full, lattice::Links::two_rows};
     for (const lattice::Links kept : links) {
-      for (const lattice::Exchange exchange : context_.options.exchange_list) {
+      for (const lattice::ExchangeMode exchange : context_.options.exchange_list) {
         lattice::OperatorOptions options;
         options.exchange = exchange;
         options.threads = context_.threads;

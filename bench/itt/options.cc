@@ -157,7 +157,7 @@ bool check(IttOptions& options) {
   if (!options.mpi_grid.empty()) options.extents = extents("--mpi-grid", options.mpi_grid, 4);
   for (const std::string& word :
        words("--exchange", options.exchanges, {"sequential", "overlap"})) {
-    options.exchange_list.push_back(lattice::exchange(word));
+    options.exchange_list.push_back(lattice::exchange_mode(word));
   }
   options.table_list =
       words("--tables", options.tables, {"memory", "comms", "summary", "operators"});

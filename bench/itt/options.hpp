@@ -29,7 +29,7 @@ struct IttOptions {
   // As understood by check().
   std::vector<int> sizes;
   std::vector<int> extents;  // of --mpi-grid; empty: chosen
-  std::vector<lattice::Exchange> exchange_list;
+  std::vector<lattice::ExchangeMode> exchange_list;
   std::vector<std::string> table_list;
 
   bool default_sizes = false;

@@ -9,7 +9,7 @@
 #include <cstdlib>
 
 #include "common/parse.hpp"
-#include "common/team.hpp"
+#include "common/timed_threads.hpp"
 #include "memory/triad.hpp"
 
 namespace ropewalk::bench {

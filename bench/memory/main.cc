@@ -15,7 +15,7 @@
 #include "common/program.hpp"
 #include "common/scheduling.hpp"
 #include "common/statistics.hpp"
-#include "common/team.hpp"
+#include "common/timed_threads.hpp"
 #include "common/validators.hpp"
 #include "memory/triad.hpp"
 
@@ -107,7 +107,7 @@ struct Arrays {
 
 // Microseconds of one pass, over `passes` of them.
 template <class T>
-double pass_us(const Arrays<T>& arrays, Team& team, T a, Stores stores, int passes) {
+double pass_us(const Arrays<T>& arrays, TimedThreads& team, T a, Stores stores, int passes) {
   const double all = team.run([&](int thread) {
     const auto [begin, end] = arrays.share(thread, team.size());
     for (int pass = 0; pass < passes; ++pass) {
@@ -307,7 +307,7 @@ class Benchmark {
   Report& report_;
   int rounds_;
   Budget budget_;
-  Team team_;
+  TimedThreads team_;
   std::map<std::string, PageBlock> blocks_;
   std::map<std::string, Backing> backings_;
   double best_gb_ = 0;

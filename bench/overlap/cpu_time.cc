@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "common/statistics.hpp"
-#include "common/team.hpp"
+#include "common/timed_threads.hpp"
 
 namespace ropewalk::bench {
 

@@ -8,7 +8,7 @@
 #include <numeric>
 
 #include "common/statistics.hpp"
-#include "common/team.hpp"
+#include "common/timed_threads.hpp"
 #include "itt/fields.hpp"
 #include "overlap/cpu_time.hpp"
 #include "ropewalk/error.hpp"
@@ -85,9 +85,9 @@ struct Subject {
   }
   void step(Way way) {
     if (way == Way::exchange) return hop.exchange_only(in);
-    hop.set_exchange(way == Way::compute      ? lattice::Exchange::off
-                     : way == Way::overlapped ? lattice::Exchange::overlap
-                                              : lattice::Exchange::sequential);
+    hop.set_exchange(way == Way::compute      ? lattice::ExchangeMode::off
+                     : way == Way::overlapped ? lattice::ExchangeMode::overlap
+                                              : lattice::ExchangeMode::sequential);
     hop.hop(out, in);
   }
   double time(Way way, int iterations) {

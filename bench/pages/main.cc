@@ -89,8 +89,8 @@ class Benchmark {
                             size_text(largest_), size_text(wanted), size_text(available)));
   }
 
-  std::vector<std::unique_ptr<Path>> paths() const {
-    std::vector<std::unique_ptr<Path>> all;
+  std::vector<std::unique_ptr<TransferPath>> paths() const {
+    std::vector<std::unique_ptr<TransferPath>> all;
     if (ranks_.size() > 1) {
       if (wanted("mpi")) all.push_back(std::make_unique<MpiPath>(ranks_));
       return all;
@@ -132,14 +132,14 @@ class Benchmark {
     return all;
   }
 
-  int steady_count(Path& path, std::size_t bytes) {
+  int steady_count(TransferPath& path, std::size_t bytes) {
     const double samples = least_samples(static_cast<double>(page_names.size()));
     const double lasts = budget_.sample_us(sample_us, samples);
     const double once = std::max(path.steady("huge", bytes, 1), 0.1);
     return static_cast<int>(std::clamp(ranks_.max(lasts / once), 1.0, 1000.0));
   }
 
-  Samples sample(Path& path, std::size_t bytes, double share) {
+  Samples sample(TransferPath& path, std::size_t bytes, double share) {
     budget_.begin();
     Samples all;
     const int count = steady_count(path, bytes);
@@ -158,7 +158,7 @@ class Benchmark {
     return all;
   }
 
-  void measure(Path& path) {
+  void measure(TransferPath& path) {
     Table table({"bytes", "size", "fresh scattered us", "fresh huge us", "ratio",
                  "steady scattered us", "steady huge us", "ratio", "ns/4 KiB page"});
     const double total = static_cast<double>(options_.bytes.size());
@@ -173,7 +173,7 @@ class Benchmark {
     report_.text(fmt::format("\n{}\n{}", title(path), table.text()));
   }
 
-  static std::string title(const Path& path) {
+  static std::string title(const TransferPath& path) {
     if (path.name() == "mapped") return "mapped: a second thread maps the buffer and copies it out";
     if (path.name() == "kernel") return "kernel: process_vm_readv looks up and pins every page";
     return "mpi: isend and irecv both ways between pairs of ranks, slowest rank";
@@ -193,7 +193,7 @@ class Benchmark {
             fmt::format("{:.0f}", (fresh[0] - steady[0]) / pages * 1000)};
   }
 
-  void write_rows(const Path& path, std::size_t bytes, const Samples& all) {
+  void write_rows(const TransferPath& path, std::size_t bytes, const Samples& all) {
     for (const std::string& pages : page_names) {
       for (const bool fresh : {true, false}) {
         const Summary time = summarize(fresh ? all.fresh.at(pages) : all.steady.at(pages));
@@ -218,7 +218,7 @@ class Benchmark {
     }
   }
 
-  void note(const Path& path, const Samples& all) {
+  void note(const TransferPath& path, const Samples& all) {
     const double fresh =
         summarize(all.fresh.at("scattered")).median / summarize(all.fresh.at("huge")).median;
     const double steady =

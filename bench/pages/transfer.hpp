@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "common/ranks.hpp"
-#include "common/team.hpp"
+#include "common/timed_threads.hpp"
 #include "pages/fragmented.hpp"
 #include "ropewalk/endpoint.hpp"
 #include "ropewalk/memory.hpp"
@@ -31,9 +31,9 @@ class PageBuffer {
 // Ways from one owner to a peer. `fresh` takes a new buffer for each transfer and counts all of it:
 // pages, first touch, the peer's mapping, the copy, and giving it all back. `steady` counts the
 // transfer alone, from a buffer that both sides know.
-class Path {
+class TransferPath {
  public:
-  virtual ~Path() = default;
+  virtual ~TransferPath() = default;
   virtual std::string name() const = 0;
   virtual double fresh(const std::string& pages, std::size_t bytes) = 0;  // microseconds
   // Microseconds of one of `count` transfers.
@@ -44,7 +44,7 @@ class Path {
 
 // Inside one process: a second thread maps the buffer a second time, as a peer process does, and
 // copies it into its own memory. The buffer of `steady` is kept until pages or size change.
-class MappedPath : public Path {
+class MappedPath : public TransferPath {
  public:
   explicit MappedPath(std::size_t largest);
   std::string name() const override { return "mapped"; }
@@ -54,7 +54,7 @@ class MappedPath : public Path {
 
  private:
   void check(std::size_t bytes, std::uint64_t key);
-  Team team_{2};
+  TimedThreads team_{2};
   PageBlock destination_;
   std::uint64_t serial_ = 0;
   bool verified_ = true;
@@ -62,7 +62,7 @@ class MappedPath : public Path {
 
 // The kernel copies (process_vm_readv, called on this process itself): it looks up and pins every
 // page of the source on its way, as an adapter's driver does when it registers a buffer.
-class KernelPath : public Path {
+class KernelPath : public TransferPath {
  public:
   explicit KernelPath(std::size_t largest);
   std::string name() const override { return "kernel"; }
@@ -78,7 +78,7 @@ class KernelPath : public Path {
 };
 
 // Between ranks 2k and 2k+1, both ways at once, by the MPI's own isend and irecv. Collective.
-class MpiPath : public Path {
+class MpiPath : public TransferPath {
  public:
   explicit MpiPath(const Ranks& ranks);
   std::string name() const override { return "mpi"; }

@@ -59,13 +59,13 @@ class RW_EXPORT CollectiveRequest {
   void wait();
 
  private:
-  friend class NodeCommunicator;
+  friend class Collectives;
   friend class collectives::Worker;
   struct State;
   std::shared_ptr<State> state_;
 };
 
-struct NodeCommunicatorOptions {
+struct CollectivesOptions {
   // How many threads of this rank, the caller's included, do the arithmetic of large reductions
   // over several nodes. 0: ROPEWALK_REDUCTION_THREADS, or one for each core that the rank has for
   // itself, up to 8. The result does not depend on it. See docs/explanation/nodes.md, "Threads".
@@ -88,12 +88,12 @@ struct NodeCommunicatorOptions {
 // Errors: Error(argument) on every rank when ranks disagree on collective, count, type, operation
 // or root; Error(peer_dead) when a rank has died. When an exception makes a rank destroy this
 // object early, the next call of the others throws an error that says so.
-class RW_EXPORT NodeCommunicator {
+class RW_EXPORT Collectives {
  public:
-  explicit NodeCommunicator(Communicator, const NodeCommunicatorOptions& = {});
-  ~NodeCommunicator();
-  NodeCommunicator(NodeCommunicator&&) noexcept;
-  NodeCommunicator& operator=(NodeCommunicator&&) noexcept;
+  explicit Collectives(Communicator, const CollectivesOptions& = {});
+  ~Collectives();
+  Collectives(Collectives&&) noexcept;
+  Collectives& operator=(Collectives&&) noexcept;
 
   int rank() const noexcept;
   int size() const noexcept;
@@ -145,7 +145,7 @@ class RW_EXPORT NodeCommunicator {
 
   // The nonblocking forms run one after the other on a thread of this object, and need
   // MPI_THREAD_MULTIPLE. The buffers belong to the call until it is complete.
-  CollectiveRequest start(std::function<void(NodeCommunicator&)> call);  // any of the above
+  CollectiveRequest start(std::function<void(Collectives&)> call);  // any of the above
   CollectiveRequest start_barrier();
   CollectiveRequest start_allreduce(const void* send, void* receive, std::size_t count, ElementType,
                                     ReductionOp);

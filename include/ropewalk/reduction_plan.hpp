@@ -41,7 +41,7 @@ struct ReductionPlanOptions {
   // without that level this option is ignored there.
   bool thread = true;
   // How many threads share the arithmetic of large buckets over several nodes, as
-  // NodeCommunicatorOptions::threads. May differ from rank to rank.
+  // CollectivesOptions::threads. May differ from rank to rank.
   int threads = 0;
 };
 
@@ -102,8 +102,8 @@ class RW_EXPORT ReductionPlan {
 
   int rank() const noexcept;
   int size() const noexcept;
-  int nodes() const noexcept;                  // see NodeCommunicator
-  bool direct() const noexcept;                // see NodeCommunicator
+  int nodes() const noexcept;                  // see Collectives
+  bool direct() const noexcept;                // see Collectives
   const std::string& reason() const noexcept;  // why it is not direct
   bool has_thread() const noexcept;
   Path last_path() const noexcept;  // of the last bucket; for benches and tests

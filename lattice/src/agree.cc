@@ -41,25 +41,25 @@ Outcome attempt(const Work& work) {
 // Open while work is done together, on the thread that does it.
 class Open {
  public:
-  explicit Open(NodeCommunicator& ranks) noexcept : ranks_(&ranks), outer_(innermost) {
+  explicit Open(Collectives& ranks) noexcept : ranks_(&ranks), outer_(innermost) {
     innermost = this;
   }
   ~Open() { innermost = outer_; }
   Open(const Open&) = delete;
   Open& operator=(const Open&) = delete;
 
-  static bool on(const NodeCommunicator& ranks) noexcept {
+  static bool on(const Collectives& ranks) noexcept {
     return innermost != nullptr && innermost->ranks_ == &ranks;
   }
 
  private:
   static thread_local Open* innermost;
-  const NodeCommunicator* ranks_;
+  const Collectives* ranks_;
   Open* outer_;
 };
 thread_local Open* Open::innermost = nullptr;
 
-std::string broadcast_from(NodeCommunicator& ranks, std::string text, int root) {
+std::string broadcast_from(Collectives& ranks, std::string text, int root) {
   std::uint64_t length = text.size();
   ranks.broadcast(&length, sizeof length, root);
   text.resize(length);
@@ -69,7 +69,7 @@ std::string broadcast_from(NodeCommunicator& ranks, std::string text, int root) 
 }
 
 // Throws on every rank what the lowest has failed with.
-void share(NodeCommunicator& ranks, const Outcome& own) {
+void share(Collectives& ranks, const Outcome& own) {
   const int voice = own.code == 0 ? ranks.size() : ranks.rank();
   int speaker = 0;
   ranks.allreduce(&voice, &speaker, 1, ElementType::int32, ReductionOp::min);
@@ -100,7 +100,7 @@ void compare(const std::vector<Fact>& facts, const std::string& first, int rank)
 
 }  // namespace
 
-void together(NodeCommunicator& ranks, const Work& work) {
+void together(Collectives& ranks, const Work& work) {
   const Outcome own = attempt([&] {
     const Open open(ranks);
     work();
@@ -109,17 +109,17 @@ void together(NodeCommunicator& ranks, const Work& work) {
 }
 
 void together(const Lattice& lattice, const Work& work) {
-  if (lattice.size() > 1) return together(lattice.node(), work);
+  if (lattice.size() > 1) return together(lattice.collectives(), work);
   const Outcome own = attempt(work);
   if (own.code != 0) throw Error(static_cast<ErrorCode>(own.code), own.text.data());
 }
 
-void meet(NodeCommunicator& ranks) {
+void meet(Collectives& ranks) {
   if (Open::on(ranks)) share(ranks, {});
 }
 
 void meet(const Lattice& lattice) {
-  if (lattice.size() > 1) meet(lattice.node());
+  if (lattice.size() > 1) meet(lattice.collectives());
 }
 
 std::string exactly(double value) {
@@ -142,7 +142,7 @@ void require_inverse(const char* name, double value, double divisor, const char*
                                        ", expected an operator that can be solved; take another");
 }
 
-void agree(NodeCommunicator& ranks, const std::vector<Fact>& facts) {
+void agree(Collectives& ranks, const std::vector<Fact>& facts) {
   together(ranks, [&] {
     const std::string own = joined(facts);
     meet(ranks);
@@ -151,7 +151,7 @@ void agree(NodeCommunicator& ranks, const std::vector<Fact>& facts) {
 }
 
 void agree(const Lattice& lattice, const std::vector<Fact>& facts) {
-  if (lattice.size() > 1) agree(lattice.node(), facts);
+  if (lattice.size() > 1) agree(lattice.collectives(), facts);
 }
 
 void on_rank_zero(const Lattice& lattice, const Work& work) {
@@ -164,7 +164,7 @@ std::string broadcast(const Lattice& lattice, const std::string& text) {
   if (lattice.size() == 1) return text;
   std::string copy = text;
   meet(lattice);
-  return broadcast_from(lattice.node(), std::move(copy), 0);
+  return broadcast_from(lattice.collectives(), std::move(copy), 0);
 }
 
 }  // namespace ropewalk::lattice

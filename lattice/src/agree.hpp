@@ -39,11 +39,11 @@ class Work {
 // ranks has thrown. `work` may communicate, all ranks the same: through what is declared here and
 // Lattice::sum, which tell each other first whether all are well; before anything else it calls
 // meet(), after which nothing may fail that can fail on one rank alone.
-void together(NodeCommunicator&, const Work& work);
+void together(Collectives&, const Work& work);
 void together(const Lattice&, const Work& work);
 
 // Inside of together(): throws what another rank has failed with. Nothing elsewhere.
-void meet(NodeCommunicator&);
+void meet(Collectives&);
 void meet(const Lattice&);
 
 // Collective. What `make` makes on this rank, if it makes it on all.
@@ -70,7 +70,7 @@ void require_inverse(const char* name, double value, double divisor, const char*
 
 // Collective, with the same facts by name on every rank. Error(argument) on every rank that names
 // the first one that differs, and both values.
-void agree(NodeCommunicator&, const std::vector<Fact>&);
+void agree(Collectives&, const std::vector<Fact>&);
 void agree(const Lattice&, const std::vector<Fact>&);
 
 // Collective. `together` only on rank 0.

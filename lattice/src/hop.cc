@@ -21,7 +21,7 @@ constexpr int cores_a_cache = 8;
 // Ranks whose operators lie in one cache.
 int ranks_a_cache(const Lattice& lattice, int threads) {
   if (lattice.size() == 1) return 1;
-  const int nodes = lattice.node().nodes();
+  const int nodes = lattice.collectives().nodes();
   const int on_node = nodes == 0 ? 1 : (lattice.size() + nodes - 1) / nodes;
   return std::min(on_node, std::max(1, cores_a_cache / threads));
 }
@@ -283,9 +283,9 @@ template <class Real>
 void Hop<Real>::run(const HopCall<Real>& call) {
   const Job work = job(call);
   times = {};
-  if (work.part.faces && options.exchange != Exchange::off) {
+  if (work.part.faces && options.exchange != ExchangeMode::off) {
     work.part.faces->begin();
-    return options.exchange == Exchange::overlap ? overlapped(work) : one_after_other(work);
+    return options.exchange == ExchangeMode::overlap ? overlapped(work) : one_after_other(work);
   }
   const double begin = now_us();
   team->run([&](int worker) { compute_share(work, worker); });

@@ -143,7 +143,7 @@ struct Lattice::State {
   std::optional<EndpointSet> endpoints;
   // Ends first: where an exception takes this rank away, all others must have been told before it
   // waits for them at the end of the endpoints.
-  std::optional<NodeCommunicator> node;
+  std::optional<Collectives> node;
 
   // Collective, inside of together().
   void divide(const Extents& wanted, Communicator communicator, const Extents& over,
@@ -158,7 +158,7 @@ Lattice::Lattice(const Extents& global) : state_(std::make_shared<State>()) {
 
 Lattice::Lattice(const Extents& global, Communicator communicator, const Extents& rank_grid,
                  const LatticeOptions& options) {
-  NodeCommunicator node(communicator);
+  Collectives node(communicator);
   together(node, [&] { state_ = std::make_shared<State>(); });
   State& s = *state_;
   s.node.emplace(std::move(node));
@@ -223,7 +223,7 @@ EndpointSet& Lattice::endpoints() const {
   return *state_->endpoints;
 }
 
-NodeCommunicator& Lattice::node() const {
+Collectives& Lattice::collectives() const {
   (void)grid();  // for its error
   return *state_->node;
 }

@@ -110,7 +110,7 @@ std::uint32_t sum_over_ranks(const Lattice& lattice, std::uint32_t own) {
   if (lattice.size() == 1) return own;
   std::uint32_t out = 0;
   meet(lattice);
-  lattice.node().allreduce(&own, &out, 1, ElementType::uint32, ReductionOp::sum);
+  lattice.collectives().allreduce(&own, &out, 1, ElementType::uint32, ReductionOp::sum);
   return out;
 }
 

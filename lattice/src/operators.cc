@@ -72,13 +72,14 @@ std::unique_ptr<detail::Hop<Real>> make_hop(const GaugeField<Real>& gauge, const
 
 }  // namespace
 
-const char* name(Exchange exchange) {
+const char* name(ExchangeMode exchange) {
   constexpr const char* names[] = {"off", "sequential", "overlap"};
   return names[static_cast<int>(exchange)];
 }
 
-Exchange exchange(const std::string& wanted) {
-  for (const Exchange known : {Exchange::off, Exchange::sequential, Exchange::overlap}) {
+ExchangeMode exchange_mode(const std::string& wanted) {
+  for (const ExchangeMode known :
+       {ExchangeMode::off, ExchangeMode::sequential, ExchangeMode::overlap}) {
     if (wanted == name(known)) return known;
   }
   throw Error(ErrorCode::argument,
@@ -151,7 +152,7 @@ std::int64_t HoppingTerm<Real>::exchange_beside(const SpinorField<Real>& in,
 }
 
 template <class Real>
-void HoppingTerm<Real>::set_exchange(Exchange exchange) {
+void HoppingTerm<Real>::set_exchange(ExchangeMode exchange) {
   hop_->options.exchange = exchange;
 }
 template <class Real>

@@ -15,7 +15,7 @@ bool any_rank(const Lattice& lattice, bool wants) {
   const int own = wants ? 1 : 0;
   int any = 0;
   meet(lattice);
-  lattice.node().allreduce(&own, &any, 1, ElementType::int32, ReductionOp::max);
+  lattice.collectives().allreduce(&own, &any, 1, ElementType::int32, ReductionOp::max);
   return any != 0;
 }
 

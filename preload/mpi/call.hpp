@@ -14,7 +14,7 @@ namespace ropewalk::preload {
 
 // Runs serve(team), and turns an exception into an error of the communicator.
 template <class Serve>
-int serve_now(Word comm, NodeCommunicator& team, Serve& serve, bool& served) noexcept {
+int serve_now(Word comm, Collectives& team, Serve& serve, bool& served) noexcept {
   try {
     // Preparing a call may fail on this rank alone; then the others are told.
     team.state().run([&] { served = serve(team); });

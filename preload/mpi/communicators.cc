@@ -96,7 +96,7 @@ CommunicatorEntry* add(mpi::Comm comm) {
   }
 }
 
-Reason reason_of(const NodeCommunicator& team) {
+Reason reason_of(const Collectives& team) {
   if (team.direct()) return Reason::none;
   const std::string& reason = team.reason();
   if (reason.starts_with(node::addresses_limited)) return Reason::no_addresses;
@@ -112,15 +112,14 @@ class Room {
   Room& operator=(const Room&) = delete;
   explicit operator bool() const noexcept { return memory_ != nullptr; }
   // Collective. What a rank throws all throw.
-  std::unique_ptr<NodeCommunicator> fill(mpi::Comm comm) {
-    std::unique_ptr<NodeCommunicator> made(new (memory_)
-                                               NodeCommunicator(Communicator(comm.value)));
+  std::unique_ptr<Collectives> fill(mpi::Comm comm) {
+    std::unique_ptr<Collectives> made(new (memory_) Collectives(Communicator(comm.value)));
     memory_ = nullptr;
     return made;
   }
 
  private:
-  void* memory_ = ::operator new(sizeof(NodeCommunicator), std::nothrow);
+  void* memory_ = ::operator new(sizeof(Collectives), std::nothrow);
 };
 
 // Some rank may pass a device's memory, then or later: all stay out.

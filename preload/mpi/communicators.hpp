@@ -18,7 +18,7 @@ namespace ropewalk::preload {
 
 struct CommunicatorEntry {
   std::atomic<Word> handle{0};
-  std::unique_ptr<NodeCommunicator> team;  // null: calls go to MPI
+  std::unique_ptr<Collectives> team;  // null: calls go to MPI
   Reason reason = Reason::new_communicator;
   bool starts = false;  // nonblocking collectives are served, too
   int rank = 0;

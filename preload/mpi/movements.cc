@@ -18,14 +18,14 @@ std::size_t bytes_of(Number count, Word type) {
   return side.usable() ? side.buffer().count * side.buffer().elements.bytes : 0;
 }
 
-bool is_rank(const NodeCommunicator& team, int rank) { return rank >= 0 && rank < team.size(); }
+bool is_rank(const Collectives& team, int rank) { return rank >= 0 && rank < team.size(); }
 
 template <class Number>
 int bcast(void* data, Number count, Word type, int root, Word comm) {
   const auto call = [&] { return pass::bcast(data, count, type, root, comm); };
   return serve_or_pass(
       Function::bcast, bytes_of(count, type), comm,
-      [&](NodeCommunicator& team) {
+      [&](Collectives& team) {
         const Side side(data, count, type);
         if (!side.usable() || !is_rank(team, root)) return false;
         typed::broadcast(team, side.buffer(), root);
@@ -42,7 +42,7 @@ int allgather(const void* send, Number send_count, Word send_type, void* receive
   };
   return serve_or_pass(
       Function::allgather, bytes_of(receive_count, receive_type), comm,
-      [&](NodeCommunicator& team) {
+      [&](Collectives& team) {
         const Side to(receive, receive_count, receive_type);
         const auto with = [&](const Side& from) {
           if (!from.usable() || !to.usable()) return false;
@@ -64,7 +64,7 @@ int gather(const void* send, Number send_count, Word send_type, void* receive, N
   const bool stays = is_in_place(send);
   return serve_or_pass(
       Function::gather, stays ? 0 : bytes_of(send_count, send_type), comm,
-      [&](NodeCommunicator& team) {
+      [&](Collectives& team) {
         if (!is_rank(team, root)) return false;
         const auto with = [&](const Side& from, const Side& to) {
           if (!from.usable() || !to.usable()) return false;
@@ -90,7 +90,7 @@ int scatter(const void* send, Number send_count, Word send_type, void* receive,
   const bool stays = is_in_place(receive);
   return serve_or_pass(
       Function::scatter, stays ? 0 : bytes_of(receive_count, receive_type), comm,
-      [&](NodeCommunicator& team) {
+      [&](Collectives& team) {
         if (!is_rank(team, root)) return false;
         const auto with = [&](const Side& from, const Side& to) {
           if (!from.usable() || !to.usable()) return false;
@@ -115,7 +115,7 @@ int alltoall(const void* send, Number send_count, Word send_type, void* receive,
   const bool stays = is_in_place(send);
   return serve_or_pass(
       Function::alltoall, bytes_of(receive_count, receive_type), comm,
-      [&](NodeCommunicator& team) {
+      [&](Collectives& team) {
         const Side to(receive, receive_count, receive_type);
         const auto with = [&](const Side& from) {
           if (!from.usable() || !to.usable()) return false;
@@ -135,7 +135,7 @@ int Barrier(Word comm) {
   const auto call = [&] { return next.Barrier(comm); };
   return serve_or_pass(
       Function::barrier, 0, comm,
-      [](NodeCommunicator& team) {
+      [](Collectives& team) {
         team.barrier();
         if (!windows_made) progress();  // else it follows
         return true;

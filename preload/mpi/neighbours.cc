@@ -75,7 +75,7 @@ int exchange(Function function, Word comm, const void* send, Word send_type, Sen
   }
   return serve_or_pass(
       function, 0, comm,
-      [&](NodeCommunicator& team) {
+      [&](Collectives& team) {
         const Layout out(peers, sends);
         const Layout in(peers, receives);
         const auto blocks = static_cast<int>(peers.size());

@@ -26,7 +26,7 @@ namespace ropewalk::preload {
 namespace {
 
 // Two for each rank of this node.
-bool has_cores_to_spare(NodeCommunicator::State& state) {
+bool has_cores_to_spare(Collectives::State& state) {
   const node::Team& team = state.backend->engine()->team();
   return team.cores() >= 2 * team.size();
 }
@@ -36,7 +36,7 @@ std::atomic<int> places{32};
 
 }  // namespace
 
-bool serves_nonblocking(NodeCommunicator& team, mpi::Comm comm) {
+bool serves_nonblocking(Collectives& team, mpi::Comm comm) {
   const settings::Value setting = settings::read(settings::Id::nonblocking);
   bool wanted = setting.is("auto") ? has_cores_to_spare(team.state()) : setting.is("on");
   wanted = wanted && mpi::thread_level() == mpi::ThreadLevel::multiple;
@@ -84,8 +84,8 @@ std::shared_ptr<KeptElements> keep(const Side& side) {
 // A call on the thread of its communicator.
 struct Served {
   OwnRequest* own;
-  NodeCommunicator* team;
-  std::function<void(NodeCommunicator&)> call;
+  Collectives* team;
+  std::function<void(Collectives&)> call;
   Watch watch;
 
   void operator()() {
@@ -126,7 +126,7 @@ int start_or_pass(Function function, std::size_t bytes, Word word, void* request
   if (!entry->starts || bytes < least_bytes) return pass_for(Reason::nonblocking);
   collectives::Worker& worker = entry->team->state().worker;
   try {
-    std::function<void(NodeCommunicator&)> call = begin(*entry->team);
+    std::function<void(Collectives&)> call = begin(*entry->team);
     if (call == nullptr) return pass_for(Reason::arguments);
     auto own = std::make_unique<OwnRequest>();
     auto job =
@@ -146,7 +146,7 @@ std::size_t bytes_of(const Side& side) {
   return side.usable() ? side.buffer().count * side.buffer().elements.bytes : 0;
 }
 
-using Call = std::function<void(NodeCommunicator&)>;
+using Call = std::function<void(Collectives&)>;
 
 // Reductions by operations of the user go to MPI: the program may free the operation meanwhile.
 template <class Reduce, class Pass>
@@ -159,8 +159,8 @@ int start_reduction(Function function, int count, Word type, Word op, Word comm,
         ours ? static_cast<std::size_t>(count) * reduction->operation.element_bytes : 0;
     return start_or_pass(
         function, bytes, comm, request,
-        [&](NodeCommunicator&) -> Call {
-          return [reduce, how = *reduction](NodeCommunicator& team) { reduce(team, how); };
+        [&](Collectives&) -> Call {
+          return [reduce, how = *reduction](Collectives& team) { reduce(team, how); };
         },
         pass);
   } catch (const std::bad_alloc&) {  // of this rank: the others start it
@@ -168,8 +168,7 @@ int start_reduction(Function function, int count, Word type, Word op, Word comm,
     const std::size_t bytes =
         elements && count >= 0 ? static_cast<std::size_t>(count) * elements->bytes : 0;
     return start_or_pass(
-        function, bytes, comm, request, [](NodeCommunicator&) -> Call { throw std::bad_alloc(); },
-        pass);
+        function, bytes, comm, request, [](Collectives&) -> Call { throw std::bad_alloc(); }, pass);
   }
 }
 
@@ -181,9 +180,9 @@ int Ibcast(void* data, int count, Word type, int root, Word comm, void* request)
   const Side side(data, count, type);
   return start_or_pass(
       Function::ibcast, bytes_of(side), comm, request,
-      [&](NodeCommunicator& on) -> Call {
+      [&](Collectives& on) -> Call {
         if (root < 0 || root >= on.size()) return nullptr;
-        return [=, elements = keep(side)](NodeCommunicator& team) {
+        return [=, elements = keep(side)](Collectives& team) {
           typed::broadcast(team, {data, static_cast<std::size_t>(count), elements->get()}, root);
         };
       },
@@ -196,7 +195,7 @@ int Ireduce(const void* send, void* receive, int count, Word type, Word op, int 
   const bool good = entry != nullptr && root >= 0 && root < entry->size;
   return start_reduction(
       Function::ireduce, good ? count : -1, type, op, comm, request,
-      [=](NodeCommunicator& team, const typed::Reduction& how) {
+      [=](Collectives& team, const typed::Reduction& how) {
         typed::reduce_to(team, send, receive, static_cast<std::size_t>(count), how, root);
       },
       [&] { return next.Ireduce(send, receive, count, type, op, root, comm, request); });
@@ -206,7 +205,7 @@ int Iallreduce(const void* send, void* receive, int count, Word type, Word op, W
                void* request) {
   return start_reduction(
       Function::iallreduce, count, type, op, comm, request,
-      [=](NodeCommunicator& team, const typed::Reduction& how) {
+      [=](Collectives& team, const typed::Reduction& how) {
         typed::reduce(team, send, receive, static_cast<std::size_t>(count), how, -1);
       },
       [&] { return next.Iallreduce(send, receive, count, type, op, comm, request); });
@@ -216,7 +215,7 @@ int Ireduce_scatter_block(const void* send, void* receive, int count, Word type,
                           void* request) {
   return start_reduction(
       Function::ireduce_scatter_block, count, type, op, comm, request,
-      [=](NodeCommunicator& team, const typed::Reduction& how) {
+      [=](Collectives& team, const typed::Reduction& how) {
         typed::reduce_scatter_block(team, send, receive, static_cast<std::size_t>(count), how);
       },
       [&] { return next.Ireduce_scatter_block(send, receive, count, type, op, comm, request); });
@@ -227,11 +226,11 @@ int Iallgather(const void* send, int send_count, Word send_type, void* receive, 
   const Side to(receive, receive_count, receive_type);
   return start_or_pass(
       Function::iallgather, bytes_of(to), comm, request,
-      [&](NodeCommunicator&) -> Call {
+      [&](Collectives&) -> Call {
         const bool stays = is_in_place(send);
         const Side from(send, stays ? 0 : send_count, stays ? receive_type : send_type);
         if (!from.usable()) return nullptr;
-        return [=, sent = keep(from), received = keep(to)](NodeCommunicator& team) {
+        return [=, sent = keep(from), received = keep(to)](Collectives& team) {
           typed::allgather(team, {send, static_cast<std::size_t>(send_count), sent->get()},
                            {receive, static_cast<std::size_t>(receive_count), received->get()});
         };
@@ -247,11 +246,11 @@ int Ialltoall(const void* send, int send_count, Word send_type, void* receive, i
   const Side to(receive, receive_count, receive_type);
   return start_or_pass(
       Function::ialltoall, bytes_of(to), comm, request,
-      [&](NodeCommunicator&) -> Call {
+      [&](Collectives&) -> Call {
         const bool stays = is_in_place(send);
         const Side from(send, stays ? 0 : send_count, stays ? receive_type : send_type);
         if (!from.usable()) return nullptr;
-        return [=, sent = keep(from), received = keep(to)](NodeCommunicator& team) {
+        return [=, sent = keep(from), received = keep(to)](Collectives& team) {
           typed::alltoall(team, {send, static_cast<std::size_t>(send_count), sent->get()},
                           {receive, static_cast<std::size_t>(receive_count), received->get()});
         };

@@ -50,7 +50,7 @@ int reduce_to(const void* send, void* receive, Number count, Word type, Word op,
               Word comm) {
   return serve_or_pass(
       Function::reduce, bytes_of(count, type), comm,
-      [&](NodeCommunicator& team) {
+      [&](Collectives& team) {
         const auto reduction = reduction_of(type, op);
         if (!reduction || count < 0 || root < 0 || root >= team.size()) return false;
         typed::reduce_to(team, send, receive, unsign(count), *reduction, root);
@@ -68,7 +68,7 @@ template <class Number>
 int allreduce(const void* send, void* receive, Number count, Word type, Word op, Word comm) {
   return serve_or_pass(
       Function::allreduce, bytes_of(count, type), comm,
-      [&](NodeCommunicator& team) {
+      [&](Collectives& team) {
         const auto reduction = reduction_of(type, op);
         if (!reduction || count < 0) return false;
         typed::reduce(team, send, receive, unsign(count), *reduction, -1);
@@ -87,7 +87,7 @@ int scan(Function function, const void* send, void* receive, Number count, Word 
          Word comm, Pass pass) {
   return serve_or_pass(
       function, bytes_of(count, type), comm,
-      [&](NodeCommunicator& team) {
+      [&](Collectives& team) {
         const auto reduction = reduction_of(type, op);
         if (!reduction || count < 0) return false;
         typed::scan(team, send, receive, unsign(count), *reduction, function == Function::exscan);
@@ -101,7 +101,7 @@ int reduce_scatter(const void* send, void* receive, const Number* counts, Word t
                    Word comm) {
   return serve_or_pass(
       Function::reduce_scatter, 0, comm,
-      [&](NodeCommunicator& team) {
+      [&](Collectives& team) {
         const auto reduction = reduction_of(type, op);
         if (!reduction || counts == nullptr) return false;
         std::vector<std::size_t> sizes;
@@ -121,7 +121,7 @@ int reduce_scatter_block(const void* send, void* receive, Number count, Word typ
                          Word comm) {
   return serve_or_pass(
       Function::reduce_scatter_block, bytes_of(count, type), comm,
-      [&](NodeCommunicator& team) {
+      [&](Collectives& team) {
         const auto reduction = reduction_of(type, op);
         if (!reduction || count < 0) return false;
         typed::reduce_scatter_block(team, send, receive, unsign(count), *reduction);

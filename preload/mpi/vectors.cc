@@ -9,7 +9,7 @@ namespace {
 namespace typed = collectives::typed;
 using collectives::is_in_place;
 
-bool is_rank(const NodeCommunicator& team, int rank) { return rank >= 0 && rank < team.size(); }
+bool is_rank(const Collectives& team, int rank) { return rank >= 0 && rank < team.size(); }
 
 template <class Number>
 int allgatherv(const void* send, Number send_count, Word send_type, void* receive,
@@ -20,7 +20,7 @@ int allgatherv(const void* send, Number send_count, Word send_type, void* receiv
   };
   return serve_or_pass(
       Function::allgatherv, 0, comm,
-      [&](NodeCommunicator& team) {
+      [&](Collectives& team) {
         const Sides to(receive, counts, displacements, receive_type, team.size());
         const auto with = [&](const Side& from) {
           if (!from.usable() || !to.usable()) return false;
@@ -42,7 +42,7 @@ int gatherv(const void* send, Number send_count, Word send_type, void* receive,
   };
   return serve_or_pass(
       Function::gatherv, 0, comm,
-      [&](NodeCommunicator& team) {
+      [&](Collectives& team) {
         if (!is_rank(team, root)) return false;
         const auto with = [&](const Side& from, const Sides& to) {
           if (!from.usable() || !to.usable()) return false;
@@ -69,7 +69,7 @@ int scatterv(const void* send, const Number* counts, const Number* displacements
   };
   return serve_or_pass(
       Function::scatterv, 0, comm,
-      [&](NodeCommunicator& team) {
+      [&](Collectives& team) {
         if (!is_rank(team, root)) return false;
         const auto with = [&](const Sides& from, const Side& to) {
           if (!from.usable() || !to.usable()) return false;
@@ -98,7 +98,7 @@ int alltoallv(const void* send, const Number* send_counts, const Number* send_di
   const bool stays = is_in_place(send);
   return serve_or_pass(
       Function::alltoallv, 0, comm,
-      [&](NodeCommunicator& team) {
+      [&](Collectives& team) {
         const Sides to(receive, counts, displacements, receive_type, team.size());
         if (!to.usable()) return false;
         if (stays) {

@@ -52,8 +52,8 @@ struct HeldCollectives : Held<Collectives> {
 
 std::unique_ptr<HeldCollectives> make(std::optional<std::uintptr_t> handle, int threads) {
   return std::make_unique<HeldCollectives>(
-      nullptr, std::make_unique<Collectives>(communicator(handle),
-                                             NodeCommunicatorOptions{.threads = threads}));
+      nullptr,
+      std::make_unique<Collectives>(communicator(handle), CollectivesOptions{.threads = threads}));
 }
 
 // Null for a rank that joins none of the new ones.
@@ -61,8 +61,8 @@ std::unique_ptr<HeldCollectives> split(std::optional<std::uintptr_t> handle,
                                        std::optional<int> color, int key, int threads) {
   auto own = std::make_unique<SplitCommunicator>(communicator(handle), color, key);
   if (!own->member()) return nullptr;
-  auto made = std::make_unique<Collectives>(own->communicator(),
-                                            NodeCommunicatorOptions{.threads = threads});
+  auto made =
+      std::make_unique<Collectives>(own->communicator(), CollectivesOptions{.threads = threads});
   return std::make_unique<HeldCollectives>(std::move(own), std::move(made));
 }
 

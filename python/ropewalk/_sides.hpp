@@ -18,7 +18,6 @@
 
 namespace ropewalk::python {
 
-using Collectives = NodeCommunicator;
 using Shape = std::vector<std::size_t>;
 using Counts = std::vector<std::size_t>;  // rows of the first axis, one entry a rank
 

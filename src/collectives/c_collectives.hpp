@@ -7,7 +7,7 @@
 #include "collectives/typed.hpp"
 
 struct rw_comm {
-  ropewalk::NodeCommunicator communicator;
+  ropewalk::Collectives communicator;
 };
 struct rw_request {
   ropewalk::CollectiveRequest request;

@@ -7,7 +7,7 @@
 namespace {
 
 using ropewalk::c_call;
-using ropewalk::NodeCommunicator;
+using ropewalk::Collectives;
 using ropewalk::require_argument;
 using ropewalk::collectives::Elements;
 using ropewalk::collectives::typed::Reduction;
@@ -18,22 +18,22 @@ int later(rw_comm* comm, rw_request** out, Prepare prepare, Call call) {
   return c_call([&] {
     require_argument(comm, "comm");
     require_argument(out, "out");
-    NodeCommunicator& communicator = comm->communicator;
+    Collectives& communicator = comm->communicator;
     *out = new rw_request{communicator.start(
-        [call, what = prepare(communicator)](NodeCommunicator& on) { call(on, what); })};
+        [call, what = prepare(communicator)](Collectives& on) { call(on, what); })};
   });
 }
 
 template <class Call>
 int move_later(rw_comm* comm, rw_type type, rw_request** out, Call call) {
   return later(
-      comm, out, [&](NodeCommunicator& on) { return typed::elements_of(on, type); }, call);
+      comm, out, [&](Collectives& on) { return typed::elements_of(on, type); }, call);
 }
 
 template <class Call>
 int reduce_later(rw_comm* comm, rw_type type, rw_op op, rw_request** out, Call call) {
   return later(
-      comm, out, [&](NodeCommunicator& on) { return typed::reduction_of(on, type, op); }, call);
+      comm, out, [&](Collectives& on) { return typed::reduction_of(on, type, op); }, call);
 }
 
 }  // namespace
@@ -42,69 +42,69 @@ extern "C" {
 
 int rw_iallreduce(const void* send, void* receive, size_t count, rw_type type, rw_op op,
                   rw_comm* comm, rw_request** out) {
-  return reduce_later(comm, type, op, out, [=](NodeCommunicator& on, const Reduction& how) {
+  return reduce_later(comm, type, op, out, [=](Collectives& on, const Reduction& how) {
     typed::reduce(on, send, receive, count, how, -1);
   });
 }
 
 int rw_ireduce(const void* send, void* receive, size_t count, rw_type type, rw_op op, int root,
                rw_comm* comm, rw_request** out) {
-  return reduce_later(comm, type, op, out, [=](NodeCommunicator& on, const Reduction& how) {
+  return reduce_later(comm, type, op, out, [=](Collectives& on, const Reduction& how) {
     typed::reduce_to(on, send, receive, count, how, root);
   });
 }
 
 int rw_iscan(const void* send, void* receive, size_t count, rw_type type, rw_op op, rw_comm* comm,
              rw_request** out) {
-  return reduce_later(comm, type, op, out, [=](NodeCommunicator& on, const Reduction& how) {
+  return reduce_later(comm, type, op, out, [=](Collectives& on, const Reduction& how) {
     typed::scan(on, send, receive, count, how, false);
   });
 }
 
 int rw_iexscan(const void* send, void* receive, size_t count, rw_type type, rw_op op, rw_comm* comm,
                rw_request** out) {
-  return reduce_later(comm, type, op, out, [=](NodeCommunicator& on, const Reduction& how) {
+  return reduce_later(comm, type, op, out, [=](Collectives& on, const Reduction& how) {
     typed::scan(on, send, receive, count, how, true);
   });
 }
 
 int rw_ireduce_scatter(const void* send, void* receive, const size_t* counts, rw_type type,
                        rw_op op, rw_comm* comm, rw_request** out) {
-  return reduce_later(comm, type, op, out, [=](NodeCommunicator& on, const Reduction& how) {
+  return reduce_later(comm, type, op, out, [=](Collectives& on, const Reduction& how) {
     typed::reduce_scatter(on, send, receive, counts, how);
   });
 }
 
 int rw_ireduce_scatter_block(const void* send, void* receive, size_t count, rw_type type, rw_op op,
                              rw_comm* comm, rw_request** out) {
-  return reduce_later(comm, type, op, out, [=](NodeCommunicator& on, const Reduction& how) {
+  return reduce_later(comm, type, op, out, [=](Collectives& on, const Reduction& how) {
     typed::reduce_scatter_block(on, send, receive, count, how);
   });
 }
 
 int rw_ibcast(void* data, size_t count, rw_type type, int root, rw_comm* comm, rw_request** out) {
-  return move_later(comm, type, out, [=](NodeCommunicator& on, const Elements& elements) {
+  return move_later(comm, type, out, [=](Collectives& on, const Elements& elements) {
     typed::broadcast(on, {data, count, elements}, root);
   });
 }
 
 int rw_iallgather(const void* send, void* receive, size_t count, rw_type type, rw_comm* comm,
                   rw_request** out) {
-  return move_later(comm, type, out, [=](NodeCommunicator& on, const Elements& elements) {
+  return move_later(comm, type, out, [=](Collectives& on, const Elements& elements) {
     typed::allgather(on, {send, count, elements}, {receive, count, elements});
   });
 }
 
 int rw_iallgatherv(const void* send, size_t send_count, void* receive, const size_t* counts,
                    const size_t* displacements, rw_type type, rw_comm* comm, rw_request** out) {
-  return move_later(comm, type, out, [=](NodeCommunicator& on, const Elements& elements) {
+  return move_later(comm, type, out, [=](Collectives& on, const Elements& elements) {
     typed::allgatherv(on, {send, send_count, elements}, {receive, counts, displacements, elements});
   });
 }
 
 int rw_igather(const void* send, void* receive, size_t count, rw_type type, int root, rw_comm* comm,
                rw_request** out) {
-  return move_later(comm, type, out, [=](NodeCommunicator& on, const Elements& elements) {
+  return move_later(comm, type, out, [=](Collectives& on, const Elements& elements) {
     typed::gather(on, {send, count, elements}, {receive, count, elements}, root);
   });
 }
@@ -112,7 +112,7 @@ int rw_igather(const void* send, void* receive, size_t count, rw_type type, int 
 int rw_igatherv(const void* send, size_t send_count, void* receive, const size_t* counts,
                 const size_t* displacements, rw_type type, int root, rw_comm* comm,
                 rw_request** out) {
-  return move_later(comm, type, out, [=](NodeCommunicator& on, const Elements& elements) {
+  return move_later(comm, type, out, [=](Collectives& on, const Elements& elements) {
     typed::gatherv(on, {send, send_count, elements}, {receive, counts, displacements, elements},
                    root);
   });
@@ -120,14 +120,14 @@ int rw_igatherv(const void* send, size_t send_count, void* receive, const size_t
 
 int rw_iscatter(const void* send, void* receive, size_t count, rw_type type, int root,
                 rw_comm* comm, rw_request** out) {
-  return move_later(comm, type, out, [=](NodeCommunicator& on, const Elements& elements) {
+  return move_later(comm, type, out, [=](Collectives& on, const Elements& elements) {
     typed::scatter(on, {send, count, elements}, {receive, count, elements}, root);
   });
 }
 
 int rw_iscatterv(const void* send, const size_t* counts, const size_t* displacements, void* receive,
                  size_t receive_count, rw_type type, int root, rw_comm* comm, rw_request** out) {
-  return move_later(comm, type, out, [=](NodeCommunicator& on, const Elements& elements) {
+  return move_later(comm, type, out, [=](Collectives& on, const Elements& elements) {
     typed::scatterv(on, {send, counts, displacements, elements}, {receive, receive_count, elements},
                     root);
   });
@@ -135,7 +135,7 @@ int rw_iscatterv(const void* send, const size_t* counts, const size_t* displacem
 
 int rw_ialltoall(const void* send, void* receive, size_t count, rw_type type, rw_comm* comm,
                  rw_request** out) {
-  return move_later(comm, type, out, [=](NodeCommunicator& on, const Elements& elements) {
+  return move_later(comm, type, out, [=](Collectives& on, const Elements& elements) {
     typed::alltoall(on, {send, count, elements}, {receive, count, elements});
   });
 }
@@ -143,7 +143,7 @@ int rw_ialltoall(const void* send, void* receive, size_t count, rw_type type, rw
 int rw_ialltoallv(const void* send, const size_t* send_counts, const size_t* send_displacements,
                   void* receive, const size_t* receive_counts, const size_t* receive_displacements,
                   rw_type type, rw_comm* comm, rw_request** out) {
-  return move_later(comm, type, out, [=](NodeCommunicator& on, const Elements& elements) {
+  return move_later(comm, type, out, [=](Collectives& on, const Elements& elements) {
     typed::alltoallv(on, {send, send_counts, send_displacements, elements},
                      {receive, receive_counts, receive_displacements, elements});
   });

@@ -11,9 +11,9 @@
 namespace ropewalk::collectives {
 
 // Error(argument), here and on the ranks that wait for this rank's call.
-[[noreturn]] void refuse(NodeCommunicator::State&, const std::string& message);
+[[noreturn]] void refuse(Collectives::State&, const std::string& message);
 
-inline void check_buffer(NodeCommunicator::State& state, const void* buffer, std::size_t bytes,
+inline void check_buffer(Collectives::State& state, const void* buffer, std::size_t bytes,
                          const char* argument) {
   if (buffer == nullptr && bytes > 0) [[unlikely]] {
     refuse(state, std::string(argument) + ": null for " + std::to_string(bytes) +
@@ -21,14 +21,14 @@ inline void check_buffer(NodeCommunicator::State& state, const void* buffer, std
   }
 }
 
-inline void check_root(NodeCommunicator::State& state, int root) {
+inline void check_root(Collectives::State& state, int root) {
   if (root < 0 || root >= state.size) [[unlikely]] {
     refuse(state, "root: " + std::to_string(root) + " is no rank of this communicator; pass 0 to " +
                       std::to_string(state.size - 1));
   }
 }
 
-inline void check_counts(NodeCommunicator::State& state, const std::size_t* counts,
+inline void check_counts(Collectives::State& state, const std::size_t* counts,
                          const char* argument) {
   if (counts == nullptr) [[unlikely]] {
     refuse(state, std::string(argument) + ": null; pass one value for each of the " +
@@ -37,6 +37,6 @@ inline void check_counts(NodeCommunicator::State& state, const std::size_t* coun
 }
 
 // count x element bytes, refusing what no memory can hold.
-std::size_t bytes_of(NodeCommunicator::State& state, std::size_t count, std::size_t element_bytes);
+std::size_t bytes_of(Collectives::State& state, std::size_t count, std::size_t element_bytes);
 
 }  // namespace ropewalk::collectives

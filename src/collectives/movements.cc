@@ -1,4 +1,4 @@
-// The movements of bytes that a NodeCommunicator offers: arguments are checked, and in place
+// The movements of bytes that a Collectives offers: arguments are checked, and in place
 // resolved, here and nowhere else; then its backend makes the call.
 #include <string>
 
@@ -18,7 +18,7 @@ using collectives::check_root;
 using collectives::EqualBlocks;
 using collectives::is_in_place;
 
-void check_blocks(NodeCommunicator::State& state, const void* buffer, const Blocks& blocks,
+void check_blocks(Collectives::State& state, const void* buffer, const Blocks& blocks,
                   const char* argument) {
   check_counts(state, blocks.counts, "counts");
   check_counts(state, blocks.displacements, "displacements");
@@ -26,7 +26,7 @@ void check_blocks(NodeCommunicator::State& state, const void* buffer, const Bloc
 }
 
 // A rank that has blocks for all has one for itself.
-void check_own_count(NodeCommunicator::State& state, std::size_t bytes, const Blocks& blocks,
+void check_own_count(Collectives::State& state, std::size_t bytes, const Blocks& blocks,
                      const char* argument) {
   if (bytes == blocks.counts[state.rank]) return;
   collectives::refuse(state, std::string(argument) + ": " + std::to_string(bytes) +
@@ -34,7 +34,7 @@ void check_own_count(NodeCommunicator::State& state, std::size_t bytes, const Bl
                                  std::to_string(blocks.counts[state.rank]));
 }
 
-void allgather_blocks(NodeCommunicator::State& state, const void* send, std::size_t send_bytes,
+void allgather_blocks(Collectives::State& state, const void* send, std::size_t send_bytes,
                       void* receive, const Blocks& blocks) {
   state.run([&] {
     check_blocks(state, receive, blocks, "receive");
@@ -48,7 +48,7 @@ void allgather_blocks(NodeCommunicator::State& state, const void* send, std::siz
   });
 }
 
-void gather_blocks(NodeCommunicator::State& state, const void* send, std::size_t send_bytes,
+void gather_blocks(Collectives::State& state, const void* send, std::size_t send_bytes,
                    void* receive, const Blocks& blocks, int root) {
   state.run([&] {
     check_root(state, root);
@@ -65,7 +65,7 @@ void gather_blocks(NodeCommunicator::State& state, const void* send, std::size_t
   });
 }
 
-void scatter_blocks(NodeCommunicator::State& state, const void* send, const Blocks& blocks,
+void scatter_blocks(Collectives::State& state, const void* send, const Blocks& blocks,
                     void* receive, std::size_t receive_bytes, int root) {
   state.run([&] {
     check_root(state, root);
@@ -84,11 +84,11 @@ void scatter_blocks(NodeCommunicator::State& state, const void* send, const Bloc
 
 }  // namespace
 
-void NodeCommunicator::barrier() {
+void Collectives::barrier() {
   state_->run([&] { state_->backend->barrier(); });
 }
 
-void NodeCommunicator::broadcast(void* data, std::size_t bytes, int root) {
+void Collectives::broadcast(void* data, std::size_t bytes, int root) {
   state_->run([&] {
     check_root(*state_, root);
     check_buffer(*state_, data, bytes, "data");
@@ -96,45 +96,44 @@ void NodeCommunicator::broadcast(void* data, std::size_t bytes, int root) {
   });
 }
 
-void NodeCommunicator::allgather(const void* send, void* receive, std::size_t bytes_each) {
+void Collectives::allgather(const void* send, void* receive, std::size_t bytes_each) {
   state_->run([&] {
     const EqualBlocks blocks(state_->size, bytes_each);
     allgather_blocks(*state_, send, bytes_each, receive, blocks.blocks());
   });
 }
 
-void NodeCommunicator::allgatherv(const void* send, std::size_t send_bytes, void* receive,
-                                  const std::size_t* counts, const std::size_t* displacements) {
+void Collectives::allgatherv(const void* send, std::size_t send_bytes, void* receive,
+                             const std::size_t* counts, const std::size_t* displacements) {
   allgather_blocks(*state_, send, send_bytes, receive, {counts, displacements});
 }
 
-void NodeCommunicator::gather(const void* send, void* receive, std::size_t bytes_each, int root) {
+void Collectives::gather(const void* send, void* receive, std::size_t bytes_each, int root) {
   state_->run([&] {
     const EqualBlocks blocks(state_->size, bytes_each);
     gather_blocks(*state_, send, bytes_each, receive, blocks.blocks(), root);
   });
 }
 
-void NodeCommunicator::gatherv(const void* send, std::size_t send_bytes, void* receive,
-                               const std::size_t* counts, const std::size_t* displacements,
-                               int root) {
+void Collectives::gatherv(const void* send, std::size_t send_bytes, void* receive,
+                          const std::size_t* counts, const std::size_t* displacements, int root) {
   gather_blocks(*state_, send, send_bytes, receive, {counts, displacements}, root);
 }
 
-void NodeCommunicator::scatter(const void* send, void* receive, std::size_t bytes_each, int root) {
+void Collectives::scatter(const void* send, void* receive, std::size_t bytes_each, int root) {
   state_->run([&] {
     const EqualBlocks blocks(state_->size, bytes_each);
     scatter_blocks(*state_, send, blocks.blocks(), receive, bytes_each, root);
   });
 }
 
-void NodeCommunicator::scatterv(const void* send, const std::size_t* counts,
-                                const std::size_t* displacements, void* receive,
-                                std::size_t receive_bytes, int root) {
+void Collectives::scatterv(const void* send, const std::size_t* counts,
+                           const std::size_t* displacements, void* receive,
+                           std::size_t receive_bytes, int root) {
   scatter_blocks(*state_, send, {counts, displacements}, receive, receive_bytes, root);
 }
 
-void NodeCommunicator::alltoall(const void* send, void* receive, std::size_t bytes_each) {
+void Collectives::alltoall(const void* send, void* receive, std::size_t bytes_each) {
   const std::size_t total = bytes_each * static_cast<std::size_t>(state_->size);
   state_->run([&] {
     if (is_in_place(send)) send = receive;
@@ -144,10 +143,10 @@ void NodeCommunicator::alltoall(const void* send, void* receive, std::size_t byt
   });
 }
 
-void NodeCommunicator::alltoallv(const void* send, const std::size_t* send_counts,
-                                 const std::size_t* send_displacements, void* receive,
-                                 const std::size_t* receive_counts,
-                                 const std::size_t* receive_displacements) {
+void Collectives::alltoallv(const void* send, const std::size_t* send_counts,
+                            const std::size_t* send_displacements, void* receive,
+                            const std::size_t* receive_counts,
+                            const std::size_t* receive_displacements) {
   state_->run([&] {
     const Blocks receives{receive_counts, receive_displacements};
     Blocks sends{send_counts, send_displacements};

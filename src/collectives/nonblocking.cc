@@ -8,7 +8,7 @@
 
 namespace ropewalk {
 
-CollectiveRequest NodeCommunicator::start(std::function<void(NodeCommunicator&)> call) {
+CollectiveRequest Collectives::start(std::function<void(Collectives&)> call) {
   if (mpi::thread_level() != mpi::ThreadLevel::multiple) {
     throw Error(ErrorCode::unsupported,
                 "nonblocking collectives: MPI was initialised below MPI_THREAD_MULTIPLE; call "
@@ -30,8 +30,8 @@ namespace {
 
 // Even what holds the call may find no memory.
 template <class Call>
-CollectiveRequest begin(NodeCommunicator& on, Call call) {
-  std::function<void(NodeCommunicator&)> held;
+CollectiveRequest begin(Collectives& on, Call call) {
+  std::function<void(Collectives&)> held;
   try {
     held = std::move(call);
   } catch (...) {
@@ -43,43 +43,40 @@ CollectiveRequest begin(NodeCommunicator& on, Call call) {
 
 }  // namespace
 
-CollectiveRequest NodeCommunicator::start_barrier() {
-  return begin(*this, [](NodeCommunicator& self) { self.barrier(); });
+CollectiveRequest Collectives::start_barrier() {
+  return begin(*this, [](Collectives& self) { self.barrier(); });
 }
 
-CollectiveRequest NodeCommunicator::start_allreduce(const void* send, void* receive,
-                                                    std::size_t count, ElementType type,
-                                                    ReductionOp op) {
+CollectiveRequest Collectives::start_allreduce(const void* send, void* receive, std::size_t count,
+                                               ElementType type, ReductionOp op) {
+  return begin(*this, [=](Collectives& self) { self.allreduce(send, receive, count, type, op); });
+}
+
+CollectiveRequest Collectives::start_reduce(const void* send, void* receive, std::size_t count,
+                                            ElementType type, ReductionOp op, int root) {
   return begin(*this,
-               [=](NodeCommunicator& self) { self.allreduce(send, receive, count, type, op); });
+               [=](Collectives& self) { self.reduce(send, receive, count, type, op, root); });
 }
 
-CollectiveRequest NodeCommunicator::start_reduce(const void* send, void* receive, std::size_t count,
-                                                 ElementType type, ReductionOp op, int root) {
-  return begin(*this,
-               [=](NodeCommunicator& self) { self.reduce(send, receive, count, type, op, root); });
+CollectiveRequest Collectives::start_broadcast(void* data, std::size_t bytes, int root) {
+  return begin(*this, [=](Collectives& self) { self.broadcast(data, bytes, root); });
 }
 
-CollectiveRequest NodeCommunicator::start_broadcast(void* data, std::size_t bytes, int root) {
-  return begin(*this, [=](NodeCommunicator& self) { self.broadcast(data, bytes, root); });
+CollectiveRequest Collectives::start_allgather(const void* send, void* receive,
+                                               std::size_t bytes_each) {
+  return begin(*this, [=](Collectives& self) { self.allgather(send, receive, bytes_each); });
 }
 
-CollectiveRequest NodeCommunicator::start_allgather(const void* send, void* receive,
-                                                    std::size_t bytes_each) {
-  return begin(*this, [=](NodeCommunicator& self) { self.allgather(send, receive, bytes_each); });
+CollectiveRequest Collectives::start_alltoall(const void* send, void* receive,
+                                              std::size_t bytes_each) {
+  return begin(*this, [=](Collectives& self) { self.alltoall(send, receive, bytes_each); });
 }
 
-CollectiveRequest NodeCommunicator::start_alltoall(const void* send, void* receive,
-                                                   std::size_t bytes_each) {
-  return begin(*this, [=](NodeCommunicator& self) { self.alltoall(send, receive, bytes_each); });
-}
-
-CollectiveRequest NodeCommunicator::start_reduce_scatter_block(const void* send, void* receive,
-                                                               std::size_t count, ElementType type,
-                                                               ReductionOp op) {
-  return begin(*this, [=](NodeCommunicator& self) {
-    self.reduce_scatter_block(send, receive, count, type, op);
-  });
+CollectiveRequest Collectives::start_reduce_scatter_block(const void* send, void* receive,
+                                                          std::size_t count, ElementType type,
+                                                          ReductionOp op) {
+  return begin(
+      *this, [=](Collectives& self) { self.reduce_scatter_block(send, receive, count, type, op); });
 }
 
 }  // namespace ropewalk

@@ -1,4 +1,4 @@
-// The reductions of a NodeCommunicator: arguments are checked, and in place resolved, here and
+// The reductions of a Collectives: arguments are checked, and in place resolved, here and
 // nowhere else; then its backend makes the call.
 #include "collectives/reductions.hpp"
 
@@ -11,7 +11,7 @@ namespace ropewalk {
 
 namespace collectives {
 
-void reduce(NodeCommunicator::State& state, const void* send, void* receive, std::size_t count,
+void reduce(Collectives::State& state, const void* send, void* receive, std::size_t count,
             const Operation& operation, int root) {
   const std::size_t bytes = bytes_of(state, count, operation.element_bytes);
   const bool has_output = root < 0 || root == state.rank;
@@ -25,7 +25,7 @@ void reduce(NodeCommunicator::State& state, const void* send, void* receive, std
   state.backend->reduce(send, receive, count, operation, root);
 }
 
-void scan(NodeCommunicator::State& state, const void* send, void* receive, std::size_t count,
+void scan(Collectives::State& state, const void* send, void* receive, std::size_t count,
           const Operation& operation, bool exclusive) {
   const std::size_t bytes = bytes_of(state, count, operation.element_bytes);
   if (is_in_place(send)) send = receive;
@@ -34,7 +34,7 @@ void scan(NodeCommunicator::State& state, const void* send, void* receive, std::
   state.backend->scan(send, receive, count, operation, exclusive);
 }
 
-void reduce_scatter(NodeCommunicator::State& state, const void* send, void* receive,
+void reduce_scatter(Collectives::State& state, const void* send, void* receive,
                     const std::size_t* counts, const Operation& operation) {
   check_counts(state, counts, "counts");
   std::size_t total = 0;
@@ -49,8 +49,7 @@ void reduce_scatter(NodeCommunicator::State& state, const void* send, void* rece
   state.backend->reduce_scatter(send, receive, counts, operation);
 }
 
-const Operation& checked_operation(NodeCommunicator::State& state, ElementType type,
-                                   ReductionOp op) {
+const Operation& checked_operation(Collectives::State& state, ElementType type, ReductionOp op) {
   try {
     return operation(type, op);
   } catch (const Error&) {
@@ -64,45 +63,45 @@ const Operation& checked_operation(NodeCommunicator::State& state, ElementType t
 
 using collectives::checked_operation;
 
-void NodeCommunicator::allreduce(const void* send, void* receive, std::size_t count,
-                                 ElementType type, ReductionOp op) {
+void Collectives::allreduce(const void* send, void* receive, std::size_t count, ElementType type,
+                            ReductionOp op) {
   state_->run([&] {
     collectives::reduce(*state_, send, receive, count, checked_operation(*state_, type, op), -1);
   });
 }
 
-void NodeCommunicator::reduce(const void* send, void* receive, std::size_t count, ElementType type,
-                              ReductionOp op, int root) {
+void Collectives::reduce(const void* send, void* receive, std::size_t count, ElementType type,
+                         ReductionOp op, int root) {
   state_->run([&] {
     collectives::check_root(*state_, root);
     collectives::reduce(*state_, send, receive, count, checked_operation(*state_, type, op), root);
   });
 }
 
-void NodeCommunicator::scan(const void* send, void* receive, std::size_t count, ElementType type,
-                            ReductionOp op) {
+void Collectives::scan(const void* send, void* receive, std::size_t count, ElementType type,
+                       ReductionOp op) {
   state_->run([&] {
     collectives::scan(*state_, send, receive, count, checked_operation(*state_, type, op), false);
   });
 }
 
-void NodeCommunicator::exscan(const void* send, void* receive, std::size_t count, ElementType type,
-                              ReductionOp op) {
+void Collectives::exscan(const void* send, void* receive, std::size_t count, ElementType type,
+                         ReductionOp op) {
   state_->run([&] {
     collectives::scan(*state_, send, receive, count, checked_operation(*state_, type, op), true);
   });
 }
 
-void NodeCommunicator::reduce_scatter(const void* send, void* receive, const std::size_t* counts,
-                                      ElementType type, ReductionOp op) {
+void Collectives::reduce_scatter(const void* send, void* receive, const std::size_t* counts,
+                                 ElementType type, ReductionOp op) {
   state_->run([&] {
     collectives::reduce_scatter(*state_, send, receive, counts,
                                 checked_operation(*state_, type, op));
   });
 }
 
-void NodeCommunicator::reduce_scatter_block(const void* send, void* receive, std::size_t count,
-                                            ElementType type, ReductionOp op) {
+void Collectives::reduce_scatter_block(const void* send, void* receive, std::size_t count,
+                                       ElementType type, ReductionOp op) {
   state_->run([&] {
     const std::vector<std::size_t> counts(state_->size, count);
     reduce_scatter(send, receive, counts.data(), type, op);

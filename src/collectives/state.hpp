@@ -1,4 +1,4 @@
-// What a NodeCommunicator is made of.
+// What a Collectives is made of.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace ropewalk {
 
-struct NodeCommunicator::State {
+struct Collectives::State {
   int rank = 0;
   int size = 1;
   collectives::BackendFacts facts;

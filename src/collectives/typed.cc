@@ -13,11 +13,11 @@ namespace {
 // A refusal of this rank alone must reach the others, who are about to wait for it; behind the
 // nonblocking calls that are under way, as the call itself would.
 template <class Prepare>
-auto or_refuse(NodeCommunicator& on, Prepare prepare) {
+auto or_refuse(Collectives& on, Prepare prepare) {
   try {
     return prepare();
   } catch (...) {
-    NodeCommunicator::State& state = on.state();
+    Collectives::State& state = on.state();
     state.worker.drain();
     state.backend->refuse("");
     throw;
@@ -27,7 +27,7 @@ auto or_refuse(NodeCommunicator& on, Prepare prepare) {
 // Both buffers of a call; in place, what is sent lies in the receive buffer.
 struct Sides {
   template <class MakeSend, class MakeReceive>
-  Sides(NodeCommunicator& on, const void* send_data, MakeSend make_send, MakeReceive make_receive)
+  Sides(Collectives& on, const void* send_data, MakeSend make_send, MakeReceive make_receive)
       : send(or_refuse(on, make_send)), receive(or_refuse(on, make_receive)) {
     or_refuse(on, [&] {
       send.pack();
@@ -38,13 +38,13 @@ struct Sides {
   View receive;
 };
 
-std::size_t ranks_of(const NodeCommunicator& on) { return static_cast<std::size_t>(on.size()); }
+std::size_t ranks_of(const Collectives& on) { return static_cast<std::size_t>(on.size()); }
 
-View view_of(const NodeCommunicator& on, const Buffers& side) {
+View view_of(const Collectives& on, const Buffers& side) {
   return {side.elements, side.data, side.counts, side.displacements, on.size()};
 }
 // The side that the root alone has.
-View view_at(const NodeCommunicator& on, const Buffers& side, int root) {
+View view_at(const Collectives& on, const Buffers& side, int root) {
   return {side.elements, side.data, side.counts, side.displacements,
           on.rank() == root ? on.size() : 0};
 }
@@ -56,11 +56,11 @@ std::size_t with_data(const Reduction& reduction, std::size_t count) {
 
 // Reductions of elements with gaps, and by operations of the user, are MPI's own but on one node:
 // MPI takes them as they are.
-bool leaves_to_mpi(const NodeCommunicator::State& state) { return state.backend->nodes() != 1; }
+bool leaves_to_mpi(const Collectives::State& state) { return state.backend->nodes() != 1; }
 
 // A reduction of elements that are packed for it; `call` gets both buffers.
 template <class Call>
-void packed_reduction(NodeCommunicator& on, const Reduction& reduction, const void* send,
+void packed_reduction(Collectives& on, const Reduction& reduction, const void* send,
                       std::size_t send_count, void* receive, std::size_t receive_count,
                       std::size_t result_count, Call call) {
   const Elements& elements = reduction.elements;
@@ -74,11 +74,11 @@ void packed_reduction(NodeCommunicator& on, const Reduction& reduction, const vo
 
 }  // namespace
 
-Elements elements_of(NodeCommunicator& on, rw_type type) {
+Elements elements_of(Collectives& on, rw_type type) {
   return or_refuse(on, [&] { return elements(type); });
 }
 
-Reduction reduction_of(NodeCommunicator& on, rw_type type, rw_op op) {
+Reduction reduction_of(Collectives& on, rw_type type, rw_op op) {
   return or_refuse(on, [&] {
     Reduction result{operation(type, op), {}};
     if (result.operation.packed) result.elements = elements(type);
@@ -86,9 +86,9 @@ Reduction reduction_of(NodeCommunicator& on, rw_type type, rw_op op) {
   });
 }
 
-void reduce(NodeCommunicator& on, const void* send, void* receive, std::size_t count,
+void reduce(Collectives& on, const void* send, void* receive, std::size_t count,
             const Reduction& reduction, int root) {
-  NodeCommunicator::State& state = on.state();
+  Collectives::State& state = on.state();
   const Operation& operation = reduction.operation;
   const bool has_output = root < 0 || root == state.rank;
   const std::size_t results = has_output ? count : 0;
@@ -106,15 +106,15 @@ void reduce(NodeCommunicator& on, const void* send, void* receive, std::size_t c
   });
 }
 
-void reduce_to(NodeCommunicator& on, const void* send, void* receive, std::size_t count,
+void reduce_to(Collectives& on, const void* send, void* receive, std::size_t count,
                const Reduction& reduction, int root) {
   on.state().run([&] { check_root(on.state(), root); });
   reduce(on, send, receive, count, reduction, root);
 }
 
-void scan(NodeCommunicator& on, const void* send, void* receive, std::size_t count,
+void scan(Collectives& on, const void* send, void* receive, std::size_t count,
           const Reduction& reduction, bool exclusive) {
-  NodeCommunicator::State& state = on.state();
+  Collectives::State& state = on.state();
   const Operation& operation = reduction.operation;
   const std::size_t results = exclusive && state.rank == 0 ? 0 : count;
   const std::size_t shown = is_in_place(send) ? count : results;
@@ -132,9 +132,9 @@ void scan(NodeCommunicator& on, const void* send, void* receive, std::size_t cou
   });
 }
 
-void reduce_scatter(NodeCommunicator& on, const void* send, void* receive,
-                    const std::size_t* counts, const Reduction& reduction) {
-  NodeCommunicator::State& state = on.state();
+void reduce_scatter(Collectives& on, const void* send, void* receive, const std::size_t* counts,
+                    const Reduction& reduction) {
+  Collectives::State& state = on.state();
   const Operation& operation = reduction.operation;
   state.run([&] {
     check_counts(state, counts, "counts");
@@ -158,7 +158,7 @@ void reduce_scatter(NodeCommunicator& on, const void* send, void* receive,
   });
 }
 
-void reduce_scatter_block(NodeCommunicator& on, const void* send, void* receive, std::size_t count,
+void reduce_scatter_block(Collectives& on, const void* send, void* receive, std::size_t count,
                           const Reduction& reduction) {
   on.state().run([&] {
     const std::vector<std::size_t> counts(ranks_of(on), count);
@@ -166,14 +166,14 @@ void reduce_scatter_block(NodeCommunicator& on, const void* send, void* receive,
   });
 }
 
-void broadcast(NodeCommunicator& on, const Buffer& data, int root) {
+void broadcast(Collectives& on, const Buffer& data, int root) {
   View view = or_refuse(on, [&] { return View(data.elements, data.data, data.count); });
   if (on.rank() == root) or_refuse(on, [&] { view.pack(); });
   on.broadcast(view.data(), view.bytes(), root);
   if (on.rank() != root) view.unpack();
 }
 
-void allgather(NodeCommunicator& on, const Buffer& send, const Buffer& receive) {
+void allgather(Collectives& on, const Buffer& send, const Buffer& receive) {
   const bool stays = is_in_place(send.data);
   Sides sides(
       on, send.data, [&] { return View(send.elements, send.data, stays ? 0 : send.count); },
@@ -183,7 +183,7 @@ void allgather(NodeCommunicator& on, const Buffer& send, const Buffer& receive) 
   sides.receive.unpack();
 }
 
-void allgatherv(NodeCommunicator& on, const Buffer& send, const Buffers& receive) {
+void allgatherv(Collectives& on, const Buffer& send, const Buffers& receive) {
   const bool stays = is_in_place(send.data);
   Sides sides(
       on, send.data, [&] { return View(send.elements, send.data, stays ? 0 : send.count); },
@@ -193,7 +193,7 @@ void allgatherv(NodeCommunicator& on, const Buffer& send, const Buffers& receive
   sides.receive.unpack();
 }
 
-void gather(NodeCommunicator& on, const Buffer& send, const Buffer& receive, int root) {
+void gather(Collectives& on, const Buffer& send, const Buffer& receive, int root) {
   const bool stays = is_in_place(send.data);
   const std::size_t results = on.rank() == root ? receive.count * ranks_of(on) : 0;
   Sides sides(
@@ -204,7 +204,7 @@ void gather(NodeCommunicator& on, const Buffer& send, const Buffer& receive, int
   sides.receive.unpack();
 }
 
-void gatherv(NodeCommunicator& on, const Buffer& send, const Buffers& receive, int root) {
+void gatherv(Collectives& on, const Buffer& send, const Buffers& receive, int root) {
   const bool stays = is_in_place(send.data);
   Sides sides(
       on, send.data, [&] { return View(send.elements, send.data, stays ? 0 : send.count); },
@@ -214,7 +214,7 @@ void gatherv(NodeCommunicator& on, const Buffer& send, const Buffers& receive, i
   sides.receive.unpack();
 }
 
-void scatter(NodeCommunicator& on, const Buffer& send, const Buffer& receive, int root) {
+void scatter(Collectives& on, const Buffer& send, const Buffer& receive, int root) {
   const bool stays = is_in_place(receive.data);
   const std::size_t all = on.rank() == root ? send.count * ranks_of(on) : 0;
   Sides sides(
@@ -225,7 +225,7 @@ void scatter(NodeCommunicator& on, const Buffer& send, const Buffer& receive, in
   sides.receive.unpack();
 }
 
-void scatterv(NodeCommunicator& on, const Buffers& send, const Buffer& receive, int root) {
+void scatterv(Collectives& on, const Buffers& send, const Buffer& receive, int root) {
   const bool stays = is_in_place(receive.data);
   Sides sides(
       on, send.data, [&] { return view_at(on, send, root); },
@@ -235,7 +235,7 @@ void scatterv(NodeCommunicator& on, const Buffers& send, const Buffer& receive, 
   sides.receive.unpack();
 }
 
-void alltoall(NodeCommunicator& on, const Buffer& send, const Buffer& receive) {
+void alltoall(Collectives& on, const Buffer& send, const Buffer& receive) {
   const bool stays = is_in_place(send.data);
   Sides sides(
       on, send.data,
@@ -245,7 +245,7 @@ void alltoall(NodeCommunicator& on, const Buffer& send, const Buffer& receive) {
   sides.receive.unpack();
 }
 
-void alltoallv(NodeCommunicator& on, const Buffers& send, const Buffers& receive) {
+void alltoallv(Collectives& on, const Buffers& send, const Buffers& receive) {
   Sides sides(
       on, send.data,
       [&] {
@@ -257,7 +257,7 @@ void alltoallv(NodeCommunicator& on, const Buffers& send, const Buffers& receive
   sides.receive.unpack();
 }
 
-void neighbours(NodeCommunicator& on, std::span<const int> peers, const Buffers& send,
+void neighbours(Collectives& on, std::span<const int> peers, const Buffers& send,
                 const Buffers& receive) {
   const auto view = [&](const Buffers& side) {
     return View(side.elements, side.data, side.counts, side.displacements,
@@ -265,7 +265,7 @@ void neighbours(NodeCommunicator& on, std::span<const int> peers, const Buffers&
   };
   Sides sides(
       on, nullptr, [&] { return view(send); }, [&] { return view(receive); });
-  NodeCommunicator::State& state = on.state();
+  Collectives::State& state = on.state();
   state.run([&] {
     exchange_neighbours(*state.backend->engine(), peers, sides.send.data(),
                         {sides.send.counts(), sides.send.displacements()}, sides.receive.data(),

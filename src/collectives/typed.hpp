@@ -2,7 +2,7 @@
 // types and operations resolved, counts turned into bytes, gaps packed away.
 //
 // What goes wrong on one rank before the call begins is an error on every rank. Calls run on the
-// thread that calls these; see NodeCommunicator for the arguments, which count elements here.
+// thread that calls these; see Collectives for the arguments, which count elements here.
 #pragma once
 
 #include <span>
@@ -18,19 +18,19 @@ struct Reduction {
 };
 
 // What stands before every call: the types and operations behind the numbers.
-Elements elements_of(NodeCommunicator&, rw_type);
-Reduction reduction_of(NodeCommunicator&, rw_type, rw_op);
+Elements elements_of(Collectives&, rw_type);
+Reduction reduction_of(Collectives&, rw_type, rw_op);
 
 // root -1: every rank gets the result. reduce_to refuses what is no rank.
-void reduce(NodeCommunicator&, const void* send, void* receive, std::size_t count, const Reduction&,
+void reduce(Collectives&, const void* send, void* receive, std::size_t count, const Reduction&,
             int root);
-void reduce_to(NodeCommunicator&, const void* send, void* receive, std::size_t count,
-               const Reduction&, int root);
-void scan(NodeCommunicator&, const void* send, void* receive, std::size_t count, const Reduction&,
+void reduce_to(Collectives&, const void* send, void* receive, std::size_t count, const Reduction&,
+               int root);
+void scan(Collectives&, const void* send, void* receive, std::size_t count, const Reduction&,
           bool exclusive);
-void reduce_scatter(NodeCommunicator&, const void* send, void* receive, const std::size_t* counts,
+void reduce_scatter(Collectives&, const void* send, void* receive, const std::size_t* counts,
                     const Reduction&);
-void reduce_scatter_block(NodeCommunicator&, const void* send, void* receive, std::size_t count,
+void reduce_scatter_block(Collectives&, const void* send, void* receive, std::size_t count,
                           const Reduction&);
 
 // A buffer of one block of elements, and one of a block for each rank (in elements, as in the forms
@@ -49,17 +49,17 @@ struct Buffers {
 
 // The two sides of a movement may have types of their own, for the same bytes. Counts are those of
 // MPI: in allgather and gather, `receive` has the count of one rank's block, as `send` in scatter.
-void broadcast(NodeCommunicator&, const Buffer&, int root);
-void allgather(NodeCommunicator&, const Buffer& send, const Buffer& receive);
-void allgatherv(NodeCommunicator&, const Buffer& send, const Buffers& receive);
-void gather(NodeCommunicator&, const Buffer& send, const Buffer& receive, int root);
-void gatherv(NodeCommunicator&, const Buffer& send, const Buffers& receive, int root);
-void scatter(NodeCommunicator&, const Buffer& send, const Buffer& receive, int root);
-void scatterv(NodeCommunicator&, const Buffers& send, const Buffer& receive, int root);
-void alltoall(NodeCommunicator&, const Buffer& send, const Buffer& receive);
-void alltoallv(NodeCommunicator&, const Buffers& send, const Buffers& receive);
+void broadcast(Collectives&, const Buffer&, int root);
+void allgather(Collectives&, const Buffer& send, const Buffer& receive);
+void allgatherv(Collectives&, const Buffer& send, const Buffers& receive);
+void gather(Collectives&, const Buffer& send, const Buffer& receive, int root);
+void gatherv(Collectives&, const Buffer& send, const Buffers& receive, int root);
+void scatter(Collectives&, const Buffer& send, const Buffer& receive, int root);
+void scatterv(Collectives&, const Buffers& send, const Buffer& receive, int root);
+void alltoall(Collectives&, const Buffer& send, const Buffer& receive);
+void alltoallv(Collectives&, const Buffers& send, const Buffers& receive);
 // A block for each direction, see exchange_neighbours(). Only where ranks are joined directly.
-void neighbours(NodeCommunicator&, std::span<const int> peers, const Buffers& send,
+void neighbours(Collectives&, std::span<const int> peers, const Buffers& send,
                 const Buffers& receive);
 
 }  // namespace ropewalk::collectives::typed

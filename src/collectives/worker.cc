@@ -198,9 +198,9 @@ void Worker::wait_until_empty() {
   changed_.wait(lock, [&] { return pending_.load(std::memory_order_acquire) == 0; });
 }
 
-void retire(std::unique_ptr<NodeCommunicator> communicator) noexcept {
+void retire(std::unique_ptr<Collectives> communicator) noexcept {
   if (communicator == nullptr) return;
-  constexpr auto end = [](void* object) noexcept { delete static_cast<NodeCommunicator*>(object); };
+  constexpr auto end = [](void* object) noexcept { delete static_cast<Collectives*>(object); };
   if (communicator->state().worker.hand_over(end, communicator.get())) {
     (void)communicator.release();
   }

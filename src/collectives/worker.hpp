@@ -86,7 +86,7 @@ class Worker {
 };
 
 // Ends a communicator without waiting for its nonblocking calls: their thread does it after them.
-void retire(std::unique_ptr<NodeCommunicator>) noexcept;
+void retire(std::unique_ptr<Collectives>) noexcept;
 // Waits until no worker of the process has anything to do, or is in the middle of ending a
 // communicator. To be called before MPI ends.
 void wait_for_workers() noexcept;

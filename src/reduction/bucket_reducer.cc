@@ -12,8 +12,8 @@ namespace ropewalk::reduction {
 BucketReducer::BucketReducer(mpi::Comm comm, const PlanTensors& tensors,
                              const ReductionPlanOptions& options)
     : tensors_(tensors),
-      communicator_(std::make_unique<NodeCommunicator>(
-          Communicator(comm.value), NodeCommunicatorOptions{.threads = options.threads})),
+      communicator_(std::make_unique<Collectives>(Communicator(comm.value),
+                                                  CollectivesOptions{.threads = options.threads})),
       threads_call_mpi_(mpi::thread_level() == mpi::ThreadLevel::multiple) {
   for (int bucket = 0; bucket < tensors.buckets(); ++bucket) {
     const ElementType type = tensors.bucket(bucket).type;
@@ -34,7 +34,7 @@ bool BucketReducer::serves_threads() const noexcept {
 void BucketReducer::reduce(int bucket, bool by_caller) {
   const std::size_t count = tensors_.bucket(bucket).count;
   if (count == 0) return;
-  NodeCommunicator::State& state = communicator_->state();
+  Collectives::State& state = communicator_->state();
   if (collectives::Engine* engine = state.backend->engine()) {
     engine->team().progress_mpi(by_caller || threads_call_mpi_);
   }
@@ -48,7 +48,7 @@ void BucketReducer::reduce(int bucket, bool by_caller) {
 }
 
 void BucketReducer::refuse() noexcept {
-  const NodeCommunicator::State& state = communicator_->state();
+  const Collectives::State& state = communicator_->state();
   try {
     state.backend->refuse("plan: ended by an exception on this rank");
   } catch (...) {  // a dead peer: the others see it for themselves

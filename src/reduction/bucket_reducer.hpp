@@ -16,7 +16,7 @@ class BucketReducer {
   // Collective over `comm`, which outlives it, as do the tensors.
   BucketReducer(mpi::Comm comm, const PlanTensors& tensors, const ReductionPlanOptions&);
 
-  const NodeCommunicator& communicator() const noexcept { return *communicator_; }
+  const Collectives& communicator() const noexcept { return *communicator_; }
   // Whether a thread of the plan may reduce: beside a caller who may call MPI as well.
   bool serves_threads() const noexcept;
   Path last_path() const noexcept { return path_; }
@@ -34,7 +34,7 @@ class BucketReducer {
   void check_same_bucket(int bucket);
 
   const PlanTensors& tensors_;
-  std::unique_ptr<NodeCommunicator> communicator_;
+  std::unique_ptr<Collectives> communicator_;
   std::vector<Reduction> reductions_;  // one a bucket
   bool threads_call_mpi_;              // any thread may
   Path path_ = Path::none;

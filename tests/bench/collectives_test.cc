@@ -14,8 +14,8 @@
 namespace ropewalk::bench {
 namespace {
 
-CollectivesOptions collectives(std::vector<std::string> words) {
-  CollectivesOptions options;
+CollectivesBenchOptions collectives(std::vector<std::string> words) {
+  CollectivesBenchOptions options;
   CLI::App app("test", "ropewalk-bench-collectives");
   describe(app, options);
   std::reverse(words.begin(), words.end());  // as CLI11 takes them
@@ -35,7 +35,7 @@ std::string refusal(const std::vector<std::string>& words) {
 }
 
 TEST(Collectives, DefaultIsEveryCollective) {
-  const CollectivesOptions options = collectives({});
+  const CollectivesBenchOptions options = collectives({});
   EXPECT_EQ(options.op_list.back(), Op::reduce_scatter);  // without the forms ending in v
   EXPECT_EQ(options.size_list.front(), 4U);
   EXPECT_EQ(options.size_list.back(), std::size_t{256} << 20);
@@ -47,8 +47,8 @@ TEST(Collectives, DefaultIsEveryCollective) {
 // Over a network there are more collectives, and no call of many seconds.
 TEST(Collectives, DefaultOverANetworkEndsInMinutes) {
   setenv("ROPEWALK_LINE_RATE", "125", 1);
-  const CollectivesOptions options = collectives({});
-  const CollectivesOptions given = collectives({"--op", "bcast", "--sizes", "256M"});
+  const CollectivesBenchOptions options = collectives({});
+  const CollectivesBenchOptions given = collectives({"--op", "bcast", "--sizes", "256M"});
   unsetenv("ROPEWALK_LINE_RATE");
   EXPECT_EQ(options.line_rate, 125);
   EXPECT_EQ(options.op_list.size(), op_names().size());
@@ -108,7 +108,7 @@ TEST(Collectives, TrafficStoresWhatIsReceived) {
     EXPECT_EQ(traffic(op_of(word), bytes, ranks).stored, received) << word;
   }
   // 2ps bytes, the lower bound that the allreduce is built on.
-  const Traffic allreduce = traffic(Op::allreduce, bytes, ranks);
+  const TrafficBytes allreduce = traffic(Op::allreduce, bytes, ranks);
   EXPECT_EQ(allreduce.loaded + allreduce.stored, 2 * ranks * bytes);
 }
 

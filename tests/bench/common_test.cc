@@ -15,7 +15,7 @@
 #include "common/pages.hpp"
 #include "common/pattern.hpp"
 #include "common/statistics.hpp"
-#include "common/team.hpp"
+#include "common/timed_threads.hpp"
 #include "ropewalk/error.hpp"
 
 namespace ropewalk::bench {
@@ -285,8 +285,8 @@ TEST(Machine, LineHasWhatTheFormatAsksFor) {
   EXPECT_FALSE(machine_text(line).empty());
 }
 
-TEST(Team, EveryThreadRunsOnceARun) {
-  Team team(3);
+TEST(TimedThreads, EveryThreadRunsOnceARun) {
+  TimedThreads team(3);
   std::array<std::atomic<int>, 3> runs = {};
   for (int i = 0; i < 5; ++i) {
     EXPECT_GE(team.run([&](int thread) { ++runs.at(static_cast<std::size_t>(thread)); }), 0);
@@ -294,8 +294,8 @@ TEST(Team, EveryThreadRunsOnceARun) {
   for (const auto& count : runs) EXPECT_EQ(count.load(), 5);
 }
 
-TEST(Team, ErrorsOfAnyThreadReachTheCaller) {
-  Team team(2);
+TEST(TimedThreads, ErrorsOfAnyThreadReachTheCaller) {
+  TimedThreads team(2);
   for (int bad = 0; bad < 2; ++bad) {
     EXPECT_THROW(team.run([&](int thread) {
       if (thread == bad) throw std::runtime_error("thrown");

@@ -115,7 +115,7 @@ TEST_P(AttachedCollectives, GiveWhatLoopsGive) {
   AttachableMemory memory;
   run_ranks(ranks, [&](int rank) {
     const RankCache cache(memory.provider(), 4);
-    NodeCommunicator communicator(Communicator::world());
+    Collectives communicator(Communicator::world());
     ASSERT_TRUE(communicator.attaches()) << communicator.attach_reason();
     std::mt19937_64 random(2000 + ranks);
     for (int trial = 0; trial < 150; ++trial) {
@@ -138,7 +138,7 @@ TEST(AttachedCollectives, PrivateBuffersTakeTheMappedPath) {
   AttachableMemory memory;
   run_ranks(3, [&](int rank) {
     const RankCache cache(memory.provider());
-    NodeCommunicator communicator(Communicator::world());
+    Collectives communicator(Communicator::world());
     Case drawn;
     drawn.type = ElementType::float32;
     drawn.count = 12000;
@@ -167,7 +167,7 @@ TEST(AttachedCollectives, TheSameBuffersAreAttachedOnce) {
   AttachableMemory memory;
   run_ranks(2, [&](int) {
     const RankCache cache(memory.provider());
-    NodeCommunicator communicator(Communicator::world());
+    Collectives communicator(Communicator::world());
     std::pmr::vector<float> send(50000, 1.0F);
     std::pmr::vector<float> receive(50000);
     for (int call = 0; call < 10; ++call) {
@@ -185,7 +185,7 @@ TEST(AttachedCollectives, WhatACallUsedMayBeDetachedAfterIt) {
   AttachableMemory memory;
   run_ranks(2, [&](int rank) {
     const RankCache cache(memory.provider(), 2);
-    NodeCommunicator communicator(Communicator::world());
+    Collectives communicator(Communicator::world());
     constexpr std::size_t count = 32768;  // 128 KiB: buffers of calls share no page
     std::pmr::vector<int> many(40 * count, rank);
     for (std::size_t call = 0; call < 40; ++call) {
@@ -215,7 +215,7 @@ TEST(AttachedCollectives, ARefusalIsAnErrorOnEveryRankThatDependsOnIt) {
   AttachableMemory memory;
   run_ranks(3, [&](int rank) {
     const RankCache cache(memory.provider());
-    NodeCommunicator communicator(Communicator::world());
+    Collectives communicator(Communicator::world());
     std::pmr::vector<int> send(30000, rank);
     std::pmr::vector<int> receive(90000);
     const std::size_t bytes = send.size() * sizeof(int);
@@ -258,7 +258,7 @@ TEST(AttachedCollectives, WithoutXpmemTheReasonIsSaidAndAllWorks) {
   const auto missing = channel::make_xpmem("/nonexistent/xpmem");
   run_ranks(2, [&](int) {
     const RankCache cache(*missing);
-    NodeCommunicator communicator(Communicator::world());
+    Collectives communicator(Communicator::world());
     EXPECT_FALSE(communicator.attaches());
     EXPECT_NE(communicator.attach_reason().find("/nonexistent/xpmem"), std::string::npos);
     EXPECT_EQ(communicator.registrations().misses, 0U);
@@ -287,7 +287,7 @@ TEST(AttachedCollectives, TheEnvironmentTurnsThemOff) {
   const Environment off("ROPEWALK_XPMEM", "off");
   run_ranks(2, [&](int) {
     const RankCache cache(memory.provider());
-    const NodeCommunicator communicator(Communicator::world());
+    const Collectives communicator(Communicator::world());
     EXPECT_FALSE(communicator.attaches());
     EXPECT_NE(communicator.attach_reason().find("ROPEWALK_XPMEM"), std::string::npos);
   });
@@ -300,7 +300,7 @@ TEST(AttachedCollectives, AMalformedEnvironmentIsAnErrorThatNamesTheVariable) {
     const Environment malformed(name, value);
     run_ranks(2, [&, variable = name](int) {
       try {
-        const NodeCommunicator communicator(Communicator::world());
+        const Collectives communicator(Communicator::world());
         ADD_FAILURE() << "no error";
       } catch (const Error& error) {
         EXPECT_EQ(error.code(), ErrorCode::argument);

@@ -157,7 +157,7 @@ using Sizes = std::vector<std::size_t>;
 // One run of one case on one rank.
 class Trial {
  public:
-  Trial(NodeCommunicator& communicator, const Case& drawn)
+  Trial(Collectives& communicator, const Case& drawn)
       : communicator_(communicator),
         case_(drawn),
         rank_(communicator.rank()),
@@ -167,7 +167,7 @@ class Trial {
   std::string run() {
     switch (case_.collective) {
       case Collective::barrier:
-        call([](NodeCommunicator& on) { on.barrier(); });
+        call([](Collectives& on) { on.barrier(); });
         return "";
       case Collective::allreduce:
       case Collective::reduce:
@@ -249,7 +249,7 @@ class Trial {
                  : in_place_here ? elements(case_, 0, 0, count)
                                  : untouched(count);
     }
-    call([&](NodeCommunicator& on) {
+    call([&](Collectives& on) {
       switch (case_.collective) {
         case Collective::allreduce:
           return on.allreduce(from, receive.data(), count, case_.type, case_.op);
@@ -274,7 +274,7 @@ class Trial {
     const Memory receive = receive_memory(case_.in_place ? total : counts[rank_]);
     put(elements(case_, rank_, 0, total), case_.in_place ? receive.data() : send.data());
     const void* from = case_.in_place ? in_place : send.data();
-    call([&](NodeCommunicator& on) {
+    call([&](Collectives& on) {
       if (block) {
         on.reduce_scatter_block(from, receive.data(), case_.count, case_.type, case_.op);
       } else {
@@ -287,9 +287,7 @@ class Trial {
   std::string broadcast() {
     const Memory data = receive_memory(case_.count);
     if (rank_ == case_.root) put(elements(case_, rank_, 0, case_.count), data.data());
-    call([&](NodeCommunicator& on) {
-      on.broadcast(data.data(), case_.count * element_, case_.root);
-    });
+    call([&](Collectives& on) { on.broadcast(data.data(), case_.count * element_, case_.root); });
     return verdict(data, data, elements(case_, case_.root, 0, case_.count));
   }
 
@@ -310,7 +308,7 @@ class Trial {
     const void* from = in_place_here ? in_place : send.data();
     const Sizes bytes = in_bytes(counts);
     const Sizes displacements = in_bytes(start);
-    call([&](NodeCommunicator& on) {
+    call([&](Collectives& on) {
       switch (case_.collective) {
         case Collective::allgather:
           return on.allgather(from, receive.data(), bytes[rank_]);
@@ -343,7 +341,7 @@ class Trial {
     void* to = stays ? in_place : receive.data();
     const Sizes bytes = in_bytes(counts);
     const Sizes displacements = in_bytes(start);
-    call([&](NodeCommunicator& on) {
+    call([&](Collectives& on) {
       if (equal) {
         on.scatter(send.data(), to, bytes[rank_], case_.root);
       } else {
@@ -373,7 +371,7 @@ class Trial {
     const void* from = case_.in_place ? in_place : send.data();
     const Sizes bytes = in_bytes(counts);
     const Sizes displacements = in_bytes(start);
-    call([&](NodeCommunicator& on) {
+    call([&](Collectives& on) {
       if (equal) {
         on.alltoall(from, receive.data(), case_.count * element_);
       } else {
@@ -392,7 +390,7 @@ class Trial {
     return verdict(send, receive, expected);
   }
 
-  NodeCommunicator& communicator_;
+  Collectives& communicator_;
   const Case& case_;
   int rank_;
   int ranks_;
@@ -453,7 +451,7 @@ Case draw(std::mt19937_64& random, int ranks, const Bounds& bounds) {
   return drawn;
 }
 
-std::string run(NodeCommunicator& communicator, const Case& drawn) {
+std::string run(Collectives& communicator, const Case& drawn) {
   try {
     return Trial(communicator, drawn).run();
   } catch (const Error& error) {

@@ -57,6 +57,6 @@ Case draw(std::mt19937_64& random, int ranks, const Bounds& bounds);
 
 // Runs the case on this rank. Returns "" when the receive buffer holds what it must, guards around
 // it included, and a description of the first difference otherwise.
-std::string run(NodeCommunicator& communicator, const Case& drawn);
+std::string run(Collectives& communicator, const Case& drawn);
 
 }  // namespace ropewalk::test

@@ -19,9 +19,9 @@ constexpr int victim = 1;
 
 enum Exit { good = 0, no_error = 1, wrong_error = 2, not_direct = 3 };
 
-using Call = void (*)(NodeCommunicator&);
+using Call = void (*)(Collectives&);
 
-int outcome_of(NodeCommunicator& communicator, Call call) {
+int outcome_of(Collectives& communicator, Call call) {
   try {
     call(communicator);
     communicator.barrier();  // a call that need not wait for the dead comes back
@@ -35,7 +35,7 @@ int outcome_of(NodeCommunicator& communicator, Call call) {
 }
 
 int live(Call call, bool dies_waiting) {
-  NodeCommunicator communicator(Communicator::world());
+  Collectives communicator(Communicator::world());
   if (!communicator.direct()) return not_direct;
   communicator.barrier();
   if (forked_rank() == victim) {
@@ -63,35 +63,35 @@ struct Situation {
 std::vector<double> numbers(std::size_t count) { return std::vector<double>(count, 1.0); }
 
 const Situation situations[] = {
-    {"barrier", [](NodeCommunicator& on) { on.barrier(); }},
+    {"barrier", [](Collectives& on) { on.barrier(); }},
     {"small_allreduce",
-     [](NodeCommunicator& on) {
+     [](Collectives& on) {
        double value = 1;
        on.allreduce(in_place, &value, 1, ElementType::float64, ReductionOp::sum);
      }},
     {"large_allreduce",
-     [](NodeCommunicator& on) {
+     [](Collectives& on) {
        auto values = numbers(100000);
        on.allreduce(in_place, values.data(), values.size(), ElementType::float64, ReductionOp::sum);
      }},
     {"broadcast_of_the_dead",
-     [](NodeCommunicator& on) {
+     [](Collectives& on) {
        auto values = numbers(100000);
        on.broadcast(values.data(), values.size() * sizeof(double), victim);
      }},
     {"gather_at_the_dead",
-     [](NodeCommunicator& on) {
+     [](Collectives& on) {
        auto values = numbers(10000);
        auto results = numbers(10000 * most_ranks);
        on.gather(values.data(), results.data(), values.size() * sizeof(double), victim);
      }},
     {"alltoall",
-     [](NodeCommunicator& on) {
+     [](Collectives& on) {
        auto values = numbers(5000 * most_ranks);
        auto results = values;
        on.alltoall(values.data(), results.data(), 5000 * sizeof(double));
      }},
-    {"nonblocking", [](NodeCommunicator& on) {
+    {"nonblocking", [](Collectives& on) {
        auto values = numbers(10);
        on.start_allreduce(in_place, values.data(), values.size(), ElementType::float64,
                           ReductionOp::sum)

@@ -34,7 +34,7 @@ void expect_filled(const std::uint8_t* data, std::size_t bytes, int with) {
 
 TEST(EmptyBlocks, OfGatherLieAnywhere) {
   run_ranks(ranks, [](int rank) {
-    NodeCommunicator comm(Communicator::world());
+    Collectives comm(Communicator::world());
     const Lists lists;
     const auto send = filled(large, rank);
     const auto receive = filled(2 * large, 0);
@@ -49,7 +49,7 @@ TEST(EmptyBlocks, OfGatherLieAnywhere) {
 
 TEST(EmptyBlocks, OfScatterLieAnywhere) {
   run_ranks(ranks, [](int rank) {
-    NodeCommunicator comm(Communicator::world());
+    Collectives comm(Communicator::world());
     const Lists lists;
     const auto send = filled(2 * large, 7);
     const auto receive = filled(large, 0);
@@ -65,7 +65,7 @@ TEST(EmptyBlocks, OfScatterLieAnywhere) {
 
 // Nobody sends anything to rank 0 or gets anything from it.
 void check_alltoallv(int rank, bool in_place_too) {
-  NodeCommunicator comm(Communicator::world());
+  Collectives comm(Communicator::world());
   const Lists lists;
   const std::vector<std::size_t> nothing(ranks, 0);
   const std::vector<std::size_t> far(ranks, anywhere);

@@ -13,7 +13,7 @@ namespace {
 
 using namespace ropewalk;
 
-bool sums_ranks(NodeCommunicator& on) {
+bool sums_ranks(Collectives& on) {
   const std::int64_t one = 1;
   std::int64_t all = 0;
   on.allreduce(&one, &all, 1, ElementType::int64, ReductionOp::sum);
@@ -22,7 +22,7 @@ bool sums_ranks(NodeCommunicator& on) {
 
 // Every rank finds that the others call something else, and tells them: these error notices, too,
 // stay unread.
-bool throws_on(NodeCommunicator& on) {
+bool throws_on(Collectives& on) {
   const std::size_t count = on.rank() == 0 ? 20'000 : 300'000;
   const std::vector<double> send(count);
   std::vector<double> receive(count);
@@ -37,7 +37,7 @@ bool throws_on(NodeCommunicator& on) {
 int failures() {
   int wrong = 0;
   for (int trial = 0; trial < 3; ++trial) {
-    NodeCommunicator communicator(Communicator::world());
+    Collectives communicator(Communicator::world());
     wrong += communicator.nodes() < 2 || !sums_ranks(communicator) || !throws_on(communicator);
     mpi::barrier(mpi::comm_world());
   }

@@ -42,11 +42,10 @@ struct Memory {
 
 struct Call {
   const char* name;
-  std::function<void(NodeCommunicator&, std::int64_t* send, std::int64_t* receive, std::size_t n)>
-      make;
+  std::function<void(Collectives&, std::int64_t* send, std::int64_t* receive, std::size_t n)> make;
 };
 
-using Comm = NodeCommunicator;
+using Comm = Collectives;
 namespace typed = collectives::typed;
 
 // Sums by MPI_Reduce_local, as of operations of the user.
@@ -122,7 +121,7 @@ struct Trial {
 // One call of a new communicator: what is made at the first call is made again.
 void attempt_call(const Call& call, Trial& trial, int number, int rank, int victim, std::size_t n,
                   bool mapped) {
-  NodeCommunicator comm(Communicator::world());
+  Collectives comm(Communicator::world());
   const Memory send(ranks * n, mapped);
   const Memory receive(ranks * n, mapped);
   std::fill_n(send.data, ranks * n, rank + 1);
@@ -227,7 +226,7 @@ struct Later {
 
 void attempt_over_nodes(const Call& call, Trial& trial, Later& later, int number, int rank,
                         int victim, std::size_t n, bool goes_on) {
-  NodeCommunicator comm(Communicator::world());
+  Collectives comm(Communicator::world());
   const auto place = static_cast<std::size_t>(rank);
   const Memory& send = *(later.buffers[place] = std::make_unique<Memory>(ranks * n, false));
   const Memory& receive =

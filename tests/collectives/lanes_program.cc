@@ -37,8 +37,8 @@ Bytes random_elements(ElementType type, std::size_t bytes, std::uint64_t seed) {
 }
 
 struct Test {
-  NodeCommunicator& one;
-  NodeCommunicator& several;
+  Collectives& one;
+  Collectives& several;
   int rank;
   int wrong = 0;
 
@@ -91,8 +91,8 @@ bool has_gaps(ElementType type) {
 }
 
 int run(int threads) {
-  NodeCommunicator one(Communicator::world(), {.threads = 1});
-  NodeCommunicator several(Communicator::world(), {.threads = threads});
+  Collectives one(Communicator::world(), {.threads = 1});
+  Collectives several(Communicator::world(), {.threads = threads});
   if (!several.direct() || several.nodes() != several.size()) {
     std::fprintf(stderr, "not one rank a node: %s\n", several.reason().c_str());
     return 1;

@@ -55,19 +55,19 @@ void expect_error(const std::string& name, const std::function<void()>& call) {
 // A kind of call, on a communicator of its own.
 struct Kind {
   const char* name;
-  std::function<void(NodeCommunicator&)> call;
+  std::function<void(Collectives&)> call;
 };
 
 std::vector<Kind> kinds() {
   auto numbers = std::make_shared<std::vector<double>>(200000, 1.0);
   auto results = std::make_shared<std::vector<double>>(800000, 0.0);
-  const auto allreduce = [=](NodeCommunicator& on, std::size_t count) {
+  const auto allreduce = [=](Collectives& on, std::size_t count) {
     on.allreduce(numbers->data(), results->data(), count, ElementType::float64, ReductionOp::sum);
   };
-  const auto sizes = [](NodeCommunicator& on, std::size_t bytes) {
+  const auto sizes = [](Collectives& on, std::size_t bytes) {
     return std::vector<std::size_t>(static_cast<std::size_t>(on.size()), bytes);
   };
-  const auto places = [](NodeCommunicator& on, std::size_t bytes) {
+  const auto places = [](Collectives& on, std::size_t bytes) {
     std::vector<std::size_t> all;
     for (int other = 0; other < on.size(); ++other) {
       all.push_back(static_cast<std::size_t>(other) * bytes);
@@ -75,46 +75,44 @@ std::vector<Kind> kinds() {
     return all;
   };
   return {
-      {"barrier", [](NodeCommunicator& on) { on.barrier(); }},
-      {"alltoall",
-       [=](NodeCommunicator& on) { on.alltoall(numbers->data(), results->data(), 8000); }},
-      {"small allreduce", [=](NodeCommunicator& on) { allreduce(on, 1); }},
-      {"large allreduce", [=](NodeCommunicator& on) { allreduce(on, 200000); }},
+      {"barrier", [](Collectives& on) { on.barrier(); }},
+      {"alltoall", [=](Collectives& on) { on.alltoall(numbers->data(), results->data(), 8000); }},
+      {"small allreduce", [=](Collectives& on) { allreduce(on, 1); }},
+      {"large allreduce", [=](Collectives& on) { allreduce(on, 200000); }},
       {"broadcast of the dead",
-       [=](NodeCommunicator& on) { on.broadcast(results->data(), 1000000, victim); }},
-      {"allgather",
-       [=](NodeCommunicator& on) { on.allgather(numbers->data(), results->data(), 4000); }},
+       [=](Collectives& on) { on.broadcast(results->data(), 1000000, victim); }},
+      {"allgather", [=](Collectives& on) { on.allgather(numbers->data(), results->data(), 4000); }},
       // Left to MPI, by their size or always.
-      {"allreduce between leaders", [=](NodeCommunicator& on) { allreduce(on, 4000); }},
+      {"allreduce between leaders", [=](Collectives& on) { allreduce(on, 4000); }},
       {"reduce",
-       [=](NodeCommunicator& on) {
+       [=](Collectives& on) {
          on.reduce(numbers->data(), results->data(), 100, ElementType::float64, ReductionOp::sum,
                    survivor);
        }},
       {"scan",
-       [=](NodeCommunicator& on) {
+       [=](Collectives& on) {
          on.scan(numbers->data(), results->data(), 1000, ElementType::float64, ReductionOp::sum);
        }},
       {"reduce_scatter",
-       [=](NodeCommunicator& on) {
+       [=](Collectives& on) {
          on.reduce_scatter_block(numbers->data(), results->data(), 10, ElementType::float64,
                                  ReductionOp::sum);
        }},
       {"small broadcast of the dead",
-       [=](NodeCommunicator& on) { on.broadcast(results->data(), 100, victim); }},
+       [=](Collectives& on) { on.broadcast(results->data(), 100, victim); }},
       {"small allgather",
-       [=](NodeCommunicator& on) { on.allgather(numbers->data(), results->data(), 8); }},
+       [=](Collectives& on) { on.allgather(numbers->data(), results->data(), 8); }},
       {"large alltoall",
-       [=](NodeCommunicator& on) { on.alltoall(numbers->data(), results->data(), 100000); }},
+       [=](Collectives& on) { on.alltoall(numbers->data(), results->data(), 100000); }},
       {"alltoallv",
-       [=](NodeCommunicator& on) {
+       [=](Collectives& on) {
          on.alltoallv(numbers->data(), sizes(on, 100).data(), places(on, 100).data(),
                       results->data(), sizes(on, 100).data(), places(on, 100).data());
        }},
       {"scatter of the dead",
-       [=](NodeCommunicator& on) { on.scatter(numbers->data(), results->data(), 100, victim); }},
+       [=](Collectives& on) { on.scatter(numbers->data(), results->data(), 100, victim); }},
       {"gather",
-       [=](NodeCommunicator& on) { on.gather(numbers->data(), results->data(), 100, survivor); }}};
+       [=](Collectives& on) { on.gather(numbers->data(), results->data(), 100, survivor); }}};
 }
 
 // By lanes or by communicators of the owners.
@@ -155,20 +153,20 @@ constexpr Strategy strategies[] = {Strategy::threaded, Strategy::concurrent, Str
 
 void live() {
   const std::vector<Kind> calls = kinds();
-  std::vector<std::unique_ptr<NodeCommunicator>> communicators;
+  std::vector<std::unique_ptr<Collectives>> communicators;
   std::size_t by_mpi = 0;
   for (const Kind& kind : calls) {
-    auto made = std::make_unique<NodeCommunicator>(Communicator::world());
+    auto made = std::make_unique<Collectives>(Communicator::world());
     kind.call(*made);
     by_mpi += made->last_path() == Path::mpi ? 1U : 0U;
     communicators.push_back(std::move(made));
   }
   expect(by_mpi > 0 && by_mpi < calls.size(), std::to_string(by_mpi) + " calls are left to MPI");
   // Their first call is one that a rank does not come to.
-  std::vector<std::unique_ptr<NodeCommunicator>> fresh;
+  std::vector<std::unique_ptr<Collectives>> fresh;
   for (const Kind& kind : calls) {
     if (!is_reduction_in_pieces(kind)) continue;
-    fresh.push_back(std::make_unique<NodeCommunicator>(Communicator::world()));
+    fresh.push_back(std::make_unique<Collectives>(Communicator::world()));
   }
   std::vector<std::unique_ptr<Exchange>> exchanges;
   for (const Strategy strategy : strategies) {
@@ -195,13 +193,13 @@ void live() {
   }
   std::size_t i = 0;
   for (const Kind& kind : calls) {
-    NodeCommunicator& on = *communicators[i++];
+    Collectives& on = *communicators[i++];
     expect_error(kind.name, [&] { kind.call(on); });
   }
   i = 0;
   for (const Kind& kind : calls) {
     if (!is_reduction_in_pieces(kind)) continue;
-    NodeCommunicator& on = *fresh[i++];
+    Collectives& on = *fresh[i++];
     expect_error(std::string("first ") + kind.name, [&] { kind.call(on); });
   }
   i = 0;

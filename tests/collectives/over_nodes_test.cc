@@ -44,7 +44,7 @@ class OverNodes : public testing::TestWithParam<Spread> {
 TEST_P(OverNodes, RandomCollectivesGiveWhatLoopsGive) {
   const int ranks = GetParam().ranks;
   run_ranks(ranks, [&](int rank) {
-    NodeCommunicator communicator(Communicator::world());
+    Collectives communicator(Communicator::world());
     ASSERT_TRUE(communicator.direct()) << communicator.reason();
     std::mt19937_64 random(3000 + ranks);
     for (int trial = 0; trial < 120; ++trial) {
@@ -68,7 +68,7 @@ TEST_P(OverNodes, AFirstLargeReductionThatARankRefuses) {
               [&](int rank) {
                 const Buffer<float> send(count);
                 Buffer<float> receive(count);
-                NodeCommunicator communicator(Communicator::world());
+                Collectives communicator(Communicator::world());
                 try {
                   communicator.allreduce(rank == 0 ? nullptr : send.data(), receive.data(), count,
                                          ElementType::float32, ReductionOp::sum);
@@ -90,7 +90,7 @@ TEST_P(OverNodes, FirstLargeReductionsOfOtherSizes) {
               const std::size_t count = rank == 0 ? 20000 : 300000;
               const Buffer<float> send(count);
               Buffer<float> receive(count);
-              NodeCommunicator communicator(Communicator::world());
+              Collectives communicator(Communicator::world());
               try {
                 communicator.allreduce(send.data(), receive.data(), count, ElementType::float32,
                                        ReductionOp::sum);
@@ -110,7 +110,7 @@ TEST_P(OverNodes, AnExceptionThatTakesARankAwayIsToldInEveryLaterCall) {
   run_ranks(ranks,
             [&](int rank) {
               try {
-                NodeCommunicator communicator(Communicator::world());
+                Collectives communicator(Communicator::world());
                 communicator.barrier();
                 if (rank == leaver) throw std::runtime_error("of the program");
                 std::array<float, 4> data{};
@@ -130,7 +130,7 @@ TEST_P(OverNodes, ABadOptionOfOneRankIsToldToAll) {
   std::vector<std::string> texts(static_cast<std::size_t>(ranks));
   run_ranks(ranks, [&](int rank) {
     try {
-      const NodeCommunicator communicator(Communicator::world(), {.threads = rank == 1 ? -3 : 1});
+      const Collectives communicator(Communicator::world(), {.threads = rank == 1 ? -3 : 1});
     } catch (const Error& error) {
       texts[static_cast<std::size_t>(rank)] = error.what();
     }

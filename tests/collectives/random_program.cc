@@ -9,7 +9,7 @@
 namespace {
 
 int run_cases(int cases, std::uint64_t seed) {
-  ropewalk::NodeCommunicator communicator(ropewalk::Communicator::world());
+  ropewalk::Collectives communicator(ropewalk::Communicator::world());
   if (!communicator.direct()) {
     std::fprintf(stderr, "no direct collectives: %s\n", communicator.reason().c_str());
     return 1;

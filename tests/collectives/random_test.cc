@@ -18,7 +18,7 @@ class RandomCollectives : public testing::TestWithParam<int> {};
 TEST_P(RandomCollectives, GiveWhatLoopsGive) {
   const int ranks = GetParam();
   run_ranks(ranks, [&](int rank) {
-    NodeCommunicator communicator(Communicator::world());
+    Collectives communicator(Communicator::world());
     ASSERT_TRUE(communicator.direct()) << communicator.reason();
     std::mt19937_64 random(1000 + ranks);
     for (int trial = 0; trial < 300; ++trial) {
@@ -43,7 +43,7 @@ class TwoLevels : public testing::TestWithParam<std::pair<int, const char*>> {
 TEST_P(TwoLevels, ReduceAsOneDoes) {
   const int ranks = GetParam().first;
   run_ranks(ranks, [&](int) {
-    NodeCommunicator communicator(Communicator::world());
+    Collectives communicator(Communicator::world());
     std::mt19937_64 random(2000 + ranks);
     for (int trial = 0; trial < 40; ++trial) {
       Case drawn = draw(random, ranks, {.count = trial % 10 == 0 ? 400000U : 30000U});
@@ -66,7 +66,7 @@ INSTANTIATE_TEST_SUITE_P(Ranks, TwoLevels,
 
 TEST(Collectives, PathsFollowTheBuffers) {
   run_ranks(3, [](int) {
-    NodeCommunicator communicator(Communicator::world());
+    Collectives communicator(Communicator::world());
     constexpr std::size_t count = 100000;
     Buffer<float> send(count);
     Buffer<float> receive(count);
@@ -111,7 +111,7 @@ class FullArena {
 TEST(Collectives, AFullArenaIsAnErrorOnEveryRank) {
   setenv("ROPEWALK_ARENA_BYTES", "16M", 1);  // soon full
   run_ranks(3, [](int rank) {
-    NodeCommunicator communicator(Communicator::world());
+    Collectives communicator(Communicator::world());
     std::vector<int> own(30000, rank);
     std::vector<int> result(6000);
     const auto fails = [&](auto&& call) {
@@ -141,7 +141,7 @@ TEST(Collectives, AFullArenaIsAnErrorOnEveryRank) {
 
 TEST(Collectives, DifferingCallsAreAnErrorOnEveryRank) {
   run_ranks(4, [](int rank) {
-    NodeCommunicator communicator(Communicator::world());
+    Collectives communicator(Communicator::world());
     std::vector<int> data(20000, rank);
     std::vector<int> result(20000);
     const auto expect_error = [&](auto&& call) {
@@ -174,7 +174,7 @@ TEST(Collectives, DifferingCallsAreAnErrorOnEveryRank) {
 
 TEST(Collectives, AnUnknownPairOfTypeAndOperationIsAnError) {
   run_ranks(2, [](int) {
-    NodeCommunicator communicator(Communicator::world());
+    Collectives communicator(Communicator::world());
     float value = 1;
     float result = 0;
     for (const auto& [type, op] :
@@ -196,7 +196,7 @@ TEST(Collectives, ManyCommunicatorsLeakNothing) {
     std::size_t before = 0;
     for (int round = 0; round < 60; ++round) {
       if (round == 10 && rank == 0) before = Arena::process().statistics().committed_bytes;
-      NodeCommunicator communicator(Communicator::world());
+      Collectives communicator(Communicator::world());
       std::vector<double> data(5000, rank);
       communicator.allreduce(in_place, data.data(), data.size(), ElementType::float64,
                              ReductionOp::sum);
@@ -210,7 +210,7 @@ TEST(Collectives, ManyCommunicatorsLeakNothing) {
 
 TEST(Collectives, SeveralNonblockingCallsRunInOrder) {
   run_ranks(3, [](int rank) {
-    NodeCommunicator communicator(Communicator::world());
+    Collectives communicator(Communicator::world());
     std::vector<std::int64_t> values(3000, rank + 1);
     CollectiveRequest first = communicator.start_allreduce(in_place, values.data(), values.size(),
                                                            ElementType::int64, ReductionOp::sum);

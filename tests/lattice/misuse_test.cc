@@ -107,7 +107,7 @@ TEST(Misuse, OperatorsThatDiffer) {
   expect({"threads: found 0"}, [](int rank, OperatorOptions& o) { o.threads = rank; });
   expect({"exchange: found sequential on rank 1 and overlap on rank 0"},
          [](int rank, OperatorOptions& o) {
-           if (rank == 1) o.exchange = Exchange::sequential;
+           if (rank == 1) o.exchange = ExchangeMode::sequential;
          });
   expect({"strategy: found"}, [](int rank, OperatorOptions& o) {
     if (rank == 1) o.strategy = Strategy::sequential;

@@ -40,7 +40,7 @@ void prove_lanes(Communicator world, const Extents& grid) {
   lanes.endpoints.lanes = 2;
   const Lattice lattice(global, world, grid, lanes);
   std::vector<OperatorOptions> ways(1);
-  for (const Exchange exchange : {Exchange::sequential, Exchange::overlap}) {
+  for (const ExchangeMode exchange : {ExchangeMode::sequential, ExchangeMode::overlap}) {
     for (const Strategy strategy : {Strategy::automatic, Strategy::sequential, Strategy::concurrent,
                                     Strategy::threaded, Strategy::direct, Strategy::put}) {
       ways.push_back({});
@@ -61,7 +61,7 @@ void prove_comm_threads(Communicator world, const Extents& grid) {
   lanes.endpoints = {.lanes = 2, .threads = false};
   const Lattice lattice(global, world, grid, lanes);
   std::vector<OperatorOptions> ways(1);
-  for (const Exchange exchange : {Exchange::sequential, Exchange::overlap}) {
+  for (const ExchangeMode exchange : {ExchangeMode::sequential, ExchangeMode::overlap}) {
     for (const Strategy strategy : {Strategy::concurrent, Strategy::put}) {
       for (const int threads : {2, 3}) {
         for (const int communicating : {1, 2}) {
@@ -88,7 +88,7 @@ void prove(Communicator world) {
   const std::size_t step = world.size() <= 4 ? 1 : (all.size() + 1) / 2;
   for (std::size_t k = 0; k < all.size(); k += step) {
     const Lattice lattice(global, world, all[k]);
-    how.options.exchange = k == 0 ? Exchange::overlap : Exchange::sequential;
+    how.options.exchange = k == 0 ? ExchangeMode::overlap : ExchangeMode::sequential;
     prove_wilson<double>(whole, lattice, how);
     if (k == 0) prove_wilson<float>(whole, lattice, how);
     if (k == 0) prove_clover<double>(whole, lattice, how);

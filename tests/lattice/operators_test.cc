@@ -39,7 +39,7 @@ bool has_lanes(const Lattice& lattice, int lanes) {
   }
 }
 
-OperatorOptions options_of(Exchange exchange, Strategy strategy, bool antiperiodic = false) {
+OperatorOptions options_of(ExchangeMode exchange, Strategy strategy, bool antiperiodic = false) {
   OperatorOptions out;
   out.exchange = exchange;
   out.strategy = strategy;
@@ -49,7 +49,7 @@ OperatorOptions options_of(Exchange exchange, Strategy strategy, bool antiperiod
 
 TEST(Operators, AloneWithoutMpi) {
   for (const bool antiperiodic : {false, true}) {
-    const How how{options_of(Exchange::overlap, Strategy::automatic, antiperiodic)};
+    const How how{options_of(ExchangeMode::overlap, Strategy::automatic, antiperiodic)};
     prove_wilson<double>(whole(antiperiodic), Lattice(global), how);
     prove_wilson<float>(whole(antiperiodic), Lattice(global), how);
     How two = how;
@@ -61,7 +61,7 @@ TEST(Operators, AloneWithoutMpi) {
 
 TEST(Operators, EveryGrid) {
   for (const Extents& grid : grids) {
-    const Exchange exchange = grid[0] == 1 ? Exchange::overlap : Exchange::sequential;
+    const ExchangeMode exchange = grid[0] == 1 ? ExchangeMode::overlap : ExchangeMode::sequential;
     const How how{options_of(exchange, Strategy::concurrent, true)};
     with_grid(grid, [&](const Lattice& lattice) {
       prove_wilson<double>(whole(true), lattice, how);
@@ -76,7 +76,7 @@ TEST(Operators, EveryGrid) {
 TEST(Operators, CommThreadsThatWaitAreSeen) {
   run_ranks(2, [](int rank) {
     const Lattice lattice(global, Communicator::world(), {1, 1, 1, 2});
-    OperatorOptions options = options_of(Exchange::overlap, Strategy::concurrent);
+    OperatorOptions options = options_of(ExchangeMode::overlap, Strategy::concurrent);
     options.threads = 2;
     options.comm_threads = 1;
     WilsonOperator<double> op(GaugeField<double>(lattice), 0.1, options);
@@ -98,7 +98,7 @@ TEST(Operators, CommThreadsThatWaitAreSeen) {
 
 TEST(DomainWall, AloneWithoutMpi) {
   for (const bool antiperiodic : {false, true}) {
-    How how{options_of(Exchange::overlap, Strategy::automatic, antiperiodic)};
+    How how{options_of(ExchangeMode::overlap, Strategy::automatic, antiperiodic)};
     for (const Vectors vectors : {Vectors::space, Vectors::fifth}) {
       how.options.threads = 1;
       prove_domain_wall<double>(whole(antiperiodic), Lattice(global), vectors, how);
@@ -110,7 +110,7 @@ TEST(DomainWall, AloneWithoutMpi) {
 
 TEST(DomainWall, EveryGrid) {
   for (const Extents& grid : grids) {
-    const Exchange exchange = grid[0] == 1 ? Exchange::overlap : Exchange::sequential;
+    const ExchangeMode exchange = grid[0] == 1 ? ExchangeMode::overlap : ExchangeMode::sequential;
     const How how{options_of(exchange, Strategy::concurrent, true)};
     with_grid(grid, [&](const Lattice& lattice) {
       prove_domain_wall<double>(whole(true), lattice, Vectors::space, how);
@@ -121,7 +121,7 @@ TEST(DomainWall, EveryGrid) {
 
 TEST(DomainWall, Identities) {
   with_grid(grids[4], [&](const Lattice& lattice) {
-    const How how{options_of(Exchange::overlap, Strategy::concurrent)};
+    const How how{options_of(ExchangeMode::overlap, Strategy::concurrent)};
     prove_domain_wall_identities<double>(lattice, how);
     prove_domain_wall_identities<float>(lattice, how);
   });
@@ -129,9 +129,9 @@ TEST(DomainWall, Identities) {
 
 TEST(DomainWall, EveryWayTheSameBits) {
   with_grid(grids[1], [&](const Lattice& lattice) {
-    std::vector<OperatorOptions> ways{options_of(Exchange::sequential, Strategy::concurrent),
-                                      options_of(Exchange::overlap, Strategy::direct),
-                                      options_of(Exchange::overlap, Strategy::put)};
+    std::vector<OperatorOptions> ways{options_of(ExchangeMode::sequential, Strategy::concurrent),
+                                      options_of(ExchangeMode::overlap, Strategy::direct),
+                                      options_of(ExchangeMode::overlap, Strategy::put)};
     ways.back().threads = 2;
     prove_domain_wall_ways_equal<double>(lattice, ways);
   });
@@ -141,7 +141,7 @@ TEST(Operators, EveryNumberOfLanes) {
   const Lattice alone(global);
   for (const int lanes : {1, 2, 4, 8, 16}) {
     for (const Links links : {Links::full, Links::two_rows}) {
-      How how{options_of(Exchange::overlap, Strategy::concurrent, true), lanes};
+      How how{options_of(ExchangeMode::overlap, Strategy::concurrent, true), lanes};
       how.options.links = links;
       if (has_lanes<double>(alone, lanes)) prove_wilson<double>(whole(true), alone, how);
       if (has_lanes<float>(alone, lanes)) prove_wilson<float>(whole(true), alone, how);
@@ -152,7 +152,7 @@ TEST(Operators, EveryNumberOfLanes) {
 TEST(Operators, Identities) {
   for (const Extents& grid : {grids[0], grids[6]}) {
     with_grid(grid, [&](const Lattice& lattice) {
-      const How how{options_of(Exchange::overlap, Strategy::concurrent)};
+      const How how{options_of(ExchangeMode::overlap, Strategy::concurrent)};
       prove_identities<double>(lattice, how);
       prove_identities<float>(lattice, how);
       prove_free_field<double>(lattice, how);
@@ -165,7 +165,7 @@ TEST(Operators, EveryWayTheSameBits) {
   for (const Extents& grid : {grids[1], grids[7]}) {
     with_grid(grid, [&](const Lattice& lattice) {
       std::vector<OperatorOptions> ways;
-      for (const Exchange exchange : {Exchange::sequential, Exchange::overlap}) {
+      for (const ExchangeMode exchange : {ExchangeMode::sequential, ExchangeMode::overlap}) {
         for (const Strategy strategy :
              {Strategy::concurrent, Strategy::sequential, Strategy::direct, Strategy::put}) {
           ways.push_back(options_of(exchange, strategy));
@@ -174,7 +174,7 @@ TEST(Operators, EveryWayTheSameBits) {
       ways.push_back(ways.back());
       ways.back().threads = 2;
       for (const int communicating : {0, 1, 3}) {
-        ways.push_back(options_of(Exchange::overlap, Strategy::concurrent));
+        ways.push_back(options_of(ExchangeMode::overlap, Strategy::concurrent));
         ways.back().threads = 3;
         ways.back().comm_threads = communicating;
       }
@@ -188,7 +188,7 @@ TEST(Operators, EveryWayTheSameBits) {
 TEST(Operators, CutWhereDivided) {
   run_ranks(4, [&](int) {
     const Lattice lattice({8, 8, 4, 4}, Communicator::world(), {2, 2, 1, 1});
-    const How how{options_of(Exchange::overlap, Strategy::concurrent)};
+    const How how{options_of(ExchangeMode::overlap, Strategy::concurrent)};
     prove_identities<double>(lattice, how);
     prove_identities<float>(lattice, how);
   });

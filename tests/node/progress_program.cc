@@ -1,5 +1,5 @@
 // A rank that waits progresses the MPI underneath, whatever lies unreceived in its queue: in a
-// collective of a NodeCommunicator, and in the halo exchanges that store into each other's memory.
+// collective of a Collectives, and in the halo exchanges that store into each other's memory.
 // Without progress both ranks wait for ever, and the alarm says where.
 #include <unistd.h>
 
@@ -79,7 +79,7 @@ void run(const char* name, int rank, const std::function<void()>& meet) {
 }
 
 void run_collectives(ropewalk::Communicator world) {
-  ropewalk::NodeCommunicator communicator(world);
+  ropewalk::Collectives communicator(world);
   run("allreduce", world.rank(), [&] {
     double sum = 1;
     communicator.allreduce(ropewalk::in_place, &sum, 1, ropewalk::ElementType::float64,

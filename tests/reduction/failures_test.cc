@@ -40,8 +40,8 @@ TEST_P(PlanFailures, AreJoint) {
 TEST_P(PlanFailures, OfNodeCommunicatorsAreJoint) {
   expect_joint_errors(
       ranks, GetParam(), [](int) { return 0; },
-      [](int, int&) { return NodeCommunicator(Communicator::world()); },
-      [](int rank, NodeCommunicator& made) {
+      [](int, int&) { return Collectives(Communicator::world()); },
+      [](int rank, Collectives& made) {
         int sum = 0;
         made.allreduce(&rank, &sum, 1, ElementType::int32, ReductionOp::sum);
         EXPECT_EQ(sum, 3);

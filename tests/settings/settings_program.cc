@@ -10,15 +10,15 @@
 
 namespace {
 
+using ropewalk::Collectives;
 using ropewalk::Communicator;
-using ropewalk::NodeCommunicator;
 
 constexpr const char* expected =
     "ROPEWALK_MOVEMENTS: found \"nodes\" on rank 1 and \"auto\" on rank 0";
 
 bool is_refused() {
   try {
-    const NodeCommunicator made(Communicator::world());
+    const Collectives made(Communicator::world());
   } catch (const ropewalk::Error& error) {
     if (std::string(error.what()).starts_with(expected)) return true;
     std::fprintf(stderr, "found: %s\n", error.what());
@@ -31,7 +31,7 @@ int run() {
   if (world.rank() == 1) setenv("ROPEWALK_MOVEMENTS", "nodes", 1);
   const bool refused = is_refused();
   setenv("ROPEWALK_MOVEMENTS", "nodes", 1);
-  NodeCommunicator made(world);
+  Collectives made(world);
   int sum = 1;
   made.allreduce(&sum, &sum, 1, ropewalk::ElementType::int32, ropewalk::ReductionOp::sum);
   const bool works = sum == world.size();

@@ -110,8 +110,8 @@ void expect_joint(const std::vector<std::string>& errors) {
 }
 
 TEST(Makings, OfACommunicatorRefuseOnAllRanksWhatOneHasOtherwise) {
-  expect_joint(errors_of(3, "ROPEWALK_ALLREDUCE",
-                         [] { const NodeCommunicator made(Communicator::world()); }));
+  expect_joint(
+      errors_of(3, "ROPEWALK_ALLREDUCE", [] { const Collectives made(Communicator::world()); }));
 }
 
 TEST(Makings, OfAnEndpointSetDoTheSame) {
@@ -123,11 +123,11 @@ TEST(Makings, OfAnEndpointSetDoTheSame) {
 TEST(Makings, GoOnWhereRanksSpellTheSameOtherwise) {
   test::run_ranks(2, [](int rank) {
     const Only only("ROPEWALK_TIMEOUT", rank == 1 ? "60" : nullptr);
-    EXPECT_TRUE(NodeCommunicator(Communicator::world()).direct());
+    EXPECT_TRUE(Collectives(Communicator::world()).direct());
   });
   test::run_ranks(2, [](int rank) {
     const Only only("ROPEWALK_PIECE_BYTES", rank == 1 ? "1M" : nullptr);
-    EXPECT_TRUE(NodeCommunicator(Communicator::world()).direct());
+    EXPECT_TRUE(Collectives(Communicator::world()).direct());
   });
 }
 

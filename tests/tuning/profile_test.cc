@@ -118,8 +118,8 @@ class File {
 };
 
 // Of an allreduce of 4 KiB in the arenas.
-Path path_of_allreduce(const NodeCommunicator& made) {
-  auto& communicator = const_cast<NodeCommunicator&>(made);
+Path path_of_allreduce(const Collectives& made) {
+  auto& communicator = const_cast<Collectives&>(made);
   Buffer<float> data(1024);
   communicator.allreduce(in_place, data.data(), data.size(), ElementType::float32,
                          ReductionOp::sum);
@@ -129,9 +129,9 @@ Path path_of_allreduce(const NodeCommunicator& made) {
 TEST(ProfileOfRanks, ChangesTheirPath) {
   const File file("node.inlined_bytes = 4K\n");
   test::run_ranks(2, [&](int) {
-    EXPECT_EQ(path_of_allreduce(NodeCommunicator(Communicator::world())), Path::mapped);
+    EXPECT_EQ(path_of_allreduce(Collectives(Communicator::world())), Path::mapped);
     const With profile(file.path());
-    EXPECT_EQ(path_of_allreduce(NodeCommunicator(Communicator::world())), Path::inlined);
+    EXPECT_EQ(path_of_allreduce(Collectives(Communicator::world())), Path::inlined);
     EXPECT_EQ(limits_for(2, false).one_shot_bytes, 4096U);
   });
 }
@@ -141,7 +141,7 @@ TEST(ProfileOfRanks, IsComparedByItsContents) {
   const File same("node.inlined_bytes = 4K\n");
   test::run_ranks(2, [&](int rank) {
     const With profile(rank == 0 ? one.path() : same.path());
-    EXPECT_EQ(path_of_allreduce(NodeCommunicator(Communicator::world())), Path::inlined);
+    EXPECT_EQ(path_of_allreduce(Collectives(Communicator::world())), Path::inlined);
   });
 }
 
@@ -150,7 +150,7 @@ std::vector<std::string> errors_of(const std::vector<const char*>& paths) {
   test::run_ranks(static_cast<int>(paths.size()), [&](int rank) {
     const With profile(paths[static_cast<std::size_t>(rank)]);
     try {
-      const NodeCommunicator made(Communicator::world());
+      const Collectives made(Communicator::world());
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), ErrorCode::argument);
       errors[static_cast<std::size_t>(rank)] = error.what();

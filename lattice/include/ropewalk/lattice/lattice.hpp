@@ -67,7 +67,7 @@ class Lattice {
   // For a lattice that was made with a communicator; Error(argument) otherwise.
   const CartesianGrid& grid() const;
   EndpointSet& endpoints() const;  // made at first use: collective
-  NodeCommunicator& node() const;
+  Collectives& collectives() const;
 
   // Collective. Sums over the ranks, in place; all ranks get the same bits.
   void sum(double* values, std::size_t count) const;

@@ -17,13 +17,13 @@
 namespace ropewalk::lattice {
 
 // What happens to the faces of a lattice that is divided over ranks.
-enum class Exchange {
+enum class ExchangeMode {
   off,         // not exchanged, so results at the faces are wrong; shows what the exchange costs
   sequential,  // exchanged before the computation
   overlap      // exchanged during the computation; sites that need faces come when these are there
 };
-const char* name(Exchange);
-Exchange exchange(const std::string& name);  // Error(argument) lists the names
+const char* name(ExchangeMode);
+ExchangeMode exchange_mode(const std::string& name);  // Error(argument) lists the names
 
 // How the operator stores its links. Two rows of a matrix of SU(3) give the third, so that two_rows
 // saves a third of the memory traffic of links, at the price of more arithmetic.
@@ -31,7 +31,7 @@ enum class Links { automatic, full, two_rows };
 const char* name(Links);
 
 struct OperatorOptions {
-  Exchange exchange = Exchange::overlap;
+  ExchangeMode exchange = ExchangeMode::overlap;
   Strategy strategy = Strategy::automatic;  // who drives the messages; see Halo
   int threads = 1;                          // threads that compute, the caller included
   // So many of these threads drive the messages, each its lanes (LatticeOptions::endpoints), before
@@ -94,7 +94,7 @@ class HoppingTerm {
   // polls of the messages, until all faces are there. Returns how often it has called it. For
   // operators with one thread.
   std::int64_t exchange_beside(const SpinorField<Real>& in, const std::function<void()>& work);
-  void set_exchange(Exchange);
+  void set_exchange(ExchangeMode);
   HopTimes times() const noexcept;
   Strategy strategy() const noexcept;            // of the exchange, once it has been chosen
   std::size_t exchanged_bytes() const noexcept;  // sent to other ranks in a hop on all sites

@@ -1,4 +1,4 @@
-// How a NodeCommunicator comes to be and ends, and what it says of itself. Its calls are in
+// How a Collectives comes to be and ends, and what it says of itself. Its calls are in
 // reductions.cc and movements.cc.
 #include <exception>
 #include <utility>
@@ -16,8 +16,7 @@ const char* name(Path path) {
   return names[static_cast<int>(path)];
 }
 
-NodeCommunicator::NodeCommunicator(Communicator communicator,
-                                   const NodeCommunicatorOptions& options) {
+Collectives::Collectives(Communicator communicator, const CollectivesOptions& options) {
   const mpi::Comm comm{communicator.handle()};
   mpi::collectively(comm, [&] {
     state_.reset(new State);
@@ -27,42 +26,42 @@ NodeCommunicator::NodeCommunicator(Communicator communicator,
   });
 }
 
-NodeCommunicator::~NodeCommunicator() {
+Collectives::~Collectives() {
   if (state_ == nullptr) return;
   state_->worker.drain();
   // An exception takes this rank away: the others would wait in their next call.
   if (state_->unwinding) state_->backend->leave_for_good();
 }
 // Jobs of the worker know the object they were started on, so they end before it moves.
-NodeCommunicator::NodeCommunicator(NodeCommunicator&& other) noexcept {
+Collectives::Collectives(Collectives&& other) noexcept {
   if (other.state_ != nullptr) other.state_->worker.drain();
   state_ = std::move(other.state_);
 }
-NodeCommunicator& NodeCommunicator::operator=(NodeCommunicator&& other) noexcept {
+Collectives& Collectives::operator=(Collectives&& other) noexcept {
   if (state_ != nullptr) state_->worker.drain();
   if (other.state_ != nullptr) other.state_->worker.drain();
   state_ = std::move(other.state_);
   return *this;
 }
 
-int NodeCommunicator::rank() const noexcept { return state_->rank; }
-int NodeCommunicator::size() const noexcept { return state_->size; }
-bool NodeCommunicator::direct() const noexcept { return nodes() != 0; }
-int NodeCommunicator::nodes() const noexcept { return state_->backend->nodes(); }
-const std::string& NodeCommunicator::reason() const noexcept { return state_->facts.reason; }
-Path NodeCommunicator::last_path() const noexcept { return state_->backend->path(); }
-bool NodeCommunicator::attaches() const noexcept {
+int Collectives::rank() const noexcept { return state_->rank; }
+int Collectives::size() const noexcept { return state_->size; }
+bool Collectives::direct() const noexcept { return nodes() != 0; }
+int Collectives::nodes() const noexcept { return state_->backend->nodes(); }
+const std::string& Collectives::reason() const noexcept { return state_->facts.reason; }
+Path Collectives::last_path() const noexcept { return state_->backend->path(); }
+bool Collectives::attaches() const noexcept {
   collectives::Engine* engine = state_->backend->engine();
   return nodes() == 1 && engine != nullptr && engine->memory().attaches();
 }
-const std::string& NodeCommunicator::attach_reason() const noexcept {
+const std::string& Collectives::attach_reason() const noexcept {
   return state_->facts.attach_reason;
 }
-int NodeCommunicator::reduction_threads() const noexcept {
+int Collectives::reduction_threads() const noexcept {
   const collectives::nodes::Nodes* hierarchy = state_->backend->hierarchy();
   return hierarchy != nullptr ? hierarchy->reduction_threads() : 1;
 }
-RegistrationCounts NodeCommunicator::registrations() const {
+RegistrationCounts Collectives::registrations() const {
   if (!attaches()) return {};
   const auto counts = channel::process_cache().counts();
   return {counts.hits, counts.misses, counts.evictions, counts.entries};
@@ -70,7 +69,7 @@ RegistrationCounts NodeCommunicator::registrations() const {
 
 // The worker's: a call that could not be prepared. What is thrown only says that others have died,
 // which they know.
-void NodeCommunicator::State::refuse(void* state) noexcept {
+void Collectives::State::refuse(void* state) noexcept {
   try {
     static_cast<State*>(state)->backend->refuse("");
   } catch (...) {

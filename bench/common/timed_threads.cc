@@ -1,6 +1,6 @@
-// Threads of a benchmark; see team.hpp. The barriers order action_: it is written before start_ and
-// read behind it.
-#include "common/team.hpp"
+// Threads of a benchmark; see timed_threads.hpp. The barriers order action_: it is written before
+// start_ and read after it.
+#include "common/timed_threads.hpp"
 
 #include <chrono>
 #include <utility>
@@ -12,20 +12,20 @@ double now_us() {
   return std::chrono::duration<double, std::micro>(time).count();
 }
 
-Team::Team(int threads)
+TimedThreads::TimedThreads(int threads)
     : size_(threads), start_(threads), end_(threads), errors_(static_cast<std::size_t>(threads)) {
   for (int thread = 1; thread < threads; ++thread) {
     threads_.emplace_back([this, thread] { work(thread); });
   }
 }
 
-Team::~Team() {
+TimedThreads::~TimedThreads() {
   action_ = nullptr;
   start_.arrive_and_wait();
   for (std::thread& thread : threads_) thread.join();
 }
 
-void Team::work(int thread) {
+void TimedThreads::work(int thread) {
   for (;;) {
     start_.arrive_and_wait();
     if (action_ == nullptr) return;
@@ -34,7 +34,7 @@ void Team::work(int thread) {
   }
 }
 
-double Team::run(const std::function<void(int)>& action) {
+double TimedThreads::run(const std::function<void(int)>& action) {
   action_ = &action;
   start_.arrive_and_wait();
   const double begin = now_us();
@@ -47,7 +47,7 @@ double Team::run(const std::function<void(int)>& action) {
   return time;
 }
 
-void Team::act(int thread) noexcept {
+void TimedThreads::act(int thread) noexcept {
   try {
     (*action_)(thread);
   } catch (...) {

@@ -12,12 +12,12 @@ namespace ropewalk::bench {
 double now_us();  // steady clock, microseconds
 
 // The caller is thread 0. Threads sleep in the barrier between runs.
-class Team {
+class TimedThreads {
  public:
-  explicit Team(int threads);
-  ~Team();
-  Team(const Team&) = delete;
-  Team& operator=(const Team&) = delete;
+  explicit TimedThreads(int threads);
+  ~TimedThreads();
+  TimedThreads(const TimedThreads&) = delete;
+  TimedThreads& operator=(const TimedThreads&) = delete;
 
   int size() const noexcept { return size_; }
   // Runs action(thread) on all threads; microseconds from the common start to the end of the last.
