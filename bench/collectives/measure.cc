@@ -50,8 +50,8 @@ std::size_t largest_buffer(const CollectivesBenchOptions& options, int ranks) {
   return largest;
 }
 
-// Of all ranks of this node, send and receive buffers of each kind. The limit needs buffers in the
-// arenas, whatever is measured.
+// Bytes of the send and receive buffers of each kind, of all ranks of this node. The limit needs
+// buffers in the arenas, whatever is measured.
 std::size_t wanted_memory(const CollectivesBenchOptions& options, const Ranks& ranks) {
   const std::size_t kinds = std::ranges::count(options.memory_list, "private") > 0 ? 2 : 1;
   return 2 * kinds * largest_buffer(options, ranks.size()) *
@@ -281,7 +281,8 @@ void CollectivesMeasurement::round(std::vector<Column>& all, const Run& run, boo
   if (over_nodes() && !run.rewritten) sample_in_turns(all, run, number);
 }
 
-// Of one more call: barriers between the calls of a sample have paths of their own.
+// The path of one more call. A sample cannot tell it, since the barriers between its calls have
+// paths of their own.
 std::string CollectivesMeasurement::path(Run run) {
   run.iterations = 1;
   run.rewritten = false;

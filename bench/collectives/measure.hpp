@@ -50,7 +50,7 @@ class CollectivesMeasurement {
   bool direct() const noexcept { return node_.direct(); }
   bool over_nodes() const noexcept { return ranks_on_.size() > 1; }
   const std::string& reason() const noexcept { return node_.reason(); }
-  // Of each node, the root's first; empty where ropewalk does not serve the ranks.
+  // The number of ranks on each node, the root's first; empty where ropewalk does not serve them.
   const std::vector<int>& ranks_on() const noexcept { return ranks_on_; }
   const std::map<std::string, Backing>& backings() const noexcept { return backings_; }
 

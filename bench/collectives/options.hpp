@@ -11,7 +11,7 @@ namespace ropewalk::bench {
 
 struct CollectivesBenchOptions {
   CommonOptions common;
-  // As written.
+  // The options as they were written.
   std::string ops =
       "barrier,allreduce,reduce,bcast,allgather,alltoall,gather,scatter,reduce_scatter";
   std::string sizes = "4,16,64,256,1K,4K,16K,64K,256K,1M,4M,16M,64M";
@@ -23,7 +23,7 @@ struct CollectivesBenchOptions {
   bool buffers_given = false;
   int iterations = 0;  // 0: so many that a sample lasts sample_us
 
-  // As understood by check().
+  // What check() has made of them.
   std::vector<Op> op_list;
   std::vector<std::size_t> size_list;
   std::vector<std::string> buffer_list;

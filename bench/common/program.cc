@@ -67,7 +67,7 @@ void complain(const std::string& program, const std::string& message) {
   std::fputs(fmt::format("{}: {}\n", program, message).c_str(), stderr);
 }
 
-// Nothing where the program may go on; otherwise its exit status.
+// Returns the exit status where the program must end, otherwise nothing.
 std::optional<int> parse(const Program& program, int argc, char** argv) {
   try {
     program.app->parse(argc, argv);

@@ -110,7 +110,7 @@ RaisedGroup::~RaisedGroup() { put_back_group(); }
 void put_back_group() noexcept {
   const int file = group_file.exchange(-1);
   if (file < 0) return;
-  // Nothing is left to be done where the kernel does not take it.
+  // Where the kernel refuses, nothing can be done.
   [[maybe_unused]] const auto written = write(file, group_text, std::strlen(group_text));
   close(file);
 }

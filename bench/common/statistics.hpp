@@ -16,7 +16,7 @@ struct Summary {
   std::size_t n = 0;
 };
 
-// Of no samples: all zero.
+// All members are zero where there are no samples.
 Summary summarize(std::vector<double> samples);
 
 // bytes / microseconds, which is MB/s with 1 MB = 10^6 bytes as in Grid and the paper. For time 0

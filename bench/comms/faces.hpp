@@ -21,7 +21,7 @@ struct Lattice {
 std::string label(const Lattice& lattice);  // "8" for 8.8.8.8, else "8.8.8.4"
 // Bytes of the face orthogonal to a dimension: 49152 for L=4, Ls=8; 25165824 for L=32.
 std::size_t face_bytes(const Lattice& lattice, int dimension);
-// Of both directions of all dimensions that are divided: what a rank sends in one exchange.
+// What a rank sends in one exchange: the faces in both directions of all divided dimensions.
 std::size_t exchange_bytes(const Lattice& lattice, const std::vector<int>& rank_grid);
 // Bytes of one slot: buffers to send and to receive all faces of an exchange, on 4 KiB boundaries.
 std::size_t slot_bytes(const Lattice& lattice, const std::vector<int>& rank_grid);

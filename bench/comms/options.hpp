@@ -12,7 +12,7 @@ namespace ropewalk::bench {
 
 struct CommsOptions {
   CommonOptions common;
-  // As written.
+  // The options as they were written.
   std::string L = "4,8,..,32";
   std::string grid;
   std::string mpi_grid;
@@ -24,7 +24,7 @@ struct CommsOptions {
   int lanes = 0;
   int iterations = 0;  // 0: so many that a sample lasts sample_us
 
-  // As understood by check().
+  // What check() has made of them.
   std::vector<int> extents;  // of --mpi-grid; empty: all ranks in the last dimension
   std::vector<int> sizes;    // of --L
   std::vector<int> global;   // of --grid; empty: the list of L
@@ -39,7 +39,7 @@ void describe(CLI::App& app, CommsOptions& options);
 // Throws Error(argument). True where comm threads are needed.
 bool check(CommsOptions& options);
 
-// With the number of ranks known: the grid of ranks, and the lattices to measure. Throws
+// The grid of ranks, and the lattices to measure, for a known number of ranks. Throws
 // Error(argument), alike on every rank.
 std::vector<int> rank_grid(const CommsOptions& options, int ranks);
 std::vector<Lattice> lattices(const CommsOptions& options, const std::vector<int>& rank_grid);

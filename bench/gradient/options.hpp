@@ -10,12 +10,12 @@ namespace ropewalk::bench {
 
 struct GradientOptions {
   CommonOptions common;
-  // As written.
+  // The options as they were written.
   std::string lengths;  // empty: 1, 4, 16, ..., 2^28, as far as memory and --quick allow
   std::string variants = "published,improved,ropewalk,mpi";
   int threads = 0;  // of a rank, for `improved`; 0: the cores a rank has, at least 2, at most 8
 
-  // As understood by check().
+  // What check() has made of them.
   std::vector<std::size_t> length_list;  // floats
   std::vector<std::string> variant_list;
   double line_rate = 0;  // bytes/s of a node, one way: ROPEWALK_LINE_RATE; 0: not known

@@ -25,7 +25,7 @@ void add_published(float* to, const float* from, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) to[i] += from[i];
 }
 
-// As one would write it today: eight elements at once.
+// Adds eight elements at once, as one would write it today.
 void add(float* to, const float* from, std::size_t count) {
   using Vector __attribute__((vector_size(32), aligned(4), may_alias)) = float;
   constexpr std::size_t width = sizeof(Vector) / sizeof(float);

@@ -45,9 +45,9 @@ class Segments {
   std::size_t ranks_;
 };
 
-// As published: lengths are gathered; result and segment come from `new` and go to `delete` in
-// every call; one thread, one communicator; a segment is sent whole before the one that came is
-// added.
+// The ring as published: lengths are gathered; result and segment come from `new` and go to
+// `delete` in every call; one thread, one communicator; a segment is sent whole before the one that
+// came is added.
 class PublishedRing {
  public:
   explicit PublishedRing(const Ranks& ranks);
@@ -59,8 +59,8 @@ class PublishedRing {
   int size_;
 };
 
-// As improved: buffers are kept and lie on 2 MiB pages; each thread exchanges its part of a segment
-// on a communicator of its own, copies and adds its part of the elements.
+// The ring as improved: buffers are kept and lie on 2 MiB pages; each thread exchanges its part of
+// a segment on a communicator of its own, copies and adds its part of the elements.
 class ImprovedRing {
  public:
   ImprovedRing(const Ranks& ranks, int threads, std::size_t longest);

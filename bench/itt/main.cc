@@ -18,7 +18,7 @@
 namespace ropewalk::bench {
 namespace {
 
-// As Benchmark_ITT prints what it was asked for.
+// What was asked for, in the form in which Benchmark_ITT prints it.
 std::string decomposition(const IttContext& context) {
   return fmt::format(
       "# Decomposition: ranks {} ({} a node as {}), {} node{}, {} thread{} and {} lane{} a rank, "

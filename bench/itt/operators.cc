@@ -138,7 +138,7 @@ class Operators {
     }
   }
 
-  // Once for each number of bytes.
+  // Samples the bandwidth once for each number of bytes.
   void sample_bandwidth(const std::vector<Running<Real>>& all) {
     std::vector<double> done;
     for (const Running<Real>& one : all) {
@@ -177,13 +177,13 @@ class Operators {
         options.threads = context_.threads;
         options.links = kept;
         Running<Real> made = running(spec, layout, options);
-        // With vectors over the fifth dimension links are kept in one way only.
+        // Vectors over the fifth dimension have only one way of keeping links.
         const bool again = std::any_of(all.begin(), all.end(), [&](const Running<Real>& one) {
           return one.about.links == made.about.links && one.about.exchange == made.about.exchange;
         });
         if (again) return all;
         all.push_back(std::move(made));
-        // Without other ranks there is no difference.
+        // One rank alone exchanges nothing, so all ways are the same.
         if (context_.ranks.size() == 1) break;
       }
     }

@@ -14,8 +14,8 @@
 
 namespace ropewalk::bench {
 
-// As Benchmark_ITT counts a hop, a site and s-slice; and MULT of CCS-QCD: 1320 of its hop and 576
-// of the inverse clover term.
+// Operations of a hop for each site and s-slice, as Benchmark_ITT counts them; and of MULT as
+// CCS-QCD counts them, 1320 in its hop and 576 in the inverse clover term.
 constexpr int hop_flops_a_site = 1344;
 constexpr int mult_flops_a_site = 1320 + 576;
 

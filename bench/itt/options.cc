@@ -222,7 +222,7 @@ IttLayout itt_layout(const IttOptions& options, int ranks, int ranks_per_node) {
   made.ranks_per_node = ranks_per_node;
   made.per_node = options.volume == "node";
   if (options.extents.empty()) {
-    // Of a lattice that any number of ranks divides.
+    // The grid for a lattice that any number of ranks divides.
     made.rank_grid = lattice::choose_rank_grid({2 * ranks, 2 * ranks, 2 * ranks, 2 * ranks}, ranks);
   } else {
     std::copy(options.extents.begin(), options.extents.end(), made.rank_grid.begin());

@@ -12,7 +12,7 @@ namespace ropewalk::bench {
 
 struct IttOptions {
   CommonOptions common;
-  // As written.
+  // The options as they were written.
   std::string L = "8,12,16,24";
   std::string mpi_grid;
   std::string volume = "node";
@@ -26,7 +26,7 @@ struct IttOptions {
   int calls = 0;  // 0: as many as fit the time
   bool huge = false;
 
-  // As understood by check().
+  // What check() has made of them.
   std::vector<int> sizes;
   std::vector<int> extents;  // of --mpi-grid; empty: chosen
   std::vector<lattice::ExchangeMode> exchange_list;

@@ -17,7 +17,7 @@ namespace {
 
 // Two multiply-adds a cycle, four cycles each: eight chains keep both units busy.
 constexpr std::size_t chains = 12;
-// With additions beside them.
+// In the other mix this many chains multiply and add, and the rest only add.
 constexpr std::size_t chains_that_multiply = 8;
 
 template <class Real, std::size_t bytes, std::size_t multiply>

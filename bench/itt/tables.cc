@@ -8,7 +8,7 @@
 namespace ropewalk::bench {
 namespace {
 
-// As wide as Grid's.
+// Columns are as wide as Grid's.
 const std::string memory_rule(113, '=');
 const std::string rule(114, '=');
 const std::string last_rule(82, '=');

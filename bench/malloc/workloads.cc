@@ -146,7 +146,7 @@ const std::map<std::string, std::function<void()>> workloads{
     {"search-512M", [] { search_zeroes(512 * mib); }},
 };
 
-// Once a process: pages that nobody has used before.
+// Runs once in a process, since it needs pages that nobody has used before.
 double fresh(std::size_t bytes) {
   const auto start = std::chrono::steady_clock::now();
   void* block = std::malloc(bytes);

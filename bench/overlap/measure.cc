@@ -101,7 +101,7 @@ struct Subject {
     return (now_us() - begin) / iterations;
   }
 
-  // Of an exchange, what is not left to the burner.
+  // Microseconds of an exchange in which the core was not free for the burner.
   double cpu_us(Burner& burner, int iterations) {
     std::int64_t burnt = 0;
     const double begin = now_us();

@@ -12,7 +12,7 @@ namespace ropewalk::bench {
 
 struct OverlapOptions {
   CommonOptions common;
-  // As written.
+  // The options as they were written.
   std::string L = "8,16";
   std::string operators = "wilson-eo";
   std::string mpi_grids;
@@ -24,7 +24,7 @@ struct OverlapOptions {
   int threads = 0;
   int lanes = 0;
 
-  // As understood by check().
+  // What check() has made of them.
   std::vector<int> sizes;
   std::vector<std::string> operator_list;
   std::vector<std::vector<int>> grids;  // of --mpi-grid; empty: all ranks in the last dimension
@@ -36,7 +36,7 @@ void describe(CLI::App& app, OverlapOptions& options);
 // Throws Error(argument). True where several threads will call MPI.
 bool check(OverlapOptions& options);
 
-// With ranks and threads known. Throw Error(argument), alike on every rank.
+// They need the numbers of ranks and threads. Error(argument), the same on every rank.
 std::vector<IttLayout> overlap_layouts(const OverlapOptions& options, int ranks,
                                        int ranks_per_node);
 std::vector<int> comm_threads(const OverlapOptions& options, int threads);

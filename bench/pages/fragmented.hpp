@@ -40,7 +40,8 @@ std::string text(const std::optional<Contiguity>& found);
 class Mapping {
  public:
   Mapping() = default;
-  // Of a descriptor from its beginning, on a 2 MiB boundary so that huge pages can be used whole.
+  // Maps a descriptor from its beginning, on a 2 MiB boundary, so that whole huge pages can be
+  // used.
   Mapping(int descriptor, std::size_t bytes);
   Mapping(Mapping&& other) noexcept { swap(other); }
   Mapping& operator=(Mapping&& other) noexcept {

@@ -12,9 +12,9 @@ from ..options import RankOptions
 from ..plan import Plan
 
 VARIABLE = "ROPEWALK_BENCH_SETTINGS"  # read by bench/common/program.cc
-# With an option --lanes.
+# The programs that have an option --lanes.
 WITH_LANES = ("comms", "overlap", "itt")
-# Of an MPI, its launcher and its network libraries.
+# The variables of an MPI, its launcher and its network libraries begin with these.
 _PREFIXES = ("MPIR_", "MPICH_", "OMPI_", "PRTE_", "I_MPI_", "FI_", "UCX_", "PSM2_", "HYDRA_")
 # Where something is, or what lets it start at all.
 _NOT_SHOWN = ("I_MPI_ROOT", "FI_PROVIDER_PATH", "OMPI_ALLOW_RUN_AS_ROOT")
