@@ -232,8 +232,8 @@ detail::Shared& detail::shared(const Lattice& lattice) { return lattice.state_->
 
 void Lattice::sum(double* values, std::size_t count) const {
   if (size() == 1) return;
-  meet(node());
-  node().allreduce(in_place, values, count, element_type<double>(), ReductionOp::sum);
+  meet(collectives());
+  collectives().allreduce(in_place, values, count, element_type<double>(), ReductionOp::sum);
 }
 
 }  // namespace ropewalk::lattice

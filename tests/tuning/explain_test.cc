@@ -25,7 +25,7 @@ constexpr ElementType bytes_type = ElementType::uint8;
 constexpr ReductionOp sum = ReductionOp::sum;
 
 // Makes a call from `send` to `receive`, which have room for a block of every rank.
-void call(NodeCommunicator& ranks, const std::string& what, void* send, void* receive,
+void call(Collectives& ranks, const std::string& what, void* send, void* receive,
           std::size_t bytes) {
   if (what == "barrier") return ranks.barrier();
   if (what == "broadcast") return ranks.broadcast(send, bytes, 0);
@@ -81,7 +81,7 @@ class Explained : public testing::TestWithParam<Situation> {
     return (std::size_t{1} << 20) * static_cast<std::size_t>(all_ranks());
   }
 
-  void compare(NodeCommunicator& ranks, void* send, void* receive) {
+  void compare(Collectives& ranks, void* send, void* receive) {
     for (const std::string& what : explained_collectives()) {
       // Whether ranks of pretended nodes share cores is another matter than on real ones.
       if (what == "alltoall" && situation_.nodes > 1) continue;
@@ -103,7 +103,7 @@ class Explained : public testing::TestWithParam<Situation> {
 
 TEST_P(Explained, IsWhatIsDone) {
   test::run_ranks(all_ranks(), [&](int) {
-    NodeCommunicator ranks(Communicator::world());
+    Collectives ranks(Communicator::world());
     ASSERT_EQ(ranks.nodes(), situation_.nodes) << ranks.reason();
     if (situation_.private_memory) {
       std::vector<unsigned char> send(room());
