@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <utility>
+#include <CLI/CLI.hpp>
 
 #include "collectives/measure.hpp"
 #include "collectives/options.hpp"

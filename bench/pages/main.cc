@@ -184,13 +184,13 @@ class Benchmark {
                             summarize(all.fresh.at("huge")).median};
     const double steady[] = {summarize(all.steady.at("scattered")).median,
                              summarize(all.steady.at("huge")).median};
-    const double pages = static_cast<double>((bytes + 4095) / 4096);
+    const std::size_t pages = (bytes + 4095) / 4096;
     return {std::to_string(bytes), size_text(bytes), fmt::format("{:.1f}", fresh[0]),
             fmt::format("{:.1f}", fresh[1]), fmt::format("{:.2f}", fresh[0] / fresh[1]),
             fmt::format("{:.1f}", steady[0]), fmt::format("{:.1f}", steady[1]),
             fmt::format("{:.2f}", steady[0] / steady[1]),
             // What a page costs that was not there before, beyond the transfer itself.
-            fmt::format("{:.0f}", (fresh[0] - steady[0]) / pages * 1000)};
+            fmt::format("{:.0f}", (fresh[0] - steady[0]) / static_cast<double>(pages) * 1000)};
   }
 
   void write_rows(const TransferPath& path, std::size_t bytes, const Samples& all) {
