@@ -19,7 +19,7 @@ constexpr std::uint64_t hash(std::string_view bytes, std::uint64_t from = hash_s
   return from;
 }
 
-inline std::uint64_t hash(const void* data, std::size_t bytes) noexcept {
+inline std::uint64_t hash_bytes(const void* data, std::size_t bytes) noexcept {
   return hash(std::string_view(static_cast<const char*>(data), bytes));
 }
 

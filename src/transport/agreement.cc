@@ -154,8 +154,8 @@ Facts local_facts(const EndpointOptions& options, std::span<const int> cores) {
   facts.piece_bytes = options.piece_bytes < 0
                           ? read_number(settings::Id::piece_bytes, facts.piece_text)
                           : options.piece_bytes;
-  facts.node = os::hash(node.data(), node.size());
-  facts.cores_hash = os::hash(cores.data(), cores.size_bytes());
+  facts.node = os::hash_bytes(node.data(), node.size());
+  facts.cores_hash = os::hash_bytes(cores.data(), cores.size_bytes());
   facts.cores = static_cast<std::int32_t>(cores.size());
   facts.lanes = options.lanes;
   facts.threads = options.threads ? 1 : 0;
