@@ -38,7 +38,7 @@ TEST(Collectives, DefaultIsEveryCollective) {
   const CollectivesBenchOptions options = collectives({});
   EXPECT_EQ(options.op_list.back(), Op::reduce_scatter);  // without the forms ending in v
   EXPECT_EQ(options.size_list.front(), 4U);
-  EXPECT_EQ(options.size_list.back(), std::size_t{256} << 20);
+  EXPECT_EQ(options.size_list.back(), std::size_t{64} << 20);
   EXPECT_EQ(options.buffer_list.size(), 2U);
   EXPECT_EQ(collectives({"--quick"}).buffer_list.size(), 1U);
   EXPECT_EQ(collectives({"--quick", "--buffers", "hot,rewritten"}).buffer_list.size(), 2U);
@@ -53,8 +53,8 @@ TEST(Collectives, DefaultOverANetworkEndsInMinutes) {
   EXPECT_EQ(options.line_rate, 125);
   EXPECT_EQ(options.op_list.size(), op_names().size());
   EXPECT_EQ(options.buffer_list.size(), 1U);
-  EXPECT_EQ(sizes_of(options, Op::allreduce, 8).back(), std::size_t{64} << 20);
-  EXPECT_EQ(sizes_of(options, Op::alltoallv, 8).back(), std::size_t{4} << 20);
+  EXPECT_EQ(sizes_of(options, Op::allreduce, 8).back(), std::size_t{16} << 20);
+  EXPECT_EQ(sizes_of(options, Op::alltoallv, 8).back(), std::size_t{1} << 20);
   EXPECT_EQ(sizes_of(options, Op::barrier, 8), std::vector<std::size_t>{0});
   EXPECT_EQ(given.op_list.size(), 1U);
   EXPECT_EQ(sizes_of(given, Op::alltoall, 8).back(), std::size_t{256} << 20);
