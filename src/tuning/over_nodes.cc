@@ -31,16 +31,15 @@ bool chain_is_faster(const Values& values, const Shape& shape, std::size_t bytes
   return chunks > 1 && chunks + nodes - 2 <= chunks * depth;
 }
 
-// Where every node has one rank there is nothing to share out.
+}  // namespace
+
 bool is_served(const Shape& shape, bool size_is) {
   return shape.most > 1 && (size_is || shape.serves_all_sizes);
 }
 
-bool few_nodes(const Values& values, const Shape& shape) {
+bool has_few_nodes(const Values& values, const Shape& shape) {
   return static_cast<std::size_t>(shape.nodes) <= values[Id::nodes_rooted_nodes];
 }
-
-}  // namespace
 
 const char* name(Algorithm algorithm) {
   return algorithm_names[static_cast<std::size_t>(algorithm)];
@@ -111,11 +110,11 @@ bool serves_alltoall(const Values& values, const Shape& shape, std::size_t block
 }
 
 bool serves_gather(const Values& values, const Shape& shape, std::size_t block_bytes) {
-  return few_nodes(values, shape) && is_served(shape, block_bytes >= values[Id::nodes_gather]);
+  return has_few_nodes(values, shape) && is_served(shape, block_bytes >= values[Id::nodes_gather]);
 }
 
 bool serves_scatter(const Values& values, const Shape& shape, std::size_t block_bytes) {
-  return few_nodes(values, shape) && is_served(shape, block_bytes >= values[Id::nodes_scatter]);
+  return has_few_nodes(values, shape) && is_served(shape, block_bytes >= values[Id::nodes_scatter]);
 }
 
 }  // namespace ropewalk::tuning

@@ -54,6 +54,11 @@ const char* name(Algorithm);
 // `bytes` as in reason_on_node(); as many ranks on each node.
 void reason_over_nodes(Reasons&, Collective, std::size_t bytes, const Situation&);
 
+// Where every node has one rank there is nothing to share out, whatever the size.
+bool is_served(const Shape&, bool size_is);
+// A root talks to each node itself.
+bool has_few_nodes(const Values&, const Shape&);
+
 // Whether ropewalk serves these; MPI does otherwise.
 bool serves_barrier(const Shape&);
 bool serves_reduce_scatter(const Values&, const Shape&, std::size_t bytes_of_all);

@@ -81,15 +81,19 @@ TEST(Sizes, AreWrittenShortAndExactly) {
 // ---- ranks, each with an environment of its own
 
 thread_local const char* profile_here = nullptr;
+thread_local const char* nodes_here = nullptr;  // ROPEWALK_NODES
 
 const char* look_up(const char* name) {
+  if (std::string_view(name) == "ROPEWALK_NODES") return nodes_here;
   return std::string_view(name) == "ROPEWALK_PROFILE" ? profile_here : nullptr;
 }
 
 class With {
  public:
-  explicit With(const char* path) : before_(settings::replace_environment(&look_up)) {
+  explicit With(const char* path, const char* nodes = nullptr)
+      : before_(settings::replace_environment(&look_up)) {
     profile_here = path;
+    nodes_here = nodes;
   }
   With(const With&) = delete;
   With& operator=(const With&) = delete;
@@ -133,6 +137,25 @@ TEST(ProfileOfRanks, ChangesTheirPath) {
     const With profile(file.path());
     EXPECT_EQ(path_of_allreduce(Collectives(Communicator::world())), Path::inlined);
     EXPECT_EQ(limits_for(2, false).one_shot_bytes, 4096U);
+  });
+}
+
+// Of an allgather of 16 bytes a rank, by two pretended nodes of two ranks.
+Path path_over_nodes(const char* profile) {
+  const With environment(profile, "2");
+  Collectives communicator(Communicator::world());
+  EXPECT_EQ(communicator.nodes(), 2);
+  const Buffer<std::uint64_t> send(2);
+  Buffer<std::uint64_t> receive(8);
+  communicator.allgather(send.data(), receive.data(), 16);
+  return communicator.last_path();
+}
+
+TEST(ProfileOfRanks, ChangesWhatMpiServesOverNodes) {
+  const File file("nodes.allgather_bytes = 64\n");
+  test::run_ranks(4, [&](int) {
+    EXPECT_EQ(path_over_nodes(nullptr), Path::mpi);
+    EXPECT_EQ(path_over_nodes(file.path()), Path::nodes);
   });
 }
 

@@ -11,7 +11,6 @@
 #include "collectives/nodes/algorithms.hpp"
 #include "collectives/nodes/buffers.hpp"
 #include "collectives/nodes/messages.hpp"
-#include "collectives/nodes/served.hpp"
 #include "collectives/nodes/traffic.hpp"
 #include "collectives/through_mpi.hpp"
 #include "os/hash.hpp"
@@ -19,7 +18,6 @@
 namespace ropewalk::collectives::nodes {
 namespace {
 
-constexpr std::size_t small_bytes = std::size_t{16} << 10;  // of all blocks together
 constexpr std::size_t chunk_bytes = std::size_t{256} << 10;
 constexpr std::size_t line_bytes = 64;  // slices end on borders of lines
 
@@ -294,14 +292,16 @@ void allgather(Nodes& nodes, const void* send, void* receive, const Blocks& bloc
   const Layout& layout = nodes.layout();
   std::size_t total = 0;
   for (int rank = 0; rank < layout.size(); ++rank) total += blocks.counts[rank];
-  if (!is_served(nodes, total >= served::allgather_from)) {
+  using tuning::AllgatherWay;
+  const AllgatherWay way = tuning::choose_allgather(nodes.values(), nodes.shape(), total);
+  if (way == AllgatherWay::mpi) {
     ThroughMpi(nodes).allgather(send, receive, blocks);
     return;
   }
   const std::uint32_t form = form_of(layout, blocks);
   nodes.run([&] {
     nodes.path = Path::nodes;
-    if (total > small_bytes) {
+    if (way == AllgatherWay::slices) {
       in_slices(nodes, send, receive, blocks, total, form);
     } else if (total > 0) {
       through_leaders(nodes, send, receive, blocks, total, form);

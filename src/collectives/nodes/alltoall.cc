@@ -251,7 +251,7 @@ void alltoall(Nodes& nodes, const void* send, void* receive, std::size_t bytes_e
   std::vector<std::size_t> displacements;
   for (std::size_t peer = 0; peer < ranks; ++peer) displacements.push_back(peer * bytes_each);
   const Blocks blocks{counts.data(), displacements.data()};
-  if (!is_served(nodes, !nodes.crowded && bytes_each <= served::alltoall_to)) {
+  if (!tuning::serves_alltoall(nodes.values(), nodes.shape(), bytes_each)) {
     ThroughMpi(nodes).alltoall(send, receive, bytes_each);
     return;
   }
@@ -263,7 +263,7 @@ void alltoall(Nodes& nodes, const void* send, void* receive, std::size_t bytes_e
 
 void alltoallv(Nodes& nodes, const void* send, const Blocks& sends, void* receive,
                const Blocks& receives) {
-  if (!is_served(nodes, takes_unknown_sizes(!nodes.crowded))) {
+  if (!tuning::is_served(nodes.shape(), takes_unknown_sizes(!nodes.crowded))) {
     ThroughMpi(nodes).alltoallv(send, sends, receive, receives);
     return;
   }

@@ -13,7 +13,6 @@
 #include "collectives/nodes/algorithms.hpp"
 #include "collectives/nodes/buffers.hpp"
 #include "collectives/nodes/messages.hpp"
-#include "collectives/nodes/served.hpp"
 #include "collectives/nodes/traffic.hpp"
 #include "collectives/through_mpi.hpp"
 
@@ -21,7 +20,6 @@ namespace ropewalk::collectives::nodes {
 namespace {
 
 constexpr std::size_t page_bytes = 4096;  // slices end on borders of small pages
-constexpr std::size_t chained_bytes = std::size_t{64} << 10;
 
 // ---- small
 
@@ -114,13 +112,6 @@ struct ChainMoves {
   static constexpr std::size_t depth = 4;
 };
 
-// A few chunks in each slice, so that the chain fills; at most 256 KiB, from where on no MPI
-// transfers the faster.
-std::size_t chunk_of(std::size_t slice_bytes) {
-  const std::size_t part = (slice_bytes / 8 + page_bytes - 1) / page_bytes * page_bytes;
-  return std::clamp<std::size_t>(part, std::size_t{32} << 10, std::size_t{256} << 10);
-}
-
 void along_chain(Nodes& nodes, void* data, std::size_t bytes, int root) {
   const Layout& layout = nodes.layout();
   Engine& engine = nodes.engine();
@@ -139,12 +130,12 @@ void along_chain(Nodes& nodes, void* data, std::size_t bytes, int root) {
   auto* result = layout.rank == root ? static_cast<std::byte*>(data) : landing.data();
   NodeBuffers buffers(engine, shown, result, result, bytes);
   const int lanes = layout.least;
+  const std::size_t chunk =
+      tuning::broadcast_chunk(nodes.values(), bytes / static_cast<std::size_t>(lanes));
   const int place = layout.place();
   const Range slice =
       place < lanes ? collectives::slice(bytes, place, lanes, page_bytes) : Range{0, 0};
-  ChainMoves chain{nodes, buffers,      result,
-                   bytes, root,         chunk_of(bytes / static_cast<std::size_t>(lanes)),
-                   slice, distance == 0};
+  ChainMoves chain{nodes, buffers, result, bytes, root, chunk, slice, distance == 0};
   Traffic traffic(nodes, header_of(Kind::broadcast, bytes, 0, static_cast<std::uint32_t>(root)),
                   ChainMoves::depth);
   const int before = layout.at((layout.node - 1 + count) % count, std::min(place, lanes - 1));
@@ -158,15 +149,6 @@ void along_chain(Nodes& nodes, void* data, std::size_t bytes, int root) {
   if (layout.rank != root) landing.take(0, bytes);
 }
 
-// Whether a chain of chunks is done before a tree of the whole.
-bool chain_is_faster(const Layout& layout, std::size_t bytes) {
-  const std::size_t lane = bytes / static_cast<std::size_t>(layout.least);
-  const std::size_t chunks = lane / chunk_of(lane);
-  const auto nodes = static_cast<std::size_t>(layout.count());
-  const auto depth = static_cast<std::size_t>(std::bit_width(nodes - 1));
-  return chunks > 1 && chunks + nodes - 2 <= chunks * depth;
-}
-
 }  // namespace
 
 void broadcast_inside(Nodes& nodes, void* data, std::size_t bytes, int place) {
@@ -174,17 +156,17 @@ void broadcast_inside(Nodes& nodes, void* data, std::size_t bytes, int place) {
 }
 
 void broadcast(Nodes& nodes, void* data, std::size_t bytes, int root) {
-  const bool chained = bytes >= chained_bytes && chain_is_faster(nodes.layout(), bytes);
-  const bool flat = bytes < served::broadcast_from && !nodes.settings().all_sizes;
-  if (!chained && !flat && !is_served(nodes, true)) {
+  using tuning::BroadcastWay;
+  const BroadcastWay way = tuning::choose_broadcast(nodes.values(), nodes.shape(), bytes);
+  if (way == BroadcastWay::mpi) {
     ThroughMpi(nodes).broadcast(data, bytes, root);
     return;
   }
   nodes.run([&] {
     nodes.path = Path::nodes;
-    if (chained) {
+    if (way == BroadcastWay::chain) {
       along_chain(nodes, data, bytes, root);
-    } else if (flat) {
+    } else if (way == BroadcastWay::flat) {
       flat_broadcast(nodes, data, bytes, root);
     } else if (bytes > 0) {
       through_tree(nodes, data, bytes, root);

@@ -1,32 +1,16 @@
-// Which algorithm a reduction over nodes takes, from what all ranks share.
+// The algorithms of reductions over nodes, and what this rank goes by when one of them is chosen
+// (tuning/over_nodes.hpp).
 #pragma once
 
-#include <cstddef>
 #include <memory>
 
 #include "collectives/nodes/chunk_exchange.hpp"
-#include "collectives/nodes/layout.hpp"
+#include "tuning/over_nodes.hpp"
 
 namespace ropewalk::collectives::nodes {
 
-// `whole` is the MPI's own call on the whole communicator, `flat` is doubling among all ranks,
-// `doubling` goes through one leader a node; the others take a vector in chunks.
-enum class Algorithm { whole, flat, doubling, halving, ring, mpi };
-struct Choice {
-  Algorithm algorithm;
-  int slices;               // the vector is dealt to so many leaders a node
-  std::size_t chunk_bytes;  // at most, of a slice
-};
-// What the choice depends on, besides the layout.
-struct ReductionRequest {
-  std::size_t bytes;
-  bool rooted = false;  // one rank gets the result
-  int wish = -1;  // ROPEWALK_ALLREDUCE, the number of an Algorithm; -1: none. For allreduce alone
-  std::size_t longest_message;  // of the ring, in bytes
-};
-// The table of docs/explanation/nodes.md, and what ROPEWALK_ALLREDUCE says against it.
-Choice choose(const Layout&, const ReductionRequest&);
-int most_slices(const Layout&);  // of any choice
+using tuning::Algorithm;
+using Choice = tuning::ReductionChoice;
 
 // An exchange of chunks by an algorithm that takes them, or by the chain where one rank gets the
 // result.
@@ -36,12 +20,10 @@ constexpr bool is_nonblocking(Algorithm algorithm, bool rooted) {
   return rooted || algorithm == Algorithm::ring;
 }
 
-// ---- what this rank asks for
+// ---- what this rank goes by: the same on all ranks but for `nodes_most_message`, of which the
+// greatest holds
 
-// The longest message of the ring, in bytes, from the MPI and its settings; the greatest of all
-// ranks holds.
-std::size_t longest_message();
-int wished_algorithm();   // ROPEWALK_ALLREDUCE
+tuning::Values values_for_nodes();
 bool wishes_all_sizes();  // ROPEWALK_MOVEMENTS=nodes: the nodes serve all sizes
 
 }  // namespace ropewalk::collectives::nodes

@@ -19,8 +19,6 @@ namespace {
 
 // Of all blocks of a node: from here on a message for each takes less than the copies do.
 constexpr std::size_t together_bytes = std::size_t{64} << 10;
-// A root that talks to each node itself; in larger jobs MPI's trees are deeper, but wider.
-constexpr int most_nodes = 64;
 constexpr std::size_t depth = 8;
 
 // Blocks of the ranks of one node, out of all.
@@ -229,14 +227,21 @@ void scatter_at_root(Nodes& nodes, const Header& header, const void* send, const
   traffic.run(moves);
 }
 
+// Of blocks that differ.
+bool serves_unknown_sizes(const Nodes& nodes, bool or_faster) {
+  const tuning::Shape shape = nodes.shape();
+  return tuning::has_few_nodes(nodes.values(), shape) &&
+         tuning::is_served(shape, takes_unknown_sizes(or_faster));
+}
+
 }  // namespace
 
 void gather(Nodes& nodes, const void* send, std::size_t bytes, void* receive, const Blocks& blocks,
             int root) {
   const Layout& layout = nodes.layout();
-  const bool size_is =
-      blocks.equal ? bytes >= served::gather_from : takes_unknown_sizes(!nodes.crowded);
-  if (layout.count() > most_nodes || !is_served(nodes, size_is)) {
+  const bool served = blocks.equal ? tuning::serves_gather(nodes.values(), nodes.shape(), bytes)
+                                   : serves_unknown_sizes(nodes, !nodes.crowded);
+  if (!served) {
     ThroughMpi(nodes).gather(send, bytes, receive, blocks, root);
     return;
   }
@@ -257,8 +262,9 @@ void gather(Nodes& nodes, const void* send, std::size_t bytes, void* receive, co
 void scatter(Nodes& nodes, const void* send, const Blocks& blocks, void* receive, std::size_t bytes,
              int root) {
   const Layout& layout = nodes.layout();
-  const bool size_is = blocks.equal ? bytes >= served::scatter_from : takes_unknown_sizes(false);
-  if (layout.count() > most_nodes || !is_served(nodes, size_is)) {
+  const bool served = blocks.equal ? tuning::serves_scatter(nodes.values(), nodes.shape(), bytes)
+                                   : serves_unknown_sizes(nodes, false);
+  if (!served) {
     ThroughMpi(nodes).scatter(send, blocks, receive, bytes, root);
     return;
   }

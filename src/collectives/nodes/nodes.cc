@@ -15,9 +15,10 @@ constexpr const char* none_left =
 
 NodesSettings settings_for(int threads) {
   NodesSettings settings;
-  settings.allreduce = wished_algorithm();
+  settings.values = values_for_nodes();
+  settings.allreduce = tuning::wished_algorithm();
   settings.all_sizes = wishes_all_sizes();
-  settings.longest_message = longest_message();
+  settings.longest_message = settings.values[tuning::Id::nodes_most_message];
   settings.threads = checked_threads(threads);
   const int wished = wished_threads();
   if (threads == 0) settings.threads = wished;
@@ -106,7 +107,9 @@ void Nodes::share_cores() {
 bool Nodes::make_leaders(const Header& header) {
   if (!asked_for_leaders_) {
     messages_.meet_all(header);
-    mpi::collectively(comms_.all(), [&] { comms_.split_leaders(layout_, most_slices(layout_)); });
+    mpi::collectively(comms_.all(), [&] {
+      comms_.split_leaders(layout_, tuning::most_slices(values(), layout_.most));
+    });
     asked_for_leaders_ = true;
   }
   return comms_.has_leaders();

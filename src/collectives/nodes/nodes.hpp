@@ -18,11 +18,13 @@
 #include "collectives/nodes/reduction_threads.hpp"
 #include "mpi/mpi.hpp"
 #include "node/liveness.hpp"
+#include "tuning/over_nodes.hpp"
 
 namespace ropewalk::collectives::nodes {
 
 // What the program and the environment ask for.
 struct NodesSettings {
+  tuning::Values values{{}, {}};  // sizes at which calls go another way, the same on all ranks
   int allreduce = -1;      // an Algorithm (choice.hpp), the same on all ranks; -1: none asked for
   bool all_sizes = false;  // ROPEWALK_MOVEMENTS=nodes, the same on all ranks
   std::size_t longest_message = 0;  // of the ring, in bytes; the same on all ranks
@@ -45,6 +47,11 @@ class Nodes final {
   Engine& engine() noexcept { return *engine_; }
   bool alone() const noexcept { return engine_->size() == 1; }  // on this node
   const NodesSettings& settings() const noexcept { return settings_; }
+  const tuning::Values& values() const noexcept { return settings_.values; }
+  // What choices depend on, besides sizes.
+  tuning::Shape shape() const noexcept {
+    return {layout_.count(), layout_.least, layout_.most, crowded, settings_.all_sizes};
+  }
   const MessageComms& comms() const noexcept { return comms_; }
   Messages& messages() noexcept { return messages_; }
   MessageWaits& waits() noexcept { return waits_; }

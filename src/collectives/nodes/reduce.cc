@@ -67,7 +67,8 @@ void divide(const Operation& operation, void* data, std::size_t count) {
 Choice choose_for(Nodes& nodes, std::size_t bytes, const Operation& operation, int root) {
   const NodesSettings& settings = nodes.settings();
   Choice choice =
-      choose(nodes.layout(), {bytes, root >= 0, settings.allreduce, settings.longest_message});
+      tuning::choose_reduction(nodes.values(), nodes.shape(),
+                               {bytes, root >= 0, settings.allreduce, settings.longest_message});
   const bool known = mpi::datatype(operation.type) != mpi::datatype_null();  // not float16
   if (choice.algorithm == Algorithm::mpi && !known) choice.algorithm = Algorithm::ring;
   if (choice.algorithm == Algorithm::whole && !known) choice.algorithm = Algorithm::doubling;

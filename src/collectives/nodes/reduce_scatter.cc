@@ -13,7 +13,6 @@
 
 #include "collectives/nodes/algorithms.hpp"
 #include "collectives/nodes/buffers.hpp"
-#include "collectives/nodes/served.hpp"
 #include "collectives/nodes/traffic.hpp"
 #include "collectives/through_mpi.hpp"
 #include "mpi/datatypes.hpp"
@@ -186,7 +185,7 @@ void reduce_scatter(Nodes& nodes, const void* send, void* receive, const std::si
   std::size_t bytes = 0;
   for (int rank = 0; rank < nodes.layout().size(); ++rank)
     bytes += counts[rank] * operation.element_bytes;
-  if (!is_served(nodes, bytes >= served::reduce_scatter_from) ||
+  if (!tuning::serves_reduce_scatter(nodes.values(), nodes.shape(), bytes) ||
       !keeps_order(nodes.layout(), operation)) {
     ThroughMpi(nodes).reduce_scatter(send, receive, counts, operation);
     return;
