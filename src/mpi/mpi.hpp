@@ -88,6 +88,9 @@ Request ireceive(void* data, std::size_t bytes, int source, int tag, Comm);
 bool test(Request&);  // sets it to request_null() when complete
 void wait(Request&);
 bool test_all(std::span<Request>);
+// The same by a call for each. What goes wrong then goes to the handler of the request's own
+// communicator; MPICH takes that of MPI_COMM_SELF for MPI_Testall, which ends the program.
+bool test_each(std::span<Request>);
 void wait_all(std::span<Request>);
 void cancel(Request&) noexcept;  // cancels a receive and waits for it
 // The same where ranks may be dead: a receive that is half done cannot be cancelled, and will never

@@ -130,6 +130,14 @@ bool test(Request& request) {
   return flag != 0;
 }
 
+bool test_each(std::span<Request> requests) {
+  bool all = true;
+  for (Request& request : requests) {
+    if (request != request_null() && !test(request)) all = false;
+  }
+  return all;
+}
+
 void wait(Request& request) { check(library().call.wait(&request.value, ignored()), "MPI_Wait"); }
 
 // A batch that is complete becomes null requests, which stay complete in the next call.

@@ -116,6 +116,9 @@ void MessagePlanState::check_start(Strategy strategy) const {
                     "or a Halo, which can do without messages");
   }
   set_->require_usable();
+  // A message to a rank that is known to have died may end the job: MPICH reports it by
+  // MPI_Testall, whose errors go to the handler of MPI_COMM_SELF.
+  if (set_->lost().any_dead()) set_->lost().throw_found();
 }
 
 void MessagePlanState::start(Strategy strategy) {

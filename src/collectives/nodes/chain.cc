@@ -47,7 +47,7 @@ class ChunkChain final : public ChunkExchange {
       combining_ = false;
       if (!last_) pass_on(data_);
     }
-    return mpi::test_all(requests_.sends);
+    return mpi::test_each(requests_.sends);
   }
 
  private:

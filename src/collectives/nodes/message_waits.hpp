@@ -27,7 +27,7 @@ struct Requests {
   }
   Requests(const Requests&) = delete;
   Requests& operator=(const Requests&) = delete;
-  bool test() { return mpi::test_all(receives) && mpi::test_all(sends); }
+  bool test() { return mpi::test_each(receives) && mpi::test_each(sends); }
   // Makes room first: a request that is not kept cannot be withdrawn.
   template <class... Arguments>
   void receive(Arguments... arguments) {

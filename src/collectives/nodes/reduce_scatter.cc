@@ -183,10 +183,13 @@ void exchange(Nodes& nodes, const void* send, void* receive, const std::size_t* 
 void reduce_scatter(Nodes& nodes, const void* send, void* receive, const std::size_t* counts,
                     const Operation& operation) {
   std::size_t bytes = 0;
-  for (int rank = 0; rank < nodes.layout().size(); ++rank)
+  for (int rank = 0; rank < nodes.layout().size(); ++rank) {
     bytes += counts[rank] * operation.element_bytes;
-  if (!tuning::serves_reduce_scatter(nodes.values(), nodes.shape(), bytes) ||
-      !keeps_order(nodes.layout(), operation)) {
+  }
+  // Elements that travel packed come as the program has them, with their gaps: only MPI knows
+  // these.
+  if (operation.packed || !keeps_order(nodes.layout(), operation) ||
+      !tuning::serves_reduce_scatter(nodes.values(), nodes.shape(), bytes)) {
     ThroughMpi(nodes).reduce_scatter(send, receive, counts, operation);
     return;
   }

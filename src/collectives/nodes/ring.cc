@@ -65,7 +65,7 @@ class Ring final : public ChunkExchange {
       const int landed = node_ - gathered_;
       if (++gathered_ < nodes_ - 1) pass_on(landed);
     }
-    return gathered_ == nodes_ - 1 && mpi::test_all(requests_.sends);
+    return gathered_ == nodes_ - 1 && mpi::test_each(requests_.sends);
   }
 
  private:
