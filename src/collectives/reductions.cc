@@ -16,8 +16,9 @@ void reduce(Collectives::State& state, const void* send, void* receive, std::siz
   const std::size_t bytes = bytes_of(state, count, operation.element_bytes);
   const bool has_output = root < 0 || root == state.rank;
   if (is_in_place(send)) {
-    if (!has_output)
+    if (!has_output) {
       refuse(state, "send: in place is for the root alone; pass this rank's elements");
+    }
     send = receive;
   }
   check_buffer(state, send, bytes, "send");
