@@ -40,8 +40,9 @@ void double_up(Nodes& nodes, unsigned all, unsigned position, const RankOf& rank
     const bool lower = own < partner;
     combine_two(operation, data, lower ? data : other.data(), lower ? other.data() : data, count);
   }
-  if (paired)
+  if (paired) {
     nodes.messages().send(data, bytes, rank_of(position + 1), nodes.messages().small_tag());
+  }
 }
 
 }  // namespace
@@ -67,8 +68,9 @@ void flat_broadcast(Nodes& nodes, void* data, std::size_t bytes, int root) {
     return static_cast<int>((number + static_cast<unsigned>(root)) % all);
   };
   const unsigned below = own == 0 ? std::bit_ceil(all) : own & -own;
-  if (own != 0)
+  if (own != 0) {
     nodes.messages().receive(data, bytes, rank_of(own - below), nodes.messages().small_tag());
+  }
   Requests requests;
   for (unsigned step = below / 2; step > 0; step /= 2) {
     if (own + step >= all) continue;
