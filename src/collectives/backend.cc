@@ -9,10 +9,8 @@
 #include "collectives/nodes/algorithms.hpp"
 #include "collectives/nodes/nodes.hpp"
 #include "collectives/through_mpi.hpp"
-#include "mpi/settings.hpp"
 #include "node/machine_share.hpp"
-#include "node/node_number.hpp"
-#include "settings/shared.hpp"
+#include "node/rank_nodes.hpp"
 
 namespace ropewalk::collectives {
 namespace {
@@ -191,41 +189,6 @@ class SeveralNodes final : public Backend {
   std::unique_ptr<nodes::Nodes> hierarchy_;
 };
 
-// Collective: the number of each rank's node. Error(argument) on every rank where ROPEWALK_NODES of
-// one is malformed, or where a setting that must be the same on all ranks is not.
-std::vector<int> exchange_nodes(mpi::Comm comm, int size) {
-  struct Fact {
-    char name[128];
-    std::int64_t malformed;
-    std::uint64_t settings;  // their fingerprint
-  };
-  Fact own{};
-  own.settings = settings::fingerprint();
-  std::string malformed;
-  try {
-    const std::string name = node::node_name();
-    std::memcpy(own.name, name.data(), std::min(name.size(), sizeof own.name - 1));
-  } catch (const Error& error) {
-    own.malformed = 1;
-    malformed = error.what();
-  }
-  std::vector<Fact> facts(static_cast<std::size_t>(size));
-  mpi::all_gather(&own, facts.data(), sizeof own, comm);
-  std::vector<std::uint64_t> fingerprints;
-  fingerprints.reserve(facts.size());
-  for (const Fact& fact : facts) fingerprints.push_back(fact.settings);
-  mpi::require_same_settings(comm, fingerprints);
-  std::vector<std::string> names;
-  for (const Fact& fact : facts) {
-    if (fact.malformed != 0) {
-      throw Error(ErrorCode::argument,
-                  malformed.empty() ? "ROPEWALK_NODES: malformed on another rank" : malformed);
-    }
-    names.emplace_back(fact.name);
-  }
-  return node::number_nodes(names);
-}
-
 std::unique_ptr<Backend> make_several(mpi::Comm comm, const nodes::Layout& layout, int threads,
                                       BackendFacts& facts) {
   auto hierarchy = nodes::Nodes::create(comm, layout, threads, facts.reason, facts.attach_reason);
@@ -241,7 +204,7 @@ std::unique_ptr<Backend> make_several(mpi::Comm comm, const nodes::Layout& layou
 std::unique_ptr<Backend> make_backend(mpi::Comm comm, int threads, BackendFacts& facts) {
   const int rank = mpi::rank(comm);
   const int size = mpi::size(comm);
-  const nodes::Layout layout = nodes::layout_of(exchange_nodes(comm, size), rank);
+  const nodes::Layout layout = nodes::layout_of(node::nodes_of_ranks(comm), rank);
   std::unique_ptr<Backend> backend;
   if (size == 1) {
     backend = std::make_unique<Alone>();

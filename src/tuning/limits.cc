@@ -1,11 +1,28 @@
 #include "tuning/limits.hpp"
 
+#include "os/waiting.hpp"
 #include "tuning/profile.hpp"
 
 namespace ropewalk::tuning {
+
 HaloLimits halo_limits() {
   const Values values({}, profile());
   return {.streaming_bytes = values[Id::halo_streaming], .claimed_bytes = values[Id::halo_claimed]};
+}
+
+ChannelLimits channel_limits(int ranks, bool crowded) {
+  const Values values(facts_of(ranks, crowded), profile());
+  const os::WaitPolicy& wait = crowded ? os::wait_for_ranks_crowded : os::wait_for_ranks;
+  return {.slot_bytes = values[Id::channel_slot],
+          .both_bytes = values[Id::channel_both],
+          .kernel_bytes = values[Id::channel_kernel],
+          .piece_bytes = values[Id::channel_piece],
+          .pipeline_piece_bytes = values[Id::channel_pipeline_piece],
+          .streaming_bytes = values[Id::node_streaming],
+          .by_kernel_bytes = values[Id::node_cma],
+          .attach_bytes = values[Id::node_attach],
+          .spins = wait.spins,
+          .crowded = crowded};
 }
 
 Limits limits_for(int ranks, bool crowded) {

@@ -30,6 +30,22 @@ struct HaloLimits {
 // Error(argument) as limits_for().
 HaloLimits halo_limits();
 
+// Of messages between two ranks of one node.
+struct ChannelLimits {
+  std::size_t slot_bytes;            // messages up to here are copied through slots
+  std::size_t both_bytes;            // from here on both ranks copy, where both can
+  std::size_t kernel_bytes;          // below, private buffers go through a pipeline
+  std::size_t piece_bytes;           // least that one of two ranks copies at a time
+  std::size_t pipeline_piece_bytes;  // of a pipeline
+  std::size_t streaming_bytes;       // from here on messages are stored past the caches
+  std::size_t by_kernel_bytes;       // the kernel copies private buffers from here on
+  std::size_t attach_bytes;          // and these are attached, where all ranks can
+  unsigned spins;                    // looks before a receive does anything else
+  bool crowded;                      // the node has more ranks than cores
+};
+// Error(argument) as limits_for().
+ChannelLimits channel_limits(int ranks, bool crowded);
+
 // What the profile says, else the defaults. `crowded`: the node has more ranks than cores.
 // Error(argument), the same on all ranks, where the profile cannot be understood.
 Limits limits_for(int ranks, bool crowded);

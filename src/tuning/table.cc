@@ -17,6 +17,7 @@ constexpr std::size_t slot = node::Slot::payload_bytes;
 
 // A copy has fewer pieces than 2^16 (Team::piece_bits): 64 MiB in pieces of 4 KiB has a quarter.
 constexpr std::size_t most_copied = 64 * MiB;
+constexpr std::size_t most_slot = 64 * KiB;  // two of them fit the slot memory of a pair
 constexpr std::size_t least_piece = 4 * KiB;
 
 constexpr std::string_view box = "4 nodes of 2 ranks on TCP, in a box of 2 cores";
@@ -184,6 +185,24 @@ constexpr Row all[] = {
     {Id::halo_claimed, "halo.claimed_bytes", Unit::bytes, 64 * KiB, nullptr, "64K", 0, unbounded,
      "direct", "faces up to so many bytes are claimed together; larger ones one by one",
      "1 us of copying: a claim waits for the stores before it, and a neighbour can help", "Zen 4"},
+    // ---- messages between two ranks of one node
+    {Id::channel_slot, "channel.slot_bytes", Unit::bytes, 8 * KiB, nullptr, "8K", 104, most_slot,
+     "send, receive", "messages up to here are copied through slots, and their senders do not wait",
+     "above, one copy and two flags take less than two copies and one flag", epyc},
+    {Id::channel_both, "channel.both_bytes", Unit::bytes, 32 * KiB, nullptr, "32K", 0, unbounded,
+     "send, receive", "from here on both ranks copy a part, where each reaches the other's buffer",
+     "below, the flags between them take longer than what the second one copies", epyc},
+    {Id::channel_kernel, "channel.kernel_bytes", Unit::bytes, 128 * KiB, nullptr, "128K", 0,
+     unbounded, "send, receive",
+     "messages from private to private memory go through a pipeline below, by the kernel from here "
+     "on",
+     "below, buffer and pipeline fit the second cache", epyc},
+    {Id::channel_piece, "channel.piece_bytes", Unit::bytes, 8 * KiB, nullptr, "8K", 64, 16 * MiB,
+     "send, receive", "least part that one of two ranks copies",
+     "a claim takes 50 ns where the other rank has just made one", epyc},
+    {Id::channel_pipeline_piece, "channel.pipeline_piece_bytes", Unit::bytes, 16 * KiB, nullptr,
+     "16K", 64, 16 * MiB, "send, receive", "length of a piece of a pipeline, which holds four",
+     "each piece costs a flag; a longer one makes the first copy out begin later", epyc},
 };
 
 constexpr bool in_order() {

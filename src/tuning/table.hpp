@@ -48,9 +48,15 @@ enum class Id : std::uint8_t {
   nodes_rooted_nodes,
   // Halo exchange.
   halo_streaming,
-  halo_claimed
+  halo_claimed,
+  // Messages between two ranks of one node.
+  channel_slot,
+  channel_both,
+  channel_kernel,
+  channel_piece,
+  channel_pipeline_piece
 };
-inline constexpr std::size_t rows = static_cast<std::size_t>(Id::halo_claimed) + 1;
+inline constexpr std::size_t rows = static_cast<std::size_t>(Id::channel_pipeline_piece) + 1;
 
 enum class Unit : std::uint8_t { bytes, count };
 

@@ -1,0 +1,167 @@
+// Messages between two ranks, by whichever mechanism is fastest for their size and their buffers:
+// inside a node through shared memory, between nodes through MPI (after Potluri et al. 2013).
+//
+//   ropewalk::Channel channel(ropewalk::Communicator::world());
+//   if (channel.rank() == 0) channel.send(data, bytes, 1);
+//   if (channel.rank() == 1) channel.receive(data, bytes, 0);
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "ropewalk/communicator.hpp"
+#include "ropewalk/detail/unwinding.hpp"
+#include "ropewalk/error.hpp"
+#include "ropewalk/export.hpp"
+
+namespace ropewalk {
+
+// How the bytes of a message went.
+enum class Mechanism {
+  none,      // no message yet
+  inlined,   // beside the flag that announces the message
+  slots,     // through a buffer of the pair: one copy in, one copy out
+  receiver,  // copied by the receiver, straight from the sender's buffer
+  sender,    // copied by the sender, straight into the receiver's buffer
+  both,      // each of the two copies a part, straight from buffer to buffer
+  pipeline,  // private memory, in pieces through a buffer of the pair: the sender copies them in
+             // while the receiver copies earlier ones out
+  mpi        // by the MPI underneath
+};
+RW_EXPORT const char* name(Mechanism);
+
+// In place of a source or a tag: any of them.
+inline constexpr int any_source = -1;
+inline constexpr int any_tag = -1;
+// Tags are 0 to this, which is what the MPI standard promises of MPI_TAG_UB.
+inline constexpr int largest_tag = 32767;
+
+// What a message was: its sender, its tag and its length.
+struct MessageStatus {
+  int source = any_source;
+  int tag = any_tag;
+  std::size_t bytes = 0;
+};
+
+struct ChannelOptions {
+  // The mechanism of messages that do not travel beside their flags; none: the fastest. For
+  // benches and tests; the same on all ranks. Where it cannot serve a message, as `sender` for a
+  // private buffer that the kernel does not write to, another one does.
+  Mechanism force = Mechanism::none;
+};
+
+namespace messages {
+class Engine;
+struct Operation;
+}  // namespace messages
+
+// A message under way. Destruction waits until it is complete; while an exception unwinds the
+// stack, it withdraws the message instead.
+class RW_EXPORT MessageRequest {
+ public:
+  MessageRequest() = default;  // complete
+  MessageRequest(MessageRequest&&) noexcept;
+  MessageRequest& operator=(MessageRequest&&) noexcept;
+  ~MessageRequest();
+
+  // Whether it is complete; moves messages on. Throws what went wrong with this message.
+  bool test();
+  void wait();
+  // Of a message that is complete. A send says what was sent.
+  const MessageStatus& status() const noexcept { return status_; }
+
+ private:
+  friend class Channel;
+  friend class PersistentMessage;
+  MessageRequest(std::shared_ptr<messages::Engine>, messages::Operation*);
+  explicit MessageRequest(const MessageStatus& status) : status_(status) {}
+  void finish();
+  void end() noexcept;
+
+  std::shared_ptr<messages::Engine> engine_;
+  messages::Operation* operation_ = nullptr;  // null: complete
+  MessageStatus status_;
+  detail::Unwinding unwinding_;
+};
+
+class Channel;
+
+// A message that is sent or received again and again, with the same buffer, rank and tag. Its
+// channel must outlive it.
+class RW_EXPORT PersistentMessage {
+ public:
+  PersistentMessage() = default;
+  // Error(argument) while the one before is not complete.
+  void start();
+  bool test();
+  void wait();
+  const MessageStatus& status() const noexcept { return request_.status(); }
+
+ private:
+  friend class Channel;
+  Channel* channel_ = nullptr;
+  bool is_send_ = false;
+  std::byte* receive_ = nullptr;
+  const std::byte* send_ = nullptr;
+  std::size_t bytes_ = 0;
+  int rank_ = 0;
+  int tag_ = 0;
+  MessageRequest request_;
+};
+
+// Two-sided messages among the ranks of an MPI communicator, which must outlive this object.
+// Construction is collective, and so is destruction, but nobody waits in it: every message must
+// have been waited for. One thread at a time makes calls; several channels may be used by several
+// threads.
+//
+// Messages from one rank to another are matched in the order they were sent, by tag, as in MPI; a
+// receive may leave its source, its tag, or both open. Messages of a channel meet neither messages
+// of MPI nor those of another channel. A send of up to slot_bytes() is complete when it returns; a
+// longer one may wait for its receiver. While a call waits, it moves all messages of this rank on,
+// and MPI's.
+//
+// Errors: Error(argument) for a rank or a tag that there is none of, and for a message longer than
+// the buffer of its receive (the message is dropped); Error(peer_dead) when a rank of this node has
+// died, or when the other rank has ended its channel.
+class RW_EXPORT Channel {
+ public:
+  explicit Channel(Communicator, const ChannelOptions& = {});
+  ~Channel();
+  Channel(Channel&&) noexcept;
+  Channel& operator=(Channel&&) noexcept;
+
+  int rank() const noexcept;
+  int size() const noexcept;
+  // Whether messages to this rank go through shared memory; the others go to MPI.
+  bool is_near(int rank) const;
+  const std::string& reason() const noexcept;  // why no message does; empty where some do
+  // Up to so many bytes a message is copied on its way, and its send does not wait.
+  std::size_t slot_bytes() const noexcept;
+  // Of the last message that this rank has received.
+  Mechanism last_mechanism() const noexcept;
+
+  void send(const void* data, std::size_t bytes, int to, int tag = 0);
+  MessageStatus receive(void* data, std::size_t bytes, int from, int tag = 0);
+  // Both at once, in whatever order the two come; the buffers must not overlap.
+  MessageStatus send_receive(const void* send, std::size_t send_bytes, int to, int send_tag,
+                             void* receive, std::size_t receive_bytes, int from, int receive_tag);
+
+  // The buffers belong to the message until it is complete.
+  [[nodiscard]] MessageRequest start_send(const void* data, std::size_t bytes, int to, int tag = 0);
+  [[nodiscard]] MessageRequest start_receive(void* data, std::size_t bytes, int from, int tag = 0);
+
+  // Not started yet.
+  PersistentMessage prepare_send(const void* data, std::size_t bytes, int to, int tag = 0);
+  PersistentMessage prepare_receive(void* data, std::size_t bytes, int from, int tag = 0);
+
+  // The first message that a receive from there with this tag would take, if one has come.
+  std::optional<MessageStatus> probe(int from, int tag = any_tag);
+
+ private:
+  std::shared_ptr<messages::Engine> engine_;
+};
+
+}  // namespace ropewalk

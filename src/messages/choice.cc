@@ -1,0 +1,54 @@
+#include "messages/choice.hpp"
+
+namespace ropewalk::messages {
+namespace {
+
+bool is_reached(channel::Reference buffer) noexcept { return !buffer.is_none(); }
+
+Way fastest(const Buffers& buffers, const tuning::ChannelLimits& limits) noexcept {
+  const bool seen = buffers.source.is_visible() || buffers.destination.is_visible();
+  if (!seen && buffers.bytes < limits.kernel_bytes) return Way::pipeline;
+  const bool both = is_reached(buffers.source) && is_reached(buffers.destination);
+  if (both && buffers.bytes >= limits.both_bytes) return Way::both;
+  // One side alone: the one that sees the other's buffer, without the kernel.
+  if (buffers.source.is_visible()) return Way::receiver;
+  if (buffers.destination.is_visible()) return Way::sender;
+  return is_reached(buffers.source) ? Way::receiver : Way::sender;
+}
+
+}  // namespace
+
+Way choose(const Buffers& buffers, const tuning::ChannelLimits& limits, Mechanism force) noexcept {
+  const bool by_receiver = is_reached(buffers.source);
+  const bool by_sender = is_reached(buffers.destination);
+  if (!by_receiver && !by_sender) return Way::pipeline;
+  switch (force) {
+    case Mechanism::pipeline:
+      return Way::pipeline;
+    case Mechanism::receiver:
+      return by_receiver ? Way::receiver : Way::sender;
+    case Mechanism::sender:
+      return by_sender ? Way::sender : Way::receiver;
+    case Mechanism::both:
+      if (by_receiver && by_sender) return Way::both;
+      return by_receiver ? Way::receiver : Way::sender;
+    default:
+      return fastest(buffers, limits);
+  }
+}
+
+Mechanism mechanism_of(Way way) noexcept {
+  switch (way) {
+    case Way::receiver:
+      return Mechanism::receiver;
+    case Way::sender:
+      return Mechanism::sender;
+    case Way::both:
+      return Mechanism::both;
+    case Way::pipeline:
+      return Mechanism::pipeline;
+  }
+  return Mechanism::none;
+}
+
+}  // namespace ropewalk::messages

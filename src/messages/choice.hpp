@@ -1,0 +1,26 @@
+// Which mechanism carries a message, from its size and from who reaches whose buffer. The receiver
+// chooses, who knows both.
+#pragma once
+
+#include <cstddef>
+
+#include "channel/peer_memory.hpp"
+#include "messages/transfer.hpp"
+#include "ropewalk/channel.hpp"
+#include "tuning/limits.hpp"
+
+namespace ropewalk::messages {
+
+struct Buffers {
+  channel::Reference source;
+  channel::Reference destination;
+  std::size_t bytes = 0;
+};
+
+// `force`: what was asked for, none for the fastest.
+Way choose(const Buffers&, const tuning::ChannelLimits&, Mechanism force) noexcept;
+
+// How a transfer's bytes are counted in the answer to the user.
+Mechanism mechanism_of(Way) noexcept;
+
+}  // namespace ropewalk::messages

@@ -1,0 +1,238 @@
+#include "messages/engine.hpp"
+
+#include <utility>
+
+#include "mpi/collectively.hpp"
+#include "mpi/progress.hpp"
+#include "node/machine_share.hpp"
+#include "node/peers.hpp"
+#include "node/rank_nodes.hpp"
+#include "os/waiting.hpp"
+
+namespace ropewalk::messages {
+namespace {
+
+// A communicator that is only needed while something is made.
+struct ScopedComm {
+  mpi::Comm comm = mpi::comm_null();
+  ~ScopedComm() {
+    if (comm != mpi::comm_null()) mpi::free(comm);
+  }
+};
+
+Operation described(bool is_send, const void* data, std::size_t bytes, int peer, int tag) {
+  Operation operation;
+  operation.is_send = is_send;
+  operation.data = const_cast<std::byte*>(static_cast<const std::byte*>(data));
+  operation.bytes = bytes;
+  operation.peer = peer;
+  operation.tag = tag;
+  return operation;
+}
+
+}  // namespace
+
+std::shared_ptr<Engine> Engine::create(mpi::Comm comm, const ChannelOptions& options) {
+  std::shared_ptr<Engine> engine;
+  mpi::collectively(comm, [&] {
+    engine.reset(new Engine(comm));
+    engine->meet(comm, options.force);
+  });
+  return engine;
+}
+
+Engine::Engine(mpi::Comm comm)
+    : rank_(mpi::rank(comm)), size_(mpi::size(comm)), posted_(size_), watch_(*this) {}
+
+void Engine::meet(mpi::Comm comm, Mechanism force) {
+  const std::vector<int> nodes = node::nodes_of_ranks(comm);
+  std::vector<int> near;
+  for (int rank = 0; rank < size_; ++rank) {
+    if (nodes[static_cast<std::size_t>(rank)] == nodes[static_cast<std::size_t>(rank_)]) {
+      near.push_back(rank);
+    }
+  }
+  const node::Crowding crowding = node::crowding(comm, size_);
+  limits_ = tuning::channel_limits(static_cast<int>(near.size()), crowding.here);
+  ScopedComm node;
+  if (!mpi::try_split(comm, nodes[static_cast<std::size_t>(rank_)], rank_, node.comm)) {
+    throw Error(ErrorCode::mpi, "channel: MPI has no communicator left; free some");
+  }
+  mpi::collectively(node.comm, [&] {
+    near_ = NearRanks::create(node.comm, near, size_,
+                              {limits_.attach_bytes, limits_.by_kernel_bytes}, reason_);
+  });
+  if (near_ != nullptr) {
+    if (crowding.here) near_->team().share_cores();
+    near_->team().watch_with(&watch_);
+    sending_ = std::make_unique<Sending>(*near_, limits_);
+    receiving_ = std::make_unique<Receiving>(*near_, posted_, size_, limits_, force);
+  }
+  if (mpi::true_on_all(comm, near_ != nullptr && near_->size() == size_)) return;
+  std::string not_watched;
+  liveness_ = node::Liveness::create(comm, not_watched);
+  far_ = std::make_unique<Far>(comm, rank_, posted_);
+}
+
+Engine::~Engine() {
+  if (unwinding_ && far_ != nullptr) far_->leave();
+  if (near_ != nullptr) near_->end();
+}
+
+// ---- calls
+
+bool Engine::receive_now(std::byte* data, std::size_t bytes, int from, int tag,
+                         MessageStatus& status) {
+  if (from == any_source || from == rank_ || !is_near(from)) return false;
+  const int place = near_->place_of(from);
+  // As long as a wait in the team spins, there is nothing else to do.
+  for (unsigned spin = 0; spin < limits_.spins; ++spin) {
+    if (receiving_->receive_now(data, bytes, place, tag, status)) return true;
+    if (!sending_->idle() || !receiving_->idle()) return false;
+    os::relax();
+  }
+  return false;
+}
+
+void Engine::send(const void* data, std::size_t bytes, int to, int tag) {
+  Operation* operation = start_send(data, bytes, to, tag);
+  if (operation != nullptr) complete(*operation);
+}
+
+MessageStatus Engine::receive(void* data, std::size_t bytes, int from, int tag) {
+  watch_.require_whole();
+  MessageStatus status;
+  if (receive_now(static_cast<std::byte*>(data), bytes, from, tag, status)) return status;
+  return complete(*start_receive(data, bytes, from, tag));
+}
+
+Operation* Engine::start_send(const void* data, std::size_t bytes, int to, int tag) {
+  watch_.require_whole();
+  if (to != rank_ && is_near(to) && sending_->send_now(data, bytes, near_->place_of(to), tag)) {
+    return nullptr;
+  }
+  Operation& operation = pool_.take();
+  operation = described(true, data, bytes, to, tag);
+  if (!is_near(to)) {
+    far_->start_send(operation);
+  } else if (to != rank_) {
+    sending_->start(operation, near_->place_of(to));
+  } else {
+    receiving_->send_to_self(operation);
+    operation.status = {rank_, tag, bytes};
+    operation.complete = true;
+  }
+  return &operation;
+}
+
+Operation* Engine::start_receive(void* data, std::size_t bytes, int from, int tag) {
+  watch_.require_whole();
+  Operation& operation = pool_.take();
+  operation = described(false, data, bytes, from, tag);
+  const bool may_be_near = from == any_source || is_near(from);
+  if (near_ != nullptr && may_be_near && receiving_->take_unexpected(operation)) return &operation;
+  posted_.add(operation);
+  advance();
+  return &operation;
+}
+
+std::optional<MessageStatus> Engine::probe(int from, int tag) {
+  watch_.require_whole();
+  advance();
+  if (near_ != nullptr && (from == any_source || is_near(from))) {
+    if (const auto found = receiving_->probe(from, tag)) return found;
+  }
+  if (far_ == nullptr || (from != any_source && is_near(from))) return {};
+  return far_->probe(from, tag);
+}
+
+// ---- waiting
+
+void Engine::advance() {
+  if (near_ != nullptr) {
+    sending_->advance();
+    receiving_->advance();
+  }
+  if (far_ != nullptr) far_->advance();
+}
+
+bool Engine::test(Operation& operation) {
+  if (operation.complete) return true;
+  advance();
+  if (operation.complete) return true;
+  // A program that tests instead of waiting progresses MPI and notices the dead as well.
+  if (++tests_ % tests_per_look == 0) {
+    watch_.wait_for(&operation);
+    if (near_ != nullptr) {
+      near_->team().look_around();
+    } else {
+      mpi::progress();
+      watch_.look();
+    }
+  }
+  return operation.complete;
+}
+
+void Engine::wait(Operation& operation) {
+  watch_.wait_for(&operation);
+  const auto ready = [&] {
+    advance();
+    return operation.complete;
+  };
+  if (ready()) return;
+  if (operation.peer == any_source ? near_ != nullptr : is_near(operation.peer)) {
+    return near_->team().wait_until(ready);
+  }
+  os::Waiting wait(limits_.crowded ? os::wait_for_nodes_crowded : os::wait_for_nodes);
+  while (!wait.poll(ready)) {
+    if (wait.look_due()) watch_.look();
+    wait.pause();
+  }
+}
+
+// For the calls that return when their message is complete.
+MessageStatus Engine::complete(Operation& operation) {
+  try {
+    if (!operation.complete) wait(operation);
+  } catch (...) {
+    withdraw(operation);
+    give_back(operation);
+    throw;
+  }
+  return finish(operation);
+}
+
+MessageStatus Engine::finish(Operation& operation) {
+  const MessageStatus status = operation.status;
+  const std::optional<Error> error = std::move(operation.error);
+  pool_.put(operation);
+  if (error) throw Error(*error);
+  return status;
+}
+
+void Engine::give_back(Operation& operation) noexcept { pool_.put(operation); }
+
+void Engine::withdraw(Operation& operation) noexcept {
+  try {
+    watch_.wait_for(nullptr);
+    if (operation.complete) return;
+    if (operation.posted) return posted_.remove(operation);
+    if (!is_near(operation.peer == any_source ? operation.status.source : operation.peer)) {
+      return far_->withdraw(operation);
+    }
+    const int peer = operation.is_send ? operation.peer : operation.status.source;
+    const int place = near_->place_of(peer);
+    if (operation.is_send && sending_->withdraw(operation, place)) return;
+    // The other rank copies: it ends soon, or it is dead.
+    while (!operation.complete && !node::is_dead(near_->team().peer(place)) &&
+           !near_->has_ended(place)) {
+      advance();
+      os::relax();
+    }
+    if (operation.complete) return;
+    operation.is_send ? sending_->forget(operation) : receiving_->forget(operation);
+  } catch (...) {  // MPI's, which a later call will tell again
+  }
+}
+
+}  // namespace ropewalk::messages

@@ -1,0 +1,85 @@
+// What is behind a Channel: the messages of one communicator, near and far, and the waiting for
+// them.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "messages/far.hpp"
+#include "messages/near_ranks.hpp"
+#include "messages/operation.hpp"
+#include "messages/posted.hpp"
+#include "messages/receiving.hpp"
+#include "messages/sending.hpp"
+#include "messages/watch.hpp"
+#include "mpi/mpi.hpp"
+#include "node/liveness.hpp"
+#include "ropewalk/channel.hpp"
+#include "ropewalk/detail/unwinding.hpp"
+#include "tuning/limits.hpp"
+
+namespace ropewalk::messages {
+
+class Engine final {
+ public:
+  // Collective.
+  static std::shared_ptr<Engine> create(mpi::Comm comm, const ChannelOptions&);
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  int rank() const noexcept { return rank_; }
+  int size() const noexcept { return size_; }
+  bool is_near(int rank) const noexcept { return near_ != nullptr && near_->place_of(rank) >= 0; }
+  const std::string& reason() const noexcept { return reason_; }
+  std::size_t slot_bytes() const noexcept { return limits_.slot_bytes; }
+  Mechanism last() const noexcept { return near_ != nullptr ? receiving_->last() : Mechanism::mpi; }
+
+  void send(const void* data, std::size_t bytes, int to, int tag);
+  MessageStatus receive(void* data, std::size_t bytes, int from, int tag);
+  // Null where the message is complete.
+  Operation* start_send(const void* data, std::size_t bytes, int to, int tag);
+  Operation* start_receive(void* data, std::size_t bytes, int from, int tag);
+  std::optional<MessageStatus> probe(int from, int tag);
+
+  bool test(Operation&);
+  void wait(Operation&);
+  // After the end of a message; throws what went wrong with it.
+  MessageStatus finish(Operation&);
+  // For a rank that an exception takes away: a message that both ranks have begun is finished, any
+  // other is taken back.
+  void withdraw(Operation&) noexcept;
+  void give_back(Operation&) noexcept;
+
+  // Moves everything on.
+  void advance();
+  NearRanks* near() noexcept { return near_.get(); }
+  node::Liveness* liveness() noexcept { return liveness_.get(); }
+
+ private:
+  explicit Engine(mpi::Comm comm);
+  void meet(mpi::Comm comm, Mechanism force);
+  bool receive_now(std::byte* data, std::size_t bytes, int from, int tag, MessageStatus& status);
+  MessageStatus complete(Operation&);
+
+  static constexpr unsigned tests_per_look = 64;
+
+  int rank_;
+  int size_;
+  tuning::ChannelLimits limits_;
+  std::string reason_;
+  Posted posted_;
+  OperationPool pool_;
+  std::unique_ptr<node::Liveness> liveness_;  // of ranks on other nodes; null: not watched
+  std::unique_ptr<NearRanks> near_;           // null: every message goes to MPI
+  std::unique_ptr<Sending> sending_;
+  std::unique_ptr<Receiving> receiving_;
+  std::unique_ptr<Far> far_;  // null: all ranks are near
+  Watch watch_;
+  unsigned tests_ = 0;  // in vain
+  detail::Unwinding unwinding_;
+};
+
+}  // namespace ropewalk::messages

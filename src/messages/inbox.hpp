@@ -1,0 +1,62 @@
+// The messages of one peer of the node to this rank: the reading end of their ring.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "messages/board.hpp"
+
+namespace ropewalk::messages {
+
+class Inbox {
+ public:
+  // `own`: this rank's line for the peer; `peer`: the peer's line for this rank; `base`: of the
+  // peer's arena, as it is mapped here.
+  Inbox(PeerLine& own, const PeerLine& peer, const std::byte* base) noexcept
+      : own_(&own), peer_(&peer), base_(base) {}
+
+  // The first message that has come and was not taken; null: none.
+  const Cell* head() noexcept {
+    if (ring_ == nullptr && !open()) return nullptr;
+    const Cell& cell = ring_->cell[next_ % cells];
+    // Pairs with the release in Outbox::end() of the peer.
+    return cell.number.load(std::memory_order_acquire) == next_ ? &cell : nullptr;
+  }
+  // The bytes of such a message that came in its cell or its slot.
+  const std::byte* bytes_of(const Cell& cell) const noexcept {
+    if (cell.carriage == Carriage::cell) return cell.payload;
+    std::uint64_t place = 0;
+    std::memcpy(&place, cell.payload, sizeof place);
+    return ring_->slot_memory + place;
+  }
+  // The head has been read: its sender may write there again.
+  void pop() noexcept {
+    // Pairs with the acquire in Outbox::has_room_now() of the peer.
+    own_->taken.store(next_, std::memory_order_release);
+    ++next_;
+  }
+  // Whether half of the cells have come and were not taken: their sender will soon wait.
+  bool is_half_full() noexcept {
+    if (ring_ == nullptr && !open()) return false;
+    const std::uint64_t ahead = next_ + cells / 2;
+    return ring_->cell[ahead % cells].number.load(std::memory_order_relaxed) == ahead;
+  }
+
+ private:
+  bool open() noexcept {
+    // Pairs with the release in Outbox::make_ring() of the peer.
+    const std::uint64_t place = peer_->ring.load(std::memory_order_acquire);
+    if (place == 0) return false;
+    ring_ = reinterpret_cast<const Ring*>(base_ + (place - 1));
+    return true;
+  }
+
+  PeerLine* own_;
+  const PeerLine* peer_;
+  const std::byte* base_;
+  const Ring* ring_ = nullptr;
+  std::uint64_t next_ = 1;
+};
+
+}  // namespace ropewalk::messages

@@ -1,0 +1,115 @@
+#include "messages/near_ranks.hpp"
+
+#include <cstring>
+#include <mutex>
+#include <new>
+#include <utility>
+
+#include "mpi/collectively.hpp"
+#include "ropewalk/memory.hpp"
+
+namespace ropewalk::messages {
+namespace {
+
+// What a rank has left behind, until all others have left it, too.
+struct Remaining {
+  Board* board;
+  std::uint32_t others;
+  std::vector<void*> memory;
+};
+
+struct Deferred {
+  std::mutex mutex;
+  std::vector<Remaining> all;
+};
+
+// Never destroyed: channels may end after static destructors have run.
+Deferred& deferred() {
+  static auto* instance = new Deferred;
+  return *instance;
+}
+
+void reclaim() noexcept {
+  Deferred& rest = deferred();
+  const std::lock_guard lock(rest.mutex);
+  std::erase_if(rest.all, [](const Remaining& rank) {
+    // Pairs with the release in ~NearRanks() of the others.
+    if (rank.board->left.load(std::memory_order_acquire) < rank.others) return false;
+    for (void* memory : rank.memory) Arena::process().deallocate(memory);
+    Arena::process().deallocate(rank.board);
+    return true;
+  });
+}
+
+Board* make_board(int ranks) {
+  const std::size_t bytes = Board::bytes_for(ranks);
+  void* memory = Arena::process().allocate(bytes, node::flag_stride);
+  std::memset(memory, 0, bytes);
+  return new (memory) Board;
+}
+
+}  // namespace
+
+std::unique_ptr<NearRanks> NearRanks::create(mpi::Comm comm, std::vector<int> ranks, int all,
+                                             channel::PeerMemory::Worth worth,
+                                             std::string& reason) {
+  reclaim();
+  auto team = node::Team::create(comm, reason);
+  if (team == nullptr) return nullptr;
+  std::string attach_reason;
+  auto attachments = channel::Attachments::create(*team, attach_reason);
+  std::unique_ptr<NearRanks> near(new NearRanks(std::move(team), std::move(ranks), all, worth));
+  near->memory_.attach_with(std::move(attachments));
+  Board* own = nullptr;
+  mpi::collectively(comm, [&] { own = make_board(near->size()); });
+  near->own_ = own;
+  std::uint64_t offset = Arena::process().offset(own);
+  std::vector<std::uint64_t> offsets(static_cast<std::size_t>(near->size()));
+  mpi::all_gather(&offset, offsets.data(), sizeof offset, comm);
+  for (int place = 0; place < near->size(); ++place) {
+    near->boards_.push_back(
+        reinterpret_cast<Board*>(near->base(place) + offsets[static_cast<std::size_t>(place)]));
+  }
+  return near;
+}
+
+NearRanks::NearRanks(std::unique_ptr<node::Team> team, std::vector<int> ranks, int all,
+                     channel::PeerMemory::Worth worth)
+    : team_(std::move(team)),
+      ranks_(std::move(ranks)),
+      places_(static_cast<std::size_t>(all), -1),
+      memory_(*team_, worth) {
+  for (int place = 0; place < team_->size(); ++place) {
+    places_[static_cast<std::size_t>(rank_at(place))] = place;
+  }
+}
+
+void NearRanks::keep(void* memory) noexcept {
+  try {
+    kept_.push_back(memory);
+  } catch (const std::bad_alloc&) {  // it stays allocated
+  }
+}
+
+void NearRanks::end() noexcept {
+  if (own_ == nullptr) return;
+  own_->ended.store(1, std::memory_order_release);
+  team_->wake_sleepers();
+}
+
+NearRanks::~NearRanks() {
+  if (own_ == nullptr) return;
+  for (int peer = 0; peer < static_cast<int>(boards_.size()); ++peer) {
+    // The last touch of that rank's memory. Pairs with the acquire in reclaim() there.
+    if (peer != place()) board(peer)->left.fetch_add(1, std::memory_order_release);
+  }
+  const auto others = boards_.empty() ? 0U : static_cast<std::uint32_t>(size() - 1);
+  {
+    Deferred& rest = deferred();
+    const std::lock_guard lock(rest.mutex);
+    rest.all.push_back({own_, others, std::move(kept_)});
+  }
+  reclaim();
+}
+
+}  // namespace ropewalk::messages

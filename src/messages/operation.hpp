@@ -1,0 +1,115 @@
+// One send or receive of this rank, from its call to its end.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "channel/peer_memory.hpp"
+#include "messages/transfer.hpp"
+#include "mpi/mpi.hpp"
+#include "ropewalk/channel.hpp"
+#include "ropewalk/error.hpp"
+
+namespace ropewalk::messages {
+
+// The bytes of a message on their way, as one of its two ranks sees them.
+struct Progress {
+  Transfer* transfer = nullptr;  // null: the message is not offered, or its bytes have come
+  std::uint64_t number = 0;      // of the transfer's use
+  bool answered = false;
+  bool failed = false;  // a copy of this rank's
+  Way way = Way::receiver;
+  std::size_t bytes = 0;
+  std::size_t piece_bytes = 0;
+  std::uint32_t pieces = 0;
+  std::uint32_t done = 0;       // pieces that this rank has copied
+  channel::Reference there;     // the other rank's buffer
+  std::byte* mapped = nullptr;  // the same as it is seen here; null: by the kernel, or not at all
+  std::byte* buffer = nullptr;  // of a pipeline, as it is seen here
+};
+
+struct Operation {
+  bool is_send = false;
+  bool complete = false;
+  int peer = any_source;  // the rank that was named; may be any_source
+  int tag = any_tag;
+  std::byte* data = nullptr;
+  std::size_t bytes = 0;  // of the buffer
+  MessageStatus status;
+  std::optional<Error> error;  // thrown by whoever waits
+  Progress progress;
+  mpi::Request request;  // of a message to or from another node
+  bool posted = false;   // in the list of receives without a message
+  // The list that it is in.
+  Operation* before = nullptr;
+  Operation* next = nullptr;
+};
+
+// A list of operations in the order they were added. An operation is in one list at most.
+class OperationList {
+ public:
+  OperationList() = default;
+  OperationList(OperationList&&) = default;  // while it is empty: operations do not follow
+  OperationList& operator=(OperationList&&) = delete;
+
+  bool empty() const noexcept { return first_ == nullptr; }
+  Operation* first() const noexcept { return first_; }
+  void add(Operation& operation) noexcept {
+    operation.before = last_;
+    operation.next = nullptr;
+    (last_ != nullptr ? last_->next : first_) = &operation;
+    last_ = &operation;
+  }
+  void add_first(Operation& operation) noexcept {
+    operation.before = nullptr;
+    operation.next = first_;
+    (first_ != nullptr ? first_->before : last_) = &operation;
+    first_ = &operation;
+  }
+  void remove(Operation& operation) noexcept {
+    (operation.before != nullptr ? operation.before->next : first_) = operation.next;
+    (operation.next != nullptr ? operation.next->before : last_) = operation.before;
+    operation.before = operation.next = nullptr;
+  }
+  // Calls `advance` for each, and removes those for which it returns true. Operations may be added
+  // meanwhile.
+  template <class Advance>
+  void advance_all(Advance&& advance) {
+    for (Operation* each = first_; each != nullptr;) {
+      Operation& operation = *each;
+      const bool over = advance(operation);
+      each = operation.next;
+      if (over) remove(operation);
+    }
+  }
+
+ private:
+  Operation* first_ = nullptr;
+  Operation* last_ = nullptr;
+};
+
+// Operations of nonblocking calls, kept for later ones: a call in a steady state allocates nothing.
+class OperationPool {
+ public:
+  Operation& take() {
+    if (free_.empty()) {
+      all_.push_back(std::make_unique<Operation>());
+      free_.reserve(all_.size());  // so that put() never allocates
+      return *all_.back();
+    }
+    Operation& operation = *free_.back();
+    free_.pop_back();
+    operation = Operation{};
+    return operation;
+  }
+  void put(Operation& operation) noexcept { free_.push_back(&operation); }
+
+ private:
+  std::vector<std::unique_ptr<Operation>> all_;
+  std::vector<Operation*> free_;
+};
+
+}  // namespace ropewalk::messages

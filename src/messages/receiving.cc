@@ -1,0 +1,302 @@
+#include "messages/receiving.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "kernels/kernels.hpp"
+#include "messages/choice.hpp"
+#include "ropewalk/memory.hpp"
+
+namespace ropewalk::messages {
+namespace {
+
+// Cells hold too little for a kernel to pay.
+void copy_bytes(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
+  if (bytes == 0) return;
+  if (bytes <= Cell::payload_bytes) {
+    std::memcpy(to, from, bytes);
+  } else {
+    kernels::copy(to, from, bytes, kernels::Stores::temporal);
+  }
+}
+
+}  // namespace
+
+Error too_long(const MessageStatus& message, std::size_t bytes) {
+  return {ErrorCode::argument, "bytes: a message of " + std::to_string(message.bytes) +
+                                   " bytes from rank " + std::to_string(message.source) +
+                                   " with tag " + std::to_string(message.tag) +
+                                   " was dropped, the buffer has " + std::to_string(bytes) +
+                                   "; pass a buffer that is long enough, or ask probe() first"};
+}
+
+Receiving::Receiving(NearRanks& near, Posted& posted, int ranks,
+                     const tuning::ChannelLimits& limits, Mechanism force)
+    : near_(near), posted_(posted), limits_(limits), force_(force), unexpected_(ranks) {
+  inboxes_.reserve(static_cast<std::size_t>(near.size()));
+  for (int place = 0; place < near.size(); ++place) {
+    inboxes_.emplace_back(near.own_line(place), near.peer_line(place), near.base(place));
+  }
+}
+
+void Receiving::copy_out(const Inbox& inbox, const Cell& cell, std::byte* data) const noexcept {
+  copy_bytes(data, inbox.bytes_of(cell), cell.bytes);
+}
+
+// ---- matching
+
+void Receiving::advance() {
+  incoming_.advance_all([&](Operation& operation) { return advance(operation); });
+  for (int place = 0; place < near_.size(); ++place) {
+    if (place == near_.place()) continue;
+    // Messages that nobody waits for are taken before they keep their sender from others.
+    const bool wanted = posted_.wants(near_.rank_at(place));
+    if (wanted || inboxes_[static_cast<std::size_t>(place)].is_half_full()) {
+      empty_inbox(place, !wanted);
+    }
+  }
+}
+
+// Takes messages while there are any, and while receives want them unless `all` is set.
+void Receiving::empty_inbox(int place, bool all) {
+  Inbox& inbox = inboxes_[static_cast<std::size_t>(place)];
+  while (all || posted_.wants(near_.rank_at(place))) {
+    const Cell* cell = inbox.head();
+    if (cell == nullptr) return;
+    if (!deliver(*cell, place)) keep(*cell, place);
+    inbox.pop();
+  }
+}
+
+// Gives the message to the first receive that it matches. True where that is done, or where its
+// sender has withdrawn it.
+bool Receiving::deliver(const Cell& cell, int place) {
+  const int source = near_.rank_at(place);
+  const int tag = cell.tag;
+  const std::size_t bytes = cell.bytes;
+  Operation* receive = posted_.match(source, tag);
+  if (receive == nullptr) return false;
+  if (cell.carriage == Carriage::offer) {
+    Offer offer{};
+    std::memcpy(&offer, cell.payload, sizeof offer);
+    answer(*receive, source, tag, bytes, offer);
+    return true;
+  }
+  posted_.remove(*receive);
+  receive->status = {source, tag, bytes};
+  if (bytes > receive->bytes) {
+    receive->error.emplace(too_long(receive->status, receive->bytes));
+  } else {
+    copy_out(inboxes_[static_cast<std::size_t>(place)], cell, receive->data);
+  }
+  note(cell.carriage);
+  receive->complete = true;
+  return true;
+}
+
+void Receiving::keep(const Cell& cell, int place) {
+  UnexpectedMessage message{cell.tag, cell.bytes, cell.carriage, nullptr, {}};
+  if (message.carriage == Carriage::offer) {
+    std::memcpy(&message.offer, cell.payload, sizeof message.offer);
+  } else {
+    message.data = std::make_unique_for_overwrite<std::byte[]>(message.bytes);
+    copy_out(inboxes_[static_cast<std::size_t>(place)], cell, message.data.get());
+  }
+  unexpected_.add(near_.rank_at(place), std::move(message));
+}
+
+bool Receiving::take_unexpected(Operation& receive) {
+  while (const auto found = unexpected_.find(receive.peer, receive.tag)) {
+    const UnexpectedMessage message = unexpected_.take(*found);
+    receive.status = {found->source, message.tag, message.bytes};
+    if (message.carriage == Carriage::offer) {
+      if (answer(receive, found->source, message.tag, message.bytes, message.offer)) return true;
+      continue;  // it was withdrawn
+    }
+    if (message.bytes > receive.bytes) {
+      receive.error.emplace(too_long(receive.status, receive.bytes));
+    } else {
+      copy_bytes(receive.data, message.data.get(), message.bytes);
+    }
+    note(message.carriage);
+    receive.complete = true;
+    return true;
+  }
+  return false;
+}
+
+void Receiving::send_to_self(const Operation& send) {
+  const int self = near_.rank_at(near_.place());
+  Operation* receive = posted_.match(self, send.tag);
+  if (receive == nullptr) {
+    UnexpectedMessage message{send.tag, send.bytes, Carriage::slot, nullptr, {}};
+    message.data = std::make_unique_for_overwrite<std::byte[]>(message.bytes);
+    copy_bytes(message.data.get(), send.data, send.bytes);
+    return unexpected_.add(self, std::move(message));
+  }
+  posted_.remove(*receive);
+  receive->status = {self, send.tag, send.bytes};
+  if (send.bytes > receive->bytes) {
+    receive->error.emplace(too_long(receive->status, receive->bytes));
+  } else {
+    copy_bytes(receive->data, send.data, send.bytes);
+  }
+  last_ = Mechanism::receiver;
+  receive->complete = true;
+}
+
+std::optional<MessageStatus> Receiving::probe(int source, int tag) {
+  for (int place = 0; place < near_.size(); ++place) {
+    const int rank = near_.rank_at(place);
+    if (place != near_.place() && (source == any_source || source == rank)) {
+      empty_inbox(place, true);
+    }
+  }
+  const auto found = unexpected_.find(source, tag);
+  if (!found) return {};
+  const UnexpectedMessage& message = unexpected_.at(*found);
+  return MessageStatus{found->source, message.tag, message.bytes};
+}
+
+// ---- messages that lie in their sender's buffer
+
+bool Receiving::answer(Operation& receive, int source, int tag, std::size_t bytes,
+                       const Offer& offer) {
+  const int place = near_.place_of(source);
+  auto& transfer = *reinterpret_cast<Transfer*>(near_.base(place) + offer.transfer);
+  receive.progress = {};
+  receive.progress.transfer = &transfer;
+  receive.progress.number = offer.number;
+  receive.progress.bytes = bytes;
+  receive.status = {source, tag, bytes};
+  const bool fits = bytes <= receive.bytes;
+  if (fits) begin_copies(receive, place, offer.source);
+  if (!say(receive, fits ? state::answered : state::complete)) {
+    receive.progress = {};
+    return false;
+  }
+  if (receive.posted) posted_.remove(receive);
+  if (!fits) {
+    receive.error.emplace(too_long(receive.status, receive.bytes));
+    receive.complete = true;
+  } else if (!advance(receive)) {
+    incoming_.add(receive);
+  }
+  return true;
+}
+
+// False where the sender has withdrawn its offer.
+bool Receiving::say(const Operation& receive, std::uint64_t what) noexcept {
+  const Progress& progress = receive.progress;
+  std::uint64_t expected = state::of(progress.number, state::offered);
+  // Pairs with the acquire in Sending::advance() there.
+  const bool said = progress.transfer->state.compare_exchange_strong(
+      expected, state::of(progress.number, what), std::memory_order_acq_rel);
+  near_.team().wake_sleepers();
+  return said;
+}
+
+// What both need to know of the copies.
+void Receiving::begin_copies(Operation& receive, int place, channel::Reference source) {
+  Progress& progress = receive.progress;
+  const channel::Reference own = near_.memory().reachable(receive.data, progress.bytes);
+  progress.way = choose({source, own, progress.bytes}, limits_, force_);
+  progress.there = source;
+  if (source.is_visible()) {
+    progress.mapped = near_.memory().resolve(place, source, progress.bytes);
+  }
+  // Pieces are counted in 32 bits: those of a message of more than 16 TiB are longer.
+  progress.piece_bytes =
+      progress.way == Way::pipeline ? limits_.pipeline_piece_bytes : limits_.piece_bytes;
+  while (progress.bytes / progress.piece_bytes >= UINT32_MAX) progress.piece_bytes *= 2;
+  progress.pieces = static_cast<std::uint32_t>((progress.bytes + progress.piece_bytes - 1) /
+                                               progress.piece_bytes);
+  Transfer& transfer = *progress.transfer;
+  transfer.way = progress.way;
+  transfer.pieces = progress.pieces;
+  transfer.piece_bytes = progress.piece_bytes;
+  transfer.destination = own;
+  transfer.unclaimed.store(packed(0, progress.pieces), std::memory_order_relaxed);
+}
+
+bool Receiving::advance(Operation& receive) {
+  Progress& progress = receive.progress;
+  Transfer& transfer = *progress.transfer;
+  if (progress.way == Way::pipeline) {
+    empty_pipeline(receive);
+    if (progress.done != progress.pieces) return false;
+  } else {
+    if (progress.way != Way::sender) copy_claimed(receive);
+    // Pairs with the release in Sending::copy_claimed() there.
+    if (transfer.sent.load(std::memory_order_acquire) + progress.done != progress.pieces) {
+      return false;
+    }
+    if (progress.failed || transfer.failed != 0) {
+      receive.error.emplace(ErrorCode::system,
+                            "receive: the kernel does not copy between this rank and rank " +
+                                std::to_string(receive.status.source) +
+                                "; receive into memory of an Arena");
+      complete(receive, state::refused);
+      return true;
+    }
+  }
+  complete(receive, state::complete);
+  return true;
+}
+
+// A part that the kernel refuses counts as copied.
+void Receiving::copy_claimed(Operation& receive) {
+  Progress& progress = receive.progress;
+  const int place = near_.place_of(receive.status.source);
+  const kernels::Stores stores = progress.bytes >= limits_.streaming_bytes
+                                     ? kernels::Stores::streaming
+                                     : kernels::Stores::temporal;
+  while (true) {
+    const Pieces claimed = claim(progress.transfer->unclaimed, true);
+    if (claimed.count == 0) return;
+    const std::size_t begin = claimed.first * progress.piece_bytes;
+    const std::size_t length =
+        std::min(progress.bytes - begin, claimed.count * progress.piece_bytes);
+    if (progress.mapped != nullptr) {
+      kernels::copy(receive.data + begin, progress.mapped + begin, length, stores);
+    } else if (!near_.memory().read(receive.data + begin, place, progress.there + begin, length,
+                                    stores)) {
+      progress.failed = true;
+    }
+    progress.done += claimed.count;
+  }
+}
+
+void Receiving::empty_pipeline(Operation& receive) {
+  Progress& progress = receive.progress;
+  Transfer& transfer = *progress.transfer;
+  while (progress.done < progress.pieces) {
+    // Pairs with the release in Sending::fill_pipeline() there.
+    if (transfer.sent.load(std::memory_order_acquire) == progress.done) return;
+    if (progress.buffer == nullptr) {
+      progress.buffer = near_.base(near_.place_of(receive.status.source)) + transfer.buffer;
+    }
+    const std::size_t begin = progress.done * progress.piece_bytes;
+    kernels::copy(receive.data + begin,
+                  progress.buffer + progress.done % pipeline_depth * progress.piece_bytes,
+                  std::min(progress.bytes - begin, progress.piece_bytes),
+                  kernels::Stores::temporal);
+    ++progress.done;
+    transfer.received.store(progress.done, std::memory_order_release);
+    near_.team().wake_sleepers();
+  }
+}
+
+void Receiving::complete(Operation& receive, std::uint64_t how) {
+  Progress& progress = receive.progress;
+  // The sender may use its buffer, and the transfer, again.
+  progress.transfer->state.store(state::of(progress.number, how), std::memory_order_release);
+  near_.team().wake_sleepers();
+  last_ = mechanism_of(progress.way);
+  progress = {};
+  receive.complete = true;
+}
+
+}  // namespace ropewalk::messages

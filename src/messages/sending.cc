@@ -1,0 +1,237 @@
+#include "messages/sending.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+#include "kernels/kernels.hpp"
+#include "ropewalk/memory.hpp"
+
+namespace ropewalk::messages {
+namespace {
+
+kernels::Stores stores_for(std::size_t bytes, const tuning::ChannelLimits& limits) noexcept {
+  return bytes >= limits.streaming_bytes ? kernels::Stores::streaming : kernels::Stores::temporal;
+}
+
+void complete_send(Operation& operation) {
+  operation.status = {operation.peer, operation.tag, operation.bytes};
+  operation.complete = true;
+}
+
+}  // namespace
+
+Sending::Sending(NearRanks& near, const tuning::ChannelLimits& limits)
+    : near_(near), limits_(limits) {
+  peers_.reserve(static_cast<std::size_t>(near.size()));
+  for (int place = 0; place < near.size(); ++place) {
+    peers_.push_back({Outbox(near.own_line(place), near.peer_line(place)), {}});
+  }
+}
+
+Sending::~Sending() {
+  for (const Peer& peer : peers_) near_.keep(peer.outbox.ring());
+  for (Transfer* each : free_transfers_) near_.keep(each);
+  for (const Buffer& each : free_buffers_) near_.keep(each.memory);
+  // After an error: receivers may still look at them.
+  offered_.advance_all([&](const Operation& operation) {
+    near_.keep(operation.progress.transfer);
+    near_.keep(operation.progress.buffer);
+    return true;
+  });
+}
+
+bool Sending::put(Peer& peer, const void* data, std::size_t bytes, int tag) {
+  if (bytes <= Cell::payload_bytes) {
+    if (!peer.outbox.has_room(0)) return false;
+    peer.outbox.put_in_cell(data, bytes, tag);
+  } else {
+    if (!peer.outbox.has_room(bytes)) return false;
+    peer.outbox.put_in_slot(data, bytes, tag);
+  }
+  near_.team().wake_sleepers();
+  return true;
+}
+
+void Sending::start(Operation& operation, int place) {
+  Peer& peer = peers_[static_cast<std::size_t>(place)];
+  if (peer.waiting.empty() && try_to_put(peer, operation)) return;
+  peer.waiting.add(operation);
+  ++waiting_;
+}
+
+bool Sending::try_to_put(Peer& peer, Operation& operation) {
+  if (operation.bytes <= limits_.slot_bytes) {
+    if (!put(peer, operation.data, operation.bytes, operation.tag)) return false;
+    complete_send(operation);
+    return true;
+  }
+  if (!peer.outbox.has_room(0)) return false;
+  Transfer& transfer = take_transfer();
+  const std::uint64_t number = ++last_number_;
+  // Nobody but this rank looks at it before the cell is released.
+  transfer.state.store(state::of(number, state::offered), std::memory_order_relaxed);
+  transfer.sent.store(0, std::memory_order_relaxed);
+  transfer.received.store(0, std::memory_order_relaxed);
+  transfer.failed = 0;
+  operation.progress = {};
+  operation.progress.transfer = &transfer;
+  operation.progress.number = number;
+  peer.outbox.put_offer({near_.memory().reachable(operation.data, operation.bytes),
+                         Arena::process().offset(&transfer), number},
+                        operation.bytes, operation.tag);
+  near_.team().wake_sleepers();
+  offered_.add(operation);
+  return true;
+}
+
+void Sending::advance() {
+  offered_.advance_all([&](Operation& operation) { return advance(operation); });
+  if (waiting_ == 0) return;
+  for (Peer& peer : peers_) {
+    while (Operation* first = peer.waiting.first()) {
+      peer.waiting.remove(*first);  // an operation is in one list at most
+      if (!try_to_put(peer, *first)) {
+        peer.waiting.add_first(*first);
+        break;
+      }
+      --waiting_;
+    }
+  }
+}
+
+bool Sending::advance(Operation& operation) {
+  Progress& progress = operation.progress;
+  // Pairs with the releases of the receiver: its answer, and that it is done with our memory.
+  std::uint64_t now = progress.transfer->state.load(std::memory_order_acquire);
+  if (state::what(now) == state::offered) return false;
+  if (state::what(now) == state::answered) {
+    if (!progress.answered) read_answer(operation);
+    if (progress.way == Way::pipeline) fill_pipeline(operation);
+    if (progress.way == Way::both || progress.way == Way::sender) copy_claimed(operation);
+    now = progress.transfer->state.load(std::memory_order_acquire);
+    if (state::what(now) == state::answered) return false;
+  }
+  end(operation, state::what(now));
+  return true;
+}
+
+void Sending::read_answer(Operation& operation) {
+  Progress& progress = operation.progress;
+  const Transfer& transfer = *progress.transfer;
+  progress.answered = true;
+  progress.way = transfer.way;
+  progress.pieces = transfer.pieces;
+  progress.piece_bytes = transfer.piece_bytes;
+  progress.there = transfer.destination;
+  progress.bytes = operation.bytes;
+  const int place = near_.place_of(operation.peer);
+  if (progress.there.is_visible()) {
+    progress.mapped = near_.memory().resolve(place, progress.there, operation.bytes);
+  }
+  if (progress.way != Way::pipeline) return;
+  progress.buffer = take_buffer(pipeline_depth * progress.piece_bytes);
+  progress.transfer->buffer = Arena::process().offset(progress.buffer);
+}
+
+void Sending::copy_claimed(Operation& operation) {
+  Progress& progress = operation.progress;
+  Transfer& transfer = *progress.transfer;
+  const int place = near_.place_of(operation.peer);
+  const kernels::Stores stores = stores_for(operation.bytes, limits_);
+  while (true) {
+    const Pieces claimed = claim(transfer.unclaimed, false);
+    if (claimed.count == 0) return;
+    const std::size_t begin = claimed.first * progress.piece_bytes;
+    const std::size_t length =
+        std::min(operation.bytes - begin, claimed.count * progress.piece_bytes);
+    if (progress.mapped != nullptr) {
+      kernels::copy(progress.mapped + begin, operation.data + begin, length, stores);
+    } else if (!near_.memory().write(place, progress.there + begin, operation.data + begin, length,
+                                     stores)) {
+      transfer.failed = 1;
+    }
+    progress.done += claimed.count;
+    // Pairs with the acquire in Receiving::advance() there.
+    transfer.sent.store(progress.done, std::memory_order_release);
+    near_.team().wake_sleepers();
+  }
+}
+
+void Sending::fill_pipeline(Operation& operation) {
+  Progress& progress = operation.progress;
+  Transfer& transfer = *progress.transfer;
+  while (progress.done < progress.pieces) {
+    // Pairs with the release in Receiving::empty_pipeline() there: that part is free again.
+    const std::uint64_t received = transfer.received.load(std::memory_order_acquire);
+    if (progress.done - received >= pipeline_depth) return;
+    const std::size_t begin = progress.done * progress.piece_bytes;
+    std::byte* part = progress.buffer + progress.done % pipeline_depth * progress.piece_bytes;
+    kernels::copy(part, operation.data + begin,
+                  std::min(operation.bytes - begin, progress.piece_bytes),
+                  kernels::Stores::temporal);
+    ++progress.done;
+    transfer.sent.store(progress.done, std::memory_order_release);
+    near_.team().wake_sleepers();
+  }
+}
+
+void Sending::end(Operation& operation, std::uint64_t state) {
+  Progress& progress = operation.progress;
+  if (state == state::refused) {
+    operation.error.emplace(ErrorCode::system,
+                            "send: the kernel does not copy between this rank and rank " +
+                                std::to_string(operation.peer) +
+                                "; send from memory of an Arena, or receive into it");
+  }
+  free_transfers_.push_back(progress.transfer);
+  if (progress.buffer != nullptr) {
+    free_buffers_.push_back({progress.buffer, pipeline_depth * progress.piece_bytes});
+  }
+  progress = {};
+  complete_send(operation);
+}
+
+bool Sending::withdraw(Operation& operation, int place) noexcept {
+  Progress& progress = operation.progress;
+  if (progress.transfer == nullptr) {
+    peers_[static_cast<std::size_t>(place)].waiting.remove(operation);
+    --waiting_;
+    return true;
+  }
+  std::uint64_t expected = state::of(progress.number, state::offered);
+  // From here on the receiver does not look at the buffer.
+  if (!progress.transfer->state.compare_exchange_strong(
+          expected, state::of(progress.number, state::withdrawn), std::memory_order_acq_rel)) {
+    return false;
+  }
+  offered_.remove(operation);
+  near_.keep(progress.transfer);  // the receiver will still read that it was withdrawn
+  progress = {};
+  return true;
+}
+
+Transfer& Sending::take_transfer() {
+  if (!free_transfers_.empty()) {
+    Transfer* transfer = free_transfers_.back();
+    free_transfers_.pop_back();
+    return *transfer;
+  }
+  void* memory = Arena::process().allocate(sizeof(Transfer), node::flag_stride);
+  std::memset(memory, 0, sizeof(Transfer));
+  return *new (memory) Transfer;
+}
+
+// One that is long enough; the arena has the others back.
+std::byte* Sending::take_buffer(std::size_t bytes) {
+  const auto found = std::ranges::find_if(
+      free_buffers_, [&](const Buffer& buffer) { return buffer.bytes >= bytes; });
+  if (found == free_buffers_.end()) {
+    return static_cast<std::byte*>(Arena::process().allocate(bytes, 4096));
+  }
+  std::byte* memory = found->memory;
+  free_buffers_.erase(found);
+  return memory;
+}
+
+}  // namespace ropewalk::messages

@@ -1,0 +1,69 @@
+// The messages that this rank sends to ranks of its node.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "messages/near_ranks.hpp"
+#include "messages/operation.hpp"
+#include "messages/outbox.hpp"
+#include "tuning/limits.hpp"
+
+namespace ropewalk::messages {
+
+class Sending {
+ public:
+  Sending(NearRanks& near, const tuning::ChannelLimits& limits);
+  // Hands the memory that others may look at to the ranks' board.
+  ~Sending();
+  Sending(const Sending&) = delete;
+  Sending& operator=(const Sending&) = delete;
+
+  // Sends at once what need not wait for its receiver; false where that is not possible now.
+  bool send_now(const void* data, std::size_t bytes, int place, int tag) {
+    Peer& peer = peers_[static_cast<std::size_t>(place)];
+    if (bytes > limits_.slot_bytes || !peer.waiting.empty()) return false;
+    return put(peer, data, bytes, tag);
+  }
+  // Begins to send; the operation may be complete when this returns.
+  void start(Operation&, int place);
+  // Moves everything on.
+  void advance();
+  // A message whose other rank is gone.
+  void forget(Operation& operation) noexcept { offered_.remove(operation); }
+  bool idle() const noexcept { return waiting_ == 0 && offered_.empty(); }
+  // Takes a message back that its receiver has not begun to take; false where it has.
+  bool withdraw(Operation&, int place) noexcept;
+
+ private:
+  struct Peer {
+    Outbox outbox;
+    OperationList waiting;  // for room, in the order they were started
+  };
+  bool put(Peer&, const void* data, std::size_t bytes, int tag);
+  bool try_to_put(Peer&, Operation&);
+  bool advance(Operation&);
+  void read_answer(Operation&);
+  void copy_claimed(Operation&);
+  void fill_pipeline(Operation&);
+  void end(Operation&, std::uint64_t state);
+  Transfer& take_transfer();
+  std::byte* take_buffer(std::size_t bytes);
+
+  NearRanks& near_;
+  const tuning::ChannelLimits& limits_;
+  std::vector<Peer> peers_;  // by place
+  std::size_t waiting_ = 0;  // operations that wait for room
+  OperationList offered_;
+  // Memory in the arena, free for later messages.
+  struct Buffer {
+    std::byte* memory;
+    std::size_t bytes;
+  };
+  std::vector<Transfer*> free_transfers_;
+  std::vector<Buffer> free_buffers_;
+  std::uint64_t last_number_ = 0;  // of a transfer's use
+};
+
+}  // namespace ropewalk::messages

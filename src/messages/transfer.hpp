@@ -1,0 +1,86 @@
+// One message whose bytes go straight from the sender's buffer to the receiver's, or in pieces
+// through a buffer of the pair.
+//
+// The sender offers (Offer, in a cell), the receiver answers where its buffer lies and how the
+// bytes go, the two copy, and the receiver says that the message is complete. That is the
+// write-based rendezvous of Potluri et al. (2013), but either side may copy, or both.
+//
+// The bytes are in pieces of one length. Where both may copy, each claims pieces: the receiver from
+// the front, the sender from the back, half of what is left at a time, so that a sender that does
+// not look leaves all of it to the receiver, and two that are there end together.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "channel/peer_memory.hpp"
+#include "node/control.hpp"
+#include "node/flag.hpp"
+
+namespace ropewalk::messages {
+
+// Who copies, as the receiver answers.
+enum class Way : std::uint32_t { receiver, sender, both, pipeline };
+
+// A transfer as both see it, in the sender's arena. It is used again and again, each time with the
+// next number; `state` holds that number and one of the states below.
+struct alignas(node::flag_stride) Transfer {
+  // Written by the receiver, but for `withdrawn`. From offered to answered or to withdrawn it goes
+  // by compare-exchange: the two may do it at the same time.
+  node::Flag<std::uint64_t> state;
+  // The answer, written before `answered` is released.
+  node::Plain<Way> way;
+  node::Plain<std::uint32_t> pieces;
+  node::Plain<std::uint64_t> piece_bytes;
+  node::Plain<channel::Reference> destination;
+  // Pieces that nobody has claimed: the first in the high half, the end in the low half. Reset
+  // before the answer is released.
+  alignas(node::flag_stride) node::Flag<std::uint64_t> unclaimed;
+  // Pieces that the sender has copied: to their place, or into the buffer of the pair.
+  alignas(node::flag_stride) node::Flag<std::uint64_t> sent;
+  // The sender's copy has failed: the kernel has refused. Written before `sent` is released.
+  node::Plain<std::uint32_t> failed;
+  node::Plain<std::uint64_t> buffer;  // of a pipeline, in the sender's arena; before `sent`, too
+  // Pieces of a pipeline that the receiver has copied out.
+  alignas(node::flag_stride) node::Flag<std::uint64_t> received;
+};
+
+namespace state {
+enum : std::uint64_t { offered, answered, withdrawn, complete, refused };
+constexpr std::uint64_t of(std::uint64_t number, std::uint64_t what) noexcept {
+  return number << 3 | what;
+}
+constexpr std::uint64_t what(std::uint64_t value) noexcept { return value & 7; }
+}  // namespace state
+
+// Pieces that a pipeline has under way: the sender fills one while the receiver empties another,
+// and two more let the slower of them be late.
+inline constexpr std::uint64_t pipeline_depth = node::slots_unless_modelled(4);
+
+// A run of pieces.
+struct Pieces {
+  std::uint32_t first = 0;
+  std::uint32_t count = 0;
+};
+
+constexpr std::uint64_t packed(std::uint32_t first, std::uint32_t end) noexcept {
+  return std::uint64_t{first} << 32 | end;
+}
+// Claims half of what is left, at least one piece; none where nothing is left. No order is needed:
+// what is copied was released by the offer and the answer.
+inline Pieces claim(node::Flag<std::uint64_t>& unclaimed, bool from_front) noexcept {
+  std::uint64_t seen = unclaimed.load(std::memory_order_relaxed);
+  while (true) {
+    const auto first = static_cast<std::uint32_t>(seen >> 32);
+    const auto end = static_cast<std::uint32_t>(seen);
+    if (first == end) return {};
+    const std::uint32_t count = (end - first + 1) / 2;
+    const std::uint64_t rest = from_front ? packed(first + count, end) : packed(first, end - count);
+    if (unclaimed.compare_exchange_weak(seen, rest, std::memory_order_relaxed)) {
+      return {from_front ? first : end - count, count};
+    }
+  }
+}
+
+}  // namespace ropewalk::messages

@@ -1,0 +1,56 @@
+#include "messages/watch.hpp"
+
+#include <string>
+
+#include "messages/engine.hpp"
+
+namespace ropewalk::messages {
+namespace {
+
+[[noreturn]] void throw_gone(const Operation& operation) {
+  const std::string who = operation.peer == any_source
+                              ? "all other ranks have"
+                              : "rank " + std::to_string(operation.peer) + " has";
+  throw Error(ErrorCode::peer_dead, std::string(operation.is_send ? "send" : "receive") + ": " +
+                                        who + " ended the channel: the message will never " +
+                                        (operation.is_send ? "be received" : "come"));
+}
+
+}  // namespace
+
+void Watch::require_whole() const {
+  if (engine_.near() != nullptr && engine_.near()->team().broken()) {
+    throw Error(ErrorCode::peer_dead,
+                "channel: a rank has died: this channel cannot be used any more; end the job");
+  }
+  if (engine_.liveness() != nullptr) engine_.liveness()->require_whole();
+}
+
+// A rank that has ended its channel sends and takes nothing more. What it had sent before is looked
+// for once more, now that it is known to be all.
+void Watch::look() {
+  if (engine_.liveness() != nullptr) engine_.liveness()->look();
+  if (awaited_ == nullptr || awaited_->complete || !is_gone(*awaited_)) return;
+  engine_.advance();
+  if (awaited_->complete) return;
+  // Both ranks know of a receive that is not posted any more, and its sender has not ended before
+  // it was over.
+  const bool is_under_way = !awaited_->is_send && !awaited_->posted;
+  if (!is_under_way) throw_gone(*awaited_);
+}
+
+// Whether the other rank, or all that it may be, have ended their channels.
+bool Watch::is_gone(const Operation& operation) const {
+  if (operation.peer != any_source) return has_ended(operation.peer);
+  for (int rank = 0; rank < engine_.size(); ++rank) {
+    if (rank != engine_.rank() && !has_ended(rank)) return false;
+  }
+  return engine_.size() > 1;
+}
+
+bool Watch::has_ended(int rank) const {
+  return rank != engine_.rank() && engine_.is_near(rank) &&
+         engine_.near()->has_ended(engine_.near()->place_of(rank));
+}
+
+}  // namespace ropewalk::messages

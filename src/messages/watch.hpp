@@ -1,0 +1,31 @@
+// What a rank that waits for a message looks at beside it: whether the rank that it waits for still
+// takes part.
+#pragma once
+
+#include "messages/operation.hpp"
+#include "node/team.hpp"
+
+namespace ropewalk::messages {
+
+class Engine;
+
+class Watch final : public node::Watcher {
+ public:
+  explicit Watch(Engine& engine) noexcept : engine_(engine) {}
+
+  // Throws Error(peer_dead) where a rank is known to have died.
+  void require_whole() const;
+  void wait_for(const Operation* awaited) noexcept { awaited_ = awaited; }
+  // Throws Error(peer_dead) where the message that is waited for can never come or never be taken.
+  void look() override;
+  void lost(int /*rank*/) override {}  // the team says it all
+
+ private:
+  bool is_gone(const Operation&) const;
+  bool has_ended(int rank) const;
+
+  Engine& engine_;
+  const Operation* awaited_ = nullptr;
+};
+
+}  // namespace ropewalk::messages
