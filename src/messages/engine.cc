@@ -7,6 +7,7 @@
 #include "node/machine_share.hpp"
 #include "node/peers.hpp"
 #include "node/rank_nodes.hpp"
+#include "os/relax.hpp"
 #include "os/waiting.hpp"
 
 namespace ropewalk::messages {
@@ -54,6 +55,10 @@ void Engine::meet(mpi::Comm comm, Mechanism force) {
   }
   const node::Crowding crowding = node::crowding(comm, size_);
   limits_ = tuning::channel_limits(static_cast<int>(near.size()), crowding.here);
+  if (force != Mechanism::none) {
+    limits_.slot_bytes = force == Mechanism::slots ? slot_memory_bytes / 2 : Cell::payload_bytes;
+    limits_.private_slot_bytes = limits_.slot_bytes;
+  }
   ScopedComm node;
   if (!mpi::try_split(comm, nodes[static_cast<std::size_t>(rank_)], rank_, node.comm)) {
     throw Error(ErrorCode::mpi, "channel: MPI has no communicator left; free some");
@@ -81,14 +86,14 @@ Engine::~Engine() {
 
 // ---- calls
 
+// A message that comes while a wait in the team would spin, and needs nothing else.
 bool Engine::receive_now(std::byte* data, std::size_t bytes, int from, int tag,
                          MessageStatus& status) {
-  if (from == any_source || from == rank_ || !is_near(from)) return false;
+  if (from == any_source || from == rank_ || !is_near(from) || !sending_->idle()) return false;
   const int place = near_->place_of(from);
-  // As long as a wait in the team spins, there is nothing else to do.
   for (unsigned spin = 0; spin < limits_.spins; ++spin) {
-    if (receiving_->receive_now(data, bytes, place, tag, status)) return true;
-    if (!sending_->idle() || !receiving_->idle()) return false;
+    const Receiving::Look look = receiving_->receive_now(data, bytes, place, tag, status);
+    if (look != Receiving::Look::nothing) return look == Receiving::Look::taken;
     os::relax();
   }
   return false;

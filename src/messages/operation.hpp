@@ -25,7 +25,10 @@ struct Progress {
   std::size_t bytes = 0;
   std::size_t piece_bytes = 0;
   std::uint32_t pieces = 0;
-  std::uint32_t done = 0;       // pieces that this rank has copied
+  std::uint32_t done = 0;       // pieces that this rank has copied itself
+  std::uint32_t emptied = 0;    // pieces that the receiver has copied out of a pipeline
+  std::uint64_t seen_sent = 0;  // pieces of the sender that the receiver has seen
+  unsigned starved = 0;         // looks of the receiver since
   channel::Reference there;     // the other rank's buffer
   std::byte* mapped = nullptr;  // the same as it is seen here; null: by the kernel, or not at all
   std::byte* buffer = nullptr;  // of a pipeline, as it is seen here

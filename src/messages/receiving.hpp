@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <vector>
 
+#include "kernels/kernels.hpp"
 #include "messages/inbox.hpp"
 #include "messages/near_ranks.hpp"
 #include "messages/operation.hpp"
@@ -19,19 +21,24 @@ class Receiving {
   Receiving(NearRanks& near, Posted& posted, int ranks, const tuning::ChannelLimits& limits,
             Mechanism force);
 
-  // Looks for a message of a near rank without waiting, for a receive before which none is
-  // waiting. Takes what needs no transfer; false where there is none of that kind.
-  bool receive_now(std::byte* data, std::size_t bytes, int place, int tag, MessageStatus& status) {
-    if (!unexpected_.empty() || !posted_.empty()) return false;
+  // What a look for a message of a near rank finds.
+  enum class Look : std::uint8_t { nothing, taken, other };
+  // Takes the message where it is the next one, matches, and has come whole; `other` says that the
+  // receive must be posted. Only where nothing else is under way.
+  Look receive_now(std::byte* data, std::size_t bytes, int place, int tag, MessageStatus& status) {
+    if (!unexpected_.empty() || !posted_.empty() || !incoming_.empty()) return Look::other;
     Inbox& inbox = inboxes_[static_cast<std::size_t>(place)];
     const Cell* cell = inbox.head();
-    if (cell == nullptr || cell->carriage == Carriage::offer) return false;
-    if ((tag != any_tag && cell->tag != tag) || cell->bytes > bytes) return false;
+    if (cell == nullptr) return Look::nothing;
+    if (cell->carriage == Carriage::offer || (tag != any_tag && cell->tag != tag) ||
+        cell->bytes > bytes) {
+      return Look::other;
+    }
     copy_out(inbox, *cell, data);
     status = {near_.rank_at(place), cell->tag, cell->bytes};
     note(cell->carriage);
     inbox.pop();
-    return true;
+    return Look::taken;
   }
   // A receive that is to be posted: true where a message that had come before is for it, which it
   // has taken.
@@ -42,7 +49,6 @@ class Receiving {
   void advance();
   // A message whose other rank is gone.
   void forget(Operation& operation) noexcept { incoming_.remove(operation); }
-  bool idle() const noexcept { return incoming_.empty(); }
   // The first message that a receive would take.
   std::optional<MessageStatus> probe(int source, int tag);
   Mechanism last() const noexcept { return last_; }
@@ -59,7 +65,14 @@ class Receiving {
   bool answer(Operation&, int source, int tag, std::size_t bytes, const Offer&);
   bool say(const Operation&, std::uint64_t what) noexcept;
   void begin_copies(Operation&, int place, channel::Reference source);
+  channel::Reference destination(const Operation&);
+  kernels::Stores stores_for(std::size_t bytes) const noexcept {
+    return bytes >= limits_.streaming_bytes ? kernels::Stores::streaming
+                                            : kernels::Stores::temporal;
+  }
   bool advance(Operation&);
+  static std::uint64_t copied_by_sender(const Progress&) noexcept;
+  bool is_starved(Progress&) const noexcept;
   void copy_claimed(Operation&);
   void empty_pipeline(Operation&);
   void complete(Operation&, std::uint64_t how);

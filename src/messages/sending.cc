@@ -60,8 +60,14 @@ void Sending::start(Operation& operation, int place) {
   ++waiting_;
 }
 
+// Private buffers that are longer, too, are better copied twice than read by the kernel.
+bool Sending::fits_slot(const void* data, std::size_t bytes) const {
+  if (bytes <= limits_.slot_bytes) return true;
+  return bytes <= limits_.private_slot_bytes && near_.memory().visible(data, bytes).is_none();
+}
+
 bool Sending::try_to_put(Peer& peer, Operation& operation) {
-  if (operation.bytes <= limits_.slot_bytes) {
+  if (fits_slot(operation.data, operation.bytes)) {
     if (!put(peer, operation.data, operation.bytes, operation.tag)) return false;
     complete_send(operation);
     return true;
@@ -140,7 +146,7 @@ void Sending::copy_claimed(Operation& operation) {
   const int place = near_.place_of(operation.peer);
   const kernels::Stores stores = stores_for(operation.bytes, limits_);
   while (true) {
-    const Pieces claimed = claim(transfer.unclaimed, false);
+    const Pieces claimed = claim(transfer.unclaimed, End::back);
     if (claimed.count == 0) return;
     const std::size_t begin = claimed.first * progress.piece_bytes;
     const std::size_t length =
@@ -161,10 +167,11 @@ void Sending::copy_claimed(Operation& operation) {
 void Sending::fill_pipeline(Operation& operation) {
   Progress& progress = operation.progress;
   Transfer& transfer = *progress.transfer;
-  while (progress.done < progress.pieces) {
+  while (true) {
     // Pairs with the release in Receiving::empty_pipeline() there: that part is free again.
     const std::uint64_t received = transfer.received.load(std::memory_order_acquire);
     if (progress.done - received >= pipeline_depth) return;
+    if (claim(transfer.unclaimed, End::front, 1).count == 0) return;
     const std::size_t begin = progress.done * progress.piece_bytes;
     std::byte* part = progress.buffer + progress.done % pipeline_depth * progress.piece_bytes;
     kernels::copy(part, operation.data + begin,

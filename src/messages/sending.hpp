@@ -23,7 +23,7 @@ class Sending {
   // Sends at once what need not wait for its receiver; false where that is not possible now.
   bool send_now(const void* data, std::size_t bytes, int place, int tag) {
     Peer& peer = peers_[static_cast<std::size_t>(place)];
-    if (bytes > limits_.slot_bytes || !peer.waiting.empty()) return false;
+    if (!peer.waiting.empty() || !fits_slot(data, bytes)) return false;
     return put(peer, data, bytes, tag);
   }
   // Begins to send; the operation may be complete when this returns.
@@ -42,6 +42,7 @@ class Sending {
     OperationList waiting;  // for room, in the order they were started
   };
   bool put(Peer&, const void* data, std::size_t bytes, int tag);
+  bool fits_slot(const void* data, std::size_t bytes) const;
   bool try_to_put(Peer&, Operation&);
   bool advance(Operation&);
   void read_answer(Operation&);

@@ -5,14 +5,16 @@
 // bytes go, the two copy, and the receiver says that the message is complete. That is the
 // write-based rendezvous of Potluri et al. (2013), but either side may copy, or both.
 //
-// The bytes are in pieces of one length. Where both may copy, each claims pieces: the receiver from
-// the front, the sender from the back, half of what is left at a time, so that a sender that does
-// not look leaves all of it to the receiver, and two that are there end together.
+// The bytes are in pieces of one length, which are claimed before they are copied. Where both copy,
+// the receiver claims from the front and the sender from the back, half of what is left at a time:
+// two that are there end together, and a sender that computes leaves all of it to the receiver. In
+// a pipeline the sender claims piece by piece from the front. There, and where the sender should
+// copy all, a receiver that nothing comes to claims the rest and has the kernel read it.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <utility>
 
 #include "channel/peer_memory.hpp"
 #include "node/control.hpp"
@@ -37,7 +39,8 @@ struct alignas(node::flag_stride) Transfer {
   // Pieces that nobody has claimed: the first in the high half, the end in the low half. Reset
   // before the answer is released.
   alignas(node::flag_stride) node::Flag<std::uint64_t> unclaimed;
-  // Pieces that the sender has copied: to their place, or into the buffer of the pair.
+  // Pieces that the sender has copied: to their place, or, from the front on, into the buffer of
+  // the pair.
   alignas(node::flag_stride) node::Flag<std::uint64_t> sent;
   // The sender's copy has failed: the kernel has refused. Written before `sent` is released.
   node::Plain<std::uint32_t> failed;
@@ -67,18 +70,22 @@ struct Pieces {
 constexpr std::uint64_t packed(std::uint32_t first, std::uint32_t end) noexcept {
   return std::uint64_t{first} << 32 | end;
 }
-// Claims half of what is left, at least one piece; none where nothing is left. No order is needed:
-// what is copied was released by the offer and the answer.
-inline Pieces claim(node::Flag<std::uint64_t>& unclaimed, bool from_front) noexcept {
+enum class End : std::uint8_t { front, back };
+
+// Claims half of what is left, at least one piece and at most so many; none where nothing is left.
+// No order is needed: what is copied was released by the offer and the answer.
+inline Pieces claim(node::Flag<std::uint64_t>& unclaimed, End from,
+                    std::uint32_t most = UINT32_MAX) noexcept {
   std::uint64_t seen = unclaimed.load(std::memory_order_relaxed);
   while (true) {
     const auto first = static_cast<std::uint32_t>(seen >> 32);
     const auto end = static_cast<std::uint32_t>(seen);
     if (first == end) return {};
-    const std::uint32_t count = (end - first + 1) / 2;
-    const std::uint64_t rest = from_front ? packed(first + count, end) : packed(first, end - count);
+    const std::uint32_t count = std::min(most, (end - first + 1) / 2);
+    const bool front = from == End::front;
+    const std::uint64_t rest = front ? packed(first + count, end) : packed(first, end - count);
     if (unclaimed.compare_exchange_weak(seen, rest, std::memory_order_relaxed)) {
-      return {from_front ? first : end - count, count};
+      return {front ? first : end - count, count};
     }
   }
 }

@@ -14,8 +14,8 @@ ChannelLimits channel_limits(int ranks, bool crowded) {
   const Values values(facts_of(ranks, crowded), profile());
   const os::WaitPolicy& wait = crowded ? os::wait_for_ranks_crowded : os::wait_for_ranks;
   return {.slot_bytes = values[Id::channel_slot],
+          .private_slot_bytes = values[Id::channel_private_slot],
           .both_bytes = values[Id::channel_both],
-          .kernel_bytes = values[Id::channel_kernel],
           .piece_bytes = values[Id::channel_piece],
           .pipeline_piece_bytes = values[Id::channel_pipeline_piece],
           .streaming_bytes = values[Id::node_streaming],

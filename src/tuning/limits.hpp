@@ -33,8 +33,8 @@ HaloLimits halo_limits();
 // Of messages between two ranks of one node.
 struct ChannelLimits {
   std::size_t slot_bytes;            // messages up to here are copied through slots
+  std::size_t private_slot_bytes;    // the same for private memory
   std::size_t both_bytes;            // from here on both ranks copy, where both can
-  std::size_t kernel_bytes;          // below, private buffers go through a pipeline
   std::size_t piece_bytes;           // least that one of two ranks copies at a time
   std::size_t pipeline_piece_bytes;  // of a pipeline
   std::size_t streaming_bytes;       // from here on messages are stored past the caches

@@ -51,8 +51,8 @@ enum class Id : std::uint8_t {
   halo_claimed,
   // Messages between two ranks of one node.
   channel_slot,
+  channel_private_slot,
   channel_both,
-  channel_kernel,
   channel_piece,
   channel_pipeline_piece
 };

@@ -212,6 +212,30 @@ TEST(Channel, ExchangesBothWays) {
   }
 }
 
+// The receive comes back while the sender is elsewhere, from every kind of memory.
+TEST(Channel, ASenderThatDoesNotLookDoesNotHoldItsReceiver) {
+  on_ranks(2, [](Channel& channel) {
+    constexpr std::size_t bytes = 3 << 20;
+    for (int kind = 0; kind < 4; ++kind) {
+      const ArenaBytes memory(bytes);
+      Bytes own(bytes);
+      const Bytes expected = pattern(bytes, static_cast<unsigned>(kind));
+      const bool in_arena = (kind & (1 << channel.rank())) != 0;
+      std::byte* data = in_arena ? memory.data() : own.data();
+      if (channel.rank() == 0) {
+        std::memcpy(data, expected.data(), bytes);
+        MessageRequest send = channel.start_send(data, bytes, 1);
+        mpi::barrier(mpi::comm_world());
+        send.wait();
+      } else {
+        channel.receive(data, bytes, 0);
+        EXPECT_EQ(std::memcmp(data, expected.data(), bytes), 0) << kind;
+        mpi::barrier(mpi::comm_world());
+      }
+    }
+  });
+}
+
 TEST(Channel, PersistentMessagesAreSentAgain) {
   on_ranks(2, [](Channel& channel) {
     std::vector<int> data(5000);
