@@ -35,6 +35,7 @@ struct Situation {
   bool cma = true;              // the kernel lets ranks read each other's memory
   bool xpmem = false;           // every rank can attach private memory
   int domains = 1;              // cache domains of a node
+  bool int_counts = false;      // the MPI has no calls of large counts (Open MPI up to 5)
 };
 
 // A way that a call can go.
@@ -71,9 +72,12 @@ struct Explanation {
 // All thresholds. Error(argument) where ROPEWALK_PROFILE cannot be understood, here and below.
 RW_EXPORT std::vector<Threshold> thresholds(const Situation&);
 
-// Names that explain_collective() takes.
+// The collectives that explain_collective() knows.
 RW_EXPORT std::vector<std::string> explained_collectives();
-// What a size is of, for such a collective: "the vector", "a block" or "all blocks".
+// Of these the one that a name means: itself, or a name of MPI such as bcast, reduce_scatter_block
+// or MPI_Allreduce. Empty: none.
+RW_EXPORT std::string explained_name(const std::string& collective);
+// What a size is of, for such a collective: "the vector" or "a block".
 RW_EXPORT std::string explained_size(const std::string& collective);
 // Which path a call takes. Error(argument) for other names, and for situations that cannot be.
 RW_EXPORT Explanation explain_collective(const std::string& collective, std::uint64_t bytes,

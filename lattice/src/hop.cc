@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "agree.hpp"
+#include "limits.hpp"
 #include "ropewalk/error.hpp"
 #include "shared.hpp"
 
@@ -10,20 +11,12 @@ namespace ropewalk::lattice::detail {
 
 namespace {
 
-// A third of a third-level cache of 32 MiB (Zen 4): other data and machines use it, too.
-constexpr double cached_bytes = 32.0 * (1 << 20) / 3;
-// Slices of a site lie one after the other: the caches fetch those from the third level themselves,
-// and lose 5 to 7 % by being told (Zen 4, DWF4 on 8^4), until they come from memory.
-constexpr double cached_bytes_of_slices = 24e6;
-// Cores that share such a cache.
-constexpr int cores_a_cache = 8;
-
 // Ranks whose operators lie in one cache.
 int ranks_a_cache(const Lattice& lattice, int threads) {
   if (lattice.size() == 1) return 1;
   const int nodes = lattice.collectives().nodes();
   const int on_node = nodes == 0 ? 1 : (lattice.size() + nodes - 1) / nodes;
-  return std::min(on_node, std::max(1, cores_a_cache / threads));
+  return std::min(on_node, std::max(1, limits().cores_a_cache / threads));
 }
 
 // Rows that are handed out at a time: some 3 us, as often as messages are to be looked after, in
@@ -128,8 +121,11 @@ kernels::HopArguments<Real> Hop<Real>::arguments(const Part& part,
   a.inner = layout.inner();
   const double sites = static_cast<double>(call.out.size() + call.in.size());
   const double bytes = (sites + links.reals(call.out.sites())) * sizeof(Real);
-  a.from_memory = bytes * sharers > cached_bytes;
-  a.spinors_from_memory = bytes * sharers > (a.inner == 1 ? cached_bytes : cached_bytes_of_slices);
+  const Limits& cache = limits();
+  const double shared_bytes = bytes * sharers;
+  a.from_memory = shared_bytes > cache.cached_bytes;
+  a.spinors_from_memory =
+      shared_bytes > (a.inner == 1 ? cache.cached_bytes : cache.cached_slices_bytes);
   return a;
 }
 

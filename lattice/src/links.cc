@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "agree.hpp"
+#include "limits.hpp"
 #include "ropewalk/error.hpp"
 
 namespace ropewalk::lattice {
@@ -16,11 +17,6 @@ using kernels::LinkForm;
 namespace {
 
 constexpr std::size_t link_complex = 9;
-
-// Links beyond this come from memory in every hop, at a rate the third rows need not bear: their
-// arithmetic is hidden. A fifth dimension uses each link that often once it is read.
-constexpr double streamed_bytes = 10e6;
-constexpr int amortising_extent = 4;
 
 // Links U_mu at the upper face of the rank at -mu, for this rank's backward legs.
 template <class Real>
@@ -151,7 +147,11 @@ void OperatorLinks<Real>::choose_form(const GaugeField<Real>& gauge, Links wante
   if (wanted == Links::two_rows) together(lattice, [&] { require_third_rows(bad == 0, worst); });
   lattice.sum(&bad, 1);
   const double bytes = static_cast<double>(gauge.size() * 2 * sizeof(Real));
-  const bool streams = bytes > streamed_bytes && layout_.fifth_extent() < amortising_extent;
+  // Links that come from memory in every hop take less time with two rows: the arithmetic of the
+  // third is hidden. A fifth dimension uses each link several times once it is read.
+  const detail::Limits& limits = detail::limits();
+  const bool streams =
+      bytes > limits.streamed_links_bytes && layout_.fifth_extent() < limits.amortising_extent;
   if (bad > 0 || (wanted == Links::automatic && !streams)) return;
   form_ = LinkForm::two_rows;
   link_reals_ = 12 * lanes;

@@ -81,7 +81,8 @@ Situation situation_of(const nb::dict& words) {
           .private_memory = nb::cast<bool>(words["private_memory"]),
           .cma = nb::cast<bool>(words["cma"]),
           .xpmem = nb::cast<bool>(words["xpmem"]),
-          .domains = nb::cast<int>(words["domains"])};
+          .domains = nb::cast<int>(words["domains"]),
+          .int_counts = nb::cast<bool>(words["int_counts"])};
 }
 
 std::vector<nb::dict> all_thresholds(const nb::dict& situation) {
@@ -102,6 +103,7 @@ nb::dict halo(const std::string& layout, const std::string& wanted, std::uint64_
 void define_tuning(nb::module_& module) {
   module.def("thresholds", &all_thresholds, "situation"_a);
   module.def("explained_collectives", &explained_collectives);
+  module.def("explained_name", &explained_name, "collective"_a);
   module.def("explained_size", &explained_size, "collective"_a);
   module.def("explain_collective", &collective, "name"_a, "bytes"_a, "situation"_a);
   module.def("explain_halo", &halo, "layout"_a, "strategy"_a, "bytes"_a, "situation"_a);

@@ -60,7 +60,11 @@ def parser() -> Parser:
         ],
         statuses=[("0", "explained"), ("1", "the profile cannot be understood")],
     )
-    made.add_argument("subject", metavar="SUBJECT", help="a collective, halo, or thresholds")
+    made.add_argument(
+        "subject",
+        metavar="SUBJECT",
+        help="a collective (by its MPI name, too), halo, or thresholds",
+    )
     made.add_argument("name", nargs="?", metavar="NAME", help="of thresholds: one in full")
     _add_call(made)
     _add_ranks(made)
@@ -107,6 +111,11 @@ def _add_ranks(made: Parser) -> None:
         action="store_false",
         help="the kernel does not let ranks read each other's memory",
     )
+    group.add_argument(
+        "--int-counts",
+        action="store_true",
+        help="the MPI has no calls of large counts, as Open MPI up to 5",
+    )
     group.add_argument("--xpmem", action="store_true", help="every rank has the module XPMEM")
 
 
@@ -116,6 +125,7 @@ def main(words: Sequence[str]) -> int:
     core = _core()
     subject = options.subject.lower().replace("-", "_")
     known = ["halo", "thresholds", *core.explained_collectives()]
+    subject = core.explained_name(subject) or subject
     if subject not in known:
         expected = f"expected {', '.join(known)}{nearest(subject, known)}"
         remedy = "see `ropewalk explain --help`"
@@ -152,6 +162,7 @@ def _situation(options: Namespace) -> dict[str, int | bool]:
         "cma": options.cma,
         "xpmem": options.xpmem,
         "domains": options.domains,
+        "int_counts": options.int_counts,
     }
 
 

@@ -71,6 +71,30 @@ def test_every_collective_is_explained(capsys, name):
         assert answer["assumed"]
 
 
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("bcast", "broadcast"),
+        ("MPI_Bcast", "broadcast"),
+        ("reduce_scatter_block", "reduce_scatter"),
+        ("Alltoallv", "alltoallv"),
+    ],
+)
+def test_a_collective_may_have_the_name_that_mpi_gives_it(capsys, name, meant):
+    answer = as_json(capsys, name)
+    assert answer["asked"]["subject"] == meant
+    assert answer["path"] == as_json(capsys, meant)["path"]
+
+
+def test_the_counts_of_the_mpi_decide_about_blocks_of_any_size(capsys):
+    words = ("gatherv", "--nodes", "4", "--crowded")
+    assert as_json(capsys, *words)["path"] == "mpi"
+    answer = as_json(capsys, *words, "--int-counts")
+    assert answer["path"] == "nodes"
+    assert answer["why"] == "the MPI's own call, of int counts, begins with an agreement"
+    assert "the MPI's counts are ints" in answer["assumed"]
+
+
 def test_a_profile_changes_the_answer_and_is_named(capsys, monkeypatch, tmp_path):
     profile = tmp_path / "slow.profile"
     profile.write_text("# two sockets\nnode.inlined_bytes = 2K\n")

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "collectives/algorithms.hpp"
+#include "tuning/on_node.hpp"
 
 namespace ropewalk::collectives {
 namespace {
@@ -13,8 +14,9 @@ struct Block {
   std::uint64_t bytes;
 };
 constexpr std::size_t table_at = sizeof(Shown);
+static_assert(tuning::alltoallv_table_bytes(3) == table_at + 3 * sizeof(Block));
 
-std::size_t table_end(const Engine& engine) { return table_at + engine.size() * sizeof(Block); }
+std::size_t table_end(const Engine& engine) { return tuning::alltoallv_table_bytes(engine.size()); }
 
 bool fits_slot(const Engine& engine, const Blocks& sends) {
   std::size_t total = table_end(engine);
@@ -63,7 +65,8 @@ void take_block(Engine& engine, int peer, const node::Slot& slot, std::byte* tar
   } else if (shown.send == inlined_reference) {
     if (expected > 0) std::memcpy(target, slot.payload + block.offset, expected);
   } else {
-    engine.path = shown.send.is_by_kernel() ? Path::cma : Path::mapped;
+    if (engine.path == Path::inlined) engine.path = shown.copied != 0 ? Path::staged : Path::mapped;
+    if (shown.send.is_by_kernel()) engine.path = Path::cma;
     outcome.complete &= engine.copies().read(target, peer, shown, block.offset, expected,
                                              engine.stores(expected * engine.size()));
   }

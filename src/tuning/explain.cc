@@ -1,5 +1,8 @@
 // Which path a collective takes, and why: the public half of it.
+#include <algorithm>
 #include <array>
+#include <cctype>
+#include <utility>
 
 #include "ropewalk/error.hpp"
 #include "settings/value.hpp"
@@ -17,7 +20,7 @@ struct Subject {
   Collective what;
   std::string_view size;
 };
-constexpr std::array<Subject, 11> subjects{{
+constexpr std::array<Subject, 15> subjects{{
     {"barrier", Collective::barrier, "nothing"},
     {"broadcast", Collective::broadcast, "the vector"},
     {"reduce", Collective::reduce, "the vector"},
@@ -29,15 +32,34 @@ constexpr std::array<Subject, 11> subjects{{
     {"gather", Collective::gather, "a block"},
     {"scatter", Collective::scatter, "a block"},
     {"alltoall", Collective::alltoall, "a block"},
+    {"allgatherv", Collective::allgatherv, "a block"},
+    {"gatherv", Collective::gatherv, "a block"},
+    {"scatterv", Collective::scatterv, "a block"},
+    {"alltoallv", Collective::alltoallv, "a block"},
 }};
 
-const Subject& subject(std::string name) {
+// MPI's names, where these are others.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 2> aliases{
+    {{"bcast", "broadcast"}, {"reduce_scatter_block", "reduce_scatter"}}};
+
+// Null: no collective has that name.
+const Subject* find_subject(std::string name) {
   for (char& letter : name) {
-    if (letter == '-') letter = '_';
+    letter = letter == '-' ? '_' : static_cast<char>(std::tolower(letter));
   }
+  constexpr std::string_view prefix = "mpi_";
+  if (name.starts_with(prefix)) name.erase(0, prefix.size());
+  for (const auto& [alias, meant] : aliases) {
+    if (name == alias) name = meant;
+  }
+  const auto* const found = std::ranges::find(subjects, name, &Subject::name);
+  return found == subjects.end() ? nullptr : found;
+}
+
+const Subject& subject(const std::string& name) {
+  if (const Subject* found = find_subject(name)) return *found;
   std::string names;
   for (const Subject& one : subjects) {
-    if (one.name == name) return one;
     names += (names.empty() ? "" : ", ") + std::string(one.name);
   }
   throw Error(ErrorCode::argument, "collective: found \"" + name + "\", expected one of " + names);
@@ -56,10 +78,22 @@ Explanation explain(Collective what, std::size_t bytes, const Situation& situati
   return reasons.explain(facts, profile);
 }
 
-std::vector<std::string> assumptions(const Situation& situation) {
+bool has_blocks_of_any_size(Collective what) {
+  return what == Collective::allgatherv || what == Collective::gatherv ||
+         what == Collective::scatterv || what == Collective::alltoallv;
+}
+
+std::vector<std::string> assumptions(Collective what, const Situation& situation) {
   std::vector<std::string> all{
       situation.crowded ? "ranks share cores" : "every rank has a core of its own",
       situation.private_memory ? "all buffers are private" : "all buffers are in the arenas"};
+  if (has_blocks_of_any_size(what)) {
+    all.emplace_back("all blocks have this size");
+    if (situation.nodes > 1) {
+      all.emplace_back(situation.int_counts ? "the MPI's counts are ints"
+                                            : "the MPI has calls of large counts (MPI 4)");
+    }
+  }
   if (situation.nodes > 1) {
     all.emplace_back("inside a node, parts of the call go as calls on one node do");
     return all;
@@ -95,6 +129,11 @@ std::vector<std::string> explained_collectives() {
   return names;
 }
 
+std::string explained_name(const std::string& collective) {
+  const tuning::Subject* found = tuning::find_subject(collective);
+  return found == nullptr ? "" : std::string(found->name);
+}
+
 std::string explained_size(const std::string& collective) {
   return std::string(tuning::subject(collective).size);
 }
@@ -109,7 +148,7 @@ Explanation explain_collective(const std::string& collective, std::uint64_t byte
   };
   Explanation made = explain(bytes);
   tuning::find_changes(made, bytes, explain);
-  made.assumed = tuning::assumptions(situation);
+  made.assumed = tuning::assumptions(what, situation);
   return made;
 }
 

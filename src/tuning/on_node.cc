@@ -1,5 +1,6 @@
 #include "tuning/on_node.hpp"
 
+#include "node/control.hpp"
 #include "ropewalk/collectives.hpp"
 
 namespace ropewalk::tuning {
@@ -34,6 +35,15 @@ constexpr Sizes sizes[] = {
      Part::all_blocks},
     {Collective::alltoall, Id::node_inlined, Part::all_blocks, Id::node_piecewise,
      Part::all_blocks},
+    {Collective::allgatherv, Id::node_inlined_allgather, Part::block, Id::node_piecewise,
+     Part::block},
+    {Collective::gatherv, Id::node_inlined_rooted, Part::block, Id::node_piecewise_alone,
+     Part::block},
+    {Collective::scatterv, Id::node_inlined_rooted, Part::other_blocks, Id::node_piecewise,
+     Part::all_blocks},
+    // No size is compared for its slots: reason_slot_with_table().
+    {Collective::alltoallv, Id::node_inlined, Part::all_blocks, Id::node_piecewise,
+     Part::all_blocks},
 };
 
 const Sizes& sizes_of(Collective what) {
@@ -60,6 +70,19 @@ Amount amount(Part part, std::size_t bytes, int ranks) {
 
 bool reduces_in_levels(Collective what) {
   return what == Collective::allreduce || what == Collective::reduce;
+}
+
+// The ranks of an alltoallv know different sizes, so that each decides about its own slot: it has
+// room for the blocks beside their table, or not.
+void reason_slot_with_table(Reasons& reasons, std::size_t bytes, const Situation& situation) {
+  const std::size_t needed =
+      alltoallv_table_bytes(situation.ranks) + bytes * static_cast<std::size_t>(situation.ranks);
+  const auto compared = [needed](const char* how) {
+    return "the blocks and their table (" + size_text(needed) + ") " + how + " a slot (" +
+           size_text(node::Slot::payload_bytes) + ")";
+  };
+  reasons.when({needed <= node::Slot::payload_bytes, compared("do not fit into")},
+               compared("fit into"), {name(Path::inlined), "in the slots, beside the flags"});
 }
 
 void reason_mapped(Reasons& reasons, Collective what, std::size_t bytes,
@@ -102,7 +125,11 @@ void reason_on_node(Reasons& reasons, Collective what, std::size_t bytes,
   }
   const Sizes& asked = sizes_of(what);
   const Amount inlined = amount(asked.inlined_part, bytes, situation.ranks);
-  reasons.up_to(asked.inlined, inlined, {name(Path::inlined), "in the slots, beside the flags"});
+  if (what == Collective::alltoallv) {
+    reason_slot_with_table(reasons, bytes, situation);
+  } else {
+    reasons.up_to(asked.inlined, inlined, {name(Path::inlined), "in the slots, beside the flags"});
+  }
   reason_private(reasons, asked, bytes, situation);
   reason_mapped(reasons, what, bytes, situation);
   const bool is_private = situation.private_memory;

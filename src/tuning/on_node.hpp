@@ -20,8 +20,20 @@ enum class Collective : std::uint8_t {
   allgather,
   gather,
   scatter,
-  alltoall
+  alltoall,
+  // Forms with a length for each block; where a size is compared, blocks are taken to be equal.
+  allgatherv,
+  gatherv,
+  scatterv,
+  alltoallv
 };
+
+// Bytes of a slot of alltoallv before its blocks: where the send buffer lies, then the place and
+// the length of each rank's block (collectives/alltoall.cc has the structs).
+constexpr std::size_t alltoallv_table_bytes(int ranks) {
+  constexpr std::size_t buffers = 24, block = 16;
+  return buffers + static_cast<std::size_t>(ranks) * block;
+}
 
 // `bytes`: of the vector, or of one block where each rank has one for each other.
 void reason_on_node(Reasons&, Collective, std::size_t bytes, const Situation&);

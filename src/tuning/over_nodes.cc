@@ -99,6 +99,18 @@ AllgatherWay choose_allgather(const Values& values, const Shape& shape, std::siz
                                                             : AllgatherWay::leaders;
 }
 
+bool sends_together(const Values& values, std::size_t bytes, std::size_t senders,
+                    std::size_t receivers) {
+  const std::size_t small = values[Id::nodes_alltoall_together_block] * senders * receivers;
+  return bytes <= std::min(small, values[Id::nodes_alltoall_together]);
+}
+
+std::size_t reduce_scatter_chunk(const Values& values, std::size_t other_nodes) {
+  const std::size_t least = values[Id::nodes_reduce_scatter_least_chunk];
+  return std::clamp(values[Id::nodes_reduce_scatter_chunks] / other_nodes, least,
+                    std::max(least, values[Id::nodes_reduce_scatter_most_chunk]));
+}
+
 bool serves_barrier(const Shape& shape) { return shape.most > 1; }
 
 bool serves_reduce_scatter(const Values& values, const Shape& shape, std::size_t bytes_of_all) {
@@ -115,6 +127,18 @@ bool serves_gather(const Values& values, const Shape& shape, std::size_t block_b
 
 bool serves_scatter(const Values& values, const Shape& shape, std::size_t block_bytes) {
   return has_few_nodes(values, shape) && is_served(shape, block_bytes >= values[Id::nodes_scatter]);
+}
+
+bool serves_gatherv(const Values& values, const Shape& shape, bool int_counts) {
+  return has_few_nodes(values, shape) && is_served(shape, !shape.crowded || int_counts);
+}
+
+bool serves_scatterv(const Values& values, const Shape& shape, bool int_counts) {
+  return has_few_nodes(values, shape) && is_served(shape, int_counts);
+}
+
+bool serves_alltoallv(const Shape& shape, bool int_counts) {
+  return is_served(shape, !shape.crowded || int_counts);
 }
 
 }  // namespace ropewalk::tuning

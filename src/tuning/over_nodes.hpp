@@ -47,6 +47,12 @@ std::size_t broadcast_chunk(const Values&, std::size_t slice_bytes);
 enum class AllgatherWay : std::uint8_t { mpi, leaders, slices };
 AllgatherWay choose_allgather(const Values&, const Shape&, std::size_t bytes_of_all);
 
+// Whether the blocks that the ranks of one node have for those of another go in one message; in
+// alltoall, where they are `bytes` together.
+bool sends_together(const Values&, std::size_t bytes, std::size_t senders, std::size_t receivers);
+// Of a block of reduce_scatter, between two messages to or from each of so many other nodes.
+std::size_t reduce_scatter_chunk(const Values&, std::size_t other_nodes);
+
 // What ROPEWALK_ALLREDUCE asks for, an Algorithm; -1: nothing.
 int wished_algorithm();
 const char* name(Algorithm);
@@ -65,5 +71,11 @@ bool serves_reduce_scatter(const Values&, const Shape&, std::size_t bytes_of_all
 bool serves_alltoall(const Values&, const Shape&, std::size_t block_bytes);
 bool serves_gather(const Values&, const Shape&, std::size_t block_bytes);
 bool serves_scatter(const Values&, const Shape&, std::size_t block_bytes);
+// The same for forms whose sizes no rank knows of all ranks, so that sizes cannot count. With
+// `int_counts` the MPI's own call would begin with an agreement of all ranks, which costs more than
+// that call can be faster.
+bool serves_gatherv(const Values&, const Shape&, bool int_counts);
+bool serves_scatterv(const Values&, const Shape&, bool int_counts);
+bool serves_alltoallv(const Shape&, bool int_counts);
 
 }  // namespace ropewalk::tuning

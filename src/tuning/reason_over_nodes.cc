@@ -119,21 +119,56 @@ void reason_allgather(Reasons& reasons, std::size_t bytes, const Situation& situ
                                        : "slices of each node's blocks from rank to rank"});
 }
 
+Way rooted_way() { return {nodes_path(), "the root and each node's ranks or leader"}; }
+Way alltoall_way(const Values& values, const Shape& shape, std::size_t bytes) {
+  const auto ranks = static_cast<std::size_t>(shape.most);
+  const bool together = sends_together(values, bytes * ranks * ranks, ranks, ranks);
+  return {nodes_path(), together ? "blocks of a pair of nodes in one message"
+                                 : "each block straight from rank to rank"};
+}
+
+std::string too_many_nodes(const Values& values, const Shape& shape) {
+  return std::to_string(shape.nodes) + " nodes are more than nodes.rooted_nodes (" +
+         std::to_string(values[Id::nodes_rooted_nodes]) + ")";
+}
+
 // Gather and scatter: a root talks to each node itself.
 void reason_rooted(Reasons& reasons, Collective what, std::size_t bytes, const Shape& shape) {
   const Values& values = reasons.values();
   const bool gathers = what == Collective::gather;
   const bool served =
       gathers ? serves_gather(values, shape, bytes) : serves_scatter(values, shape, bytes);
-  const auto nodes = static_cast<std::size_t>(shape.nodes);
-  if (nodes > values[Id::nodes_rooted_nodes]) {
-    return reasons.when({},
-                        std::to_string(nodes) + " nodes are more than nodes.rooted_nodes (" +
-                            std::to_string(values[Id::nodes_rooted_nodes]) + ")",
-                        by_mpi());
+  if (!has_few_nodes(values, shape)) {
+    return reasons.when({}, too_many_nodes(values, shape), by_mpi());
   }
   reason_served(reasons, served, shape, gathers ? Id::nodes_gather : Id::nodes_scatter,
-                {bytes, "a block"}, {nodes_path(), "the root and each node's ranks or leader"});
+                {bytes, "a block"}, rooted_way());
+}
+
+// Forms whose sizes no rank knows of all ranks: MPI serves them, or ropewalk does, whatever the
+// sizes.
+void reason_unknown_sizes(Reasons& reasons, bool served, const Situation& situation,
+                          const Shape& shape, Way way) {
+  const bool faster = !shape.crowded;
+  std::string why = faster ? "every rank has a core of its own" : "";
+  if (situation.int_counts) why = "the MPI's own call, of int counts, begins with an agreement";
+  if (shape.serves_all_sizes) why = "ROPEWALK_MOVEMENTS is nodes";
+  std::string why_not = "the MPI's own call is faster here";
+  if (shape.most == 1) why_not = "every node has one rank";
+  reasons.when({served, std::move(why_not)}, std::move(why), std::move(way));
+  reasons.otherwise(by_mpi());
+}
+
+void reason_rooted_unknown_sizes(Reasons& reasons, Collective what, const Situation& situation,
+                                 const Shape& shape) {
+  const Values& values = reasons.values();
+  const bool served = what == Collective::gatherv
+                          ? serves_gatherv(values, shape, situation.int_counts)
+                          : serves_scatterv(values, shape, situation.int_counts);
+  if (has_few_nodes(values, shape)) {
+    return reason_unknown_sizes(reasons, served, situation, shape, rooted_way());
+  }
+  reasons.when({}, too_many_nodes(values, shape), by_mpi());
 }
 
 }  // namespace
@@ -150,6 +185,7 @@ void reason_over_nodes(Reasons& reasons, Collective what, std::size_t bytes,
     case Collective::broadcast:
       return reason_broadcast(reasons, bytes, shape);
     case Collective::allgather:
+    case Collective::allgatherv:
       return reason_allgather(reasons, bytes, situation, shape);
     case Collective::gather:
     case Collective::scatter:
@@ -161,7 +197,13 @@ void reason_over_nodes(Reasons& reasons, Collective what, std::size_t bytes,
     case Collective::alltoall:
       return reason_served(reasons, serves_alltoall(values, shape, bytes), shape,
                            Id::nodes_alltoall, {bytes, "a block"},
-                           {nodes_path(), "blocks of a pair of nodes in one message"});
+                           alltoall_way(values, shape, bytes));
+    case Collective::gatherv:
+    case Collective::scatterv:
+      return reason_rooted_unknown_sizes(reasons, what, situation, shape);
+    case Collective::alltoallv:
+      return reason_unknown_sizes(reasons, serves_alltoallv(shape, situation.int_counts), situation,
+                                  shape, alltoall_way(values, shape, bytes));
     case Collective::barrier:
       reasons.when({serves_barrier(shape), "every node has one rank"}, "flags and few messages",
                    {nodes_path(), "ranks of a node, then leaders, then ranks of a node"});

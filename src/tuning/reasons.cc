@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 #include "ropewalk/error.hpp"
@@ -29,15 +30,14 @@ Change change_at(std::size_t bytes, const Explanation& there) {
   return change;
 }
 
-// The row that both compare, of which one says yes and the other no.
-std::string deciding_row(const Explanation& here, const Explanation& there) {
+// The row of the first alternative that is possible for one of the two only; empty where no row
+// decides about it.
+std::optional<std::string> deciding_row(const Explanation& here, const Explanation& there) {
   for (std::size_t i = 0; i < here.alternatives.size() && i < there.alternatives.size(); ++i) {
     const Alternative& one = here.alternatives[i];
-    if (one.possible != there.alternatives[i].possible && !one.threshold.empty()) {
-      return one.threshold;
-    }
+    if (one.possible != there.alternatives[i].possible) return one.threshold;
   }
-  return "";
+  return std::nullopt;
 }
 
 }  // namespace
@@ -120,8 +120,7 @@ void find_changes(Explanation& here, std::size_t bytes,
     }
     const Explanation there = explain(other);
     Change change = change_at(other, there);
-    const std::string row = deciding_row(here, there);
-    if (!row.empty()) change.threshold = row;
+    if (const auto row = deciding_row(here, there)) change.threshold = *row;
     return change;
   };
   std::size_t same = bytes;

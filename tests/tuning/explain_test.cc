@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "node/control.hpp"
 #include "ropewalk/collectives.hpp"
 #include "ropewalk/error.hpp"
 #include "ropewalk/memory.hpp"
@@ -24,6 +25,27 @@ namespace {
 constexpr ElementType bytes_type = ElementType::uint8;
 constexpr ReductionOp sum = ReductionOp::sum;
 
+// The forms with a length for each block, of equal blocks. False: `what` is none of them.
+bool call_with_counts(Collectives& ranks, const std::string& what, void* send, void* receive,
+                      std::size_t bytes) {
+  const auto size = static_cast<std::size_t>(ranks.size());
+  const std::vector<std::size_t> counts(size, bytes);
+  std::vector<std::size_t> at;
+  for (std::size_t rank = 0; rank < size; ++rank) at.push_back(rank * bytes);
+  if (what == "allgatherv") {
+    ranks.allgatherv(send, bytes, receive, counts.data(), at.data());
+  } else if (what == "gatherv") {
+    ranks.gatherv(send, bytes, receive, counts.data(), at.data(), 0);
+  } else if (what == "scatterv") {
+    ranks.scatterv(send, counts.data(), at.data(), receive, bytes, 0);
+  } else if (what == "alltoallv") {
+    ranks.alltoallv(send, counts.data(), at.data(), receive, counts.data(), at.data());
+  } else {
+    return false;
+  }
+  return true;
+}
+
 // Makes a call from `send` to `receive`, which have room for a block of every rank.
 void call(Collectives& ranks, const std::string& what, void* send, void* receive,
           std::size_t bytes) {
@@ -37,6 +59,8 @@ void call(Collectives& ranks, const std::string& what, void* send, void* receive
   if (what == "gather") return ranks.gather(send, receive, bytes, 0);
   if (what == "scatter") return ranks.scatter(send, receive, bytes, 0);
   if (what == "alltoall") return ranks.alltoall(send, receive, bytes);
+  if (call_with_counts(ranks, what, send, receive, bytes)) return;
+  ASSERT_EQ(what, "reduce_scatter");
   std::vector<std::size_t> counts(static_cast<std::size_t>(ranks.size()), 0);
   counts[0] = bytes;
   ranks.reduce_scatter(send, receive, counts.data(), bytes_type, sum);
@@ -46,6 +70,10 @@ void call(Collectives& ranks, const std::string& what, void* send, void* receive
 std::set<std::size_t> sizes_to_try(const Situation& situation) {
   constexpr std::size_t most = std::size_t{1} << 20;
   std::set<std::size_t> sizes{1, most};
+  // Blocks of an alltoallv that fill a slot together with their table.
+  const std::size_t room = node::Slot::payload_bytes - alltoallv_table_bytes(situation.ranks);
+  const std::size_t fits = room / static_cast<std::size_t>(situation.ranks);
+  sizes.insert({fits, fits + 1});
   for (const Threshold& one : thresholds(situation)) {
     for (int parts = 1; parts <= situation.ranks * situation.nodes; ++parts) {
       const std::size_t at = one.value / static_cast<std::size_t>(parts);
@@ -63,7 +91,7 @@ bool is_near_the_slots_end(const std::string& what, std::size_t bytes, const Sit
   const auto others = static_cast<std::size_t>(situation.ranks - 1);
   const std::size_t limit = limits_for(situation.ranks, situation.crowded).rooted_bytes;
   const std::size_t all = bytes * others;
-  return what == "scatter" && all + 64 * (others + 1) > limit && all < limit + 64;
+  return what.starts_with("scatter") && all + 64 * (others + 1) > limit && all < limit + 64;
 }
 
 class Explained : public testing::TestWithParam<Situation> {
@@ -84,13 +112,14 @@ class Explained : public testing::TestWithParam<Situation> {
   void compare(Collectives& ranks, void* send, void* receive) {
     for (const std::string& what : explained_collectives()) {
       // Whether ranks of pretended nodes share cores is another matter than on real ones.
-      if (what == "alltoall" && situation_.nodes > 1) continue;
+      const bool depends = what.starts_with("alltoall") || what == "gatherv";
+      if (depends && situation_.nodes > 1) continue;
       for (const std::size_t bytes : sizes_to_try(situation_)) {
         if (is_near_the_slots_end(what, bytes, situation_)) continue;
         const Explanation explained = explain_collective(what, bytes, situation_);
         call(ranks, what, send, receive, bytes);
         // The root tells, but where it alone does not use the kernel that all others read by.
-        const int teller = what == "scatter" && explained.path == "cma" ? 1 : 0;
+        const int teller = what.starts_with("scatter") && explained.path == "cma" ? 1 : 0;
         if (ranks.rank() != teller) continue;
         EXPECT_EQ(explained.path, name(ranks.last_path()))
             << what << " of " << bytes << ", because " << explained.why;
@@ -191,6 +220,41 @@ TEST(Explanation, HeedsTheSettings) {
   settings::replace_environment(before);
   EXPECT_EQ(explained.why, "ROPEWALK_ALLREDUCE is doubling");
   EXPECT_EQ(explained.how, "recursive doubling among one rank a node");
+}
+
+TEST(Explanation, OfBlocksOfAnySizeOverNodes) {
+  const Situation alone{.ranks = 2, .nodes = 4};
+  const Situation crowded{.ranks = 2, .nodes = 4, .crowded = true};
+  const Situation ints{.ranks = 2, .nodes = 4, .crowded = true, .int_counts = true};
+  const auto path = [](const char* what, const Situation& situation, std::size_t bytes = 4096) {
+    return explain_collective(what, bytes, situation).path;
+  };
+  for (const char* what : {"gatherv", "alltoallv"}) {
+    EXPECT_EQ(path(what, alone), "nodes") << what;
+    EXPECT_EQ(path(what, crowded), "mpi") << what;
+    EXPECT_EQ(path(what, ints), "nodes") << what;
+  }
+  EXPECT_EQ(path("scatterv", alone), "mpi");
+  EXPECT_EQ(path("scatterv", ints), "nodes");
+  EXPECT_EQ(path("gatherv", {.ranks = 2, .nodes = 65}), "mpi");
+  EXPECT_EQ(path("alltoallv", {.ranks = 1, .nodes = 4}), "mpi");
+  // Blocks of 32K go together, as long as four of them are no more than 1M.
+  const Explanation together = explain_collective("alltoallv", 32768, alone);
+  ASSERT_EQ(together.larger.size(), 1U);
+  EXPECT_EQ(together.larger[0].bytes, 32769U);
+  EXPECT_EQ(explain_collective("alltoallv", 32769, alone).how,
+            "each block straight from rank to rank");
+}
+
+TEST(Explanation, TakesTheNamesOfMpi) {
+  EXPECT_EQ(explained_name("bcast"), "broadcast");
+  EXPECT_EQ(explained_name("MPI_Bcast"), "broadcast");
+  EXPECT_EQ(explained_name("reduce-scatter-block"), "reduce_scatter");
+  EXPECT_EQ(explained_name("MPI_Alltoallv"), "alltoallv");
+  EXPECT_EQ(explained_name("allsum"), "");
+  for (const std::string& name : explained_collectives()) EXPECT_EQ(explained_name(name), name);
+  EXPECT_EQ(explain_collective("bcast", 4096, {}).why,
+            explain_collective("broadcast", 4096, {}).why);
 }
 
 TEST(Explanation, RefusesWhatCannotBe) {

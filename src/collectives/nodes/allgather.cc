@@ -18,7 +18,6 @@
 namespace ropewalk::collectives::nodes {
 namespace {
 
-constexpr std::size_t chunk_bytes = std::size_t{256} << 10;
 constexpr std::size_t line_bytes = 64;  // slices end on borders of lines
 
 // All blocks, node after node from a first one on, as a stream of bytes.
@@ -149,9 +148,11 @@ struct AllgatherMoves {
 
   static constexpr std::size_t depth = 4;
 
+  std::size_t chunk_bytes() const { return nodes.values()[tuning::Id::nodes_allgather_chunk]; }
+
   std::byte* room(std::size_t slot) {
-    if (rooms == nullptr) rooms = nodes.engine().scratch().take(2 * depth * chunk_bytes);
-    return rooms + slot * chunk_bytes;
+    if (rooms == nullptr) rooms = nodes.engine().scratch().take(2 * depth * chunk_bytes());
+    return rooms + slot * chunk_bytes();
   }
 
   // Where a chunk lies in this rank's result, if it lies together there.
@@ -209,7 +210,7 @@ struct AllgatherMoves {
     if (step >= ranks) return false;
     const int place = (layout.place() + step) % ranks;
     const int rank = layout.at(layout.node, place);
-    const std::size_t now = std::min(blocks.counts[rank] - pulled, chunk_bytes);
+    const std::size_t now = std::min(blocks.counts[rank] - pulled, chunk_bytes());
     buffers.read(place, pulled, result + blocks.displacements[rank] + pulled, now);
     pulled += now;
     if (pulled == blocks.counts[rank]) {
@@ -226,11 +227,12 @@ void list_chunks(Nodes& nodes, AllgatherMoves& moves, Traffic& traffic) {
   const int count = layout.count();
   const int place = layout.place();
   if (place >= layout.least) return;
+  const std::size_t chunk = moves.chunk_bytes();
   const auto each = [&](int node, auto add) {
     const Range slice =
         collectives::slice(moves.stream.bytes_of(node), place, layout.least, line_bytes);
-    for (std::size_t at = slice.begin; at < slice.end; at += chunk_bytes) {
-      add(NodeChunk{node, {at, std::min(at + chunk_bytes, slice.end)}});
+    for (std::size_t at = slice.begin; at < slice.end; at += chunk) {
+      add(NodeChunk{node, {at, std::min(at + chunk, slice.end)}});
     }
   };
   for (int distance = 1; distance < count; ++distance) {

@@ -9,17 +9,12 @@
 
 #include "collectives/nodes/algorithms.hpp"
 #include "collectives/nodes/buffers.hpp"
-#include "collectives/nodes/served.hpp"
 #include "collectives/nodes/traffic.hpp"
 #include "collectives/through_mpi.hpp"
+#include "mpi/fallback.hpp"
 
 namespace ropewalk::collectives::nodes {
 namespace {
-
-// Of a block, on the average of a pair of nodes: up to here two copies take less than a message.
-constexpr std::size_t small_block_bytes = std::size_t{32} << 10;
-constexpr std::size_t together_bytes = std::size_t{1} << 20;  // of all blocks of a pair of nodes
-constexpr std::size_t pull_bytes = std::size_t{256} << 10;    // between two looks at messages
 
 // Where the blocks of a rank are and how long, in its send buffer and in its result.
 struct Table {
@@ -110,7 +105,8 @@ struct AlltoallMoves {
     const std::size_t bytes = theirs.sends(layout().rank);
     const int peer = layout().at(layout().node, place);
     if (bytes != own().receives(peer)) wrong = peer;
-    const std::size_t now = wrong == peer ? 0 : std::min(bytes - pulled, pull_bytes);
+    const std::size_t most = nodes.values()[tuning::Id::nodes_alltoall_copy];
+    const std::size_t now = wrong == peer ? 0 : std::min(bytes - pulled, most);
     buffers.read(place, theirs.sent_at(layout().rank) + pulled,
                  result + own().received_at(peer) + pulled, now);
     pulled += now;
@@ -132,17 +128,13 @@ int leader_of(const Layout& layout, int node, int other) {
   return members[static_cast<std::size_t>(other) % members.size()];
 }
 
-// Both nodes of a pair decide it from the same bytes: those between them.
-bool together(std::size_t bytes, std::size_t senders, std::size_t receivers) {
-  return bytes <= std::min(small_block_bytes * senders * receivers, together_bytes);
-}
-
 void AlltoallMoves::list_sends(Traffic& traffic, int node) {
   std::size_t bytes = 0;
   for (const Table& table : tables) {
     for (const int rank : members(node)) bytes += table.sends(rank);
   }
-  if (together(bytes, tables.size(), members(node).size())) {
+  // Both nodes decide it from the same bytes: those between them.
+  if (tuning::sends_together(nodes.values(), bytes, tables.size(), members(node).size())) {
     if (leader_of(layout(), layout().node, node) != layout().rank) return;
     room_bytes = std::max(room_bytes, bytes);
     sends.push_back({node, -1, bytes});
@@ -164,7 +156,7 @@ void AlltoallMoves::list_receives(Traffic& traffic, int node) {
   for (const Table& table : tables) {
     for (const int rank : members(node)) bytes += table.receives(rank);
   }
-  if (together(bytes, members(node).size(), tables.size())) {
+  if (tuning::sends_together(nodes.values(), bytes, members(node).size(), tables.size())) {
     if (leader_of(layout(), layout().node, node) != layout().rank) return;
     room_bytes = std::max(room_bytes, bytes);
     receives.push_back({node, -1, bytes});
@@ -263,7 +255,7 @@ void alltoall(Nodes& nodes, const void* send, void* receive, std::size_t bytes_e
 
 void alltoallv(Nodes& nodes, const void* send, const Blocks& sends, void* receive,
                const Blocks& receives) {
-  if (!tuning::is_served(nodes.shape(), takes_unknown_sizes(!nodes.crowded))) {
+  if (!tuning::serves_alltoallv(nodes.shape(), mpi::fallback::counts_need_agreement())) {
     ThroughMpi(nodes).alltoallv(send, sends, receive, receives);
     return;
   }

@@ -10,15 +10,13 @@
 
 #include "collectives/nodes/algorithms.hpp"
 #include "collectives/nodes/buffers.hpp"
-#include "collectives/nodes/served.hpp"
 #include "collectives/nodes/traffic.hpp"
 #include "collectives/through_mpi.hpp"
+#include "mpi/fallback.hpp"
 
 namespace ropewalk::collectives::nodes {
 namespace {
 
-// Of all blocks of a node: from here on a message for each takes less than the copies do.
-constexpr std::size_t together_bytes = std::size_t{64} << 10;
 constexpr std::size_t depth = 8;
 
 // Blocks of the ranks of one node, out of all.
@@ -41,7 +39,7 @@ struct Item {
 };
 
 // At the root: what comes from, or goes to, the other nodes.
-std::vector<Item> items_of(const Layout& layout, const Blocks& blocks) {
+std::vector<Item> items_of(const Layout& layout, const Blocks& blocks, std::size_t together_bytes) {
   std::vector<Item> items;
   for (int distance = 1; distance < layout.count(); ++distance) {
     const int node = (layout.node + distance) % layout.count();
@@ -61,11 +59,17 @@ int peer_of(const Layout& layout, const Item& item) {
   return item.rank >= 0 ? item.rank : layout.at(item.node, 0);
 }
 
+// Up to so many bytes the blocks of a node go in one message.
+std::size_t together_bytes(const Nodes& nodes) {
+  return nodes.values()[tuning::Id::nodes_rooted_together];
+}
+
 struct RootMoves {
   const Layout& layout;
   const Blocks& blocks;
   std::byte* data;
-  std::vector<Item> items;
+  std::size_t together_bytes;
+  std::vector<Item> items = items_of(layout, blocks, together_bytes);
   CallMemory rooms{depth * together_bytes};  // where blocks of a node lie together
 
   std::byte* room(std::size_t slot) { return rooms.data() + slot * together_bytes; }
@@ -141,7 +145,8 @@ void gather_elsewhere(Nodes& nodes, const Header& header, const void* send, std:
   const Meeting meeting(engine, own, engine.copies().show(send, bytes), bytes);
   Traffic traffic(nodes, header, 1);
   SingleMove moves{static_cast<std::byte*>(const_cast<void*>(send))};
-  if (meeting.total > together_bytes) {
+  const bool together = meeting.total <= together_bytes(nodes);
+  if (!together) {
     traffic.send(root, bytes);
   } else if (engine.rank() == 0) {
     NodeBuffers buffers(engine, meeting.shown, send, nullptr, meeting.total);
@@ -154,9 +159,9 @@ void gather_elsewhere(Nodes& nodes, const Header& header, const void* send, std:
     }
     traffic.send(root, meeting.total);
   }
-  if (meeting.total <= together_bytes) engine.leave(meeting.shown, true);
+  if (together) engine.leave(meeting.shown, true);
   traffic.run(moves);
-  if (meeting.total > together_bytes) engine.leave(meeting.shown, true);
+  if (!together) engine.leave(meeting.shown, true);
 }
 
 void scatter_elsewhere(Nodes& nodes, const Header& header, void* receive, std::size_t bytes,
@@ -170,8 +175,9 @@ void scatter_elsewhere(Nodes& nodes, const Header& header, void* receive, std::s
   const Meeting meeting(engine, own, mine, bytes);
   Traffic traffic(nodes, header, 1);
   SingleMove moves{landing.data()};
-  const bool deals = meeting.total <= together_bytes && engine.rank() == 0;
-  if (meeting.total > together_bytes) {
+  const bool together = meeting.total <= together_bytes(nodes);
+  const bool deals = together && engine.rank() == 0;
+  if (!together) {
     traffic.receive(root, bytes);
   } else if (deals) {
     moves.data = engine.scratch().take(std::max<std::size_t>(1, meeting.total));
@@ -194,7 +200,7 @@ void scatter_elsewhere(Nodes& nodes, const Header& header, void* receive, std::s
 void gather_at_root(Nodes& nodes, const Header& header, const void* send, std::size_t bytes,
                     void* receive, const Blocks& blocks) {
   const Layout& layout = nodes.layout();
-  RootMoves moves{layout, blocks, static_cast<std::byte*>(receive), items_of(layout, blocks)};
+  RootMoves moves{layout, blocks, static_cast<std::byte*>(receive), together_bytes(nodes)};
   Traffic traffic(nodes, header, depth);
   for (const Item& item : moves.items) traffic.receive(peer_of(layout, item), item.bytes);
   traffic.step(moves);
@@ -213,7 +219,7 @@ void scatter_at_root(Nodes& nodes, const Header& header, const void* send, const
                      void* receive, std::size_t bytes) {
   const Layout& layout = nodes.layout();
   RootMoves moves{layout, blocks, static_cast<std::byte*>(const_cast<void*>(send)),
-                  items_of(layout, blocks)};
+                  together_bytes(nodes)};
   Traffic traffic(nodes, header, depth);
   for (const Item& item : moves.items) traffic.send(peer_of(layout, item), item.bytes);
   traffic.step(moves);
@@ -227,11 +233,17 @@ void scatter_at_root(Nodes& nodes, const Header& header, const void* send, const
   traffic.run(moves);
 }
 
-// Of blocks that differ.
-bool serves_unknown_sizes(const Nodes& nodes, bool or_faster) {
-  const tuning::Shape shape = nodes.shape();
-  return tuning::has_few_nodes(nodes.values(), shape) &&
-         tuning::is_served(shape, takes_unknown_sizes(or_faster));
+// `bytes`: of a block, where all are equal.
+bool serves_gather(const Nodes& nodes, const Blocks& blocks, std::size_t bytes) {
+  if (blocks.equal) return tuning::serves_gather(nodes.values(), nodes.shape(), bytes);
+  return tuning::serves_gatherv(nodes.values(), nodes.shape(),
+                                mpi::fallback::counts_need_agreement());
+}
+
+bool serves_scatter(const Nodes& nodes, const Blocks& blocks, std::size_t bytes) {
+  if (blocks.equal) return tuning::serves_scatter(nodes.values(), nodes.shape(), bytes);
+  return tuning::serves_scatterv(nodes.values(), nodes.shape(),
+                                 mpi::fallback::counts_need_agreement());
 }
 
 }  // namespace
@@ -239,9 +251,7 @@ bool serves_unknown_sizes(const Nodes& nodes, bool or_faster) {
 void gather(Nodes& nodes, const void* send, std::size_t bytes, void* receive, const Blocks& blocks,
             int root) {
   const Layout& layout = nodes.layout();
-  const bool served = blocks.equal ? tuning::serves_gather(nodes.values(), nodes.shape(), bytes)
-                                   : serves_unknown_sizes(nodes, !nodes.crowded);
-  if (!served) {
+  if (!serves_gather(nodes, blocks, bytes)) {
     ThroughMpi(nodes).gather(send, bytes, receive, blocks, root);
     return;
   }
@@ -262,9 +272,7 @@ void gather(Nodes& nodes, const void* send, std::size_t bytes, void* receive, co
 void scatter(Nodes& nodes, const void* send, const Blocks& blocks, void* receive, std::size_t bytes,
              int root) {
   const Layout& layout = nodes.layout();
-  const bool served = blocks.equal ? tuning::serves_scatter(nodes.values(), nodes.shape(), bytes)
-                                   : serves_unknown_sizes(nodes, false);
-  if (!served) {
+  if (!serves_scatter(nodes, blocks, bytes)) {
     ThroughMpi(nodes).scatter(send, blocks, receive, bytes, root);
     return;
   }

@@ -122,7 +122,7 @@ ReductionThreads* Nodes::make_threads(const Header& header) {
     const ThreadShare share = share_threads(comms_.all(), settings_.threads, layout_.most == 1);
     comms_.split_lanes(share.communicating, layout_.rank);
     if (share.threads > 1) {
-      threads_ = std::make_unique<ReductionThreads>(share.threads, share.crowded);
+      threads_ = std::make_unique<ReductionThreads>(share.threads, share.crowded, values());
     }
   });
   asked_for_threads_ = true;

@@ -36,9 +36,6 @@ namespace {
 
 constexpr std::size_t most_in_flight = ReductionThreads::slots_each;  // chunks of a lane
 
-// Inputs that are not mapped are read in blocks of this size, which stay in the second cache.
-constexpr std::size_t read_bytes = std::size_t{64} << 10;
-
 // What a rank shows its node of both buffers. A buffer that the others cannot reach has a copy in
 // the arena for the length of the call.
 class ShownBuffers {
@@ -231,6 +228,7 @@ class Pipeline {
     if (engine_.size() == 1) {
       return static_cast<const std::byte*>(vectors_.send) + range.begin * element;
     }
+    const std::size_t read_bytes = nodes_.values()[tuning::Id::nodes_read];
     const std::size_t step = std::max<std::size_t>(1, read_bytes / element);
     for (std::size_t begin = range.begin; begin < range.end; begin += step) {
       const std::size_t count = std::min(step, range.end - begin);

@@ -21,12 +21,6 @@
 namespace ropewalk::collectives::nodes {
 namespace {
 
-// Of a block, between two messages; less where many nodes each send one at a time.
-std::size_t chunk_bytes(std::size_t others) {
-  return std::clamp<std::size_t>((std::size_t{2} << 20) / others, std::size_t{16} << 10,
-                                 std::size_t{256} << 10);
-}
-
 struct Part {
   std::size_t first;  // element of all
   std::size_t count;
@@ -165,8 +159,9 @@ void exchange(Nodes& nodes, const void* send, void* receive, const std::size_t* 
   ReduceScatterMoves moves{nodes, buffers, operation, static_cast<std::byte*>(receive), {}, {}, {}};
   moves.first = firsts[static_cast<std::size_t>(layout.rank)];
   const std::size_t largest = *std::max_element(counts, counts + layout.size());
-  moves.chunk = std::max(operation.element_bytes,
-                         std::min(chunk_bytes(others), largest * operation.element_bytes));
+  const std::size_t most = tuning::reduce_scatter_chunk(nodes.values(), others);
+  moves.chunk =
+      std::max(operation.element_bytes, std::min(most, largest * operation.element_bytes));
   moves.inputs.resize(static_cast<std::size_t>(layout.count()));
   const std::size_t depth = 2 * others;  // the next chunk of every node
   Traffic traffic(nodes, Header{own.call, own.count}, depth, others);

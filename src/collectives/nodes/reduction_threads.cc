@@ -11,20 +11,12 @@
 namespace ropewalk::collectives::nodes {
 namespace {
 
-// A block's inputs and result fit a second cache of 256 KiB, and it takes some 5 us: taking it
-// costs a hundredth of that.
-constexpr std::size_t block_bytes = std::size_t{64} << 10;
-// Blocks left that are worth a wake-up, which costs 5 us, and 50 us in a virtual machine.
-constexpr int blocks_worth_waking = 8;
-// Before so many blocks, 4 MiB, nobody is woken: measured on two Zen 4 cores, a second thread adds
-// 6 % to the time of 2 MiB and takes a third off that of 8 MiB (docs/explanation/nodes.md).
-constexpr int blocks_alone = 64;
 constexpr std::uint64_t most_blocks = 0xffff;
 
 constexpr std::uint32_t taken_of(std::uint64_t word) noexcept { return word & 0xffffU; }
 constexpr std::uint32_t blocks_of(std::uint64_t word) noexcept { return word >> 16 & 0xffffU; }
 
-std::size_t elements_of_block(const Combination& what) {
+std::size_t elements_of_block(const Combination& what, std::size_t block_bytes) {
   const std::size_t wanted = std::max<std::size_t>(1, block_bytes / what.operation->element_bytes);
   return std::max(wanted, what.count / most_blocks + 1);
 }
@@ -38,8 +30,11 @@ void combine(const Combination& what, std::size_t begin, std::size_t count) {
 
 }  // namespace
 
-ReductionThreads::ReductionThreads(int threads, bool crowded)
-    : slots_(new Slot[static_cast<std::size_t>(std::max(threads, 1) * slots_each)]),
+ReductionThreads::ReductionThreads(int threads, bool crowded, const tuning::Values& values)
+    : block_bytes_(values[tuning::Id::nodes_thread_block]),
+      blocks_worth_waking_(static_cast<int>(values[tuning::Id::nodes_thread_waking_blocks])),
+      blocks_alone_(static_cast<int>(values[tuning::Id::nodes_thread_alone_blocks])),
+      slots_(new Slot[static_cast<std::size_t>(std::max(threads, 1) * slots_each)]),
       news_(crowded) {
   try {
     threads_.reserve(static_cast<std::size_t>(std::max(threads, 1) - 1));
@@ -125,7 +120,7 @@ void ReductionThreads::end() noexcept {
 
 void ReductionThreads::start(int slot, const Combination& what) noexcept {
   Slot& own = slots_[static_cast<std::size_t>(slot)];
-  const std::size_t each = elements_of_block(what);
+  const std::size_t each = elements_of_block(what, block_bytes_);
   const std::size_t blocks = (what.count + each - 1) / each;
   own.blocks = static_cast<std::uint32_t>(blocks);
   own.done.store(0, std::memory_order_relaxed);
@@ -140,7 +135,7 @@ void ReductionThreads::start(int slot, const Combination& what) noexcept {
   const int added = static_cast<int>(blocks);
   const int left = added + waiting_.fetch_add(added, std::memory_order_relaxed);
   const int posted = posted_.fetch_add(added, std::memory_order_relaxed);
-  if (left >= blocks_worth_waking && posted >= blocks_alone) {
+  if (left >= blocks_worth_waking_ && posted >= blocks_alone_) {
     news_.advance();
   } else {
     news_.advance_quietly();
@@ -159,7 +154,7 @@ bool ReductionThreads::help(int first_slot) noexcept {
         continue;
       }
       waiting_.fetch_sub(1, std::memory_order_relaxed);
-      const std::size_t each = elements_of_block(slot.what);
+      const std::size_t each = elements_of_block(slot.what, block_bytes_);
       const std::size_t begin = taken_of(seen) * each;
       combine(slot.what, begin, std::min(each, slot.what.count - begin));
       slot.done.fetch_add(1, std::memory_order_release);

@@ -22,6 +22,7 @@
 #include "mpi/mpi.hpp"
 #include "os/epoch.hpp"
 #include "threads/thread.hpp"
+#include "tuning/profile.hpp"
 
 namespace ropewalk::collectives::nodes {
 
@@ -41,7 +42,7 @@ class ReductionThreads {
   static constexpr int slots_each = 4;
 
   // `threads`: the caller included. Error(system) where they cannot be started.
-  ReductionThreads(int threads, bool crowded);
+  ReductionThreads(int threads, bool crowded, const tuning::Values&);
   ~ReductionThreads();
   ReductionThreads(const ReductionThreads&) = delete;
   ReductionThreads& operator=(const ReductionThreads&) = delete;
@@ -87,6 +88,9 @@ class ReductionThreads {
   void start_thread(int number, int threads);
   void stop_threads() noexcept;
 
+  std::size_t block_bytes_;
+  int blocks_worth_waking_;
+  int blocks_alone_;
   std::unique_ptr<Slot[]> slots_;
   os::Epoch news_;
   std::atomic<bool> ending_{false};
