@@ -15,9 +15,13 @@
 #include <cstdlib>
 #include <new>
 
+#include "support/marked_functions.hpp"
+#include "support/operator_new.hpp"
+
 namespace {
 
-thread_local int inside_mpi = 0;
+using ropewalk::test::inside_mpi;
+
 thread_local int left = 0;  // calls to the one that fails; 0: none does
 thread_local const char* failed = nullptr;
 thread_local int open_code = 0;
@@ -37,41 +41,10 @@ bool fails(const char* what) noexcept {
   return true;
 }
 
-void* failing_new(std::size_t bytes) {
-  if (fails("new")) throw std::bad_alloc();
-  if (void* found = std::malloc(bytes == 0 ? 1 : bytes)) return found;
-  throw std::bad_alloc();
-}
-
-void* failing_new(std::size_t bytes, std::align_val_t alignment) {
-  if (fails("new")) throw std::bad_alloc();
-  const auto unit = static_cast<std::size_t>(alignment);
-  if (void* found = std::aligned_alloc(unit, (bytes + unit - 1) / unit * unit)) return found;
-  throw std::bad_alloc();
-}
-
-void* null_new(std::size_t bytes) noexcept { return std::malloc(bytes == 0 ? 1 : bytes); }
-
 }  // namespace
 
-void* operator new(std::size_t bytes) { return failing_new(bytes); }
-void* operator new[](std::size_t bytes) { return failing_new(bytes); }
-void* operator new(std::size_t bytes, std::align_val_t a) { return failing_new(bytes, a); }
-void* operator new[](std::size_t bytes, std::align_val_t a) { return failing_new(bytes, a); }
-// The forms that do not throw, too: what one gives is freed by the operators below.
-void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept { return null_new(bytes); }
-void* operator new[](std::size_t bytes, const std::nothrow_t&) noexcept { return null_new(bytes); }
-void operator delete(void* address) noexcept { std::free(address); }
-void operator delete(void* address, const std::nothrow_t&) noexcept { std::free(address); }
-void operator delete[](void* address, const std::nothrow_t&) noexcept { std::free(address); }
-void operator delete[](void* address) noexcept { std::free(address); }
-void operator delete(void* address, std::size_t) noexcept { std::free(address); }
-void operator delete[](void* address, std::size_t) noexcept { std::free(address); }
-void operator delete(void* address, std::align_val_t) noexcept { std::free(address); }
-void operator delete[](void* address, std::align_val_t) noexcept { std::free(address); }
-void operator delete(void* address, std::size_t, std::align_val_t) noexcept { std::free(address); }
-void operator delete[](void* address, std::size_t, std::align_val_t) noexcept {
-  std::free(address);
+void ropewalk::test::before_new(bool may_throw) {
+  if (may_throw && fails("new")) throw std::bad_alloc();
 }
 
 // Sanitizers have these for themselves.
@@ -125,32 +98,6 @@ int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*
 #endif
 
 namespace ropewalk::test {
-namespace {
-
-template <auto Member>
-struct Marked;
-
-template <class... Arguments, int (*mpi::Functions::*Member)(Arguments...)>
-struct Marked<Member> {
-  static inline int (*original)(Arguments...) = nullptr;
-  static int call(Arguments... arguments) {
-    ++inside_mpi;
-    const int code = original(arguments...);
-    --inside_mpi;
-    return code;
-  }
-  static void install(mpi::Functions& functions) {
-    original = functions.*Member;
-    if (original != nullptr) functions.*Member = &call;
-  }
-};
-
-template <auto... Members>
-void mark(mpi::Functions& functions) {
-  (Marked<Members>::install(functions), ...);
-}
-
-}  // namespace
 
 const mpi::Library* failing_library(const mpi::Library& of) {
   using F = mpi::Functions;
