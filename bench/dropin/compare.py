@@ -138,11 +138,18 @@ def ropewalk():
     )
 
 
-def compare(peer, options, preload, rows, time):
+def installed(peer):
+    """The peer's MPI, or None, which is said, and the variables to start it with."""
     name, variables = PEERS[peer]
     mpi = launching.mpis().get(name)
     if mpi is None:
         print(f"{peer}: not installed")
+    return mpi, variables
+
+
+def compare(peer, options, preload, rows, time):
+    mpi, variables = installed(peer)
+    if mpi is None:
         return
     run = run_imb if options.imb else run_own
     columns = {"plain": [], "dropin": [], "native": []}
@@ -180,10 +187,8 @@ def show(key, columns, peer, options, rows):
 
 
 def passing(peer, options, preload):
-    name, variables = PEERS[peer]
-    mpi = launching.mpis().get(name)
+    mpi, variables = installed(peer)
     if mpi is None:
-        print(f"{peer}: not installed")
         return
     with tempfile.TemporaryDirectory() as folder:
         program = [compile_program("passing", mpi, pathlib.Path(folder))]
@@ -199,23 +204,34 @@ def passing(peer, options, preload):
             print(outcome.output + (outcome.errors if outcome.status else ""), end="")
 
 
-def main():
-    options = parser().parse_args()
+def dropin_libraries(options):
+    """What the drop-in preloads; ends the program where it is not built."""
     try:
-        preload = launching.preloads(options.build)
+        return launching.preloads(options.build)
     except launching.Skip as reason:
         raise SystemExit(str(reason)) from None
+
+
+def within_budget(options, pairs, measure):
+    """measure(peer, options, libraries, rows, time) for each peer; says how long that takes."""
+    preload = dropin_libraries(options)
     rows = Rows(options.json, options.mpi)
     chosen = peers(options)
-    if options.passing:
-        for peer in chosen:
-            passing(peer, options, preload)
-        return 0
-    time = budget.Budget(options, len(chosen), PAIRS)
+    time = budget.Budget(options, len(chosen), pairs)
     print(f"# time: {time.text()}")
     for peer in chosen:
-        compare(peer, options, preload, rows, time)
+        measure(peer, options, preload, rows, time)
     print(f"# took {time.took()}")
+    return 0
+
+
+def main():
+    options = parser().parse_args()
+    if not options.passing:
+        return within_budget(options, PAIRS, compare)
+    preload = dropin_libraries(options)
+    for peer in peers(options):
+        passing(peer, options, preload)
     return 0
 
 

@@ -16,7 +16,7 @@ import statistics
 import sys
 import tempfile
 
-from compare import PEERS, Rows, budget, compile_program, launching, peers, times
+from compare import PEERS, budget, compile_program, installed, launching, times, within_budget
 
 PAIRS = 3
 
@@ -51,10 +51,8 @@ def run(mpi, variables, options, preload, folder):
 
 
 def measure(peer, options, preload, out, time):
-    name, variables = PEERS[peer]
-    mpi = launching.mpis().get(name)
+    mpi, variables = installed(peer)
     if mpi is None:
-        print(f"{peer}: not installed")
         return
     settings = " ".join(f"{key}={value}" for key, value in variables.items())
     print(f"\n{peer} {settings}: 2 ranks, medians of the runs, us an operation")
@@ -90,19 +88,7 @@ def show(peer, case, pairs, options, out):
 
 
 def main():
-    options = parser().parse_args()
-    try:
-        preload = launching.preloads(options.build)
-    except launching.Skip as reason:
-        raise SystemExit(str(reason)) from None
-    out = Rows(options.json, options.mpi)
-    chosen = peers(options)
-    time = budget.Budget(options, len(chosen), PAIRS)
-    print(f"# time: {time.text()}")
-    for peer in chosen:
-        measure(peer, options, preload, out, time)
-    print(f"# took {time.took()}")
-    return 0
+    return within_budget(parser().parse_args(), PAIRS, measure)
 
 
 if __name__ == "__main__":
