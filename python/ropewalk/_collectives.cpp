@@ -171,6 +171,21 @@ Sides sides_of(nb::handle array, nb::handle out, MakeShape shape) {
   return sides;
 }
 
+// The only side of a rank that is not the root.
+Sides sent_only(nb::handle array) {
+  Sides sides;
+  sides.send = input(array);
+  sides.buffers = {sides.send.view, {}, nb::none()};
+  return sides;
+}
+Sides received_only(nb::handle out) {
+  if (out.is_none()) refuse("out: None, expected an array on every rank but the root");
+  Sides sides;
+  sides.receive = output(out);
+  sides.buffers = {{}, sides.receive.view, nb::borrow(out)};
+  return sides;
+}
+
 auto same_shape() {
   return [](const Side& send) { return send.shape; };
 }
@@ -208,13 +223,7 @@ nb::object reduce(HeldCollectives& self, nb::handle array, nb::handle out, nb::h
   Sides sides = prepared(on, [&] {
     root = root_of(on, root_given);
     wanted = operation(op);
-    Sides both;
-    if (on.rank() == root) {
-      both = sides_of(array, out, same_shape());
-    } else {
-      both.send = input(array);
-      both.buffers = {both.send.view, {}, nb::none()};
-    }
+    Sides both = on.rank() == root ? sides_of(array, out, same_shape()) : sent_only(array);
     kind = type(both.send);
     return both;
   });
@@ -287,10 +296,7 @@ nb::object gather(HeldCollectives& self, nb::handle array, nb::handle out, nb::h
     if (on.rank() == root) {
       return sides_of(array, out, [&](const Side& send) { return stacked(on, send); });
     }
-    Sides both;
-    both.send = input(array);
-    both.buffers = {both.send.view, {}, nb::none()};
-    return both;
+    return sent_only(array);
   });
   return run(on, start, std::move(sides.buffers),
              [from = sides.send.data, to = sides.receive.data, bytes = sides.send.bytes(),
@@ -312,11 +318,7 @@ nb::object scatter(HeldCollectives& self, nb::handle array, nb::handle out, nb::
         return Shape(send.shape.begin() + 1, send.shape.end());
       });
     }
-    if (out.is_none()) refuse("out: None, expected an array on every rank but the root");
-    Sides both;
-    both.receive = output(out);
-    both.buffers = {{}, both.receive.view, nb::borrow(out)};
-    return both;
+    return received_only(out);
   });
   return run(on, start, std::move(sides.buffers),
              [from = sides.send.data, to = sides.receive.data, bytes = sides.receive.bytes(),
@@ -365,10 +367,7 @@ nb::object gatherv(HeldCollectives& self, nb::handle array, nb::handle out, nb::
       counts = counts_of(on, counts_given, "counts");
       return sides_of(array, out, [&](const Side& send) { return with_rows(send, sum(counts)); });
     }
-    Sides both;
-    both.send = input(array);
-    both.buffers = {both.send.view, {}, nb::none()};
-    return both;
+    return sent_only(array);
   });
   return run(on, start, std::move(sides.buffers),
              [from = sides.send.data, to = sides.receive.data, bytes = sides.send.bytes(),
@@ -392,11 +391,7 @@ nb::object scatterv(HeldCollectives& self, nb::handle array, nb::handle out,
         return with_rows(send, counts[static_cast<std::size_t>(root)]);
       });
     }
-    if (out.is_none()) refuse("out: None, expected an array on every rank but the root");
-    Sides both;
-    both.receive = output(out);
-    both.buffers = {{}, both.receive.view, nb::borrow(out)};
-    return both;
+    return received_only(out);
   });
   return run(on, start, std::move(sides.buffers),
              [from = sides.send.data, to = sides.receive.data, bytes = sides.receive.bytes(),

@@ -1,14 +1,13 @@
 // The table of settings (ropewalk/settings.hpp) for `ropewalk config`; needs no MPI.
 #include <nanobind/nanobind.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
-#include <nanobind/stl/vector.h>
 
 #include <string>
 #include <tuple>
 #include <vector>
 
 #include "_core.hpp"
+#include "_rows.hpp"
 #include "ropewalk/settings.hpp"
 
 namespace nb = nanobind;
@@ -18,24 +17,15 @@ namespace ropewalk::python {
 namespace {
 
 nb::dict row_of(const Setting& setting) {
-  nb::dict row;
-  row["name"] = setting.name;
-  row["type"] = setting.type;
-  row["expected"] = setting.expected;
-  row["default"] = setting.default_value;
-  row["default_meaning"] = setting.default_meaning;
-  row["scope"] = setting.scope;
-  row["read_by"] = setting.read_by;
-  row["page"] = setting.page;
-  row["meaning"] = setting.meaning;
-  return row;
+  using T = Setting;
+  return dict_of(setting, Member{"name", &T::name}, Member{"type", &T::type},
+                 Member{"expected", &T::expected}, Member{"default", &T::default_value},
+                 Member{"default_meaning", &T::default_meaning}, Member{"scope", &T::scope},
+                 Member{"read_by", &T::read_by}, Member{"page", &T::page},
+                 Member{"meaning", &T::meaning});
 }
 
-std::vector<nb::dict> rows() {
-  std::vector<nb::dict> all;
-  for (const Setting& setting : all_settings()) all.push_back(row_of(setting));
-  return all;
-}
+std::vector<nb::dict> rows() { return rows_of(all_settings(), row_of); }
 
 // The value that a text means, and why it means none.
 std::tuple<std::string, std::string> value_of(const std::string& name, const std::string& text) {

@@ -1,13 +1,12 @@
 // Thresholds and explanations (ropewalk/tuning.hpp) for `ropewalk explain`; needs no MPI.
 #include <nanobind/nanobind.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "_core.hpp"
+#include "_rows.hpp"
 #include "ropewalk/tuning.hpp"
 
 namespace nb = nanobind;
@@ -17,60 +16,37 @@ namespace ropewalk::python {
 namespace {
 
 nb::dict row_of(const Threshold& threshold) {
-  nb::dict row;
-  row["name"] = threshold.name;
-  row["unit"] = threshold.unit;
-  row["value"] = threshold.value;
-  row["given_by"] = threshold.given_by;
-  row["default"] = threshold.default_value;
-  row["least"] = threshold.least;
-  row["most"] = threshold.most;
-  row["asked_by"] = threshold.asked_by;
-  row["meaning"] = threshold.meaning;
-  row["origin"] = threshold.origin;
-  row["machine"] = threshold.machine;
-  return row;
+  using T = Threshold;
+  return dict_of(
+      threshold, Member{"name", &T::name}, Member{"unit", &T::unit}, Member{"value", &T::value},
+      Member{"given_by", &T::given_by}, Member{"default", &T::default_value},
+      Member{"least", &T::least}, Member{"most", &T::most}, Member{"asked_by", &T::asked_by},
+      Member{"meaning", &T::meaning}, Member{"origin", &T::origin}, Member{"machine", &T::machine});
 }
 
 nb::dict row_of(const Alternative& alternative) {
-  nb::dict row;
-  row["path"] = alternative.path;
-  row["how"] = alternative.how;
-  row["detail"] = alternative.detail;
-  row["possible"] = alternative.possible;
-  row["taken"] = alternative.taken;
-  row["why"] = alternative.why;
-  row["threshold"] = alternative.threshold;
-  return row;
+  using T = Alternative;
+  return dict_of(alternative, Member{"path", &T::path}, Member{"how", &T::how},
+                 Member{"detail", &T::detail}, Member{"possible", &T::possible},
+                 Member{"taken", &T::taken}, Member{"why", &T::why},
+                 Member{"threshold", &T::threshold});
 }
 
 nb::dict row_of(const Change& change) {
-  nb::dict row;
-  row["bytes"] = change.bytes;
-  row["path"] = change.path;
-  row["how"] = change.how;
-  row["threshold"] = change.threshold;
-  return row;
+  using T = Change;
+  return dict_of(change, Member{"bytes", &T::bytes}, Member{"path", &T::path},
+                 Member{"how", &T::how}, Member{"threshold", &T::threshold});
 }
 
-template <class Part>
-std::vector<nb::dict> rows_of(const std::vector<Part>& parts) {
-  std::vector<nb::dict> rows;
-  for (const Part& part : parts) rows.push_back(row_of(part));
-  return rows;
-}
-
-nb::dict dict_of(const Explanation& explanation) {
-  nb::dict all;
-  all["path"] = explanation.path;
-  all["how"] = explanation.how;
-  all["detail"] = explanation.detail;
-  all["why"] = explanation.why;
-  all["alternatives"] = rows_of(explanation.alternatives);
-  all["thresholds"] = rows_of(explanation.thresholds);
-  all["smaller"] = rows_of(explanation.smaller);
-  all["larger"] = rows_of(explanation.larger);
-  all["assumed"] = explanation.assumed;
+nb::dict row_of(const Explanation& explanation) {
+  using T = Explanation;
+  nb::dict all =
+      dict_of(explanation, Member{"path", &T::path}, Member{"how", &T::how},
+              Member{"detail", &T::detail}, Member{"why", &T::why}, Member{"assumed", &T::assumed});
+  all["alternatives"] = rows_of(explanation.alternatives, row_of);
+  all["thresholds"] = rows_of(explanation.thresholds, row_of);
+  all["smaller"] = rows_of(explanation.smaller, row_of);
+  all["larger"] = rows_of(explanation.larger, row_of);
   return all;
 }
 
@@ -86,16 +62,16 @@ Situation situation_of(const nb::dict& words) {
 }
 
 std::vector<nb::dict> all_thresholds(const nb::dict& situation) {
-  return rows_of(thresholds(situation_of(situation)));
+  return rows_of(thresholds(situation_of(situation)), row_of);
 }
 
 nb::dict collective(const std::string& name, std::uint64_t bytes, const nb::dict& situation) {
-  return dict_of(explain_collective(name, bytes, situation_of(situation)));
+  return row_of(explain_collective(name, bytes, situation_of(situation)));
 }
 
 nb::dict halo(const std::string& layout, const std::string& wanted, std::uint64_t bytes,
               const nb::dict& situation) {
-  return dict_of(explain_halo(layout, strategy(wanted), bytes, situation_of(situation)));
+  return row_of(explain_halo(layout, strategy(wanted), bytes, situation_of(situation)));
 }
 
 }  // namespace

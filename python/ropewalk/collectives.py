@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 import numpy as np
 
 from . import _core, reduction
+from ._shared import ClosedTogether, OfRanks
 from .arrays import Array
 from .exceptions import ArgumentError
 from .exchange import _handle
@@ -74,7 +75,7 @@ class PendingCollective(Generic[_Result]):
         return f"<ropewalk.PendingCollective, {'complete' if self.test() else 'under way'}>"
 
 
-class Communicator:
+class Communicator(OfRanks, ClosedTogether):
     """Collectives among the ranks of an MPI communicator, on one node or several.
 
     `comm` is an mpi4py communicator, or None for the world; where nobody has started MPI, None
@@ -109,14 +110,6 @@ class Communicator:
     # ---- what it is
 
     @property
-    def rank(self) -> int:
-        return self._core.rank()
-
-    @property
-    def size(self) -> int:
-        return self._core.size()
-
-    @property
     def nodes(self) -> int:
         """How many nodes the ranks are on; 0 where MPI itself makes every call."""
         return self._core.nodes()
@@ -145,13 +138,6 @@ class Communicator:
     def close(self) -> None:
         """Gives memory and threads back. Every rank must close it, in any order."""
         self._core.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, value: object, trace: object) -> None:
-        if kind is None:  # after an error on this rank the others may not come
-            self.close()
 
     def __repr__(self) -> str:
         if self._core.closed():

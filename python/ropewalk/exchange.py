@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 import numpy as np
 
 from . import _core
+from ._shared import ClosedTogether, OfRanks
 from .arrays import Array
 from .exceptions import ArgumentError, Error
 
@@ -82,7 +83,7 @@ def _address(array: Array) -> int:
     return address
 
 
-class EndpointSet:
+class EndpointSet(OfRanks, ClosedTogether):
     """Lanes from this rank into MPI, each a comm thread with a communicator of its own.
 
     Collective over the communicator, and so is close(). lanes 0 means ROPEWALK_LANES, else what
@@ -105,19 +106,11 @@ class EndpointSet:
             if split_bytes < 0:
                 raise ArgumentError(f"split_bytes: {split_bytes}, expected 0 or more")
             threads, pin = bool(threads), bool(pin)
-        self._core = _core.endpoints(handle, lanes, threads, pin, split_bytes)
+        self._core: _core.Endpoints = _core.endpoints(handle, lanes, threads, pin, split_bytes)
 
     @property
     def lanes(self) -> int:
         return self._core.lanes()
-
-    @property
-    def rank(self) -> int:
-        return self._core.rank()
-
-    @property
-    def size(self) -> int:
-        return self._core.size()
 
     @property
     def has_threads(self) -> bool:
@@ -141,13 +134,6 @@ class EndpointSet:
     def close(self) -> None:
         """Ends the comm threads and frees the communicators. Collective."""
         self._core.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, value: object, trace: object) -> None:
-        if kind is None:  # after an error on this rank the others may not come
-            self.close()
 
 
 class MessagePlan:
@@ -184,7 +170,7 @@ class MessagePlan:
         return self._core.send_bytes()
 
 
-class CartesianGrid:
+class CartesianGrid(OfRanks):
     """A grid of ranks, 1 to 6 dimensions, numbered row-major. Collective: all ranks pass the
     same."""
 
@@ -200,7 +186,7 @@ class CartesianGrid:
             if isinstance(periodic, (bool, np.bool_)):
                 periodic = [periodic] * len(extents)
             periodic = [bool(one) for one in periodic]
-        self._core = _core.grid(handle, extents, periodic)
+        self._core: _core.Grid = _core.grid(handle, extents, periodic)
 
     @property
     def dimensions(self) -> int:
@@ -217,14 +203,6 @@ class CartesianGrid:
     @property
     def coordinates(self) -> tuple[int, ...]:
         return tuple(self._core.coordinates())
-
-    @property
-    def rank(self) -> int:
-        return self._core.rank()
-
-    @property
-    def size(self) -> int:
-        return self._core.size()
 
     def neighbour(self, offset: Sequence[int]) -> int | None:
         """Rank at coordinates + offset, or None beyond an open boundary."""

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from . import _core
+from ._shared import ClosedTogether, OfRanks
 from .arrays import Array
 from .exceptions import ArgumentError, Error
 from .exchange import _handle
@@ -68,7 +69,7 @@ class PendingReduction:
         self._core.wait()
 
 
-class ReductionPlan:
+class ReductionPlan(OfRanks, ClosedTogether):
     """Reduces arrays over all ranks, as often as one likes. Collective; so is close().
 
     Each of `tensors` is an array, reduced in place; or (input, output), two arrays; or
@@ -100,7 +101,7 @@ class ReductionPlan:
             thread = bool(thread)
         self._shapes = [(shape, kind) for shape, kind, _, _ in words]
         self._kept = tensors
-        self._core = _core.reduction_plan(
+        self._core: _core.ReductionPlan = _core.reduction_plan(
             handle,
             [(_count(shape), kind, read, write) for shape, kind, read, write in words],
             _OPS[op],
@@ -109,14 +110,6 @@ class ReductionPlan:
             fuse_bytes,
             thread,
         )
-
-    @property
-    def rank(self) -> int:
-        return self._core.rank()
-
-    @property
-    def size(self) -> int:
-        return self._core.size()
 
     @property
     def nodes(self) -> int:
@@ -187,13 +180,6 @@ class ReductionPlan:
     def close(self) -> None:
         """Waits for what was started and gives memory and thread back. Collective."""
         self._core.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, value: object, trace: object) -> None:
-        if kind is None:  # after an error on this rank the others may not come
-            self.close()
 
 
 @contextlib.contextmanager
