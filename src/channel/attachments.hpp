@@ -1,4 +1,4 @@
-// Private memory of the ranks of a team, attached at first use: what a team needs of the
+// Private memory of the ranks of a team, attached at first use: the part of a team that uses the
 // registration cache of the process.
 #pragma once
 

@@ -1,8 +1,8 @@
 // Whether the kernel copies memory of this process for others (process_vm_readv and _writev).
 //
-// It refuses what drivers map: a device's own memory, shown to the program (VM_IO, VM_PFNMAP). The
-// owner finds that out before it shows a buffer, so that all ranks take another way together; a
-// reader would find it out in the middle of a call.
+// It refuses mappings that drivers make of a device's own memory (VM_IO, VM_PFNMAP). The owner of a
+// buffer finds that out before it tells the others where the buffer lies, so that all ranks take
+// another path together; a reader would find it out in the middle of a call.
 #pragma once
 
 #include <array>

@@ -3,8 +3,9 @@
 //
 // There are three ways, the fastest first: memory of the arena is mapped by all ranks; private
 // memory can be attached, where the machine has XPMEM; or the kernel copies it from process to
-// process (CMA: process_vm_readv and process_vm_writev). What none of them reaches, its owner must
-// copy into its arena: that is left to the caller, as are errors, which are false or null here.
+// process (CMA: process_vm_readv and process_vm_writev). If none of them reaches a buffer, its
+// owner must copy it into its arena: that is left to the caller. So are errors, which are false or
+// null here.
 #pragma once
 
 #include <cstddef>
@@ -65,8 +66,7 @@ static_assert(sizeof(Reference) == sizeof(std::uint64_t));
 // Used by one thread at a time, as its team.
 class PeerMemory {
  public:
-  // Private buffers below these sizes are not worth it: attaching them, a system call of the
-  // kernel's. In bytes.
+  // Private buffers below these sizes, in bytes, are not worth attaching, or a system call.
   struct Worth {
     std::size_t attached;
     std::size_t by_kernel;

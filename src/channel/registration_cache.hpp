@@ -9,8 +9,8 @@
 //   grow, or blocks of one buffer, end up as one entry, and one look in an ordered map decides.
 // - Entries in use are not detached: they are pinned from acquire() to release(). Where all are
 //   pinned the cache holds more entries than it should until they are released.
-// - Entries never go stale: the provider gives what the owner has at an address at the time of the
-//   access (xpmem.hpp).
+// - Entries never go stale: an attachment shows the memory that the owner has at an address at the
+//   time of the access (xpmem.hpp).
 //
 // One cache a process, for all communicators and threads: the kernel allows a process 65530
 // mappings in all, and pages that are attached stay in memory. Guarded by one lock; acquire()

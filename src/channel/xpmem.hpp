@@ -1,21 +1,21 @@
 // XPMEM: the kernel module with which Hashmi et al. 2018 make buffers of other ranks addressable.
 //
-// Spoken to through /dev/xpmem by ioctl, so that nothing need be installed to build ropewalk and
-// one binary runs with and without the module. Each process offers its whole address space, as MPI
-// libraries do, to processes of the same user (mode 0600).
+// The module is called through /dev/xpmem by ioctl, so that nothing need be installed to build
+// ropewalk, and one binary runs with and without the module. Each process offers its whole address
+// space, as MPI libraries do, to processes of the same user (mode 0600).
 //
-// What is relied on:
+// ropewalk relies on this behaviour:
 // - Attaching maps addresses, not pages. A page comes when it is first touched here: the module
 //   then looks up what the owner has at that address, and pins it.
 // - The module watches the owner's address space (an MMU notifier). When the owner unmaps memory,
 //   or a page of it is replaced as after fork(), our page is unmapped and let go; the next touch
 //   finds what the owner has there by then. So an attachment may outlive the memory it was made
-//   for, and is right again when the owner maps other memory at the same address: a registration
-//   cache needs no word from the owner's allocator.
-// - Touching an address where the owner has nothing raises SIGBUS. That takes a call whose buffer
-//   is not there, or an owner that dies while others touch its memory: unlike an arena, whose pages
-//   live on, attached memory goes with its owner. ROPEWALK_XPMEM=off is for programs that must
-//   survive the death of a rank.
+//   for, and is valid again when the owner maps other memory at the same address: a registration
+//   cache needs no message from the owner's allocator.
+// - Touching an address where the owner has nothing raises SIGBUS. That happens only if the buffer
+//   of a call does not exist, or if its owner dies while others touch its memory: unlike the pages
+//   of an arena, attached memory vanishes with its owner. ROPEWALK_XPMEM=off is for programs that
+//   must survive the death of a rank.
 // - Device memory mapped by the owner cannot be attached (SIGBUS as well).
 //
 // The module forgets all that a process attached as soon as that process closes any descriptor of

@@ -39,7 +39,8 @@ struct ArenaCore {
   ArenaCore(const ArenaCore&) = delete;
   ArenaCore& operator=(const ArenaCore&) = delete;
 
-  // This process was cloned past the fork handlers: the memory is its parent's, and out of reach.
+  // This process was cloned without the fork handlers: the memory belongs to its parent and is not
+  // mapped here.
   bool orphaned() const noexcept { return life && *life.data() == std::byte{0}; }
   std::size_t offset(const void* address) const noexcept {
     return static_cast<std::size_t>(static_cast<const std::byte*>(address) - segment().base());

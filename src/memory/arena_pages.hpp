@@ -1,5 +1,6 @@
 // Where the pages of an arena come from: its segment, opened on the best source that the options
-// and the machine allow, and what that fell short of. Not thread-safe: the arena's lock covers it.
+// and the machine allow, and the reason why it is not a better one. Not thread-safe: the arena's
+// lock covers it.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +15,8 @@ namespace ropewalk::memory {
 
 class ArenaPages {
  public:
-  // With `probe_later`, what the pages will be is found out by the first probe(): a program that
-  // only calls malloc need not know.
+  // With `probe_later`, the first probe() finds out which pages the arena gets: a program that only
+  // calls malloc need not know.
   ArenaPages(const MemoryOptions& options, bool probe_later);
 
   Segment& segment() const noexcept { return *segment_; }
@@ -26,8 +27,9 @@ class ArenaPages {
   // Makes the pages under the extent present. False, with the reason, where there are none, or none
   // as good as the options require.
   bool back(Extent extent, std::string& reason);
-  // The extent gets its pages by first touch, but from a hugetlb pool at once: a page that the pool
-  // or a control group does not give would be SIGBUS at first touch. False where it gives none.
+  // The extent gets its pages by first touch, except from a hugetlb pool, which gives them at once:
+  // if the pool or a control group refused a page at first touch, that would be SIGBUS. False where
+  // there are none.
   bool hand_out(Extent extent);
   // Asks for huge pages under the extent.
   void settle(Extent extent);

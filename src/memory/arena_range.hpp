@@ -27,7 +27,7 @@ struct ArenaRange {
   std::atomic<std::size_t> begin{0};
   std::atomic<std::size_t> committed{0};
   std::size_t granule = 1;
-  // By granule. Relaxed: they tell what has been tried, no memory is read on their word.
+  // By granule. Relaxed: they say what has been tried, and nobody reads memory because of them.
   std::atomic<Pages>* pages = nullptr;
   // The pages come from a hugetlb pool: what is given back to it may not be had again.
   std::atomic<bool> pooled{false};

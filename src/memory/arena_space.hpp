@@ -32,7 +32,7 @@ class ArenaSpace {
 
   // Free again, with what pages it has.
   Extent give(Extent extent);
-  // Out of use altogether: what of its granules is now free gives its pages back.
+  // No longer in use, and not kept: granules that are now wholly free give their pages back.
   void retire(Extent block);
   // Keeps a freed block; returns those to be retired for it.
   std::vector<Extent> keep(Extent block) { return kept_.give(block); }

@@ -12,8 +12,8 @@ namespace ropewalk::memory {
 
 class ArenaState : public ForkParticipant, public ArenaBackend {
  public:
-  // With `probe_later`, what the pages will be is found out when somebody needs to know: a program
-  // that only calls malloc need not.
+  // With `probe_later`, the arena finds out which pages it gets when somebody needs to know: a
+  // program that only calls malloc does not.
   explicit ArenaState(const MemoryOptions& options, bool probe_later = false);
 
   const ArenaRange& range() const noexcept override { return core_.segment().range(); }

@@ -1,4 +1,5 @@
-// What becomes of shared memory when the process forks, and which ranges of this process are ours.
+// What happens to shared memory when the process forks, and which ranges of this process belong to
+// ropewalk.
 //
 // A child that shared our memory would overwrite what the parent's peers read. So, with the policy
 // `copy`, the child gets live blocks as a private copy at the same addresses, and the parent goes
@@ -30,7 +31,7 @@ class ForkParticipant {
   // Around the fork, in the parent; unlock also in the child, last.
   virtual void lock() noexcept {}
   virtual void unlock() noexcept {}
-  // Anything the child would copy; if not, the parent need not wait.
+  // Whether there is anything that the child would copy; if not, the parent need not wait.
   virtual bool has_data() const noexcept = 0;
   // In the child, which has this thread only. False: no room; drop_in_child comes next.
   virtual bool copy_in_child() noexcept = 0;

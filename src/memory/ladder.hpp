@@ -1,4 +1,4 @@
-// The order in which mechanisms are tried, and the words for what was tried in vain.
+// The order in which mechanisms are tried, and the texts that say why some could not be used.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace ropewalk::memory {
 // Rungs from best to last. A source asked for by name is the only rung.
 std::vector<PageSource> rungs(const MemoryOptions&);
 
-// Nothing less than verified huge pages will do.
+// Only verified huge pages are accepted.
 bool is_strict(const MemoryOptions&, const Mechanism&);
 
 // "hugetlb-memfd: the pool ...; shmem-huge: ..." without doubles.

@@ -1,7 +1,7 @@
 // One arena a process. libropewalk-malloc.so, libropewalk-mpi.so, libropewalk.so and the Python
 // module each hold a copy of this library; the copy that the dynamic linker finds first serves all.
-// Copies meet in one C function and a table of functions, so they may come from different
-// compilers; whoever changes the table, ArenaRange or ArenaStatistics changes the function's name.
+// Copies use one C function and a table of functions, so they may come from different compilers. A
+// change of the table, of ArenaRange or of ArenaStatistics needs a new name for the function.
 #pragma once
 
 #include <cstddef>
@@ -43,17 +43,18 @@ struct ProcessArena {
   bool (*resize)(void* address, std::size_t bytes);
   // As allocate_untouched, with free addresses behind it, so that it can grow in place.
   void* (*allocate_to_grow)(std::size_t bytes);
-  // Zeroes what of the live block may not read as zero.
+  // Zeroes those parts of the live block that may not read as zero.
   void (*clear)(void* address, std::size_t bytes);
   // Freed blocks are kept up to this sum, from now on.
   void (*bound_cache)(std::size_t bytes);
   // This thread is in the arena: what it allocates now must come from elsewhere.
   bool (*busy)();
-  // This process was cloned past the fork handlers: the arena is its parent's, and out of reach.
+  // This process was cloned without the fork handlers: the arena belongs to its parent and is not
+  // mapped here.
   bool (*orphaned)();
   // Pages of live blocks, whole ones, read as zero afterwards; returns an errno. Takes no lock.
   int (*discard)(void* address, std::size_t bytes, bool locked_too);
-  // From now on this is told what is communicated. It must never go.
+  // From now on this learns what is communicated. It must never be destroyed.
   void (*watch)(const Watch*);
 };
 

@@ -1,8 +1,9 @@
 // The memory of an arena: one sealed memfd, growing from the start of one reserved range, and what
 // is known of each of its granules. Not thread-safe: the arena's lock covers it.
 //
-// A child never has it: the fork handlers replace the mapping by a copy of its own, and where a
-// child is cloned past them it has a hole there (MADV_DONTFORK, but around a fork).
+// A child never has the mapping: the fork handlers replace it by a copy of its own, and in a child
+// that is cloned without them nothing is mapped there (MADV_DONTFORK, which is lifted only around a
+// fork).
 #pragma once
 
 #include <sys/types.h>
@@ -35,7 +36,7 @@ class Segment {
   }
   std::size_t huge_bytes() const noexcept;
 
-  // -1 where the program has closed it: daemons close all they can name. What is mapped stays.
+  // -1 where the program has closed it: daemons close all descriptors. The mapping remains.
   int descriptor() const noexcept;
 
   // Commits up to `bytes`, rounded up to whole granules; returns why not, else empty text.
@@ -48,7 +49,7 @@ class Segment {
   // The extent gets its pages by first touch of whoever is given it.
   void hand_out(Extent extent) noexcept;
 
-  // The granule in the middle has no pages; tells of extents of several.
+  // The granule in the middle has no pages; only useful for extents of several granules.
   bool is_untouched(Extent extent) const noexcept {
     return pages((extent.offset + extent.bytes / 2) / granule()) == Pages::none;
   }
@@ -63,15 +64,15 @@ class Segment {
   // can be; with `locked_too` also where they are locked in memory. Returns an errno.
   int discard(Extent extent, bool locked_too) noexcept;
 
-  // Zeroes what of the extent may not read as zero; pages that were never touched stay away.
-  // Needs no lock; `file` is the descriptor, -1 to zero it all.
+  // Zeroes those parts of the extent that may not read as zero; pages that were never touched are
+  // not made. Needs no lock; `file` is the descriptor, -1 to zero it all.
   static void clear(int file, std::byte* base, Extent extent) noexcept;
 
   // The pages are not better than this from now on.
   void settle_for(const Mechanism& how) noexcept { how_ = &how; }
 
-  // Whether a child has the mapping. Around a fork it does, so that nobody else's memory comes to
-  // lie there before it is replaced.
+  // Whether a child has the mapping. Around a fork it has, so that no other mapping is placed there
+  // before it is replaced.
   void leave_to_child(bool leave) noexcept;
   // In the child of a fork, see fork_policy.hpp.
   bool copy(std::span<const Extent> live, const Mechanism& how) noexcept;

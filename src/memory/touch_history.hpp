@@ -17,8 +17,8 @@ class TouchHistory {
 
   // The block got its pages by first touch.
   void handed_out(Extent block) noexcept;
-  // It is about to go, or another of its size is asked for: looks at what of it has pages (mincore
-  // of a few, 2 us). Once a block.
+  // To be called when the block is about to be freed, or another of its size is asked for: looks
+  // which of its pages are present (mincore of a few, 2 us). Once a block.
   void look_at(const std::byte* base, Extent block) noexcept;
   // The last one of that size that nobody has looked at; bytes: 0 for none.
   Extent last(std::size_t bytes) const noexcept;

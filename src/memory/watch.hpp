@@ -11,8 +11,8 @@
 
 namespace ropewalk::memory {
 
-// What became of the blocks of the malloc library, from its threshold on. Relaxed: they are
-// figures.
+// Statistics of the blocks of the malloc library, from its threshold on. Relaxed, as nothing
+// depends on them.
 struct WatchCounts {
   std::atomic<std::uint64_t> bytes{0};         // handed out, wherever they come from
   std::atomic<std::uint64_t> communicated{0};  // of these, in units of the arena
@@ -30,8 +30,8 @@ struct Watch {
   static constexpr std::size_t least_inside = std::size_t{4} << 10;
   static constexpr std::size_t least_outside = std::size_t{16} << 10;
 
-  // By unit, and one more. Not 0: the block there has not been seen communicated there. Relaxed: no
-  // memory is read on their word.
+  // One entry for each unit, and one more. Not 0: no communication of that part of the block has
+  // been seen. Relaxed: nobody reads memory because of them.
   std::atomic<std::uint16_t>* unseen = nullptr;
   // A buffer in the arena with an unseen unit; one outside of it.
   void (*seen_inside)(const void* address, std::size_t bytes) = nullptr;

@@ -10,7 +10,7 @@
 
 namespace ropewalk::os {
 
-// A number that only goes up, and whoever waits for that.
+// A number that only goes up, and the threads that wait until it does.
 class Epoch {
  public:
   explicit Epoch(const WaitPolicy& policy) noexcept : policy_(&policy) {}
@@ -20,11 +20,11 @@ class Epoch {
   // Acquire pairs with the release of advance().
   std::uint32_t value() const noexcept { return value_.load(std::memory_order_acquire); }
   void advance() noexcept;
-  // The same, but who sleeps is left asleep.
+  // The same, but threads that sleep are not woken.
   void advance_quietly() noexcept { value_.fetch_add(1, std::memory_order_seq_cst); }
   // Returns when the number is no longer `before`.
   void wait_beyond(std::uint32_t before) noexcept;
-  // Sleeps until then, at most so long, for one who waits in its own way.
+  // Sleeps until then, for at most that long. For a caller with a wait of its own.
   void sleep(std::uint32_t before, std::int64_t longest_ns) noexcept;
 
  private:
@@ -39,8 +39,9 @@ class Barrier {
   Barrier(int size, bool crowded) noexcept
       : size_(static_cast<std::uint32_t>(size)), passed_(crowded) {}
   void arrive_and_wait() noexcept { arrive_and_wait(turn()); }
-  // Lets go who waits, for a team that gives up. Who reads turn(), then finds that the team has not
-  // given up, then arrives, is let go as well. Afterwards nobody may come before reset().
+  // Releases all waiting threads, for a team that gives up. A thread that reads turn(), then finds
+  // that the team has not given up, then arrives, is released as well. Afterwards no thread may
+  // arrive before reset().
   void release() noexcept { passed_.advance(); }
   std::uint32_t turn() const noexcept { return passed_.value(); }
   void arrive_and_wait(std::uint32_t turn) noexcept;

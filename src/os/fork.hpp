@@ -1,4 +1,4 @@
-// What a child of fork must know: which threads and connections are its parent's.
+// What a child of fork must know: which threads and connections belong to its parent.
 #pragma once
 
 namespace ropewalk::os {

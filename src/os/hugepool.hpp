@@ -27,8 +27,8 @@ struct MemoryLimit {
   std::uint64_t bytes = UINT64_MAX;  // may still be taken
   std::string name;                  // what sets the limit, for an error's text
 };
-// What can be taken before the kernel would kill for it: MemAvailable, and the memory limit of each
-// cgroup this process is in. A snapshot: other processes take memory, too.
+// How much memory this process can take before the kernel would kill it: MemAvailable, and the
+// memory limit of each cgroup this process is in. A snapshot: other processes take memory, too.
 MemoryLimit available_memory();
 
 std::uint64_t total_memory_bytes();  // RAM of the machine, or the cgroup's limit if smaller

@@ -2,13 +2,13 @@
 //
 // Nothing tells whether a poll of MPI found work, but its time does: a poll that finds nothing is
 // short, and takes the same time again and again (0.04 us in MPICH and Open MPI over shared memory,
-// 0.3 us where each poll asks the kernel about TCP). What a poll takes beyond twice the usual time
-// is taken for work, and each nanosecond of work earns twenty awake. So a stream of messages, which
-// is work of 8 % of the time and more, keeps the thread awake, as MPI's own waiting would; the
-// disturbances of a busy machine, 1 or 2 % of the time, do not.
+// 0.3 us where each poll asks the kernel about TCP). The part of a poll beyond twice the usual time
+// counts as work, and for each nanosecond of work the thread stays awake for twenty. So a stream of
+// messages, where 8 % of the time and more is work, keeps the thread awake, as MPI's own waiting
+// would; the disturbances of a busy machine, 1 or 2 % of the time, do not.
 //
-// A sleep is no longer than a part of the time that nothing has come: what comes then has been
-// waited for so long that the rest of the sleep adds a few per cent at most.
+// A sleep is never longer than a fixed fraction of the time that the thread has already waited, so
+// that it lengthens any wait by a few per cent at most.
 #pragma once
 
 #include <algorithm>
@@ -69,7 +69,8 @@ class IdleClock {
   static constexpr std::int64_t cold_work_ns = 8'000;
   static constexpr std::int64_t look_when_cold_ns = 4'000;
   static constexpr std::int64_t awake_per_work = 20;
-  // What ends the quiet: the copy of a large message, and so long awake, which traffic alone earns.
+  // A poll with so much work ends the quiet time: it is the copy of a large message, or so long a
+  // time awake that only traffic can explain it.
   static constexpr std::int64_t message_ns = 16'000;
   static constexpr std::int64_t busy_ns = 1'000'000;
   // Of one poll: the host of a virtual machine takes the core away for longer, and not for work.

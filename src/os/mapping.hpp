@@ -67,7 +67,7 @@ int unmap_to_reserved(void* address, std::size_t bytes) noexcept;
 // before, or where it cannot be had, an invalid mapping).
 Mapping wiped_by_fork() noexcept;
 
-// The next ones return an errno, 0 for success, and are never signalled.
+// The following functions return an errno, 0 for success, and never raise a signal.
 
 // Makes every page present and writable. EFAULT means a touch would have been SIGBUS (empty hugetlb
 // pool, full file system). Before Linux 5.14 (EINVAL) the file behind, if any, is allocated
@@ -89,10 +89,10 @@ int remove_pages(void* address, std::size_t bytes) noexcept;
 // The same by the file, whatever the mapping allows.
 int punch_file(int descriptor, std::uint64_t offset, std::size_t bytes) noexcept;
 
-// What a process may map altogether, accessible or not (RLIMIT_AS); nothing where there is no
-// limit.
+// How many bytes of addresses a process may map in all, accessible or not (RLIMIT_AS); nothing
+// where there is no limit.
 std::optional<std::uint64_t> address_limit() noexcept;
-// What this process has mapped of it; 0 where /proc does not say.
+// How many of them this process has mapped; 0 where /proc does not say.
 std::uint64_t mapped_bytes();
 
 }  // namespace ropewalk::os

@@ -1,4 +1,5 @@
-// Other processes of the node as descriptors: has one ended, and what it has open.
+// Other processes of the node as descriptors: whether a process has ended, and copies of its
+// descriptors.
 #pragma once
 
 #include <sys/types.h>
@@ -22,8 +23,9 @@ Descriptor take_descriptor(const Descriptor& pidfd, int descriptor) noexcept;
 std::uint64_t start_of_process(pid_t process) noexcept;
 
 // Whether a process has ended, by a pidfd that is kept open. Programs close descriptors that they
-// do not know, and open files under the same numbers: the number is never believed blindly, opened
-// again where it is no longer ours, and then left alone. Thread-safe, but for moves.
+// do not know, and open files under the same numbers: so before each use the watch checks that the
+// descriptor is still its own, and opens another one where it is not; the foreign one is left
+// alone. Thread-safe, except for moves.
 class ProcessWatch {
  public:
   ProcessWatch() noexcept;  // of no process, which never ends

@@ -1,8 +1,8 @@
 // The ladder of waiting: a thread looks at full speed first, then gives its core away between two
 // looks, then sleeps between them.
 //
-// All waits of ropewalk climb this one ladder. They differ by their row of the table below, and by
-// what the waiting room does beside looking: it polls MPI, looks whether its peers live, and knows
+// All waits of ropewalk climb this one ladder. They differ in their row of the table below, and in
+// what the caller does between two looks: it polls MPI, checks whether its peers live, and knows
 // how a sleeper is woken.
 //
 //   os::Waiting wait(os::wait_for_messages);
@@ -28,10 +28,11 @@ struct WaitPolicy {
   unsigned looks_awake = 0;      // so many looks behind the spins come before the first sleep, and
   std::int64_t awake_ns;         // as many as fit this time; more where polls find work (IdleClock)
   std::int64_t longest_nap_ns;
-  // Whoever is waited for wakes the sleeper without fail: it sleeps for the longest nap at once,
-  // which is insurance only.
+  // Every event that is waited for wakes the sleeper. So it sleeps for the longest nap at once; the
+  // nap ends only as a safeguard.
   bool is_woken = false;
-  // The wait tells time by its polls; else it reads the clock itself, now and then.
+  // The polls of the wait measure the time; otherwise the wait reads the clock itself, now and
+  // then.
   bool polls = true;
 };
 
@@ -59,8 +60,8 @@ inline constexpr WaitPolicy wait_for_nodes_crowded{
     .spins = 2, .awake_ns = stays_awake, .longest_nap_ns = 0, .polls = false};
 
 // A thread that polls its own messages. The spins are a few microseconds of MPI_Test, less than a
-// switch of threads. A wait of 10 ms may sleep: that is well above the 2 ms that 25 MB take at
-// 100 Gbit/s. Nobody sees a delay of 0.5 ms then.
+// switch of threads. A wait of 10 ms may sleep: that is well above the 2 ms that 25 MB take at 100
+// Gbit/s. After such a wait a delay of 0.5 ms does not matter.
 inline constexpr WaitPolicy wait_for_messages{
     .spins = 16, .awake_ns = 10'000'000, .longest_nap_ns = 500'000};
 
@@ -77,8 +78,8 @@ inline constexpr WaitPolicy wait_for_reduction{
     .spins = 1000, .awake_ns = 300'000, .longest_nap_ns = 500'000};
 
 // Threads that work on one loop, for each other. The spins take some 50 us, which is what lies
-// between two loops of a solver on one rank. A wake-up costs 5 us, and 50 us in a virtual machine:
-// worth some waiting, but not the core.
+// between two loops of a solver on one rank. A wake-up costs 5 us, and 50 us in a virtual machine,
+// so it is worth spinning for some time, but not holding the core for long.
 inline constexpr WaitPolicy wait_for_threads{.spins = 4096,
                                              .awake_ns = 1'000'000,
                                              .longest_nap_ns = 1'000'000'000,
@@ -140,8 +141,8 @@ class Waiting {
 
   // Whether the caller should look whether its peers live: once every 5 ms.
   bool check_due() noexcept;
-  // Whether the caller should look at what concerns it beside what it waits for: behind the spins,
-  // at every 64th look, and at every look from the first sleep on.
+  // Whether the caller should check anything besides what it waits for: after the spins at every
+  // 64th look, and from the first sleep on at every look.
   bool look_due() const noexcept {
     return !spins() && (slept_ || looks_ % looks_per_look_beside == looks_per_look_beside - 1);
   }
@@ -184,7 +185,7 @@ class Waiting {
   unsigned looks_ = 0;
   unsigned awake_until_look_ = 0;
   bool slept_ = false;
-  // Of the time behind the spins.
+  // The time since the spins ended.
   std::int64_t checked_ns_ = 0;
   IdleClock clock_{0, 0, 0};
 };

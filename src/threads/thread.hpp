@@ -1,8 +1,8 @@
 // A thread of ropewalk's own, as every room above starts one.
 //
 // It has a name, takes no signals of the host program, may call MPI as the thread that starts it
-// may, and runs on given cores. In a child of fork it does not exist: there, its handle forgets it
-// instead of waiting for it.
+// may, and runs on given cores. A child of fork does not have the thread: there, the handle does
+// not wait for it.
 #pragma once
 
 #include <pthread.h>
@@ -27,7 +27,7 @@ struct ThreadOptions {
 class Thread {
  public:
   Thread() = default;
-  // Runs `body`, which must not throw. Error(system) where the system has no thread to give.
+  // Runs `body`, which must not throw. Error(system) where the system cannot start another thread.
   Thread(const ThreadOptions& options, std::function<void()> body);
   ~Thread() { join(); }
   Thread(Thread&& other) noexcept;
