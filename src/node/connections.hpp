@@ -1,9 +1,10 @@
-// The TCP connections between this process and others of the job. One that ends closes them: its
-// kernel tells the others at once.
+// The TCP connections between this process and others of the job. When a process ends, its kernel
+// closes them, and the others notice at once.
 //
-// Whoever connects greets, and is *pending* here until it has said who it is; then it is the
-// *accepted* connection of that process. An *outgoing* connection begins as one of the attempts at
-// all addresses that a process may have, and is established by the answer to its greeting.
+// A process that connects sends a greeting. Its connection is *pending* here until the greeting has
+// come, then it is the *accepted* connection of that process. An *outgoing* connection begins as
+// one of the attempts at all addresses that a process may have, and is established by the answer to
+// its greeting.
 #pragma once
 
 #include <cstdint>

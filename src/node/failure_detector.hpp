@@ -1,9 +1,9 @@
 // The failure detector: one thread of each process that learns which processes of the job have
 // ended or fallen silent, and tells the others.
 //
-// It sleeps in poll. A process that ends closes its connections (connections.hpp); who falls silent
-// is found out by the kernels (keepalive.hpp), and only while somebody waits for long. So the
-// detector of a healthy job does nothing.
+// It sleeps in poll. A process that ends closes its connections (connections.hpp). The kernels find
+// out which processes have fallen silent (keepalive.hpp), but only while some rank waits for long.
+// So the detector of a healthy job does nothing.
 #pragma once
 
 #include <condition_variable>
@@ -37,7 +37,7 @@ class FailureDetector {
   };
   std::string connect(std::span<const Neighbour>);
 
-  // To be called by whoever waits, again and again; costs a reading of the clock.
+  // A thread that waits calls this again and again; it costs a reading of the clock.
   void waiting() noexcept;
 
   // Grows when there is something new to be found.
@@ -49,7 +49,7 @@ class FailureDetector {
   };
   Findings find(std::uint64_t communicator) const;
 
-  // Everybody is to know that this rank has given the communicator up, or that it knows for certain
+  // Tells all others that this rank has given the communicator up, or that it knows for certain
   // that a process has ended.
   void tell(const BrokenCommunicator&);
   void tell_ended(const ProcessId&);

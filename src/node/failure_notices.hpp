@@ -1,6 +1,6 @@
-// What every process of the job is to know: which processes have ended, and which communicators
-// ranks have given up. Each notice is passed on over all connections, so that everybody who is
-// connected at all learns it; ranks need not know whom they wait for.
+// The news that every process of the job must learn: which processes have ended, and which
+// communicators ranks have given up. Each notice is passed on over all connections, so that every
+// process with any connection learns it; ranks need not know whom they wait for.
 #pragma once
 
 #include <atomic>
@@ -34,7 +34,7 @@ class FailureNotices {
   bool has_ended(const ProcessId&) const;
   std::optional<BrokenCommunicator> broken(std::uint64_t communicator) const;
 
-  // Sends what was not sent over the connection yet. False when it has failed.
+  // Sends the notices that have not been sent over the connection yet. False when it has failed.
   bool send(Connection&, const ProcessId& own) const;
 
  private:

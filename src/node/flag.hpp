@@ -1,8 +1,8 @@
-// The types of what ranks show each other, and the seam where the model test looks in.
+// The types of all variables that ranks share, and the place where the model test replaces them.
 //
 // tests/model puts a header of this name before this one. Its types report each load and store,
 // with its memory order, to a scheduler that tries every interleaving of the ranks. Here they are
-// what they stand for, and cost nothing.
+// plain atomics and variables, at no cost.
 #pragma once
 
 #include <atomic>

@@ -1,6 +1,6 @@
-// Who has fallen silent: while somebody of this process waits for long, the kernels ask each other
-// every few seconds whether they are there (TCP keepalive). A process that computes, or is stopped
-// by a debugger, does not answer, but its kernel does.
+// Which processes have fallen silent: while a thread of this process waits for long, the kernels of
+// the nodes send each other a question every few seconds (TCP keepalive). A process that computes,
+// or is stopped by a debugger, does not answer, but its kernel does.
 #pragma once
 
 #include <atomic>
@@ -20,8 +20,8 @@ class Keepalive {
   explicit Keepalive(int timeout_s) noexcept;
   int timeout_s() const noexcept { return timeout_s_; }
 
-  // To be called by whoever waits, again and again; costs a reading of the clock. True when the
-  // detector's thread is to be woken, so that the kernels begin to ask.
+  // A thread that waits calls this again and again; it costs a reading of the clock. True when the
+  // detector's thread must be woken, so that the kernels begin to ask.
   bool waiting() noexcept;
 
   bool active() const noexcept { return active_.load(std::memory_order_relaxed); }
@@ -40,7 +40,8 @@ class Keepalive {
   const int timeout_s_;
   const int interval_s_;  // between two questions
   std::int64_t last_tick_ns_ = 0;
-  // Of whoever waits in this process: threads may overwrite each other's, which does no harm.
+  // When a thread of this process waited last. Threads may overwrite each other's value, which does
+  // no harm.
   std::atomic<std::int64_t> wait_began_ns_{0};
   std::atomic<std::int64_t> last_look_ns_{0};
   std::atomic<bool> active_{false};

@@ -1,10 +1,10 @@
 // Whether the ranks of a communicator live, wherever they are: an error that names the dead instead
 // of an endless wait.
 //
-// It does not go through MPI, which hangs or ends the job when a rank is gone. Ranks of the same
-// node are seen by pidfd; where there are several nodes, each process's failure detector has
-// connections to some others (failure_detector.hpp): to all in small communicators, to those 1, 2,
-// 4, 8 ... ranks away in large ones, so that news reaches everybody in a few steps, past any node
+// It does not use MPI, which hangs or ends the job when a rank is gone. Ranks of the same node are
+// watched by pidfd. Where there are several nodes, each process's failure detector has connections
+// to some others (failure_detector.hpp): to all in small communicators, and to those 1, 2, 4, 8 ...
+// ranks away in large ones, so that a notice reaches every process in a few steps, around any node
 // that is gone.
 #pragma once
 
@@ -34,8 +34,8 @@ class Liveness final {
   // A rank has ended, as this rank has seen for itself: throws, and the others are told.
   [[noreturn]] void lost(int rank);
 
-  // For the slow part of every wait, from any thread, the more often the better; about 50 ns.
-  // Throws Error(peer_dead), and from then on always.
+  // To be called in the slow part of every wait, from any thread, as often as possible; it costs
+  // about 50 ns. Throws Error(peer_dead), and from then on always.
   void look();
   // The same at the start of a call, at the cost of one load.
   void require_whole() {
@@ -43,8 +43,8 @@ class Liveness final {
   }
   bool broken() const noexcept { return broken_.load(std::memory_order_acquire); }
 
-  // To be called when MPI has reported an error in a wait: the death of a rank is the better
-  // answer, and may take a moment to be known. Throws it, or returns when there is none.
+  // To be called when MPI has reported an error in a wait: if a rank has died, that is the better
+  // error, and it may take a moment until it is known. Throws it, or returns when there is none.
   void explain();
 
   Liveness(const Liveness&) = delete;

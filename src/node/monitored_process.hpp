@@ -3,7 +3,7 @@
 //
 // There are at most two established connections, one that each side has opened, so that two sides
 // that connect at the same time need not agree on one. A connection is established once the other
-// side has shown that it is the process that is meant: an address may lead elsewhere (bridges of
+// side has proved that it is the intended process: an address may lead to another one (bridges of
 // containers have the same address on every node).
 #pragma once
 
@@ -19,7 +19,7 @@
 
 namespace ropewalk::node {
 
-// Random, told to the ranks of the job alone: a stranger that connects does not know it.
+// A random number that only the ranks of the job know: another program that connects does not.
 struct ProcessId {
   std::array<std::uint64_t, 2> words{};
   friend bool operator==(const ProcessId&, const ProcessId&) = default;
@@ -105,7 +105,7 @@ struct MonitoredProcess {
   bool needs_attempts() const noexcept {
     return !ended && contact.port != 0 && (!connected() || doubtful);
   }
-  // Before it is reached there is one round, of the side that initiates.
+  // Before the process is reached there is one round of attempts, by the side that initiates.
   bool may_attempt() const noexcept { return reached_at || (initiates && failure.empty()); }
   // Where to look for it from the process `own`.
   std::vector<os::Address> candidates(const Contact& own) const;

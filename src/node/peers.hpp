@@ -61,8 +61,8 @@ bool same_node(std::span<const RankFacts> facts);
 // Sets the cores that this rank may run on.
 void add_cores(RankFacts& facts);
 
-// Cores the ranks may use together: with fewer than ranks, a waiting rank must give its core away.
-// From shared facts alone, since algorithms are chosen by it.
+// How many cores the ranks may use together: with fewer cores than ranks, a waiting rank must yield
+// its core. From shared facts alone, since algorithms are chosen by it.
 int cores_of(std::span<const RankFacts> facts);
 
 // Whether this rank can read the probe words of all others with process_vm_readv.

@@ -1,7 +1,7 @@
 // Deferred reclamation of a team's memory: it is kept until no other rank looks at it any more.
 //
-// A rank ends its team without waiting: communicators are freed in whatever order a program's ranks
-// come to it, and a free that waits could deadlock where MPI's does not.
+// A rank ends its team without waiting: the ranks of a program may free communicators in any order,
+// and if freeing waited, a program could deadlock that does not with MPI alone.
 #pragma once
 
 #include <array>

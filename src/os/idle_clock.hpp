@@ -69,8 +69,8 @@ class IdleClock {
   static constexpr std::int64_t cold_work_ns = 8'000;
   static constexpr std::int64_t look_when_cold_ns = 4'000;
   static constexpr std::int64_t awake_per_work = 20;
-  // A poll with so much work ends the quiet time: it is the copy of a large message, or so long a
-  // time awake that only traffic can explain it.
+  // The quiet time ends when one poll has message_ns of work, as the copy of a large message has,
+  // or when work has earned busy_ns awake, which only traffic does.
   static constexpr std::int64_t message_ns = 16'000;
   static constexpr std::int64_t busy_ns = 1'000'000;
   // Of one poll: the host of a virtual machine takes the core away for longer, and not for work.

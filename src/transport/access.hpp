@@ -10,7 +10,7 @@
 namespace ropewalk::transport {
 
 struct Access {
-  // Whoever keeps it keeps communicators, threads and team alive, as a plan does.
+  // An object that holds it keeps communicators, threads and team alive, as a plan does.
   static std::shared_ptr<LaneSet> lanes(const EndpointSet& endpoints);
   // EndpointSet::plan, of messages whose tags are of LaneSet::tags().
   static MessagePlan plan(const EndpointSet& endpoints, const std::vector<Message>& messages);

@@ -1,5 +1,6 @@
-// The agreement: what the ranks of a new endpoint set tell each other before anything is made, and
-// what follows from it. Every rank judges the same facts, so either all go on or all get one error.
+// The agreement: the facts that the ranks of a new endpoint set exchange before anything is made,
+// and the conclusions from them. Every rank judges the same facts, so either all go on or all get
+// the same error.
 #pragma once
 
 #include <cstddef>

@@ -9,9 +9,9 @@
 
 namespace ropewalk::transport {
 
-// Never throws: what MPI reports is kept until the caller's thread takes it. After an error, or
-// stop(), the batch winds itself up: receives stay posted until the last send is complete, so
-// that peers which wind up too drain each other, then they are cancelled.
+// Never throws: an error of MPI is kept until the caller's thread takes it. After an error, or
+// stop(), the batch ends early: its receives stay posted until the last send is complete, so that
+// peers which end early as well can complete their sends; then the receives are cancelled.
 class Batch {
  public:
   // `one_by_one`: requests are tested alone, as an MPI that splits threads needs it: Intel MPI
@@ -26,13 +26,13 @@ class Batch {
   void post() noexcept;
   // True when nothing is pending any more. Progresses MPI.
   bool advance() noexcept;
-  // The same in two steps, for batches that wind up together: first until all is complete or, when
-  // stopping, the last send is; then, when stopping, cancel_receives().
+  // The same in two steps, for batches that end early together: first until all is complete or,
+  // when stopping, the last send is; then, when stopping, cancel_receives().
   bool advance_sends() noexcept;
   void cancel_receives() noexcept;
   void stop() noexcept { stopping_ = true; }
-  // Gives up at once, where a rank has died: nothing is pending any more as far as this rank can
-  // see to it. Sends are left to MPI.
+  // Gives up at once, where a rank has died: receives are cancelled where that is possible, and
+  // sends are left to MPI.
   void abandon() noexcept;
   bool stopping() const noexcept { return stopping_; }
   bool failed() const noexcept { return error_ != nullptr; }

@@ -1,4 +1,4 @@
-// The farewell: how the ranks of an endpoint set part with nothing left in flight.
+// The farewell: the exchange at the end of an endpoint set, after which no message is in flight.
 #pragma once
 
 #include <span>
@@ -11,7 +11,7 @@
 namespace ropewalk::transport {
 
 // Notices, to all other ranks on lane 0: `leaving` of one that an exception takes away, `deserting`
-// of one that has given up its farewell. They are told by their number of bytes.
+// of one that has given up its farewell. They differ in their number of bytes.
 enum class FarewellNotice : std::size_t { leaving = 0, deserting = 1 };
 void tell_others(mpi::Comm, FarewellNotice);
 

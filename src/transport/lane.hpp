@@ -14,7 +14,7 @@
 namespace ropewalk::transport {
 
 // Counts the lanes at work on one plan; the top bit says that the plan's owner sleeps on it. One
-// word, so that a lane touches nothing of the plan after its own count is gone.
+// word, so that a lane touches nothing of the plan after it has counted itself down.
 class Countdown {
  public:
   void set(std::uint32_t lanes) noexcept { word_.store(lanes, std::memory_order_relaxed); }
@@ -29,7 +29,7 @@ class Countdown {
   std::atomic<std::uint32_t> word_{0};
 };
 
-// What the lanes at work on one plan share. They wind up together: a lane that cancelled its
+// What the lanes at work on one plan share. They end early together: a lane that cancelled its
 // receives while another still sends could wait for a peer that does the same the other way round.
 struct SharedWork {
   Countdown countdown;

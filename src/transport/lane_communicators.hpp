@@ -17,8 +17,8 @@ class LaneCommunicators {
 
   // Collective.
   void duplicate(int lanes);
-  // Collective, both. The first is for ranks that an error has met together: freeing is collective,
-  // so a communicator that only some ranks came to have is not freed at all.
+  // Both are collective. The first is for an error on all ranks: freeing is collective, so a
+  // communicator that only some ranks have is not freed at all.
   void free_what_all_have() noexcept;
   void free_all() noexcept;
 

@@ -1,5 +1,5 @@
-// The state of an endpoint set: its lanes and what they share. The set and its plans hold it
-// together; the last of them that goes takes it down.
+// The state of an endpoint set: its lanes and what they share. The set and its plans share its
+// ownership; the last of them destroys it.
 #pragma once
 
 #include <atomic>
@@ -26,10 +26,10 @@ mpi::Comm checked_parent(mpi::Comm parent);
 
 class LaneSet {
  public:
-  // Collective: what one rank cannot have is an error on all.
+  // Collective: if one rank cannot get its resources, that is an error on all.
   LaneSet(mpi::Comm parent, const EndpointOptions& options);
-  // Collective. Takes in and drops what cancelled plans of other ranks still send, until no rank
-  // has anything pending, and only then frees the communicators.
+  // Collective. Receives and drops the messages that cancelled plans of other ranks still send,
+  // until no rank has anything pending, and only then frees the communicators.
   ~LaneSet();
   LaneSet(const LaneSet&) = delete;
   LaneSet& operator=(const LaneSet&) = delete;

@@ -24,7 +24,8 @@ class LostRanks {
   bool any_left() const noexcept { return left_.load(std::memory_order_acquire) >= 0; }
   // Throws Error(peer_dead), or Error(mpi) after a notice, if any was found.
   void throw_found() const;
-  // To be called with an error of MPI's: throws the name of a dead rank instead, if there is one.
+  // To be called with an error of MPI: throws an error that names the dead rank instead, if there
+  // is one.
   void explain();
 
  private:

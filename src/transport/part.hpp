@@ -1,5 +1,6 @@
-// Parts: how the messages of a plan fall on lanes. A function of the message, the number of lanes
-// and split_bytes alone, all of which both sides share, so sender and receiver cut alike.
+// Parts: how the messages of a plan are dealt to lanes. That is a function of the message, the
+// number of lanes and split_bytes alone, which both sides know, so sender and receiver cut a
+// message in the same way.
 #pragma once
 
 #include <cstddef>
@@ -36,8 +37,8 @@ void append_parts(const Message& message, int lanes, std::size_t split_bytes,
                   std::vector<Part>& parts);
 
 // Cuts parts above `piece_bytes` into pieces of that size (0: leaves them whole), in their order.
-// UCX over TCP sends a message as one write, whose acknowledgement waits behind the write that the
-// other side is at: above a few MB a link then carries one direction after the other.
+// UCX over TCP sends a message by one write, whose acknowledgement waits until the other side has
+// finished its own write: above a few MB a link then carries one direction after the other.
 void cut_into_pieces(std::vector<Part>& parts, std::size_t piece_bytes);
 
 // All parts of a plan, by step. Messages of one peer, tag and lane keep the order they were given
