@@ -1,5 +1,5 @@
-// The calls of a rank: it arrives at each with a slot whose header says what it calls, and each
-// rank that looks at the slot of another finds out whether both make the same call.
+// The calls of a rank: it arrives at each call with a slot whose header describes the call. A rank
+// that reads the slot of another finds out whether both make the same call.
 #pragma once
 
 #include <cstddef>
@@ -80,7 +80,7 @@ class Arrivals {
   }
   // Refuses all calls to come. Does nothing in a child of fork, whose parent goes on.
   void leave_for_good();
-  // Nothing is kept in mind of the headers of a call that is given up.
+  // Forgets the headers of a call that is given up.
   void forget() noexcept { differs_ = -1; }
 
  private:

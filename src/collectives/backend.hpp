@@ -1,5 +1,5 @@
-// Who makes the collectives of a communicator: nobody needs to where there is one rank, else the
-// engine of one node, the hierarchy of several, or MPI.
+// The part of a communicator that executes its collectives: for one rank alone, by the engine of
+// one node, by the hierarchy of several nodes, or by MPI.
 #pragma once
 
 #include <cstddef>
@@ -67,8 +67,8 @@ class Backend {
   virtual void refuse(const char* /*message*/) {}
   // Instead of all calls to come.
   virtual void leave_for_good() noexcept {}
-  // After an exception in a call, for what the others still wait for. `before`: calls() when it
-  // was begun.
+  // After an exception in a call: does what the others still wait for. `before`: calls() when the
+  // call was begun.
   virtual void rescue(std::uint64_t /*before*/) noexcept {}
 };
 

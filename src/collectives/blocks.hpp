@@ -14,7 +14,7 @@ struct Blocks {
   const std::size_t* displacements;
   bool equal = false;  // of as many bytes behind each other, as every rank knows
 
-  // Where the last byte of `ranks` blocks ends. A block of nothing may lie anywhere.
+  // Where the last byte of `ranks` blocks ends. An empty block may lie anywhere.
   std::size_t end(int ranks) const {
     std::size_t last = 0;
     for (int rank = 0; rank < ranks; ++rank) {

@@ -1,6 +1,7 @@
-// What the ranks of a bulk call show each other of their buffers, and the copies that they make of
-// private ones. Small copies lie in the team's rooms, where they are kept until their readers have
-// left the call, so that nobody waits for them; readers follow while they are written.
+// What the ranks of a bulk call tell each other about their buffers, and the copies that they make
+// of private ones. Small copies lie in the team's rooms, where they are kept until their readers
+// have left the call, so that their writer does not wait; readers read the first pieces while the
+// others are written.
 #pragma once
 
 #include <algorithm>
@@ -30,7 +31,7 @@ struct Shown {
 };
 constexpr std::uint64_t copied_whole = ~std::uint64_t{0};
 static_assert(sizeof(Shown) <= node::Slot::beside_flag_bytes);
-// In the place of a buffer from which nothing is read: the data lies in the slot.
+// Stands for a buffer from which nothing is read, because the data lies in the slot.
 constexpr Reference inlined_reference = Reference::none(1);
 
 class Copies {
@@ -47,8 +48,8 @@ class Copies {
 
   // ---- before the arrival. A rank without memory for a copy refuses the call.
 
-  // A send buffer made readable for the others: mapped as it is, else by the kernel or as a copy.
-  // What nobody else reads, as a block of one's own, may be left out of a copy.
+  // A send buffer made readable for the others: mapped as it is, else by the kernel or as a copy. A
+  // part that no other rank reads, such as this rank's own block, may be left out of a copy.
   Shown show(const void* send, std::size_t bytes, Range unread = {0, 0});
   // A copy made readable for the others, for a buffer that the call overwrites.
   Shown show_copy(const void* send, std::size_t bytes, Range unread = {0, 0});
@@ -58,15 +59,14 @@ class Copies {
                        Range unread = {0, 0});
   Shown copy_in_pieces(const void* send, std::size_t bytes, std::size_t limit,
                        Range unread = {0, 0});
-  // A copy in this rank's arena that lasts until the end of the call, and which the others wait to
-  // let go of.
+  // A copy in this rank's arena that lasts until the end of the call, for which all ranks wait.
   std::byte* whole_copy(const void* data, std::size_t bytes);
 
   // ---- after the arrival
 
   void add_piece() noexcept;  // nothing where all are there
-  // For a rank that reads others' pieces between its own. Where ranks share cores a wait costs a
-  // time slice: then it adds all at once.
+  // For a rank that reads others' pieces between writing its own. Where ranks share cores a wait
+  // costs a time slice, so it adds all pieces at once.
   void add_ahead() noexcept { team_.crowded() ? add_rest() : add_piece(); }
   void add_until(std::size_t bytes) noexcept {
     while (copy_.done < std::min(bytes, copy_.bytes)) add_piece();
@@ -77,7 +77,7 @@ class Copies {
 
   // Bytes of a piece of a buffer of so many bytes.
   std::size_t piece(std::size_t bytes) const noexcept;
-  // Until the first `bytes` of what another rank has shown are there.
+  // Waits until the first `bytes` of another rank's copy are written.
   void await(int peer, const Shown& shown, std::size_t bytes) {
     if (bytes <= shown.copied || shown.copied == 0) return;
     team_.wait_for_pieces(peer, (bytes + shown.copied - 1) / shown.copied);

@@ -1,5 +1,5 @@
-// Types and operations as the C interface names them: ropewalk's numbers or MPI's handles. And what
-// either has for a buffer in place.
+// Types and operations as the C interface names them: ropewalk's numbers or MPI's handles. Also the
+// values of either that mean a buffer in place.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
-// What a rank owes the others of a bulk call: phases that they wait for. A rank that cannot do its
-// part finishes them all the same, marked as failed, so that the others get an error and do not
-// wait for ever.
+// The duties of a rank towards the others of a bulk call: the phases that they wait for. A rank
+// that cannot do its part finishes these phases all the same, marked as failed, so that the others
+// get an error and do not wait for ever.
 #pragma once
 
 #include <cstddef>

@@ -77,9 +77,9 @@ class Engine {
   void leave(const std::vector<Shown>& shown, bool complete);
   // Gives back what a call has taken: scratch memory, attachments.
   void give_back() noexcept;
-  // For a rank that an exception takes out of a call: does what it owes the others, who get an
-  // error and do not wait. `before`: the team's calls() when the call was begun, so that one that
-  // was not even claimed is refused.
+  // For a rank that leaves a call by an exception: finishes the phases that the others wait for, so
+  // that they get an error and do not hang. `before`: the team's calls() when the call was begun,
+  // so that one that was not even claimed is refused.
   void rescue(std::uint64_t before) noexcept;
 
   // Of the last call.

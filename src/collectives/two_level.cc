@@ -1,10 +1,10 @@
 // Reductions between mapped buffers of ranks in several cache domains: each domain first reduces
 // among its own ranks, then its ranks combine what the domains have and write it to their own.
 //
-// Where every rank reads all inputs and writes all outputs, of p ranks in D domains, (D - 1) / D of
-// 2ps bytes cross between caches. Here only partial results do: D(D - 1)s bytes. It costs one more
-// exchange of flags a chunk. Within a domain elements are combined in the order of ranks, then
-// domains in the order of their lowest ranks: the same bits on all ranks and in every run that
+// If each of p ranks in D domains read all inputs and wrote all outputs, (D - 1) / D of 2ps bytes
+// would cross between caches. Here only partial results do: D(D - 1)s bytes. That costs one more
+// exchange of flags for each chunk. Within a domain elements are combined in the order of ranks,
+// then domains in the order of their lowest ranks: the same bits on all ranks and in every run that
 // places its ranks alike.
 #include <algorithm>
 

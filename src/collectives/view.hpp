@@ -21,7 +21,7 @@ class View {
   View(const View&) = delete;
   View& operator=(const View&) = delete;
 
-  // Between the elements and their bytes; nothing to do where these are the same.
+  // Copy between the elements and their packed bytes; nothing to do where these are the same.
   void pack();
   void unpack();
   void unpack_only(std::size_t count);  // the first elements of a view without blocks

@@ -55,14 +55,14 @@ class Worker {
   // Starts the thread at the first call. Where there is none to be had, calls run in drain(), and
   // when their requests are waited for or tested.
   void enqueue(Prepared job) noexcept;
-  // In the place of a call that could not be prepared: the others have started theirs.
+  // Takes the place of a call that could not be prepared: the others have started theirs.
   void enqueue_refusal() noexcept;
   // Waits until nothing is queued or running. One load when nothing ever was.
   void drain() {
     if (pending_.load(std::memory_order_acquire) != 0) wait_until_empty();
   }
-  // Has the thread call end(object), which ends this worker too, when nothing is queued or running
-  // any more. False, and it never will, where that is so already.
+  // Makes the thread call end(object), which ends this worker too, when nothing is queued or
+  // running any more. False, without such a call, where nothing is queued or running now.
   bool hand_over(void (*end)(void*) noexcept, void* object) noexcept;
 
  private:

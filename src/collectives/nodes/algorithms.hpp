@@ -1,8 +1,9 @@
 // The collectives of communicators over several nodes, one file each. Arguments have been checked,
 // in place has been resolved (send == receive), and every rank makes the same call.
 //
-// Each is called outside of Nodes::run(): it decides from what all ranks share whether the nodes
-// serve the call, then runs it in there, or leaves it to MPI (through_mpi.hpp).
+// Each is called outside of Nodes::run(): it decides, from facts that all ranks share, whether the
+// nodes serve the call. Then it either runs the call inside of Nodes::run(), or leaves it to MPI
+// (through_mpi.hpp).
 #pragma once
 
 #include "collectives/algorithms.hpp"

@@ -1,9 +1,9 @@
 // Alltoall(v) over nodes.
 //
-// What the ranks of one node send to those of another goes in one message where its blocks are
-// small: the leader of this pair of nodes collects them from the others' buffers, and the leader on
-// the other node deals them out. The ranks of a node lead its pairs in turn. Large blocks
-// go straight from rank to rank. Blocks inside the node are pulled.
+// The blocks from the ranks of one node to those of another go in one message where they are small:
+// the leader of this pair of nodes collects them from the others' buffers, and the leader on the
+// other node distributes them. The ranks of a node lead its pairs in turn. Large blocks go straight
+// from rank to rank. Blocks inside the node are pulled.
 #include <algorithm>
 #include <optional>
 

@@ -1,5 +1,5 @@
-// The buffers of this node's ranks in one call: each reads what the others send and writes into
-// their results, however the kernel lets it.
+// The buffers of this node's ranks in one call: each rank reads the others' send buffers and writes
+// into their results, by mapped memory or by CMA.
 #pragma once
 
 #include <cstddef>
@@ -29,8 +29,8 @@ class CallMemory {
   std::unique_ptr<std::byte[]> memory_;
 };
 
-// Where others of the node write this rank's result: where it lies, or, where they cannot reach
-// that, in a room of the arena from which it is taken in the end.
+// The place where others of the node write this rank's result: the receive buffer, or, where they
+// cannot reach that, memory of the arena, from which the result is copied at the end.
 class Landing {
  public:
   // `bytes` from the first to the last that is written. After the claim of the call's slot.
@@ -46,8 +46,8 @@ class Landing {
   Reference reference_;
 };
 
-// Numbers that a rank shows the others beside its buffers: where its blocks lie, how long they are.
-// After the claim of the call's slot; kept until the end of the call.
+// Numbers that a rank shows the others in addition to its buffers: where its blocks lie, and how
+// long they are. After the claim of the call's slot; kept until the end of the call.
 std::size_t* show_table(Engine& engine, node::Slot& own, std::size_t numbers);
 // Those of the rank at a place, after the meeting.
 const std::size_t* table_of(Engine& engine, int place);

@@ -1,5 +1,5 @@
-// The algorithms of reductions over nodes, and what this rank goes by when one of them is chosen
-// (tuning/over_nodes.hpp).
+// The algorithms of reductions over nodes, and the values of this rank from which one of them is
+// chosen (tuning/over_nodes.hpp).
 #pragma once
 
 #include <memory>

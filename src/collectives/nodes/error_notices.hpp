@@ -1,7 +1,8 @@
-// Error notices: what goes wrong on one rank during a call over nodes is an error on all.
+// Error notices make an error of one rank during a call over nodes an error of all ranks.
 //
-// A rank that cannot go on sends every other rank a notice that says why. Whoever waits, for a
-// message of another node or for a flag of its own, finds the notice and throws the same error.
+// A rank that cannot go on sends every other rank a notice that says why. A rank that waits, for a
+// message of another node or for a flag of its own node, finds the notice and throws the same
+// error.
 #pragma once
 
 #include <cstdint>
@@ -46,7 +47,7 @@ class ErrorNotices {
   // The same for all calls to come, by a rank that an exception takes away.
   void refuse_all_calls() noexcept;
 
-  // Takes in the notices that have come, and throws what concerns the call under way.
+  // Receives the notices that have come, and throws an error where one concerns the call under way.
   void look();
 
  private:

@@ -1,10 +1,10 @@
 // Gather(v) and scatter(v) over nodes.
 //
-// What a node's ranks send to the root, or get from it, goes in one message between the root and
-// the lowest rank of the node where it is little; larger blocks go straight between the root and
-// each rank. On the root's own node they are gathered and scattered as in any team. Which it is
-// follows from the node's bytes, which the root knows as well as the node's ranks, after they have
-// met.
+// The blocks that a node's ranks send to the root, or get from it, go in one message between the
+// root and the lowest rank of the node where they are small; larger blocks go straight between the
+// root and each rank. On the root's own node they are gathered and scattered as in any team. The
+// choice follows from the total of the node's bytes. The root knows it, and so do the node's ranks
+// after they have met.
 #include <algorithm>
 #include <cstring>
 

@@ -42,8 +42,8 @@ class MessageComms {
   void split_leaders(const Layout&, int slices);
   void split_lanes(int lanes, int rank);
 
-  // Some rank's call has failed: messages may lie unread for ever, and who got such a communicator
-  // again would take them for its own. So MPI keeps all of these to its end.
+  // The call of some rank has failed: messages may lie unread for ever, and a later user of such a
+  // communicator would receive them as its own. So MPI keeps all of these communicators to its end.
   void abandon() noexcept { record_->abandoned = true; }
   bool ended() const noexcept { return record_->ended; }  // MPI_Finalize has begun
   bool is_here() const noexcept;                          // false in a child of fork

@@ -1,5 +1,5 @@
-// How a rank waits for messages of other nodes, and what it looks at meanwhile: error notices, dead
-// ranks of its node, and dead ranks of others. Each of these becomes an exception.
+// How a rank waits for messages of other nodes. Meanwhile it looks for error notices and for dead
+// ranks, of its own node and of others; each of these becomes an exception.
 #pragma once
 
 #include <mutex>

@@ -15,8 +15,8 @@
 
 namespace ropewalk::collectives::nodes {
 
-// Comes before all else from one rank to another in a call: what is called and with how much, as
-// the ranks of a node compare it in their slots.
+// The first message from one rank to another in a call: which collective is called, and with how
+// many bytes, as the ranks of a node compare it in their slots.
 struct Header {
   std::uint64_t call;
   std::uint64_t count;

@@ -1,7 +1,7 @@
 // The hierarchy under a communicator whose ranks are on several nodes: where each rank is, the team
 // of this node's ranks, and the communicators and rules of messages between nodes.
 //
-// What can go wrong on one rank alone reaches all (error_notices.hpp), wherever they wait
+// An error of one rank reaches all others (error_notices.hpp), wherever they wait
 // (message_waits.hpp).
 #pragma once
 

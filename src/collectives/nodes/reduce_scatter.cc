@@ -3,9 +3,9 @@
 // A block of the result belongs to one rank. On every other node a leader, the rank at the same
 // place where there is one, combines what its node has of that block, chunk by chunk, and sends it
 // there; the block's rank does the same on its own node and combines what came, in the order of
-// nodes. A node sends what the others' ranks get and receives what its own get, once from each
-// other node: the lower bound. All ranks combine and all send, each while the next chunks are on
-// their way.
+// nodes. Each node sends its part of the blocks of all other nodes' ranks, and receives one part of
+// its own ranks' blocks from each other node: the lower bound. All ranks combine and send, while
+// the next chunks are on their way.
 //
 // Elements are combined in the order of ranks within each node, then of the nodes.
 #include <algorithm>

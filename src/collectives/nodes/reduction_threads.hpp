@@ -1,11 +1,12 @@
 // The threads of a rank that reduce a large vector together (the last figure of Boyle et al. 2017,
 // section IV: their number should follow the length of the vector).
 //
-// The caller is one of them. The arithmetic is cut in blocks, which whoever has nothing else to do
-// takes. Where MPI lets several threads call it, several *lanes* communicate, each on a
-// communicator of its own; elsewhere lane 0 alone does, which is the caller's. A thread that comes
-// takes the next lane that has none. Nobody waits for a thread that has not begun: the caller does
-// what no other has taken. So the order of summation knows nothing of threads.
+// The caller is one of them. The arithmetic is cut into blocks, and a thread that has nothing else
+// to do takes the next block. Where MPI lets several threads call it, several *lanes* communicate,
+// each on a communicator of its own; elsewhere only lane 0 does, which belongs to the caller. A
+// thread that joins a call takes the next lane that has no thread. Nobody waits for a thread that
+// has not begun: the caller does what no other thread has taken. The order of summation does not
+// depend on the threads.
 //
 // Between calls the threads sleep. Within a call a sleeping thread is woken only when the vector is
 // long and more is left to do than the others finish in the time it takes to wake up: for a short

@@ -41,7 +41,7 @@ class Traffic {
   void run(Moves& moves) {
     nodes_.waits().until([&] { return step(moves); });
   }
-  // One look at everything, for callers that begin, do something else, and then run() to the end.
+  // Advances everything once, for callers that begin, do something else, and then run() to the end.
   template <class Moves>
   bool step(Moves& moves);
 
