@@ -1,5 +1,5 @@
-// What an exchange by messages consists of, before it becomes a plan: messages, and the copies
-// around them. Copies between faces of one rank are the same for every carrier.
+// The parts of an exchange by messages before it becomes a plan: messages, and the copies around
+// them. Copies between faces of one rank are the same for every carrier.
 #pragma once
 
 #include <vector>

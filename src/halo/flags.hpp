@@ -36,7 +36,7 @@ class FlagBlock {
   FlagBlock& operator=(FlagBlock&& other) noexcept;
   ~FlagBlock();
 
-  // Gives the memory up, because neighbours may look at it for ever.
+  // Never gives the memory back, because neighbours may read it for ever.
   void abandon() noexcept { lines_ = nullptr; }
   // Neighbours may still be looking at it in `exchange`, its last. The memory goes back when all
   // have left it, at the latest when a later block is retired. This call does not wait for that.

@@ -1,5 +1,5 @@
-// Who exchanges with whom: the directions of a grid, numbered alike on every rank, and the
-// neighbours of this rank in them.
+// The directions of a grid, with the same numbers on every rank, and the neighbours of this rank in
+// them.
 #pragma once
 
 #include <string>

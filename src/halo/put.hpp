@@ -23,8 +23,8 @@ struct Meeting {
 
 // A receiver has two places for each face, which take turns: exchange n uses those of turn n % 2.
 // The sender writes there before start(n), the receiver reads between its wait(n) and start(n + 1).
-// start(n) raises `started` to n, wait(n) waits until all neighbours have done so: nothing else is
-// said, and that is enough.
+// start(n) raises `started` to n, and wait(n) waits until all neighbours have done so. No other
+// signal is needed.
 //
 // Invariants, for two neighbours A and B:
 // 1. What A wrote for n is seen by B after its wait(n): B has acquired A's `started` at n or later.
@@ -35,9 +35,10 @@ struct Meeting {
 // 4. B's memory goes back when all neighbours have left it, each when its exchange ends for good
 //    (FlagBlock::retire), after an error too: A may write for an exchange to which B no longer
 //    comes. What neighbours of a dead rank hold for it is lost.
-// 5. A rank that gives up says so beside the number, which stays: neighbours still finish what it
-//    had started, as all of it is there, and get an error where it did not come. It writes no more:
-//    it has not learnt that neighbours have read what it would write to.
+// 5. A rank that gives up sets a mark beside the number, which stays: neighbours still finish the
+//    exchange that it had started, since all its faces are there, and get an error in an exchange
+//    that it has not started. The rank writes no more faces, because it does not know whether
+//    neighbours have read the places.
 class PutCarrier final : public Carrier {
  public:
   // `team` may be null where there are no meetings. What this rank receives lies in `flags`.

@@ -1,4 +1,4 @@
-// What must follow stores around the caches, with which faces are best written.
+// The fence that must follow non-temporal stores, with which large faces are written fastest.
 #pragma once
 
 #if defined(__x86_64__)
@@ -7,8 +7,8 @@
 
 namespace ropewalk::halo {
 
-// Must be called before a release that tells others of faces: a release alone does not wait for
-// such stores.
+// Must be called before the release by which others learn of the faces: a release alone does not
+// wait for such stores.
 inline void complete_streaming_stores() noexcept {
 #if defined(__x86_64__)
   _mm_sfence();

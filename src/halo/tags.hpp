@@ -15,8 +15,8 @@ namespace ropewalk::halo {
 using TagProposal = std::array<std::int64_t, 2>;
 TagProposal propose_tags(transport::LaneSet&, int count);
 
-// They are given back at the end of this object. Each rank may end its halos in an order of its
-// own, and when it likes.
+// They are given back at the end of this object. Each rank may end its halos at any time and in any
+// order.
 class Tags {
  public:
   Tags() = default;

@@ -1,5 +1,5 @@
-// MPI attributes: what ropewalk hangs on a communicator of the caller, and how it learns that the
-// communicator is gone.
+// MPI attributes: the data that ropewalk attaches to a communicator of the caller, and the way it
+// learns that the communicator is freed.
 #pragma once
 
 #include "mpi/mpi.hpp"

@@ -1,11 +1,11 @@
-// What all ranks find together: an error of one rank as an error of all, and facts that must be the
-// same on all.
+// The collective check: an error of one rank becomes an error of all, and facts that must be the
+// same on all ranks are compared.
 //
-// What is made collectively takes memory, opens files and starts threads on every rank, and any of
-// that may fail on one rank alone. A rank that then just throws leaves the others waiting in the
-// next collective call. So such work runs in collectively(). There every collective call of MPI's
-// on that communicator is preceded by an exchange of whether all ranks are still well (one
-// reduction of 16 bytes). A rank that has failed takes part in that exchange at the end of
+// A collective constructor takes memory, opens files and starts threads on every rank, and any of
+// that may fail on one rank alone. If that rank just threw, the others would wait in the next
+// collective call for ever. So such work runs in collectively(). There, before every collective
+// call of MPI on that communicator, the ranks tell each other whether any of them has failed (one
+// reduction of 16 bytes). A rank that has failed takes part in that reduction at the end of
 // collectively(), and so the others learn of it before their next call.
 #pragma once
 
@@ -26,8 +26,7 @@ struct Failure {
   std::array<char, 1016> text = {};  // bytes; longer texts are cut
 };
 
-// What all ranks of a communicator have thrown, or are about to: nobody waits for its rank any
-// more.
+// An error that all ranks of a communicator throw: no rank waits for another any more.
 class CollectiveError : public Error {
  public:
   CollectiveError(ErrorCode code, const std::string& text, Comm comm)
@@ -38,8 +37,8 @@ class CollectiveError : public Error {
   Comm comm_;
 };
 
-// Describes what is being handled in a catch clause. Rethrows Error(peer_dead): with the dead
-// nothing can be shared.
+// Describes the exception that is being handled in a catch clause. Rethrows Error(peer_dead), since
+// a dead rank cannot take part in a reduction.
 Failure current_failure();
 
 // Collective. Throws CollectiveError on every rank, with the error of the lowest rank that has one,

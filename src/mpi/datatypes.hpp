@@ -1,4 +1,5 @@
-// What MPI's datatypes and operations are to ropewalk, and what only MPI can do with them.
+// Which types and operations of ropewalk MPI's datatypes and operations stand for, and what only
+// MPI can do with them.
 #pragma once
 
 #include <cstddef>

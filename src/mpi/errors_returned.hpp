@@ -1,4 +1,4 @@
-// Errors of MPI's that are returned for a while, whatever error handler the program has given its
+// Makes MPI return its errors for a while, whatever error handler the program has given its
 // communicator.
 #pragma once
 

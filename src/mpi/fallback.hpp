@@ -1,9 +1,9 @@
-// MPI's own collectives with 64-bit counts, for every call that ropewalk does not take itself.
+// MPI's own collectives with 64-bit counts, for every call that ropewalk does not serve itself.
 //
 // Where the library has MPI_*_c they are called. Elsewhere (Open MPI 4 and 5) counts that fit an
 // int go to the plain function; larger ones become one derived type (movements), pieces
-// (reductions), or messages (the forms ending in v). What all ranks must do alike is decided
-// alike: from the count of a reduction, which is the same everywhere, from the bytes of an
+// (reductions), or messages (the forms ending in v). All ranks must come to the same decision. It
+// follows from the count of a reduction, which is the same everywhere, from the bytes of an
 // allgatherv, or, in the other forms ending in v, from an agreement of all ranks, which costs one
 // small allreduce.
 //
@@ -11,8 +11,8 @@
 // where MPI allows it. Intracommunicators only, see is_inter().
 //
 // With a waiter the calls are nonblocking ones, on a communicator that is the caller's own: MPI's
-// collectives and messages of tag 0 are theirs there. Its wait may throw. What the calls had under
-// way, memory of theirs included, is then left to MPI, and so are the caller's buffers.
+// collectives and messages of tag 0 are theirs there. Its wait may throw. Then the requests of the
+// calls, their memory and the caller's buffers are left to MPI.
 #pragma once
 
 #include <cstddef>

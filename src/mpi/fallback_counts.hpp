@@ -16,8 +16,8 @@
 
 namespace ropewalk::mpi::fallback {
 
-// Counts up to this go to functions with int counts. Tests lower it, to try with a few elements
-// what is meant for gigabytes.
+// Counts up to this go to functions with int counts. Tests lower it, so that a few elements take
+// the path that is meant for gigabytes.
 inline std::atomic<std::size_t> int_limit{INT_MAX};
 inline bool fits(std::size_t count) noexcept {
   return count <= int_limit.load(std::memory_order_relaxed);

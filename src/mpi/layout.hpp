@@ -29,7 +29,7 @@ class Layout {
   void unpack(const void* packed, void* data) const;
 
  private:
-  // What may still be looked at: a description may be as long as the program likes.
+  // How much may still be read: a description may be of any length.
   struct Budget {
     std::size_t parts = std::size_t{1} << 12;
     std::size_t numbers = std::size_t{1} << 20;

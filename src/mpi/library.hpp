@@ -1,8 +1,8 @@
 // Finds the MPI library of this process and fills the table of its functions.
 //
 // Order: an MPI whose symbols the whole process sees; an MPI that a plug-in loaded for itself (as
-// mpi4py's extension module in Python); the file that ROPEWALK_MPI_LIBRARY names. An MPI that is
-// already here always wins: two of them in one process corrupt each other.
+// mpi4py's extension module in Python); the file that ROPEWALK_MPI_LIBRARY names. An MPI that the
+// process has loaded already is always preferred: two of them in one process corrupt each other.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
 // The buckets of a plan that have been started, in their order, and how far each has come.
 //
-// The caller alone starts buckets. They are reduced one after the other by whoever has the turn:
-// the plan's thread, or the caller who waits. A bucket's data go from the caller to that one by the
-// release of `tail_`, and back by the release of its `finished`.
+// Only the caller starts buckets. They are reduced one after the other by the thread that has the
+// turn: the plan's thread, or the caller while it waits. A bucket's data pass from the caller to
+// that thread by the release of `tail_`, and back by the release of its `finished`.
 #pragma once
 
 #include <atomic>
@@ -35,8 +35,8 @@ class BucketQueue {
   // Throws the error that the last round of the bucket has ended with, once.
   void rethrow(int bucket);
 
-  // Has reduce(bucket) reduce the next bucket. False where there is none, or, unless the turn is
-  // waited for, where another has the turn.
+  // Calls reduce(bucket) for the next bucket. False where there is none, or, unless the caller
+  // waits for the turn, where another thread has it.
   template <class Reduce>
   bool reduce_next(bool wait_for_turn, Reduce&& reduce) noexcept {
     std::unique_lock turn(turn_, std::defer_lock);
@@ -55,7 +55,7 @@ class BucketQueue {
     return true;
   }
 
-  // Buckets that nobody has begun are given up, refuse() called for each.
+  // Gives up the buckets that nobody has begun, and calls refuse() for each.
   template <class Refuse>
   void give_up(Refuse&& refuse) noexcept {
     const std::lock_guard turn(turn_);

@@ -14,7 +14,7 @@ namespace ropewalk::reduction {
 // Indices are the caller's: Error(argument) for one that is none.
 class PlanTensors {
  public:
-  // Takes all memory that there is to take.
+  // Takes all memory of the plan.
   PlanTensors(const std::vector<PlanTensor>& given, std::vector<Bucket> buckets);
 
   int size() const noexcept { return static_cast<int>(tensors_.size()); }
@@ -32,7 +32,8 @@ class PlanTensors {
     void* output;
   };
   Vector pack(int bucket) const;
-  // Results to where they belong; an average that is still a sum (`divide`) is divided on the way.
+  // Copies results to their outputs; an average that is still a sum (`divide`) is divided in the
+  // same pass.
   void unpack(int bucket, const collectives::Operation&, bool divide) const;
 
  private:

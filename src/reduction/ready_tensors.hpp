@@ -21,7 +21,7 @@ class ReadyTensors {
   // Where start() of all that is left begins.
   int first_left() const noexcept { return count_ > 0 ? next_ : 0; }
   void start_all() noexcept;
-  // Whether no bucket is left to be started in this round: also where no tensor was told of.
+  // Whether no bucket is left to be started in this round, or no tensor has become ready in it.
   bool complete() const noexcept;
   // Error(argument), which names a tensor that is not ready, unless complete().
   void check_complete() const;

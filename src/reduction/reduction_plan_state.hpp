@@ -25,7 +25,7 @@ mpi::Comm checked_parent(mpi::Comm parent);
 
 class ReductionPlanState {
  public:
-  // Collective: what one rank cannot have is an error on all.
+  // Collective: if one rank cannot get its resources, that is an error on all.
   ReductionPlanState(mpi::Comm parent, const std::vector<PlanTensor>& tensors,
                      const ReductionPlanOptions&);
   ~ReductionPlanState();

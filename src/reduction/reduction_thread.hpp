@@ -12,8 +12,8 @@ namespace ropewalk::reduction {
 
 class ReductionThread {
  public:
-  // Starts the thread, which calls `work` after each wake(), and until it has nothing more to do.
-  // Error(system) where there can be none.
+  // Starts the thread, which calls `work` after each wake(), as often as there is work.
+  // Error(system) where it cannot be started.
   explicit ReductionThread(std::function<void()> work);
   ~ReductionThread();  // after a last `work`
   ReductionThread(const ReductionThread&) = delete;

@@ -4,26 +4,28 @@
 //
 // A worker's word holds the blocks [begin, end) that it has still to run. It takes the first by
 // raising begin. A worker that has none left takes the upper half of the largest word of another
-// (of one block: that block), by lowering end; the first block it took it runs itself, the others
-// it shows in its own word, where they can be stolen again. All by compare-exchange of the whole
-// word, so of two that want the same block one loses and looks again.
+// worker, or its only block, by lowering end. It runs the first of the stolen blocks itself and
+// puts the others into its own word, where they can be stolen again. Each of these steps is a
+// compare-exchange of the whole word, so if two workers want the same block, one of them fails and
+// tries again.
 //
 // Invariants
 // 1. Within a loop no word returns to a value that it had with blocks in it. While block b lies in
 //    words, it can be the first of one only by being raised to, and leaves that place only to be
 //    run; a steal never moves the first block of a word into another word, since it leaves that
-//    block where it is, or runs it. So a compare-exchange that succeeds has met the very state its
-//    load has seen (no ABA), and each block is run once.
-// 2. Only its owner writes a word without blocks, and nobody compares with one: the store by which
-//    a thief shows what it took needs no exchange.
+//    block where it is, or runs it. So a compare-exchange succeeds only if the word has not changed
+//    since its load (no ABA), and each block is run once.
+// 2. Only its owner writes a word without blocks, and no other worker exchanges one: a thief puts
+//    stolen blocks into its own word by a plain store.
 // 3. Loops take turns with two words a worker. A worker that leaves a loop fills the other word for
-//    the next, in which nobody looks before all have come to the barrier between the loops; and
-//    whoever still looks for work in this loop finds this loop's words, which nobody fills again
-//    before they, too, have come to that barrier. So one barrier between loops is enough.
+//    the next loop, which no worker reads before all have come to the barrier between the loops. A
+//    worker that still looks for work in this loop finds this loop's words, which nobody fills
+//    again before that worker, too, has come to the barrier. So one barrier between loops is
+//    enough.
 //
-// Every access is relaxed: a word says all there is to know of the blocks in it, what the
-// iterations read and write is ordered by the barriers around the loop, and a stale value costs a
-// failed exchange or, where it shows no blocks, a worker that leaves early.
+// Every access is relaxed: a word describes its blocks completely, the barriers around the loop
+// order what the iterations read and write, and a stale value costs a failed exchange or, where it
+// has no blocks, makes a worker leave early.
 #pragma once
 
 #include <atomic>

@@ -1,5 +1,5 @@
-// The words that workers of a loop share, and the seam where the model test looks in: tests/model
-// puts a header of this name before this one, whose words report every access.
+// The words that workers of a loop share. tests/model replaces this header by one of the same name,
+// whose words report every access.
 #pragma once
 
 #include <atomic>
