@@ -1,6 +1,7 @@
-// What the drop-in knows about each communicator of the program: its team, or why it has none.
+// The drop-in's record of each communicator of the program: its team, or the reason why it has
+// none.
 //
-// All ranks come to the same answer at the same call, since it follows from facts that they share.
+// All ranks decide alike at the same call, since the decision follows from facts that they share.
 // An entry is an attribute of the communicator, so MPI deletes it when the communicator is freed.
 #pragma once
 

@@ -1,12 +1,12 @@
 // The datatypes and operations of a call, as the collectives take them.
 //
-// What there is to know of a datatype, and of each pair with a predefined operation, is found out
-// at its first call and kept until the type is freed: a call that goes to MPI for its type or
+// The properties of a datatype, and of each pair with a predefined operation, are found out at its
+// first call and kept until the type is freed. So a call that goes to MPI because of its type or
 // operation costs no more than one that is served.
 //
 // MPI allows a program to free a type while a call that uses it is under way, on another thread. So
-// what is known of MPI's own types is found where it is kept, and what is known of the program's is
-// found by value; and where MPI will be asked about such a type during the call, the call holds it.
+// a call uses the record of one of MPI's own types in place, but copies that of a type of the
+// program. If MPI will be asked about such a type during the call, the call keeps the type alive.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// The Fortran names of the functions that the drop-in takes the place of.
+// The Fortran names of the functions that the drop-in replaces.
 //
 // Most Fortran bindings call the C entry points MPI_X, which slots.cc exports. Those that call
 // PMPI_X are served here: all of Open MPI's, and, in the mpi_f08 module of MPICH and its family,

@@ -1,4 +1,4 @@
-// The MPI functions that the drop-in takes the place of, and what comes next to it.
+// The MPI functions that the drop-in replaces, and the next function of each name.
 //
 // Every entry point MPI_X of this library is one jump through a slot. A slot leads to the function
 // of the same name in `serve`, or straight to the next MPI_X of the process: a tool's, or MPI's

@@ -1,12 +1,12 @@
-// From a handle of MPI to what the drop-in keeps for it: one cache line and the entry, no lock.
+// Finds the drop-in's entry for a handle of MPI: one cache line and the entry itself, no lock.
 //
 // An entry is filled before anybody can find it: take(), fill, publish(). Entries are never given
 // back to the allocator: a thread that looks up its own handle may read, on the way, an entry that
-// another thread frees or fills for another handle. It sees a handle that is not its own, and goes
-// on. Entries of freed handles are used again.
+// another thread frees or fills for another handle. It finds another handle there than its own, and
+// goes on. Entries of freed handles are used again.
 //
-// A few entries are made before they are needed, the first of them in the table itself: a rank that
-// has run out of memory has one for its next handles all the same, and answers as the others do.
+// A few entries are made before they are needed, the first of them in the table itself: so a rank
+// that has run out of memory still has entries for its next handles, and decides as the others do.
 #pragma once
 
 #include <array>

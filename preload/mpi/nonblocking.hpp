@@ -7,8 +7,8 @@
 namespace ropewalk::preload {
 
 // Collective. A thread of each rank makes these calls, so that all ranks need MPI_THREAD_MULTIPLE,
-// and a core for it. ROPEWALK_NONBLOCKING=1 wants them on shared cores, too, 0 nowhere. The thread
-// is started here: where one rank gets none, no rank serves them.
+// and a core for it. With ROPEWALK_NONBLOCKING=1 they are served on shared cores, too, with 0
+// never. The thread is started here: where one rank gets none, no rank serves them.
 bool serves_nonblocking(Collectives&, mpi::Comm);
 // A communicator for which it was true is freed.
 void leave_place() noexcept;

@@ -1,6 +1,6 @@
 // The next function of each name, whatever the width of its counts. Where MPI has none with 64-bit
-// counts, the other one is called with all that an int can hold, and our own stands in for the
-// rest.
+// counts, the one with int counts is called if all numbers fit an int, and a function of ropewalk
+// otherwise.
 #pragma once
 
 #include <array>

@@ -1,4 +1,5 @@
-// ROPEWALK_STATS: what became of every call, printed once for all ranks by MPI_Finalize.
+// ROPEWALK_STATS: how many calls were served and passed, and why, printed once for all ranks by
+// MPI_Finalize.
 #pragma once
 
 #include <cstddef>
@@ -49,7 +50,7 @@ void read_statistics_setting();
 // Collective over MPI_COMM_WORLD: rank 0 prints to stderr.
 void print_statistics() noexcept;
 
-// A communicator over nodes has come to be whose ranks on other nodes are not watched. The first
+// A communicator over nodes has been made whose ranks on other nodes are not watched. The first
 // reason is printed.
 void note_unwatched(const std::string& reason) noexcept;
 

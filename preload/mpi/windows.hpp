@@ -1,4 +1,4 @@
-// One-sided communication of the program, which MPI's own collectives progress by the way.
+// One-sided communication of the program, which MPI's own collectives progress as well.
 #pragma once
 
 namespace ropewalk::preload {
@@ -9,9 +9,9 @@ extern bool windows_made;
 // The program makes a window that others reach through MPI.
 void note_window() noexcept;
 
-// A look at MPI at the end of a served call: a program may test a window after a barrier once, or
-// probe for a message, and take for granted that what came before the barrier is there. Some 0.1
-// us, so that only the barrier does it where there are no windows.
+// Progresses MPI at the end of a served call: a program may test a window or probe for a message
+// only once after a barrier, and rely on everything from before the barrier. Some 0.1 us, so that
+// only the barrier does it where there are no windows.
 void progress() noexcept;
 
 }  // namespace ropewalk::preload
