@@ -36,6 +36,32 @@ bool by_cma(Call call, int process, void* here, std::uint64_t there, std::size_t
   return true;
 }
 
+// What is left of the runs behind the first `moved` bytes.
+std::span<iovec> behind(std::span<iovec> runs, std::size_t moved) noexcept {
+  while (!runs.empty() && moved >= runs.front().iov_len) {
+    moved -= runs.front().iov_len;
+    runs = runs.subspan(1);
+  }
+  if (moved > 0) {
+    runs.front().iov_base = static_cast<std::byte*>(runs.front().iov_base) + moved;
+    runs.front().iov_len -= moved;
+  }
+  return runs;
+}
+
+// The same for lists of runs. The kernel stops in the middle of a list at 2 GiB, or where it meets
+// memory that is not there: the next call then says why.
+template <class Call>
+bool runs_by_cma(Call call, int process, std::span<iovec> here, std::span<iovec> there) noexcept {
+  while (!here.empty()) {
+    const ssize_t moved = call(process, here.data(), here.size(), there.data(), there.size(), 0);
+    if (moved <= 0) return false;
+    here = behind(here, static_cast<std::size_t>(moved));
+    there = behind(there, static_cast<std::size_t>(moved));
+  }
+  return true;
+}
+
 }  // namespace
 
 Reference PeerMemory::in_arena(const void* memory) {
@@ -102,6 +128,14 @@ bool PeerMemory::write(int peer, Reference to, const void* from, std::size_t byt
   if (to.is_none() || !team_.cma()) return false;
   return by_cma(process_vm_writev, team_.process_id(peer), const_cast<void*>(from), to.place(),
                 bytes);
+}
+
+bool PeerMemory::read(std::span<iovec> here, int peer, std::span<iovec> there) noexcept {
+  return runs_by_cma(process_vm_readv, team_.process_id(peer), here, there);
+}
+
+bool PeerMemory::write(std::span<iovec> here, int peer, std::span<iovec> there) noexcept {
+  return runs_by_cma(process_vm_writev, team_.process_id(peer), here, there);
 }
 
 }  // namespace ropewalk::channel

@@ -8,9 +8,12 @@
 // null here.
 #pragma once
 
+#include <sys/uio.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 
 #include "channel/attachments.hpp"
 #include "channel/own_memory.hpp"
@@ -104,6 +107,12 @@ class PeerMemory {
   // Copy from or to what is behind any reference; false where the kernel refuses.
   bool read(void* to, int peer, Reference from, std::size_t bytes, kernels::Stores) noexcept;
   bool write(int peer, Reference to, const void* from, std::size_t bytes, kernels::Stores) noexcept;
+  // The same by the kernel alone, for runs of bytes `here` and runs `there` at addresses of the
+  // peer's process: as many bytes on both sides, and no run is empty. Uses the lists up. False, and
+  // errno says why, where the kernel refuses.
+  static constexpr std::size_t most_runs = 512;  // in a list; the kernel allows 1024 (IOV_MAX)
+  bool read(std::span<iovec> here, int peer, std::span<iovec> there) noexcept;
+  bool write(std::span<iovec> here, int peer, std::span<iovec> there) noexcept;
   // What was resolved may be detached.
   void end_call() noexcept {
     if (attachments_ != nullptr) attachments_->end_call();
