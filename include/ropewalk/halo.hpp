@@ -87,9 +87,11 @@ struct HaloOptions {
 //
 // `direct`: each face is copied from the memory of one rank to that of the other, strided on both
 // sides; nothing is packed or sent. Whichever of the two ranks comes first copies, in test() or
-// wait(). It needs all ranks of the grid on one node, and fields or packets in the arena of the
-// process (Buffer, Allocator, rw_alloc); Error(unsupported) on every rank where those of one rank
-// lie elsewhere. When a rank dies, those that wait for it throw Error(peer_dead).
+// wait(). It needs all ranks of the grid on one node, and is fastest with fields or packets in the
+// arena of the process (Buffer, Allocator, rw_alloc). Faces in private memory are attached (XPMEM),
+// copied by the kernel, or staged: packed into the arena of their sender, from where their receiver
+// copies. Private memory must stay where it is until the halo ends; Error(system) where the kernel
+// does not reach it. When a rank dies, those that wait for it throw Error(peer_dead).
 //
 // `put`: for HaloBuffers alone, with all ranks on one node. send_buffer() is memory of the
 // neighbour, which reads there what it received. So no face is copied, and an exchange costs a

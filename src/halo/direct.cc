@@ -2,6 +2,10 @@
 #include "halo/direct.hpp"
 
 #include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <new>
 #include <string>
 #include <thread>
 #include <utility>
@@ -59,6 +63,13 @@ std::size_t streaming_threshold(std::size_t bytes_a_rank, const node::Team* team
 
 }  // namespace
 
+std::size_t FaceCopies::bytes() const noexcept {
+  std::size_t sum = 0;
+  for (const StridedCopy& field : plain[0]) sum += field.bytes();
+  for (const KernelCopy& field : by_kernel) sum += field.bytes();
+  return sum;
+}
+
 DirectCarrier::DirectCarrier(std::shared_ptr<transport::LaneSet> lanes, node::Team* team,
                              Transfers transfers)
     : lanes_(std::move(lanes)),
@@ -66,11 +77,11 @@ DirectCarrier::DirectCarrier(std::shared_ptr<transport::LaneSet> lanes, node::Te
       flags_(std::move(transfers.flags)),
       incoming_(std::move(transfers.incoming)),
       outgoing_(std::move(transfers.outgoing)),
-      left_(std::move(transfers.left)) {
+      left_(std::move(transfers.left)),
+      packs_(std::move(transfers.packs)),
+      memory_(std::move(transfers.memory)) {
   for (std::vector<Transfer>* faces : {&incoming_, &outgoing_}) {
-    for (Transfer& face : *faces) {
-      for (const StridedCopy& copy : face.copies) face.bytes += copy.bytes();
-    }
+    for (Transfer& face : *faces) face.bytes = face.copies.bytes();
   }
   for (const Transfer& face : incoming_) bytes_ += face.bytes;
   streaming_bytes_ = streaming_threshold(bytes_, team_, limits_.streaming_bytes);
@@ -80,6 +91,8 @@ DirectCarrier::~DirectCarrier() {
   if (!lanes_->is_here()) {
     // In a child of fork neither the team nor the neighbours' memory is there.
     flags_.abandon();
+    // What is attached is kept: its module must not be called here.
+    static_cast<void>(new (std::nothrow) std::shared_ptr<channel::PeerMemory>(std::move(memory_)));
   } else if (team_ != nullptr && !failed_) {
     end();
   }
@@ -113,6 +126,7 @@ void DirectCarrier::start() {
   ++exchange_;
   started_ = true;
   if (team_ == nullptr) return;
+  for (const StridedCopy& pack : packs_[exchange_ % 2]) pack.run();
   // Pairs with the acquire in claim() of the neighbours: they see what this rank has written, and
   // what it has read it has read.
   flags_.started().number.store(exchange_, std::memory_order_release);
@@ -144,6 +158,7 @@ bool DirectCarrier::advance(unsigned patience) {
   std::size_t open = go_through(incoming_, 0);
   open += go_through(outgoing_, patience);
   if (copies_made_ != before) team_->wake_sleepers();
+  if (refused_ >= 0) kernel_refused();
   if (gone_ >= 0) neighbour_gave_up(gone_);
   if (open == 0) finish();
   return open == 0;
@@ -205,13 +220,21 @@ bool DirectCarrier::claim(Transfer& face, unsigned patience) noexcept {
 }
 
 void DirectCarrier::copy(Transfer& face, std::size_t streaming_bytes) noexcept {
-  for (const StridedCopy& field : face.copies) field.run(streaming_bytes);
+  const bool complete = copied(face, streaming_bytes);
+  if (!complete) refused_ = face.peer, refusal_ = errno;
   face.mine = false;
   face.finished = exchange_;
   ++copies_made_;
   // Releases what was read and written: the neighbour that acquires it in seen_copied() may do the
   // same.
-  face.copied->number.store(exchange_, std::memory_order_release);
+  face.copied->number.store(complete ? exchange_ : withdrawn, std::memory_order_release);
+}
+
+// False, and errno says why, where the kernel has refused.
+bool DirectCarrier::copied(const Transfer& face, std::size_t streaming_bytes) noexcept {
+  for (const StridedCopy& field : face.copies.plain_of(exchange_)) field.run(streaming_bytes);
+  return std::all_of(face.copies.by_kernel.begin(), face.copies.by_kernel.end(),
+                     [&](const KernelCopy& field) { return field.run(*memory_, face.peer); });
 }
 
 // This rank looks at nothing of this exchange any more. The releases pair with the acquire in
@@ -233,6 +256,12 @@ void DirectCarrier::give_up() noexcept {
   flags_.abandon();
 }
 
+// Whoever has claimed it could not copy it.
+bool DirectCarrier::given_up(const Transfer& face) noexcept {
+  // Pairs with the release in copy() of the neighbour, which touches the face no more.
+  return face.copied->number.load(std::memory_order_acquire) == withdrawn;
+}
+
 // Takes back a face that nobody has claimed. Where a neighbour is copying it, waits for the end of
 // that while the neighbour lives.
 void DirectCarrier::withdraw(Transfer& face) noexcept {
@@ -242,7 +271,9 @@ void DirectCarrier::withdraw(Transfer& face) noexcept {
       claimed == withdrawn) {
     return;
   }
-  while (!seen_copied(face) && !node::is_dead(team_->peer(face.peer))) std::this_thread::yield();
+  while (!seen_copied(face) && !given_up(face) && !node::is_dead(team_->peer(face.peer))) {
+    std::this_thread::yield();
+  }
 }
 
 // The death of a rank makes its neighbours give up, and then theirs. So an error that names the
@@ -252,6 +283,23 @@ void DirectCarrier::neighbour_gave_up(int peer) const {
   throw Error(ErrorCode::mpi, "halo: rank " + std::to_string(peer) +
                                   " gave up an exchange, expected its data; see its error, and "
                                   "make new endpoints and halos on all ranks");
+}
+
+// The memory of a process that ends goes before the process itself: its death is the better answer.
+void DirectCarrier::kernel_refused() const {
+  constexpr int looks = 500;  // one a millisecond
+  for (int look = 0; look < looks; ++look) {
+    team_->look_around();
+    if (refusal_ != ESRCH) break;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  throw Error(ErrorCode::system,
+              "halo: the kernel refused a copy between private memory of this rank and of rank " +
+                  std::to_string(refused_) +
+                  " (process_vm_readv, process_vm_writev: " + std::strerror(refusal_) +
+                  "), expected fields or faces that are still where they were when the halo was "
+                  "made; keep them until it ends, or allocate them with ropewalk::Buffer or "
+                  "rw_alloc");
 }
 
 }  // namespace ropewalk::halo

@@ -1,13 +1,17 @@
 // Strategy::direct: ranks of one node copy faces from where they lie to where they belong, strided
-// on both sides. No message is sent, and nothing is packed.
+// on both sides. No message is sent, and nothing is packed but what private memory makes necessary
+// (staged_faces.hpp).
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <vector>
 
+#include "channel/peer_memory.hpp"
 #include "halo/carrier.hpp"
 #include "halo/flags.hpp"
+#include "halo/kernel_copy.hpp"
 #include "halo/strided_copy.hpp"
 #include "node/team.hpp"
 #include "ropewalk/detail/unwinding.hpp"
@@ -16,16 +20,28 @@
 
 namespace ropewalk::halo {
 
+// What brings one face from the sender's memory to the receiver's: a copy for each field.
+struct FaceCopies {
+  // By this rank alone. Where the face is staged, there are others in odd exchanges.
+  std::array<std::vector<StridedCopy>, 2> plain;
+  std::vector<KernelCopy> by_kernel;
+  bool staged = false;
+
+  const std::vector<StridedCopy>& plain_of(std::uint64_t exchange) const noexcept {
+    return plain[staged ? exchange % 2 : 0];
+  }
+  bool empty() const noexcept { return plain[0].empty() && by_kernel.empty(); }
+  std::size_t bytes() const noexcept;
+};
+
 // The face that one rank sends another over one link: the same on both, but for the addresses.
 struct Transfer {
   int peer;                 // the rank on the other side
   const FlagLine* started;  // of the peer, in its block
   FlagLine* claim;          // both in the block of the receiver
   FlagLine* copied;
-  int direction;  // from which the receiver gets it; it takes them in this order
-  // From the sender's memory to the receiver's, a copy for each field. There are none where only
-  // the peer can make them.
-  std::vector<StridedCopy> copies;
+  int direction;      // from which the receiver gets it; it takes them in this order
+  FaceCopies copies;  // none where only the peer can make them
   // Exchanges in which this rank has last seen it claimed, by either, and copied.
   std::uint64_t taken = 0;
   std::uint64_t finished = 0;
@@ -38,14 +54,19 @@ struct Transfer {
 struct Transfers {
   FlagBlock flags;                 // its own
   std::vector<Transfer> incoming;  // in the order in which it takes them
-  std::vector<Transfer> outgoing;  // in the order in which it helps with them
+  std::vector<Transfer> outgoing;  // in the order in which it helps with them; none is staged
   std::vector<FlagLine*> left;     // its lines in the neighbours' blocks
+  // Copies into the places of staged faces, for even and for odd exchanges.
+  std::array<std::vector<StridedCopy>, 2> packs;
+  std::shared_ptr<channel::PeerMemory> memory;  // may be null where nothing is private
 };
 
-// Both ranks of a link map both of its buffers, so either can copy. Exchange n of one rank: raise
-// `started` to n; then, in test() and wait(), for every face in or out whose other rank has started
-// n and which nobody has claimed: claim it, copy it, say so. Finished when all are copied. So
-// wait() needs nothing of a neighbour but that it has started, as with messages that are posted.
+// Both ranks of a link reach both of its buffers, so either can copy: they map or attach them, or
+// the kernel copies. Only what is staged is copied by its receiver alone. Exchange n of one rank:
+// raise `started` to n; then, in test() and wait(), for every face in or out whose other rank has
+// started n and which nobody has claimed: claim it, copy it, say so. Finished when all are copied;
+// nobody waits for what it has staged itself. So wait() needs nothing of a neighbour but that it
+// has started, as with messages that are posted.
 //
 // Invariants, for a face of a link between A and B:
 // 1. `claim` goes from n - 1 to n only by a rank that has started n and has seen that the other
@@ -62,6 +83,12 @@ struct Transfers {
 // 5. A rank that gives up in n claims for itself what nobody has claimed (`withdrawn`), waits for
 //    copies that a living neighbour has begun, and withdraws `started`. Afterwards nobody reads or
 //    writes its data, and a neighbour that wants them gets an error.
+// 6. A rank that the kernel refuses a copy says so in `copied` (`withdrawn`) instead of the number,
+//    so that the other does not wait for it, and gives up.
+// 7. A staged face has two places in its sender's block, for even and for odd exchanges. A writes
+//    for n + 2 only after it has finished n + 1, and so after it has acquired what says that B has
+//    started n + 1: by then B has finished n, and so has read what A staged for n. B reads it after
+//    it has acquired A's `started`.
 class DirectCarrier final : public Carrier {
  public:
   // `team` may be null where there are no transfers.
@@ -84,13 +111,16 @@ class DirectCarrier final : public Carrier {
   bool advance(unsigned patience);
   std::size_t go_through(std::vector<Transfer>& faces, unsigned patience) noexcept;
   bool seen_copied(Transfer&) const noexcept;
+  static bool given_up(const Transfer&) noexcept;
   bool claim(Transfer&, unsigned patience) noexcept;
   void copy(Transfer&, std::size_t streaming_bytes) noexcept;
+  bool copied(const Transfer&, std::size_t streaming_bytes) noexcept;
   void finish() noexcept;
   void end() noexcept;
   void give_up() noexcept;
   void withdraw(Transfer&) noexcept;
   [[noreturn]] void neighbour_gave_up(int peer) const;
+  [[noreturn]] void kernel_refused() const;
 
   std::shared_ptr<transport::LaneSet> lanes_;  // keeps the team
   node::Team* team_;
@@ -98,12 +128,17 @@ class DirectCarrier final : public Carrier {
   std::vector<Transfer> incoming_;
   std::vector<Transfer> outgoing_;
   std::vector<FlagLine*> left_;
+  std::array<std::vector<StridedCopy>, 2> packs_;
+  std::shared_ptr<channel::PeerMemory> memory_;
   tuning::HaloLimits limits_ = tuning::halo_limits();
   std::size_t bytes_ = 0;
   std::size_t streaming_bytes_ = 0;  // longer runs that come in are stored around the caches
   std::uint64_t exchange_ = 0;
   std::uint64_t copies_made_ = 0;
   int gone_ = -1;  // a neighbour that has given up while its face is awaited
+  // A neighbour of whose memory the kernel has refused a copy, and the error number.
+  int refused_ = -1;
+  int refusal_ = 0;
   unsigned tests_ = 0;
   bool started_ = false;
   bool failed_ = false;

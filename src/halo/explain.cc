@@ -49,11 +49,24 @@ std::string why_no_put(const Question& question) {
 
 std::string why_no_direct(const Question& question) {
   if (!question.offers(&add_direct)) return question.asked_otherwise();
-  const bool is_private = question.situation.private_memory && question.form != Form::buffers;
-  if (why_no_team(question).empty() && is_private) {
-    return "the faces are private memory, which neighbours do not map";
-  }
   return why_no_team(question);
+}
+
+// What becomes of faces in private memory.
+std::string how_direct(const Question& question) {
+  const Situation& situation = question.situation;
+  if (!situation.private_memory || question.form == Form::buffers) {
+    return "faces are copied from memory to memory, by whoever comes first";
+  }
+  if (situation.xpmem) {
+    return "faces are copied from memory to memory, which is attached (XPMEM), by whoever comes "
+           "first";
+  }
+  return situation.cma ? "large faces in long runs are copied by the kernel (CMA), by whoever "
+                         "comes first; others are staged: packed into the sender's arena, from "
+                         "where the receiver copies"
+                       : "faces are staged: packed into the sender's arena, from where the "
+                         "receiver copies";
 }
 
 // `automatic` measures two ways of posting them (plan.cc).
@@ -71,8 +84,7 @@ void add(Explanation& made, Strategy strategy, std::string how, std::string why_
 void add_all(Explanation& made, const Question& question) {
   add(made, Strategy::put, "faces are written where their receiver reads them",
       why_no_put(question));
-  add(made, Strategy::direct, "faces are copied from memory to memory, by whoever comes first",
-      why_no_direct(question));
+  add(made, Strategy::direct, how_direct(question), why_no_direct(question));
   const std::array<std::pair<Strategy, const char*>, 3> messages{
       {{Strategy::concurrent, "messages, which the caller posts all at once"},
        {Strategy::threaded, "messages, which comm threads post, each those of its lane"},
@@ -118,10 +130,11 @@ Explanation explain_halo(const std::string& layout, Strategy strategy, std::uint
   Explanation made;
   halo::add_all(made, question);
   halo::conclude(made, question);
-  for (const tuning::Id id : {tuning::Id::halo_streaming, tuning::Id::halo_claimed}) {
+  for (const tuning::Id id : {tuning::Id::halo_streaming, tuning::Id::halo_claimed,
+                              tuning::Id::halo_kernel, tuning::Id::halo_kernel_run}) {
     made.thresholds.push_back(tuning::threshold(tuning::row(id), facts, profile));
   }
-  const bool together = bytes < made.thresholds.back().value;
+  const bool together = bytes < made.thresholds[1].value;
   made.assumed = {"faces of " + tuning::size_text(bytes) + ", which direct claims " +
                       (together ? "several at a time" : "one by one"),
                   "every rank has a neighbour, and endpoints with comm threads"};

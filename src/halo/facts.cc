@@ -150,6 +150,19 @@ void compare_field(const HaloRequest& request, const RankTable& table, std::size
   compare_interiors(request, table, field);
 }
 
+// Collective. The ranks as a team, and how they reach each other's memory.
+void join_team(const HaloRequest& request, HaloFacts& facts) {
+  mpi::meet(request.comm());  // the endpoints may have another communicator
+  facts.team = facts.lane_set->team(facts.no_team);
+  if (facts.team == nullptr) return;
+  // Whatever its size: memory is attached once for all exchanges.
+  constexpr channel::PeerMemory::Worth any{.attached = 0, .by_kernel = 0};
+  facts.memory = std::make_shared<channel::PeerMemory>(*facts.team, any);
+  if (facts.reach != Reach::by_kernel) return;
+  std::string reason;
+  facts.memory->attach_with(channel::Attachments::create(*facts.team, reason));
+}
+
 }  // namespace
 
 HaloFacts agree_on_setup(const HaloRequest& request, const Wants& wants) {
@@ -161,19 +174,19 @@ HaloFacts agree_on_setup(const HaloRequest& request, const Wants& wants) {
   out.lane_set = transport::Access::lanes(request.endpoints);
   const int tags = wants.messages ? out.links.directions : 0;
   TagProposal proposal = propose_tags(*out.lane_set, tags);
-  // The largest over the ranks of each: a token, whether there is a rank without threads, and tags.
-  std::array<std::int64_t, 4> largest{request.grid.rank() == 0 ? draw_token() : lowest,
+  const Reach reach = wants.team ? reach_of(shown_memory(request, out.links)) : Reach::mapped;
+  // The largest over the ranks of each: a token, whether there is a rank without threads, tags, and
+  // how hard to reach memory is.
+  std::array<std::int64_t, 5> largest{request.grid.rank() == 0 ? draw_token() : lowest,
                                       request.endpoints.has_threads() ? 0 : 1, proposal[0],
-                                      proposal[1]};
+                                      proposal[1], static_cast<std::int64_t>(reach)};
   mpi::same_on_all(comm, setup_facts(request, wide), largest);
   // Since that call nothing has failed on one rank alone, so all ranks come to the next one.
   check_same_communicator(request.endpoints, largest[0]);
   out.threads = largest[1] == 0;
   out.tags = Tags(comm, out.lane_set, tags, {largest[2], largest[3]});
-  if (wants.team && out.links.directions > 0) {
-    mpi::meet(comm);  // the endpoints may have another communicator
-    out.team = out.lane_set->team(out.no_team);
-  }
+  out.reach = static_cast<Reach>(largest[4]);
+  if (wants.team && out.links.directions > 0) join_team(request, out);
   append_geometry(out.table, request);
   return out;
 }

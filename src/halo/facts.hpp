@@ -4,28 +4,32 @@
 #include <memory>
 #include <string>
 
+#include "channel/peer_memory.hpp"
 #include "halo/draft.hpp"
 #include "halo/links.hpp"
 #include "halo/rank_table.hpp"
 #include "halo/request.hpp"
+#include "halo/shown_memory.hpp"
 #include "halo/tags.hpp"
 #include "node/team.hpp"
 #include "transport/lane_set.hpp"
 
 namespace ropewalk::halo {
 
-// In a row of the table: memory that neighbours cannot map, and memory that there is no room for.
-inline constexpr std::uint64_t private_memory = UINT64_MAX;
-inline constexpr std::uint64_t no_memory = UINT64_MAX - 1;
+// In a row of the table: memory that there is no room for.
+inline constexpr std::uint64_t no_memory = UINT64_MAX;
 
-// The same on all ranks, but for `links` and for what `lane_set` and `team` hold.
+// The same on all ranks, but for `links` and for what `lane_set`, `team` and `memory` hold.
 struct HaloFacts {
   Links links;
   bool threads = false;  // the endpoints of every rank have comm threads
   Tags tags;             // none where no messages are sent
   std::shared_ptr<transport::LaneSet> lane_set;
-  node::Team* team = nullptr;  // null where nothing crosses from rank to rank, or nobody wants it,
-  std::string no_team;         // or neighbours cannot map each other's memory, for this reason
+  node::Team* team = nullptr;   // null where nothing crosses from rank to rank, or nobody wants it,
+  std::string no_team;          // or neighbours cannot map each other's memory, for this reason
+  Reach reach = Reach::mapped;  // of the caller's memory on the rank where it is worst, with a team
+  // Of the team. Attaches private memory where `reach` says that there is some and all ranks can.
+  std::shared_ptr<channel::PeerMemory> memory;
   // Begins with the geometry of what is exchanged, for faces one column a direction (bytes), for
   // fields those of `field_column`. Candidates append where their memory lies.
   RankTable table;

@@ -22,9 +22,10 @@ inline constexpr std::uint64_t withdrawn = UINT64_MAX;
 // - claim(n): the exchange in which somebody has last begun to copy the face that comes in from
 //   direction n. It is the one line with two writers, the owner and the neighbour there, who raise
 //   it from n - 1 to n by compare-exchange.
-// - copied(n): the exchange in which the same face was last copied, by whoever claimed it. It is a
-//   line of its own: while the owner copies what it receives, as it does most times, the claim
-//   never leaves its cache, and the neighbour looks at this one.
+// - copied(n): the exchange in which the same face was last copied, by whoever claimed it, or
+//   `withdrawn` where that one could not. It is a line of its own: while the owner copies what it
+//   receives, as it does most times, the claim never leaves its cache, and the neighbour looks at
+//   this one.
 // - left(n): the neighbour towards direction n writes it, as the last it does here in an exchange.
 //   When it leaves for good it writes `withdrawn`.
 class FlagBlock {

@@ -19,6 +19,8 @@ class RankTable {
     return own_.size() - 1;
   }
 
+  std::size_t columns() const { return own_.size(); }  // so far: the next one to append
+
   // Collective.
   void gather(mpi::Comm comm, int ranks) {
     all_.resize(own_.size() * static_cast<std::size_t>(ranks));

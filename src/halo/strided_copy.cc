@@ -92,22 +92,10 @@ void StridedCopy::run() const noexcept {
     std::memcpy(destination_, source_, run_bytes_);
     return;
   }
-  std::array<std::size_t, max_copy_levels> index{};
-  const std::byte* source = source_;
-  std::byte* destination = destination_;
-  for (;;) {
+  each_row([this](const std::byte* source, std::byte* destination) {
     row_(source, destination, level_[0], run_bytes_);
-    std::size_t l = 1;
-    for (; l < levels_; ++l) {
-      source += level_[l].source_stride;
-      destination += level_[l].destination_stride;
-      if (++index[l] < level_[l].count) break;
-      source -= level_[l].source_stride * level_[l].count;
-      destination -= level_[l].destination_stride * level_[l].count;
-      index[l] = 0;
-    }
-    if (l == levels_) return;
-  }
+    return true;
+  });
 }
 
 void StridedCopy::run(std::size_t streaming_bytes) const noexcept {

@@ -27,6 +27,10 @@ class StridedCopy {
   void run() const noexcept;
   // A single run longer than `streaming_bytes` is stored around the caches.
   void run(std::size_t streaming_bytes) const noexcept;
+  // Calls visit(source, destination, bytes) for each run, in the order of their addresses on both
+  // sides, as long as it returns true; returns whether all did.
+  template <class Visit>
+  bool each_run(Visit&& visit) const;
   std::size_t bytes() const noexcept { return bytes_; }
   bool contiguous() const noexcept { return levels_ == 0; }  // one run on both sides
   std::size_t run_bytes() const noexcept { return run_bytes_; }
@@ -41,6 +45,10 @@ class StridedCopy {
   using Row = void (*)(const std::byte* source, std::byte* destination, const Level& level,
                        std::size_t run_bytes) noexcept;
 
+  // Calls visit(source, destination) for the first run of each row (of level_[0]), until one says
+  // false. There are levels, and there are bytes.
+  template <class Visit>
+  bool each_row(Visit&& visit) const;
   void add_inner_to_outer(std::size_t count, std::size_t source_stride,
                           std::size_t destination_stride);
 
@@ -52,5 +60,41 @@ class StridedCopy {
   std::array<Level, max_copy_levels> level_{};
   Row row_;
 };
+
+template <class Visit>
+bool StridedCopy::each_row(Visit&& visit) const {
+  std::array<std::size_t, max_copy_levels> index{};
+  const std::byte* source = source_;
+  std::byte* destination = destination_;
+  for (;;) {
+    if (!visit(source, destination)) return false;
+    std::size_t l = 1;
+    for (; l < levels_; ++l) {
+      source += level_[l].source_stride;
+      destination += level_[l].destination_stride;
+      if (++index[l] < level_[l].count) break;
+      source -= level_[l].source_stride * level_[l].count;
+      destination -= level_[l].destination_stride * level_[l].count;
+      index[l] = 0;
+    }
+    if (l == levels_) return true;
+  }
+}
+
+template <class Visit>
+bool StridedCopy::each_run(Visit&& visit) const {
+  if (bytes_ == 0) return true;
+  if (levels_ == 0) return visit(source_, destination_, run_bytes_);
+  return each_row([&](const std::byte* source, std::byte* destination) {
+    const Level& level = level_[0];
+    for (std::size_t i = 0; i < level.count; ++i) {
+      if (!visit(source + i * level.source_stride, destination + i * level.destination_stride,
+                 run_bytes_)) {
+        return false;
+      }
+    }
+    return true;
+  });
+}
 
 }  // namespace ropewalk::halo

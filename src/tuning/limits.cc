@@ -7,7 +7,11 @@ namespace ropewalk::tuning {
 
 HaloLimits halo_limits() {
   const Values values({}, profile());
-  return {.streaming_bytes = values[Id::halo_streaming], .claimed_bytes = values[Id::halo_claimed]};
+  return {.streaming_bytes = values[Id::halo_streaming],
+          .claimed_bytes = values[Id::halo_claimed],
+          .kernel_bytes = values[Id::halo_kernel],
+          .kernel_small_pages_bytes = values[Id::halo_kernel_small_pages],
+          .kernel_run_bytes = values[Id::halo_kernel_run]};
 }
 
 ChannelLimits channel_limits(int ranks, bool crowded) {

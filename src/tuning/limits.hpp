@@ -26,6 +26,11 @@ struct Limits {
 struct HaloLimits {
   std::size_t streaming_bytes;  // longer runs are stored past the caches, where faces do not fit
   std::size_t claimed_bytes;    // of faces that are claimed together
+  // Of faces in private memory: the kernel copies those of this size and more, all others are
+  // staged.
+  std::size_t kernel_bytes;              // on pages of 2 MiB
+  std::size_t kernel_small_pages_bytes;  // on small ones
+  std::size_t kernel_run_bytes;          // shorter runs, on average, are staged as well
 };
 // Error(argument) as limits_for().
 HaloLimits halo_limits();

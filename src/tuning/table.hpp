@@ -67,6 +67,9 @@ enum class Id : std::uint8_t {
   // Halo exchange.
   halo_streaming,
   halo_claimed,
+  halo_kernel,
+  halo_kernel_small_pages,
+  halo_kernel_run,
   // Messages between two ranks of one node.
   channel_slot,
   channel_private_slot,

@@ -128,49 +128,6 @@ TEST(Direct, WithoutNeighboursNothingIsShared) {
   });
 }
 
-// The text of the Error(unsupported) that `body` throws.
-template <class Body>
-std::string refusal(Body&& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::unsupported);
-    return error.what();
-  }
-  ADD_FAILURE() << "expected an Error";
-  return "";
-}
-
-void expect_words(const std::string& text, const std::vector<std::string>& words) {
-  for (const std::string& word : words) EXPECT_NE(text.find(word), std::string::npos) << text;
-}
-
-TEST(Direct, PrivateMemoryOfOneRankIsAnErrorOfAll) {
-  run_ranks(4, [](int rank) {
-    Ring ring(2);
-    std::vector<double> private_row(4);
-    std::vector<Field> fields = ring.fields();
-    if (rank == 2) fields[0].data = private_row.data();
-    const std::string text =
-        refusal([&] { const Halo halo(ring.grid, *ring.endpoints, fields, directly); });
-    expect_words(text, {"direct", "field[0].data", "ropewalk::Buffer", "rank 2", "; "});
-
-    double* row = ring.row.data();
-    FacePackets faces{{row, row}, {row + 2, row + 3}, {8, 8}};
-    if (rank == 1) faces.send[1] = private_row.data();
-    expect_words(refusal([&] { const Halo halo(ring.grid, *ring.endpoints, faces, directly); }),
-                 {"faces.send[1]", "rw_alloc", "rank 1"});
-    faces.send[1] = row;
-    if (rank == 3) faces.receive[0] = private_row.data();
-    expect_words(refusal([&] { const Halo halo(ring.grid, *ring.endpoints, faces, directly); }),
-                 {"faces.receive[0]", "private memory", "rank 3"});
-    // The other strategies are still there.
-    Halo halo(ring.grid, *ring.endpoints, fields, {Strategy::automatic, Corners::no});
-    EXPECT_NE(halo.strategy(), Strategy::direct);
-    halo.exchange();
-  });
-}
-
 TEST(Direct, PlansOfMessagesRefuseIt) {
   run_ranks(1, [](int) {
     EndpointSet endpoints(Communicator::world(), {.lanes = 1, .threads = false, .pin = false});

@@ -78,9 +78,15 @@ TEST(ExplainHalo, SaysWhyNot) {
   EXPECT_EQ(apart.why, "ranks of several nodes do not map each other's memory");
   const Explanation own =
       explain_halo("fields", Strategy::automatic, 4096, {.private_memory = true});
-  EXPECT_EQ(possible(own), (std::set<std::string>{"concurrent", "threaded"}));
+  EXPECT_EQ(possible(own), (std::set<std::string>{"concurrent", "direct", "threaded"}));
   EXPECT_EQ(own.alternatives[0].why, "the faces are not in buffers of the halo");
-  EXPECT_EQ(own.alternatives[1].why, "the faces are private memory, which neighbours do not map");
+  EXPECT_NE(own.alternatives[1].how.find("by the kernel"), std::string::npos);
+  const Explanation attached =
+      explain_halo("fields", Strategy::automatic, 4096, {.private_memory = true, .xpmem = true});
+  EXPECT_NE(attached.alternatives[1].how.find("XPMEM"), std::string::npos);
+  const Explanation staged =
+      explain_halo("fields", Strategy::automatic, 4096, {.private_memory = true, .cma = false});
+  EXPECT_EQ(staged.alternatives[1].how.find("faces are staged"), 0U);
   EXPECT_THROW(explain_halo("cubes", Strategy::automatic, 8, {}), Error);
 }
 

@@ -99,7 +99,7 @@ HaloCase random_case(std::uint64_t seed, int ranks, const CaseLimits& limits) {
   out.strategy = static_cast<Strategy>(random() % (out.threads ? 4 : 3));
   out.rounds = draw(random, 1, 4);
   out.arena = random() % 2 == 0;
-  if (out.arena && random() % 2 == 0) out.strategy = Strategy::direct;
+  if (random() % 2 == 0) out.strategy = Strategy::direct;
   return out;
 }
 

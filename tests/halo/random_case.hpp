@@ -29,7 +29,7 @@ struct HaloCase {
   int lanes;
   bool threads;
   std::uint64_t rounds = 1;  // with ranks that start, test and wait when they like
-  bool arena;                // fields where neighbours can map them; always for Strategy::direct
+  bool arena;                // fields where neighbours can map them, else in private memory
 
   std::string text() const;
 };

@@ -1,0 +1,38 @@
+// The copies that bring faces from rank to rank in a direct exchange, from the table of facts. All
+// addresses are fixed here.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include "halo/direct.hpp"
+#include "halo/facts.hpp"
+#include "halo/request.hpp"
+
+namespace ropewalk::halo {
+
+// Where the table of facts says how memory is reached.
+struct DirectColumns {
+  std::size_t buffers = 0;  // the first of those of shown_memory(): a Reference in each
+  // The first of those of staged faces: for each direction an offset in the arena, or no_memory.
+  // None where nothing is private.
+  std::optional<std::size_t> staged;
+};
+
+// The copies of one link. What comes in over it is empty exactly where the other rank has nothing
+// to send.
+struct LinkCopies {
+  FaceCopies in;
+  FaceCopies out;  // empty where only the neighbour can make them
+  // Where this rank stages what goes out: into its places for even and for odd exchanges.
+  std::array<std::vector<StridedCopy>, 2> packs;
+};
+
+// Where `scratch` is not null, what comes in goes there, and out is empty. Error(system) where
+// memory of the neighbour cannot be reached.
+LinkCopies link_copies(const HaloRequest&, const HaloFacts&, const DirectColumns&, const Link&,
+                       std::byte* scratch);
+
+}  // namespace ropewalk::halo

@@ -1,0 +1,30 @@
+// Copies of faces from or to private memory of another rank, which the kernel makes (CMA).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "channel/peer_memory.hpp"
+#include "halo/strided_copy.hpp"
+
+namespace ropewalk::halo {
+
+class KernelCopy {
+ public:
+  enum class Way : std::uint8_t {
+    read,  // the source is memory of the peer
+    write  // the destination is
+  };
+  // On one side, the addresses of the copy are those of the peer's process.
+  KernelCopy(const StridedCopy& copy, Way way) noexcept : copy_(copy), way_(way) {}
+
+  // False, and errno says why, where the kernel refuses. Allocates nothing.
+  bool run(channel::PeerMemory& memory, int peer) const noexcept;
+  std::size_t bytes() const noexcept { return copy_.bytes(); }
+
+ private:
+  StridedCopy copy_;
+  Way way_;
+};
+
+}  // namespace ropewalk::halo
