@@ -6,6 +6,7 @@
 
 #include <cstring>
 #include <numeric>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -157,6 +158,42 @@ TEST(PeerMemory, PrivateIsAttachedAndElseCopied) {
     EXPECT_EQ(memory.resolve(peer, theirs, bytes), nullptr);
     if (team->cma()) read_and_write(memory, rank, 3, other.data(), refused);
     mpi::barrier(mpi::comm_world());
+  });
+}
+
+// Lists whose runs end at other places on either side, and one with a run that is not there.
+TEST(PeerMemory, ListsOfRunsAreCopiedByTheKernel) {
+  test::run_ranks(2, [](int rank) {
+    std::string reason;
+    const auto team = node::Team::create(mpi::comm_world(), reason);
+    ASSERT_NE(team, nullptr) << reason;
+    if (!team->cma()) GTEST_SKIP() << "process_vm_readv is not allowed here";
+    PeerMemory memory(*team, worth);
+    std::vector<unsigned char> there(100);
+    std::iota(there.begin(), there.end(), static_cast<unsigned char>(rank));
+    std::vector<unsigned char> here(50);
+    const auto two = [](unsigned char* first, std::size_t a, unsigned char* second, std::size_t b) {
+      return std::vector<iovec>{{first, a}, {second, b}};
+    };
+    std::vector<iovec> local = two(here.data(), 10, here.data() + 20, 20);
+    std::vector<iovec> remote = two(there.data() + 50, 25, there.data(), 5);
+    ASSERT_TRUE(memory.read(local, rank, remote));
+    EXPECT_EQ(std::memcmp(here.data(), &there[50], 10), 0);
+    EXPECT_EQ(std::memcmp(&here[20], &there[60], 15), 0);
+    EXPECT_EQ(std::memcmp(&here[35], there.data(), 5), 0);
+    EXPECT_EQ(here[10] + here[19] + here[40], 0);
+
+    local = two(here.data() + 20, 20, here.data(), 10);
+    remote = two(there.data(), 1, there.data() + 2, 29);
+    ASSERT_TRUE(memory.write(local, rank, remote));
+    EXPECT_EQ(there[0], here[20]);
+    EXPECT_EQ(std::memcmp(&there[2], &here[21], 19), 0);
+    EXPECT_EQ(std::memcmp(&there[21], here.data(), 10), 0);
+
+    local = two(here.data(), 5, here.data() + 5, 5);
+    remote = two(there.data(), 5, reinterpret_cast<unsigned char*>(8), 5);
+    EXPECT_FALSE(memory.read(local, rank, remote));
+    EXPECT_TRUE(memory.read(std::span<iovec>(), rank, std::span<iovec>()));
   });
 }
 

@@ -91,6 +91,8 @@ struct Ground {
   Buffer<std::byte> array{36};
   FacePackets packets;
   std::vector<Field> fields{{array.data(), 1, {4, 4}, {1, 1}}};
+  std::vector<std::byte> own = std::vector<std::byte>(36);
+  std::vector<Field> private_fields{{own.data(), 1, {4, 4}, {1, 1}}};
   HaloBuffers sizes{std::vector<std::size_t>(4, face)};
 
   Ground() {
@@ -148,6 +150,12 @@ TEST_P(HaloFailures, OfFaces) {
 TEST_P(HaloFailures, OfFields) {
   expect([](Ground& of, const HaloOptions& options) {
     return Halo(of.grid, of.endpoints, of.fields, options);
+  });
+}
+
+TEST_P(HaloFailures, OfPrivateFields) {
+  expect([](Ground& of, const HaloOptions& options) {
+    return Halo(of.grid, of.endpoints, of.private_fields, options);
   });
 }
 

@@ -9,6 +9,7 @@
 #include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,6 +19,7 @@
 #include <vector>
 
 #include "channel/attachments.hpp"
+#include "halo/direct.hpp"
 #include "halo/kernel_copy.hpp"
 #include "halo/random_case.hpp"
 #include "halo/shown_memory.hpp"
@@ -26,7 +28,7 @@
 #include "ropewalk/memory.hpp"
 #include "settings/value.hpp"
 #include "support/thread_mpi.hpp"
-#include "tuning/limits.hpp"
+#include "transport/access.hpp"
 
 namespace ropewalk::test {
 namespace {
@@ -83,13 +85,15 @@ class SameMemory : public channel::Provider {
   channel::Segment own_segment(std::string&) override { return 1; }
   bool open(channel::Segment) override { return true; }
   void close(channel::Segment) noexcept override {}
-  std::byte* attach(channel::Segment, std::uint64_t address, std::size_t) override {
+  std::byte* attach(channel::Segment, std::uint64_t address, std::size_t bytes) override {
     ++attached;
+    largest = std::max(largest, bytes);
     return refuses ? nullptr : reinterpret_cast<std::byte*>(address);
   }
   void detach(std::byte*, std::size_t) noexcept override {}
 
   int attached = 0;
+  std::size_t largest = 0;  // of what was to be attached
   bool refuses = false;
 };
 
@@ -270,10 +274,10 @@ TEST(PrivateFields, LeaveNothingInTheArena) {
 TEST(PrivateFields, AreAttachedOnceForAllExchanges) {
   run_ranks(2, [](int) {
     Attaching attaching;
-    Ring ring(2);
+    Ring ring(100'000);
     Halo halo(ring.grid, ring.endpoints, ring.fields(ring.row.data()), directly);
     const int attached = attaching.provider.attached;
-    EXPECT_GT(attached, 0);
+    EXPECT_GE(attaching.provider.largest, ring.row.size() * sizeof(double));
     for (int round = 0; round < 3; ++round) {
       ring.fill(round);
       halo.exchange();
@@ -378,6 +382,70 @@ TEST(PrivateFields, ThatAreGoneAreAnErrorOfAll) {
     }
     EXPECT_GE(refused, 1);
   }
+}
+
+// A carrier of one rank of two, whose neighbour is a few flags.
+struct LoneCarrier {
+  Ring ring{2};
+  node::Team* team = nullptr;
+  halo::FlagLine started;
+  halo::FlagLine claim;
+  halo::FlagLine copied;
+  halo::FlagLine left;
+  std::optional<halo::DirectCarrier> direct;
+
+  // It has one face, which goes out in a copy that the kernel refuses, or comes in.
+  explicit LoneCarrier(bool goes_out) {
+    const auto lanes = transport::Access::lanes(ring.endpoints);
+    std::string reason;
+    team = lanes->team(reason);
+    halo::Transfers transfers;
+    transfers.flags = halo::FlagBlock(1);
+    transfers.memory = std::make_shared<channel::PeerMemory>(*team, channel::PeerMemory::Worth{});
+    transfers.left.push_back(&left);
+    halo::Transfer face{1 - ring.grid.rank(), &started, &claim, &copied, 0, {}};
+    void* const nowhere = reinterpret_cast<void*>(8);
+    if (goes_out) {
+      const halo::StridedCopy copy(ring.row.data(), nowhere, {{}, {}, {}, 16});
+      face.copies.by_kernel.emplace_back(copy, halo::KernelCopy::Way::write);
+    }
+    (goes_out ? transfers.outgoing : transfers.incoming).push_back(std::move(face));
+    direct.emplace(lanes, team, std::move(transfers));
+  }
+  void expect_error(const char* words) {
+    direct->start();
+    try {
+      direct->wait();
+      ADD_FAILURE() << "expected an Error";
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find(words), std::string::npos) << error.what();
+    }
+  }
+};
+
+// Its receiver must neither wait for the face nor believe that it is there.
+TEST(Refusal, IsToldToTheReceiver) {
+  run_ranks(2, [](int) {
+    LoneCarrier lone(true);
+    lone.started.number = 1;
+    lone.expect_error("the kernel refused a copy");
+    EXPECT_EQ(lone.claim.number.load(), 1U);
+    EXPECT_EQ(lone.copied.number.load(), halo::withdrawn);
+    EXPECT_EQ(lone.left.number.load(), 1U);
+    mpi::barrier(mpi::comm_world());
+  });
+}
+
+// The neighbour had claimed the face, could not copy it, and has given up.
+TEST(Refusal, OfTheNeighbourIsNotWaitedFor) {
+  run_ranks(2, [](int) {
+    LoneCarrier lone(false);
+    lone.started.number = halo::withdrawn;
+    lone.claim.number = 1;
+    lone.copied.number = halo::withdrawn;
+    lone.expect_error("gave up an exchange");
+    mpi::barrier(mpi::comm_world());
+  });
 }
 
 // ---- which faces are staged
