@@ -24,6 +24,8 @@ class Candidate {
   // Whether it needs HaloBuffers in memory that others do not need: those with places of their own
   // do not.
   virtual bool copies_faces() const noexcept { return true; }
+  // Whether its carrier needs the tags of the facts.
+  virtual bool sends_messages() const noexcept { return false; }
   // Takes the memory that neighbours must know of, and appends to this rank's row of the table
   // where it is. Where `automatic` can do without this candidate, missing memory is a fact
   // (no_memory).

@@ -55,20 +55,27 @@ class Maker {
     facts_.table.gather(request_.comm(), request_.grid.size());
     check_neighbours(request_, facts_);
     drop_refused();
-    HaloParts out = request_.form == Form::buffers ? fastest_made() : made(*rehearsed());
-    if (!uses_shared_memory(out.carrier->strategy())) out.tags = std::move(facts_.tags);
-    if (out.carrier->strategy() != Strategy::put) out.faces = std::move(memory_.faces);
-    return out;
+    const bool buffers = request_.form == Form::buffers;
+    Choice choice = buffers ? fastest_made() : Choice{rehearsed(), {}};
+    if (!buffers) choice.parts = made(*choice.candidate);
+    if (choice.candidate->sends_messages()) choice.parts.tags = std::move(facts_.tags);
+    if (choice.candidate->copies_faces()) choice.parts.faces = std::move(memory_.faces);
+    return std::move(choice.parts);
   }
 
  private:
+  struct Choice {
+    Candidate* candidate;
+    HaloParts parts;
+  };
+
   void show();
   void take_own_faces();
   std::optional<Error> refusal(const Candidate&) const;
   void drop_refused();
   HaloParts made(Candidate&);
   Candidate* rehearsed();
-  HaloParts fastest_made();
+  Choice fastest_made();
 
   HaloRequest& request_;
   HaloFacts facts_;
@@ -150,12 +157,12 @@ Candidate* Maker::rehearsed() {
 
 // Collective where there is more than one candidate. Made for good, as only memory of the halo's
 // own is written. Steps of an application are measured, since `put` saves what others make there.
-HaloParts Maker::fastest_made() {
+Maker::Choice Maker::fastest_made() {
   std::vector<HaloParts> all;
   all.reserve(candidates_.size());
   for (const std::unique_ptr<Candidate>& candidate : candidates_) all.push_back(made(*candidate));
   if (all.size() == 1 || facts_.table.find(field_column_, no_memory) >= 0) {
-    return std::move(all.front());
+    return {candidates_.front().get(), std::move(all.front())};
   }
   mpi::meet(request_.comm());
   for (const HaloParts& parts : all) parts.carrier->settle();
@@ -168,7 +175,8 @@ HaloParts Maker::fastest_made() {
     volatile std::uint64_t sum = read_faces(*all[i].carrier, all[i].places, bytes);
     static_cast<void>(sum);
   };
-  return std::move(all[fastest(request_.comm(), all.size(), Warming::each_time, step)]);
+  const std::size_t best = fastest(request_.comm(), all.size(), Warming::each_time, step);
+  return {candidates_[best].get(), std::move(all[best])};
 }
 
 }  // namespace

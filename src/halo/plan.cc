@@ -56,6 +56,7 @@ class PlanCandidate final : public Candidate {
   PlanCandidate(std::shared_ptr<SharedMessages> shared, Strategy strategy)
       : shared_(std::move(shared)), strategy_(strategy) {}
 
+  bool sends_messages() const noexcept override { return true; }
   std::unique_ptr<Carrier> rehearsal(const HaloRequest& request, const HaloFacts& facts) override {
     if (!shared_->rehearsed) {
       shared_->rehearsed = planned(request, draft_for_rehearsal(request, facts));
