@@ -53,6 +53,11 @@ bool wants_direct(const CommsOptions& options, const Ranks& ranks) {
          has(options.strategy_list, Strategy::direct) && has(options.kinds, std::string("huge"));
 }
 
+// On pages that are not the arena's, the faces are private memory. A column for those who ask.
+bool wants_private_direct(const CommsOptions& options) {
+  return options.strategies != CommsOptions().strategies;
+}
+
 void check_memory(std::size_t bytes, int node_ranks) {
   const std::size_t available = available_memory();
   const std::size_t wanted = bytes * static_cast<std::size_t>(node_ranks);
@@ -119,7 +124,8 @@ Measurement::Measurement(const CommsOptions& options, const Ranks& ranks,
     }
   });
   if (wants_direct(options, ranks)) make_shared_pool(largest);
-  if (shared_pool_.size() == 0 && options.strategy_list == std::vector{Strategy::direct}) {
+  if (shared_pool_.size() == 0 && options.strategy_list == std::vector{Strategy::direct} &&
+      options.kinds == std::vector<std::string>{"huge"}) {
     throw JointError(ErrorCode::unsupported,
                      "--strategy: direct alone, expected several ranks on one node and huge pages; "
                      "start it there with --pages huge, or give other strategies too");
@@ -211,9 +217,10 @@ std::vector<Measurement::Case> Measurement::cases(const Lattice& lattice, int sl
     auto buffers = std::make_shared<FaceBuffers>(pools_.at(kind).data(), lattice, grid_, slots);
     for (const Strategy strategy : options_.strategy_list) {
       const bool direct = strategy == Strategy::direct;
-      if (direct && (kind != "huge" || shared_pool_.size() == 0)) continue;
+      const bool mapped = direct && kind == "huge";
+      if (mapped ? shared == nullptr : direct && !wants_private_direct(options_)) continue;
       all.push_back(
-          {name(strategy), kind, direct ? shared : buffers, {}, CopyWay::library, 1, {}, ""});
+          {name(strategy), kind, mapped ? shared : buffers, {}, CopyWay::library, 1, {}, ""});
       if (!add_halos(all.back(), strategy, endpoints_)) all.pop_back();
     }
     if (plain_) {
