@@ -129,9 +129,21 @@ def test_a_halo_is_measured_where_several_ways_are_possible(capsys):
 
 
 def test_a_halo_that_cannot_be_made(capsys):
-    answer = as_json(capsys, "halo", "--strategy", "direct", "--memory", "private")
+    answer = as_json(capsys, "halo", "--strategy", "put", "--layout", "fields")
     assert answer["path"] == "error"
-    assert answer["why"] == "the faces are private memory, which neighbours do not map"
+    assert answer["why"] == "the faces are not in buffers of the halo"
+
+
+def test_a_halo_in_private_memory_is_served(capsys):
+    answer = as_json(capsys, "halo", "--strategy", "direct", "--memory", "private")
+    assert answer["path"] == "direct"
+    assert "copied by the kernel (CMA)" in answer["how"]
+    names = [one["name"] for one in answer["thresholds"]]
+    assert names[-3:] == [
+        "halo.kernel_bytes",
+        "halo.kernel_small_pages_bytes",
+        "halo.kernel_run_bytes",
+    ]
 
 
 def test_thresholds_are_listed_and_shown_in_full(capsys, monkeypatch):
