@@ -1,0 +1,124 @@
+// Copies of faces by the kernel: the bytes of a plain copy, and what becomes of those that the
+// kernel refuses.
+#include "halo/kernel_copy.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "halo/direct.hpp"
+#include "ropewalk/halo.hpp"
+#include "support/thread_mpi.hpp"
+#include "transport/access.hpp"
+
+namespace ropewalk::test {
+namespace {
+
+// Dense and strided sides, more runs than a list has, against a plain copy.
+TEST(KernelCopy, EqualsAPlainCopy) {
+  run_ranks(2, [](int rank) {
+    std::string reason;
+    const auto team = node::Team::create(mpi::comm_world(), reason);
+    ASSERT_NE(team, nullptr) << reason;
+    if (!team->cma()) GTEST_SKIP() << "process_vm_readv is not allowed here";
+    channel::PeerMemory memory(*team, {0, 0});
+    const std::vector<std::size_t> extents{3, 700, 1};
+    const std::vector<std::size_t> strided{9000, 12, 5};
+    const std::vector<std::size_t> dense{3500, 5, 5};
+    for (const auto& [from, to] :
+         {std::pair(strided, dense), std::pair(dense, strided), std::pair(strided, strided)}) {
+      std::vector<unsigned char> source(27000);
+      for (std::size_t i = 0; i < source.size(); ++i) {
+        source[i] = static_cast<unsigned char>(i * 31 + static_cast<std::size_t>(rank));
+      }
+      std::vector<unsigned char> expected(27000);
+      std::vector<unsigned char> read(27000);
+      std::vector<unsigned char> written(27000);
+      const auto copy = [&](std::vector<unsigned char>& destination) {
+        return halo::StridedCopy(source.data(), destination.data(), {extents, from, to, 5});
+      };
+      copy(expected).run();
+      using Ways = halo::KernelCopy::Way;
+      EXPECT_TRUE(halo::KernelCopy(copy(read), Ways::read).run(memory, rank));
+      EXPECT_TRUE(halo::KernelCopy(copy(written), Ways::write).run(memory, rank));
+      EXPECT_EQ(read, expected);
+      EXPECT_EQ(written, expected);
+    }
+    std::vector<unsigned char> some(16);
+    const halo::StridedCopy nowhere(reinterpret_cast<void*>(8), some.data(), {{}, {}, {}, 16});
+    EXPECT_FALSE(halo::KernelCopy(nowhere, halo::KernelCopy::Way::read).run(memory, rank));
+  });
+}
+
+// A carrier of one rank of two, whose neighbour is a few flags.
+struct LoneCarrier {
+  EndpointSet endpoints{Communicator::world(), {.lanes = 1, .threads = false, .pin = false}};
+  std::array<double, 2> row{};
+  node::Team* team = nullptr;
+  halo::FlagLine started;
+  halo::FlagLine claim;
+  halo::FlagLine copied;
+  halo::FlagLine left;
+  std::optional<halo::DirectCarrier> direct;
+
+  // It has one face, which goes out in a copy that the kernel refuses, or comes in.
+  explicit LoneCarrier(bool goes_out) {
+    const auto lanes = transport::Access::lanes(endpoints);
+    std::string reason;
+    team = lanes->team(reason);
+    halo::Transfers transfers;
+    transfers.flags = halo::FlagBlock(1);
+    transfers.memory = std::make_shared<channel::PeerMemory>(*team, channel::PeerMemory::Worth{});
+    transfers.left.push_back(&left);
+    halo::Transfer face{1 - Communicator::world().rank(), &started, &claim, &copied, 0, {}};
+    void* const nowhere = reinterpret_cast<void*>(8);
+    if (goes_out) {
+      const halo::StridedCopy copy(row.data(), nowhere, {{}, {}, {}, 16});
+      face.copies.by_kernel.emplace_back(copy, halo::KernelCopy::Way::write);
+    }
+    (goes_out ? transfers.outgoing : transfers.incoming).push_back(std::move(face));
+    direct.emplace(lanes, team, std::move(transfers));
+  }
+  void expect_error(const char* words) {
+    direct->start();
+    try {
+      direct->wait();
+      ADD_FAILURE() << "expected an Error";
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find(words), std::string::npos) << error.what();
+    }
+  }
+};
+
+// Its receiver must neither wait for the face nor believe that it is there.
+TEST(Refusal, IsToldToTheReceiver) {
+  run_ranks(2, [](int) {
+    LoneCarrier lone(true);
+    lone.started.number = 1;
+    lone.expect_error("the kernel refused a copy");
+    EXPECT_EQ(lone.claim.number.load(), 1U);
+    EXPECT_EQ(lone.copied.number.load(), halo::withdrawn);
+    EXPECT_EQ(lone.left.number.load(), 1U);
+    mpi::barrier(mpi::comm_world());
+  });
+}
+
+// The neighbour had claimed the face, could not copy it, and has given up.
+TEST(Refusal, OfTheNeighbourIsNotWaitedFor) {
+  run_ranks(2, [](int) {
+    LoneCarrier lone(false);
+    lone.started.number = halo::withdrawn;
+    lone.claim.number = 1;
+    lone.copied.number = halo::withdrawn;
+    lone.expect_error("gave up an exchange");
+    mpi::barrier(mpi::comm_world());
+  });
+}
+
+}  // namespace
+}  // namespace ropewalk::test
