@@ -31,7 +31,7 @@ void allgather(Engine& engine, const void* send, void* receive, const Blocks& bl
   if (largest <= engine.limits().gathered_bytes) {
     engine.path = Path::inlined;
     if (bytes > 0) std::memcpy(own.place(bytes), send, bytes);
-    engine.team().arrive(bytes);
+    engine.team().slots().arrive(bytes);
     engine.arrivals().wait_for_all(own);
     for (int peer = 0; peer < engine.size(); ++peer) {
       if (peer == engine.rank() || blocks.counts[peer] == 0) continue;

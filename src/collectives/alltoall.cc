@@ -78,7 +78,7 @@ void inlined_alltoall(Engine& engine, node::Slot& own, const std::byte* send, st
   const int rank = engine.rank();
   const std::size_t total = bytes * static_cast<std::size_t>(engine.size());
   std::memcpy(own.place(total), send, total);
-  engine.team().arrive(total);
+  engine.team().slots().arrive(total);
   engine.arrivals().wait_for_all(own);
   for (int peer = 0; peer < engine.size(); ++peer) {
     const node::Slot& slot = peer == rank ? own : engine.arrivals().of(peer, own);

@@ -52,7 +52,7 @@ const char* name(Kind kind) {
 
 void Arrivals::refuse() {
   if (team_.size() == 1) return;
-  team_.claim();
+  team_.slots().claim();
   refuse_claimed();
 }
 
@@ -60,20 +60,20 @@ void Arrivals::refuse_claimed() { arrive_with(refused_call); }
 
 void Arrivals::leave_for_good() {
   if (team_.size() == 1 || team_.process_id(team_.rank()) != getpid()) return;
-  team_.claim();
+  team_.slots().claim();
   arrive_with(no_more_calls);
 }
 
 void Arrivals::arrive_with(std::uint64_t call) {
-  node::Slot& own = team_.claimed();
+  node::Slot& own = team_.slots().claimed();
   own.call = call;
   own.count = 0;
-  team_.arrive();
+  team_.slots().arrive();
 }
 
 void Arrivals::mismatch(const node::Slot& own) {
   const int peer = std::exchange(differs_, -1);
-  const node::Slot& other = team_.arrival(peer);
+  const node::Slot& other = team_.slots().arrival(peer);
   throw Error(ErrorCode::argument, "collective: rank " + std::to_string(team_.rank()) + " calls " +
                                        describe(own) + " while rank " + std::to_string(peer) +
                                        " calls " + describe(other) +

@@ -32,7 +32,7 @@ class Arrivals {
   // Claims the slot of the next call and fills its header.
   node::Slot& claim(Kind kind, std::uint64_t count, std::uint32_t type_and_op = 0,
                     std::uint32_t root = 0) {
-    node::Slot& slot = team_.claim();
+    node::Slot& slot = team_.slots().claim();
     slot.call = std::uint64_t{static_cast<std::uint8_t>(kind)} << 56 |
                 std::uint64_t{type_and_op & 0xffffffU} << 32 | root;
     slot.count = count;
@@ -40,7 +40,7 @@ class Arrivals {
   }
   // The slot of `peer`, once it has arrived; remembers whether its header differs from ours.
   const node::Slot& of(int peer, const node::Slot& own) {
-    const node::Slot& slot = team_.arrival(peer);
+    const node::Slot& slot = team_.slots().arrival(peer);
     if (slot.call != own.call || slot.count != own.count) [[unlikely]] {
       differs_ = peer;
     }
@@ -58,7 +58,7 @@ class Arrivals {
     for (int peer = 0; peer < team_.size(); ++peer) {
       if (peer != team_.rank()) of(peer, own);
     }
-    team_.all_arrived();
+    team_.slots().all_arrived();
     check(own);
   }
 

@@ -113,7 +113,7 @@ class OneNode final : public Backend {
   Path path() const noexcept override { return engine_->path; }
   Engine* engine() noexcept override { return engine_.get(); }
 
-  std::uint64_t calls() const noexcept override { return engine_->team().calls(); }
+  std::uint64_t calls() const noexcept override { return engine_->team().slots().calls(); }
   void refuse(const char* /*message*/) override { engine_->arrivals().refuse(); }
   void leave_for_good() noexcept override {
     try {

@@ -36,7 +36,7 @@ bool copied_broadcast(Engine& engine, node::Slot& own, void* data, std::size_t b
     mine = engine.copies().copy_in_pieces(data, bytes, engine.limits().piecewise_bytes);
   }
   std::memcpy(own.payload, &mine, sizeof mine);
-  engine.team().arrive();
+  engine.team().slots().arrive();
   engine.copies().add_rest();
   Shown at_root = mine;
   if (engine.rank() != root) {
@@ -46,7 +46,7 @@ bool copied_broadcast(Engine& engine, node::Slot& own, void* data, std::size_t b
   }
   if (at_root.copied == 0) return false;
   engine.path = Path::staged;
-  engine.team().skip_phase();
+  engine.team().phases().skip();
   if (engine.rank() != root) {
     engine.copies().read(data, root, at_root, 0, bytes, kernels::Stores::temporal);
   }
@@ -93,10 +93,10 @@ void broadcast(Engine& engine, void* data, std::size_t bytes, int root) {
   engine.path = Path::inlined;
   if (engine.rank() == root) {
     std::memcpy(own.place(bytes), data, bytes);
-    engine.team().arrive(bytes);
+    engine.team().slots().arrive(bytes);
     return;
   }
-  engine.team().arrive();
+  engine.team().slots().arrive();
   const node::Slot& slot = engine.arrivals().of(root, own);
   engine.arrivals().check(own);
   std::memcpy(data, slot.place(bytes), bytes);
@@ -105,7 +105,7 @@ void broadcast(Engine& engine, void* data, std::size_t bytes, int root) {
 void barrier(Engine& engine) {
   engine.path = Path::inlined;
   node::Slot& own = engine.arrivals().claim(Kind::barrier, 0);
-  engine.team().arrive();
+  engine.team().slots().arrive();
   engine.arrivals().wait_for_all(own);
 }
 

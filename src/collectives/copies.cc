@@ -70,7 +70,7 @@ std::byte* Copies::whole_copy(const void* data, std::size_t bytes) {
 
 Shown Copies::begin(const void* send, std::size_t bytes, std::size_t piece, Range unread) {
   path_ = Path::staged;
-  std::byte* room = arrivals_.or_refuse([&] { return team_.room(bytes); });
+  std::byte* room = arrivals_.or_refuse([&] { return team_.rooms().take(bytes); });
   copy_ = {room, static_cast<const std::byte*>(send), bytes, piece, unread, 0};
   add_piece();
   return {channel::PeerMemory::in_arena(room), Reference::none(),
@@ -87,7 +87,7 @@ void Copies::add_piece() noexcept {
   });
   const bool first = copy.done == 0;
   copy.done = end;
-  if (!first) team_.show_pieces((end + copy.piece - 1) / copy.piece);
+  if (!first) team_.rooms().show_pieces((end + copy.piece - 1) / copy.piece);
 }
 
 std::size_t Copies::piece(std::size_t bytes) const noexcept {

@@ -67,7 +67,7 @@ class Copies {
   void add_piece() noexcept;  // nothing where all are there
   // For a rank that reads others' pieces between writing its own. Where ranks share cores a wait
   // costs a time slice, so it adds all pieces at once.
-  void add_ahead() noexcept { team_.crowded() ? add_rest() : add_piece(); }
+  void add_ahead() noexcept { team_.waits().crowded() ? add_rest() : add_piece(); }
   void add_until(std::size_t bytes) noexcept {
     while (copy_.done < std::min(bytes, copy_.bytes)) add_piece();
   }
@@ -80,7 +80,7 @@ class Copies {
   // Waits until the first `bytes` of another rank's copy are written.
   void await(int peer, const Shown& shown, std::size_t bytes) {
     if (bytes <= shown.copied || shown.copied == 0) return;
-    team_.wait_for_pieces(peer, (bytes + shown.copied - 1) / shown.copied);
+    team_.rooms().wait_for_pieces(peer, (bytes + shown.copied - 1) / shown.copied);
   }
   // Reads from another rank's send buffer or from its copy; false where the kernel refuses.
   bool read(void* to, int peer, const Shown& shown, std::size_t offset, std::size_t bytes,

@@ -9,18 +9,18 @@
 namespace ropewalk::collectives {
 
 void Duties::synchronize() {
-  const std::uint64_t phase = team_.finish_phase();
-  team_.wait_for_all(phase);
+  const std::uint64_t phase = team_.phases().finish();
+  team_.phases().wait_for_all(phase);
   owed_ = Owed::nothing;  // where one has failed, all leave the call here
   // It may have failed in a later phase already, and waits for that one.
-  while (team_.failed_rank(team_.phase() + 1) >= 0) team_.finish_phase();
+  while (team_.phases().failed_rank(team_.phases().finished() + 1) >= 0) team_.phases().finish();
   check_complete(phase);
   owed_ = Owed::phases;
 }
 
 void Duties::reserve_staging(std::size_t bytes) {
   try {
-    team_.staging(bytes);
+    team_.staging().reserve(bytes);
   } catch (...) {
     finish(false);
     throw;
@@ -29,13 +29,13 @@ void Duties::reserve_staging(std::size_t bytes) {
 
 std::uint64_t Duties::finish(bool complete) {
   owed_ = Owed::nothing;
-  const std::uint64_t phase = complete ? team_.finish_phase() : team_.fail_phase();
-  team_.wait_for_all(phase);
+  const std::uint64_t phase = complete ? team_.phases().finish() : team_.phases().fail();
+  team_.phases().wait_for_all(phase);
   return phase;
 }
 
 void Duties::check_complete(std::uint64_t phase) const {
-  const int failed = team_.failed_rank(phase);
+  const int failed = team_.phases().failed_rank(phase);
   if (failed < 0) return;
   throw Error(
       ErrorCode::system,
@@ -49,9 +49,9 @@ void Duties::check_complete(std::uint64_t phase) const {
 void Duties::settle(bool unread) {
   const Owed owed = std::exchange(owed_, Owed::nothing);
   if (owed == Owed::a_phase) {
-    team_.fail_phase();
+    team_.phases().fail();
   } else if (owed == Owed::phases && unread) {
-    team_.skip_phase();
+    team_.phases().skip();
   } else if (owed == Owed::phases) {
     finish(false);  // the others may still read this rank's buffers
   }
@@ -61,7 +61,7 @@ void Duties::settle(bool unread) {
 void Duties::throw_unreadable() const {
   constexpr int looks = 500;  // one a millisecond
   for (int look = 0; look < looks; ++look) {
-    team_.look_around();
+    team_.waits().look_around();
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   throw Error(

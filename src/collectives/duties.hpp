@@ -24,7 +24,7 @@ class Duties {
   // Shows the phase of owe_a_phase().
   std::uint64_t finish_owed_phase() noexcept {
     owed_ = Owed::nothing;
-    return team_.finish_phase();
+    return team_.phases().finish();
   }
 
   // A phase of all ranks inside a bulk call. Throws on every rank where one has failed.

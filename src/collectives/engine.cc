@@ -20,7 +20,7 @@ std::unique_ptr<Engine> Engine::create(mpi::Comm comm, std::string& reason,
                                        std::string& attach_reason) {
   auto team = node::Team::create(comm, reason);
   if (team == nullptr) return nullptr;
-  const Limits limits = limits_for(team->size(), team->crowded());
+  const Limits limits = limits_for(team->size(), team->waits().crowded());
   auto attachments = channel::Attachments::create(*team, attach_reason);
   auto engine = std::make_unique<Engine>(std::move(team), limits);
   engine->memory_.attach_with(std::move(attachments));
@@ -41,13 +41,13 @@ Engine::Engine(std::unique_ptr<node::Team> team, Limits limits)
       shown_(team_->size()) {}
 
 void Engine::share_cores() {
-  team_->share_cores();
+  team_->waits().share_cores();
   limits_ = limits_for(size_, true);
 }
 
 const std::vector<Shown>& Engine::meet(node::Slot& own, const Shown& shown) {
   std::memcpy(own.payload, &shown, sizeof shown);
-  team_->arrive();
+  team_->slots().arrive();
   copies_.add_rest();
   return collect(own);
 }
@@ -57,7 +57,7 @@ const std::vector<Shown>& Engine::collect(const node::Slot& own) {
     const node::Slot& slot = peer == rank_ ? own : arrivals_.of(peer, own);
     std::memcpy(&shown_[peer], slot.payload, sizeof(Shown));
   }
-  team_->all_arrived();
+  team_->slots().all_arrived();
   arrivals_.check(own);
   duties_.owe_phases();
   return shown_;
@@ -72,7 +72,7 @@ void Engine::leave(bool complete) {
 void Engine::leave(const std::vector<Shown>& shown, bool complete) {
   if (!all_copied(shown)) return leave(complete);
   duties_.owe_nothing();
-  team_->skip_phase();
+  team_->phases().skip();
 }
 
 void Engine::give_back() noexcept {
@@ -89,18 +89,18 @@ void Engine::give_up() {
 
 void Engine::rescue(std::uint64_t before) noexcept {
   arrivals_.forget();
-  if (size_ == 1 || team_->broken()) {
+  if (size_ == 1 || team_->waits().broken()) {
     duties_.owe_nothing();
     copies_.forget();
     return;
   }
-  const bool claimed = team_->calls() != before;
+  const bool claimed = team_->slots().calls() != before;
   try {
-    if (claimed && team_->has_arrived()) copies_.add_rest();  // others wait for it
+    if (claimed && team_->slots().has_arrived()) copies_.add_rest();  // others wait for it
     copies_.forget();
     if (!claimed) {
       arrivals_.refuse();
-    } else if (!team_->has_arrived()) {
+    } else if (!team_->slots().has_arrived()) {
       arrivals_.refuse_claimed();
     } else {
       duties_.settle(all_copied(shown_));

@@ -114,7 +114,7 @@ Shown show_target(Engine& engine, node::Slot& own, void* receive, const Blocks& 
   } else {
     std::memcpy(own.payload, &mine.send, sizeof mine.send);
   }
-  engine.team().arrive();
+  engine.team().slots().arrive();
   return mine;
 }
 
@@ -142,22 +142,22 @@ void gather_at_root(Engine& engine, node::Slot& own, const void* send, void* rec
                              blocks.counts[peer], mine);
     }
   }
-  team.all_arrived();
+  team.slots().all_arrived();
   const std::uint64_t phase =
-      engine.path == Path::inlined ? team.skip_phase() : team.finish_phase();
+      engine.path == Path::inlined ? team.phases().skip() : team.phases().finish();
   for (int peer = 0; peer < engine.size(); ++peer) {
     if (peer == rank || fits_slot(engine, blocks.counts[peer])) continue;
-    const node::Slot& slot = team.arrival(peer);
+    const node::Slot& slot = team.slots().arrival(peer);
     // A rank in another call, or with another count, finishes no phase that this one could await;
     // one that has shown a copy has gone.
     if (slot.call == own.call && sent_bytes(slot) == blocks.counts[peer] &&
         shown_by_sender(slot).copied == 0) {
-      team.wait_for_phase(peer, phase);
+      team.phases().wait_for(peer, phase);
     }
   }
   engine.arrivals().check(own);
   if (wrong >= 0) {
-    wrong_count("counts", wrong, sent_bytes(team.arrival(wrong)), rank,
+    wrong_count("counts", wrong, sent_bytes(team.slots().arrival(wrong)), rank,
                 std::to_string(blocks.counts[wrong]));
   }
   engine.duties().check_complete(phase);
@@ -168,8 +168,8 @@ void send_inlined(Engine& engine, node::Slot& own, const void* send, std::uint64
   engine.path = Path::inlined;
   std::memcpy(own.payload, &bytes, sizeof bytes);
   if (bytes > 0) std::memcpy(own.payload + block_at(bytes), send, bytes);
-  engine.team().arrive(bytes);
-  engine.team().skip_phase();
+  engine.team().slots().arrive(bytes);
+  engine.team().phases().skip();
 }
 
 void gather_at_sender(Engine& engine, node::Slot& own, const void* send, std::uint64_t bytes,
@@ -183,10 +183,10 @@ void gather_at_sender(Engine& engine, node::Slot& own, const void* send, std::ui
   const Shown mine = engine.copies().show_in_pieces(send, bytes, engine.limits().alone_bytes);
   std::memcpy(own.payload, &bytes, sizeof bytes);
   std::memcpy(own.payload + sent_at, &mine, sizeof mine);
-  team.arrive();
+  team.slots().arrive();
   engine.copies().add_rest();
   if (mine.copied != 0) {
-    team.skip_phase();
+    team.phases().skip();
     return;
   }
   const node::Slot& slot = engine.arrivals().of(root, own);
@@ -202,13 +202,13 @@ void gather_at_sender(Engine& engine, node::Slot& own, const void* send, std::ui
                                      engine.stores(bytes));
     }
   }
-  const std::uint64_t phase = pushed ? team.finish_phase() : team.fail_phase();
+  const std::uint64_t phase = pushed ? team.phases().finish() : team.phases().fail();
   engine.arrivals().check(own);
   if (!agreed) {
     wrong_count("send_bytes", engine.rank(), bytes, root,
                 has_table ? std::to_string(block.bytes) : "less");
   }
-  team.wait_for_phase(root, phase);
+  team.phases().wait_for(root, phase);
   if (!pushed) engine.duties().check_complete(phase);
 }
 
@@ -275,20 +275,20 @@ void scatter_at_root(Engine& engine, node::Slot& own, const void* send, const Bl
     copied = mine.copied != 0;
     write_table(engine, own, mine, blocks);
   }
-  engine.team().arrive(inlined ? end : 0);
+  engine.team().slots().arrive(inlined ? end : 0);
   engine.copies().add_rest();
   const std::size_t bytes = blocks.counts[engine.rank()];
   const std::byte* own_block = source + blocks.displacements[engine.rank()];
   if (receive != nullptr && bytes > 0 && receive != own_block) {
     kernels::copy(receive, own_block, bytes, engine.stores(bytes));
   }
-  const std::uint64_t phase = engine.team().skip_phase();  // nobody waits for the root
+  const std::uint64_t phase = engine.team().phases().skip();  // nobody waits for the root
   if (copied) return;
   for (int peer = 0; peer < engine.size(); ++peer) {
     if (peer != engine.rank()) engine.arrivals().of(peer, own);
   }
   engine.arrivals().check(own);  // a rank in another call finishes no phase of this one
-  engine.team().wait_for_all(phase);
+  engine.team().phases().wait_for_all(phase);
 }
 
 // Takes an inlined block; false when the root has another number of bytes for this rank.
@@ -305,14 +305,14 @@ bool take_place(Engine& engine, const node::Slot& slot, void* receive, std::size
 
 void scatter_at_receiver(Engine& engine, node::Slot& own, void* receive, std::size_t bytes,
                          int root) {
-  engine.team().arrive();
+  engine.team().slots().arrive();
   const node::Slot& slot = engine.arrivals().of(root, own);
   bool agreed = slot.call == own.call;
   bool complete = true;
   std::size_t there = 0;
   if (agreed && first_of(slot) == inlined_reference) {
     engine.path = Path::inlined;
-    engine.team().skip_phase();
+    engine.team().phases().skip();
     agreed = take_place(engine, slot, receive, bytes, there);
   } else {
     const Shown shown = shown_of(slot);
@@ -324,7 +324,7 @@ void scatter_at_receiver(Engine& engine, node::Slot& own, void* receive, std::si
       complete =
           engine.copies().read(receive, root, shown, block.offset, bytes, engine.stores(bytes));
     }
-    engine.team().finish_phase();
+    engine.team().phases().finish();
   }
   engine.arrivals().check(own);
   if (!agreed) wrong_count("receive_bytes", engine.rank(), bytes, root, std::to_string(there));

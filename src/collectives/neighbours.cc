@@ -70,7 +70,7 @@ void Exchange::show(const void* send, const Blocks& sends) {
     std::memcpy(own.payload + blocks_at() + at, from + sends.displacements[k], sends.counts[k]);
     at += sends.counts[k];
   }
-  engine.team().arrive(blocks_at() + at);
+  engine.team().slots().arrive(blocks_at() + at);
   engine.copies().add_rest();
 }
 
@@ -101,14 +101,14 @@ void Exchange::finish(bool complete) {
   const bool waits = mine.send != inlined_reference && mine.copied == 0;
   std::uint64_t phase = 0;
   if (!waits && !awaited) {
-    phase = team.skip_phase();
+    phase = team.phases().skip();
   } else {
-    phase = complete ? team.finish_phase() : team.fail_phase();
+    phase = complete ? team.phases().finish() : team.phases().fail();
   }
   for (const int peer : peers) {
     if (!waits || peer < 0) continue;
-    const node::Slot& slot = team.arrival(peer);
-    if (slot.call == own.call && slot.count == own.count) team.wait_for_phase(peer, phase);
+    const node::Slot& slot = team.slots().arrival(peer);
+    if (slot.call == own.call && slot.count == own.count) team.phases().wait_for(peer, phase);
   }
   engine.arrivals().check(own);
   if (wrong_sender >= 0) {

@@ -19,7 +19,7 @@ void gather_payloads(Engine& engine, const node::Slot& own, std::size_t bytes) {
     const node::Slot& slot = peer == engine.rank() ? own : engine.arrivals().of(peer, own);
     engine.inputs[peer] = slot.place(bytes);
   }
-  engine.team().all_arrived();
+  engine.team().slots().all_arrived();
   engine.arrivals().check(own);
 }
 
@@ -28,7 +28,7 @@ void one_shot(Engine& engine, node::Slot& own, const void* send, void* receive, 
   engine.path = Path::inlined;
   const std::size_t bytes = count * operation.element_bytes;
   std::memcpy(own.place(bytes), send, bytes);
-  engine.team().arrive(bytes);
+  engine.team().slots().arrive(bytes);
   if (root >= 0 && root != engine.rank()) return;
   gather_payloads(engine, own, bytes);
   operation.combine(std::span(&receive, 1), engine.inputs, count, kernels::Stores::temporal);
@@ -146,8 +146,8 @@ void combine_at_root(Engine& engine, const std::vector<Shown>& shown, const void
                      void* receive, std::size_t count, const Operation& operation, int root) {
   if (engine.rank() != root) {
     engine.duties().owe_nothing();
-    const std::uint64_t phase = engine.team().skip_phase();
-    engine.team().wait_for_phase(root, phase);
+    const std::uint64_t phase = engine.team().phases().skip();
+    engine.team().phases().wait_for(root, phase);
     engine.duties().check_complete(phase);
     return;
   }
@@ -175,13 +175,13 @@ void reduce(Engine& engine, const void* send, void* receive, std::size_t count,
   const Shown mine = show_for_reduction(engine, send, receive, bytes, root);
   if (mine.copied != 0 && !has_output) {
     std::memcpy(own.payload, &mine, sizeof mine);
-    engine.team().arrive();
+    engine.team().slots().arrive();
     engine.copies().add_rest();
-    engine.team().skip_phase();
+    engine.team().phases().skip();
     return;
   }
   std::memcpy(own.payload, &mine, sizeof mine);
-  engine.team().arrive();
+  engine.team().slots().arrive();
   engine.copies().add_ahead();
   const auto& shown = engine.collect(own);
   if (any_copied(shown)) {
@@ -220,7 +220,7 @@ void scan(Engine& engine, const void* send, void* receive, std::size_t count,
   if (bytes <= engine.limits().one_shot_bytes) {
     engine.path = Path::inlined;
     std::memcpy(own.place(bytes), send, bytes);
-    engine.team().arrive(bytes);
+    engine.team().slots().arrive(bytes);
     gather_payloads(engine, own, bytes);
   } else {
     engine.path = Path::mapped;
@@ -259,7 +259,7 @@ void reduce_scatter(Engine& engine, const void* send, void* receive, const std::
   if (bytes <= engine.limits().one_shot_bytes) {
     engine.path = Path::inlined;
     std::memcpy(own.place(bytes), send, bytes);
-    engine.team().arrive(bytes);
+    engine.team().slots().arrive(bytes);
     gather_payloads(engine, own, bytes);
   } else {
     engine.path = Path::mapped;

@@ -27,10 +27,10 @@ struct Staging {
   }
   std::byte* input(int rank, std::size_t chunk, std::size_t offset) const {
     if (!copies(rank)) return engine.resolve(rank, shown[rank].send + offset, chunk_bytes);
-    return engine.team().staging_of(rank) + chunk % 2 * chunk_bytes;
+    return engine.team().staging().of(rank) + chunk % 2 * chunk_bytes;
   }
   std::byte* result(int rank, std::size_t chunk) const {
-    return engine.team().staging_of(rank) + (2 + chunk % 2) * chunk_bytes;
+    return engine.team().staging().of(rank) + (2 + chunk % 2) * chunk_bytes;
   }
   void show_chunk(const void* send, std::size_t chunk, std::size_t offset,
                   std::size_t bytes) const {
@@ -102,22 +102,22 @@ void staged_broadcast(Engine& engine, void* data, std::size_t bytes, int root) {
   const std::size_t step = engine.limits().chunk_bytes;
   if (engine.rank() == root) engine.duties().reserve_staging(2 * step);
   engine.duties().owe_nothing();  // a failed root has shown its phase, and nothing else fails
-  const std::uint64_t before = team.phase();
+  const std::uint64_t before = team.phases().finished();
   std::uint64_t chunk = 0;
   for (std::size_t begin = 0; begin < bytes; begin += step, ++chunk) {
     const std::size_t length = std::min(step, bytes - begin);
     std::byte* part = static_cast<std::byte*>(data) + begin;
     if (engine.rank() == root) {
       // The others begin chunk c - 1 when they have read chunk c - 2, the last one in this half.
-      if (chunk >= 2) team.wait_for_all(before + chunk);
-      kernels::copy(team.staging_of(root) + chunk % 2 * step, part, length,
+      if (chunk >= 2) team.phases().wait_for_all(before + chunk);
+      kernels::copy(team.staging().of(root) + chunk % 2 * step, part, length,
                     kernels::Stores::temporal);
-      team.finish_phase();
+      team.phases().finish();
     } else {
-      const std::uint64_t shown = team.finish_phase();
-      team.wait_for_phase(root, shown);
+      const std::uint64_t shown = team.phases().finish();
+      team.phases().wait_for(root, shown);
       engine.duties().check_complete(shown);
-      kernels::copy(part, team.staging_of(root) + chunk % 2 * step, length,
+      kernels::copy(part, team.staging().of(root) + chunk % 2 * step, length,
                     kernels::Stores::temporal);
     }
   }

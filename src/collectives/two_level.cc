@@ -39,7 +39,7 @@ struct Levels {
   }
   // Two areas a rank, used in turn.
   std::byte* partial(int rank, std::size_t chunk) const {
-    return engine.team().staging_of(rank) + chunk % 2 * area_bytes;
+    return engine.team().staging().of(rank) + chunk % 2 * area_bytes;
   }
 
   // This rank's slice of a chunk, of the inputs of its domain.

@@ -130,7 +130,7 @@ void DirectCarrier::start() {
   // Pairs with the acquire in claim() of the neighbours: they see what this rank has written, and
   // what it has read it has read.
   flags_.started().number.store(exchange_, std::memory_order_release);
-  team_->wake_sleepers();
+  team_->waits().wake_sleepers();
 }
 
 bool DirectCarrier::test() {
@@ -139,7 +139,7 @@ bool DirectCarrier::test() {
   if (team_ == nullptr) return finish(), true;
   guarded([this] {
     // Nobody knows when the next call comes: it helps at once.
-    if (!advance(0) && ++tests_ % tests_per_look == 0) team_->look_around();
+    if (!advance(0) && ++tests_ % tests_per_look == 0) team_->waits().look_around();
   });
   return !started_;
 }
@@ -148,8 +148,8 @@ void DirectCarrier::wait() {
   if (!started_) return;
   if (!lanes_->is_here()) lanes_->require_usable();
   if (team_ == nullptr) return finish();
-  const unsigned patience = team_->crowded() ? 0 : polls_before_help;
-  guarded([&] { team_->wait_until([&] { return advance(patience); }); });
+  const unsigned patience = team_->waits().crowded() ? 0 : polls_before_help;
+  guarded([&] { team_->waits().until([&] { return advance(patience); }); });
 }
 
 // Copies what comes in, then helps with what goes out. True when all is there.
@@ -157,7 +157,7 @@ bool DirectCarrier::advance(unsigned patience) {
   const std::uint64_t before = copies_made_;
   std::size_t open = go_through(incoming_, 0);
   open += go_through(outgoing_, patience);
-  if (copies_made_ != before) team_->wake_sleepers();
+  if (copies_made_ != before) team_->waits().wake_sleepers();
   if (refused_ >= 0) kernel_refused();
   if (gone_ >= 0) neighbour_gave_up(gone_);
   if (open == 0) finish();
@@ -252,7 +252,7 @@ void DirectCarrier::give_up() noexcept {
     finish();
   }
   flags_.started().number.store(withdrawn, std::memory_order_release);
-  team_->wake_sleepers();
+  team_->waits().wake_sleepers();
   flags_.abandon();
 }
 
@@ -279,7 +279,7 @@ void DirectCarrier::withdraw(Transfer& face) noexcept {
 // The death of a rank makes its neighbours give up, and then theirs. So an error that names the
 // dead rank comes first.
 void DirectCarrier::neighbour_gave_up(int peer) const {
-  team_->look_around();
+  team_->waits().look_around();
   throw Error(ErrorCode::mpi, "halo: rank " + std::to_string(peer) +
                                   " gave up an exchange, expected its data; see its error, and "
                                   "make new endpoints and halos on all ranks");

@@ -69,7 +69,7 @@ void PutCarrier::start() {
   // Pairs with the acquire in all_started() of the neighbours: they see what this rank has written
   // into their places, and what it has read of its own it has read.
   flags_.started().number.store(exchange_, std::memory_order_release);
-  team_->wake_sleepers();
+  team_->waits().wake_sleepers();
 }
 
 bool PutCarrier::test() {
@@ -79,7 +79,7 @@ bool PutCarrier::test() {
     if (all_started()) {
       started_ = false;
     } else if (++tests_ % tests_per_look == 0) {
-      team_->look_around();
+      team_->waits().look_around();
     }
   });
   return !started_;
@@ -89,7 +89,7 @@ void PutCarrier::wait() {
   if (!started_) return;
   if (!lanes_->is_here()) lanes_->require_usable();
   guarded([this] {
-    if (team_ != nullptr) team_->wait_until([this] { return all_started(); });
+    if (team_ != nullptr) team_->waits().until([this] { return all_started(); });
   });
   started_ = false;
 }
@@ -101,7 +101,8 @@ bool PutCarrier::all_started() {
     const std::uint64_t number = meeting.started->number.load(std::memory_order_acquire);
     if ((number & ~gave_up) >= exchange_) continue;
     if ((number & gave_up) == 0) return false;
-    team_->look_around();  // the death of a rank makes others give up: it is the better answer
+    // The death of a rank makes others give up: it is the better answer.
+    team_->waits().look_around();
     throw Error(ErrorCode::mpi, "halo: rank " + std::to_string(meeting.peer) +
                                     " gave up its exchanges, expected its faces; see its error, "
                                     "and make new endpoints and halos on all ranks");
@@ -123,7 +124,7 @@ void PutCarrier::give_up() noexcept {
   started_ = false;
   if (team_ == nullptr) return;
   flags_.started().number.store(exchange_ | gave_up, std::memory_order_release);
-  team_->wake_sleepers();
+  team_->waits().wake_sleepers();
 }
 
 }  // namespace ropewalk::halo

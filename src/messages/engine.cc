@@ -68,8 +68,8 @@ void Engine::meet(mpi::Comm comm, Mechanism force) {
                               {limits_.attach_bytes, limits_.by_kernel_bytes}, reason_);
   });
   if (near_ != nullptr) {
-    if (crowding.here) near_->team().share_cores();
-    near_->team().watch_with(&watch_);
+    if (crowding.here) near_->team().waits().share_cores();
+    near_->team().waits().watch_with(&watch_);
     sending_ = std::make_unique<Sending>(*near_, limits_);
     receiving_ = std::make_unique<Receiving>(*near_, posted_, size_, limits_, force);
   }
@@ -169,7 +169,7 @@ bool Engine::test(Operation& operation) {
   if (++tests_ % tests_per_look == 0) {
     watch_.wait_for(&operation);
     if (near_ != nullptr) {
-      near_->team().look_around();
+      near_->team().waits().look_around();
     } else {
       mpi::progress();
       watch_.look();
@@ -186,7 +186,7 @@ void Engine::wait(Operation& operation) {
   };
   if (ready()) return;
   if (operation.peer == any_source ? near_ != nullptr : is_near(operation.peer)) {
-    return near_->team().wait_until(ready);
+    return near_->team().waits().until(ready);
   }
   os::Waiting wait(limits_.crowded ? os::wait_for_nodes_crowded : os::wait_for_nodes);
   while (!wait.poll(ready)) {

@@ -94,7 +94,7 @@ void NearRanks::keep(void* memory) noexcept {
 void NearRanks::end() noexcept {
   if (own_ == nullptr) return;
   own_->ended.store(1, std::memory_order_release);
-  team_->wake_sleepers();
+  team_->waits().wake_sleepers();
 }
 
 NearRanks::~NearRanks() {

@@ -198,7 +198,7 @@ bool Receiving::say(const Operation& receive, std::uint64_t what) noexcept {
   // Pairs with the acquire in Sending::advance() there.
   const bool said = progress.transfer->state.compare_exchange_strong(
       expected, state::of(progress.number, what), std::memory_order_acq_rel);
-  near_.team().wake_sleepers();
+  near_.team().waits().wake_sleepers();
   return said;
 }
 
@@ -309,7 +309,7 @@ void Receiving::empty_pipeline(Operation& receive) {
                   stores_for(progress.bytes));
     ++progress.emptied;
     transfer.received.store(progress.emptied, std::memory_order_release);
-    near_.team().wake_sleepers();
+    near_.team().waits().wake_sleepers();
   }
 }
 
@@ -317,7 +317,7 @@ void Receiving::complete(Operation& receive, std::uint64_t how) {
   Progress& progress = receive.progress;
   // The sender may use its buffer, and the transfer, again.
   progress.transfer->state.store(state::of(progress.number, how), std::memory_order_release);
-  near_.team().wake_sleepers();
+  near_.team().waits().wake_sleepers();
   last_ = mechanism_of(progress.way);
   progress = {};
   receive.complete = true;

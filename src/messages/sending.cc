@@ -49,7 +49,7 @@ bool Sending::put(Peer& peer, const void* data, std::size_t bytes, int tag) {
     if (!peer.outbox.has_room(bytes)) return false;
     peer.outbox.put_in_slot(data, bytes, tag);
   }
-  near_.team().wake_sleepers();
+  near_.team().waits().wake_sleepers();
   return true;
 }
 
@@ -86,7 +86,7 @@ bool Sending::try_to_put(Peer& peer, Operation& operation) {
   peer.outbox.put_offer({near_.memory().reachable(operation.data, operation.bytes),
                          Arena::process().offset(&transfer), number},
                         operation.bytes, operation.tag);
-  near_.team().wake_sleepers();
+  near_.team().waits().wake_sleepers();
   offered_.add(operation);
   return true;
 }
@@ -160,7 +160,7 @@ void Sending::copy_claimed(Operation& operation) {
     progress.done += claimed.count;
     // Pairs with the acquire in Receiving::advance() there.
     transfer.sent.store(progress.done, std::memory_order_release);
-    near_.team().wake_sleepers();
+    near_.team().waits().wake_sleepers();
   }
 }
 
@@ -179,7 +179,7 @@ void Sending::fill_pipeline(Operation& operation) {
                   kernels::Stores::temporal);
     ++progress.done;
     transfer.sent.store(progress.done, std::memory_order_release);
-    near_.team().wake_sleepers();
+    near_.team().waits().wake_sleepers();
   }
 }
 

@@ -19,7 +19,7 @@ namespace {
 }  // namespace
 
 void Watch::require_whole() const {
-  if (engine_.near() != nullptr && engine_.near()->team().broken()) {
+  if (engine_.near() != nullptr && engine_.near()->team().waits().broken()) {
     throw Error(ErrorCode::peer_dead,
                 "channel: a rank has died: this channel cannot be used any more; end the job");
   }

@@ -115,7 +115,7 @@ std::unique_ptr<messages::NearRanks> near_ranks_of(mpi::Comm comm) {
   if (near == nullptr) {
     throw Error(ErrorCode::unsupported, "window: " + reason + "; use MPI's windows");
   }
-  if (node::crowding(comm, size).here) near->team().share_cores();
+  if (node::crowding(comm, size).here) near->team().waits().share_cores();
   return near;
 }
 
@@ -226,7 +226,7 @@ void Window::signal(int rank, int index, std::uint64_t by) {
   require_index(index, state_->signal_count);
   // Pairs with the acquires in signals() and wait_signal() of that rank.
   state_->signal(rank, index).count.fetch_add(by, std::memory_order_release);
-  state_->near->team().wake_sleepers();
+  state_->near->team().waits().wake_sleepers();
 }
 
 std::uint64_t Window::signals(int index) const {
@@ -237,9 +237,9 @@ std::uint64_t Window::signals(int index) const {
 void Window::wait_signal(std::uint64_t value, int index) {
   require_index(index, state_->signal_count);
   const auto& count = state_->signals[index].count;
-  state_->near->team().wait_until([&] { return count.load(std::memory_order_acquire) >= value; });
+  state_->near->team().waits().wait_until([&] { return count.load(std::memory_order_acquire) >= value; });
 }
 
-void Window::fence() { state_->near->team().barrier(); }
+void Window::fence() { state_->near->team().phases().barrier(); }
 
 }  // namespace ropewalk

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "node/flag.hpp"
 
@@ -42,9 +43,10 @@ struct alignas(flag_stride) Slot {
 };
 static_assert(sizeof(Slot) == Slot::bytes);
 
-// A slot is written again `slots` calls later; Team::claim makes sure that its readers are gone. So
-// far may a rank that waits for nobody, as the sender of a small gather, run ahead of its readers.
-constexpr std::uint64_t slots = slots_unless_modelled(16);
+// A slot is written again `slot_count` calls later; Slots::claim makes sure that its readers are
+// gone. So far may a rank that waits for nobody, as the sender of a small gather, run ahead of its
+// readers.
+constexpr std::uint64_t slot_count = slots_unless_modelled(16);
 
 struct alignas(flag_stride) Control {
   // The last call that this rank has arrived at. Stored at every call, read only by a rank that has
@@ -57,7 +59,7 @@ struct alignas(flag_stride) Control {
   // Where others find this rank's staging area, an offset in its arena; written before an arrival.
   alignas(flag_stride) Flag<std::uint64_t> staging;
   // How much of this rank's copy is there: the call, and of its pieces how many
-  // (Team::show_pieces).
+  // (Rooms::show_pieces).
   alignas(flag_stride) Flag<std::uint64_t> pieces;
   // Only rank 0's are used, and only by ranks that go to sleep and those that wake them.
   alignas(flag_stride) std::atomic<std::uint32_t> sleepers;
@@ -65,7 +67,17 @@ struct alignas(flag_stride) Control {
   // Ranks that have left the team and look at this block no more: counted by them, not by its
   // owner.
   alignas(flag_stride) std::atomic<std::uint32_t> left;
-  Slot slot[slots];
+  Slot slot[slot_count];
+};
+
+// The control blocks of a team as one of its ranks sees them: its own, which it writes, and those
+// of all by rank, which it reads. The parts of a team (slots, phases, rooms) hold a copy each.
+struct ControlBlocks {
+  int rank;
+  Control* own;
+  std::span<Control* const> of;
+
+  int size() const noexcept { return static_cast<int>(of.size()); }
 };
 
 }  // namespace ropewalk::node

@@ -44,7 +44,7 @@ inline constexpr std::int64_t stays_awake = INT64_MAX / 2;  // never sleeps
 // Ranks of a node, for flags in shared memory. With a core for each rank the spins take 20 us,
 // longer than any healthy call of a small message; without, next to nothing: the peer needs this
 // very core. A yield costs as much as five polls of MPI. A wake-up may be missed
-// (Team::wake_sleepers), and MPI wants a look now and then: a nap of 1 ms costs 2 % of a core.
+// (Waits::wake_sleepers), and MPI wants a look now and then: a nap of 1 ms costs 2 % of a core.
 inline constexpr WaitPolicy wait_for_ranks{.spins = 2000,
                                            .looks_per_yield = 4,
                                            .awake_ns = IdleClock::awake_at_first_ns,

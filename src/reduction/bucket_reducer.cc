@@ -36,7 +36,7 @@ void BucketReducer::reduce(int bucket, bool by_caller) {
   if (count == 0) return;
   Collectives::State& state = communicator_->state();
   if (collectives::Engine* engine = state.backend->engine()) {
-    engine->team().progress_mpi(by_caller || threads_call_mpi_);
+    engine->team().waits().progress_mpi(by_caller || threads_call_mpi_);
   }
   const PlanTensors::Vector vector = tensors_.pack(bucket);
   check_same_bucket(bucket);

@@ -83,7 +83,7 @@ LaneSet::~LaneSet() {
   try {
     if (mpi::finalized()) return;
     // With a rank dead, nobody may wait for all.
-    const bool together = (team_ && team_->broken()) || part();
+    const bool together = (team_ && team_->waits().broken()) || part();
     team_.reset();
     if (!together || lost_.any_dead()) return;  // to free them may be to wait for all, too
   } catch (...) {  // MPI is failing: freeing is all that is left to try

@@ -15,7 +15,7 @@ constexpr std::size_t unbounded = std::size_t{1} << 40;  // "never", for a size 
 // A payload that is inlined must fit the slot.
 constexpr std::size_t slot = node::Slot::payload_bytes;
 
-// A copy has fewer pieces than 2^16 (Team::piece_bits): 64 MiB in pieces of 4 KiB has a quarter.
+// A copy has fewer pieces than 2^16 (Rooms::piece_bits): 64 MiB in pieces of 4 KiB has a quarter.
 constexpr std::size_t most_copied = 64 * MiB;
 constexpr std::size_t most_slot = 64 * KiB;  // two of them fit the slot memory of a pair
 constexpr std::size_t least_piece = 4 * KiB;

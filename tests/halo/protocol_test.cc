@@ -291,7 +291,7 @@ TEST(Protocol, ADeadNeighbourIsNamed) {
           mpi::barrier(mpi::comm_world());
           let_die(ring.team(), rank == 1 ? 0 : 1, dead.open());
           // It does not start. For itself, another one has died.
-          if (rank == 1) return expect_death_of(0, [&] { ring.team().look_around(); });
+          if (rank == 1) return expect_death_of(0, [&] { ring.team().waits().look_around(); });
           expect_death_of(1, [&] {
             ring.direct->start();
             while (by_test && !ring.direct->test()) {

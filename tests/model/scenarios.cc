@@ -358,7 +358,7 @@ void copied_movements(Rank& rank) {
 // Each copy fills a half of its owner's rooms: a sender that goes on comes round to those that are
 // still read, and they grow.
 void copies_that_go_round(Rank& rank) {
-  constexpr std::size_t largest = 2 * node::Team::least_half / sizeof(Element);
+  constexpr std::size_t largest = 2 * node::Rooms::least_half / sizeof(Element);
   static std::array<std::array<Element, largest>, max_ranks> data;
   auto& mine = data[static_cast<std::size_t>(rank.rank)];
   for (int call = 0; call < (rank.size == 2 ? 5 : 4); ++call) {
@@ -431,8 +431,8 @@ constexpr Scenario all[] = {
     {"staging_that_grows", staging_that_grows, large_chunk},
     {"copied_reduces", copied_reduces, 64, copied},
     {"copied_movements", copied_movements, 64, copied},
-    {"copies_that_go_round", copies_that_go_round, 64, 2 * node::Team::least_half,
-     node::Team::least_half / 2},
+    {"copies_that_go_round", copies_that_go_round, 64, 2 * node::Rooms::least_half,
+     node::Rooms::least_half / 2},
     {"large_mix", large_mix},
     {"calls_that_differ", calls_that_differ},
 };

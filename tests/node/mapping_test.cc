@@ -63,7 +63,7 @@ void expect_all(const std::vector<int>& codes, int wanted) {
 int works(node::Team* team, const std::string& reason) {
   if (team == nullptr) std::fprintf(stderr, "rank %d: %s\n", forked_rank(), reason.c_str());
   if (team == nullptr) return no_team;
-  team->barrier();
+  team->phases().barrier();
   // A slower rank may still look at this one's flags.
   meet(forked_ranks());
   return good;

@@ -24,16 +24,16 @@ TEST(Team, ArrivalsCarryPayload) {
   test::run_ranks(5, [](int rank) {
     const auto team = make_team();
     for (int call = 1; call <= 200; ++call) {
-      Slot& own = team->claim();
+      Slot& own = team->slots().claim();
       const int value = rank * 1000 + call;
       std::memcpy(own.payload, &value, sizeof value);
-      team->arrive();
+      team->slots().arrive();
       for (int peer = 0; peer < team->size(); ++peer) {
         int found = 0;
-        std::memcpy(&found, team->arrival(peer).payload, sizeof found);
+        std::memcpy(&found, team->slots().arrival(peer).payload, sizeof found);
         ASSERT_EQ(found, peer * 1000 + call);
       }
-      team->all_arrived();
+      team->slots().all_arrived();
     }
   });
 }
@@ -44,14 +44,14 @@ TEST(Team, ASlotIsKeptUntilItsReadersAreGone) {
     const auto team = make_team();
     std::minstd_rand random(rank);
     for (int call = 1; call <= 500; ++call) {
-      Slot& own = team->claim();
+      Slot& own = team->slots().claim();
       std::memcpy(own.payload, &call, sizeof call);
-      team->arrive();
+      team->slots().arrive();
       const int root = call / 50 % 3;
       if (rank == root) continue;
       for (unsigned spin = random() % 2000; spin > 0; --spin) os::relax();
       int found = 0;
-      std::memcpy(&found, team->arrival(root).payload, sizeof found);
+      std::memcpy(&found, team->slots().arrival(root).payload, sizeof found);
       ASSERT_EQ(found, call);
     }
   });
@@ -61,22 +61,22 @@ TEST(Team, APhaseShowsWhatWasWrittenBeforeIt) {
   test::run_ranks(4, [](int rank) {
     const auto team = make_team();
     Buffer<int> data(4);
-    Slot& own = team->claim();
+    Slot& own = team->slots().claim();
     const std::uint64_t offset = Arena::process().offset(data.data());
     std::memcpy(own.payload, &offset, sizeof offset);
-    team->arrive();
+    team->slots().arrive();
     std::vector<int*> theirs;
     for (int peer = 0; peer < 4; ++peer) {
       std::uint64_t at = 0;
-      std::memcpy(&at, team->arrival(peer).payload, sizeof at);
+      std::memcpy(&at, team->slots().arrival(peer).payload, sizeof at);
       theirs.push_back(reinterpret_cast<int*>(team->base(peer) + at));
     }
-    team->all_arrived();
+    team->slots().all_arrived();
     for (int round = 0; round < 100; ++round) {
       for (int* target : theirs) target[rank] = round * 10 + rank;
-      team->barrier();
+      team->phases().barrier();
       for (int peer = 0; peer < 4; ++peer) ASSERT_EQ(data[peer], round * 10 + peer);
-      team->barrier();
+      team->phases().barrier();
     }
   });
 }

@@ -9,10 +9,10 @@ namespace {
 
 void arrive_at_leader(Engine& engine) {
   node::Slot& own = engine.arrivals().claim(Kind::barrier, 0);
-  engine.team().arrive();
+  engine.team().slots().arrive();
   if (engine.rank() != 0) return;
   for (int peer = 1; peer < engine.size(); ++peer) engine.arrivals().of(peer, own);
-  engine.team().all_arrived();
+  engine.team().slots().all_arrived();
   engine.arrivals().check(own);
 }
 
@@ -33,7 +33,7 @@ void disseminate(Nodes& nodes) {
 
 void let_go(Engine& engine) {
   node::Slot& own = engine.arrivals().claim(Kind::barrier, 1);
-  engine.team().arrive();
+  engine.team().slots().arrive();
   if (engine.rank() == 0) return;
   engine.arrivals().of(0, own);
   engine.arrivals().check(own);

@@ -30,7 +30,8 @@ std::size_t* show_table(Engine& engine, node::Slot& own, std::size_t numbers) {
 
 const std::size_t* table_of(Engine& engine, int place) {
   node::Team& team = engine.team();
-  const node::Slot& slot = place == engine.rank() ? team.claimed() : team.arrival(place);
+  const node::Slot& slot =
+      place == engine.rank() ? team.slots().claimed() : team.slots().arrival(place);
   Reference reference;
   std::memcpy(&reference, slot.payload + sizeof(Shown), sizeof reference);
   return reinterpret_cast<const std::size_t*>(team.base(place) + reference.place());

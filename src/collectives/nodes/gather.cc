@@ -121,7 +121,7 @@ struct Meeting {
   Meeting(Engine& engine, node::Slot& own, const Shown& mine, std::size_t bytes)
       : shown(engine.meet(own, with_bytes(own, mine, bytes))) {
     for (int place = 0; place < engine.size(); ++place) {
-      const node::Slot& slot = place == engine.rank() ? own : engine.team().arrival(place);
+      const node::Slot& slot = place == engine.rank() ? own : engine.team().slots().arrival(place);
       std::uint64_t theirs = 0;
       std::memcpy(&theirs, slot.payload + sizeof(Shown), sizeof theirs);
       counts.push_back(theirs);

@@ -10,8 +10,8 @@ MessageWaits::MessageWaits(const Layout& layout, node::Team& team, ErrorNotices&
       team_(team),
       notices_(notices),
       liveness_(liveness),
-      policy_(team.crowded() ? &os::wait_for_nodes_crowded : &os::wait_for_nodes) {
-  team_.watch_with(this);
+      policy_(team.waits().crowded() ? &os::wait_for_nodes_crowded : &os::wait_for_nodes) {
+  team_.waits().watch_with(this);
 }
 
 void MessageWaits::share_cores() noexcept { policy_ = &os::wait_for_nodes_crowded; }
@@ -35,7 +35,7 @@ void MessageWaits::lost(int place) {
 void MessageWaits::wait_slowly(bool (*ready)(void*), void* test) {
   os::Waiting wait = os::Waiting::after_spins(*policy_);
   while (!ready(test)) {
-    if (wait.check_due()) team_.look_around();
+    if (wait.check_due()) team_.waits().look_around();
     if (wait.look_due()) look();
     wait.pause();
   }

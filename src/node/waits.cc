@@ -1,0 +1,77 @@
+#include "node/waits.hpp"
+
+#include <string>
+
+#include "mpi/progress.hpp"
+#include "node/peers.hpp"
+#include "os/futex.hpp"
+#include "os/waiting.hpp"
+#include "ropewalk/error.hpp"
+
+namespace ropewalk::node {
+namespace {
+
+const os::WaitPolicy& policy(bool crowded) noexcept {
+  return crowded ? os::wait_for_ranks_crowded : os::wait_for_ranks;
+}
+
+}  // namespace
+
+Waits::Waits(Control& shared, std::span<const std::shared_ptr<Peer>> peers, bool crowded) noexcept
+    : shared_(shared), peers_(peers), spins_(policy(crowded).spins), crowded_(crowded) {}
+
+void Waits::share_cores() noexcept {
+  crowded_ = true;
+  spins_ = policy(crowded_).spins;
+}
+
+void Waits::check_alive() {
+  for (std::size_t rank = 0; rank < peers_.size(); ++rank) {
+    if (!is_dead(*peers_[rank])) continue;
+    broken_.store(true, std::memory_order_relaxed);
+    if (watcher_ != nullptr) watcher_->lost(static_cast<int>(rank));
+    throw Error(ErrorCode::peer_dead,
+                "rank " + std::to_string(rank) + " (process " +
+                    std::to_string(peers_[rank]->process) +
+                    ") has died: this communicator cannot be used any more; end the job");
+  }
+}
+
+void Waits::wait_slowly(bool (*ready)(const void*), const void* test) {
+  os::Waiting wait = os::Waiting::after_spins(policy(crowded_));
+  while (!ready(test)) {
+    // A peer may be blocked on a message of ours, or on one that this process must progress.
+    wait.poll([&] {
+      if (progresses_mpi_) mpi::progress();
+    });
+    if (stays_awake()) wait.stay_awake();
+    if (watcher_ != nullptr && wait.look_due()) watcher_->look();
+    if (wait.check_due()) check_alive();
+    wait.pause([&](std::int64_t longest_ns) { sleep(ready, test, longest_ns); });
+  }
+}
+
+// Where ranks share cores, those that work need the core more than a window does.
+bool Waits::stays_awake() const noexcept {
+  return progresses_mpi_ && !crowded_ && mpi::one_sided_expected();
+}
+
+void Waits::look_around() {
+  if (progresses_mpi_) mpi::progress();
+  if (watcher_ != nullptr) watcher_->look();
+  check_alive();
+}
+
+void Waits::sleep(bool (*ready)(const void*), const void* test, std::int64_t longest_ns) {
+  const std::uint32_t before = shared_.wake.load(std::memory_order_acquire);
+  shared_.sleepers.fetch_add(1, std::memory_order_seq_cst);
+  if (!ready(test)) os::futex_wait(shared_.wake, before, longest_ns);
+  shared_.sleepers.fetch_sub(1, std::memory_order_relaxed);
+}
+
+void Waits::wake_all() noexcept {
+  shared_.wake.fetch_add(1, std::memory_order_release);
+  os::futex_wake(shared_.wake);
+}
+
+}  // namespace ropewalk::node

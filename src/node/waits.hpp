@@ -1,0 +1,86 @@
+// Waiting for flags of the other ranks of a team, and waking those that sleep.
+//
+// A rank that waits progresses MPI on the way, since others may be blocked on a message of its own,
+// and notices when a rank has died.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "node/control.hpp"
+#include "os/relax.hpp"
+
+namespace ropewalk::node {
+
+struct Peer;
+
+// What a waiting rank looks at now and then beside the flags it waits for. May throw.
+class Watcher {
+ public:
+  virtual ~Watcher() = default;
+  virtual void look() = 0;
+  // A rank of the team has died: throws what says more about it than the team can, or returns.
+  virtual void lost(int rank) = 0;
+};
+
+// Used by the thread that uses the team. Only until() may run in several threads at a time, where
+// MPI allows them to call it.
+class Waits {
+ public:
+  // `shared`: the block whose sleepers and wake all ranks use, that of rank 0. `peers`: by rank,
+  // whose death ends a wait. Both outlive this. `crowded`: there are more ranks than cores.
+  Waits(Control& shared, std::span<const std::shared_ptr<Peer>> peers, bool crowded) noexcept;
+
+  // Returns when `ready()` is true; it may do work of its own and throw. Adapts: spins, yields,
+  // sleeps, and on the way progresses MPI and notices dead ranks: Error(peer_dead).
+  template <class Ready>
+  void until(Ready ready) {
+    if (waited_in_model(ready)) return;
+    for (unsigned spin = 0; spin < spins_; ++spin) {
+      if (ready()) return;
+      os::relax();
+    }
+    wait_slowly([](const void* test) { return (*static_cast<const Ready*>(test))(); }, &ready);
+  }
+  // To be called after a flag was raised. A sleeper that this load misses wakes by itself a
+  // millisecond later: no fence on the fast path.
+  void wake_sleepers() noexcept {
+    if (shared_.sleepers.load(std::memory_order_relaxed) != 0) [[unlikely]] {
+      wake_all();
+    }
+  }
+  // A look at MPI and at the life of the others, for loops that test instead of waiting.
+  void look_around();
+
+  // Whether waiting progresses MPI. Not by a thread that may not call it; somebody else must then.
+  void progress_mpi(bool wanted) noexcept { progresses_mpi_ = wanted; }
+  // From now on waiting ranks look at what the watcher watches. For teams that are a part of
+  // something larger.
+  void watch_with(Watcher* watcher) noexcept { watcher_ = watcher; }
+
+  bool crowded() const noexcept { return crowded_; }  // more ranks than cores
+  // From now on as if there were more ranks than cores: others that are no part of the team share
+  // them. On all ranks or on none.
+  void share_cores() noexcept;
+  // A rank was found dead.
+  bool broken() const noexcept { return broken_.load(std::memory_order_relaxed); }
+
+ private:
+  void wait_slowly(bool (*ready)(const void*), const void* test);
+  bool stays_awake() const noexcept;
+  void sleep(bool (*ready)(const void*), const void* test, std::int64_t longest_ns);
+  void wake_all() noexcept;
+  void check_alive();
+
+  Control& shared_;
+  std::span<const std::shared_ptr<Peer>> peers_;
+  Watcher* watcher_ = nullptr;
+  unsigned spins_ = 0;
+  bool crowded_;
+  bool progresses_mpi_ = true;
+  std::atomic<bool> broken_{false};
+};
+
+}  // namespace ropewalk::node
