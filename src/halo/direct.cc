@@ -289,7 +289,7 @@ void DirectCarrier::neighbour_gave_up(int peer) const {
 void DirectCarrier::kernel_refused() const {
   constexpr int looks = 500;  // one a millisecond
   for (int look = 0; look < looks; ++look) {
-    team_->look_around();
+    team_->waits().look_around();
     if (refusal_ != ESRCH) break;
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }

@@ -21,7 +21,7 @@ ArenaCore::ArenaCore(const MemoryOptions& options, bool probe_later)
 void* ArenaCore::use(Extent block) {
   live.add(block);
   ++counters.allocations;
-  return segment().base() + block.offset;
+  return segment().range().base + block.offset;
 }
 
 Extent ArenaCore::forget(const void* address) noexcept {
@@ -29,7 +29,7 @@ Extent ArenaCore::forget(const void* address) noexcept {
   if (block.bytes == 0) {
     ++counters.ignored_frees;
   } else {
-    touches.look_at(segment().base(), block);
+    touches.look_at(segment().range().base, block);
   }
   return block;
 }

@@ -43,7 +43,8 @@ struct ArenaCore {
   // mapped here.
   bool orphaned() const noexcept { return life && *life.data() == std::byte{0}; }
   std::size_t offset(const void* address) const noexcept {
-    return static_cast<std::size_t>(static_cast<const std::byte*>(address) - segment().base());
+    return static_cast<std::size_t>(static_cast<const std::byte*>(address) -
+                                    segment().range().base);
   }
   Segment& segment() const noexcept { return pages.segment(); }
 

@@ -89,7 +89,7 @@ bool ArenaPages::open_hugetlb_whole() {
     return false;
   }
   segment_ = std::make_unique<Segment>(how, reserve(bytes, false, how));
-  const std::string refused = segment_->grow(segment_->reserved());
+  const std::string refused = segment_->grow(segment_->range().reserved);
   if (refused.empty() && first_granule()) {
     strict_ = true;
     return true;
@@ -106,16 +106,16 @@ bool ArenaPages::first_granule() {
     note(refused);
     if (!refused.empty()) return false;
   }
-  const Backing first = segment_->back({0, segment_->granule()}, true);
+  const Backing first = segment_->back({0, segment_->range().granule}, true);
   note(first.shortfall);
-  return first.present && (!segment_->how().huge || first.huge_bytes == segment_->granule());
+  return first.present && (!segment_->how().huge || first.huge_bytes == segment_->range().granule);
 }
 
 void ArenaPages::open_growing(PageSource source) {
   const Mechanism& how = arena_mechanism(source);
   segment_ = std::make_unique<Segment>(how, reserve(options_.reserve_bytes, !explicit_range_, how));
   strict_ = is_strict(options_, how);
-  if (!first_granule()) refuse(segment_->granule(), downgrade_);
+  if (!first_granule()) refuse(segment_->range().granule, downgrade_);
 }
 
 // No range that the pool holds: collapsed pages, else, under `require`, a hugetlb arena that ends
@@ -153,7 +153,7 @@ bool ArenaPages::back(Extent extent, std::string& reason) {
 
 bool ArenaPages::hand_out(Extent extent) {
   if (from_pool() && !segment_->back(extent, strict_).present) return false;
-  segment_->hand_out(extent);
+  segment_->granules().hand_out(extent);
   return true;
 }
 

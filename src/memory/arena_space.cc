@@ -6,7 +6,7 @@
 
 namespace ropewalk::memory {
 
-ArenaSpace::ArenaSpace(Segment& segment) : segment_(segment), kept_(segment.reserved() / 4) {
+ArenaSpace::ArenaSpace(Segment& segment) : segment_(segment), kept_(segment.range().reserved / 4) {
   adopt();
 }
 
@@ -18,7 +18,7 @@ void ArenaSpace::adopt() {
 }
 
 std::size_t ArenaSpace::base() const noexcept {
-  return reinterpret_cast<std::uintptr_t>(segment_.base());
+  return reinterpret_cast<std::uintptr_t>(segment_.range().base);
 }
 
 std::optional<Extent> ArenaSpace::take_free(std::size_t bytes, std::size_t alignment) {
@@ -31,15 +31,15 @@ std::optional<Extent> ArenaSpace::take_free(std::size_t bytes, std::size_t align
 std::string ArenaSpace::grow(std::size_t bytes, std::size_t alignment) {
   const std::size_t end = segment_.committed();
   const std::size_t start = os::round_up(base() + end - free_.tail(end), alignment) - base();
-  if (start > segment_.reserved() || bytes > segment_.reserved() - start) {
-    return segment_.grow(SIZE_MAX - segment_.granule());  // its text for a full range
+  if (start > segment_.range().reserved || bytes > segment_.range().reserved - start) {
+    return segment_.grow(SIZE_MAX - segment_.range().granule);  // its text for a full range
   }
   // Address space and file size cost nothing on ordinary memory, and few large mappings are cheaper
   // for peers than many small ones; the pages come when they are handed out. A hugetlb pool pays at
   // once.
   std::size_t wanted = start + bytes;
   if (segment_.how().memfd == os::MemfdPages::normal) {
-    wanted = std::max(wanted, std::min(end + end / 8, segment_.reserved()));
+    wanted = std::max(wanted, std::min(end + end / 8, segment_.range().reserved));
   }
   return segment_.grow(wanted);
 }
@@ -51,8 +51,8 @@ std::optional<Extent> ArenaSpace::take(std::size_t bytes, std::size_t alignment)
 
 std::optional<Extent> ArenaSpace::find(std::size_t bytes, std::size_t alignment,
                                        std::string& refused) {
-  if (bytes > segment_.reserved() || alignment > segment_.reserved()) {
-    refused = segment_.grow(SIZE_MAX - segment_.granule());
+  if (bytes > segment_.range().reserved || alignment > segment_.range().reserved) {
+    refused = segment_.grow(SIZE_MAX - segment_.range().granule);
     return std::nullopt;
   }
   if (const auto kept = kept_.take(bytes, alignment, base())) {
@@ -83,7 +83,7 @@ Extent ArenaSpace::give(Extent extent) { return free_.give(extent); }
 
 void ArenaSpace::retire(Extent block) {
   const Extent joined = give(block);
-  const std::size_t granule = segment_.granule();
+  const std::size_t granule = segment_.range().granule;
   const std::size_t begin = std::max(joined.offset, os::round_down(block.offset, granule));
   const std::size_t end =
       std::min(joined.offset + joined.bytes, os::round_up(block.offset + block.bytes, granule));
@@ -91,7 +91,7 @@ void ArenaSpace::retire(Extent block) {
 }
 
 void ArenaSpace::bound_kept(std::size_t bytes) noexcept {
-  kept_.bound(std::min(bytes, segment_.reserved() / 4));
+  kept_.bound(std::min(bytes, segment_.range().reserved / 4));
 }
 
 void ArenaSpace::release_kept() {

@@ -42,7 +42,7 @@ void* ArenaState::allocate(std::size_t bytes, std::size_t alignment) {
     refuse(bytes, "this process was cloned without the memory of its parent");
   }
   std::string refused;
-  const bool fits = bytes <= core_.segment().reserved();  // else rounding may overflow
+  const bool fits = bytes <= core_.segment().range().reserved;  // else rounding may overflow
   const auto block = core_.space.find(fits ? round_block(bytes) : bytes,
                                       fits ? std::max(alignment, line) : line, refused);
   if (!block) refuse(std::max(bytes, alignment), refused);
@@ -132,8 +132,9 @@ ArenaStatistics ArenaState::statistics() const {
   result.cached_bytes = core_.space.kept_bytes();
   result.cache_hits = core_.space.kept_hits();
   result.cache_misses = core_.space.kept_misses();
-  result.committed_bytes = core_.segment().committed();
-  result.huge_bytes = core_.segment().huge_bytes();
+  const std::size_t committed = core_.segment().committed();
+  result.committed_bytes = committed;
+  result.huge_bytes = core_.segment().granules().huge_bytes({0, committed / range().granule});
   add_watched(result, range());
   return result;
 }

@@ -32,7 +32,7 @@ class ArenaState : public ForkParticipant, public ArenaBackend {
   void watch(const Watch* watch) noexcept { core_.segment().watch(watch); }
   ArenaCore& core() noexcept { return core_; }
 
-  const void* base() const noexcept override { return core_.segment().base(); }
+  const void* base() const noexcept override { return core_.segment().range().base; }
   void lock() noexcept override;
   void unlock() noexcept override;
   bool has_data() const noexcept override { return !core_.live.empty(); }

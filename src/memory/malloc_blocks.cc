@@ -25,7 +25,7 @@ MallocBlocks::MallocBlocks(ArenaState& arena)
       one_node_(os::read_text("/sys/devices/system/node/online").value_or("0") == "0") {}
 
 bool MallocBlocks::leaves_room(std::size_t more) const noexcept {
-  const std::size_t reserved = core_.segment().reserved();
+  const std::size_t reserved = core_.segment().range().reserved;
   const std::size_t for_program = reserved - std::min(reserved / kept_part, most_kept);
   const std::size_t live = core_.live.bytes();
   return live <= for_program && more <= for_program - live;
@@ -45,13 +45,13 @@ std::optional<Extent> MallocBlocks::find(std::size_t bytes, std::size_t alignmen
   const std::size_t rounded = round_block(bytes);
   const Extent before = core_.touches.last(rounded);
   if (before.bytes > 0 && core_.live.at(before.offset).bytes == before.bytes) {
-    core_.touches.look_at(core_.segment().base(), before);
+    core_.touches.look_at(core_.segment().range().base, before);
   }
   const std::uint64_t hits = core_.space.kept_hits();
   std::string refused;
   const auto block = core_.space.find(rounded, std::max(alignment, page), refused);
   // What was kept has its pages.
-  const bool untouched = block && core_.segment().is_untouched(*block);
+  const bool untouched = block && core_.segment().granules().is_untouched(*block);
   whole = untouched && one_node_ && core_.touches.expects_whole(rounded);
   if (untouched && !whole) core_.touches.handed_out(*block);
   fresh = core_.space.kept_hits() == hits && !whole;
@@ -78,7 +78,7 @@ void* MallocBlocks::allocate(std::size_t bytes, std::size_t alignment, bool& fre
 std::optional<Extent> MallocBlocks::find_to_grow(std::size_t bytes) {
   const std::size_t rounded = round_block(bytes);
   for (std::size_t room = 16; room >= 2 && !core_.orphaned(); room /= 2) {
-    if (bytes > core_.segment().reserved() / 4 / room || !leaves_room(bytes)) continue;
+    if (bytes > core_.segment().range().reserved / 4 / room || !leaves_room(bytes)) continue;
     const auto found = core_.space.take(room * rounded, page);
     if (!found) continue;
     core_.space.give({found->offset + rounded, (room - 1) * rounded});
@@ -110,7 +110,8 @@ bool MallocBlocks::widen(Extent block, std::size_t bytes) {
 bool MallocBlocks::resize(void* address, std::size_t bytes) noexcept {
   const Hold hold(core_);
   const Extent block = core_.live.at(core_.offset(address));
-  if (block.bytes == 0 || core_.orphaned() || bytes > core_.segment().reserved()) return false;
+  const std::size_t reserved = core_.segment().range().reserved;
+  if (block.bytes == 0 || core_.orphaned() || bytes > reserved) return false;
   bytes = round_block(bytes);
   try {
     const bool larger = bytes > block.bytes;
@@ -124,7 +125,7 @@ bool MallocBlocks::resize(void* address, std::size_t bytes) noexcept {
 }
 
 void MallocBlocks::clear(void* address, std::size_t bytes) noexcept {
-  Segment::clear(arena_.descriptor(), core_.segment().base(), {core_.offset(address), bytes});
+  Segment::clear(arena_.descriptor(), core_.segment().range().base, {core_.offset(address), bytes});
 }
 
 int MallocBlocks::discard(void* address, std::size_t bytes, bool locked_too) noexcept {

@@ -24,23 +24,27 @@ os::Descriptor move_up(os::Descriptor file) noexcept {
   return higher ? std::move(higher) : std::move(file);
 }
 
+std::size_t granule_of(const Mechanism& how) noexcept {
+  return std::max(how.page_bytes, os::huge_2m);
+}
+
 }  // namespace
 
 Segment::Segment(const Mechanism& how, os::Mapping range)
     : how_(&how),
       mapping_(std::move(range)),
+      granules_(mapping_.bytes(), granule_of(how)),
       file_(move_up(os::open_memfd("ropewalk-arena", *how.memfd))) {
   range_.base = mapping_.data();
   range_.reserved = mapping_.bytes();
-  range_.granule = std::max(how.page_bytes, os::huge_2m);
+  range_.granule = granule_of(how);
+  range_.pages = granules_.data();
   note_pool();
   if (!file_) {
     throw Error(ErrorCode::memory, "arena: " + std::string(name(how.source)) + ": " +
-                                       explain_refusal(how, "memfd_create", granule(), errno));
+                                       explain_refusal(how, "memfd_create", range_.granule, errno));
   }
   remember_file();
-  pages_ = std::make_unique<std::atomic<Pages>[]>(reserved() / granule());
-  range_.pages = pages_.get();
 }
 
 void Segment::note_pool() noexcept {
@@ -61,23 +65,11 @@ int Segment::descriptor() const noexcept {
   return ours ? file_.get() : -1;
 }
 
-std::size_t Segment::huge_bytes() const noexcept {
-  std::size_t count = 0;
-  for (std::size_t at = 0; at < committed() / granule(); ++at) count += pages(at) == Pages::huge;
-  return count * granule();
-}
-
-void Segment::set_pages(std::size_t first, std::size_t last, Pages pages) noexcept {
-  for (std::size_t at = first; at < last; ++at) {
-    range_.pages[at].store(pages, std::memory_order_relaxed);
-  }
-}
-
 std::string Segment::grow(std::size_t bytes) {
   const std::size_t old = committed();
-  const std::size_t wanted = os::round_up(bytes, granule());
-  if (wanted > reserved()) {
-    return "the arena's range of " + std::to_string(reserved()) +
+  const std::size_t wanted = os::round_up(bytes, range_.granule);
+  if (wanted > range_.reserved) {
+    return "the arena's range of " + std::to_string(range_.reserved) +
            " bytes is full; set ROPEWALK_ARENA_BYTES higher";
   }
   if (wanted <= old) return {};
@@ -86,13 +78,13 @@ std::string Segment::grow(std::size_t bytes) {
   if (const int error = os::grow_file(file, wanted)) {
     return explain_refusal(*how_, "ftruncate", wanted - old, error);
   }
-  if (const int error = os::map_shared_at(base() + old, file, wanted - old, old)) {
+  if (const int error = os::map_shared_at(range_.base + old, file, wanted - old, old)) {
     // MAP_FIXED may have unmapped the range before it failed: keep others out of it.
-    os::unmap_to_reserved(base() + old, wanted - old);
+    os::unmap_to_reserved(range_.base + old, wanted - old);
     return explain_refusal(*how_, "mmap", wanted - old, error);
   }
-  os::keep_from_children(base() + old, wanted - old);
-  wish_pages(base() + old, wanted - old);
+  os::keep_from_children(range_.base + old, wanted - old);
+  wish_pages(range_.base + old, wanted - old);
   range_.committed.store(wanted, std::memory_order_release);
   return {};
 }
@@ -104,41 +96,40 @@ void Segment::wish_pages(void* address, std::size_t bytes) const noexcept {
   if (how_->source == PageSource::shmem_small) os::advise_small(address, bytes);
 }
 
-// Granules [first, last) have no pages yet, or small ones that are asked to become huge.
-Backing Segment::back_run(std::size_t first, std::size_t last) {
-  const std::size_t bytes = (last - first) * granule();
-  std::byte* data = base() + first * granule();
-  Backing result = how_->back({data, bytes, file_.get(), first * granule()});
+// The granules of the run have no pages yet, or small ones that are asked to become huge.
+Backing Segment::back_run(Granules::Run run) {
+  const std::size_t granule = range_.granule;
+  const std::size_t start = run.first * granule;
+  const std::size_t bytes = (run.end - run.first) * granule;
+  Backing result = how_->back({range_.base + start, bytes, file_.get(), start});
   if (!result.present) return result;
-  for (std::size_t at = first; at < last; ++at) {
+  for (std::size_t at = run.first; at < run.end; ++at) {
     const bool huge =
         result.huge_bytes == bytes ||
         (result.huge_bytes > 0 &&
-         os::summarize_pages(base() + at * granule(), granule()).huge_bytes == granule());
-    set_pages(at, at + 1, huge ? Pages::huge : Pages::small);
+         os::summarize_pages(range_.base + at * granule, granule).huge_bytes == granule);
+    granules_.set({at, at + 1}, huge ? Pages::huge : Pages::small);
   }
   return result;
 }
 
 template <class Done>
 Backing Segment::back_where_not(Extent extent, const Done& done) {
-  const std::size_t end = (extent.offset + extent.bytes + granule() - 1) / granule();
+  const Granules::Run all = granules_.around(extent);
   Backing sum;
   sum.present = true;
-  for (std::size_t at = extent.offset / granule(); at < end;) {
+  for (std::size_t at = all.first; at < all.end;) {
     std::size_t last = at + 1;
-    while (last < end && done(pages(last)) == done(pages(at))) ++last;
-    if (!done(pages(at))) {
-      Backing part = back_run(at, last);
+    while (last < all.end && done(granules_.at(last)) == done(granules_.at(at))) ++last;
+    if (!done(granules_.at(at))) {
+      Backing part = back_run({at, last});
       sum.present = sum.present && part.present;
       if (!part.shortfall.empty()) sum.shortfall = std::move(part.shortfall);
       if (!sum.present) break;
     }
     at = last;
   }
-  for (std::size_t at = extent.offset / granule(); at < end; ++at) {
-    if (pages(at) == Pages::huge) sum.huge_bytes += granule();
-  }
+  sum.huge_bytes += granules_.huge_bytes(all);
   return sum;
 }
 
@@ -147,38 +138,28 @@ Backing Segment::back(Extent extent, bool strict) {
   return back_where_not(extent, [=](Pages pages) { return pages >= enough; });
 }
 
-void Segment::hand_out(Extent extent) noexcept {
-  const std::size_t end = (extent.offset + extent.bytes + granule() - 1) / granule();
-  for (std::size_t at = extent.offset / granule(); at < end; ++at) {
-    if (pages(at) == Pages::none) set_pages(at, at + 1, Pages::touched);
-  }
-}
-
 // Where no huge pages are to be had, or the memory is short, there is nothing to gain, and nothing
 // lost: the pages come by first touch.
 Backing Segment::settle(Extent extent) {
-  const std::size_t first = extent.offset / granule();
-  const std::size_t end = (extent.offset + extent.bytes + granule() - 1) / granule();
   Backing result;
   if (how_->huge) {
     result = back_where_not(extent, [](Pages pages) { return pages >= Pages::small; });
   }
-  for (std::size_t at = first; at < end; ++at) {
-    if (pages(at) < Pages::small) set_pages(at, at + 1, Pages::small);
-  }
+  granules_.raise(granules_.around(extent), Pages::small);
   return result;
 }
 
 // By address and not through the file, so that the memory hooks of MPI libraries see it: they keep
 // buffers registered with the fabric after a free, until they see one of munmap, madvise, sbrk.
 void Segment::release(Extent extent) noexcept {
-  const std::size_t first = (extent.offset + granule() - 1) / granule();
-  const std::size_t last = (extent.offset + extent.bytes) / granule();
+  const std::size_t granule = range_.granule;
+  const std::size_t first = (extent.offset + granule - 1) / granule;
+  const std::size_t last = (extent.offset + extent.bytes) / granule;
   for (std::size_t at = first; at < last;) {
     std::size_t end = at;
-    while (end < last && pages(end) != Pages::none) ++end;
-    if (end > at && os::remove_pages(base() + at * granule(), (end - at) * granule()) == 0) {
-      set_pages(at, end, Pages::none);
+    while (end < last && granules_.at(end) != Pages::none) ++end;
+    if (end > at && os::remove_pages(range_.base + at * granule, (end - at) * granule) == 0) {
+      granules_.set({at, end}, Pages::none);
     }
     at = std::max(end, at + 1);
   }
@@ -186,13 +167,13 @@ void Segment::release(Extent extent) noexcept {
 
 // Pages of a pool stay. Where the program has taken its own right to write, by a second mapping.
 int Segment::zero(Extent extent) noexcept {
-  if (os::populate_write(base() + extent.offset, extent.bytes) == 0) {
-    std::memset(base() + extent.offset, 0, extent.bytes);
+  if (os::populate_write(range_.base + extent.offset, extent.bytes) == 0) {
+    std::memset(range_.base + extent.offset, 0, extent.bytes);
     return 0;
   }
-  const std::size_t first = os::round_down(extent.offset, granule());
-  const std::size_t end = os::round_up(extent.offset + extent.bytes, granule());
-  const os::Mapping window = os::map_shared(descriptor(), end - first, first, granule());
+  const std::size_t first = os::round_down(extent.offset, range_.granule);
+  const std::size_t end = os::round_up(extent.offset + extent.bytes, range_.granule);
+  const os::Mapping window = os::map_shared(descriptor(), end - first, first, range_.granule);
   if (!window) return errno;
   std::memset(window.data() + (extent.offset - first), 0, extent.bytes);
   return 0;
@@ -203,16 +184,13 @@ int Segment::zero(Extent extent) noexcept {
 // refuses it where the program has taken its own right to write (EACCES), or locked the pages.
 int Segment::discard(Extent extent, bool locked_too) noexcept {
   if (range_.pooled.load(std::memory_order_relaxed)) return zero(extent);
-  int error = os::remove_pages(base() + extent.offset, extent.bytes);
+  int error = os::remove_pages(range_.base + extent.offset, extent.bytes);
   if (error == EACCES || (error == EINVAL && locked_too)) {
     const int file = descriptor();
     if (file >= 0) error = os::punch_file(file, extent.offset, extent.bytes);
   }
   if (error != 0) return error;
-  const std::size_t end = (extent.offset + extent.bytes + granule() - 1) / granule();
-  for (std::size_t at = extent.offset / granule(); at < end; ++at) {
-    if (pages(at) > Pages::touched) set_pages(at, at + 1, Pages::touched);
-  }
+  granules_.lower(granules_.around(extent), Pages::touched);
   return 0;
 }
 
@@ -237,9 +215,9 @@ void Segment::leave_to_child(bool leave) noexcept {
   const std::size_t end = committed();
   if (end == start) return;
   if (leave) {
-    os::leave_to_children(base() + start, end - start);
+    os::leave_to_children(range_.base + start, end - start);
   } else {
-    os::keep_from_children(base() + start, end - start);
+    os::keep_from_children(range_.base + start, end - start);
   }
 }
 
@@ -251,19 +229,20 @@ bool Segment::copy(std::span<const Extent> live, const Mechanism& how) noexcept 
   if (parents < 0) return false;
   os::Descriptor file = copy_file(parents, end, live);
   if (!file) return false;
-  if (!replace_mapping(base() + start, end - start, start, std::move(file), parents)) return false;
+  std::byte* data = range_.base + start;
+  if (!replace_mapping(data, end - start, start, std::move(file), parents)) return false;
   how_ = &how;
   note_pool();
-  wish_pages(base() + start, end - start);
+  wish_pages(data, end - start);
   remember_file();
-  set_pages(0, end / granule(), Pages::touched);
+  granules_.set({0, end / range_.granule}, Pages::touched);
   return true;
 }
 
 void Segment::drop(const Mechanism& how) noexcept {
   const std::size_t start = begin();
   const std::size_t old = committed();
-  if (old > start) os::unmap_to_reserved(base() + start, old - start);
+  if (old > start) os::unmap_to_reserved(range_.base + start, old - start);
   os::Descriptor file = os::open_memfd("ropewalk-fork", os::MemfdPages::normal);
   const int parents = descriptor();
   if (parents < 0) static_cast<void>(file_.release());  // the number is somebody else's
@@ -275,7 +254,7 @@ void Segment::drop(const Mechanism& how) noexcept {
   range_.begin.store(old, std::memory_order_release);
   how_ = &how;
   note_pool();
-  set_pages(0, reserved() / granule(), Pages::none);
+  granules_.set({0, range_.reserved / range_.granule}, Pages::none);
 }
 
 }  // namespace ropewalk::memory

@@ -1,5 +1,5 @@
-// The memory of an arena: one sealed memfd, growing from the start of one reserved range, and what
-// is known of each of its granules. Not thread-safe: the arena's lock covers it.
+// The memory of an arena: one sealed memfd, growing from the start of one reserved range, and the
+// pages of its granules. Not thread-safe: the arena's lock covers it.
 //
 // A child never has the mapping: the fork handlers replace it by a copy of its own, and in a child
 // that is cloned without them nothing is mapped there (MADV_DONTFORK, which is lifted only around a
@@ -9,11 +9,11 @@
 #include <sys/types.h>
 
 #include <cstddef>
-#include <memory>
 #include <span>
 #include <string>
 
 #include "memory/arena_range.hpp"
+#include "memory/granules.hpp"
 #include "memory/mechanism.hpp"
 #include "memory/private_copy.hpp"
 
@@ -25,16 +25,14 @@ class Segment {
   Segment(const Mechanism& how, os::Mapping range);
 
   const Mechanism& how() const noexcept { return *how_; }
-  const ArenaRange& range() const noexcept { return range_; }  // readable without the lock
+  // Where it lies: readable without the lock.
+  const ArenaRange& range() const noexcept { return range_; }
+  Granules& granules() noexcept { return granules_; }
   void watch(const Watch* watch) noexcept { range_.watch.store(watch, std::memory_order_release); }
-  std::byte* base() const noexcept { return range_.base; }
-  std::size_t reserved() const noexcept { return range_.reserved; }
-  std::size_t granule() const noexcept { return range_.granule; }
   std::size_t begin() const noexcept { return range_.begin.load(std::memory_order_acquire); }
   std::size_t committed() const noexcept {
     return range_.committed.load(std::memory_order_acquire);
   }
-  std::size_t huge_bytes() const noexcept;
 
   // -1 where the program has closed it: daemons close all descriptors. The mapping remains.
   int descriptor() const noexcept;
@@ -45,14 +43,6 @@ class Segment {
   // Makes the pages under the extent present. Only new granules cost anything, and, with `strict`,
   // those that stayed small.
   Backing back(Extent extent, bool strict);
-
-  // The extent gets its pages by first touch of whoever is given it.
-  void hand_out(Extent extent) noexcept;
-
-  // The granule in the middle has no pages; only useful for extents of several granules.
-  bool is_untouched(Extent extent) const noexcept {
-    return pages((extent.offset + extent.bytes / 2) / granule()) == Pages::none;
-  }
 
   // Asks for huge pages under the extent, once for each granule.
   Backing settle(Extent extent);
@@ -79,11 +69,7 @@ class Segment {
   void drop(const Mechanism& how) noexcept;
 
  private:
-  Pages pages(std::size_t granule) const noexcept {
-    return range_.pages[granule].load(std::memory_order_relaxed);
-  }
-  void set_pages(std::size_t first, std::size_t last, Pages pages) noexcept;
-  Backing back_run(std::size_t first, std::size_t last);
+  Backing back_run(Granules::Run run);
   template <class Done>
   Backing back_where_not(Extent extent, const Done& done);
   void note_pool() noexcept;
@@ -93,10 +79,10 @@ class Segment {
 
   const Mechanism* how_;
   os::Mapping mapping_;
+  Granules granules_;
   os::Descriptor file_;
   dev_t device_ = 0;  // of the file, to know it again
   ino_t inode_ = 0;
-  std::unique_ptr<std::atomic<Pages>[]> pages_;
   ArenaRange range_;
 };
 
