@@ -5,6 +5,7 @@
 
 #include "collectives/differential_buffers.hpp"
 #include "collectives/differential_case.hpp"
+#include "collectives/differential_contents.hpp"
 #include "mpi/fallback.hpp"
 
 namespace ropewalk::test {
@@ -24,6 +25,7 @@ class Trial {
         type_(drawn.mixed ? catalogue.types[catalogue.matrices[mixed_index()]]
                           : catalogue.types[drawn.type]),
         op_(catalogue.ops[drawn.op]),
+        contents_(drawn, type_, op_, on),
         ranks_(static_cast<std::size_t>(on.size)),
         rank_(static_cast<std::size_t>(on.rank)),
         root_(drawn.root(on.size)),
@@ -67,87 +69,6 @@ class Trial {
     return (drawn_.hash(30, 0) + static_cast<std::size_t>(on_.rank)) % catalogue_.matrices.size();
   }
 
-  // ---- what lies in the buffers
-
-  struct Region {
-    std::size_t elements = 0;
-    std::vector<Block> filled;
-    bool used = true;                       // false: null is passed
-    std::size_t undefined_from = SIZE_MAX;  // elements from here on are anybody's afterwards
-  };
-  static Region whole(std::size_t elements) { return {elements, {{0, elements}}}; }
-  static Region empty(std::size_t elements) { return {elements, {}}; }
-  static Region unused() { return {0, {}, false}; }
-
-  void put_value(std::byte* to, const Scalar& scalar, std::size_t index, bool second) const {
-    const std::uint64_t random = drawn_.hash(1000 + rank_, index);
-    const bool mine = drawn_.hash(29, index) % ranks_ == rank_;
-    const std::size_t bytes = size_of(scalar.type);
-    if (!drawn_.is_reduction || op_.kind != OpEntry::Kind::predefined ||
-        op_.op == ReductionOp::band || op_.op == ReductionOp::bor || op_.op == ReductionOp::bxor) {
-      for (std::size_t i = 0; i < bytes; i += 8) {
-        const std::uint64_t more = random * (i + 1);
-        std::memcpy(to + i, &more, std::min<std::size_t>(8, bytes - i));
-      }
-      return;
-    }
-    const auto small = [&](int shift, int values) {
-      return static_cast<double>((random >> shift) % static_cast<unsigned>(values));
-    };
-    switch (op_.op) {
-      case ReductionOp::sum:  // 16 ranks x 7 fit 8 bits
-        return put_number(scalar.type, to, small(0, 8), small(8, 8));
-      case ReductionOp::prod:  // one rank's factor, so that nothing overflows or rounds
-        return put_number(scalar.type, to, mine ? 1 + small(0, 5) : 1, mine ? 1 + small(8, 5) : 0);
-      case ReductionOp::land:
-      case ReductionOp::lor:
-      case ReductionOp::lxor:
-        return put_number(scalar.type, to, small(0, 5) > 0 ? 1 : 0, 0);
-      case ReductionOp::minloc:
-      case ReductionOp::maxloc:  // many equal values, so that indices decide
-        return put_number(scalar.type, to, second ? small(0, 50) : small(8, 3), 0);
-      default:
-        return put_number(scalar.type, to, small(0, 100), 0);
-    }
-  }
-
-  void fill(std::byte* data, const Region& region) const {
-    for (const Block& block : region.filled) {
-      for (std::size_t index = block.first; index < block.first + block.count; ++index) {
-        std::byte* element = data + static_cast<std::int64_t>(index) * type_.extent;
-        for (std::size_t k = 0; k < type_.scalars.size(); ++k) {
-          const Scalar& scalar = type_.scalars[k];
-          put_value(element + scalar.offset, scalar, index * type_.scalars.size() + k, k > 0);
-        }
-      }
-    }
-  }
-
-  // Makes bytes of a result that nobody defines the same everywhere.
-  void forget(std::byte* data, const Region& region) const {
-    for (std::size_t index = 0; index < region.elements; ++index) {
-      std::byte* element = data + static_cast<std::int64_t>(index) * type_.extent;
-      if (index >= region.undefined_from) {
-        std::memset(element + type_.low, 0, static_cast<std::size_t>(type_.high - type_.low));
-      } else if (type_.predefined) {
-        forget_padding(element);
-      }
-    }
-  }
-  void forget_padding(std::byte* element) const {
-    std::byte kept[2 * sizeof(long double)] = {};
-    const auto extent = static_cast<std::size_t>(type_.extent);
-    for (const Scalar& scalar : type_.scalars) {
-      const bool two = scalar.type == ElementType::complex_long_double;
-      const ElementType part = two ? ElementType::long_double : scalar.type;
-      for (std::size_t at = 0; at < size_of(scalar.type); at += size_of(part)) {
-        const auto offset = static_cast<std::size_t>(scalar.offset) + at;
-        std::memcpy(kept + offset, element + offset, significant(part));
-      }
-    }
-    std::memcpy(element, kept, extent);
-  }
-
   // ---- both calls
 
   struct Sides {
@@ -174,8 +95,8 @@ class Trial {
                       guard_of_sends());
     const Memory received(type_, receive.elements, bit(drawn_.receive_in_arena, rank_), skew(),
                           receive_guard);
-    fill(sent.data(), send);
-    fill(received.data(), receive);
+    contents_.fill(sent.data(), send);
+    contents_.fill(received.data(), receive);
     const Memory their_sent(type_, send.elements, false, skew(), guard_of_sends());
     const Memory their_received(type_, receive.elements, false, skew(), receive_guard);
     const_cast<Memory&>(their_sent).take(sent);
@@ -188,8 +109,8 @@ class Trial {
     const int code = by_ropewalk(
         sides(sent, send, received, receive, drawn_.mpi_in_place ? mpi::in_place() : RW_IN_PLACE));
     if (code != RW_SUCCESS) return rw_last_error();
-    forget(received.data(), receive);
-    forget(their_received.data(), receive);
+    contents_.forget(received.data(), receive);
+    contents_.forget(their_received.data(), receive);
     if (!sent.same(their_sent)) return difference("send", sent, their_sent);
     if (!received.same(their_received)) return difference("receive", received, their_received);
     return "";
@@ -311,7 +232,7 @@ class Trial {
     };
     // MPICH 5.0.2 in place aborts where the result overlaps its place: it is given a copy.
     const Memory copy(type_, total, false, skew(), receive_guard);
-    fill(copy.data(), whole(total));
+    contents_.fill(copy.data(), whole(total));
     const auto by_mpi = [&](const Sides& on) {
       if (equal) {
         mpi::fallback::reduce_scatter_block(copy.data(), on.receive, each[0], type_.handle,
@@ -481,6 +402,7 @@ class Trial {
   const Pair& on_;
   const TypeEntry& type_;
   const OpEntry& op_;
+  Contents contents_;
   std::size_t ranks_;
   std::size_t rank_;
   int root_;
