@@ -196,7 +196,7 @@ int Ireduce(const void* send, void* receive, int count, Word type, Word op, int 
   return start_reduction(
       Function::ireduce, good ? count : -1, type, op, comm, request,
       [=](Collectives& team, const typed::Reduction& how) {
-        typed::reduce_to(team, send, receive, static_cast<std::size_t>(count), how, root);
+        typed::reduce(team, send, receive, static_cast<std::size_t>(count), how, root);
       },
       [&] { return next.Ireduce(send, receive, count, type, op, root, comm, request); });
 }
@@ -206,7 +206,7 @@ int Iallreduce(const void* send, void* receive, int count, Word type, Word op, W
   return start_reduction(
       Function::iallreduce, count, type, op, comm, request,
       [=](Collectives& team, const typed::Reduction& how) {
-        typed::reduce(team, send, receive, static_cast<std::size_t>(count), how, -1);
+        typed::allreduce(team, send, receive, static_cast<std::size_t>(count), how);
       },
       [&] { return next.Iallreduce(send, receive, count, type, op, comm, request); });
 }

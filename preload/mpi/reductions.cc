@@ -53,7 +53,7 @@ int reduce_to(const void* send, void* receive, Number count, Word type, Word op,
       [&](Collectives& team) {
         const auto reduction = reduction_of(type, op);
         if (!reduction || count < 0 || root < 0 || root >= team.size()) return false;
-        typed::reduce_to(team, send, receive, unsign(count), *reduction, root);
+        typed::reduce(team, send, receive, unsign(count), *reduction, root);
         return true;
       },
       [&] { return pass::reduce(send, receive, count, type, op, root, comm); },
@@ -71,7 +71,7 @@ int allreduce(const void* send, void* receive, Number count, Word type, Word op,
       [&](Collectives& team) {
         const auto reduction = reduction_of(type, op);
         if (!reduction || count < 0) return false;
-        typed::reduce(team, send, receive, unsign(count), *reduction, -1);
+        typed::allreduce(team, send, receive, unsign(count), *reduction);
         return true;
       },
       [&] { return pass::allreduce(send, receive, count, type, op, comm); },

@@ -45,14 +45,14 @@ int rw_barrier(rw_comm* comm) {
 int rw_allreduce(const void* send, void* receive, size_t count, rw_type type, rw_op op,
                  rw_comm* comm) {
   return reduce_now(comm, type, op, [&](Collectives& on, const Reduction& how) {
-    typed::reduce(on, send, receive, count, how, -1);
+    typed::allreduce(on, send, receive, count, how);
   });
 }
 
 int rw_reduce(const void* send, void* receive, size_t count, rw_type type, rw_op op, int root,
               rw_comm* comm) {
   return reduce_now(comm, type, op, [&](Collectives& on, const Reduction& how) {
-    typed::reduce_to(on, send, receive, count, how, root);
+    typed::reduce(on, send, receive, count, how, root);
   });
 }
 

@@ -43,14 +43,14 @@ extern "C" {
 int rw_iallreduce(const void* send, void* receive, size_t count, rw_type type, rw_op op,
                   rw_comm* comm, rw_request** out) {
   return reduce_later(comm, type, op, out, [=](Collectives& on, const Reduction& how) {
-    typed::reduce(on, send, receive, count, how, -1);
+    typed::allreduce(on, send, receive, count, how);
   });
 }
 
 int rw_ireduce(const void* send, void* receive, size_t count, rw_type type, rw_op op, int root,
                rw_comm* comm, rw_request** out) {
   return reduce_later(comm, type, op, out, [=](Collectives& on, const Reduction& how) {
-    typed::reduce_to(on, send, receive, count, how, root);
+    typed::reduce(on, send, receive, count, how, root);
   });
 }
 

@@ -11,9 +11,24 @@ namespace ropewalk {
 
 namespace collectives {
 
-void reduce(Collectives::State& state, const void* send, void* receive, std::size_t count,
-            const Operation& operation, int root) {
+namespace {
+
+// Elements without data are none: slices are counted by their size.
+std::size_t with_data(const Operation& operation, std::size_t count) {
+  return operation.element_bytes == 0 ? 0 : count;
+}
+
+void check_elements(Collectives::State& state, const Operation& operation, const void* buffer,
+                    std::size_t count, const char* argument) {
   const std::size_t bytes = bytes_of(state, count, operation.element_bytes);
+  if (leaves_gaps_to_mpi(state, operation)) return;  // null may be MPI_BOTTOM, a proper buffer
+  check_buffer(state, buffer, bytes, argument);
+}
+
+// root -1: every rank gets the result.
+void reduce_to(Collectives::State& state, const void* send, void* receive, std::size_t count,
+               const Operation& operation, int root) {
+  count = with_data(operation, count);
   const bool has_output = root < 0 || root == state.rank;
   if (is_in_place(send)) {
     if (!has_output) {
@@ -21,32 +36,49 @@ void reduce(Collectives::State& state, const void* send, void* receive, std::siz
     }
     send = receive;
   }
-  check_buffer(state, send, bytes, "send");
-  if (has_output) check_buffer(state, receive, bytes, "receive");
+  check_elements(state, operation, send, count, "send");
+  if (has_output) check_elements(state, operation, receive, count, "receive");
   state.backend->reduce(send, receive, count, operation, root);
+}
+
+}  // namespace
+
+void allreduce(Collectives::State& state, const void* send, void* receive, std::size_t count,
+               const Operation& operation) {
+  reduce_to(state, send, receive, count, operation, -1);
+}
+
+void reduce(Collectives::State& state, const void* send, void* receive, std::size_t count,
+            const Operation& operation, int root) {
+  check_root(state, root);
+  reduce_to(state, send, receive, count, operation, root);
 }
 
 void scan(Collectives::State& state, const void* send, void* receive, std::size_t count,
           const Operation& operation, bool exclusive) {
-  const std::size_t bytes = bytes_of(state, count, operation.element_bytes);
+  count = with_data(operation, count);
   if (is_in_place(send)) send = receive;
-  check_buffer(state, send, bytes, "send");
-  if (!exclusive || state.rank > 0) check_buffer(state, receive, bytes, "receive");
+  check_elements(state, operation, send, count, "send");
+  if (!exclusive || state.rank > 0) check_elements(state, operation, receive, count, "receive");
   state.backend->scan(send, receive, count, operation, exclusive);
 }
 
 void reduce_scatter(Collectives::State& state, const void* send, void* receive,
                     const std::size_t* counts, const Operation& operation) {
   check_counts(state, counts, "counts");
+  std::vector<std::size_t> none;
+  if (operation.element_bytes == 0) {
+    none.resize(static_cast<std::size_t>(state.size));
+    counts = none.data();
+  }
   std::size_t total = 0;
   for (int peer = 0; peer < state.size; ++peer) {
     total += counts[peer];
     if (total < counts[peer]) refuse(state, "counts: their sum overflows");
   }
-  const std::size_t bytes = bytes_of(state, total, operation.element_bytes);
   if (is_in_place(send)) send = receive;
-  check_buffer(state, send, bytes, "send");
-  check_buffer(state, receive, counts[state.rank] * operation.element_bytes, "receive");
+  check_elements(state, operation, send, total, "send");
+  check_elements(state, operation, receive, counts[state.rank], "receive");
   state.backend->reduce_scatter(send, receive, counts, operation);
 }
 
@@ -67,14 +99,13 @@ using collectives::checked_operation;
 void Collectives::allreduce(const void* send, void* receive, std::size_t count, ElementType type,
                             ReductionOp op) {
   state_->run([&] {
-    collectives::reduce(*state_, send, receive, count, checked_operation(*state_, type, op), -1);
+    collectives::allreduce(*state_, send, receive, count, checked_operation(*state_, type, op));
   });
 }
 
 void Collectives::reduce(const void* send, void* receive, std::size_t count, ElementType type,
                          ReductionOp op, int root) {
   state_->run([&] {
-    collectives::check_root(*state_, root);
     collectives::reduce(*state_, send, receive, count, checked_operation(*state_, type, op), root);
   });
 }

@@ -5,7 +5,15 @@
 
 namespace ropewalk::collectives {
 
-// root -1: every rank gets the result. send may be in place.
+// Whether MPI makes the reductions with this operation and takes the elements as they lie, with
+// their gaps. Elsewhere such elements are packed first (typed.cc). The same on all ranks.
+inline bool leaves_gaps_to_mpi(const Collectives::State& state, const Operation& operation) {
+  return operation.packed && state.backend->nodes() != 1;
+}
+
+// Each checks all its arguments; `send` may be in place.
+void allreduce(Collectives::State&, const void* send, void* receive, std::size_t count,
+               const Operation&);
 void reduce(Collectives::State&, const void* send, void* receive, std::size_t count,
             const Operation&, int root);
 void scan(Collectives::State&, const void* send, void* receive, std::size_t count, const Operation&,

@@ -1,5 +1,6 @@
 #include "collectives/typed.hpp"
 
+#include <numeric>
 #include <vector>
 
 #include "collectives/algorithms.hpp"
@@ -49,27 +50,30 @@ View view_at(const Collectives& on, const Buffers& side, int root) {
           on.rank() == root ? on.size() : 0};
 }
 
-// Elements without data are none: reductions divide by their size.
-std::size_t with_data(const Reduction& reduction, std::size_t count) {
-  return reduction.operation.element_bytes == 0 ? 0 : count;
-}
+// `count` elements of one side of a reduction.
+struct Vector {
+  const void* data;
+  std::size_t count;
+};
 
-// Reductions of elements with gaps, and by operations of the user, are MPI's own but on one node:
-// MPI takes them as they are.
-bool leaves_to_mpi(const Collectives::State& state) { return state.backend->nodes() != 1; }
-
-// A reduction of elements that are packed for it; `call` gets both buffers.
+// Has call(send, receive) make a reduction, with the elements packed where they must be. Of what is
+// received the first `results` elements are unpacked.
 template <class Call>
-void packed_reduction(Collectives& on, const Reduction& reduction, const void* send,
-                      std::size_t send_count, void* receive, std::size_t receive_count,
-                      std::size_t result_count, Call call) {
-  const Elements& elements = reduction.elements;
-  Sides sides(
-      on, send, [&] { return View(elements, send, send_count); },
-      [&] { return View(elements, receive, receive_count); });
-  // What this rank owes the others of a call that fails is done while the packed copies live.
-  on.state().run([&] { call(sides.send.data(), sides.receive.data()); });
-  sides.receive.unpack_only(result_count);
+void reduction_with(Collectives& on, const Reduction& reduction, Vector send, Vector receive,
+                    std::size_t results, Call call) {
+  Collectives::State& state = on.state();
+  state.run([&] {
+    auto* result = const_cast<void*>(receive.data);
+    const Operation& operation = reduction.operation;
+    if (!operation.packed || leaves_gaps_to_mpi(state, operation)) return call(send.data, result);
+    const Elements& elements = reduction.elements;
+    Sides sides(
+        on, send.data, [&] { return View(elements, send.data, send.count); },
+        [&] { return View(elements, result, receive.count); });
+    // What this rank owes the others of a call that fails is done while the packed copies live.
+    state.run([&] { call(sides.send.data(), sides.receive.data()); });
+    sides.receive.unpack_only(results);
+  });
 }
 
 }  // namespace
@@ -86,75 +90,45 @@ Reduction reduction_of(Collectives& on, rw_type type, rw_op op) {
   });
 }
 
-void reduce(Collectives& on, const void* send, void* receive, std::size_t count,
-            const Reduction& reduction, int root) {
-  Collectives::State& state = on.state();
-  const Operation& operation = reduction.operation;
-  const bool has_output = root < 0 || root == state.rank;
-  const std::size_t results = has_output ? count : 0;
-  state.run([&] {
-    if (!operation.packed) {
-      collectives::reduce(state, send, receive, with_data(reduction, count), operation, root);
-    } else if (leaves_to_mpi(state)) {
-      state.backend->reduce(is_in_place(send) ? receive : send, receive, count, operation, root);
-    } else {
-      packed_reduction(
-          on, reduction, send, count, receive, results, results, [&](const void* from, void* to) {
-            collectives::reduce(state, from, to, with_data(reduction, count), operation, root);
-          });
-    }
-  });
+void allreduce(Collectives& on, const void* send, void* receive, std::size_t count,
+               const Reduction& reduction) {
+  reduction_with(on, reduction, {send, count}, {receive, count}, count,
+                 [&](const void* from, void* to) {
+                   collectives::allreduce(on.state(), from, to, count, reduction.operation);
+                 });
 }
 
-void reduce_to(Collectives& on, const void* send, void* receive, std::size_t count,
-               const Reduction& reduction, int root) {
-  on.state().run([&] { check_root(on.state(), root); });
-  reduce(on, send, receive, count, reduction, root);
+void reduce(Collectives& on, const void* send, void* receive, std::size_t count,
+            const Reduction& reduction, int root) {
+  const std::size_t results = on.rank() == root ? count : 0;
+  reduction_with(on, reduction, {send, count}, {receive, results}, results,
+                 [&](const void* from, void* to) {
+                   collectives::reduce(on.state(), from, to, count, reduction.operation, root);
+                 });
 }
 
 void scan(Collectives& on, const void* send, void* receive, std::size_t count,
           const Reduction& reduction, bool exclusive) {
-  Collectives::State& state = on.state();
-  const Operation& operation = reduction.operation;
-  const std::size_t results = exclusive && state.rank == 0 ? 0 : count;
+  const std::size_t results = exclusive && on.rank() == 0 ? 0 : count;
   const std::size_t shown = is_in_place(send) ? count : results;
-  state.run([&] {
-    if (!operation.packed) {
-      collectives::scan(state, send, receive, with_data(reduction, count), operation, exclusive);
-    } else if (leaves_to_mpi(state)) {
-      state.backend->scan(is_in_place(send) ? receive : send, receive, count, operation, exclusive);
-    } else {
-      packed_reduction(
-          on, reduction, send, count, receive, shown, results, [&](const void* from, void* to) {
-            collectives::scan(state, from, to, with_data(reduction, count), operation, exclusive);
-          });
-    }
-  });
+  reduction_with(on, reduction, {send, count}, {receive, shown}, results,
+                 [&](const void* from, void* to) {
+                   collectives::scan(on.state(), from, to, count, reduction.operation, exclusive);
+                 });
 }
 
 void reduce_scatter(Collectives& on, const void* send, void* receive, const std::size_t* counts,
                     const Reduction& reduction) {
   Collectives::State& state = on.state();
-  const Operation& operation = reduction.operation;
   state.run([&] {
     check_counts(state, counts, "counts");
-    std::vector<std::size_t> sizes;
-    std::size_t total = 0;
-    for (int rank = 0; rank < state.size; ++rank) {
-      sizes.push_back(with_data(reduction, counts[rank]));
-      total += counts[rank];
-    }
+    const std::size_t total = std::accumulate(counts, counts + state.size, std::size_t{0});
     const std::size_t results = counts[state.rank];
-    if (!operation.packed) {
-      collectives::reduce_scatter(state, send, receive, sizes.data(), operation);
-    } else if (leaves_to_mpi(state)) {
-      state.backend->reduce_scatter(is_in_place(send) ? receive : send, receive, counts, operation);
-    } else {
-      packed_reduction(on, reduction, send, total, receive, is_in_place(send) ? total : results,
-                       results, [&](const void* from, void* to) {
-                         collectives::reduce_scatter(state, from, to, sizes.data(), operation);
-                       });
-    }
+    const std::size_t shown = is_in_place(send) ? total : results;
+    reduction_with(on, reduction, {send, total}, {receive, shown}, results,
+                   [&](const void* from, void* to) {
+                     collectives::reduce_scatter(state, from, to, counts, reduction.operation);
+                   });
   });
 }
 

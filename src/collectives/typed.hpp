@@ -21,11 +21,9 @@ struct Reduction {
 Elements elements_of(Collectives&, rw_type);
 Reduction reduction_of(Collectives&, rw_type, rw_op);
 
-// root -1: every rank gets the result. reduce_to refuses what is no rank.
+void allreduce(Collectives&, const void* send, void* receive, std::size_t count, const Reduction&);
 void reduce(Collectives&, const void* send, void* receive, std::size_t count, const Reduction&,
             int root);
-void reduce_to(Collectives&, const void* send, void* receive, std::size_t count, const Reduction&,
-               int root);
 void scan(Collectives&, const void* send, void* receive, std::size_t count, const Reduction&,
           bool exclusive);
 void reduce_scatter(Collectives&, const void* send, void* receive, const std::size_t* counts,

@@ -41,8 +41,8 @@ void BucketReducer::reduce(int bucket, bool by_caller) {
   const PlanTensors::Vector vector = tensors_.pack(bucket);
   check_same_bucket(bucket);
   const auto& [operation, divided_apart] = reductions_[static_cast<std::size_t>(bucket)];
-  collectives::reduce(state, vector.input, vector.output, count,
-                      divided_apart ? operation.partial() : operation, -1);
+  collectives::allreduce(state, vector.input, vector.output, count,
+                         divided_apart ? operation.partial() : operation);
   path_ = communicator_->last_path();
   tensors_.unpack(bucket, operation, divided_apart);
 }

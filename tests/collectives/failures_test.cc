@@ -88,7 +88,7 @@ std::vector<Call> calls() {
          c.alltoallv(in_place, bytes.data(), at.data(), r, bytes.data(), at.data());
        }},
       {"allreduce by MPI",
-       [](Comm& c, auto* s, auto* r, auto n) { typed::reduce(c, s, r, n, by_mpi(), -1); }},
+       [](Comm& c, auto* s, auto* r, auto n) { typed::allreduce(c, s, r, n, by_mpi()); }},
       {"reduce by MPI",
        [](Comm& c, auto* s, auto* r, auto n) { typed::reduce(c, s, r, n, by_mpi(), 0); }},
       {"scan by MPI",
