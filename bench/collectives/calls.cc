@@ -76,9 +76,10 @@ struct EqualBlocks {
 
   EqualBlocks(std::size_t each, int ranks) {
     if (each * static_cast<std::size_t>(ranks) > std::size_t{std::numeric_limits<Count>::max()}) {
-      throw JointError(ErrorCode::argument,
-                       "--sizes: blocks whose displacements are no int, which MPI takes in these "
-                       "forms; give smaller sizes");
+      throw CollectiveError(
+          ErrorCode::argument,
+          "--sizes: blocks whose displacements are no int, which MPI takes in these "
+          "forms; give smaller sizes");
     }
     for (int rank = 0; rank < ranks; ++rank) {
       counts.push_back(static_cast<Count>(each));

@@ -43,9 +43,9 @@ void drop_sizes(CollectivesBenchOptions& options, const Ranks& ranks) {
 
 void run_collectives(CollectivesBenchOptions options, const Ranks& ranks, Report& report) {
   if (ranks.size() == 1) {
-    throw JointError(ErrorCode::argument,
-                     "ranks: a collective of one rank moves nothing; start at least two: "
-                     "ropewalk run -n 2 -- ropewalk-bench-collectives");
+    throw CollectiveError(ErrorCode::argument,
+                          "ranks: a collective of one rank moves nothing; start at least two: "
+                          "ropewalk run -n 2 -- ropewalk-bench-collectives");
   }
   drop_sizes(options, ranks);
   CollectivesMeasurement measurement(options, ranks);
@@ -71,7 +71,7 @@ void run_collectives(CollectivesBenchOptions options, const Ranks& ranks, Report
   // Every rank has gathered the same verdict.
   for (const CollectiveResult& one : results) {
     if (one.wrong.empty()) continue;
-    throw JointError(ErrorCode::internal, "received data: " + one.wrong);
+    throw CollectiveError(ErrorCode::internal, "received data: " + one.wrong);
   }
 }
 

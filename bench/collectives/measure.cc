@@ -104,7 +104,7 @@ CollectivesMeasurement::CollectivesMeasurement(const CollectivesBenchOptions& op
   const std::size_t bytes = largest_buffer(options, ranks.size());
   std::vector<std::string> kinds = {"arena"};
   if (std::ranges::count(options.memory_list, "private") > 0) kinds.emplace_back("private");
-  ranks.jointly([&] {
+  ranks.collectively([&] {
     check_memory(wanted_memory(options, ranks), ranks.node_size());
     for (const std::string& kind : kinds) make_memory(kind, bytes / sizeof(float));
   });

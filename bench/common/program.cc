@@ -84,7 +84,7 @@ std::optional<int> parse(const Program& program, int argc, char** argv) {
   }
 }
 
-// Errors of these kinds come from checks that the library, or jointly(), makes on all ranks.
+// Errors of these kinds come from checks that the library, or collectively(), makes on all ranks.
 bool joint(const Error& error) {
   return error.code() == ErrorCode::argument || error.code() == ErrorCode::memory ||
          error.code() == ErrorCode::unsupported;
@@ -99,7 +99,7 @@ std::string settings() {
 
 void measure(const Program& program, const Ranks& ranks, const std::string& command) {
   const CommonOptions& common = *program.common;
-  ranks.jointly([&] {
+  ranks.collectively([&] {
     if (common.pin) pin_to_share(ranks.node_rank(), ranks.node_size());
   });
   const RaisedGroup raised(ranks, !common.keep_priority);
@@ -131,7 +131,7 @@ int measure_with_mpi(const Program& program, bool threads, const std::string& co
   try {
     measure(program, *ranks, command);
     return 0;
-  } catch (const JointError& error) {
+  } catch (const CollectiveError& error) {
     if (ranks->rank() == 0) complain(name, error.what());
     return failed;
   } catch (const Error& error) {

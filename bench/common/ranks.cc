@@ -154,25 +154,14 @@ std::vector<double> Ranks::slowest(const std::vector<double>& values) const {
   return most;
 }
 
-void Ranks::jointly(const std::function<void()>& action) const {
-  double code = 0;
-  std::string message;
+void Ranks::collectively(const Work& work) const {
+  if (has_mpi_) return ropewalk::collectively(communicator(), work);
   try {
-    action();
+    work();
   } catch (const Error& error) {
-    code = static_cast<double>(error.code());
-    message = error.what();
+    throw CollectiveError(error.code(), error.what());
   } catch (const std::exception& error) {
-    code = static_cast<double>(ErrorCode::internal);
-    message = error.what();
-  }
-  if (max(code) == 0) return;
-  const std::vector<std::string> messages = gather(message);
-  const auto codes = gather(std::vector<double>{code});
-  for (int r = 0; r < size_; ++r) {
-    if (codes[r][0] == 0) continue;
-    throw JointError(static_cast<ErrorCode>(static_cast<int>(codes[r][0])),
-                     size_ > 1 ? fmt::format("{} (on rank {})", messages[r], r) : messages[r]);
+    throw CollectiveError(ErrorCode::internal, error.what());
   }
 }
 

@@ -2,11 +2,11 @@
 // gets together.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "ropewalk/collectively.hpp"
 #include "ropewalk/communicator.hpp"
 #include "ropewalk/error.hpp"
 
@@ -23,12 +23,6 @@ std::string short_version(const std::string& library);
 enum class Need {
   mpi,     // Error(mpi) where none is found
   if_run,  // only where a launcher started the program; alone otherwise
-};
-
-// An error that every rank throws at the same place.
-class JointError : public Error {
- public:
-  using Error::Error;
 };
 
 class Ranks {
@@ -60,10 +54,9 @@ class Ranks {
   // Value by value the largest of any rank: times of calls that all ranks make together.
   std::vector<double> slowest(const std::vector<double>& values) const;
 
-  // Collective: runs `action`, which must not communicate. If it throws on any rank, every rank
-  // throws a JointError with the words of the first such rank, so that none waits for one that gave
-  // up.
-  void jointly(const std::function<void()>& action) const;
+  // Collective: ropewalk::collectively() on all ranks. `work` must not communicate. A rank without
+  // MPI throws CollectiveError as well.
+  void collectively(const Work& work) const;
 
  private:
   bool has_mpi_ = false;

@@ -37,7 +37,7 @@ double rounded(double value) {
 
 Report::Report(const Ranks& ranks, const ReportOptions& options, Json machine)
     : speaks_(ranks.rank() == 0), begun_us_(now_us()) {
-  ranks.jointly([&] {
+  ranks.collectively([&] {
     if (!speaks_) return;
     open(json_, "--json", options.json);
     open(csv_, "--csv", options.csv);

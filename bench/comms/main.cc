@@ -64,7 +64,7 @@ void run_comms(const CommsOptions& options, const Ranks& ranks, Report& report) 
   print(options, context, results, report);
   report.summary(summary(context, results));
   // Every rank has gathered the same verdict.
-  if (!wrong.empty()) throw JointError(ErrorCode::internal, "received data: " + wrong);
+  if (!wrong.empty()) throw CollectiveError(ErrorCode::internal, "received data: " + wrong);
 }
 
 }  // namespace

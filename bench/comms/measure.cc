@@ -116,8 +116,8 @@ Measurement::Measurement(const CommsOptions& options, const Ranks& ranks,
     }
   }
   const std::size_t pools = options.kinds.size() + (wants_direct(options, ranks) ? 1 : 0);
-  ranks.jointly([&] { check_memory(largest * pools, ranks.node_size()); });
-  ranks.jointly([&] {
+  ranks.collectively([&] { check_memory(largest * pools, ranks.node_size()); });
+  ranks.collectively([&] {
     for (const std::string& kind : options.kinds) {
       pools_[kind] = page_block(kind, largest);
       backings_[kind] = backing(kind, pools_[kind]);
@@ -126,16 +126,17 @@ Measurement::Measurement(const CommsOptions& options, const Ranks& ranks,
   if (wants_direct(options, ranks)) make_shared_pool(largest);
   if (shared_pool_.size() == 0 && options.strategy_list == std::vector{Strategy::direct} &&
       options.kinds == std::vector<std::string>{"huge"}) {
-    throw JointError(ErrorCode::unsupported,
-                     "--strategy: direct alone, expected several ranks on one node and huge pages; "
-                     "start it there with --pages huge, or give other strategies too");
+    throw CollectiveError(
+        ErrorCode::unsupported,
+        "--strategy: direct alone, expected several ranks on one node and huge pages; "
+        "start it there with --pages huge, or give other strategies too");
   }
 }
 
 // The other columns keep the blocks they always had. Without huge pages there is no column: it
 // would stand beside columns of another kind of pages.
 void Measurement::make_shared_pool(std::size_t bytes) {
-  ranks_.jointly([&] { shared_pool_ = Buffer<std::byte>(bytes); });
+  ranks_.collectively([&] { shared_pool_ = Buffer<std::byte>(bytes); });
   const bool huge = backing_of("huge", shared_pool_.data(), bytes).all_huge;
   if (ranks_.all(huge || !backings_.at("huge").all_huge)) return;
   shared_pool_ = {};

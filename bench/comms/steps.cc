@@ -153,7 +153,7 @@ void calibrate(Case& one, const Ranks& ranks, const StepOptions& options) {
 std::vector<Case> cases(const Ranks& ranks, const CartesianGrid& grid, EndpointSet& endpoints,
                         const HaloBuffers& sizes) {
   std::vector<Case> out;
-  ranks.jointly([&] { out.emplace_back("limit", std::make_unique<Stepping>(grid, sizes)); });
+  ranks.collectively([&] { out.emplace_back("limit", std::make_unique<Stepping>(grid, sizes)); });
   for (const Strategy strategy : {Strategy::concurrent, Strategy::direct, Strategy::put}) {
     const bool plain = strategy == Strategy::concurrent;
     try {

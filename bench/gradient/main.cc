@@ -38,9 +38,9 @@ std::string heading(const GradientContext& context) {
 
 void run_gradient(GradientOptions options, const Ranks& ranks, Report& report) {
   if (ranks.size() == 1) {
-    throw JointError(ErrorCode::argument,
-                     "ranks: a reduction of one rank moves nothing; start at least two: "
-                     "ropewalk bench gradient -n 2");
+    throw CollectiveError(ErrorCode::argument,
+                          "ranks: a reduction of one rank moves nothing; start at least two: "
+                          "ropewalk bench gradient -n 2");
   }
   drop_lengths(options, ranks);
   GradientMeasurement measurement(options, ranks, std::ranges::max(options.length_list));
@@ -65,7 +65,7 @@ void run_gradient(GradientOptions options, const Ranks& ranks, Report& report) {
   report.text(figures(context, results));
   report.summary(summary(context, results));
   // Every rank has gathered the same verdict.
-  if (!wrong.empty()) throw JointError(ErrorCode::internal, "received data: " + wrong);
+  if (!wrong.empty()) throw CollectiveError(ErrorCode::internal, "received data: " + wrong);
 }
 
 }  // namespace

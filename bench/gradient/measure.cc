@@ -71,7 +71,7 @@ GradientMeasurement::GradientMeasurement(const GradientOptions& options, const R
       plain_(ranks),
       node_(ranks.communicator()),
       rounds_(options.common.rounds_or(10, Budget::least_rounds)) {
-  ranks.jointly([&] {
+  ranks.collectively([&] {
     check_memory(memory_of(longest, ranks.node_size()));
     input_ = Buffer<float>(longest);
     output_ = Buffer<float>(longest);

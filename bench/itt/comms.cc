@@ -272,9 +272,9 @@ std::vector<StencilResult> measure_stencil(const IttOptions& options, const IttL
   const std::vector<int> all = stencil_sizes(options);
   const Lattice largest{std::vector<int>(4, all.back()), stencil_Ls};
   const std::size_t most = slot_bytes(largest, extents);
-  ranks.jointly([&] { check_shm(options, all.back(), most); });
+  ranks.collectively([&] { check_shm(options, all.back(), most); });
   Buffer<std::byte> memory;
-  ranks.jointly([&] { memory = Buffer<std::byte>(most); });
+  ranks.collectively([&] { memory = Buffer<std::byte>(most); });
   pages = backing_of("huge", memory.data(), most);
   std::vector<StencilResult> results;
   std::uint64_t serial = 0;

@@ -236,7 +236,7 @@ class Itt {
     const std::string memory =
         fastest_gb_ > 0 ? fmt::format("a*x+y up to {:.1f} GB/s; ", fastest_gb_) : "";
     report_.summary(point + memory + (wrong_.empty() ? "all results verified" : "RESULTS WRONG"));
-    if (!wrong_.empty()) throw JointError(ErrorCode::internal, "itt: wrong: " + wrong_);
+    if (!wrong_.empty()) throw CollectiveError(ErrorCode::internal, "itt: wrong: " + wrong_);
   }
 
   const IttOptions& options_;

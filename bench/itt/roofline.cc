@@ -204,7 +204,7 @@ void Bandwidth::sample(double bytes) {
   const auto workers = static_cast<std::size_t>(team_.size());
   if (std::min(bytes, most_bytes) > room_) {
     room_ = std::min(bytes, most_bytes);
-    ranks_.jointly([&] {
+    ranks_.collectively([&] {
       memory_ = Buffer<float>();
       memory_ = Buffer<float>(3 * count * workers);
     });

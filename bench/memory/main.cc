@@ -137,7 +137,7 @@ class Benchmark {
                     "{:.0f} % of the limit; {}",
                     options_.kinds.front(), best_gb_, largest_gb_, size_text(options_.bytes.back()),
                     largest_share_, verified_ ? "results verified" : "RESULTS WRONG"));
-    if (!verified_) throw JointError(ErrorCode::internal, "a*x+y: a result was wrong");
+    if (!verified_) throw CollectiveError(ErrorCode::internal, "a*x+y: a result was wrong");
   }
 
  private:
@@ -154,7 +154,7 @@ class Benchmark {
 
   void allocate() {
     const std::size_t largest = *std::max_element(options_.bytes.begin(), options_.bytes.end());
-    ranks_.jointly([&] {
+    ranks_.collectively([&] {
       for (const std::string& kind : options_.kinds) {
         blocks_[kind] = page_block(kind, pool_bytes(largest));
         backings_[kind] = backing(kind, blocks_[kind]);

@@ -37,8 +37,9 @@ void run_overlap(const OverlapOptions& options, const Ranks& ranks, Report& repo
   report.summary(overlap_summary(all));
   for (const OverlapResult& one : all) {
     if (one.verified) continue;
-    throw JointError(ErrorCode::internal, fmt::format("overlap: {} L={}: relative error {:.1e}",
-                                                      one.op, one.L, one.error));
+    throw CollectiveError(
+        ErrorCode::internal,
+        fmt::format("overlap: {} L={}: relative error {:.1e}", one.op, one.L, one.error));
   }
 }
 

@@ -53,7 +53,7 @@ class Benchmark {
   void run() {
     check_paths();
     std::unique_ptr<FragmentedMemory> fragmented;
-    ranks_.jointly([&] {
+    ranks_.collectively([&] {
       check_memory();
       fragmented = std::make_unique<FragmentedMemory>(pool_factor * largest_);
     });
@@ -61,7 +61,7 @@ class Benchmark {
     budget_.announce(report_);
     for (const auto& path : paths()) measure(*path);
     report_.summary(worst_ + (verified_ ? "; all data verified" : "; DATA WRONG"));
-    if (!verified_) throw JointError(ErrorCode::internal, "transfer: data arrived wrong");
+    if (!verified_) throw CollectiveError(ErrorCode::internal, "transfer: data arrived wrong");
   }
 
  private:
@@ -103,7 +103,7 @@ class Benchmark {
   // One buffer of each kind, looked at: what the kernel gave, and how it lies.
   void show_backing() {
     for (const std::string& pages : page_names) {
-      ranks_.jointly([&] {
+      ranks_.collectively([&] {
         const PageBuffer buffer(pages, largest_);
         fill_pattern(buffer.data(), largest_, 1);
         backings_[pages] = backing_of(pages, buffer.data(), largest_);

@@ -193,7 +193,7 @@ double MpiPath::fresh(const std::string& pages, std::size_t bytes) {
 double MpiPath::steady(const std::string& pages, std::size_t bytes, int count) {
   ++serial_;
   std::optional<Pair> pair;
-  ranks_.jointly([&] {
+  ranks_.collectively([&] {
     if (peer_ >= 0) pair.emplace(endpoints_, peer_, pages, bytes);
   });
   if (!pair) {

@@ -5,78 +5,18 @@
 #include <cstdint>
 #include <cstdio>
 #include <new>
+#include <utility>
 
 namespace ropewalk::lattice {
 namespace {
-
-// The outcome of one rank in the form in which it is sent. It allocates nothing: there may be no
-// memory left.
-struct Outcome {
-  std::int32_t code = 0;  // ErrorCode; 0: well
-  std::array<char, 1020> text{};
-};
-
-Outcome failed(ErrorCode code, const char* text) {
-  Outcome out{static_cast<std::int32_t>(code), {}};
-  std::snprintf(out.text.data(), out.text.size(), "%s", text);
-  return out;
-}
-
-Outcome attempt(const Work& work) {
-  try {
-    work();
-    return {};
-  } catch (const JointError&) {
-    throw;
-  } catch (const Error& error) {
-    return failed(error.code(), error.what());
-  } catch (const std::bad_alloc&) {
-    return failed(ErrorCode::memory,
-                  "lattice: no memory left; use more ranks or a smaller lattice");
-  } catch (const std::exception& error) {
-    return failed(ErrorCode::internal, error.what());
-  }
-}
-
-// Open while work is done together, on the thread that does it.
-class Open {
- public:
-  explicit Open(Collectives& ranks) noexcept : ranks_(&ranks), outer_(innermost) {
-    innermost = this;
-  }
-  ~Open() { innermost = outer_; }
-  Open(const Open&) = delete;
-  Open& operator=(const Open&) = delete;
-
-  static bool on(const Collectives& ranks) noexcept {
-    return innermost != nullptr && innermost->ranks_ == &ranks;
-  }
-
- private:
-  static thread_local Open* innermost;
-  const Collectives* ranks_;
-  Open* outer_;
-};
-thread_local Open* Open::innermost = nullptr;
 
 std::string broadcast_from(Collectives& ranks, std::string text, int root) {
   std::uint64_t length = text.size();
   ranks.broadcast(&length, sizeof length, root);
   text.resize(length);
-  meet(ranks);
+  ropewalk::meet(ranks);
   if (length > 0) ranks.broadcast(text.data(), text.size(), root);
   return text;
-}
-
-// Throws on every rank what the lowest has failed with.
-void share(Collectives& ranks, const Outcome& own) {
-  const int voice = own.code == 0 ? ranks.size() : ranks.rank();
-  int speaker = 0;
-  ranks.allreduce(&voice, &speaker, 1, ElementType::int32, ReductionOp::min);
-  if (speaker == ranks.size()) return;
-  Outcome first = own;
-  ranks.broadcast(&first, sizeof first, speaker);
-  throw JointError(static_cast<ErrorCode>(first.code), first.text.data());
 }
 
 // The values one after the other; a zero ends each, as no value has one.
@@ -100,26 +40,17 @@ void compare(const std::vector<Fact>& facts, const std::string& first, int rank)
 
 }  // namespace
 
-void together(Collectives& ranks, const Work& work) {
-  const Outcome own = attempt([&] {
-    const Open open(ranks);
+void collectively(const Lattice& lattice, const Work& work) {
+  if (lattice.size() > 1) return ropewalk::collectively(lattice.collectives(), work);
+  try {
     work();
-  });
-  share(ranks, own);
-}
-
-void together(const Lattice& lattice, const Work& work) {
-  if (lattice.size() > 1) return together(lattice.collectives(), work);
-  const Outcome own = attempt(work);
-  if (own.code != 0) throw Error(static_cast<ErrorCode>(own.code), own.text.data());
-}
-
-void meet(Collectives& ranks) {
-  if (Open::on(ranks)) share(ranks, {});
+  } catch (const std::bad_alloc&) {
+    throw Error(ErrorCode::memory, "lattice: no memory left; use more ranks or a smaller lattice");
+  }
 }
 
 void meet(const Lattice& lattice) {
-  if (lattice.size() > 1) meet(lattice.collectives());
+  if (lattice.size() > 1) ropewalk::meet(lattice.collectives());
 }
 
 std::string exactly(double value) {
@@ -143,9 +74,9 @@ void require_inverse(const char* name, double value, double divisor, const char*
 }
 
 void agree(Collectives& ranks, const std::vector<Fact>& facts) {
-  together(ranks, [&] {
+  ropewalk::collectively(ranks, [&] {
     const std::string own = joined(facts);
-    meet(ranks);
+    ropewalk::meet(ranks);
     compare(facts, broadcast_from(ranks, own, 0), ranks.rank());
   });
 }
@@ -155,7 +86,7 @@ void agree(const Lattice& lattice, const std::vector<Fact>& facts) {
 }
 
 void on_rank_zero(const Lattice& lattice, const Work& work) {
-  together(lattice, [&] {
+  collectively(lattice, [&] {
     if (lattice.rank() == 0) work();
   });
 }

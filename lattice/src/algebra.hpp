@@ -17,7 +17,7 @@ namespace ropewalk::lattice::detail {
 template <class Real>
 class Algebra {
  public:
-  Algebra(const Layout&, int threads);  // collective, inside of together()
+  Algebra(const Layout&, int threads);  // collective, inside of collectively()
 
   double norm2(const SpinorField<Real>&);
   double residual(SpinorField<Real>& r, const SpinorField<Real>& b);            // r = b - r; |r|^2

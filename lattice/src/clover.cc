@@ -59,19 +59,19 @@ template <class Real>
 CloverOperator<Real>::CloverOperator(const GaugeField<Real>& gauge, double mass, double csw,
                                      const OperatorOptions& options)
     : HoppingTerm<Real>(gauge,
-                        made_together(gauge.lattice(),
-                                      [&] {
-                                        require_finite("mass", mass);
-                                        require_finite("csw", csw);
-                                        return Layout(gauge.lattice(), sizeof(Real));
-                                      }),
+                        made_collectively(gauge.lattice(),
+                                          [&] {
+                                            require_finite("mass", mass);
+                                            require_finite("csw", csw);
+                                            return Layout(gauge.lattice(), sizeof(Real));
+                                          }),
                         options),
       mass_(mass),
       csw_(csw) {
-  together(gauge.lattice(), [&] { make_terms(gauge); });
+  collectively(gauge.lattice(), [&] { make_terms(gauge); });
 }
 
-// Collective, inside of together().
+// Collective, inside of collectively().
 template <class Real>
 void CloverOperator<Real>::make_terms(const GaugeField<Real>& gauge) {
   const double mass = mass_, csw = csw_;
@@ -82,7 +82,7 @@ void CloverOperator<Real>::make_terms(const GaugeField<Real>& gauge) {
   inverse_ = Buffer<Real>(term_.size());
   agree(lattice, {{"mass", exactly(mass)}, {"csw", exactly(csw)}});
   const SiteMatrices links(lattice, in_double(gauge).data(), dimensions);
-  together(lattice, [&] {
+  collectively(lattice, [&] {
     for_each_site(lattice.local(), [&](const Extents& x, std::size_t) {
       const Layout::Place place = layout.place(x);
       std::size_t first =
@@ -146,7 +146,7 @@ void CloverOperator<Real>::apply_schur(SpinorField<Real>& out, const SpinorField
                                        bool dagger) {
   const Sites other = in.sites() == Sites::even ? Sites::odd : Sites::even;
   if (!between_ || between_->sites() != other) {
-    between_ = made_together(this->lattice(), [&] {
+    between_ = made_collectively(this->lattice(), [&] {
       return std::make_unique<SpinorField<Real>>(this->layout(), other);
     });
   }

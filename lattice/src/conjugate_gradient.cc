@@ -158,7 +158,7 @@ Solution conjugate_gradient(const LinearOperator<Real>& m, SpinorField<Real>& x,
   const auto begin = Clock::now();
   Solution out;
   std::optional<Iteration<Real>> made;
-  together(b.layout().lattice(), [&] {
+  collectively(b.layout().lattice(), [&] {
     detail::check_solver(b.layout().lattice(), options, [&] { detail::check_alike(x, b); });
     made.emplace(m, x, b, options);
     out.history.reserve(detail::history_room(options));

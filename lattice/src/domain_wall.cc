@@ -98,15 +98,15 @@ template <class Real>
 DomainWallOperator<Real>::DomainWallOperator(const GaugeField<Real>& gauge, const DomainWall& wall,
                                              Vectors vectors, const OperatorOptions& options)
     : HoppingTerm<Real>(gauge,
-                        made_together(gauge.lattice(),
-                                      [&] {
-                                        check(wall);
-                                        return Layout(gauge.lattice(), sizeof(Real), vectors,
-                                                      wall.fifth_extent);
-                                      }),
+                        made_collectively(gauge.lattice(),
+                                          [&] {
+                                            check(wall);
+                                            return Layout(gauge.lattice(), sizeof(Real), vectors,
+                                                          wall.fifth_extent);
+                                          }),
                         options),
       parameters_(wall) {
-  together(gauge.lattice(), [&] {
+  collectively(gauge.lattice(), [&] {
     agree(gauge.lattice(), {{"mass", exactly(wall.mass)}, {"height", exactly(wall.height)}});
     fifth_ = std::make_unique<Fifth>(this->layout(), diagonal(), wall.mass);
   });
@@ -180,7 +180,7 @@ void DomainWallOperator<Real>::apply_schur(SpinorField<Real>& out, const SpinorF
   }
   const Sites other = opposite(in.sites());
   if (!between_ || between_->sites() != other) {
-    between_ = made_together(this->lattice(), [&] {
+    between_ = made_collectively(this->lattice(), [&] {
       return std::make_unique<SpinorField<Real>>(this->layout(), other);
     });
   }

@@ -16,8 +16,8 @@ namespace ropewalk::lattice {
 double now_us();
 
 // The faces are half spinors: 12 numbers of the 24 of a site. Construction is collective, inside of
-// together(). ropewalk::overlap_worker takes this class for an exchange: one thread starts, tests
-// and waits, or several threads drive the lanes.
+// collectively(). ropewalk::overlap_worker takes this class for an exchange: one thread starts,
+// tests and waits, or several threads drive the lanes.
 template <class Real>
 class Faces {
  public:

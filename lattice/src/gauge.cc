@@ -131,7 +131,7 @@ Numbers random_spinor(const Lattice& lattice, std::uint64_t seed, int ls) {
 }
 
 double plaquette(const GaugeField<double>& gauge) {
-  const SiteMatrices links = made_together(
+  const SiteMatrices links = made_collectively(
       gauge.lattice(), [&] { return SiteMatrices(gauge.lattice(), gauge.data(), dimensions); });
   double sum = 0;
   for_each_site(links.local(), [&](const Extents& x, std::size_t) {
@@ -156,11 +156,12 @@ double link_trace(const GaugeField<double>& gauge) {
 
 GaugeField<double> transform_gauge(const GaugeField<double>& gauge, const Numbers& transformation) {
   const std::size_t expected = gauge.lattice().local_sites() * link_numbers;
-  together(gauge.lattice(), [&] { check_size("transformation", transformation.size(), expected); });
-  const SiteMatrices g = made_together(
+  collectively(gauge.lattice(),
+               [&] { check_size("transformation", transformation.size(), expected); });
+  const SiteMatrices g = made_collectively(
       gauge.lattice(), [&] { return SiteMatrices(gauge.lattice(), transformation.data(), 1); });
   GaugeField<double> out =
-      made_together(gauge.lattice(), [&] { return GaugeField<double>(gauge.lattice()); });
+      made_collectively(gauge.lattice(), [&] { return GaugeField<double>(gauge.lattice()); });
   for_each_site(g.local(), [&](const Extents& x, std::size_t site) {
     for (int mu = 0; mu < dimensions; ++mu) {
       const Extents above = shifted(x, static_cast<std::size_t>(mu), 1);

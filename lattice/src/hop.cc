@@ -48,7 +48,7 @@ typename Hop<Real>::Part& Hop<Real>::part(Sites sites) {
   std::unique_ptr<Part>& made = parts[static_cast<int>(sites)];
   if (made) return *made;
   std::unique_ptr<Part> fresh;
-  together(layout.lattice(), [&] {
+  collectively(layout.lattice(), [&] {
     fresh = make_part(sites);
     if (any_divided(layout.lattice())) {
       fresh->faces = std::make_unique<Faces<Real>>(layout, fresh->table, options.strategy);
@@ -135,7 +135,7 @@ typename Hop<Real>::Job Hop<Real>::job(const HopCall<Real>& call) {
   if (parts[static_cast<int>(call.out.sites())]) {
     check(call);
   } else {
-    together(layout.lattice(), [&] { check(call); });
+    collectively(layout.lattice(), [&] { check(call); });
   }
   Part& p = part(call.out.sites());
   return {p, arguments(p, call), p.kernel[call.dagger ? 1 : 0], call.in.data(), call.dagger};
@@ -300,7 +300,7 @@ typename Hop<Real>::Part& Hop<Real>::exchanged_part(const SpinorField<Real>& in)
   if (parts[static_cast<int>(onto)]) {
     check();
   } else {
-    together(layout.lattice(), check);  // as in job()
+    collectively(layout.lattice(), check);  // as in job()
   }
   return part(onto);
 }

@@ -145,10 +145,10 @@ struct Lattice::State {
   // waits for them at the end of the endpoints.
   std::optional<Collectives> node;
 
-  // Collective, inside of together().
+  // Collective, inside of collectively().
   void divide(const Extents& wanted, Communicator communicator, const Extents& over,
               const LatticeOptions& options);
-  void check_jointly(const Extents& wanted, const Extents& over, const LatticeOptions& options);
+  void check_together(const Extents& wanted, const Extents& over, const LatticeOptions& options);
 };
 
 Lattice::Lattice(const Extents& global) : state_(std::make_shared<State>()) {
@@ -159,21 +159,21 @@ Lattice::Lattice(const Extents& global) : state_(std::make_shared<State>()) {
 Lattice::Lattice(const Extents& global, Communicator communicator, const Extents& rank_grid,
                  const LatticeOptions& options) {
   Collectives node(communicator);
-  together(node, [&] { state_ = std::make_shared<State>(); });
+  ropewalk::collectively(node, [&] { state_ = std::make_shared<State>(); });
   State& s = *state_;
   s.node.emplace(std::move(node));
-  together(*s.node, [&] { s.divide(global, communicator, rank_grid, options); });
+  ropewalk::collectively(*s.node, [&] { s.divide(global, communicator, rank_grid, options); });
 }
 
 void Lattice::State::divide(const Extents& wanted, Communicator communicator, const Extents& over,
                             const LatticeOptions& options) {
-  check_jointly(wanted, over, options);
+  check_together(wanted, over, options);
   global = wanted;
   rank_grid = over;
   local = quotient(wanted, over);
   std::vector<int> extents = as_vector(over);
   std::vector<bool> periodic(dimensions, true);
-  meet(*node);
+  ropewalk::meet(*node);
   grid.emplace(communicator, std::move(extents), std::move(periodic));
   for (int d = 0; d < dimensions; ++d) {
     coordinates[d] = grid->coordinates()[static_cast<std::size_t>(d)];
@@ -183,9 +183,9 @@ void Lattice::State::divide(const Extents& wanted, Communicator communicator, co
   endpoint_options = options.endpoints;
 }
 
-void Lattice::State::check_jointly(const Extents& wanted, const Extents& over,
-                                   const LatticeOptions& options) {
-  together(*node, [&] {
+void Lattice::State::check_together(const Extents& wanted, const Extents& over,
+                                    const LatticeOptions& options) {
+  ropewalk::collectively(*node, [&] {
     check_global(wanted);
     check_grid(wanted, over, node->size());
   });
@@ -217,7 +217,7 @@ const CartesianGrid& Lattice::grid() const {
 EndpointSet& Lattice::endpoints() const {
   if (!state_->endpoints) {
     const Communicator communicator = grid().communicator();
-    meet(*state_->node);
+    ropewalk::meet(*state_->node);
     state_->endpoints.emplace(communicator, state_->endpoint_options);
   }
   return *state_->endpoints;
@@ -232,7 +232,7 @@ detail::Shared& detail::shared(const Lattice& lattice) { return lattice.state_->
 
 void Lattice::sum(double* values, std::size_t count) const {
   if (size() == 1) return;
-  meet(collectives());
+  ropewalk::meet(collectives());
   collectives().allreduce(in_place, values, count, element_type<double>(), ReductionOp::sum);
 }
 

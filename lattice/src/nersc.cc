@@ -147,7 +147,7 @@ std::uint32_t load(const SharedFile& file, std::size_t begin, const Coding& how,
                    GaugeField<double>& gauge) {
   const Runs runs(gauge.lattice(), how.site_bytes());
   std::uint32_t sum = 0;
-  together(gauge.lattice(), [&] {
+  collectively(gauge.lattice(), [&] {
     std::vector<unsigned char> buffer(runs.most() * how.site_bytes());
     runs.for_each_piece([&](std::size_t here, std::size_t there, std::size_t sites) {
       const std::size_t bytes = sites * how.site_bytes();
@@ -291,13 +291,13 @@ std::map<std::string, std::string> texts(const NerscOptions& options) {
           {"ARCHIVE_DATE", today()}};
 }
 
-// Collective, inside of together().
+// Collective, inside of collectively().
 std::string header_text(const GaugeField<double>& gauge, const Coding& how,
                         const NerscOptions& options) {
   const Lattice& lattice = gauge.lattice();
   NerscHeader header;
   std::uint32_t sum = 0;
-  together(lattice, [&] {
+  collectively(lattice, [&] {
     if (options.data == NerscData::two_rows) check_su3(gauge);
     sum = store(gauge, how, [](const void*, std::size_t, std::size_t) {});
   });
@@ -316,7 +316,7 @@ std::string header_text(const GaugeField<double>& gauge, const Coding& how,
 // Writes all of an empty file. Collective.
 void write_file(const GaugeField<double>& gauge, const std::string& path, const std::string& header,
                 const Coding& how) {
-  together(gauge.lattice(), [&] {
+  collectively(gauge.lattice(), [&] {
     SharedFile file(path, SharedFile::Mode::write);
     if (gauge.lattice().rank() == 0) file.write(header.data(), header.size(), 0);
     store(gauge, how, [&](const void* data, std::size_t bytes, std::size_t offset) {
@@ -335,10 +335,10 @@ NerscHeader read_nersc_header(const std::string& path) {
 
 GaugeField<double> read_nersc(const Lattice& lattice, const std::string& path,
                               NerscHeader* result) {
-  return made_together(lattice, [&] {
+  return made_collectively(lattice, [&] {
     NerscHeader header;
     std::unique_ptr<SharedFile> file;
-    together(lattice, [&] {
+    collectively(lattice, [&] {
       file = std::make_unique<SharedFile>(path, SharedFile::Mode::read);
       header = header_of(path, *file);
       check_shape(path, header, lattice, file->size());
@@ -359,7 +359,7 @@ void write_nersc(const GaugeField<double>& gauge, const std::string& path,
   const Coding how = coding(options.data, options.floating_point);
   std::string beginning;
   std::string partial;
-  together(lattice, [&] {
+  collectively(lattice, [&] {
     agree(lattice,
           {{"data", name(options.data)}, {"floating_point", name(options.floating_point)}});
     beginning = header_text(gauge, how, options);

@@ -58,8 +58,8 @@ std::unique_ptr<detail::Hop<Real>> make_hop(const GaugeField<Real>& gauge, const
                                             const OperatorOptions& options) {
   const Lattice& lattice = gauge.lattice();
   std::unique_ptr<detail::Hop<Real>> made;
-  together(lattice, [&] {
-    together(lattice, [&] {
+  collectively(lattice, [&] {
+    collectively(lattice, [&] {
       check_options(options);
       check_layout(lattice, layout);
       (void)kernels::table<Real>(layout.lanes());  // throws where this machine has none
@@ -204,16 +204,16 @@ template <class Real>
 WilsonOperator<Real>::WilsonOperator(const GaugeField<Real>& gauge, double mass,
                                      const OperatorOptions& options)
     : HoppingTerm<Real>(gauge,
-                        made_together(gauge.lattice(),
-                                      [&] {
-                                        require_finite("mass", mass);
-                                        require_inverse("mass", mass, (4 + mass) / 4,
-                                                        "the diagonal 4 + mass is 0");
-                                        return Layout(gauge.lattice(), sizeof(Real));
-                                      }),
+                        made_collectively(gauge.lattice(),
+                                          [&] {
+                                            require_finite("mass", mass);
+                                            require_inverse("mass", mass, (4 + mass) / 4,
+                                                            "the diagonal 4 + mass is 0");
+                                            return Layout(gauge.lattice(), sizeof(Real));
+                                          }),
                         options),
       mass_(mass) {
-  together(gauge.lattice(), [&] { agree(gauge.lattice(), {{"mass", exactly(mass)}}); });
+  collectively(gauge.lattice(), [&] { agree(gauge.lattice(), {{"mass", exactly(mass)}}); });
 }
 
 template <class Real>
@@ -226,7 +226,7 @@ void WilsonOperator<Real>::apply_schur(SpinorField<Real>& out, const SpinorField
                                        bool dagger) {
   const Sites other = opposite(in.sites());
   if (!between_ || between_->sites() != other) {
-    between_ = made_together(this->lattice(), [&] {
+    between_ = made_collectively(this->lattice(), [&] {
       return std::make_unique<SpinorField<Real>>(this->layout(), other);
     });
   }

@@ -30,7 +30,7 @@ class Shared {
 };
 
 Shared& shared(const Lattice&);
-// Collective, inside of together().
+// Collective, inside of collectively().
 inline std::shared_ptr<ThreadTeam> shared_team(const Lattice& lattice, int threads) {
   return shared(lattice).team(lattice, threads);
 }

@@ -96,15 +96,15 @@ struct Halves {
 template <class Operator, class Real>
 Solution solve_red_black(Operator& m, SpinorField<Real>& x, const SpinorField<Real>& b,
                          double b_norm, SolverOptions options) {
-  Halves<Real> f = made_together(m.lattice(), [&] { return Halves<Real>(x, b); });
-  together(m.lattice(), [&] { divide(m, f.even); });
+  Halves<Real> f = made_collectively(m.lattice(), [&] { return Halves<Real>(x, b); });
+  collectively(m.lattice(), [&] { divide(m, f.even); });
   m.hop_add(f.odd, 1, f.odd, -1, f.even);
   options.relative_to = b_norm;
   Solution out = conjugate_gradient<Real>([&m](SpinorField<Real>& to, const SpinorField<Real>& from,
                                                bool dagger) { m.apply_schur(to, from, dagger); },
                                           f.x_odd, f.odd, options);
   m.hop_add(f.rest, 1, f.rest, -1, f.x_odd);
-  together(m.lattice(), [&] { divide(m, f.rest); });
+  collectively(m.lattice(), [&] { divide(m, f.rest); });
   put_half(x, f.rest);
   put_half(x, f.x_odd);
   return out;
@@ -213,7 +213,7 @@ template <class Operator, class Real>
 Solution solve(Operator& m, SpinorField<Real>& x, const SpinorField<Real>& b,
                const SolverOptions& given) {
   const auto begin = Clock::now();
-  together(m.lattice(), [&] {
+  collectively(m.lattice(), [&] {
     detail::check_solver(m.lattice(), given, [&] { check_fields(m.layout(), x, b); });
   });
   SolverOptions options = given;
@@ -221,14 +221,14 @@ Solution solve(Operator& m, SpinorField<Real>& x, const SpinorField<Real>& b,
   Solution out;
   std::optional<detail::Algebra<Real>> made;
   double b_norm = options.relative_to;
-  together(m.lattice(), [&] {
+  collectively(m.lattice(), [&] {
     made.emplace(m.layout(), m.options().threads);
     if (!(b_norm > 0)) b_norm = norm(*made, b);
   });
   if (options.red_black && b_norm > 0) {
     check_halves(x);
     out = solve_red_black(m, x, b, b_norm, options);
-    SpinorField<Real> r = made_together(m.lattice(), [&] { return m.field(); });
+    SpinorField<Real> r = made_collectively(m.lattice(), [&] { return m.field(); });
     out.residual = residual(m, *made, r, x, b) / b_norm;
   } else {
     out = conjugate_gradient<Real>([&m](SpinorField<Real>& to, const SpinorField<Real>& from,
@@ -247,7 +247,7 @@ Solution solve_mixed(Double& m, Single& m_single, SpinorField<double>& x,
   Solution out;
   double b_norm = 0;
   std::optional<Refinement<Double, Single>> made;
-  together(m.lattice(), [&] {
+  collectively(m.lattice(), [&] {
     detail::check_solver(m.lattice(), options, [&] {
       check_fields(m.layout(), x, b);
       check_pair(m.layout(), m_single.layout());

@@ -34,7 +34,7 @@ void check_options(const SolverOptions& options) {
 
 void check_solver(const Lattice& lattice, const SolverOptions& options,
                   const std::function<void()>& fields) {
-  together(lattice, [&] {
+  collectively(lattice, [&] {
     check_options(options);
     fields();
   });

@@ -24,21 +24,23 @@ Failure failure(ErrorCode code, const char* text) noexcept {
   return out;
 }
 
+}  // namespace
+
+int FailuresByMpi::rank() const { return mpi::rank(comm_); }
+
 // Straight to MPI: the calls of mpi.hpp would meet() first.
-void least_of_all(std::array<std::int64_t, 2>& values, Comm comm) {
+void FailuresByMpi::least(std::array<std::int64_t, 2>& values) const {
   const Abi& abi = library().abi;
   check(
       library().call.allreduce(in_place(), values.data(), static_cast<int>(values.size()),
-                               abi.datatype(DatatypeName::int64), abi.op(OpName::min), comm.value),
+                               abi.datatype(DatatypeName::int64), abi.op(OpName::min), comm_.value),
       "MPI_Allreduce");
 }
 
-void tell(Failure& error, int root, Comm comm) {
-  check(library().call.bcast(&error, sizeof error, byte_type().value, root, comm.value),
+void FailuresByMpi::tell(Failure& failure, int root) const {
+  check(library().call.bcast(&failure, sizeof failure, byte_type().value, root, comm_.value),
         "MPI_Bcast");
 }
-
-}  // namespace
 
 Failure current_failure() {
   try {
@@ -57,28 +59,29 @@ Failure current_failure() {
   }
 }
 
-void share_failure(Comm comm, const Failure* own) {
+void share_failure(const FailureExchange& ranks, const Failure* own) {
   constexpr std::int64_t none = std::numeric_limits<std::int64_t>::max();
   // The lowest rank that has failed, and whether all have.
-  std::array<std::int64_t, 2> least{own != nullptr ? rank(comm) : none, own != nullptr ? 1 : 0};
-  least_of_all(least, comm);
+  std::array<std::int64_t, 2> least{own != nullptr ? ranks.rank() : none, own != nullptr ? 1 : 0};
+  ranks.least(least);
   if (least[0] == none) return;
   const int root = static_cast<int>(least[0]);
   Failure error;
   if (own != nullptr) error = *own;
-  tell(error, root, comm);
+  ranks.tell(error, root);
   std::string text = error.text.data();
   if (least[1] == 0) text += " (found on rank " + std::to_string(root) + ")";
-  throw CollectiveError(static_cast<ErrorCode>(error.code), text, comm);
+  throw SharedError(static_cast<ErrorCode>(error.code), text, ranks.id());
 }
 
-CollectiveSection::CollectiveSection(Comm comm) noexcept : comm_(comm), outer_(innermost) {
+CollectiveSection::CollectiveSection(const FailureExchange& ranks) noexcept
+    : ranks_(ranks.id()), outer_(innermost) {
   innermost = this;
 }
 CollectiveSection::~CollectiveSection() { innermost = outer_; }
 
-void meet(Comm comm) {
-  if (innermost != nullptr && innermost->comm_ == comm) share_failure(comm, nullptr);
+void meet(const FailureExchange& ranks) {
+  if (innermost != nullptr && innermost->ranks_ == ranks.id()) share_failure(ranks, nullptr);
 }
 
 void same_on_all(Comm comm, std::span<const Fact> facts, std::span<std::int64_t> largest) {

@@ -1,5 +1,6 @@
 // The collective check: an error of one rank becomes an error of all, and facts that must be the
 // same on all ranks are compared.
+// ropewalk/collectively.hpp is what programs see of it.
 //
 // A collective constructor takes memory, opens files and starts threads on every rank, and any of
 // that may fail on one rank alone. If that rank just threw, the others would wait in the next
@@ -16,6 +17,7 @@
 #include <string>
 
 #include "mpi/mpi.hpp"
+#include "ropewalk/collectively.hpp"
 #include "ropewalk/error.hpp"
 
 namespace ropewalk::mpi {
@@ -26,61 +28,92 @@ struct Failure {
   std::array<char, 1016> text = {};  // bytes; longer texts are cut
 };
 
-// An error that all ranks of a communicator throw: no rank waits for another any more.
-class CollectiveError : public Error {
+// Ranks that share failures, and the calls by which they do.
+class FailureExchange {
  public:
-  CollectiveError(ErrorCode code, const std::string& text, Comm comm)
-      : Error(code, text), comm_(comm) {}
-  Comm comm() const noexcept { return comm_; }
+  virtual ~FailureExchange() = default;
+  // Tells these ranks from others: another number for each communicator.
+  virtual std::uint64_t id() const noexcept = 0;
+  virtual int rank() const = 0;
+  // Collective: of each value the least over the ranks.
+  virtual void least(std::array<std::int64_t, 2>& values) const = 0;
+  // Collective: the root's failure on every rank.
+  virtual void tell(Failure& failure, int root) const = 0;
+};
+
+// By calls of MPI.
+class FailuresByMpi final : public FailureExchange {
+ public:
+  explicit FailuresByMpi(Comm comm) noexcept : comm_(comm) {}
+  std::uint64_t id() const noexcept override { return comm_.value; }
+  int rank() const override;
+  void least(std::array<std::int64_t, 2>& values) const override;
+  void tell(Failure& failure, int root) const override;
 
  private:
   Comm comm_;
+};
+
+// An error that all of these ranks throw: no rank waits for another any more.
+class SharedError : public CollectiveError {
+ public:
+  SharedError(ErrorCode code, const std::string& text, std::uint64_t ranks)
+      : CollectiveError(code, text), ranks_(ranks) {}
+  std::uint64_t ranks() const noexcept { return ranks_; }  // FailureExchange::id()
+
+ private:
+  std::uint64_t ranks_;
 };
 
 // Describes the exception that is being handled in a catch clause. Rethrows Error(peer_dead), since
 // a dead rank cannot take part in a reduction.
 Failure current_failure();
 
-// Collective. Throws CollectiveError on every rank, with the error of the lowest rank that has one,
-// and says which rank that is where others have none.
-void share_failure(Comm, const Failure* own);
+// Collective. Throws SharedError on every rank, with the error of the lowest rank that has one, and
+// says which rank that is where others have none.
+void share_failure(const FailureExchange&, const Failure* own);
 
-// While one exists, collective calls of its thread on `comm` begin with meet(); but not while
+// While one exists, collective calls of its thread on these ranks begin with meet(); but not while
 // another one exists inside of it.
 class CollectiveSection {
  public:
-  explicit CollectiveSection(Comm comm) noexcept;
+  explicit CollectiveSection(const FailureExchange& ranks) noexcept;
   ~CollectiveSection();
   CollectiveSection(const CollectiveSection&) = delete;
   CollectiveSection& operator=(const CollectiveSection&) = delete;
 
  private:
-  friend void meet(Comm);
-  Comm comm_;
+  friend void meet(const FailureExchange&);
+  std::uint64_t ranks_;
   CollectiveSection* outer_;
 };
 
-// Before a collective call on `comm`: inside of collectively(), throws what a rank has failed with.
-// Does nothing otherwise.
-void meet(Comm comm);
+// Before a collective call of these ranks: inside of collectively(), throws what a rank has failed
+// with. Does nothing otherwise.
+void meet(const FailureExchange&);
+inline void meet(Comm comm) { meet(FailuresByMpi(comm)); }
 
-// Collective. What `body` throws on any rank is thrown on all. `body` may make collective calls on
-// `comm`, all ranks the same; before it makes others, or waits for ranks in another way, it calls
+// Collective. What `body` throws on any rank is thrown on all. `body` may make collective calls of
+// these ranks, all the same; before it makes others, or waits for ranks in another way, it calls
 // meet(), after which nothing may fail that can fail on one rank alone. A body that goes on after a
-// CollectiveError has caught it around a collectively() of its own, with a meet() right before.
+// SharedError has caught it around a collectively() of its own, with a meet() right before.
 template <class Body>
-void collectively(Comm comm, Body&& body) {
+void collectively(const FailureExchange& ranks, Body&& body) {
   std::optional<Failure> own;
   try {
-    const CollectiveSection open(comm);
+    const CollectiveSection open(ranks);
     body();
-  } catch (const CollectiveError& error) {
-    if (error.comm() == comm) throw;
+  } catch (const SharedError& error) {
+    if (error.ranks() == ranks.id()) throw;
     own = current_failure();
   } catch (...) {
     own = current_failure();
   }
-  share_failure(comm, own ? &*own : nullptr);
+  share_failure(ranks, own ? &*own : nullptr);
+}
+template <class Body>
+void collectively(Comm comm, Body&& body) {
+  collectively(FailuresByMpi(comm), body);
 }
 
 // ---- facts

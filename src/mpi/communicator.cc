@@ -12,6 +12,10 @@ Communicator Communicator::world() { return Communicator(mpi::comm_world().value
 int Communicator::rank() const { return mpi::rank({handle_}); }
 int Communicator::size() const { return mpi::size({handle_}); }
 
+void collectively(Communicator communicator, const Work& work) {
+  mpi::collectively({communicator.handle()}, work);
+}
+
 SplitCommunicator::SplitCommunicator(Communicator parent, std::optional<int> color, int key)
     : split_(parent) {
   mpi::collectively({parent.handle()}, [&] {

@@ -133,15 +133,15 @@ TEST_F(Output, OneRankAloneIsARankWithoutMpi) {
 
 TEST_F(Output, JointErrorsKeepTheirCode) {
   const Ranks ranks(Need::if_run, false);
-  EXPECT_NO_THROW(ranks.jointly([] {}));
+  EXPECT_NO_THROW(ranks.collectively([] {}));
   try {
-    ranks.jointly([] { throw Error(ErrorCode::memory, "pages: none"); });
+    ranks.collectively([] { throw Error(ErrorCode::memory, "pages: none"); });
     FAIL();
-  } catch (const JointError& error) {
+  } catch (const CollectiveError& error) {
     EXPECT_EQ(error.code(), ErrorCode::memory);
     EXPECT_STREQ(error.what(), "pages: none");
   }
-  EXPECT_THROW(ranks.jointly([] { throw std::runtime_error("x"); }), JointError);
+  EXPECT_THROW(ranks.collectively([] { throw std::runtime_error("x"); }), CollectiveError);
 }
 
 }  // namespace
