@@ -21,7 +21,7 @@ Order = Literal["C", "F"]
 
 
 def empty(shape: Shape, dtype: DTypeLike = np.float64, order: Order = "C") -> Array:
-    """An array in the arena; its contents are undefined. As numpy.empty otherwise."""
+    """An array in the arena with undefined contents. The arguments are those of numpy.empty."""
     dtype = np.dtype(dtype)
     if dtype.hasobject:
         raise ArgumentError(f"dtype: {dtype} holds Python objects, expected plain data")

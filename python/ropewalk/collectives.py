@@ -7,9 +7,9 @@
     total = pending.result()                  # or: total = await pending
 
 Arrays are NumPy's, or anything that speaks the buffer protocol or DLPack on the CPU, as tensors of
-PyTorch and JAX do. They are read and written where they lie; only what is not row-major is copied
-before it is sent. New arrays lie in communication memory, as those of ropewalk.empty do, which is
-what the other ranks reach fastest.
+PyTorch and JAX do. They are read and written in place; only arrays that are not row-major are
+copied before they are sent. New arrays lie in communication memory, as those of ropewalk.empty do,
+which the other ranks reach fastest.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ if TYPE_CHECKING:
 
 _Result = TypeVar("_Result")
 
-# Seconds between two looks of a coroutine that awaits a collective: a small collective takes some
-# microseconds, and a look wakes the event loop.
+# Seconds between two tests by a coroutine that awaits a collective: a small collective takes some
+# microseconds, and each test wakes the event loop.
 _FIRST_PAUSE = 20e-6
 _LONGEST_PAUSE = 1e-3
 
 
 class PendingCollective(Generic[_Result]):
-    """A collective under way, as start_allreduce() and its like give it.
+    """A collective under way, as start_allreduce() and the other start_ functions return it.
 
-    Its arrays belong to it until it is complete. Collectives of a communicator run one after the
-    other, in the order in which they were started. They need an MPI started with
+    The program must not use its arrays until it is complete. Collectives of a communicator run one
+    after the other, in the order in which they were started. They need an MPI started with
     MPI_THREAD_MULTIPLE, as ropewalk and mpi4py start it.
     """
 
@@ -59,7 +59,7 @@ class PendingCollective(Generic[_Result]):
         self._core.wait()
 
     def result(self) -> _Result:
-        """Waits, and gives what the blocking form returns."""
+        """Waits, and returns what the blocking form returns."""
         self._core.wait()
         result: _Result = self._core.result()
         return result
@@ -78,14 +78,14 @@ class PendingCollective(Generic[_Result]):
 class Communicator(OfRanks, ClosedTogether):
     """Collectives among the ranks of an MPI communicator, on one node or several.
 
-    `comm` is an mpi4py communicator, or None for the world; where nobody has started MPI, None
+    `comm` is an mpi4py communicator, or None for the world; if MPI has not been started yet, None
     starts it. Collective. As in MPI, all ranks make the same calls in the same order, with as many
     elements of the same type. `threads`: for large reductions over several nodes, see
     ROPEWALK_REDUCTION_THREADS.
 
-    Every call takes `out`, an array for the result; where there is none the result is a new array.
-    For a call in place pass the same array twice. `op` is one of max, min, sum, prod, land, band,
-    lor, bor, lxor, bxor. What one rank gets wrong is an ArgumentError on every rank. While a rank
+    Every call takes `out`, an array for the result; without it the result is a new array. For a
+    call in place pass the same array twice. `op` is one of max, min, sum, prod, land, band, lor,
+    bor, lxor, bxor. A wrong argument of one rank is an ArgumentError on every rank. While a rank
     waits, its other Python threads run.
 
     The forms that begin with start_ return a PendingCollective at once.

@@ -44,7 +44,7 @@ atexit.register(_end_mpi)
 
 
 def _handle(communicator: CommunicatorLike) -> int | None:
-    """The word that stands for an mpi4py communicator; None stays None."""
+    """The machine word of an mpi4py communicator's handle; None stays None."""
     if communicator is None or isinstance(communicator, int):
         return communicator
     if hasattr(communicator, "mpi_handle"):  # one of ropewalk
@@ -86,8 +86,8 @@ def _address(array: Array) -> int:
 class EndpointSet(OfRanks, ClosedTogether):
     """Lanes from this rank into MPI, each a comm thread with a communicator of its own.
 
-    Collective over the communicator, and so is close(). lanes 0 means ROPEWALK_LANES, else what
-    the free cores give.
+    Collective over the communicator, and so is close(). With lanes 0, ROPEWALK_LANES gives the
+    number, or else the number of free cores does.
     """
 
     def __init__(
@@ -279,20 +279,20 @@ class Halo:
 
     @property
     def strategy(self) -> str:
-        """As chosen, where it was automatic."""
+        """The strategy in use; with `automatic`, the one that was chosen."""
         return self._core.strategy()
 
     @property
     def send_bytes(self) -> int:
-        """Of this rank in one exchange."""
+        """The bytes that this rank sends in one exchange."""
         return self._core.send_bytes()
 
 
 @contextlib.contextmanager
 def _refusing_jointly(refuse: Callable[[], object]) -> Iterator[None]:
-    """What one rank finds wrong in its arguments, of whatever type the error is, the others must
-    hear of, or they would wait for it: it takes part in their collective check by `refuse`, which
-    asks for what cannot be. A wrong communicator is this rank's own: nobody can be told."""
+    """Tells the other ranks of any error that one rank finds in its arguments, since they would
+    wait for it: the rank takes part in their collective check by `refuse`, which asks for something
+    impossible. With a wrong communicator nobody can be told."""
     try:
         yield
     except Exception:

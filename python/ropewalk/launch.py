@@ -1,4 +1,4 @@
-"""Starts a launcher, passes signals to it, and leaves nothing of it behind.
+"""Starts a launcher, passes signals to it, and ends every process that it leaves behind.
 
 ropewalk stays as the parent: it adopts what the launcher orphans (PR_SET_CHILD_SUBREAPER), so ranks
 whose launcher was killed end, too. The launcher gets SIGTERM if ropewalk itself is killed.
@@ -137,7 +137,8 @@ def _wait(child: int) -> tuple[int, int | None]:
 
 
 def _end_orphans() -> None:
-    """What the launcher left: time to end by itself, then SIGKILL. Only our own children."""
+    """Ends what the launcher has left: first it waits for these processes, then it sends SIGKILL.
+    Only our own children."""
     deadline = time.monotonic() + _GRACE_SECONDS
     pause = 0.001
     while _reap():

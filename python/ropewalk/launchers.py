@@ -1,4 +1,4 @@
-"""What starts the ranks: the MPI's own launcher, or the batch system's; and its command line.
+"""The launcher of the ranks, which is the MPI's own or the batch system's, and its command line.
 
 LD_PRELOAD is for the ranks alone, so it never stands in the environment of a launcher:
   hydra     -genv: its proxies put it into the environment of the ranks they fork

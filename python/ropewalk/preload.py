@@ -150,8 +150,8 @@ def _first_libraries(program: Program) -> dict[str, str]:
 def _choose(
     program: Program, found: Mapping[str, str], own: Sequence[str], malloc: bool
 ) -> tuple[dict[str, str], list[Line], tuple[str, ...]]:
-    """Of our libraries: {path: purpose} of those that go in, a line for each of the others, and
-    what everybody should know."""
+    """Of our libraries: {path: purpose} of those that are preloaded, a line for each of the others,
+    and what everybody should know."""
     chosen: dict[str, str] = {}
     left_out: list[Line] = []
     warnings: tuple[str, ...] = ()
@@ -175,7 +175,7 @@ def _unfit(paths: Sequence[str]) -> str | None:
 
 
 def _without(name: str, program: Program, own: Sequence[str], malloc: bool) -> str | None:
-    """Why a library that is here stays out, or None."""
+    """The reason why a library that exists is left out, or None."""
     if name == "mpi":
         if not program.static_mpi:
             return None

@@ -1,7 +1,7 @@
-"""Reductions of the same arrays again and again, as gradients of data-parallel training.
+"""Reductions of the same arrays again and again, such as the gradients of data-parallel training.
 
 Arrays are NumPy's, or anything that speaks DLPack, as tensors of PyTorch do; nothing but NumPy is
-imported. They are reduced where they lie and kept alive as long as the plan uses them.
+imported. They are reduced in place and kept alive as long as the plan uses them.
 """
 
 from __future__ import annotations
@@ -55,7 +55,8 @@ class as_bfloat16:
 
 
 class PendingReduction:
-    """What start() gives. A later round says that this one is complete."""
+    """A reduction under way, as start() returns it. Once a later round has started, it is
+    complete."""
 
     def __init__(self, plan: ReductionPlan, core: _core.PendingReduction) -> None:
         self._plan = plan
@@ -70,7 +71,7 @@ class PendingReduction:
 
 
 class ReductionPlan(OfRanks, ClosedTogether):
-    """Reduces arrays over all ranks, as often as one likes. Collective; so is close().
+    """Reduces arrays over all ranks, any number of times. Collective; so is close().
 
     Each of `tensors` is an array, reduced in place; or (input, output), two arrays; or
     (shape, dtype), which lies in memory of the plan, see data(). Their sizes and types must be the
@@ -128,8 +129,8 @@ class ReductionPlan(OfRanks, ClosedTogether):
         return self._core.bucket_of(tensor)
 
     def bind(self, tensor: int, *arrays: Any) -> None:
-        """Other arrays for a tensor: one (in place), or input and output; none: the plan's
-        memory."""
+        """Sets other arrays for a tensor: one (in place), or input and output; without arrays, the
+        plan's memory."""
         shape, kind = self._shapes[tensor]
         if len(arrays) > 2:
             raise ArgumentError(f"arrays: {len(arrays)}, expected at most an input and an output")
@@ -184,8 +185,8 @@ class ReductionPlan(OfRanks, ClosedTogether):
 
 @contextlib.contextmanager
 def _refusing_jointly(handle: int | None) -> Iterator[None]:
-    """What one rank finds wrong in its arrays, the others must hear of, or they would wait for it:
-    it takes part in the collective check with a plan that cannot be."""
+    """Tells the other ranks of an error that one rank finds in its arrays, since they would wait
+    for it: the rank takes part in the collective check with a plan that is refused."""
     try:
         yield
     except Exception:

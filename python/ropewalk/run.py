@@ -259,7 +259,7 @@ _NETMOD = ("MPIR_CVAR_CH4_NETMOD",)
 
 
 def notes(request: plan.Request) -> Iterator[str]:
-    """What a person should know before the ranks start, though they can."""
+    """Warnings to print before the ranks start."""
     names = request.hosts or request.job.names
     if names and not any(batch.is_here(name) for name in names):
         yield (

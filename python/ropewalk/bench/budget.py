@@ -1,4 +1,4 @@
-"""`--time` of `ropewalk bench`: what measuring may take in all, shared out among the programs.
+"""`--time` of `ropewalk bench`: the time for all measurements, divided among the programs.
 
 A single program gets all of it; of several, each gets an equal part of what is left, so that what
 one saves goes to those after it. Within a program bench/common/budget.hpp does the same.

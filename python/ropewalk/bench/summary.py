@@ -1,4 +1,4 @@
-"""The last lines of `ropewalk bench`: what the rows of all programs come to."""
+"""The last lines of `ropewalk bench`: a summary of the rows of all programs."""
 
 import math
 from collections.abc import Iterable, Sequence
