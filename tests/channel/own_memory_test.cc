@@ -1,5 +1,5 @@
-// What the kernel copies for other processes: this process's own memory, and what it shows of its
-// clock, which no other may have copied.
+// Which memory the kernel copies for other processes: this process's own memory, but not the page
+// of its clock that the kernel maps into it.
 #include "channel/own_memory.hpp"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Buffers of other ranks, each way there is to them, on ranks as threads: what is read is what the
-// owner has written, and what is written is what the owner finds.
+// Buffers of other ranks on ranks as threads, reached in every way: a rank reads what the owner has
+// written, and the owner finds what another rank has written.
 #include "channel/peer_memory.hpp"
 
 #include <gtest/gtest.h>

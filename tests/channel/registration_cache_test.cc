@@ -1,5 +1,4 @@
-// The registration cache alone, behind it a provider that attaches nothing and remembers
-// everything.
+// The registration cache alone, with a provider that attaches nothing and records every call.
 #include "channel/registration_cache.hpp"
 
 #include <gtest/gtest.h>

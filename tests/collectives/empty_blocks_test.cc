@@ -1,4 +1,4 @@
-// A block of nothing may lie anywhere: its displacement is not looked at, on any path.
+// An empty block may lie anywhere: no path reads its displacement.
 #include <gtest/gtest.h>
 
 #include <cstdint>

@@ -1,6 +1,5 @@
-// What one rank cannot have in the middle of a collective call, memory or the MPI's help, is an
-// error there and, where the others would wait for it, on them: nobody hangs, and the next call is
-// in step again.
+// One rank gets no memory, or an error of MPI, in the middle of a collective call. It throws, and
+// so do the others if they would wait for it: no rank hangs, and the next call is served again.
 #include "support/injected_failures.hpp"
 
 #include <gtest/gtest.h>

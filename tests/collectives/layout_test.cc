@@ -1,4 +1,4 @@
-// Where the ranks of a communicator are.
+// The node and place of each rank of a communicator.
 #include "collectives/nodes/layout.hpp"
 
 #include <gtest/gtest.h>

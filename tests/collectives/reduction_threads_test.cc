@@ -1,5 +1,5 @@
-// The threads that reduce together: each block is combined once, whoever takes it and however a
-// call ends.
+// The threads that reduce together: each block is combined once, whichever thread takes it and
+// however a call ends.
 #include "collectives/nodes/reduction_threads.hpp"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// What one rank cannot have, memory, a mapping, a file or a thread, is an error on all of them:
-// everything that is made collectively below the halo, and halos.
+// If one rank cannot get memory, a mapping, a file or a thread, all ranks get an error. Tried for
+// halos, and for everything below them that is made collectively.
 #include <atomic>
 #include <memory>
 #include <string>

@@ -1,4 +1,4 @@
-// What it costs to make a halo: the collective calls of MPI's, counted.
+// The cost of making a halo: the number of collective calls of MPI.
 #include <gtest/gtest.h>
 
 #include <array>

@@ -1,6 +1,6 @@
-// A rank in wait() needs of its neighbours only that they have started: half of the ranks wait for
-// their ghosts and send afterwards, the others receive that before they wait. Where wait() needed
-// neighbours in wait(), all would hang.
+// A rank in wait() needs only that its neighbours have started. Half of the ranks wait for their
+// ghosts and send a message afterwards; the others receive that message before they wait. If wait()
+// needed neighbours that are in wait() as well, all would hang.
 #include <cstdio>
 #include <cstdlib>
 #include <exception>

@@ -1,5 +1,6 @@
 // Halos that own their faces: the same faces arrive with every strategy, in every grid; in place,
-// they are never overwritten while they may be read, and memory goes back when nobody writes to it.
+// they are never overwritten while they may be read, and their memory is given back when no rank
+// writes to it any more.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-// How every schedule of a scenario begins: new teams, engines with small limits.
+// The start of every schedule of a scenario: new teams, and engines with small limits.
 #include <algorithm>
 #include <memory>
 #include <string>

@@ -1,5 +1,5 @@
-// What lies below the team, reduced to what the model needs: an arena a rank in one process, an MPI
-// for the set-up only, copies that the model sees.
+// The layers below the team, reduced to what the model needs: one process with an arena for each
+// rank, an MPI for the set-up only, and copies that the model sees.
 #include <cstring>
 
 #include "collectives/engine.hpp"

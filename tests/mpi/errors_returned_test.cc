@@ -1,5 +1,5 @@
-// The error handlers that a program has given its communicators are its own again when nobody needs
-// errors returned any more: guards that stand at once, within one another or on several threads.
+// The error handlers that a program has set on its communicators are restored when nobody needs
+// errors returned any more. Several guards exist at once, nested or on several threads.
 #include "mpi/errors_returned.hpp"
 
 #include <gtest/gtest.h>

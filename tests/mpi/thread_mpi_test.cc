@@ -1,4 +1,4 @@
-// The MPI of threads itself: what it must notice.
+// The MPI of threads itself: the errors of a program that it must detect.
 #include <gtest/gtest.h>
 
 #include <stdexcept>

@@ -1,4 +1,4 @@
-// Which node a rank is said to be on.
+// The node that a rank is assigned to.
 #include "node/node_number.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Other processes: what can be read of them, and when they are dead.
+// Other processes: whether their memory can be read, and whether their death is noticed.
 #include "node/peers.hpp"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// What one rank cannot have, memory, a mapping, a file or a thread, is an error on all of them when
-// a plan is made; afterwards the ranks make one and reduce.
+// If one rank cannot get memory, a mapping, a file or a thread when a plan is made, all ranks get
+// an error; afterwards the ranks make a plan and reduce.
 #include <vector>
 
 #include "ropewalk/reduction_plan.hpp"

@@ -1,5 +1,5 @@
-// What a round of a plan does to the next, and averages over pretended nodes: tests that found
-// nothing before each of these had been broken by hand.
+// The effect of a round of a plan on the next one, and averages over pretended nodes. Each of these
+// tests was seen to fail when the code was broken by hand.
 #include <gtest/gtest.h>
 #include <stdlib.h>
 

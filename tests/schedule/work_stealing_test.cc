@@ -1,4 +1,5 @@
-// Each iteration once a loop, whatever the workers, shares and blocks; and what is refused.
+// Each iteration runs once in a loop, for all numbers of workers, shares and blocks; and what is
+// refused.
 #include <gtest/gtest.h>
 
 #include <atomic>

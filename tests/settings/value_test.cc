@@ -1,4 +1,5 @@
-// The grammar of each kind: what is understood, what is not, and what is said then.
+// The grammar of each kind of setting: which texts are accepted, which are refused, and with what
+// error.
 #include "settings/value.hpp"
 
 #include <gtest/gtest.h>

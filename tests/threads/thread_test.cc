@@ -1,5 +1,5 @@
-// Threads of our own: what they take along from their starter, and what a child of fork has of
-// them.
+// Threads of ropewalk's own: what they inherit from the thread that starts them, and what happens
+// to them in a child of fork.
 #include "threads/thread.hpp"
 
 #include <gtest/gtest.h>

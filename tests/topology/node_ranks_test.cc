@@ -1,4 +1,4 @@
-// What launchers say of the ranks on a node.
+// The number of ranks on a node, as launchers give it.
 #include "topology/node_ranks.hpp"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Profiles: what their lines mean, what is said of those that mean nothing, and that ranks go by
-// the same.
+// Profiles: the meaning of their lines, the errors for wrong lines, and that all ranks use the same
+// profile.
 #include "tuning/profile.hpp"
 
 #include <gtest/gtest.h>
