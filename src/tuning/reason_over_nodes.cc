@@ -85,7 +85,8 @@ void reason_broadcast(Reasons& reasons, std::size_t bytes, const Shape& shape) {
                                                 std::to_string(shape.nodes) + " nodes"});
   reasons.below(Id::nodes_broadcast_flat, vector, {nodes_path(), "a binomial tree of all ranks"},
                 {way == BroadcastWay::flat, "ROPEWALK_MOVEMENTS is nodes"});
-  reasons.when({way == BroadcastWay::tree, "every node has one rank"}, "between the two sizes",
+  reasons.when({way == BroadcastWay::tree, "every node has one rank"},
+               "the vector lies between the two thresholds",
                {nodes_path(), "a binomial tree of nodes, then inside each"});
   reasons.otherwise(by_mpi());
 }
