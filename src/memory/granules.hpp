@@ -36,7 +36,7 @@ class Granules {
 
   // The extent gets its pages by first touch of whoever is given it.
   void hand_out(Extent extent) noexcept { raise(around(extent), Pages::touched); }
-  // The granule in the middle has no pages; tells of extents of several.
+  // The granule in the middle has no pages; only useful for extents of several granules.
   bool is_untouched(Extent extent) const noexcept {
     return at((extent.offset + extent.bytes / 2) / bytes_) == Pages::none;
   }

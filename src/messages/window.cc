@@ -237,7 +237,8 @@ std::uint64_t Window::signals(int index) const {
 void Window::wait_signal(std::uint64_t value, int index) {
   require_index(index, state_->signal_count);
   const auto& count = state_->signals[index].count;
-  state_->near->team().waits().until([&] { return count.load(std::memory_order_acquire) >= value; });
+  state_->near->team().waits().until(
+      [&] { return count.load(std::memory_order_acquire) >= value; });
 }
 
 void Window::fence() { state_->near->team().phases().barrier(); }

@@ -1,6 +1,5 @@
 // The collective check: an error of one rank becomes an error of all, and facts that must be the
-// same on all ranks are compared.
-// ropewalk/collectively.hpp is what programs see of it.
+// same on all ranks are compared. Programs use ropewalk/collectively.hpp.
 //
 // A collective constructor takes memory, opens files and starts threads on every rank, and any of
 // that may fail on one rank alone. If that rank just threw, the others would wait in the next
