@@ -16,18 +16,6 @@
 namespace ropewalk::bench {
 namespace {
 
-// One reading of the clock.
-double clock_us() {
-  static const double each = [] {
-    constexpr int readings = 10000;
-    const double begin = now_us();
-    double end = begin;
-    for (int i = 0; i < readings; ++i) end = now_us();
-    return (end - begin) / readings;
-  }();
-  return each;
-}
-
 // Rewriting, then the call alone is timed, with barriers of ropewalk's on both sides.
 template <class Call>
 double time_each(const Run& run, Call call) {
@@ -40,7 +28,7 @@ double time_each(const Run& run, Call call) {
     time += now_us() - begin;
     run.apart->barrier();
   }
-  return std::max(0.0, time - run.iterations * clock_us());
+  return std::max(0.0, time - run.iterations * clock_reading_us());
 }
 
 // The loops are instantiated for each collective, so that nothing is decided between two calls.

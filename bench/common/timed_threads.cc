@@ -12,6 +12,17 @@ double now_us() {
   return std::chrono::duration<double, std::micro>(time).count();
 }
 
+double clock_reading_us() {
+  static const double each = [] {
+    constexpr int readings = 10000;
+    const double begin = now_us();
+    double end = begin;
+    for (int i = 0; i < readings; ++i) end = now_us();
+    return (end - begin) / readings;
+  }();
+  return each;
+}
+
 TimedThreads::TimedThreads(int threads)
     : size_(threads), start_(threads), end_(threads), errors_(static_cast<std::size_t>(threads)) {
   for (int thread = 1; thread < threads; ++thread) {

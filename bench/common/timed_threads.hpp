@@ -9,7 +9,8 @@
 
 namespace ropewalk::bench {
 
-double now_us();  // steady clock, microseconds
+double now_us();            // steady clock, microseconds
+double clock_reading_us();  // what one call of now_us() takes
 
 // The caller is thread 0. Threads sleep in the barrier between runs.
 class TimedThreads {

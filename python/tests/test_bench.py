@@ -150,8 +150,11 @@ def test_summary_of_each_bench():
         {"bench": "pages", "bytes": 8, "ratio_to_huge": 1.5, "transfer": "steady"},
     ]
     rows += [{"bench": "collectives", "op": op, "ratio": r} for op, r in (("a", 8), ("b", 2))]
+    rows += [{"bench": "p2p", "op": "rate", "mechanism": "choice", "ratio": 3}]
+    rows += [{"bench": "p2p", "op": "rate", "mechanism": "both", "mb_per_s": 9e9}]
     text = summary.lines(rows, 1)
     assert "4.00 x the plain MPI; least 2.00 x (b)" in text[4]
+    assert "3.00 x the plain MPI; least 3.00 x (rate)" in text[5]
     assert "30 MB/s" in text[1]
     assert "3.00 x memalign" in text[1]
     assert "7 MB/s" in text[2]

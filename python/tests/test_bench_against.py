@@ -80,6 +80,14 @@ def test_cases_are_kept_apart():
     ]
 
 
+def test_rows_of_forced_mechanisms_are_not_joined():
+    forced = row(4.0, 1.0, op="latency", mechanism="both")
+    del forced["plain_us"]
+    choice = row(4.0, 2.0, op="latency", mechanism="choice")
+    [joined] = against.join({"mpich": [choice, forced]})
+    assert joined["ratio"] == 2.0
+
+
 def test_summary_has_the_geometric_mean_and_wrong_data():
     runs = {"mpich": [row(4.0, 2.0), row(16.0, 2.0, size=1 << 20, verified=False)]}
     text = "\n".join(against.text(against.join(runs), 3))
@@ -205,7 +213,7 @@ def test_the_mpi_of_a_run_is_its_own_library(programs, prefix, monkeypatch, tmp_
         (["collectives", "--against", ","], ["--against: no peer"]),
         (["collectives", "--against", "mpich", "--mpi", "mpich"], ["leave --mpi out"]),
         (["collectives", "--against", "mpich=/nonexistent"], ["/nonexistent"]),
-        (["comms", "--against", "mpich"], ["it compares collectives"]),
+        (["comms", "--against", "mpich"], ["it compares collectives, p2p"]),
         (["--against", "mpich"], ["it compares collectives"]),
     ],
 )

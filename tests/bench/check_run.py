@@ -60,7 +60,33 @@ def check_rows(lines, ranks, line_rate, run):
             fail(f"times out of order: {row}", run)
         if row["bench"] == "itt":
             check_itt_row(row, run)
+        if row["bench"] == "p2p":
+            check_p2p_row(row, run)
     return len(rows)
+
+
+def check_p2p_row(row, run):
+    """Works the rates and ratios of messages out again from their times."""
+    us = row["time_us"]["median"]
+    directions = 2 if row["op"] == "bidirectional" else 1
+    messages = 1e6 * directions * (row["ranks"] // 2) / us
+    expected = {
+        "messages_per_s": messages,
+        "mb_per_s": messages * row["bytes"] / 1e6,
+    }
+    # Up to a cache line, only a ping-pong has one.
+    if row["op"] == "latency" or row["bytes"] > 64:
+        expected["limit_ratio"] = us / row["limit_us"]
+    if row["mechanism"] == "choice":
+        expected["ratio"] = row["plain_us"] / us
+    for name, value in expected.items():
+        # Both sides are rounded to thousandths, and times may be as short as tens of nanoseconds.
+        if abs(row[name] - value) > 0.02 * value + 0.51:
+            fail(f"{name}: {row[name]}, its times say {value}: {row}", run)
+    if row["mechanism"] not in ("choice", row["path"]):
+        fail(f"another mechanism than the one that was forced: {row}", run)
+    if row["window"] > 1 and row["op"] == "latency":
+        fail(f"a ping-pong has one message at a time: {row}", run)
 
 
 def check_rates(rates, value, times, run, error=None):

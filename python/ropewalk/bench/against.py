@@ -1,4 +1,4 @@
-"""`ropewalk bench collectives --against PEER,...`: one sweep under each peer, and the best of them.
+"""`ropewalk bench NAME --against PEER,...`: one sweep under each peer, and the best of them.
 
 Each run measures its MPI and ropewalk in turn, in the same processes and on the same buffers, so
 only ratios within a run are compared. In each case the best peer is the one with the least ratio.
@@ -27,7 +27,7 @@ _INSTALL = {
     "intel": "`pip install impi-rt` in an environment of its own, or Intel's oneAPI (I_MPI_ROOT)",
 }
 # Programs whose rows have plain_us, the plain MPI's time in the same run.
-_PROGRAMS = ("collectives",)
+_PROGRAMS = ("collectives", "p2p")
 # What tells a case apart, as rows name it.
 _CASE = ("bench", "op", "bytes", "ranks", "memory", "buffers")
 

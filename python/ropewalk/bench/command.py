@@ -32,6 +32,7 @@ EXAMPLES = (
     ("ropewalk bench comms -n 2 --mpi mpich,openmpi --quick --json comms.json", ""),
     ("ropewalk bench collectives --against mpich,openmpi", "the best of several MPIs"),
     ("ropewalk bench gradient -n 2 --plot gradient.svg", ""),
+    ("ropewalk bench p2p --mechanism all", "messages between two ranks, by each mechanism"),
     ("ropewalk bench itt --layouts 1x1,1x2,2x1 --tables summary", ""),
 )
 
@@ -54,7 +55,7 @@ def parser() -> Parser:
     compared.add_argument(
         "--against",
         metavar="PEER,...",
-        help="collectives: the same sweep under each of mpich, mpich-nodevice, openmpi, "
+        help="collectives, p2p: the same sweep under each of mpich, mpich-nodevice, openmpi, "
         "openmpi-ucx, intel (or PEER=PREFIX), and the best of them in each case",
     )
     compared.add_argument(

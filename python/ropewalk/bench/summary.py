@@ -15,7 +15,8 @@ def lines(rows: Sequence[Row], seconds: float) -> list[str]:
             "comms": _comms,
             "memory": _memory,
             "pages": _pages,
-            "collectives": _collectives,
+            "collectives": _against_plain,
+            "p2p": _against_plain,
             "gradient": _gradient,
             "overlap": _overlap,
             "itt": _itt,
@@ -48,7 +49,7 @@ def _comms(rows: Sequence[Row]) -> str | None:
     return f"{text}; huge pages up to {max(gains):.2f} x memalign" if text and gains else text
 
 
-def _collectives(rows: Sequence[Row]) -> str | None:
+def _against_plain(rows: Sequence[Row]) -> str | None:
     """The geometric mean of the plain MPI's time over ropewalk's, and the least."""
     rated = [row for row in rows if isinstance(row.get("ratio"), (int, float)) and row["ratio"] > 0]
     if not rated:

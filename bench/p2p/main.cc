@@ -1,0 +1,71 @@
+// ropewalk-bench-p2p: messages between the two ranks of each pair, through the plain MPI and
+// through ropewalk, beside the physical limit.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include "common/parse.hpp"
+#include "p2p/measure.hpp"
+#include "p2p/options.hpp"
+#include "p2p/tables.hpp"
+
+namespace ropewalk::bench {
+namespace {
+
+std::string heading(const P2pContext& context, const P2pMeasurement& measurement) {
+  std::string text;
+  for (const auto& entry : context.backings)
+    text += fmt::format("# pages {}\n", line(entry.second));
+  if (!measurement.reason().empty()) {
+    text += fmt::format("# ropewalk hands every message to MPI: {}\n", measurement.reason());
+  }
+  if (!measurement.is_limited()) {
+    text += "# no limit: not all ranks map each other's memory\n";
+  }
+  return text + fmt::format("# {} pair{}, up to {} rounds; us of a message, slowest rank\n",
+                            context.pairs(), context.pairs() == 1 ? "" : "s", measurement.rounds());
+}
+
+void run_p2p(const P2pOptions& options, const Ranks& ranks, Report& report) {
+  P2pMeasurement measurement(options, ranks);
+  const P2pContext context{ranks.size(), ranks.library(), measurement.backings()};
+  report.text(heading(context, measurement));
+  measurement.budget().announce(report);
+  const std::vector<P2pCase> all = cases(options);
+  std::vector<P2pResult> results;
+  std::vector<P2pResult> lines;  // of the table at hand
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    report.progress(fmt::format("{} of {}, {} memory, {}", name(all[i].mode),
+                                size_text(all[i].bytes), all[i].memory, all[i].buffers),
+                    static_cast<double>(i) / static_cast<double>(all.size()));
+    lines.push_back(measurement.measure(all[i]));
+    for (const Json& row : rows(context, lines.back())) report.row(row);
+    if (i + 1 < all.size() && all[i].same_table(all[i + 1])) continue;
+    report.text(table(context, lines));
+    results.insert(results.end(), lines.begin(), lines.end());
+    lines.clear();
+  }
+  report.summary(summary(results));
+  // Every rank has gathered the same verdict.
+  for (const P2pResult& one : results) {
+    if (one.wrong.empty()) continue;
+    throw JointError(ErrorCode::internal, "received data: " + one.wrong);
+  }
+}
+
+}  // namespace
+}  // namespace ropewalk::bench
+
+int main(int argc, char** argv) {
+  using namespace ropewalk::bench;
+  P2pOptions options;
+  CLI::App app(
+      "Messages between two ranks through plain MPI and through ropewalk, beside the "
+      "physical limit.",
+      "ropewalk-bench-p2p");
+  describe(app, options);
+  const Program program{
+      &app, &options.common, Need::mpi, [&] { return check(options); },
+      [&](const Ranks& ranks, Report& report) { run_p2p(options, ranks, report); }};
+  return run(program, argc, argv);
+}
