@@ -139,7 +139,6 @@ std::vector<P2pMeasurement::Column> P2pMeasurement::columns(const P2pCase& one) 
                  [this](const P2pRun& run) { return time_channel(choice_, plain_, run); },
                  &choice_});
   for (auto& [mechanism, channel] : forced_) {
-    if (one.bytes <= channel.slot_bytes()) continue;
     Column column{
         What::forced,
         [this, &channel](const P2pRun& run) { return time_channel(channel, plain_, run); },
@@ -168,7 +167,8 @@ Mechanism P2pMeasurement::last_of(const Channel& channel) const {
   return static_cast<Mechanism>(ranks_.gather(std::vector<double>{mine})[1][0]);
 }
 
-// Whether a forced mechanism carries such messages, or leaves them to another.
+// Whether a forced mechanism carries such messages, or leaves them to another, as short ones that
+// travel beside their flags.
 bool P2pMeasurement::can_carry(Column& column, const P2pCase& one) {
   column.time(run_of(one, false));
   return last_of(*column.channel) == column.mechanism;

@@ -21,8 +21,8 @@ constexpr std::size_t cache_line = 64;
 constexpr int osu_window = 64;
 constexpr int rate_window = 8;
 constexpr int longest_window = 4096;
-constexpr Mechanism forcible[] = {Mechanism::receiver, Mechanism::sender, Mechanism::both,
-                                  Mechanism::pipeline};
+constexpr Mechanism forcible[] = {Mechanism::slots, Mechanism::receiver, Mechanism::sender,
+                                  Mechanism::both, Mechanism::pipeline};
 
 const char* const about =
     "Ranks 2k and 2k + 1 are a pair, and all pairs send at once; two ranks are one pair.\n"
@@ -113,8 +113,8 @@ void describe(CLI::App& app, P2pOptions& options) {
       ->type_name("NAME,...")
       ->capture_default_str();
   app.add_option("--mechanism", options.mechanisms,
-                 "Mechanisms to force, beside the one that ropewalk chooses: receiver, sender, "
-                 "both, pipeline, or all. For messages that do not travel beside their flags")
+                 "Mechanisms to force, beside the one that ropewalk chooses: slots, receiver, "
+                 "sender, both, pipeline, or all; each where it carries such messages")
       ->type_name("NAME,...");
   app.add_option("--window", options.window,
                  "Messages under way at once; default: 64, for rate 8. Fewer where they would be "

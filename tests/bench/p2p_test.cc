@@ -58,7 +58,7 @@ TEST(P2p, QuickIsShortUnlessToldOtherwise) {
 
 TEST(P2p, MechanismsAreThoseThatCanBeForced) {
   EXPECT_TRUE(parsed({}).mechanism_list.empty());
-  EXPECT_EQ(parsed({"--mechanism", "all"}).mechanism_list.size(), 4U);
+  EXPECT_EQ(parsed({"--mechanism", "all"}).mechanism_list.size(), 5U);
   EXPECT_EQ(parsed({"--mechanism", "both,pipeline"}).mechanism_list,
             (std::vector<Mechanism>{Mechanism::both, Mechanism::pipeline}));
 }
