@@ -19,7 +19,7 @@ float* floats_of(std::byte* memory) { return reinterpret_cast<float*>(memory); }
 
 P2pLimit::P2pLimit(const Ranks& ranks, std::size_t bytes) : node_(ranks.communicator()) {
   const std::size_t flag_offset = (bytes + alignof(Flag) - 1) / alignof(Flag) * alignof(Flag);
-  ranks.jointly([&] {
+  ranks.collectively([&] {
     send_ = Buffer<std::byte>(bytes);
     receive_ = Buffer<std::byte>(flag_offset + sizeof(Flag));
     new (receive_.data() + flag_offset) Flag{};

@@ -49,7 +49,7 @@ void run_p2p(const P2pOptions& options, const Ranks& ranks, Report& report) {
   // Every rank has gathered the same verdict.
   for (const P2pResult& one : results) {
     if (one.wrong.empty()) continue;
-    throw JointError(ErrorCode::internal, "received data: " + one.wrong);
+    throw CollectiveError(ErrorCode::internal, "received data: " + one.wrong);
   }
 }
 

@@ -28,10 +28,11 @@ constexpr std::size_t checked_always = 1 << 20;  // longer ones: in the first an
 
 void check_ranks(int ranks) {
   if (ranks % 2 == 0) return;
-  throw JointError(ErrorCode::argument,
-                   fmt::format("ranks: {}, expected an even number, since ranks 2k and 2k + 1 are "
-                               "a pair; start for example ropewalk bench p2p -n {}",
-                               ranks, ranks + 1));
+  throw CollectiveError(
+      ErrorCode::argument,
+      fmt::format("ranks: {}, expected an even number, since ranks 2k and 2k + 1 are "
+                  "a pair; start for example ropewalk bench p2p -n {}",
+                  ranks, ranks + 1));
 }
 
 // The limit needs buffers in the arenas, whatever is measured.
@@ -73,10 +74,10 @@ P2pMeasurement::P2pMeasurement(const P2pOptions& options, const Ranks& ranks)
     forced_.try_emplace(each, ranks.communicator(), ChannelOptions{.force = each});
   }
   const std::size_t bytes = buffer_bytes(options);
-  ranks.jointly([&] { check_memory(options, ranks); });
+  ranks.collectively([&] { check_memory(options, ranks); });
   limit_.emplace(ranks, bytes);
   limited_ = ranks.all(limit_->is_there());
-  ranks.jointly([&] { make_private(bytes); });
+  ranks.collectively([&] { make_private(bytes); });
   backings_["arena"] = backing_of("arena", limit_->send(), bytes);
   std::vector<Expected> parts;
   for (const P2pCase& one : cases(options)) parts.push_back(expected(one));
