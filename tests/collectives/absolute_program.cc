@@ -1,72 +1,55 @@
 // Types whose displacements are addresses, with MPI_BOTTOM for a buffer; and what is refused with
 // an error on every rank instead of a crash: null for a buffer, a predefined operation on a derived
 // type, an operation of the user on a type that MPI does not have.
-#include <array>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
-
-#include "collectives/differential_types.hpp"
-#include "mpi/check.hpp"
-#include "mpi/datatypes.hpp"
-#include "mpi/fallback.hpp"
-#include "mpi/library.hpp"
-#include "ropewalk/process.hpp"
+#include "generator/mpi/handles.hpp"
+#include "ropewalk/ropewalk.h"
 
 namespace {
 
-using namespace ropewalk;
-using namespace ropewalk::test;
+using namespace generator;
+using test::expect;
 
 using Matrix = std::array<std::int32_t, 4>;
 
 // Two ints each at two addresses.
-class Absolute {
- public:
+struct Absolute {
   Absolute(std::int32_t* first, std::int32_t* second) {
-    const mpi::Library& library = mpi::library();
     const std::array<int, 2> lengths{2, 2};
-    const std::array<mpi::Count, 2> offsets{reinterpret_cast<mpi::Count>(first),
-                                            reinterpret_cast<mpi::Count>(second)};
-    const mpi::Word element = library.abi.datatype(mpi::DatatypeName::int_);
-    std::array<mpi::Word, 2> types{element, element};
-    if (library.abi.int_handles) {
-      const std::array<std::uint32_t, 2> ints{static_cast<std::uint32_t>(element),
-                                              static_cast<std::uint32_t>(element)};
-      std::memcpy(types.data(), ints.data(), sizeof ints);
-    }
-    mpi::check(
-        library.call.type_create_struct(2, lengths.data(), offsets.data(), types.data(), &type_),
-        "MPI_Type_create_struct");
-    mpi::check(library.call.type_commit(&type_), "MPI_Type_commit");
-    for (std::int32_t* start : {first, second}) {
-      for (int i = 0; i < 2; ++i) {
-        entry_.scalars.push_back({reinterpret_cast<std::int64_t>(start + i), ElementType::int32});
-      }
-    }
-    entry_.extent = mpi::type_extent({type_}).bytes;
+    std::array<MPI_Aint, 2> offsets{};
+    PMPI_Get_address(first, offsets.data());
+    PMPI_Get_address(second, &offsets[1]);
+    PMPI_Type_create_hindexed(2, lengths.data(), offsets.data(), MPI_INT, &handle);
+    PMPI_Type_commit(&handle);
   }
-  ~Absolute() { mpi::library().call.type_free(&type_); }
+  ~Absolute() { PMPI_Type_free(&handle); }
   Absolute(const Absolute&) = delete;
   Absolute& operator=(const Absolute&) = delete;
-
-  rw_type number() const { return type_; }
-  const TypeEntry& entry() const { return entry_; }
-
- private:
-  mpi::Word type_ = 0;
-  TypeEntry entry_{};
+  MPI_Datatype handle = MPI_DATATYPE_NULL;
 };
 
-const OpEntry& find(const Catalogue& catalogue, OpEntry::Kind kind) {
-  for (const OpEntry& op : catalogue.ops) {
-    if (op.kind == kind) return op;
+// The product of two matrices, of which each is two ints at an address and two at the next.
+// It is called with addresses of MPI_BOTTOM's kind or with packed copies: both are base + offset.
+std::array<std::int64_t, 4> places;
+void multiply(void* in, void* inout, int* count, MPI_Datatype*) {
+  (void)count;  // one
+  Matrix x{};
+  Matrix y{};
+  for (std::size_t k = 0; k < 4; ++k) {
+    std::memcpy(&x[k], static_cast<char*>(in) + places[k], sizeof x[k]);
+    std::memcpy(&y[k], static_cast<char*>(inout) + places[k], sizeof y[k]);
   }
-  throw Error(ErrorCode::internal, "no such operation");
+  for (std::size_t k = 0; k < 4; ++k) {
+    const std::int32_t value = x[k / 2 * 2] * y[k % 2] + x[k / 2 * 2 + 1] * y[k % 2 + 2];
+    std::memcpy(static_cast<char*>(inout) + places[k], &value, sizeof value);
+  }
 }
 
 void expect_success(int code, const char* what) {
   expect(code == RW_SUCCESS, std::string(what) + ": " + rw_last_error());
+}
+void expect_code(int code, int expected, const std::string& what) {
+  expect(code == expected,
+         what + ": code " + std::to_string(code) + ", expected " + std::to_string(expected));
 }
 
 // a and b lie apart, with something between them that stays.
@@ -74,63 +57,71 @@ struct Scattered {
   std::array<std::int32_t, 2> a{};
   std::int32_t between = 77;
   std::array<std::int32_t, 2> b{};
-  Matrix matrix() const { return {a[0], a[1], b[0], b[1]}; }
 };
 
-void addresses(const Catalogue& catalogue, rw_comm* comm, int rank) {
+void addresses(rw_comm* comm, int rank) {
+  MPI_Op product;
+  PMPI_Op_create(&multiply, 0, &product);
   Scattered data{{rank + 1, 2}, 77, {3, rank + 4}};
+  Matrix expected{data.a[0], data.a[1], data.b[0], data.b[1]};
   const Absolute type(data.a.data(), data.b.data());
-  const OpEntry& product = find(catalogue, OpEntry::Kind::matrix);
-  Matrix expected = data.matrix();
-  const TypeEntry& plain = catalogue.types[catalogue.matrices[0]];
-  use_layout(plain);
-  mpi::fallback::allreduce(mpi::in_place(), expected.data(), 1, plain.handle, product.handle,
-                           mpi::comm_world());
-  use_layout(type.entry());
-  expect_success(rw_allreduce(RW_IN_PLACE, nullptr, 1, type.number(), product.number, comm),
+  MPI_Datatype plain;
+  PMPI_Type_contiguous(4, MPI_INT, &plain);
+  PMPI_Type_commit(&plain);
+  places = {0, 4, 8, 12};
+  PMPI_Allreduce(MPI_IN_PLACE, expected.data(), 1, plain, product, MPI_COMM_WORLD);
+  for (std::size_t k = 0; k < 4; ++k) {
+    const std::int32_t* at = k < 2 ? &data.a[k] : &data.b[k - 2];
+    places[k] = reinterpret_cast<std::int64_t>(at);
+  }
+  const rw_type number = RW_MPI_TYPE(type.handle);
+  expect_success(rw_allreduce(RW_IN_PLACE, nullptr, 1, number, RW_MPI_OP(product), comm),
                  "allreduce at addresses");
-  expect(data.matrix() == expected, "a product at addresses");
+  expect(Matrix{data.a[0], data.a[1], data.b[0], data.b[1]} == expected, "a product at addresses");
   data.a[0] = rank;
   data.b[1] = rank;
-  expect_success(rw_bcast(nullptr, 1, type.number(), 0, comm), "broadcast at addresses");
+  expect_success(rw_bcast(nullptr, 1, number, 0, comm), "broadcast at addresses");
   expect(data.a[0] == 0 && data.b[1] == 0, "a broadcast at addresses");
-  expect_equal(data.between, 77, "what lies between");
+  expect(data.between == 77, "what lies between");
+  PMPI_Type_free(&plain);
+  PMPI_Op_free(&product);
 }
 
-void refusals(const Catalogue& catalogue, rw_comm* comm) {
+void refusals(const Handles& handles, rw_comm* comm) {
   std::array<std::int32_t, 64> values{};
   std::array<std::int32_t, 64> results{};
-  for (const std::size_t index : catalogue.matrices) {
-    const rw_type type = catalogue.types[index].number;
-    expect_equal(rw_bcast(nullptr, 1, type, 0, comm), int{RW_ERROR_ARGUMENT}, "null");
-    expect_equal(rw_allreduce(values.data() + 16, results.data() + 16, 1, type, RW_SUM, comm),
-                 int{RW_ERROR_ARGUMENT}, "RW_SUM on " + catalogue.types[index].name);
+  for (const Type& type : handles.catalogue.types) {
+    if (type.of != Class::derived || type.family != 0) continue;
+    const rw_type number = RW_MPI_TYPE(handles.type(type));
+    expect_code(rw_bcast(nullptr, 1, number, 0, comm), RW_ERROR_ARGUMENT, "null");
+    expect_code(rw_allreduce(values.data() + 16, results.data() + 16, 1, number, RW_SUM, comm),
+                RW_ERROR_ARGUMENT, "RW_SUM on " + type.name);
   }
-  const OpEntry& sum = find(catalogue, OpEntry::Kind::sum);
-  expect_equal(rw_allreduce(values.data(), results.data(), 1, RW_FLOAT16, sum.number, comm),
-               int{RW_ERROR_UNSUPPORTED}, "a user's operation on float16");
+  const rw_op sum = RW_MPI_OP(handles.op(Operation::user_sum));
+  expect_code(rw_allreduce(values.data(), results.data(), 1, RW_FLOAT16, sum, comm),
+              RW_ERROR_UNSUPPORTED, "a user's operation on float16");
   // And the communicator is as good as before.
   values[0] = 1;
   expect_success(rw_allreduce(values.data(), results.data(), 1, RW_INT32, RW_SUM, comm), "a sum");
-  expect_equal(results[0], mpi::size(mpi::comm_world()), "a sum");
+  expect(results[0] == test::size_of(MPI_COMM_WORLD), "a sum");
 }
 
 }  // namespace
 
-int main() {
-  try {
-    const Process process;
-    mpi::return_errors(mpi::comm_world());
-    mpi::return_errors(mpi::comm_self());
-    const Catalogue catalogue;
+int main(int argc, char** argv) {
+  int level = 0;
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
+  PMPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  PMPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+  {
+    const Handles handles;
     rw_comm* comm = nullptr;
-    expect_success(rw_comm_create(mpi::comm_world().value, &comm), "rw_comm_create");
-    addresses(catalogue, comm, mpi::rank(mpi::comm_world()));
-    refusals(catalogue, comm);
+    expect_success(rw_comm_create(RW_MPI_COMM(MPI_COMM_WORLD), &comm), "rw_comm_create");
+    addresses(comm, test::rank_of(MPI_COMM_WORLD));
+    refusals(handles, comm);
     expect_success(rw_comm_free(comm), "rw_comm_free");
-    return exit_code();
-  } catch (const Error& error) {
-    std::fprintf(stderr, "%s\n", error.what());
-    return EXIT_FAILURE;
   }
+  const bool failed = test::any_failure();
+  MPI_Finalize();
+  return failed ? 1 : 0;
 }

@@ -119,10 +119,11 @@ TEST_P(AttachedCollectives, GiveWhatLoopsGive) {
     ASSERT_TRUE(communicator.attaches()) << communicator.attach_reason();
     std::mt19937_64 random(2000 + ranks);
     for (int trial = 0; trial < 150; ++trial) {
-      Case drawn = draw(random, ranks, {.count = 20000});
-      if (trial % 2 == 0) drawn.send_in_arena = drawn.receive_in_arena = 0;
+      Case drawn = draw(random);
+      if (trial % 2 == 0) drawn.send_shared = drawn.receive_shared = 0;
       const std::string difference = run(communicator, drawn);
-      ASSERT_EQ(difference, "") << "rank " << rank << ", trial " << trial << ": " << drawn.text();
+      ASSERT_EQ(difference, "") << "rank " << rank << ", trial " << trial << ": "
+                                << text(drawn, communicator);
     }
     EXPECT_GT(cache.counts().hits, 0U);
     EXPECT_GT(cache.counts().misses, 0U);
@@ -139,25 +140,30 @@ TEST(AttachedCollectives, PrivateBuffersTakeTheMappedPath) {
   run_ranks(3, [&](int rank) {
     const RankCache cache(memory.provider());
     Collectives communicator(Communicator::world());
-    Case drawn;
-    drawn.type = ElementType::float32;
-    drawn.count = 12000;
-    drawn.counts = {11000, 9000, 10000};
+    std::mt19937_64 random(1);
+    Case drawn = draw(random);
+    set_type(drawn, ElementType::float32);
+    drawn.op = Operation::sum;
+    drawn.exactly = 12000;
+    drawn.common_root = 0;
+    drawn.in_place = drawn.nonblocking = false;
+    drawn.send_shared = drawn.receive_shared = 0;
     for (int kind = 1; kind < collective_count; ++kind) {
       drawn.collective = static_cast<Collective>(kind);
       drawn.seed = static_cast<std::uint64_t>(kind);
       const channel::RegistrationCounts before = cache.counts();
-      ASSERT_EQ(run(communicator, drawn), "") << drawn.text();
-      EXPECT_EQ(communicator.last_path(), Path::mapped) << drawn.text();
+      ASSERT_EQ(run(communicator, drawn), "") << text(drawn, communicator);
+      EXPECT_EQ(communicator.last_path(), Path::mapped) << text(drawn, communicator);
       const channel::RegistrationCounts after = cache.counts();
       // The root of a gather or scatter leaves it to the others.
-      if (rank != drawn.root) {
-        EXPECT_GT(after.hits + after.misses, before.hits + before.misses) << drawn.text();
+      if (rank != drawn.common_root) {
+        EXPECT_GT(after.hits + after.misses, before.hits + before.misses)
+            << text(drawn, communicator);
       }
     }
     // Small ones are copied, rather than attached.
     drawn.collective = Collective::allreduce;
-    drawn.count = 4000;
+    drawn.exactly = 4000;
     ASSERT_EQ(run(communicator, drawn), "");
     EXPECT_EQ(communicator.last_path(), Path::staged);
   });

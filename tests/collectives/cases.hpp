@@ -1,62 +1,34 @@
-// Random collectives and what they must give. Every rank draws the same case and knows every rank's
-// elements from the seed, so expected results are computed locally, by loops that share nothing
-// with the library.
+// Random collectives through the C++ interface. Every rank draws the same case and knows every
+// rank's elements from the seed, so expected results are computed locally, by loops.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <random>
 #include <string>
-#include <vector>
 
+#include "generator/cases.hpp"
 #include "ropewalk/collectives.hpp"
 
 namespace ropewalk::test {
 
-enum class Collective {
-  barrier,
-  allreduce,
-  reduce,
-  scan,
-  exscan,
-  reduce_scatter,
-  reduce_scatter_block,
-  broadcast,
-  allgather,
-  allgatherv,
-  gather,
-  gatherv,
-  scatter,
-  scatterv,
-  alltoall,
-  alltoallv
-};
-constexpr int collective_count = 16;
-
-struct Case {
-  Collective collective = Collective::barrier;
-  ElementType type = ElementType::int32;
-  ReductionOp op = ReductionOp::sum;
-  std::size_t count = 0;  // elements, or elements of each block
-  int root = 0;
-  bool in_place = false;
-  bool nonblocking = false;
-  std::uint32_t send_in_arena = 0;     // a bit a rank
-  std::uint32_t receive_in_arena = 0;  // a bit a rank
-  std::size_t skew = 0;                // bytes that buffers are off their alignment by
-  std::vector<std::size_t> counts;     // elements of a block, by rank (v forms)
-  std::uint64_t seed = 0;
-
-  std::string text() const;
-};
+using generator::Case;
+using generator::Collective;
+using generator::Operation;
+constexpr int collective_count = generator::collectives;
 
 struct Bounds {
-  std::size_t count = 40000;  // elements; some draws go far below
+  std::size_t bytes = 256 << 10;  // of a rank's buffer or block; most draws go far below
+  unsigned large_percent = 25;    // of cases above a quarter of it
+  bool only_integers = false;     // whose sums do not depend on the order
 };
-Case draw(std::mt19937_64& random, int ranks, const Bounds& bounds);
+Case draw(std::mt19937_64& random, const Bounds& = {});
+void set_type(Case&, ElementType);  // an integer, float32 or float64
+
+std::string text(const Case&, const Collectives&);
 
 // Runs the case on this rank. Returns "" when the receive buffer holds what it must, guards around
-// it included, and a description of the first difference otherwise.
+// both included, and a description of the first difference otherwise.
 std::string run(Collectives& communicator, const Case& drawn);
 
 }  // namespace ropewalk::test

@@ -1,174 +1,224 @@
 // differential_program [--cases N] [--seed S] [--only K] [--verbose 1]: random collectives through
-// the C interface, each compared with the same call of the MPI underneath, byte for byte.
-//
-// Every rank draws the same cases. The first that differs is named by one rank, with what runs it
-// again, and every rank exits with 1. A case that hangs ends the job after a time, named too.
-#include <unistd.h>
+// the C interface, each compared with PMPI_X of the MPI underneath, byte for byte.
+#include <stdexcept>
 
-#include <array>
-#include <csignal>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <string>
-#include <vector>
-
-#include "collectives/differential_case.hpp"
-#include "ropewalk/process.hpp"
+#include "generator/mpi/run.hpp"
+#include "ropewalk/ropewalk.h"
 
 namespace {
 
-using namespace ropewalk;
-using namespace ropewalk::test;
+using namespace generator;
+using Sizes = std::vector<std::size_t>;
 
-struct Options {
-  std::uint64_t cases = 200;
-  std::uint64_t seed = 1;
-  std::int64_t only = -1;
-  bool verbose = false;
+// ---- ropewalk's communicators beside the MPI's
+
+struct Made {
+  MPI_Comm comm;
+  rw_comm* own;
+};
+std::vector<Made> made;
+
+void make_all(const Communicators& communicators) {
+  for (const Comm& comm : communicators.all) {
+    if (comm.handle == MPI_COMM_NULL) continue;
+    rw_comm* own = nullptr;
+    int direct = 0;
+    if (rw_comm_create(RW_MPI_COMM(comm.handle), &own) != RW_SUCCESS ||
+        rw_comm_direct(own, &direct) != RW_SUCCESS || direct == 0) {
+      std::fprintf(stderr, "no direct collectives on %s: %s\n", comm.name.c_str(), rw_last_error());
+      MPI_Abort(MPI_COMM_WORLD, 1);
+    }
+    made.push_back({comm.handle, own});
+  }
+}
+
+void free_all() {
+  for (const Made& one : made) rw_comm_free(one.own);
+  made.clear();
+}
+
+rw_comm* own(MPI_Comm comm) {
+  for (const Made& one : made) {
+    if (one.comm == comm) return one.own;
+  }
+  throw std::logic_error("a communicator that was not made");
+}
+
+// ---- ropewalk's numbers
+
+rw_type own_number(MPI_Datatype type) {
+  const std::pair<MPI_Datatype, rw_type> known[] = {
+      {MPI_INT8_T, RW_INT8},
+      {MPI_UINT8_T, RW_UINT8},
+      {MPI_INT16_T, RW_INT16},
+      {MPI_UINT16_T, RW_UINT16},
+      {MPI_INT32_T, RW_INT32},
+      {MPI_INT, RW_INT32},
+      {MPI_UINT32_T, RW_UINT32},
+      {MPI_INT64_T, RW_INT64},
+      {MPI_UINT64_T, RW_UINT64},
+      {MPI_FLOAT, RW_FLOAT32},
+      {MPI_DOUBLE, RW_FLOAT64},
+      {MPI_LONG_DOUBLE, RW_LONG_DOUBLE},
+      {MPI_C_FLOAT_COMPLEX, RW_COMPLEX_FLOAT32},
+      {MPI_C_DOUBLE_COMPLEX, RW_COMPLEX_FLOAT64},
+      {MPI_C_BOOL, RW_BOOLEAN},
+      {MPI_BYTE, RW_BYTE},
+  };
+  for (const auto& [handle, number] : known) {
+    if (type == handle) return number;
+  }
+  return RW_MPI_TYPE(type);
+}
+
+rw_op own_number(const Call& call) {
+  const bool known = call.drawn->own_numbers && call.drawn->op <= Operation::bxor;
+  return known ? RW_FIRST_OP + static_cast<rw_op>(call.drawn->op) : RW_MPI_OP(call.op);
+}
+
+// ---- one call
+
+// An argument as the C interface takes it.
+struct Passed {
+  Passed(const Case& drawn, const Argument& from)
+      : data(from.data == MPI_IN_PLACE && drawn.own_in_place ? RW_IN_PLACE : from.data),
+        count(static_cast<std::size_t>(from.count)),
+        all_counts(from.counts.begin(), from.counts.end()),
+        all_displacements(from.displacements.begin(), from.displacements.end()),
+        counts(all_counts.empty() ? nullptr : all_counts.data()),
+        displacements(all_counts.empty() ? nullptr : all_displacements.data()) {}
+  void* data;
+  std::size_t count;
+  Sizes all_counts;
+  Sizes all_displacements;
+  const std::size_t* counts;
+  const std::size_t* displacements;
 };
 
-Options parse(int argc, char** argv) {
-  Options options;
-  for (int i = 1; i + 1 < argc; i += 2) {
-    const std::string name = argv[i];
-    const std::uint64_t value = std::strtoull(argv[i + 1], nullptr, 0);
-    if (name == "--cases") options.cases = value;
-    if (name == "--seed") options.seed = value;
-    if (name == "--verbose") options.verbose = value != 0;
-    if (name == "--only") options.only = static_cast<std::int64_t>(value);
-  }
-  return options;
-}
-
-// ---- a hang
-
-constexpr unsigned patience = 240;  // seconds for the whole program
-std::array<char, 512> under_way{};
-
-void say_and_leave(int) {
-  const char text[] = "differential: too slow, or hangs in ";
-  (void)!write(STDERR_FILENO, text, sizeof text - 1);
-  (void)!write(STDERR_FILENO, under_way.data(), std::strlen(under_way.data()));
-  _exit(1);
-}
-
-// ---- communicators
-
-class Communicators {
+class Ours {
  public:
-  explicit Communicators(std::uint64_t seed) {
-    const int rank = mpi::rank(mpi::comm_world());
-    const auto draw = [&](std::uint64_t what) {
-      std::mt19937_64 random(seed + what);
-      for (int i = 0; i < rank; ++i) random();
-      return static_cast<int>(random() % 1000);
-    };
-    add("world", mpi::comm_world());
-    add("a duplicate", own(mpi::dup(mpi::comm_world())));
-    add("reversed", own(mpi::split(mpi::comm_world(), 0, -rank)));
-    add("a part in two", own(mpi::split(mpi::comm_world(), draw(1) % 2, draw(2))));
-    add("a part in three", own(mpi::split(mpi::comm_world(), draw(3) % 3, draw(4))));
-  }
-  ~Communicators() {
-    for (Pair& pair : pairs) rw_comm_free(pair.rw);
-    for (mpi::Comm& comm : own_) mpi::free(comm);
-  }
-  Communicators(const Communicators&) = delete;
-  Communicators& operator=(const Communicators&) = delete;
+  explicit Ours(const Call& from)
+      : call_(from),
+        s_(*from.drawn, from.send),
+        r_(*from.drawn, from.receive),
+        type_(from.drawn->own_numbers ? own_number(from.receive.type)
+                                      : RW_MPI_TYPE(from.receive.type)),
+        op_(own_number(from)) {}
 
-  std::vector<Pair> pairs;
+  int make() const {
+    if (call_.collective == Collective::barrier) return either(rw_barrier, rw_ibarrier);
+    return call_.drawn->reduces() ? reduce() : move();
+  }
 
  private:
-  mpi::Comm own(mpi::Comm comm) { return own_.emplace_back(comm); }
-  void add(const char* name, mpi::Comm comm) {
-    Pair pair{name, comm, nullptr, mpi::rank(comm), mpi::size(comm)};
-    int direct = 0;
-    if (rw_comm_create(comm.value, &pair.rw) != RW_SUCCESS ||
-        rw_comm_direct(pair.rw, &direct) != RW_SUCCESS || direct == 0) {
-      throw Error(ErrorCode::unsupported, std::string("no direct collectives: ") + rw_last_error());
+  // Now, or started and completed.
+  template <class Now, class Later, class... Arguments>
+  int either(Now now, Later later, Arguments... arguments) const {
+    rw_comm* const comm = own(call_.comm);
+    if (!call_.drawn->nonblocking) return now(arguments..., comm);
+    rw_request* request = nullptr;
+    const int code = later(arguments..., comm, &request);
+    if (code != RW_SUCCESS || !call_.drawn->tested) {
+      return code != RW_SUCCESS ? code : rw_wait(&request);
     }
-    pairs.push_back(pair);
+    int done = 0;
+    int tested = RW_SUCCESS;
+    while (tested == RW_SUCCESS && done == 0) {
+      int flag = 0;
+      PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, call_.comm, &flag, MPI_STATUS_IGNORE);
+      tested = rw_test(&request, &done);
+    }
+    return tested;
   }
-  std::vector<mpi::Comm> own_;
+
+  int reduce() const {
+    void* const from = s_.data;
+    void* const to = r_.data;
+    const std::size_t n = r_.count;
+    switch (call_.collective) {
+      case Collective::allreduce:
+        return either(rw_allreduce, rw_iallreduce, from, to, n, type_, op_);
+      case Collective::reduce:
+        return either(rw_reduce, rw_ireduce, from, to, n, type_, op_, call_.root);
+      case Collective::scan:
+        return either(rw_scan, rw_iscan, from, to, n, type_, op_);
+      case Collective::exscan:
+        return either(rw_exscan, rw_iexscan, from, to, n, type_, op_);
+      case Collective::reduce_scatter:
+        return either(rw_reduce_scatter, rw_ireduce_scatter, from, to, r_.counts, type_, op_);
+      default:
+        return either(rw_reduce_scatter_block, rw_ireduce_scatter_block, from, to, n, type_, op_);
+    }
+  }
+
+  int move() const {
+    void* const from = s_.data;
+    void* const to = r_.data;
+    const int root = call_.root;
+    const auto places = r_.displacements;
+    switch (call_.collective) {
+      case Collective::bcast:
+        return either(rw_bcast, rw_ibcast, to, r_.count, type_, root);
+      case Collective::allgather:
+        return either(rw_allgather, rw_iallgather, from, to, s_.count, type_);
+      case Collective::allgatherv:
+        return either(rw_allgatherv, rw_iallgatherv, from, s_.count, to, r_.counts, places, type_);
+      case Collective::gather:
+        return either(rw_gather, rw_igather, from, to, s_.count, type_, root);
+      case Collective::gatherv:
+        return either(rw_gatherv, rw_igatherv, from, s_.count, to, r_.counts, places, type_, root);
+      case Collective::scatter:
+        return either(rw_scatter, rw_iscatter, from, to, r_.count, type_, root);
+      case Collective::scatterv:
+        return either(rw_scatterv, rw_iscatterv, from, s_.counts, s_.displacements, to, r_.count,
+                      type_, root);
+      case Collective::alltoall:
+        return either(rw_alltoall, rw_ialltoall, from, to, s_.count, type_);
+      default:
+        return either(rw_alltoallv, rw_ialltoallv, from, s_.counts, s_.displacements, to, r_.counts,
+                      places, type_);
+    }
+  }
+
+  const Call& call_;
+  Passed s_;
+  Passed r_;
+  rw_type type_;
+  rw_op op_;
 };
 
-// ---- the cases
-
-constexpr std::uint64_t cases_a_round = 50;  // then communicators are made anew
-
-struct Failure {
-  std::string text;  // "" on ranks that found nothing
-};
-
-void run_one(const Catalogue& catalogue, const Communicators& communicators, const Options& options,
-             std::uint64_t index, Failure& failure) {
-  const std::uint64_t seed = options.seed * 1000003 + index;
-  const Differential drawn(catalogue, seed, communicators.pairs.size());
-  const Pair& on = communicators.pairs[drawn.communicator];
-  const std::string text = drawn.text(catalogue, on);
-  std::snprintf(under_way.data(), under_way.size(), "case %llu of seed %llu: %s\n",
-                static_cast<unsigned long long>(index),
-                static_cast<unsigned long long>(options.seed), text.c_str());
-  if (options.verbose && on.rank == 0) std::fputs(under_way.data(), stderr);
-  const std::string difference = run(catalogue, drawn, on);
-  if (difference.empty() || !failure.text.empty()) return;
-  failure.text = "rank " + std::to_string(on.rank) + ": " + difference + "\n  in " +
-                 under_way.data() + "  again: --seed " + std::to_string(options.seed) + " --only " +
-                 std::to_string(index) + "\n";
+std::string make(const Call& call) {
+  return Ours(call).make() == RW_SUCCESS ? "" : std::string("ropewalk: ") + rw_last_error();
 }
 
-// What MPI refuses, or the test itself: the other ranks are in the call, so the job ends.
-[[noreturn]] void give_up(const Error& error) {
-  std::fprintf(stderr, "differential: %s\n  in %s", error.what(), under_way.data());
-  std::fflush(stderr);
-  mpi::abort(EXIT_FAILURE);
-}
-
-// True when no rank has failed; else one rank has said what.
-bool agree(const Failure& failure) {
-  const int rank = mpi::rank(mpi::comm_world());
-  std::array<std::int64_t, 1> first{failure.text.empty() ? INT64_MAX : rank};
-  mpi::all_reduce(first, mpi::Combine::min, mpi::comm_world());
-  if (first[0] == rank) std::fputs(failure.text.c_str(), stderr);
-  return first[0] == INT64_MAX;
-}
-
-bool run_cases(const Options& options) {
-  const Catalogue catalogue;
-  Failure failure;
-  for (std::uint64_t begin = 0; begin < options.cases; begin += cases_a_round) {
-    const auto only = static_cast<std::uint64_t>(options.only);
-    const std::uint64_t end = std::min(begin + cases_a_round, options.cases);
-    if (options.only >= 0 && (only < begin || only >= end)) continue;
-    const Communicators communicators(options.seed + begin);
-    for (std::uint64_t index = begin; index < end; ++index) {
-      if (options.only >= 0 && index != only) continue;
-      try {
-        run_one(catalogue, communicators, options, index, failure);
-      } catch (const Error& error) {
-        give_up(error);
-      }
-    }
-    if (!agree(failure)) return false;
-  }
-  return true;
+// In the arena, or of the C library.
+Allocator memory() {
+  return {[](std::size_t bytes, bool shared) {
+            void* memory = shared ? nullptr : std::malloc(bytes);
+            if (shared && rw_alloc(bytes, 0, &memory) != RW_SUCCESS) std::abort();
+            return memory;
+          },
+          [](void* memory, std::size_t, bool shared) {
+            if (shared) {
+              rw_free(memory);
+            } else {
+              std::free(memory);
+            }
+          }};
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::signal(SIGALRM, say_and_leave);
-  alarm(patience);
-  try {
-    const Process process;
-    Options options = parse(argc, argv);
-    if (options.only >= 0) {
-      options.cases = std::max(options.cases, static_cast<std::uint64_t>(options.only) + 1);
-    }
-    return run_cases(options) ? EXIT_SUCCESS : EXIT_FAILURE;
-  } catch (const Error& error) {
-    std::fprintf(stderr, "differential: %s\n", error.what());
-    return EXIT_FAILURE;
-  }
+  const Options options = parse(argc, argv);
+  int level = 0;
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
+  test::end_after(240);
+  test::expect(level == MPI_THREAD_MULTIPLE, "no MPI_THREAD_MULTIPLE");
+  Limits limits{Interface::c};
+  limits.communicators = Communicators::kinds;
+  run_cases(options, {limits, 50, memory(), &make, &make_all, &free_all});
+  const bool failed = test::any_failure();
+  MPI_Finalize();
+  return failed ? 1 : 0;
 }

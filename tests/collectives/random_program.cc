@@ -17,12 +17,12 @@ int run_cases(int cases, std::uint64_t seed) {
   std::mt19937_64 random(seed);
   int failed = 0;
   for (int index = 0; index < cases; ++index) {
-    const auto drawn = ropewalk::test::draw(random, communicator.size(), {});
-    const std::string difference = run(communicator, drawn);
+    const auto drawn = ropewalk::test::draw(random);
+    const std::string difference = ropewalk::test::run(communicator, drawn);
     if (difference.empty()) continue;
     failed = 1;
     std::fprintf(stderr, "rank %d, case %d: %s: %s\n", communicator.rank(), index,
-                 drawn.text().c_str(), difference.c_str());
+                 ropewalk::test::text(drawn, communicator).c_str(), difference.c_str());
   }
   return failed;
 }

@@ -22,9 +22,10 @@ TEST_P(RandomCollectives, GiveWhatLoopsGive) {
     ASSERT_TRUE(communicator.direct()) << communicator.reason();
     std::mt19937_64 random(1000 + ranks);
     for (int trial = 0; trial < 300; ++trial) {
-      const Case drawn = draw(random, ranks, {.count = 20000});
+      const Case drawn = draw(random);
       const std::string difference = run(communicator, drawn);
-      ASSERT_EQ(difference, "") << "rank " << rank << ", trial " << trial << ": " << drawn.text();
+      ASSERT_EQ(difference, "") << "rank " << rank << ", trial " << trial << ": "
+                                << text(drawn, communicator);
     }
   });
 }
@@ -46,13 +47,15 @@ TEST_P(TwoLevels, ReduceAsOneDoes) {
     Collectives communicator(Communicator::world());
     std::mt19937_64 random(2000 + ranks);
     for (int trial = 0; trial < 40; ++trial) {
-      Case drawn = draw(random, ranks, {.count = trial % 10 == 0 ? 400000U : 30000U});
+      const bool large = trial % 10 == 0;
+      Case drawn = draw(random, {.bytes = large ? 3200000U : 240000U, .large_percent = 50});
       drawn.collective = trial % 3 == 0 ? Collective::reduce : Collective::allreduce;
-      drawn.type = trial % 2 == 0 ? ElementType::uint64 : ElementType::uint16;
-      drawn.op = trial % 4 == 0 ? ReductionOp::max : ReductionOp::sum;
-      drawn.send_in_arena = ~0U;
-      drawn.receive_in_arena = ~0U;
-      ASSERT_EQ(run(communicator, drawn), "") << "trial " << trial << ": " << drawn.text();
+      set_type(drawn, trial % 2 == 0 ? ElementType::uint64 : ElementType::uint16);
+      drawn.op = trial % 4 == 0 ? Operation::max : Operation::sum;
+      drawn.send_shared = ~std::uint64_t{0};
+      drawn.receive_shared = ~std::uint64_t{0};
+      ASSERT_EQ(run(communicator, drawn), "")
+          << "trial " << trial << ": " << text(drawn, communicator);
     }
   });
 }
