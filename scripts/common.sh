@@ -23,5 +23,12 @@ arm_tests='os-tests kernels-tests topology-tests node-tests channel-tests model-
 
 say() { printf '%s\n' "-- $*"; }
 
+# took NAME: how long this script has taken, in words; `begun` is the time at its start.
+begun=$(date +%s)
+took() {
+  seconds=$(($(date +%s) - begun))
+  say "$1 took $((seconds / 60)) min $((seconds % 60)) s"
+}
+
 # fresh STAMP TEXT: true when the last successful run of that step had the same text.
 fresh() { [ -f "$1" ] && [ "$(cat "$1")" = "$2" ]; }
