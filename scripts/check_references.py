@@ -202,12 +202,13 @@ def flush_left(text: str) -> str:
 
 
 def invented_code(files: dict[pathlib.Path, str]) -> Iterator[str]:
-    """Code of the front page that no example has, and so nobody compiles or runs."""
+    """Code of these pages that no example has, and so nobody compiles or runs."""
     examples = [flush_left(text) for path, text in files.items() if path.parent.name == "examples"]
-    for match in CODE.finditer(files[ROOT / "README.md"]):
-        shown = flush_left(match.group(2))
-        if not any(shown in text for text in examples):
-            yield f"README.md: no file in examples/ has the lines after `{shown[:60]}`"
+    for page in ("README.md", "docs/how-to/messages.md"):
+        for match in CODE.finditer(files[ROOT / page]):
+            shown = flush_left(match.group(2))
+            if not any(shown in text for text in examples):
+                yield f"{page}: no file in examples/ has the lines after `{shown[:60]}`"
 
 
 def problems_of(tree: Tree, path: pathlib.Path, text: str) -> Iterator[str]:

@@ -4,6 +4,10 @@
  * the text, which names the argument and the remedy. What is returned through `out` arguments is
  * set on success only. rw_version and rw_last_error return a string that is never NULL,
  * rw_halo_send_buffer and rw_halo_receive_buffer an address, or NULL where there is none.
+ *
+ * A struct that has a member `size` begins with it, so that it can grow: the library reads and
+ * writes as many bytes as it had in the header that the program was compiled with, and members that
+ * this header lacked have their defaults. Its INIT macro sets the size and all defaults.
  */
 #ifndef ROPEWALK_H
 #define ROPEWALK_H
@@ -100,10 +104,7 @@ RW_DEFAULT_EXPORT int rw_grid_coordinates(const rw_grid* grid, int* out); /* `di
 RW_DEFAULT_EXPORT int rw_grid_neighbour(const rw_grid* grid, int dimension, int direction,
                                         int* out);
 
-/* The structs of halos begin with their own size, so that they can grow: the library reads as many
- * bytes as they had in the header that the program was compiled with, and members that this header
- * lacked have their defaults. The INIT macros set the size and all defaults. All elements of an
- * array of structs have the same size. */
+/* All elements of an array of these have the same size. */
 typedef struct rw_field {
   size_t size; /* sizeof(rw_field) */
   void* data;  /* first byte of the array, ghosts included */
@@ -174,6 +175,93 @@ RW_DEFAULT_EXPORT int rw_team_free(rw_team* team);
 RW_DEFAULT_EXPORT int rw_overlap(rw_team* team, rw_stealing* loop, rw_worker_function faces,
                                  rw_halo* halo, rw_range_function interior,
                                  rw_worker_function boundary, void* user);
+
+/* ---- messages between two ranks ----------------------------------------------------------------
+ */
+
+/* As in MPI, messages from one rank to another are matched in the order they were sent, by tag. A
+ * channel's messages meet neither those of MPI nor those of another channel. One thread at a time
+ * makes calls of a channel. channel.hpp says more. */
+#define RW_ANY_SOURCE (-1)
+#define RW_ANY_TAG (-1)
+#define RW_LARGEST_TAG 32767
+
+/* How the bytes of a message go. */
+enum {
+  RW_MECHANISM_NONE = 0,
+  RW_MECHANISM_INLINED,
+  RW_MECHANISM_SLOTS,
+  RW_MECHANISM_RECEIVER,
+  RW_MECHANISM_SENDER,
+  RW_MECHANISM_BOTH,
+  RW_MECHANISM_PIPELINE,
+  RW_MECHANISM_MPI
+};
+
+typedef struct rw_channel_options {
+  size_t size; /* sizeof(rw_channel_options) */
+  int force;   /* the mechanism of longer messages, for benches and tests; RW_MECHANISM_NONE: the
+                * fastest. The same on all ranks. */
+} rw_channel_options;
+#define RW_CHANNEL_OPTIONS_INIT \
+  { sizeof(rw_channel_options), RW_MECHANISM_NONE }
+
+/* What a message was. Where a function takes one, NULL is allowed. */
+typedef struct rw_message_status {
+  size_t size; /* sizeof(rw_message_status) */
+  int source;
+  int tag;
+  size_t bytes;
+} rw_message_status;
+#define RW_MESSAGE_STATUS_INIT \
+  { sizeof(rw_message_status), RW_ANY_SOURCE, RW_ANY_TAG, 0 }
+
+typedef struct rw_channel rw_channel;
+/* Collective, with the same options on all ranks; NULL: those of RW_CHANNEL_OPTIONS_INIT. The MPI
+ * communicator must outlive the channel. */
+RW_DEFAULT_EXPORT int rw_channel_create(rw_mpi_comm comm, const rw_channel_options* options,
+                                        rw_channel** out);
+/* Every rank frees its channel, after all its messages; none waits. NULL is allowed. */
+RW_DEFAULT_EXPORT int rw_channel_free(rw_channel* channel);
+/* 1 where messages to this rank go through shared memory, 0 where they go to MPI. */
+RW_DEFAULT_EXPORT int rw_channel_is_near(const rw_channel* channel, int rank, int* out);
+/* Up to so many bytes a message is copied on its way, and its send does not wait. */
+RW_DEFAULT_EXPORT int rw_channel_slot_bytes(const rw_channel* channel, size_t* out);
+/* Of the last message that this rank has received: RW_MECHANISM_..., and its name. */
+RW_DEFAULT_EXPORT int rw_channel_last_mechanism(const rw_channel* channel, int* out);
+RW_DEFAULT_EXPORT int rw_mechanism_name(int mechanism, const char** out);
+
+/* A message longer than the buffer of its receive is dropped: RW_ERROR_ARGUMENT. */
+RW_DEFAULT_EXPORT int rw_channel_send(rw_channel* channel, const void* data, size_t bytes, int to,
+                                      int tag);
+RW_DEFAULT_EXPORT int rw_channel_receive(rw_channel* channel, void* data, size_t bytes, int from,
+                                         int tag, rw_message_status* status);
+/* Both at once, in whatever order the two come. */
+RW_DEFAULT_EXPORT int rw_channel_send_receive(rw_channel* channel, const void* send,
+                                              size_t send_bytes, int to, int send_tag,
+                                              void* receive, size_t receive_bytes, int from,
+                                              int receive_tag, rw_message_status* status);
+/* Sets *found to 1, and status, where a message has come that a receive from there would take. */
+RW_DEFAULT_EXPORT int rw_channel_probe(rw_channel* channel, int from, int tag, int* found,
+                                       rw_message_status* status);
+
+/* The buffer belongs to the message until it is complete. */
+typedef struct rw_message rw_message;
+RW_DEFAULT_EXPORT int rw_channel_start_send(rw_channel* channel, const void* data, size_t bytes,
+                                            int to, int tag, rw_message** out);
+RW_DEFAULT_EXPORT int rw_channel_start_receive(rw_channel* channel, void* data, size_t bytes,
+                                               int from, int tag, rw_message** out);
+/* Messages that rw_message_start sends or receives, again and again. */
+RW_DEFAULT_EXPORT int rw_channel_prepare_send(rw_channel* channel, const void* data, size_t bytes,
+                                              int to, int tag, rw_message** out);
+RW_DEFAULT_EXPORT int rw_channel_prepare_receive(rw_channel* channel, void* data, size_t bytes,
+                                                 int from, int tag, rw_message** out);
+RW_DEFAULT_EXPORT int rw_message_start(rw_message* message);
+/* status is set when *done is 1. */
+RW_DEFAULT_EXPORT int rw_message_test(rw_message* message, int* done, rw_message_status* status);
+RW_DEFAULT_EXPORT int rw_message_wait(rw_message* message, rw_message_status* status);
+/* Waits until it is complete. NULL is allowed. */
+RW_DEFAULT_EXPORT int rw_message_free(rw_message* message);
 
 /* ---- collectives --------------------------------------------------------------------------- */
 

@@ -1,13 +1,12 @@
 // The C interface of grids and halos. A null pointer on one rank is an error on all of them, as far
 // as there is a communicator to tell the others by.
-#include <algorithm>
 #include <cstddef>
-#include <cstring>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "c_call.hpp"
+#include "c_struct.hpp"
 #include "halo/c_halo.hpp"
 #include "halo/request.hpp"
 #include "mpi/collectively.hpp"
@@ -49,36 +48,6 @@ FacePackets face_packets(const void* const* send, void* const* receive, const st
   // In parentheses: in braces the two ends would be taken for two packets.
   return {std::vector<const void*>(send, send + count),
           std::vector<void*>(receive, receive + count), values(bytes, count)};
-}
-
-// More than a later version of a struct can have grown by: beyond it, the size was never set.
-constexpr std::size_t most_growth = 256;  // bytes
-
-void check_struct_size(std::size_t given, std::size_t oldest, std::size_t newest,
-                       const std::string& name, const char* type) {
-  if (given >= oldest && given <= newest + most_growth) return;
-  throw Error(ErrorCode::argument, name + ".size: " + std::to_string(given) + ", expected sizeof(" +
-                                       type + "), " + std::to_string(newest) +
-                                       "; begin with its INIT macro");
-}
-
-// Reads a struct that begins with its size. The caller may know a header that is older than this
-// one, whose missing members keep the defaults, or newer, whose further members must be zero.
-template <class Struct>
-Struct read_struct(const void* given, std::size_t oldest, Struct defaults, const std::string& name,
-                   const char* type) {
-  std::size_t size = 0;
-  std::memcpy(&size, given, sizeof size);
-  check_struct_size(size, oldest, sizeof(Struct), name, type);
-  std::memcpy(&defaults, given, std::min(size, sizeof(Struct)));
-  const auto* bytes = static_cast<const unsigned char*>(given);
-  const auto set = [](unsigned char byte) { return byte != 0; };
-  if (size > sizeof(Struct) && std::any_of(bytes + sizeof(Struct), bytes + size, set)) {
-    throw Error(ErrorCode::unsupported,
-                name + ": has members that this library does not know, expected those of " + type +
-                    " in its own header; update the library, or leave them zero");
-  }
-  return defaults;
 }
 
 Field field_of(const rw_field& field, int dimensions, const std::string& name) {
