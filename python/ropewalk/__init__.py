@@ -22,6 +22,12 @@ if TYPE_CHECKING:  # what __getattr__ finds, for type checkers
     from .arrays import inspect as inspect
     from .arrays import trim as trim
     from .arrays import zeros as zeros
+    from .channel import Channel as Channel
+    from .channel import MessageStatus as MessageStatus
+    from .channel import PendingMessage as PendingMessage
+    from .channel import PersistentMessage as PersistentMessage
+    from .channel import any_source as any_source
+    from .channel import any_tag as any_tag
     from .collectives import Communicator as Communicator
     from .collectives import PendingCollective as PendingCollective
     from .exceptions import ArgumentError as ArgumentError
@@ -49,6 +55,17 @@ _NAMES = {
     ),
     "preload_path": "preload",
     **dict.fromkeys(("ReductionPlan", "PendingReduction", "as_bfloat16"), "reduction"),
+    **dict.fromkeys(
+        (
+            "Channel",
+            "MessageStatus",
+            "PendingMessage",
+            "PersistentMessage",
+            "any_source",
+            "any_tag",
+        ),
+        "channel",
+    ),
     **dict.fromkeys(("Communicator", "PendingCollective"), "collectives"),
     **dict.fromkeys(("EndpointSet", "MessagePlan", "CartesianGrid", "Halo"), "exchange"),
     **dict.fromkeys(

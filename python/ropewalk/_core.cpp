@@ -266,6 +266,7 @@ void define(nb::module_& module) {
   module.def("abandon", [] { abandoned() = true; });
   define_endpoints(module);
   define_halo(module);
+  define_channel(module);
   define_collectives(module);
   define_reduction(module);
   define_settings(module);

@@ -32,6 +32,7 @@ struct Held {
 // No handle means the world, for which MPI is started if nobody has.
 Communicator communicator(std::optional<std::uintptr_t> handle);
 
+void define_channel(nanobind::module_& module);
 void define_collectives(nanobind::module_& module);
 void define_reduction(nanobind::module_& module);
 void define_settings(nanobind::module_& module);

@@ -74,6 +74,12 @@ Side input(nb::handle given) {
   return side_of<nb::ndarray<nb::ro>>(nb::cast<Taken>(helper("_sendable")(given)));
 }
 
+Side input_in_place(nb::handle given) {
+  nb::ndarray<nb::ro> array;
+  if (nb::try_cast(given, array, false) && is_taken(array)) return side_of(given, array);
+  return side_of<nb::ndarray<nb::ro>>(nb::cast<Taken>(helper("_sendable_in_place")(given)));
+}
+
 Side output(nb::handle given) {
   nb::ndarray<> array;
   if (nb::try_cast(given, array, false) && is_taken(array)) return side_of(given, array);

@@ -38,6 +38,8 @@ struct Side {
 
 // What is sent: anything that NumPy makes an array of.
 Side input(nanobind::handle given);
+// What is sent again and again: an array that can be read where it lies.
+Side input_in_place(nanobind::handle given);
 // What is received into: an array that can be written where it lies.
 Side output(nanobind::handle given);
 // A new array in the arena, of the type of what is sent.

@@ -15,7 +15,7 @@ which the other ranks reach fastest.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 import numpy as np
@@ -33,10 +33,18 @@ if TYPE_CHECKING:
 
 _Result = TypeVar("_Result")
 
-# Seconds between two tests by a coroutine that awaits a collective: a small collective takes some
-# microseconds, and each test wakes the event loop.
+# Seconds between two tests by a coroutine that awaits a collective or a message: a small one takes
+# some microseconds, and each test wakes the event loop.
 _FIRST_PAUSE = 20e-6
 _LONGEST_PAUSE = 1e-3
+
+
+def _looks(test: Callable[[], bool]) -> Generator[Any, None, None]:
+    """Lets the event loop run until `test` says that it is complete."""
+    pause = 0.0
+    while not test():
+        yield from asyncio.sleep(pause).__await__()
+        pause = min(max(2 * pause, _FIRST_PAUSE), _LONGEST_PAUSE)
 
 
 class PendingCollective(Generic[_Result]):
@@ -65,10 +73,7 @@ class PendingCollective(Generic[_Result]):
         return result
 
     def __await__(self) -> Generator[Any, None, _Result]:
-        pause = 0.0
-        while not self._core.test():
-            yield from asyncio.sleep(pause).__await__()
-            pause = min(max(2 * pause, _FIRST_PAUSE), _LONGEST_PAUSE)
+        yield from _looks(self._core.test)
         return self.result()
 
     def __repr__(self) -> str:
@@ -355,23 +360,34 @@ def _sendable(given: ArrayLike) -> _Taken:
     return _taken(np.ascontiguousarray(array).reshape(array.shape))
 
 
-def _receivable(given: ArrayLike) -> _Taken:
-    """An array of NumPy that can be written where it lies."""
+def _in_place(given: ArrayLike, name: str, used: str) -> Array:
+    """An array of NumPy that can be used where it lies."""
     if not isinstance(given, np.ndarray):
         raise ArgumentError(
-            f"out: {type(given).__name__}, expected an array in the memory of the CPU that can be "
-            "written where it lies, row-major"
+            f"{name}: {type(given).__name__}, expected an array in the memory of the CPU that can "
+            f"be {used} where it lies, row-major"
         )
     if given.dtype.hasobject or given.dtype.itemsize == 0:
-        raise ArgumentError(f"out: dtype {given.dtype}, expected numbers or plain bytes")
+        raise ArgumentError(f"{name}: dtype {given.dtype}, expected numbers or plain bytes")
     if not given.flags.c_contiguous:
         raise ArgumentError(
-            f"out: not contiguous (strides {given.strides}), expected row-major order; use "
+            f"{name}: not contiguous (strides {given.strides}), expected row-major order; use "
             "numpy.ascontiguousarray or ropewalk.empty"
         )
-    if not given.flags.writeable:
+    return given
+
+
+def _receivable(given: ArrayLike) -> _Taken:
+    """An array of NumPy that can be written where it lies."""
+    array = _in_place(given, "out", "written")
+    if not array.flags.writeable:
         raise ArgumentError("out: read-only, expected an array that can be received into")
-    return _taken(given)
+    return _taken(array)
+
+
+def _sendable_in_place(given: ArrayLike) -> _Taken:
+    """An array of NumPy that is read again and again: a copy would be of its first elements."""
+    return _taken(_in_place(given, "array", "read"))
 
 
 def _shaped(memory: Array, given: ArrayLike, kind: int, shape: tuple[int, ...]) -> Array:

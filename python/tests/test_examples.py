@@ -23,6 +23,12 @@ def test_halo(path):
     run_example("halo.py", path, 3)
 
 
+@mpis
+@pytest.mark.parametrize("ranks", [1, 2, 4])
+def test_channel(path, ranks):
+    assert run_example("channel.py", path, ranks) == run_example("channel.py", path, 1)
+
+
 # What each prints depends on the number of ranks only where it says so.
 @mpis
 @pytest.mark.parametrize("name", ["heat2d.py", "wave3d.py", "solve.py"])

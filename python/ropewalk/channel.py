@@ -1,0 +1,251 @@
+"""Messages between two ranks, by whichever mechanism is fastest for them.
+
+    with ropewalk.Channel() as channel:
+        if channel.rank == 0:
+            channel.send(array, 1)
+        if channel.rank == 1:
+            status = channel.receive(array, 0)  # its sender, tag and length
+
+Inside a node messages go through shared memory, between nodes through MPI. Arrays are NumPy's, or
+anything that speaks the buffer protocol or DLPack on the CPU, as for ropewalk.Communicator.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import sys
+import weakref
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
+
+from . import _core
+from .collectives import _looks
+from .exceptions import ArgumentError
+from .exchange import _handle
+
+if TYPE_CHECKING:
+    from .collectives import ArrayLike
+    from .exchange import CommunicatorLike
+
+any_source = -1
+"""In place of a source: whichever rank's message comes first."""
+any_tag = -1
+"""In place of the tag of a receive: any of them."""
+
+_Result = TypeVar("_Result")
+
+_open: weakref.WeakSet[Channel] = weakref.WeakSet()
+
+
+def _end_channels() -> None:
+    # Before MPI ends, which exchange.py sees to: a channel over nodes has a communicator of MPI's.
+    # After an uncaught exception that is not ended either.
+    if hasattr(sys, "last_value"):
+        return
+    for channel in list(_open):
+        with contextlib.suppress(ArgumentError):  # another thread is in a call of it
+            channel._core.abort()
+
+
+atexit.register(_end_channels)
+
+
+@dataclass(frozen=True, slots=True)
+class MessageStatus:
+    """What a message was: who has sent it, with which tag, how long it is."""
+
+    source: int
+    tag: int
+    bytes: int
+    count: int | None = None
+    """Whole elements of the array it was received into; None for a probe, which has no array."""
+
+
+class PendingMessage(Generic[_Result]):
+    """A message under way, as start_send() and start_receive() give it.
+
+    Its array belongs to it until it is complete. One that is dropped before is waited for.
+    """
+
+    def __init__(self, core: _core.Message, is_send: bool, what: str) -> None:
+        self._core = core
+        self._is_send = is_send
+        self._what = what
+
+    def test(self) -> bool:
+        """True when it is complete; moves messages on. Raises what it has met."""
+        return self._core.test()
+
+    def wait(self) -> None:
+        """Returns when it is complete. Raises what it has met."""
+        self._core.wait()
+
+    def result(self) -> _Result:
+        """Waits, and gives what the blocking form returns: the status of what was received."""
+        self._core.wait()
+        given: Any = None if self._is_send else MessageStatus(*self._core.status())
+        result: _Result = given
+        return result
+
+    def __await__(self) -> Generator[Any, None, _Result]:
+        yield from _looks(self._core.test)
+        return self.result()
+
+    def __repr__(self) -> str:
+        how = "complete" if self._core.complete() else "under way"
+        return f"<ropewalk.{type(self).__name__}, {self._what}, {how}>"
+
+
+class PersistentMessage(PendingMessage[_Result]):
+    """A message that is sent or received again and again, with the same array, rank and tag, as
+    prepare_send() and prepare_receive() give it. Its array may be changed between two of them."""
+
+    def start(self) -> None:
+        """Begins the next one. An ArgumentError while the one before is under way."""
+        self._core.start()
+
+    def __repr__(self) -> str:
+        how = "not under way" if self._core.complete() else "under way"
+        return f"<ropewalk.PersistentMessage, {self._what}, {how}>"
+
+
+class Channel:
+    """Messages among the ranks of an MPI communicator, on one node or several.
+
+    `comm` is a communicator of ropewalk or mpi4py, or None for the world; where nobody has started
+    MPI, None starts it. Collective. Close it when every message has been waited for, or leave its
+    `with`; no rank waits in that. Where an exception leaves the `with`, or the program ends,
+    messages under way are taken back.
+
+    As in MPI, messages from one rank to another are matched in the order they were sent, by tag; a
+    receive may leave its source, its tag or both open: any_source, any_tag. They meet neither
+    messages of MPI nor those of another channel. A message may be shorter than the array of its
+    receive; one that is longer is dropped, and the receive raises an ArgumentError. Who waits for a
+    rank that has died, or has closed its channel, gets a PeerDeadError.
+
+    While a rank waits, its other Python threads run. A call while another thread is in one is an
+    ArgumentError: make a channel for each thread.
+    """
+
+    def __init__(self, comm: CommunicatorLike = None) -> None:
+        self._core: _core.Channel = _core.channel(_handle(comm))
+        _open.add(self)
+
+    # ---- what it is
+
+    @property
+    def rank(self) -> int:
+        return self._core.rank()
+
+    @property
+    def size(self) -> int:
+        return self._core.size()
+
+    def is_near(self, rank: int) -> bool:
+        """True where messages to this rank go through shared memory; the others go to MPI."""
+        return self._core.is_near(rank)
+
+    @property
+    def reason(self) -> str:
+        """Why no message goes through shared memory; empty where some do."""
+        return self._core.reason()
+
+    @property
+    def slot_bytes(self) -> int:
+        """Up to so many bytes a message is copied on its way, and its send does not wait."""
+        return self._core.slot_bytes()
+
+    @property
+    def last_mechanism(self) -> str:
+        """How the last message that this rank has received came: inlined, slots, receiver, sender,
+        both, pipeline, mpi, none."""
+        return self._core.last_mechanism()
+
+    # ---- messages
+
+    def send(self, array: ArrayLike, destination: int, tag: int = 0) -> None:
+        """Returns when the array may be changed again. A send of more than slot_bytes may wait for
+        its receive."""
+        self._core.send(array, destination, tag)
+
+    def receive(self, out: ArrayLike, source: int, tag: int = 0) -> MessageStatus:
+        """Returns when the message is in `out`."""
+        return MessageStatus(*self._core.receive(out, source, tag))
+
+    def send_receive(
+        self,
+        array: ArrayLike,
+        destination: int,
+        out: ArrayLike,
+        source: int,
+        send_tag: int = 0,
+        receive_tag: int = 0,
+    ) -> MessageStatus:
+        """Both at once, in whatever order the two come. The arrays must not overlap."""
+        words = self._core.send_receive(array, destination, out, source, send_tag, receive_tag)
+        return MessageStatus(*words)
+
+    def start_send(self, array: ArrayLike, destination: int, tag: int = 0) -> PendingMessage[None]:
+        """send() that goes on while this rank computes."""
+        core = self._core.start_send(array, destination, tag)
+        return PendingMessage(core, True, f"send to {destination}, tag {tag}")
+
+    def start_receive(
+        self, out: ArrayLike, source: int, tag: int = 0
+    ) -> PendingMessage[MessageStatus]:
+        """receive() that goes on while this rank computes."""
+        core = self._core.start_receive(out, source, tag)
+        return PendingMessage(core, False, f"receive from {_rank(source)}, tag {_tag(tag)}")
+
+    def prepare_send(
+        self, array: ArrayLike, destination: int, tag: int = 0
+    ) -> PersistentMessage[None]:
+        """A send to be started again and again. The array is read where it lies, so it must be
+        row-major."""
+        core = self._core.prepare_send(array, destination, tag)
+        return PersistentMessage(core, True, f"send to {destination}, tag {tag}")
+
+    def prepare_receive(
+        self, out: ArrayLike, source: int, tag: int = 0
+    ) -> PersistentMessage[MessageStatus]:
+        """A receive to be started again and again."""
+        core = self._core.prepare_receive(out, source, tag)
+        return PersistentMessage(core, False, f"receive from {_rank(source)}, tag {_tag(tag)}")
+
+    def probe(self, source: int = any_source, tag: int = any_tag) -> MessageStatus | None:
+        """The first message that a receive from there with this tag would take, if one has come."""
+        found = self._core.probe(source, tag)
+        return None if found is None else MessageStatus(*found)
+
+    # ---- its end
+
+    def close(self) -> None:
+        """Gives memory back. An ArgumentError while a message is under way."""
+        self._core.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: object, trace: object) -> None:
+        try:
+            if kind is None:
+                self.close()
+        finally:
+            self._core.abort()  # nothing is left to do where it is closed
+
+    def __repr__(self) -> str:
+        if self._core.closed():
+            return "<ropewalk.Channel, closed>"
+        near = sum(map(self.is_near, range(self.size)))
+        how = f"{near} by shared memory" if near else f"by MPI: {self.reason}"
+        return f"<ropewalk.Channel, rank {self.rank} of {self.size}, {how}>"
+
+
+def _rank(source: int) -> str:
+    return "any rank" if source == any_source else str(source)
+
+
+def _tag(tag: int) -> str:
+    return "any" if tag == any_tag else str(tag)
