@@ -66,7 +66,7 @@ struct alignas(node::flag_stride) Board {
 constexpr std::uint64_t cells = node::slots_unless_modelled(64);
 // Slot memory of a ring, in bytes: eight of the longest messages that go through it. It stays in
 // the second cache together with its opposite.
-constexpr std::size_t slot_memory_bytes = std::size_t{128} << 10;
+constexpr std::size_t slot_memory_bytes = node::slots_unless_modelled(1024) * node::flag_stride;
 
 struct Ring {
   Cell cell[cells];

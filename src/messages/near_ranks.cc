@@ -45,7 +45,9 @@ Board* make_board(int ranks) {
   const std::size_t bytes = Board::bytes_for(ranks);
   void* memory = Arena::process().allocate(bytes, node::flag_stride);
   std::memset(memory, 0, bytes);
-  return new (memory) Board;
+  auto* board = new (memory) Board;
+  for (int rank = 0; rank < ranks; ++rank) new (board->lines() + rank) PeerLine;
+  return board;
 }
 
 }  // namespace
