@@ -10,15 +10,24 @@ constexpr std::size_t page_bytes = 4096;
 
 }  // namespace
 
+std::uint64_t mix(std::uint64_t hash, std::uint64_t value) noexcept {  // splitmix64's finaliser
+  hash += 0x9e3779b97f4a7c15ULL + value;
+  hash = (hash ^ hash >> 30) * 0xbf58476d1ce4e5b9ULL;
+  hash = (hash ^ hash >> 27) * 0x94d049bb133111ebULL;
+  return hash ^ hash >> 31;
+}
+
 Memory::Memory()
     : memory_(max_ranks * arena_bytes + page_bytes), words_(max_ranks * arena_bytes / word_bytes) {
   const auto address = reinterpret_cast<std::uintptr_t>(memory_.data());
   base_ = memory_.data() + (page_bytes - address % page_bytes) % page_bytes;
 }
 
-void Memory::reset() {
+void Memory::reset(Describe describe) {
+  describe_ = describe;
   ++era_;
   used_locations_ = 0;
+  touched_.clear();
   allocated_.fill(0);
   blocks_.clear();
   for (int rank = 0; rank < max_ranks; ++rank) {
@@ -74,6 +83,7 @@ Memory::Word& Memory::word(std::size_t index) {
   if (found.era != era_) {
     found = Word{};
     found.era = era_;
+    touched_.push_back(index);
   }
   return found;
 }
@@ -134,17 +144,42 @@ const char* Memory::write(int rank, const void* address, std::size_t bytes) {
 
 // ---- flags
 
-void Memory::create(const void* flag) {
+FlagFacts Memory::facts_of(const void* flag) const {
+  const auto* at = static_cast<const std::byte*>(flag);
+  for (const Block& block : blocks_) {
+    if (describe_ == nullptr || at < block.begin || at >= block.begin + block.bytes) continue;
+    const auto begin = static_cast<std::size_t>(block.begin - base_) % arena_bytes;
+    return describe_({begin, block.bytes, static_cast<std::size_t>(at - block.begin)});
+  }
+  return {};
+}
+
+const char* Memory::create(int rank, const void* flag) {
   std::size_t first = 0;
   std::size_t end = 0;
-  if (!locate(flag, word_bytes, first, end)) return;
+  if (!locate(flag, word_bytes, first, end)) return nullptr;
+  if (const char* found = write(rank, flag, word_bytes)) return found;
   if (used_locations_ == locations_.size()) locations_.emplace_back();
   Location& created = locations_[used_locations_];
-  created.name = "flag";
+  const FlagFacts facts = facts_of(flag);
+  created.name = facts.name;
+  created.one_writer = facts.one_writer;
   created.owner = owner_of(flag);
+  created.word = first;
   created.messages.assign(1, Message{});
   created.seen.fill(0);
+  created.noted.fill(0);
   word(first).location = static_cast<int>(used_locations_++);
+  return nullptr;
+}
+
+const char* Memory::check_made(int rank, const void* flag) {
+  const std::size_t index = location(flag).word;
+  const Word& found = word(index);
+  if (found.freed) return problem("looks at", index, ", which was freed");
+  if (found.writer < 0 || found.written <= known_[rank][found.writer]) return nullptr;
+  return problem("looks at", index,
+                 " while rank " + std::to_string(found.writer) + " may still be making it");
 }
 
 Memory::Location& Memory::location(const void* flag) {
@@ -166,9 +201,11 @@ std::size_t Memory::oldest_readable(int rank, const void* flag) {
 }
 
 std::size_t Memory::oldest_readable(int rank, const Location& found) const {
-  const std::uint32_t known = known_[rank][found.owner];
+  const auto is_known = [&](const Message& message) {
+    return message.writer < 0 || message.clock <= known_[rank][message.writer];
+  };
   std::size_t index = found.messages.size() - 1;
-  while (index > found.seen[rank] && found.messages[index].clock > known) --index;
+  while (index > found.seen[rank] && !is_known(found.messages[index])) --index;
   return index;
 }
 
@@ -192,13 +229,50 @@ void Memory::store(int rank, const void* flag, std::uint64_t value, bool release
     found.messages.back().value = value;
     return;
   }
-  Message message{value, {}, known_[rank][rank]};
+  Message message{value, {}, known_[rank][rank], rank};
   if (release) {
     message.view = known_[rank];
     ++known_[rank][rank];
   }
   found.messages.push_back(message);
   found.seen[rank] = found.messages.size() - 1;
+}
+
+void Memory::exchange(int rank, const void* flag, std::uint64_t value, bool release) {
+  const Clocks before = location(flag).messages.back().view;
+  store(rank, flag, value, release);
+  Clocks& view = location(flag).messages.back().view;
+  for (int known = 0; known < max_ranks; ++known)
+    view[known] = std::max(view[known], before[known]);
+}
+
+// ---- news
+
+bool Memory::note_seen(int rank, const void* flag, std::size_t index) {
+  std::size_t& noted = location(flag).noted[rank];
+  const bool is_news = index != noted;
+  noted = index;
+  return is_news;
+}
+
+bool Memory::has_news(int rank, const void* flag) {
+  return newest(flag) > location(flag).noted[rank];
+}
+
+void Memory::see_news(int rank, const void* flag) {
+  Location& found = location(flag);
+  found.seen[rank] = std::max(found.seen[rank], found.noted[rank] + 1);
+}
+
+std::uint64_t Memory::hash_of_seen(int rank) const {
+  std::uint64_t sum = 0;  // in any order: flags are made in different ones
+  for (std::size_t index = 0; index < used_locations_; ++index) {
+    const Location& found = locations_[index];
+    std::uint64_t hash = mix(found.word, found.noted[rank]);
+    if (!found.one_writer || found.owner == rank) hash = mix(hash, found.messages.size());
+    sum += hash;
+  }
+  return sum;
 }
 
 // A view counts as far as it tells some rank something new.
@@ -215,7 +289,7 @@ void Memory::describe_state(int ranks, std::vector<std::uint64_t>& state) const 
     if (found.messages.size() == 1) continue;
     std::size_t first = found.messages.size() - 1;
     for (int rank = 0; rank < ranks; ++rank) {
-      if (rank == found.owner) continue;
+      if (found.one_writer && rank == found.owner) continue;
       const std::size_t oldest = oldest_readable(rank, found);
       state.push_back(oldest);
       first = std::min(first, oldest);
@@ -224,9 +298,30 @@ void Memory::describe_state(int ranks, std::vector<std::uint64_t>& state) const 
       for (int known = 0; known < ranks; ++known) {
         state.push_back(std::max(found.messages[first].view[known], common[known]));
       }
+      if (found.one_writer) continue;
+      state.push_back(found.messages[first].value);
+      state.push_back(found.messages[first].clock);
+      state.push_back(static_cast<std::uint64_t>(found.messages[first].writer));
     }
-    state.push_back(~index);
+    state.push_back(~found.word);
   }
+  state.push_back(hash_of_accesses(common));
+}
+
+// Two ways to one place may differ in what was read or written last.
+std::uint64_t Memory::hash_of_accesses(const Clocks& known_to_all) const {
+  std::uint64_t sum = 0;  // in any order
+  for (const std::size_t index : touched_) {
+    const Word& found = words_[index];
+    if (found.writer >= 0 && found.written > known_to_all[found.writer]) {
+      sum += mix(mix(index, found.written), static_cast<std::uint64_t>(found.writer));
+    }
+    for (int reader = 0; reader < max_ranks; ++reader) {
+      if (found.read[reader] <= known_to_all[reader]) continue;
+      sum += mix(mix(~index, found.read[reader]), static_cast<std::uint64_t>(reader));
+    }
+  }
+  return sum;
 }
 
 }  // namespace ropewalk::model

@@ -5,8 +5,9 @@
 // chooses which rank goes on, and which of the values it may see the load returns; a rank that
 // waits can be chosen once its condition is true. Every choice is tried.
 //
-// Flags follow the C++ memory model for one writer a flag: a load sees any value that is not older
-// than one it must know of, and an acquire that sees a release learns what the writer knew.
+// Flags follow the C++ memory model: a load sees any value that is not older than one it must know
+// of, and an acquire that sees a release learns what the writer knew. Most have one writer; where
+// there are several, the order of their stores and exchanges is chosen, too.
 // Everything else is plain memory, and two accesses that no chain of releases and acquires orders,
 // one of them a write, are a violation. (What is left out: loads that see stores the program order
 // has not reached yet, which needs relaxed loads whose values steer stores.)
@@ -15,6 +16,9 @@
 // in its Team, see checkpoint) and from what it has loaded and kept since. So two schedules that
 // lead to the same of both, to the same knowledge of each rank and to the same values still
 // readable are the same from there on.
+//
+// A program may also look at flags in a loop of its own and call pause() at its end. The rank then
+// stands still until a flag that it has looked at has a newer value.
 #pragma once
 
 #include <atomic>
@@ -33,7 +37,12 @@ constexpr std::size_t arena_bytes = std::size_t{256} << 10;  // of one rank
 void create_flag(const void* flag) noexcept;
 std::uint64_t load_flag(const void* flag, std::memory_order order) noexcept;
 void store_flag(const void* flag, std::uint64_t value, std::memory_order order) noexcept;
+// Compare-exchange, of flags that several ranks write (Program::describe).
+bool exchange_flag(const void* flag, std::uint64_t& expected, std::uint64_t desired,
+                   std::memory_order order) noexcept;
 void wait(bool (*ready)(const void*), const void* test);
+// `memory`: as in a checkpoint.
+void pause(std::uint64_t memory);
 
 // Plain accesses; those outside the arenas are nobody's concern.
 void read(const void* address, std::size_t bytes) noexcept;
@@ -50,6 +59,11 @@ void name_flag(const void* flag, const char* name);  // for reports and Options:
 
 // The rank begins its next call; what it remembers of the last ones is summed up by this number.
 void checkpoint(std::uint64_t memory);
+// The same for programs that pause, and know their place themselves.
+void checkpoint_at(std::uint64_t memory);
+// Of the values of flags that the rank that runs has seen last.
+std::uint64_t hash_of_seen();
+std::uint64_t mix(std::uint64_t hash, std::uint64_t value) noexcept;
 // A hash of all numbers in an object that have changed since it was made; not of pointers, which
 // differ between schedules, nor of padding.
 std::uint64_t numbers_changed(const void* before, const void* now, std::size_t bytes) noexcept;
@@ -67,10 +81,24 @@ struct Options {
   Side weakened_side = Side::release;
 };
 
+// What is known of a flag by its place in a block of an arena.
+struct FlagFacts {
+  const char* name = "flag";  // for reports and Options::weakened
+  bool one_writer = true;     // its owner
+};
+struct FlagPlace {
+  std::size_t block;        // where it begins in its arena
+  std::size_t block_bytes;  // how long it is
+  std::size_t offset;       // of the flag in the block
+};
+using Describe = FlagFacts (*)(const FlagPlace&);
+
 struct Program {
   std::function<void()> set_up;       // once a schedule, with set_rank() for what a rank owns
   std::function<void(int rank)> run;  // on the rank's fiber; its frames may own no heap memory
   std::function<void()> tear_down;
+  Describe describe = nullptr;  // for flags that are made in a run; null: all have one writer
+  bool pauses = false;          // ranks wait by pause() alone
 };
 
 struct Result {

@@ -1,4 +1,5 @@
-// A rank of the model: its engine and what tells whether two states are alike.
+// A rank of the model: its engine and what tells whether two states are alike; the operation that
+// it reduces with.
 #pragma once
 
 #include <array>
@@ -6,6 +7,7 @@
 
 #include "collectives/engine.hpp"
 #include "model/model.hpp"
+#include "model/tokens.hpp"
 
 namespace ropewalk::model {
 
@@ -21,5 +23,15 @@ struct Rank {
     checkpoint(numbers_changed(fresh.data(), &engine.team(), sizeof(node::Team)));
   }
 };
+
+inline const collectives::Operation& addition() {
+  static const collectives::Operation operation = [] {
+    collectives::Operation made;
+    made.type = ElementType::uint64;
+    made.element_bytes = sizeof(Element);
+    return made;
+  }();
+  return operation;
+}
 
 }  // namespace ropewalk::model

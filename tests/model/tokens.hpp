@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "collectives/engine.hpp"
 #include "model/model.hpp"
 #include "ropewalk/memory.hpp"
 
@@ -24,16 +23,6 @@ inline Element sum_of_tokens(int ranks, int call, std::size_t index = 0) {
 
 inline void expect(Element found, Element expected) {
   if (found != expected) fail("gets the payload of another call or rank");
-}
-
-inline const collectives::Operation& addition() {
-  static const collectives::Operation operation = [] {
-    collectives::Operation made;
-    made.type = ElementType::uint64;
-    made.element_bytes = sizeof(Element);
-    return made;
-  }();
-  return operation;
 }
 
 // An array in the arena of this rank. Its accesses are seen, as those of a program would be.

@@ -23,6 +23,24 @@ class Flag {
   void store(T value, std::memory_order order = std::memory_order_seq_cst) noexcept {
     model::store_flag(this, value, order);
   }
+  bool compare_exchange_strong(T& expected, T desired,
+                               std::memory_order order = std::memory_order_seq_cst) noexcept {
+    std::uint64_t found = expected;
+    const bool done = model::exchange_flag(this, found, desired, order);
+    expected = static_cast<T>(found);
+    return done;
+  }
+  // Failing for no reason leads back to where it was.
+  bool compare_exchange_weak(T& expected, T desired,
+                             std::memory_order order = std::memory_order_seq_cst) noexcept {
+    return compare_exchange_strong(expected, desired, order);
+  }
+  T fetch_add(T more, std::memory_order order = std::memory_order_seq_cst) noexcept {
+    T found = load(std::memory_order_relaxed);
+    while (!compare_exchange_strong(found, static_cast<T>(found + more), order)) {
+    }
+    return found;
+  }
 
  private:
   [[maybe_unused]] T word_;

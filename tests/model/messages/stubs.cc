@@ -1,0 +1,93 @@
+// What lies around the messages of one node, beside what tests/model/stubs.cc has: nothing far,
+// nothing attached, and limits so small that a few words make a message of each kind.
+#include <string>
+#include <vector>
+
+#include "channel/attachments.hpp"
+#include "channel/own_memory.hpp"
+#include "messages/far.hpp"
+#include "model/model.hpp"
+#include "mpi/collectively.hpp"
+#include "node/liveness.hpp"
+#include "node/machine_share.hpp"
+#include "node/rank_nodes.hpp"
+#include "tuning/limits.hpp"
+
+namespace ropewalk {
+
+namespace tuning {
+
+ChannelLimits channel_limits(int /*ranks*/, bool /*crowded*/) {
+  constexpr std::size_t never = ~std::size_t{0};
+  ChannelLimits limits{};
+  limits.slot_bytes = 160;
+  limits.both_bytes = 0;
+  limits.kernel_bytes = never;
+  limits.piece_bytes = 64;
+  limits.pipeline_piece_bytes = 64;
+  limits.streaming_bytes = never;
+  limits.by_kernel_bytes = never;
+  limits.attach_bytes = never;
+  limits.spins = 1;
+  return limits;
+}
+
+}  // namespace tuning
+
+namespace mpi {
+
+bool try_split(Comm comm, int /*color*/, int /*key*/, Comm& made) {
+  made = comm;
+  return true;
+}
+void free(Comm& /*comm*/) {}
+Failure current_failure() { return {}; }
+void share_failure(Comm /*comm*/, const Failure* own) {
+  if (own != nullptr) throw Error(ErrorCode::internal, "the set-up of the model has failed");
+}
+CollectiveSection::CollectiveSection(Comm comm) noexcept : comm_(comm), outer_(nullptr) {}
+CollectiveSection::~CollectiveSection() = default;
+
+}  // namespace mpi
+
+namespace node {
+
+std::vector<int> nodes_of_ranks(mpi::Comm /*comm*/) {
+  return std::vector<int>(static_cast<std::size_t>(model::ranks()));
+}
+Crowding crowding(mpi::Comm /*comm*/, int /*size*/) { return {}; }
+std::unique_ptr<Liveness> Liveness::create(mpi::Comm /*comm*/, std::string& /*reason*/) {
+  return nullptr;
+}
+void Liveness::look() {}
+void Liveness::throw_lost() { throw Error(ErrorCode::peer_dead, "nobody dies in the model"); }
+
+}  // namespace node
+
+namespace channel {
+
+bool OwnMemory::is_copied_by_kernel(const void* /*data*/, std::size_t /*bytes*/) noexcept {
+  return false;
+}
+std::unique_ptr<Attachments> Attachments::create(node::Team& /*team*/, std::string& /*reason*/) {
+  return nullptr;
+}
+Attachments::~Attachments() = default;
+std::byte* Attachments::attach(int /*peer*/, std::uint64_t /*address*/, std::size_t /*bytes*/) {
+  return nullptr;
+}
+void Attachments::end_call() noexcept {}
+
+}  // namespace channel
+
+namespace messages {
+
+Far::Far(mpi::Comm comm, int /*rank*/, Posted& posted) : comm_(comm), posted_(posted) {}
+Far::~Far() = default;
+void Far::start_send(Operation& /*operation*/) {}
+void Far::advance() {}
+void Far::withdraw(Operation& /*operation*/) noexcept {}
+std::optional<MessageStatus> Far::probe(int /*source*/, int /*tag*/) { return {}; }
+
+}  // namespace messages
+}  // namespace ropewalk
