@@ -17,7 +17,7 @@ using ropewalk::messages::Operation;
 // goes through one, and of one that is offered: three pieces.
 constexpr std::size_t in_cell = 1;
 constexpr std::size_t in_slot = 14;
-constexpr std::size_t in_long_slot = 20;
+constexpr std::size_t in_long_slot = 16;
 constexpr std::size_t in_pieces = 24;
 
 // A message in private memory.
