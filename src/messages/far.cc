@@ -1,5 +1,7 @@
 #include "messages/far.hpp"
 
+#include <unistd.h>
+
 #include <memory>
 #include <utility>
 
@@ -19,7 +21,8 @@ MessageStatus status_of(const mpi::Status& status) {
 }  // namespace
 
 // Not a duplicate: that would call the attribute functions of the program.
-Far::Far(mpi::Comm comm, int rank, Posted& posted) : comm_(mpi::comm_null()), posted_(posted) {
+Far::Far(mpi::Comm comm, int rank, Posted& posted)
+    : comm_(mpi::comm_null()), process_(getpid()), posted_(posted) {
   if (!mpi::try_split(comm, 0, rank, comm_)) {
     throw Error(ErrorCode::mpi, "channel: MPI has no communicator left; free some");
   }
@@ -27,7 +30,8 @@ Far::Far(mpi::Comm comm, int rank, Posted& posted) : comm_(mpi::comm_null()), po
 }
 
 Far::~Far() {
-  if (comm_ != mpi::comm_null()) mpi::free(comm_);
+  // A child of fork has no MPI to free anything of, and after MPI_Finalize there is none.
+  if (comm_ != mpi::comm_null() && getpid() == process_ && !mpi::finalized()) mpi::free(comm_);
 }
 
 void Far::start_send(Operation& send) {

@@ -39,6 +39,7 @@ class Far {
   bool advance(Operation&);
 
   mpi::Comm comm_;
+  int process_;  // that made it
   Posted& posted_;
   OperationList under_way_;
 };

@@ -21,8 +21,8 @@ ChannelLimits channel_limits(int /*ranks*/, bool /*crowded*/) {
   constexpr std::size_t never = ~std::size_t{0};
   ChannelLimits limits{};
   limits.slot_bytes = 160;
+  limits.private_slot_bytes = 160;
   limits.both_bytes = 0;
-  limits.kernel_bytes = never;
   limits.piece_bytes = 64;
   limits.pipeline_piece_bytes = 64;
   limits.streaming_bytes = never;
@@ -42,10 +42,14 @@ bool try_split(Comm comm, int /*color*/, int /*key*/, Comm& made) {
 }
 void free(Comm& /*comm*/) {}
 Failure current_failure() { return {}; }
-void share_failure(Comm /*comm*/, const Failure* own) {
+int FailuresByMpi::rank() const { return model::rank(); }
+void FailuresByMpi::least(std::array<std::int64_t, 2>& /*values*/) const {}
+void FailuresByMpi::tell(Failure& /*failure*/, int /*root*/) const {}
+void share_failure(const FailureExchange& /*ranks*/, const Failure* own) {
   if (own != nullptr) throw Error(ErrorCode::internal, "the set-up of the model has failed");
 }
-CollectiveSection::CollectiveSection(Comm comm) noexcept : comm_(comm), outer_(nullptr) {}
+CollectiveSection::CollectiveSection(const FailureExchange& ranks) noexcept
+    : ranks_(ranks.id()), outer_(nullptr) {}
 CollectiveSection::~CollectiveSection() = default;
 
 }  // namespace mpi
