@@ -14,8 +14,9 @@ namespace {
 
 std::string heading(const P2pContext& context, const P2pMeasurement& measurement) {
   std::string text;
-  for (const auto& entry : context.backings)
+  for (const auto& entry : context.backings) {
     text += fmt::format("# pages {}\n", line(entry.second));
+  }
   if (!measurement.reason().empty()) {
     text += fmt::format("# ropewalk hands every message to MPI: {}\n", measurement.reason());
   }

@@ -139,11 +139,12 @@ std::vector<P2pMeasurement::Column> P2pMeasurement::columns(const P2pCase& one) 
   all.push_back({What::choice,
                  [this](const P2pRun& run) { return time_channel(choice_, plain_, run); },
                  &choice_});
-  for (auto& [mechanism, channel] : forced_) {
+  for (auto& entry : forced_) {
+    Channel& channel = entry.second;
     Column column{
         What::forced,
         [this, &channel](const P2pRun& run) { return time_channel(channel, plain_, run); },
-        &channel, mechanism};
+        &channel, entry.first};
     if (can_carry(column, one)) all.push_back(std::move(column));
   }
   if (limited_) add_limits(one, all);

@@ -7,6 +7,7 @@
 #include "node/machine_share.hpp"
 #include "node/peers.hpp"
 #include "node/rank_nodes.hpp"
+#include "os/clock.hpp"
 #include "os/relax.hpp"
 #include "os/waiting.hpp"
 
@@ -21,6 +22,9 @@ struct ScopedComm {
   }
 };
 
+// Longer than the copy of any piece that a rank has claimed.
+constexpr std::int64_t patience_ns = 1'000'000'000;
+
 Operation described(bool is_send, const void* data, std::size_t bytes, int peer, int tag) {
   Operation operation;
   operation.is_send = is_send;
@@ -29,6 +33,24 @@ Operation described(bool is_send, const void* data, std::size_t bytes, int peer,
   operation.peer = peer;
   operation.tag = tag;
   return operation;
+}
+
+// A message that both ranks have begun: the other rank copies, so it ends soon, or it is dead. Once
+// a third rank has died the other one may not look any more. Then nothing more is copied, and what
+// is being copied gets its time.
+void finish_with(Engine& engine, const Operation& operation, int place) {
+  NearRanks& near = *engine.near();
+  const std::int64_t begun = os::steady_ns();
+  while (!operation.complete && !node::is_dead(near.team().peer(place)) && !near.has_ended(place)) {
+    if (near.team().waits().broken()) {
+      while (claim(operation.progress.transfer->unclaimed, End::back).count != 0) {
+      }
+      if (os::steady_ns() - begun > patience_ns) return;
+    } else {
+      engine.advance();
+    }
+    os::relax();
+  }
 }
 
 }  // namespace
@@ -228,12 +250,7 @@ void Engine::withdraw(Operation& operation) noexcept {
     const int peer = operation.is_send ? operation.peer : operation.status.source;
     const int place = near_->place_of(peer);
     if (operation.is_send && sending_->withdraw(operation, place)) return;
-    // The other rank copies: it ends soon, or it is dead.
-    while (!operation.complete && !node::is_dead(near_->team().peer(place)) &&
-           !near_->has_ended(place)) {
-      advance();
-      os::relax();
-    }
+    finish_with(*this, operation, place);
     if (operation.complete) return;
     operation.is_send ? sending_->forget(operation) : receiving_->forget(operation);
   } catch (...) {  // MPI's, which a later call will tell again

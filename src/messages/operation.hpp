@@ -28,7 +28,6 @@ struct Progress {
   std::uint32_t done = 0;       // pieces that this rank has copied itself
   std::uint32_t emptied = 0;    // pieces that the receiver has copied out of a pipeline
   std::uint64_t seen_sent = 0;  // pieces of the sender that the receiver has seen
-  unsigned starved = 0;         // looks of the receiver since
   channel::Reference there;     // the other rank's buffer
   std::byte* mapped = nullptr;  // the same as it is seen here; null: by the kernel, or not at all
   std::byte* buffer = nullptr;  // of a pipeline, as it is seen here

@@ -39,6 +39,7 @@ Error too_long(const MessageStatus& message, std::size_t bytes) {
 Receiving::Receiving(NearRanks& near, Posted& posted, int ranks,
                      const tuning::ChannelLimits& limits, Mechanism force)
     : near_(near), posted_(posted), limits_(limits), force_(force), unexpected_(ranks) {
+  looks_.resize(static_cast<std::size_t>(near.size()));
   inboxes_.reserve(static_cast<std::size_t>(near.size()));
   for (int place = 0; place < near.size(); ++place) {
     inboxes_.emplace_back(near.own_line(place), near.peer_line(place), near.base(place));
@@ -231,12 +232,13 @@ void Receiving::begin_copies(Operation& receive, int place, channel::Reference s
   transfer.piece_bytes = progress.piece_bytes;
   transfer.destination = own;
   transfer.unclaimed.store(packed(0, progress.pieces), std::memory_order_relaxed);
+  looks_[static_cast<std::size_t>(place)] = 0;  // the sender has time to see the answer
 }
 
 bool Receiving::advance(Operation& receive) {
   Progress& progress = receive.progress;
   if (progress.way == Way::pipeline) empty_pipeline(receive);
-  if (progress.way == Way::receiver || progress.way == Way::both || is_starved(progress)) {
+  if (progress.way == Way::receiver || progress.way == Way::both || is_starved(receive)) {
     copy_claimed(receive);
   }
   if (progress.done + copied_by_sender(progress) != progress.pieces) return false;
@@ -259,17 +261,20 @@ std::uint64_t Receiving::copied_by_sender(const Progress& progress) noexcept {
   return progress.transfer->sent.load(std::memory_order_acquire);
 }
 
-// Whether the sender should copy and does not look: it computes, or has no core.
-bool Receiving::is_starved(Progress& progress) const noexcept {
+// Whether the sender should copy and does not look: it computes, or has no core. A piece of any
+// message says that it does.
+bool Receiving::is_starved(Operation& receive) noexcept {
+  Progress& progress = receive.progress;
   if (progress.way == Way::receiver || progress.way == Way::both) return false;
   if (progress.there.is_none() || force_ != Mechanism::none) return false;
-  // Pairs with nothing: a hint.
+  unsigned& looks = looks_[static_cast<std::size_t>(near_.place_of(receive.status.source))];
+  // Only a hint, which pairs with nothing.
   const std::uint64_t sent = progress.transfer->sent.load(std::memory_order_relaxed);
   if (sent != progress.seen_sent) {
     progress.seen_sent = sent;
-    progress.starved = 0;
+    looks = 0;
   }
-  return ++progress.starved > looks_until_starved;
+  return ++looks > looks_until_starved;
 }
 
 // A part that the kernel refuses counts as copied.

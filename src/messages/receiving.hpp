@@ -72,7 +72,7 @@ class Receiving {
   }
   bool advance(Operation&);
   static std::uint64_t copied_by_sender(const Progress&) noexcept;
-  bool is_starved(Progress&) const noexcept;
+  bool is_starved(Operation&) noexcept;
   void copy_claimed(Operation&);
   void empty_pipeline(Operation&);
   void complete(Operation&, std::uint64_t how);
@@ -82,7 +82,8 @@ class Receiving {
   const tuning::ChannelLimits& limits_;
   Mechanism force_;
   Mechanism last_ = Mechanism::none;
-  std::vector<Inbox> inboxes_;  // by place
+  std::vector<Inbox> inboxes_;   // by place
+  std::vector<unsigned> looks_;  // by place, since that rank has last copied a piece
   Unexpected unexpected_;
   OperationList incoming_;  // transfers that are answered
 };

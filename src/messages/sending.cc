@@ -92,18 +92,31 @@ bool Sending::try_to_put(Peer& peer, Operation& operation) {
 }
 
 void Sending::advance() {
-  offered_.advance_all([&](Operation& operation) { return advance(operation); });
+  if (!offered_.empty()) {
+    for (Peer& peer : peers_) peer.is_filling = false;
+    offered_.advance_all([&](Operation& operation) { return advance(operation); });
+  }
   if (waiting_ == 0) return;
   for (Peer& peer : peers_) {
     while (Operation* first = peer.waiting.first()) {
-      peer.waiting.remove(*first);  // an operation is in one list at most
-      if (!try_to_put(peer, *first)) {
-        peer.waiting.add_first(*first);
-        break;
-      }
+      if (!try_first(peer, *first)) break;
       --waiting_;
     }
   }
+}
+
+// An operation is in one list at most: in that of the waiting again, where it cannot be sent yet.
+bool Sending::try_first(Peer& peer, Operation& first) {
+  peer.waiting.remove(first);
+  bool sent = false;
+  try {
+    sent = try_to_put(peer, first);
+  } catch (...) {  // the arena is full
+    peer.waiting.add_first(first);
+    throw;
+  }
+  if (!sent) peer.waiting.add_first(first);
+  return sent;
 }
 
 bool Sending::advance(Operation& operation) {
@@ -113,7 +126,7 @@ bool Sending::advance(Operation& operation) {
   if (state::what(now) == state::offered) return false;
   if (state::what(now) == state::answered) {
     if (!progress.answered) read_answer(operation);
-    if (progress.way == Way::pipeline) fill_pipeline(operation);
+    if (progress.way == Way::pipeline) fill_in_turn(operation);
     if (progress.way == Way::both || progress.way == Way::sender) copy_claimed(operation);
     now = progress.transfer->state.load(std::memory_order_acquire);
     if (state::what(now) == state::answered) return false;
@@ -135,9 +148,6 @@ void Sending::read_answer(Operation& operation) {
   if (progress.there.is_visible()) {
     progress.mapped = near_.memory().resolve(place, progress.there, operation.bytes);
   }
-  if (progress.way != Way::pipeline) return;
-  progress.buffer = take_buffer(pipeline_depth * progress.piece_bytes);
-  progress.transfer->buffer = Arena::process().offset(progress.buffer);
 }
 
 void Sending::copy_claimed(Operation& operation) {
@@ -164,14 +174,25 @@ void Sending::copy_claimed(Operation& operation) {
   }
 }
 
-void Sending::fill_pipeline(Operation& operation) {
+// One pipeline to a peer after the other, so that their buffers stay in the second cache.
+void Sending::fill_in_turn(Operation& operation) {
+  Peer& peer = peers_[static_cast<std::size_t>(near_.place_of(operation.peer))];
+  if (!peer.is_filling) peer.is_filling = fill_pipeline(operation);
+}
+
+// Whether there is more to fill, once the receiver has made room.
+bool Sending::fill_pipeline(Operation& operation) {
   Progress& progress = operation.progress;
   Transfer& transfer = *progress.transfer;
+  if (progress.buffer == nullptr) {
+    progress.buffer = take_buffer(pipeline_depth * progress.piece_bytes);
+    transfer.buffer = Arena::process().offset(progress.buffer);
+  }
   while (true) {
     // Pairs with the release in Receiving::empty_pipeline() there: that part is free again.
     const std::uint64_t received = transfer.received.load(std::memory_order_acquire);
-    if (progress.done - received >= pipeline_depth) return;
-    if (claim(transfer.unclaimed, End::front, 1).count == 0) return;
+    if (progress.done - received >= pipeline_depth) return true;
+    if (claim(transfer.unclaimed, End::front, 1).count == 0) return false;
     const std::size_t begin = progress.done * progress.piece_bytes;
     std::byte* part = progress.buffer + progress.done % pipeline_depth * progress.piece_bytes;
     kernels::copy(part, operation.data + begin,

@@ -39,15 +39,18 @@ class Sending {
  private:
   struct Peer {
     Outbox outbox;
-    OperationList waiting;  // for room, in the order they were started
+    OperationList waiting;    // for room, in the order they were started
+    bool is_filling = false;  // a pipeline, in this round of advance()
   };
   bool put(Peer&, const void* data, std::size_t bytes, int tag);
   bool fits_slot(const void* data, std::size_t bytes) const;
   bool try_to_put(Peer&, Operation&);
+  bool try_first(Peer&, Operation& first);
   bool advance(Operation&);
   void read_answer(Operation&);
   void copy_claimed(Operation&);
-  void fill_pipeline(Operation&);
+  void fill_in_turn(Operation&);
+  bool fill_pipeline(Operation&);
   void end(Operation&, std::uint64_t state);
   Transfer& take_transfer();
   std::byte* take_buffer(std::size_t bytes);

@@ -62,6 +62,8 @@ std::uint64_t hash_of(const Operation& operation) {
   }
   hash = mix(hash, static_cast<std::uint64_t>(progress.way));
   hash = mix(hash, progress.done);
+  hash = mix(hash, progress.emptied);
+  hash = mix(hash, progress.seen_sent);
   hash = mix(hash, static_cast<std::uint64_t>(operation.status.source));
   return mix(hash, static_cast<std::uint64_t>(operation.status.tag));
 }
