@@ -189,8 +189,7 @@ void MessageRequest::end() noexcept {
     if (!unwinding_ && !operation_->complete) engine_->wait(*operation_);
   } catch (...) {  // told to whoever waits for the next message
   }
-  if (!operation_->complete) engine_->withdraw(*operation_);
-  engine_->give_back(*operation_);
+  engine_->withdraw(*operation_);
   operation_ = nullptr;
 }
 

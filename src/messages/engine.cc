@@ -25,6 +25,14 @@ struct ScopedComm {
 // Longer than the copy of any piece that a rank has claimed.
 constexpr std::int64_t patience_ns = 1'000'000'000;
 
+std::vector<int> ranks_on(const std::vector<int>& nodes, int node) {
+  std::vector<int> ranks;
+  for (int rank = 0; rank < static_cast<int>(nodes.size()); ++rank) {
+    if (nodes[static_cast<std::size_t>(rank)] == node) ranks.push_back(rank);
+  }
+  return ranks;
+}
+
 Operation described(bool is_send, const void* data, std::size_t bytes, int peer, int tag) {
   Operation operation;
   operation.is_send = is_send;
@@ -69,36 +77,42 @@ Engine::Engine(mpi::Comm comm)
 
 void Engine::meet(mpi::Comm comm, Mechanism force) {
   const std::vector<int> nodes = node::nodes_of_ranks(comm);
-  std::vector<int> near;
-  for (int rank = 0; rank < size_; ++rank) {
-    if (nodes[static_cast<std::size_t>(rank)] == nodes[static_cast<std::size_t>(rank_)]) {
-      near.push_back(rank);
-    }
+  const std::vector<int> near = ranks_on(nodes, nodes[static_cast<std::size_t>(rank_)]);
+  const bool all_near = static_cast<int>(near.size()) == size_;
+  // Ranks on one node need no communicator of their own.
+  ScopedComm node;
+  if (!all_near &&
+      !mpi::try_split(comm, nodes[static_cast<std::size_t>(rank_)], rank_, node.comm)) {
+    throw Error(ErrorCode::mpi, "channel: MPI has no communicator left; free some");
   }
-  const node::Crowding crowding = node::crowding(comm, size_);
-  limits_ = tuning::channel_limits(static_cast<int>(near.size()), crowding.here);
+  const mpi::Comm near_comm = all_near ? comm : node.comm;
+  limits_ = tuning::channel_limits(static_cast<int>(near.size()), false);
+  mpi::collectively(near_comm, [&] {
+    near_ = NearRanks::create(near_comm, near, size_,
+                              {limits_.attach_bytes, limits_.by_kernel_bytes}, reason_);
+  });
+  // Nodes that are parts of one machine share its cores.
+  if (!all_near && node::crowding(comm, size_).here && near_ != nullptr) {
+    near_->team().waits().share_cores();
+  }
+  if (near_ != nullptr) serve_near(force);
+  if (mpi::true_on_all(comm, near_ != nullptr && all_near)) return;
+  std::string not_watched;
+  liveness_ = node::Liveness::create(comm, not_watched);
+  watch_.watch_far(liveness_.get());
+  far_ = std::make_unique<Far>(comm, rank_, posted_);
+}
+
+void Engine::serve_near(Mechanism force) {
+  node::Waits& waits = near_->team().waits();
+  limits_ = tuning::channel_limits(near_->size(), waits.crowded());
   if (force != Mechanism::none) {
     limits_.slot_bytes = force == Mechanism::slots ? slot_memory_bytes / 2 : Cell::payload_bytes;
     limits_.private_slot_bytes = limits_.slot_bytes;
   }
-  ScopedComm node;
-  if (!mpi::try_split(comm, nodes[static_cast<std::size_t>(rank_)], rank_, node.comm)) {
-    throw Error(ErrorCode::mpi, "channel: MPI has no communicator left; free some");
-  }
-  mpi::collectively(node.comm, [&] {
-    near_ = NearRanks::create(node.comm, near, size_,
-                              {limits_.attach_bytes, limits_.by_kernel_bytes}, reason_);
-  });
-  if (near_ != nullptr) {
-    if (crowding.here) near_->team().waits().share_cores();
-    near_->team().waits().watch_with(&watch_);
-    sending_ = std::make_unique<Sending>(*near_, limits_);
-    receiving_ = std::make_unique<Receiving>(*near_, posted_, size_, limits_, force);
-  }
-  if (mpi::true_on_all(comm, near_ != nullptr && near_->size() == size_)) return;
-  std::string not_watched;
-  liveness_ = node::Liveness::create(comm, not_watched);
-  far_ = std::make_unique<Far>(comm, rank_, posted_);
+  waits.watch_with(&watch_);
+  sending_ = std::make_unique<Sending>(*near_, limits_);
+  receiving_ = std::make_unique<Receiving>(*near_, posted_, size_, limits_, force);
 }
 
 Engine::~Engine() {
@@ -223,7 +237,6 @@ MessageStatus Engine::complete(Operation& operation) {
     if (!operation.complete) wait(operation);
   } catch (...) {
     withdraw(operation);
-    give_back(operation);
     throw;
   }
   return finish(operation);
@@ -237,24 +250,24 @@ MessageStatus Engine::finish(Operation& operation) {
   return status;
 }
 
-void Engine::give_back(Operation& operation) noexcept { pool_.put(operation); }
-
 void Engine::withdraw(Operation& operation) noexcept {
+  watch_.wait_for(nullptr);
   try {
-    watch_.wait_for(nullptr);
-    if (operation.complete) return;
-    if (operation.posted) return posted_.remove(operation);
-    if (!is_near(operation.peer == any_source ? operation.status.source : operation.peer)) {
-      return far_->withdraw(operation);
-    }
-    const int peer = operation.is_send ? operation.peer : operation.status.source;
-    const int place = near_->place_of(peer);
-    if (operation.is_send && sending_->withdraw(operation, place)) return;
-    finish_with(*this, operation, place);
-    if (operation.complete) return;
-    operation.is_send ? sending_->forget(operation) : receiving_->forget(operation);
+    if (!operation.complete) take_back(operation);
   } catch (...) {  // MPI's, which a later call will tell again
   }
+  pool_.put(operation);
+}
+
+void Engine::take_back(Operation& operation) {
+  if (operation.posted) return posted_.remove(operation);
+  const int peer = operation.is_send ? operation.peer : operation.status.source;
+  if (!is_near(peer)) return far_->withdraw(operation);
+  const int place = near_->place_of(peer);
+  if (operation.is_send && sending_->withdraw(operation, place)) return;
+  finish_with(*this, operation, place);
+  if (operation.complete) return;
+  operation.is_send ? sending_->forget(operation) : receiving_->forget(operation);
 }
 
 }  // namespace ropewalk::messages

@@ -48,21 +48,21 @@ class Engine final {
   void wait(Operation&);
   // After the end of a message; throws what went wrong with it.
   MessageStatus finish(Operation&);
-  // For a rank that an exception takes away: a message that both ranks have begun is finished, any
-  // other is taken back.
+  // Instead of finish(), for a rank that an exception takes away: a message that both ranks have
+  // begun is completed, any other is taken back.
   void withdraw(Operation&) noexcept;
-  void give_back(Operation&) noexcept;
 
   // Moves everything on.
   void advance();
   NearRanks* near() noexcept { return near_.get(); }
-  node::Liveness* liveness() noexcept { return liveness_.get(); }
 
  private:
   explicit Engine(mpi::Comm comm);
   void meet(mpi::Comm comm, Mechanism force);
+  void serve_near(Mechanism force);
   bool receive_now(std::byte* data, std::size_t bytes, int from, int tag, MessageStatus& status);
   MessageStatus complete(Operation&);
+  void take_back(Operation&);
 
   static constexpr unsigned tests_per_look = 64;
 

@@ -1,11 +1,14 @@
 #include "messages/near_ranks.hpp"
 
+#include <chrono>
 #include <cstring>
 #include <mutex>
 #include <new>
+#include <thread>
 #include <utility>
 
 #include "mpi/collectively.hpp"
+#include "node/peers.hpp"
 #include "ropewalk/memory.hpp"
 
 namespace ropewalk::messages {
@@ -90,6 +93,21 @@ void NearRanks::keep(void* memory) noexcept {
   try {
     kept_.push_back(memory);
   } catch (const std::bad_alloc&) {  // it stays allocated
+  }
+}
+
+void NearRanks::throw_dead(int place) const {
+  throw Error(ErrorCode::peer_dead,
+              "rank " + std::to_string(rank_at(place)) + " (process " +
+                  std::to_string(team_->process_id(place)) +
+                  ") has died: this channel cannot be used any more; end the job");
+}
+
+void NearRanks::explain_refusal(int place) const {
+  constexpr int looks = 200;  // one a millisecond: a process that ends gives up its memory first
+  for (int look = 0; look < looks; ++look) {
+    if (node::is_dead(team_->peer(place))) throw_dead(place);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
 }
 

@@ -41,6 +41,10 @@ class NearRanks {
     // Pairs with the release in end(): what it had sent before is there.
     return board(place)->ended.load(std::memory_order_acquire) != 0;
   }
+  [[noreturn]] void throw_dead(int place) const;
+  // To be called when the kernel has refused a copy from or to this rank. Its death is the better
+  // answer, and may take a moment to be known. Throws it, or returns when there is none.
+  void explain_refusal(int place) const;
   // Tells the others that this rank has ended its channel.
   void end() noexcept;
   // Memory of the arena, given back once all others have ended their channels; null is allowed.

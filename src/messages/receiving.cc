@@ -186,8 +186,9 @@ bool Receiving::answer(Operation& receive, int source, int tag, std::size_t byte
   if (!fits) {
     receive.error.emplace(too_long(receive.status, receive.bytes));
     receive.complete = true;
-  } else if (!advance(receive)) {
-    incoming_.add(receive);
+  } else {
+    incoming_.add(receive);  // before it may throw
+    if (advance(receive)) incoming_.remove(receive);
   }
   return true;
 }
@@ -246,6 +247,7 @@ bool Receiving::advance(Operation& receive) {
     complete(receive, state::complete);
     return true;
   }
+  near_.explain_refusal(near_.place_of(receive.status.source));
   receive.error.emplace(ErrorCode::system,
                         "receive: the kernel does not copy between this rank and rank " +
                             std::to_string(receive.status.source) +

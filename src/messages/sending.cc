@@ -207,6 +207,7 @@ bool Sending::fill_pipeline(Operation& operation) {
 void Sending::end(Operation& operation, std::uint64_t state) {
   Progress& progress = operation.progress;
   if (state == state::refused) {
+    near_.explain_refusal(near_.place_of(operation.peer));
     operation.error.emplace(ErrorCode::system,
                             "send: the kernel does not copy between this rank and rank " +
                                 std::to_string(operation.peer) +

@@ -23,13 +23,13 @@ void Watch::require_whole() const {
     throw Error(ErrorCode::peer_dead,
                 "channel: a rank has died: this channel cannot be used any more; end the job");
   }
-  if (engine_.liveness() != nullptr) engine_.liveness()->require_whole();
+  if (liveness_ != nullptr) liveness_->require_whole();
 }
 
 // A rank that has ended its channel sends and takes nothing more. What it had sent before is looked
 // for once more, now that it is known to be all.
 void Watch::look() {
-  if (engine_.liveness() != nullptr) engine_.liveness()->look();
+  if (liveness_ != nullptr) liveness_->look();
   if (awaited_ == nullptr || awaited_->complete || !is_gone(*awaited_)) return;
   engine_.advance();
   if (awaited_->complete) return;
@@ -38,6 +38,8 @@ void Watch::look() {
   const bool is_under_way = !awaited_->is_send && !awaited_->posted;
   if (!is_under_way) throw_gone(*awaited_);
 }
+
+void Watch::lost(int place) { engine_.near()->throw_dead(place); }
 
 // Whether the other rank, or all that it may be, have ended their channels.
 bool Watch::is_gone(const Operation& operation) const {

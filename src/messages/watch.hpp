@@ -3,6 +3,7 @@
 #pragma once
 
 #include "messages/operation.hpp"
+#include "node/liveness.hpp"
 #include "node/team.hpp"
 
 namespace ropewalk::messages {
@@ -13,18 +14,22 @@ class Watch final : public node::Watcher {
  public:
   explicit Watch(Engine& engine) noexcept : engine_(engine) {}
 
+  // Of ranks on other nodes; null where nobody notices their death. Outlives this.
+  void watch_far(node::Liveness* liveness) noexcept { liveness_ = liveness; }
   // Throws Error(peer_dead) where a rank is known to have died.
   void require_whole() const;
   void wait_for(const Operation* awaited) noexcept { awaited_ = awaited; }
   // Throws Error(peer_dead) where the message that is waited for can never come or never be taken.
   void look() override;
-  void lost(int /*rank*/) override {}  // the team says it all
+  // Throws: says the number that the rank has in the channel.
+  void lost(int place) override;
 
  private:
   bool is_gone(const Operation&) const;
   bool has_ended(int rank) const;
 
   Engine& engine_;
+  node::Liveness* liveness_ = nullptr;
   const Operation* awaited_ = nullptr;
 };
 

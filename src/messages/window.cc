@@ -11,7 +11,6 @@
 #include "messages/atomic_elements.hpp"
 #include "messages/near_ranks.hpp"
 #include "mpi/collectively.hpp"
-#include "node/machine_share.hpp"
 #include "node/rank_nodes.hpp"
 #include "ropewalk/memory.hpp"
 #include "tuning/limits.hpp"
@@ -115,7 +114,6 @@ std::unique_ptr<messages::NearRanks> near_ranks_of(mpi::Comm comm) {
   if (near == nullptr) {
     throw Error(ErrorCode::unsupported, "window: " + reason + "; use MPI's windows");
   }
-  if (node::crowding(comm, size).here) near->team().waits().share_cores();
   return near;
 }
 

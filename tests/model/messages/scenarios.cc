@@ -301,8 +301,7 @@ void withdraw_one(Rank& self, Shared& buffer, int number) {
   self.engine.withdraw(operation);
   self.withdraws = false;
   buffer.fill(self.rank, 99);
-  const bool was_taken = operation.complete;
-  self.engine.give_back(operation);
+  const bool was_taken = operation.complete;  // it stays in the pool
   self.note_step(was_taken ? 1 : 2);
 }
 // Rank 0 sends a message that it may take back, and one that says that this was all.
@@ -335,7 +334,6 @@ bool ends_with_error(Rank& self, Operation& operation) {
     self.engine.wait(operation);
   } catch (const Error& error) {
     self.engine.withdraw(operation);
-    self.engine.give_back(operation);
     return error.code() == ErrorCode::peer_dead;
   }
   return false;
