@@ -7,6 +7,7 @@
 
 #include "kernels/kernels.hpp"
 #include "messages/choice.hpp"
+#include "os/clock.hpp"
 #include "ropewalk/memory.hpp"
 
 namespace ropewalk::messages {
@@ -22,9 +23,11 @@ void copy_bytes(std::byte* to, const std::byte* from, std::size_t bytes) noexcep
   }
 }
 
-// A sender that waits fills a piece in 1 us, and looks here take 30 ns: one that has not in this
-// time is away.
-constexpr unsigned looks_until_starved = 500;
+// A sender that looks fills a piece in 1 to 3 us, from memory that no cache holds. One that has
+// shown none in this time is away. The kernel's copy of 128 KiB takes as long.
+constexpr std::int64_t starved_ns = 50'000;
+// What the receiver then copies at a time: 256 KiB take the kernel 25 us. The sender may be back.
+constexpr std::uint32_t pieces_when_starved = 16;
 
 }  // namespace
 
@@ -39,7 +42,7 @@ Error too_long(const MessageStatus& message, std::size_t bytes) {
 Receiving::Receiving(NearRanks& near, Posted& posted, int ranks,
                      const tuning::ChannelLimits& limits, Mechanism force)
     : near_(near), posted_(posted), limits_(limits), force_(force), unexpected_(ranks) {
-  looks_.resize(static_cast<std::size_t>(near.size()));
+  quiet_since_ns_.resize(static_cast<std::size_t>(near.size()));
   inboxes_.reserve(static_cast<std::size_t>(near.size()));
   for (int place = 0; place < near.size(); ++place) {
     inboxes_.emplace_back(near.own_line(place), near.peer_line(place), near.base(place));
@@ -233,14 +236,17 @@ void Receiving::begin_copies(Operation& receive, int place, channel::Reference s
   transfer.piece_bytes = progress.piece_bytes;
   transfer.destination = own;
   transfer.unclaimed.store(packed(0, progress.pieces), std::memory_order_relaxed);
-  looks_[static_cast<std::size_t>(place)] = 0;  // the sender has time to see the answer
+  quiet_since_ns_[static_cast<std::size_t>(place)] = 0;  // the sender has time to see the answer
 }
 
 bool Receiving::advance(Operation& receive) {
   Progress& progress = receive.progress;
   if (progress.way == Way::pipeline) empty_pipeline(receive);
-  if (progress.way == Way::receiver || progress.way == Way::both || is_starved(receive)) {
-    copy_claimed(receive);
+  if (progress.way == Way::receiver || progress.way == Way::both) {
+    while (copy_claimed(receive, UINT32_MAX)) {
+    }
+  } else if (is_starved(receive)) {
+    copy_claimed(receive, pieces_when_starved);
   }
   if (progress.done + copied_by_sender(progress) != progress.pieces) return false;
   if (!progress.failed && progress.transfer->failed == 0) {
@@ -269,36 +275,39 @@ bool Receiving::is_starved(Operation& receive) noexcept {
   Progress& progress = receive.progress;
   if (progress.way == Way::receiver || progress.way == Way::both) return false;
   if (progress.there.is_none() || force_ != Mechanism::none) return false;
-  unsigned& looks = looks_[static_cast<std::size_t>(near_.place_of(receive.status.source))];
+  std::int64_t& since =
+      quiet_since_ns_[static_cast<std::size_t>(near_.place_of(receive.status.source))];
   // Only a hint, which pairs with nothing.
   const std::uint64_t sent = progress.transfer->sent.load(std::memory_order_relaxed);
   if (sent != progress.seen_sent) {
     progress.seen_sent = sent;
-    looks = 0;
+    since = 0;
+    return false;
   }
-  return ++looks > looks_until_starved;
+  const std::int64_t now = os::steady_ns();
+  if (since == 0) since = now;
+  return now - since > starved_ns;
 }
 
-// A part that the kernel refuses counts as copied.
-void Receiving::copy_claimed(Operation& receive) {
+// Copies what it can claim at once; false where nothing is left. A part that the kernel refuses
+// counts as copied.
+bool Receiving::copy_claimed(Operation& receive, std::uint32_t most) {
   Progress& progress = receive.progress;
-  const int place = near_.place_of(receive.status.source);
   const End from = progress.way == Way::pipeline ? End::back : End::front;
-  while (true) {
-    const Pieces claimed = claim(progress.transfer->unclaimed, from);
-    if (claimed.count == 0) return;
-    const std::size_t begin = claimed.first * progress.piece_bytes;
-    const std::size_t length =
-        std::min(progress.bytes - begin, claimed.count * progress.piece_bytes);
-    if (progress.mapped != nullptr) {
-      kernels::copy(receive.data + begin, progress.mapped + begin, length,
-                    stores_for(progress.bytes));
-    } else if (!near_.memory().read(receive.data + begin, place, progress.there + begin, length,
-                                    stores_for(progress.bytes))) {
-      progress.failed = true;
-    }
-    progress.done += claimed.count;
+  const Pieces claimed = claim(progress.transfer->unclaimed, from, most);
+  if (claimed.count == 0) return false;
+  const int place = near_.place_of(receive.status.source);
+  const std::size_t begin = claimed.first * progress.piece_bytes;
+  const std::size_t length = std::min(progress.bytes - begin, claimed.count * progress.piece_bytes);
+  const kernels::Stores stores = stores_for(progress.bytes);
+  if (progress.mapped != nullptr) {
+    kernels::copy(receive.data + begin, progress.mapped + begin, length, stores);
+  } else if (!near_.memory().read(receive.data + begin, place, progress.there + begin, length,
+                                  stores)) {
+    progress.failed = true;
   }
+  progress.done += claimed.count;
+  return true;
 }
 
 void Receiving::empty_pipeline(Operation& receive) {

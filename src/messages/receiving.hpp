@@ -73,7 +73,7 @@ class Receiving {
   bool advance(Operation&);
   static std::uint64_t copied_by_sender(const Progress&) noexcept;
   bool is_starved(Operation&) noexcept;
-  void copy_claimed(Operation&);
+  bool copy_claimed(Operation&, std::uint32_t most);
   void empty_pipeline(Operation&);
   void complete(Operation&, std::uint64_t how);
 
@@ -82,8 +82,9 @@ class Receiving {
   const tuning::ChannelLimits& limits_;
   Mechanism force_;
   Mechanism last_ = Mechanism::none;
-  std::vector<Inbox> inboxes_;   // by place
-  std::vector<unsigned> looks_;  // by place, since that rank has last copied a piece
+  std::vector<Inbox> inboxes_;  // by place
+  // By place, since when that rank has copied no piece; 0: since just now.
+  std::vector<std::int64_t> quiet_since_ns_;
   Unexpected unexpected_;
   OperationList incoming_;  // transfers that are answered
 };
