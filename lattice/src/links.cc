@@ -144,8 +144,9 @@ void OperatorLinks<Real>::choose_form(const GaugeField<Real>& gauge, Links wante
   const Lattice& lattice = gauge.lattice();
   double worst = 0;
   double bad = gives_third_row(gauge, worst) ? 0 : 1;
-  if (wanted == Links::two_rows)
+  if (wanted == Links::two_rows) {
     collectively(lattice, [&] { require_third_rows(bad == 0, worst); });
+  }
   lattice.sum(&bad, 1);
   const double bytes = static_cast<double>(gauge.size() * 2 * sizeof(Real));
   // Links that come from memory in every hop take less time with two rows: the arithmetic of the
