@@ -69,8 +69,8 @@ int live(const Situation& situation, useconds_t life) {
   Channel channel(Communicator::world(), {.force = situation.force});
   if (!channel.is_near((channel.rank() + 1) % channel.size())) return not_near;
   Circle circle(channel, situation);
-  for (int turn = 0; turn < 3; ++turn) circle.turn();
   if (forked_rank() == victim) {
+    for (int turn = 0; turn < 3; ++turn) circle.turn();
     alarm(0);
     std::signal(SIGALRM, SIG_DFL);  // which ends the process
     ualarm(life, 0);
