@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from . import _core
+from ._shared import OfRanks
 from .collectives import _looks
 from .exceptions import ArgumentError
 from .exchange import _handle
@@ -111,7 +112,7 @@ class PersistentMessage(PendingMessage[_Result]):
         return f"<ropewalk.PersistentMessage, {self._what}, {how}>"
 
 
-class Channel:
+class Channel(OfRanks):
     """Messages among the ranks of an MPI communicator, on one node or several.
 
     `comm` is a communicator of ropewalk or mpi4py, or None for the world; where nobody has started
@@ -134,14 +135,6 @@ class Channel:
         _open.add(self)
 
     # ---- what it is
-
-    @property
-    def rank(self) -> int:
-        return self._core.rank()
-
-    @property
-    def size(self) -> int:
-        return self._core.size()
 
     def is_near(self, rank: int) -> bool:
         """True where messages to this rank go through shared memory; the others go to MPI."""

@@ -9,12 +9,15 @@
 #include <string>
 #include <vector>
 
+#include "messages/expect_error.hpp"
 #include "mpi/mpi.hpp"
 #include "ropewalk/memory.hpp"
 #include "support/thread_mpi.hpp"
 
 namespace ropewalk {
 namespace {
+
+using test::expect_error;
 
 using Bytes = std::vector<std::byte>;
 
@@ -271,16 +274,6 @@ TEST(Channel, ProbeTellsWhatAReceiveWouldTake) {
     channel.receive(data.data(), data.size(), 0, 1);
     EXPECT_FALSE(channel.probe(any_source, any_tag));
   });
-}
-
-void expect_error(ErrorCode code, const std::string& begin, const std::function<void()>& body) {
-  try {
-    body();
-    ADD_FAILURE() << "no error: " << begin;
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), code) << error.what();
-    EXPECT_EQ(std::string(error.what()).substr(0, begin.size()), begin);
-  }
 }
 
 TEST(Channel, AMessageLongerThanItsBufferIsAnErrorAndIsDropped) {

@@ -11,11 +11,14 @@
 #include <vector>
 
 #include "kernels/kernels.hpp"
+#include "messages/expect_error.hpp"
 #include "mpi/mpi.hpp"
 #include "support/thread_mpi.hpp"
 
 namespace ropewalk {
 namespace {
+
+using test::expect_error;
 
 void on_ranks(int ranks, std::size_t bytes, const std::function<void(Window&)>& body) {
   test::run_ranks(ranks, [&](int) {
@@ -127,16 +130,6 @@ TEST(Window, AccumulateIsWhatAReductionIs) {
     }
     EXPECT_GT(pairs, 100);
   });
-}
-
-void expect_error(ErrorCode code, const std::string& begin, const std::function<void()>& body) {
-  try {
-    body();
-    ADD_FAILURE() << "no error: " << begin;
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), code) << error.what();
-    EXPECT_EQ(std::string(error.what()).substr(0, begin.size()), begin);
-  }
 }
 
 TEST(Window, ArgumentsAreChecked) {
