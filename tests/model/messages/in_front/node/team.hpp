@@ -30,7 +30,11 @@ class Team {
   int size() const noexcept { return model::ranks(); }
   bool cma() const noexcept { return false; }
   int process_id(int /*rank*/) const noexcept { return 0; }
-  Peer& peer(int /*rank*/) const noexcept { return *static_cast<Peer*>(nullptr); }
+  // Nobody looks into it: nobody dies.
+  Peer& peer(int /*rank*/) const noexcept {
+    alignas(64) static std::byte somebody[64];
+    return reinterpret_cast<Peer&>(somebody);
+  }
   Team& waits() noexcept { return *this; }  // one class here
   bool crowded() const noexcept { return false; }
   bool broken() const noexcept { return false; }
