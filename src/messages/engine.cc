@@ -122,14 +122,15 @@ Engine::~Engine() {
 
 // ---- calls
 
-// A message that comes while a wait in the team would spin, and needs nothing else.
-bool Engine::receive_now(std::byte* data, std::size_t bytes, int from, int tag,
+bool Engine::receive_now(void* data, std::size_t bytes, int from, int tag, unsigned looks,
                          MessageStatus& status) {
+  watch_.require_whole();
   if (from == any_source || from == rank_ || !is_near(from) || !sending_->idle()) return false;
   const int place = near_->place_of(from);
-  for (unsigned spin = 0; spin < limits_.spins; ++spin) {
-    const Receiving::Look look = receiving_->receive_now(data, bytes, place, tag, status);
-    if (look != Receiving::Look::nothing) return look == Receiving::Look::taken;
+  for (unsigned look = 0; look < looks; ++look) {
+    const Receiving::Look found =
+        receiving_->receive_now(static_cast<std::byte*>(data), bytes, place, tag, status);
+    if (found != Receiving::Look::nothing) return found == Receiving::Look::taken;
     os::relax();
   }
   return false;
@@ -141,9 +142,9 @@ void Engine::send(const void* data, std::size_t bytes, int to, int tag) {
 }
 
 MessageStatus Engine::receive(void* data, std::size_t bytes, int from, int tag) {
-  watch_.require_whole();
   MessageStatus status;
-  if (receive_now(static_cast<std::byte*>(data), bytes, from, tag, status)) return status;
+  // As long as a wait in the team spins, there is nothing else to do.
+  if (receive_now(data, bytes, from, tag, limits_.spins, status)) return status;
   return complete(*start_receive(data, bytes, from, tag));
 }
 

@@ -42,6 +42,9 @@ class Engine final {
   // Null where the message is complete.
   Operation* start_send(const void* data, std::size_t bytes, int to, int tag);
   Operation* start_receive(void* data, std::size_t bytes, int from, int tag);
+  // Receives a message that comes within so many looks and needs nothing but to be copied.
+  bool receive_now(void* data, std::size_t bytes, int from, int tag, unsigned looks,
+                   MessageStatus&);
   std::optional<MessageStatus> probe(int from, int tag);
 
   bool test(Operation&);
@@ -60,7 +63,6 @@ class Engine final {
   explicit Engine(mpi::Comm comm);
   void meet(mpi::Comm comm, Mechanism force);
   void serve_near(Mechanism force);
-  bool receive_now(std::byte* data, std::size_t bytes, int from, int tag, MessageStatus& status);
   MessageStatus complete(Operation&);
   void take_back(Operation&);
 
