@@ -1,5 +1,7 @@
 #include "messages/near_ranks.hpp"
 
+#include <unistd.h>
+
 #include <chrono>
 #include <cstring>
 #include <mutex>
@@ -89,6 +91,8 @@ NearRanks::NearRanks(std::unique_ptr<node::Team> team, std::vector<int> ranks, i
   }
 }
 
+bool NearRanks::is_here() const noexcept { return team_->process_id(place()) == getpid(); }
+
 void NearRanks::keep(void* memory) noexcept {
   try {
     kept_.push_back(memory);
@@ -112,13 +116,13 @@ void NearRanks::explain_refusal(int place) const {
 }
 
 void NearRanks::end() noexcept {
-  if (own_ == nullptr) return;
+  if (own_ == nullptr || !is_here()) return;
   own_->ended.store(1, std::memory_order_release);
   team_->waits().wake_sleepers();
 }
 
 NearRanks::~NearRanks() {
-  if (own_ == nullptr) return;
+  if (own_ == nullptr || !is_here()) return;
   for (int peer = 0; peer < static_cast<int>(boards_.size()); ++peer) {
     // The last touch of that rank's memory. Pairs with the acquire in reclaim() there.
     if (peer != place()) board(peer)->left.fetch_add(1, std::memory_order_release);

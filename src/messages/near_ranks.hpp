@@ -53,6 +53,7 @@ class NearRanks {
  private:
   NearRanks(std::unique_ptr<node::Team> team, std::vector<int> ranks, int all,
             channel::PeerMemory::Worth worth);
+  bool is_here() const noexcept;  // false in a child of fork
   Board* board(int place) noexcept { return boards_[static_cast<std::size_t>(place)]; }
 
   std::unique_ptr<node::Team> team_;

@@ -1,5 +1,7 @@
 #include "node/team.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstring>
 #include <new>
@@ -116,6 +118,8 @@ Team::Team(mpi::Comm comm, Control* own, std::span<const RankFacts> facts, Peers
       rooms_(blocks_, slots_, waits_) {}
 
 Team::~Team() {
+  // The others still share memory with the parent of this process, not with a child of fork.
+  if (process_id(rank()) != getpid()) return;
   for (int peer = 0; peer < size(); ++peer) {
     // The last touch. Release: pairs with the acquire in reclamation.cc of that rank.
     if (peer != rank()) controls_[peer]->left.fetch_add(1, std::memory_order_release);

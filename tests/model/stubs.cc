@@ -1,5 +1,7 @@
 // The layers below the team, reduced to what the model needs: one process with an arena for each
 // rank, an MPI for the set-up only, and copies that the model sees.
+#include <unistd.h>
+
 #include <cstring>
 
 #include "collectives/engine.hpp"
@@ -82,6 +84,7 @@ std::vector<std::shared_ptr<Peer>> map_peers(mpi::Comm /*comm*/, std::span<const
   std::vector<std::shared_ptr<Peer>> peers;
   for (std::size_t rank = 0; rank < facts.size(); ++rank) {
     peers.push_back(std::make_shared<Peer>());
+    peers.back()->process = getpid();
     peers.back()->base = model::arena(static_cast<int>(rank));
   }
   return peers;
