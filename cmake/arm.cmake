@@ -1,4 +1,4 @@
-# The toolchain of the preset `arm`: Debian's cross compiler, and qemu-user for what is run.
+# The preset `arm` uses this toolchain: Debian's cross compiler, and qemu-user for what is run.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)

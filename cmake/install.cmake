@@ -1,5 +1,5 @@
-# What `cmake --install` lays down: headers, both libraries, the CMake package, pkg-config's file.
-# All of it is in the component "development"; programs and the Python package have their own.
+# `cmake --install` installs headers, both libraries, the CMake package, pkg-config's file. All of
+# it is in the component "development"; programs and the Python package have their own.
 include(CMakePackageConfigHelpers)
 
 set_target_properties(ropewalk PROPERTIES EXPORT_NAME ropewalk-static)

@@ -40,7 +40,7 @@ function(ropewalk_precompiled target set)
     target_compile_options(${owner} PRIVATE -fpch-preprocess)
   endif()
   target_precompile_headers(${target} REUSE_FROM ${owner})
-  # Of what is precompiled GCC 12 no longer knows that it is a system's: it gives false alarms.
+  # GCC 12 forgets that a precompiled header is a system header, and gives false alarms for it.
   target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess
                          -Wno-array-bounds -Wno-stringop-overread -Wno-stringop-overflow>)
 endfunction()

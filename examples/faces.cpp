@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::size_t count = 1024;  // numbers in a packet
 
-// Packets of one rank on communication memory: [direction][number], direction 2d towards +, 2d+1
-// towards -.
+// Describes the packets of one rank on communication memory as [direction][number]: direction 2d
+// goes towards +, 2d+1 towards -.
 ropewalk::FacePackets packets(ropewalk::Buffer<double>& send, ropewalk::Buffer<double>& receive) {
   ropewalk::FacePackets faces;
   for (std::size_t i = 0; i < send.size() / count; ++i) {

@@ -18,7 +18,8 @@ x = random.uniform(-1, 1, (SAMPLES, 3))
 x[:, 2] = 1  # the bias
 y = (x[:, :1] * x[:, 1:2] > 0).astype(float)  # whether both numbers have the same sign
 
-# The root's weights, for all; gradients in communication memory, where the others reach them.
+# All ranks start from the root's weights. The gradients lie in communication memory, where the
+# others reach them.
 weights = [comm.broadcast(random.normal(0, 1, shape)) for shape in ((3, 32), (32, 1))]
 gradients = [ropewalk.empty(one.shape) for one in weights]
 

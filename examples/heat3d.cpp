@@ -88,14 +88,15 @@ Triple divide(int ranks) {
   return out;
 }
 
-// Part `index` of `parts` of a line: its first cell and its length, as even as can be.
+// Returns the first cell and the length of part `index` of `parts` of a line. The parts are as even
+// as can be.
 std::pair<int, int> share(int cells, int parts, int index) {
   const int begin = static_cast<int>(static_cast<long long>(cells) * index / parts);
   const int end = static_cast<int>(static_cast<long long>(cells) * (index + 1) / parts);
   return {begin, end - begin};
 }
 
-// A block of the cube with one layer of ghosts.
+// A block is a part of the cube with one layer of ghosts.
 class Block {
  public:
   Block(const Triple& first, const Triple& cells)
@@ -136,8 +137,8 @@ class Block {
   std::vector<double, ropewalk::Allocator<double>> values_;  // in the arena: on huge pages
 };
 
-// One step for the cells from `low` to `high`, both included. The order of the additions is fixed,
-// so the bits do not depend on how the cube is divided.
+// Makes one step for the cells from `low` to `high`, both included. The order of the additions is
+// fixed, so the bits do not depend on how the cube is divided.
 void step(const Block& old, Block& next, const Triple& low, const Triple& high) {
   constexpr double c = 0.125;
   for (int x = low[0]; x <= high[0]; ++x) {
@@ -156,7 +157,8 @@ void step_inside(const Block& old, Block& next) {
   step(old, next, {2, 2, 2}, {n[0] - 1, n[1] - 1, n[2] - 1});
 }
 
-// The shell one cell thick, each cell once: both slabs in x, then what is left in y, then in z.
+// Visits the shell, which is one cell thick, each cell once: both slabs in x, then what is left in
+// y, then in z.
 void step_boundary(const Block& old, Block& next) {
   Triple low{1, 1, 1};
   Triple high = old.cells();
@@ -174,7 +176,7 @@ void step_boundary(const Block& old, Block& next) {
   }
 }
 
-// The ghosts of the whole cube on one rank, by copying: what the exchange is compared to.
+// Copies the ghosts of the whole cube on one rank; the exchange is compared with the result.
 void wrap(Block& whole) {
   const int n = whole.cells()[0];
   for (int a = 1; a <= n; ++a) {
@@ -202,7 +204,7 @@ Block run_serially(const Options& options) {
   return now;
 }
 
-// Cells of the block that differ from the same cells of the whole in any bit.
+// Counts the cells of the block that differ in any bit from the same cells of the whole.
 long long differences(const Block& block, const Block& whole) {
   long long out = 0;
   for (int x = 1; x <= block.cells()[0]; ++x) {

@@ -1,7 +1,7 @@
-// A step of a stencil code that computes while its faces travel: work stealing over the interior,
-// with one thread that exchanges and then joins in.
+// This example makes a step of a stencil code that computes while its faces travel: threads share
+// the interior by work stealing, and one of them exchanges first and then joins in.
 //
-//   ropewalk run -n 2 -- build/release/examples/overlap
+// ropewalk run -n 2 -- build/release/examples/overlap
 #include <ropewalk/halo.hpp>
 #include <ropewalk/memory.hpp>
 #include <ropewalk/process.hpp>
@@ -51,10 +51,10 @@ double mean(const Plate& plate) {
 
 int run(ropewalk::Communicator world) {
   const ropewalk::CartesianGrid grid(world, {world.size()}, {true});
-  // Lanes without comm threads: the team's threads drive them.
+  // The lanes have no comm threads: the team's threads drive them.
   ropewalk::EndpointSet endpoints(world, {.lanes = 1, .threads = false});
   ropewalk::ThreadTeam team(world, {.threads = 2});
-  // Rows 1 to rows - 2 need no ghost. Of the two workers the first communicates.
+  // Rows 1 to rows - 2 need no ghost. The first of the two workers communicates.
   ropewalk::WorkStealing interior(rows - 2, team.size(), 1);
 
   Plate plate;

@@ -36,7 +36,7 @@ int run(const std::string& what, double mass, ropewalk::Communicator world) {
   options.antiperiodic_time = true;
   WilsonOperator<double> m(gauge, mass, options);
 
-  // A source on one site: spin 0 and colour 0 at the origin.
+  // The source is on one site: spin 0 and colour 0 at the origin.
   std::vector<std::complex<double>> plain(lattice.local_sites() * 12);
   if (lattice.rank() == 0) plain[0] = 1;
   SpinorField<double> b = m.field();

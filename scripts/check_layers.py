@@ -19,11 +19,12 @@ import exceptions
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 MPI_HEADERS = {"mpi.h", "mpi_abi.h", "mpi_proto.h"}
-# Besides src/mpi, programs of MPI as users write them, to be run with the drop-in and without it.
+# Besides src/mpi, these hold programs of MPI as users write them, which are run with the drop-in
+# and without it.
 KNOW_MPI = ["src/mpi", "bench/dropin"]
 SUFFIXES = {".cc", ".cpp", ".c", ".h", ".hpp", ".inc"}
-# What an area may include from. Of the rooms of src/, the malloc library has those up to memory:
-# it is in programs that have no MPI.
+# This says what an area may include from. Of the rooms of src/, the malloc library may use those up
+# to memory, since it is in programs that have no MPI.
 MAY_USE = {
     "include": ["include"],
     "src": ["include", "src"],

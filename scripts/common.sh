@@ -12,8 +12,8 @@ export PATH PIP_DISABLE_PIP_VERSION_CHECK=1
 
 cd "$root" || exit 1
 
-# Of Open MPI 5.0.11 btl/ofi sleeps for one second in every MPI_Init, where it finds no fabric: one
-# that tests do without.
+# In Open MPI 5.0.11, btl/ofi sleeps for one second in every MPI_Init where it finds no fabric. The
+# tests do without it.
 quick_openmpi='^ofi'
 
 # What is built and run for 64-bit Arm: the rooms that know processors, pages and orders of memory.
@@ -30,5 +30,5 @@ took() {
   say "$1 took $((seconds / 60)) min $((seconds % 60)) s"
 }
 
-# fresh STAMP TEXT: true when the last successful run of that step had the same text.
+# fresh STAMP TEXT is true when the last successful run of that step had the same text.
 fresh() { [ -f "$1" ] && [ "$(cat "$1")" = "$2" ]; }

@@ -1,5 +1,5 @@
-// The table of settings as scripts/settings_reference.py reads it: a line a row, and between the
-// parts of a row a unit separator (0x1f).
+// Prints the table of settings as scripts/settings_reference.py reads it: one line for each row,
+// and a unit separator (0x1f) between the parts of a row.
 #include <iostream>
 
 #include "settings/value.hpp"

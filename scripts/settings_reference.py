@@ -131,7 +131,7 @@ def sources() -> Iterator[pathlib.Path]:
 
 def not_in_table(rows: list[Row]) -> Iterator[str]:
     known = {row.name for row in rows}
-    # Misspelt on purpose, where it is tested what is said then.
+    # These names are misspelt on purpose: tests look at what is then said.
     misspelt = {"tests/settings", "tests/preload/mpi", "python/tests"}
     for path in sources():
         name = path.relative_to(ROOT)

@@ -1,5 +1,5 @@
-// Structs of the C interface that begin with their own size, so that they can grow: a program and
-// the library may know headers of different age.
+// Structs of the C interface begin with their own size, so that they can grow: a program and the
+// library may know headers of different age.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace ropewalk {
 
-// More than a later version of a struct can have grown by: beyond it, the size was never set.
+// No later version of a struct can have grown by more than this: a larger size was never set.
 inline constexpr std::size_t most_growth = 256;  // bytes
 
 inline void check_struct_size(std::size_t given, std::size_t oldest, std::size_t newest,

@@ -56,7 +56,7 @@ std::vector<std::size_t> part_counts(const Shape& shape) {
   return counts;
 }
 
-// Equal blocks as the forms ending in v take them. Every rank finds the same.
+// Describes equal blocks in the way of the forms ending in v. Every rank finds the same.
 template <class Count>
 struct EqualBlocks {
   std::vector<Count> counts;
@@ -203,7 +203,8 @@ std::vector<int> ranks_on_nodes(Collectives& node) {
 
 namespace {
 
-// Past the fallback, which would make vectors of ints of the counts in every call.
+// The plain MPI is called without the fallback, which would make vectors of ints of the counts in
+// every call.
 double time_plain_blocks(const Plain::State& plain, const Run& run) {
   const auto& call = mpi::library().call;
   const auto comm = plain.comm.value;
@@ -276,7 +277,8 @@ double time_plain(const Plain& plain, const Run& run) {
     case Op::scatter:
       return repeat(run, [&] { fallback::scatter(s, n, type, r, n, type, 0, comm); });
     case Op::reduce_scatter: {
-      // Past the fallback, which would make a vector of ints of the counts in every call.
+      // The plain MPI is called without the fallback, which would make a vector of ints of the
+      // counts in every call.
       const std::vector<std::size_t> parts = part_counts(shape);
       const std::vector<int> counts(parts.begin(), parts.end());
       const auto call = mpi::library().call.reduce_scatter;

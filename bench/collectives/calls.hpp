@@ -35,7 +35,8 @@ struct Everybody {
 // Collective; buffers lie in the arenas of the processes.
 Everybody everybody(const Ranks& ranks, Collectives& node, float* send, float* receive);
 
-// Ranks of each node, the first one's node first; empty where ropewalk does not serve the ranks.
+// Returns the ranks of each node, the first one's node first; empty where ropewalk does not serve
+// the ranks.
 std::vector<int> ranks_on_nodes(Collectives& node);
 
 // Tells what was written into a send buffer apart from what was there before.
@@ -50,8 +51,9 @@ struct Run {
   int iterations = 1;
   bool rewritten = false;
   Serial first = 0;
-  // For rewritten buffers. Given: each call is timed alone, after a barrier of this communicator,
-  // and the time is that of the calls. Null: the time is that of rewriting and calls together.
+  // It is for rewritten buffers. Where it is given, each call is timed alone, after a barrier of
+  // this communicator, and the time is that of the calls. Where it is null, the time is that of
+  // rewriting and calls together.
   Collectives* apart = nullptr;
 };
 double time_plain(const Plain& plain, const Run& run);

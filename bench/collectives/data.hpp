@@ -19,8 +19,8 @@ float flat_value(int rank, unsigned serial);
 void rewrite(const Shape& shape, float* send, unsigned serial);
 
 enum class Filled { by_place, flat };
-// Empty where `receive` is what the collective makes of all ranks' buffers; otherwise what is
-// wrong.
+// The result is empty where `receive` is what the collective makes of all ranks' buffers; otherwise
+// what is wrong.
 std::string check(const Shape& shape, const float* receive, unsigned serial, Filled filled);
 // So that a result of an earlier call is not taken for this one's.
 void spoil(const Shape& shape, float* receive);

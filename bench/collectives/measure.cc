@@ -21,9 +21,10 @@ constexpr double quick_sample_us = 2000;  // the same for --quick
 // before the clock starts.
 constexpr double network_sample_us = 20000;
 constexpr int lead_in_share = 5;
-// Ranks that share cores fall into step and out of it, for longer than a sample: the columns take
-// turns within it, of this length or of one call. A barrier, untimed, stands between them, or what
-// a root has sent ahead would be on the network in the next one's time.
+// Ranks that share cores fall into step and out of it, for longer than a sample. So the columns
+// take turns within a sample, of this length or of one call. An untimed barrier stands between
+// them, because what a root has sent ahead would otherwise be on the network while the next column
+// is timed.
 constexpr double turn_us = 1000;
 // What is assumed when the time is announced: rates of memory and of a network that nobody has
 // named, and the fixed cost of a call.
@@ -136,7 +137,7 @@ void CollectivesMeasurement::make_memory(const std::string& kind, std::size_t fl
   memory_[kind] = std::move(memory);
 }
 
-// How long a sample lasts where there is time enough.
+// Says how long a sample lasts where there is time enough.
 double CollectivesMeasurement::full_sample_us() const {
   if (over_nodes()) return network_sample_us;
   return options_.common.quick ? quick_sample_us : sample_us;
@@ -185,8 +186,8 @@ std::vector<CollectivesMeasurement::Column> CollectivesMeasurement::columns(std:
   return all;
 }
 
-// Microseconds of a call of the slowest rank. One call before it, untimed: the other columns have
-// left the caches as they like. Over nodes, several.
+// Measures the microseconds that a call takes on the slowest rank. One untimed call goes before
+// (over nodes, several), since the other columns leave the caches in any state.
 double CollectivesMeasurement::sample(Column& column, Run run) {
   run.first = serial_;
   Run warm = run;
@@ -303,7 +304,7 @@ Run CollectivesMeasurement::run_of(const CollectiveCase& one) {
   return run;
 }
 
-// The first wrong element that this rank has seen.
+// Returns the first wrong element that this rank has seen.
 std::string CollectivesMeasurement::all_rounds(std::vector<Column>& all, const Run& run) {
   std::string wrong;
   int rounds = rounds_;
@@ -316,7 +317,7 @@ std::string CollectivesMeasurement::all_rounds(std::vector<Column>& all, const R
   return wrong;
 }
 
-// Of the kinds of stores, the faster one is the limit; over nodes it is the network.
+// The faster kind of stores is the limit; over nodes the network is.
 void CollectivesMeasurement::keep(const std::vector<Column>& all, CollectiveResult& result) const {
   for (const Column& column : all) {
     if (column.what == Column::What::plain) {

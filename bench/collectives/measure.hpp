@@ -39,7 +39,7 @@ bool fits_memory(const CollectivesBenchOptions&, const Ranks&);
 
 class CollectivesMeasurement {
  public:
-  // Collective. Error(argument) for one rank, Error(memory) where buffers do not fit.
+  // Collective. Throws Error(argument) for one rank, Error(memory) where buffers do not fit.
   CollectivesMeasurement(const CollectivesBenchOptions& options, const Ranks& ranks);
   ~CollectivesMeasurement();
 
@@ -50,7 +50,8 @@ class CollectivesMeasurement {
   bool direct() const noexcept { return node_.direct(); }
   bool over_nodes() const noexcept { return ranks_on_.size() > 1; }
   const std::string& reason() const noexcept { return node_.reason(); }
-  // The number of ranks on each node, the root's first; empty where ropewalk does not serve them.
+  // Returns the number of ranks on each node, the root's first; empty where ropewalk does not serve
+  // them.
   const std::vector<int>& ranks_on() const noexcept { return ranks_on_; }
   const std::map<std::string, Backing>& backings() const noexcept { return backings_; }
 

@@ -27,10 +27,11 @@ struct Model {
   std::vector<ByteCost> a_byte;  // by ascending bytes
 };
 
-// The constants for that size: interpolated in the logarithm of the size, ends held.
+// Returns the constants for that size: interpolated in the logarithm of the size, ends held.
 ByteCost at(const Model& model, std::size_t bytes);
 
-// Microseconds. For the other collectives the same terms: flags, and the bytes of the busiest rank.
+// Returns the microseconds. The terms are the same for the other collectives: flags, and the bytes
+// of the busiest rank.
 double predicted_us(const Model& model, Op op, std::size_t bytes, int ranks);
 
 }  // namespace ropewalk::bench

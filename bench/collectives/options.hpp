@@ -46,7 +46,7 @@ struct CollectiveCase {
     return memory == other.memory && buffers == other.buffers && op == other.op;
   }
 };
-// All rows, those of one table in a row. A barrier has no buffers and is there only once.
+// Returns all rows, those of one table in a row. A barrier has no buffers and is there only once.
 std::vector<CollectiveCase> cases(const CollectivesBenchOptions& options, int ranks);
 
 void describe(CLI::App& app, CollectivesBenchOptions& options);

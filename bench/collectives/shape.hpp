@@ -56,10 +56,10 @@ struct TrafficBytes {
 };
 TrafficBytes traffic(Op op, std::size_t bytes, int ranks);
 
-// Bytes that cross the busiest link between a node and the network, in its busier direction, by
-// any algorithm: what the limit over nodes is the time of. A node's data that others need leave it
-// once, and what its ranks need enters it once; an allreduce moves 2 (N - 1)/N of its vector
-// (Patarasuk and Yuan 2009). `ranks_on`: of each node, the root's first.
+// Returns the bytes that cross the busiest link between a node and the network, in its busier
+// direction, by any algorithm: what the limit over nodes is the time of. A node's data that others
+// need leave it once, and what its ranks need enters it once; an allreduce moves 2 (N - 1)/N of its
+// vector (Patarasuk and Yuan 2009). `ranks_on`: of each node, the root's first.
 double link_bytes(Op op, std::size_t bytes, const std::vector<int>& ranks_on);
 
 constexpr std::size_t least_limit_bytes = 16384;  // below, flags and not bytes take the time

@@ -24,7 +24,7 @@ std::string first_line(const std::string& path) {
   return text;
 }
 
-// The value behind "key" and a colon, in files like /proc/cpuinfo and /proc/meminfo.
+// Finds the value behind "key" and a colon, in files like /proc/cpuinfo and /proc/meminfo.
 std::string field(const std::string& path, const std::string& key) {
   std::ifstream file(path);
   for (std::string text; std::getline(file, text);) {
@@ -41,7 +41,7 @@ std::size_t kibibytes(const std::string& text) {
   return std::strtoull(text.c_str(), nullptr, 10) << 10;
 }
 
-// "always [madvise] never": "madvise".
+// Returns "madvise" from "always [madvise] never".
 std::string chosen(const std::string& text) {
   const std::size_t open = text.find('[');
   const std::size_t close = text.find(']');

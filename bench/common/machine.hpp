@@ -23,7 +23,7 @@ std::string commit();  // short hash of the sources, "-dirty" where they were ch
 
 // {"bench": "machine", host, kernel, CPU, caches, pages, commit}; the caller adds MPI and ranks.
 Json machine_line(const std::string& program, const std::string& command);
-// One line for people: "AMD EPYC, 2 cores, L3 32 MiB, Linux 6.18".
+// Returns one line for people: "AMD EPYC, 2 cores, L3 32 MiB, Linux 6.18".
 std::string machine_text(const Json& machine);
 
 }  // namespace ropewalk::bench

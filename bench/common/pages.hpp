@@ -14,7 +14,7 @@ namespace ropewalk::bench {
 const std::vector<std::string>& page_kinds();
 MemoryOptions memory_options(const std::string& kind);
 
-// A touched block of that kind. "huge" may come out smaller: see Backing.
+// Returns a touched block of that kind. "huge" may come out smaller: see Backing.
 PageBlock page_block(const std::string& kind, std::size_t bytes);
 
 // What inspect() found, in the words of the tables and of the JSON lines.

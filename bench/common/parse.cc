@@ -36,7 +36,8 @@ int integer(const std::string& option, const std::string& word, int low, int hig
   return static_cast<int>(value);
 }
 
-// Continues values by the step of the last two up to `last`, which itself may be missed.
+// Continues the values by the step between the last two, up to `last`, which may lie between two
+// steps.
 void continue_to(const std::string& option, std::vector<int>& values, int last) {
   if (values.size() < 2 || values.back() <= values[values.size() - 2]) {
     refuse(option, "..", "needs two rising values before it; write for example 4,8,..,32");

@@ -90,7 +90,7 @@ bool joint(const Error& error) {
          error.code() == ErrorCode::unsupported;
 }
 
-// The variables that the MPI was started with, as `ropewalk bench` tells them
+// Returns the variables that the MPI was started with, as `ropewalk bench` tells them
 // (python/ropewalk/bench/plain.py).
 std::string settings() {
   const char* told = std::getenv("ROPEWALK_BENCH_SETTINGS");

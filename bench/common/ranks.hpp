@@ -12,9 +12,10 @@
 
 namespace ropewalk::bench {
 
-// True where a launcher (mpiexec, mpirun, srun, ropewalk run) started this process.
+// Returns true where a launcher (mpiexec, mpirun, srun, ropewalk run) started this process.
 bool started_by_launcher();
-// The rank as the launcher's environment tells it, before MPI is up; 0 where it tells nothing.
+// Returns the rank as the launcher's environment tells it, before MPI is up; 0 where it tells
+// nothing.
 int launcher_rank();
 
 // "MPICH Version:      5.0.2", "Open MPI v5.0.11, package: ...": "MPICH 5.0.2", "Open MPI v5.0.11".
@@ -49,7 +50,7 @@ class Ranks {
   // Equal lengths on all ranks. Result [rank][i], on every rank.
   std::vector<std::vector<double>> gather(const std::vector<double>& values) const;
   std::vector<std::string> gather(const std::string& text) const;  // cut at 1023 bytes
-  // The text of the first rank that has one, on every rank; empty where none has.
+  // Returns the text of the first rank that has one, on every rank; empty where none has.
   std::string first_text(const std::string& mine) const;
   // Value by value the largest of any rank: times of calls that all ranks make together.
   std::vector<double> slowest(const std::vector<double>& values) const;

@@ -24,7 +24,7 @@ struct ReportOptions {
 // leaves what it has measured.
 class Report {
  public:
-  // Collective: Error(argument) on every rank where a file cannot be written.
+  // Collective. Throws Error(argument) on every rank where a file cannot be written.
   Report(const Ranks& ranks, const ReportOptions& options, Json machine);
   ~Report();
   Report(const Report&) = delete;

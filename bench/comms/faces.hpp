@@ -19,7 +19,7 @@ struct Lattice {
   int Ls = 8;
 };
 std::string label(const Lattice& lattice);  // "8" for 8.8.8.8, else "8.8.8.4"
-// Bytes of the face orthogonal to a dimension: 49152 for L=4, Ls=8; 25165824 for L=32.
+// Returns the bytes of the face orthogonal to a dimension: 49152 for L=4, Ls=8; 25165824 for L=32.
 std::size_t face_bytes(const Lattice& lattice, int dimension);
 // What a rank sends in one exchange: the faces in both directions of all divided dimensions.
 std::size_t exchange_bytes(const Lattice& lattice, const std::vector<int>& rank_grid);
@@ -34,7 +34,7 @@ enum class CopyWay {
 };
 std::vector<CopyWay> copy_ways();  // those of this machine
 const char* name(CopyWay way);
-// Both on 16-byte boundaries.
+// Both places lie on 16-byte boundaries.
 void copy_bytes(void* to, const void* from, std::size_t bytes, CopyWay way);
 
 // Buffers of `slots` exchanges of one lattice in a block of memory, one slot behind the other.
@@ -47,7 +47,7 @@ class FaceBuffers {
 
   // Writes what this rank sends, and ruins what it received before.
   void fill(std::uint64_t serial);
-  // Empty where every face came whole from the right neighbour; else what is wrong.
+  // The result is empty where every face came whole from the right neighbour; else what is wrong.
   std::string check(std::uint64_t serial) const;
   // The limit: this rank's packets copied once from send to receive buffers.
   void copy(int slot, CopyWay way) const;

@@ -53,7 +53,8 @@ bool wants_direct(const CommsOptions& options, const Ranks& ranks) {
          has(options.strategy_list, Strategy::direct) && has(options.kinds, std::string("huge"));
 }
 
-// On pages that are not the arena's, the faces are private memory. A column for those who ask.
+// On pages that are not the arena's, the faces are private memory. This column is for those who ask
+// for it.
 bool wants_private_direct(const CommsOptions& options) {
   return options.strategies != CommsOptions().strategies;
 }
@@ -147,7 +148,7 @@ bool Measurement::wants_plain() const {
   return options_.plain || (several_nodes && options_.strategies == CommsOptions().strategies);
 }
 
-// How long a sample lasts where there is time enough.
+// Says how long a sample lasts where there is time enough.
 double Measurement::full_sample_us(bool exchanges) const {
   if (exchanges && options_.line_rate_mb > 0) return network_sample_us;
   return options_.common.quick ? quick_sample_us : sample_us;
@@ -193,7 +194,8 @@ int Measurement::slots_for(const Lattice& lattice, const std::string& buffers) c
   return static_cast<int>(std::clamp<std::size_t>(wanted, 1, max_slots));
 }
 
-// One halo a slot. False on every rank where neighbours cannot map each other's memory.
+// Makes one halo for each slot. Returns false on every rank where neighbours cannot map each
+// other's memory.
 bool Measurement::add_halos(Case& one, Strategy strategy, EndpointSet& endpoints) {
   for (int slot = 0; slot < one.buffers->slots(); ++slot) {
     try {

@@ -36,7 +36,7 @@ struct CommsOptions {
 };
 
 void describe(CLI::App& app, CommsOptions& options);
-// Throws Error(argument). True where comm threads are needed.
+// Throws Error(argument). Returns true where comm threads are needed.
 bool check(CommsOptions& options);
 
 // The grid of ranks, and the lattices to measure, for a known number of ranks. Throws

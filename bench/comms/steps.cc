@@ -24,7 +24,7 @@ HaloBuffers sizes_of(const Lattice& lattice, const CartesianGrid& grid) {
   return out;
 }
 
-// Whole lines, as faces of half spinors are.
+// Reads whole lines, as the faces of half spinors are.
 std::uint64_t read_face(const void* face, std::size_t bytes) {
   std::array<std::uint64_t, 4> sums{};
   std::array<std::uint64_t, 4> words;
@@ -79,7 +79,7 @@ class Stepping {
       fill_pattern(to, sizes_.bytes[i], key(grid_.rank(), i, serial));
     }
   }
-  // After two steps at least.
+  // This checks after two steps or more.
   std::string check(std::uint64_t serial) const {
     for (std::size_t i = 0; i < sizes_.bytes.size(); ++i) {
       if (sizes_.bytes[i] == 0) continue;

@@ -21,7 +21,7 @@ struct Context {
 // Microseconds of the fastest copy of an exchange, over the kinds of pages.
 double limit_us(const Result& result);
 
-// One JSON row for each column but the limit.
+// Returns one JSON row for each column but the limit.
 std::vector<Json> rows(const Context& context, const Result& result);
 
 // Bidirectional MB/s a rank, the columns of tables I to III, with the limit beside.
@@ -32,7 +32,7 @@ std::string paper_table(const Context& context, const std::vector<Result>& resul
 std::string itt_table(const Context& context, const std::vector<Result>& results,
                       const std::string& buffers, const std::string& strategy,
                       const std::string& pages);
-// The column with the largest bandwidth of all.
+// Returns the column with the largest bandwidth of all.
 const Column& best_column(const Context& context, const std::vector<Result>& results);
 std::string summary(const Context& context, const std::vector<Result>& results);
 

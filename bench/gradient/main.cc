@@ -1,5 +1,5 @@
-// ropewalk-bench-gradient: figures 1 to 5 of section IV of Boyle et al. 2017, on this machine and
-// its MPI.
+// ropewalk-bench-gradient measures figures 1 to 5 of section IV of Boyle et al. 2017, on this
+// machine and its MPI.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>

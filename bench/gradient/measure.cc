@@ -59,7 +59,8 @@ struct GradientMeasurement::Variant {
   std::function<void(const float*)> release = [](const float*) {};
 };
 
-// Input, output, and of each ring a result or what it adds from; published takes its own.
+// Counts the input, the output, and for each ring a result or what it adds from; the published ring
+// takes its own.
 std::size_t memory_of(std::size_t length, int node_ranks) {
   return length * sizeof(float) * 5 * static_cast<std::size_t>(node_ranks);
 }
@@ -157,7 +158,7 @@ GradientMeasurement::Variant GradientMeasurement::variant(const std::string& nam
 // Calls a round, the same on all ranks.
 void GradientMeasurement::calibrate(Variant& variant, GradientColumn& column, double wanted) const {
   Stopwatch unused;
-  // Connections, registrations and pages of the MPI itself.
+  // The first call makes connections, registrations and pages of the MPI itself.
   variant.release(variant.call(unused));
   for (column.iterations = 1;;) {
     ranks_.barrier();

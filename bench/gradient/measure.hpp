@@ -37,7 +37,8 @@ struct GradientResult {
 
 class GradientMeasurement {
  public:
-  // Collective. Error(memory) on every rank where buffers for `longest` floats cannot be had.
+  // Collective. Throws Error(memory) on every rank where buffers for `longest` floats cannot be
+  // had.
   GradientMeasurement(const GradientOptions& options, const Ranks& ranks, std::size_t longest);
   ~GradientMeasurement();
 
@@ -75,7 +76,7 @@ class GradientMeasurement {
   unsigned serial_ = 0;
 };
 
-// Bytes of the buffers of all ranks of a node for vectors of that many floats.
+// Returns the bytes of the buffers of all ranks of a node for vectors of that many floats.
 std::size_t memory_of(std::size_t length, int node_ranks);
 
 }  // namespace ropewalk::bench

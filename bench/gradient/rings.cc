@@ -13,8 +13,8 @@ namespace {
 
 constexpr int ring_tag = 77;
 
-// One element after the other, as it stood there: not vectorised, as by the compilers of then at
-// -O2.
+// The loop adds one element after the other, as the published code does. It is not vectorised,
+// because compilers of that time did not vectorise at -O2.
 #if !defined(__clang__)
 __attribute__((optimize("no-tree-vectorize")))
 #endif
@@ -113,7 +113,7 @@ void ImprovedRing::in_parts(std::size_t count, const Body& body) {
   });
 }
 
-// MPI_Sendrecv of a part by each thread.
+// Each thread calls MPI_Sendrecv for a part.
 void ImprovedRing::exchange(const float* send, std::size_t send_count, float* receive,
                             std::size_t receive_count, Stopwatch& communication) {
   const int next = (rank_ + 1) % size_;

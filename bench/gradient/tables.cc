@@ -19,7 +19,7 @@ constexpr std::size_t large_floats = std::size_t{4} << 20;
 double median(const std::vector<double>& us) { return summarize(us).median; }
 double rounded(double value) { return std::round(1000 * value) / 1000; }
 
-// The figures of one variant at one length.
+// These are the figures of one variant at one length.
 struct Figures {
   double wall = 0;
   double communication = 0;
@@ -77,7 +77,7 @@ std::string figure(const std::string& title, const GradientContext& context,
   return fmt::format("\n{}\n{}", title, lines.text());
 }
 
-// Wall time with what it is held against.
+// Shows the wall time, and what it is compared with.
 std::string wall_figure(const GradientContext& context,
                         const std::vector<GradientResult>& results) {
   std::vector<std::string> headers = {"floats"};

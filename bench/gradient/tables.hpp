@@ -22,8 +22,8 @@ struct GradientContext {
 // What a rank sends and receives in a ring that moves the least: 2 (n-1)/n of the vector each way
 // (Boyle et al. count both directions).
 double ring_bytes(std::size_t length, int ranks);
-// Microseconds that nothing can do without: on one node the memory's, over several what a node must
-// send at its line rate, 2 (N-1)/N of the vector for N nodes. 0 where it is not known.
+// Returns the microseconds that nothing can do without: on one node the memory's, over several what
+// a node must send at its line rate, 2 (N-1)/N of the vector for N nodes. 0 where it is not known.
 double limit_us(const GradientContext& context, const GradientResult& result);
 
 std::vector<Json> rows(const GradientContext& context, const GradientResult& result);

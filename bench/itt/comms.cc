@@ -124,7 +124,7 @@ bool fits(const Ranks& ranks, double bytes_a_rank) {
   return ranks.all(available == 0 || bytes_a_rank * ranks.node_size() < 0.8 * available);
 }
 
-// A bound of the user's on the memory for messages.
+// Checks the user's bound on the memory for messages.
 void check_shm(const IttOptions& options, int L, std::size_t bytes) {
   if (options.shm == 0 || bytes <= static_cast<std::size_t>(options.shm) << 20) return;
   throw Error(ErrorCode::argument,

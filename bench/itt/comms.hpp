@@ -30,7 +30,7 @@ struct MemoryResult {
 double memory_bytes(int L, int ranks, bool doubles);
 double memory_flops(int L, int ranks);
 
-// The sizes of the memory table, without those for which a node has no room; collective.
+// Returns the sizes of the memory table, without those for which a node has no room; collective.
 std::vector<int> memory_sizes(const IttOptions& options, const Ranks& ranks);
 // Collective. Each size is a part of the budget, which takes what expected_memory() says.
 std::vector<MemoryResult> measure_memory(const IttOptions& options, const Ranks& ranks,

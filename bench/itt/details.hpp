@@ -16,7 +16,7 @@ std::string roofline_table(const IttContext& context, double peak_gflops,
 std::string stencil_details(const std::vector<StencilResult>& results);
 // Whole steps: faces gathered, exchanged and read.
 std::string step_table(const std::vector<StencilResult>& results);
-// Every case of every operator.
+// Returns every case of every operator.
 std::string operator_table(const IttContext& context, const std::string& title,
                            const std::vector<OperatorResult>& results);
 

@@ -26,7 +26,7 @@ Extents moved(const Extents& global, Extents site, int mu, int by) {
   return site;
 }
 
-// A number in (-1, 1) of 24 bits, so that floats have it too.
+// Returns a number in (-1, 1) of 24 bits, so that a float holds it exactly, too.
 double number(std::uint64_t key) {
   key ^= key >> 31;
   key *= 0x9e3779b97f4a7c15ULL;
@@ -40,7 +40,7 @@ double known_number(std::uint64_t site, int s, int component) {
                 static_cast<std::uint64_t>(component) + 1);
 }
 
-// DeGrand-Rossi: column and factor of the one element in each row of gamma_mu.
+// In the DeGrand-Rossi basis, each row of gamma_mu has one element: its column and factor.
 struct Row {
   int column;
   Complex factor;
@@ -78,7 +78,7 @@ void add_projected(Spinor& sum, const Spinor& leg, int mu, double sign) {
   }
 }
 
-// Corners of the box and a few sites further in: all where faces of others meet.
+// Lists the corners of the box and a few sites further in: all places where different faces meet.
 std::vector<Extents> checked_sites(const Extents& local) {
   std::vector<Extents> sites;
   for (int corner = 0; corner < 16; ++corner) {

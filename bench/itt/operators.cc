@@ -35,7 +35,8 @@ double full_calls_us(const IttOptions& options) {
   return options.common.quick ? quick_us : full_us;
 }
 
-// For MULT. Links are not near 1, so the clover term is not small; a mass keeps A well-conditioned.
+// This is for MULT. Links are not near 1, so the clover term is not small; a mass keeps A
+// well-conditioned.
 constexpr double clover_mass = 1;
 constexpr double clover_csw = 1;
 
@@ -59,7 +60,7 @@ struct Running {
   }
 };
 
-// Reals a site of the two blocks of the clover term, or of their inverses.
+// The two blocks of the clover term, or of their inverses, have so many reals at a site.
 constexpr double clover_reals = 72;
 
 template <class Real>

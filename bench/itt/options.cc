@@ -53,8 +53,8 @@ const char* const about =
 
 std::string grid_text(const lattice::Extents& extents) { return lattice::text(extents); }
 
-// The factors of the ranks of a node, largest first, into dimensions of the grid that have them,
-// x first, as Grid divides a node: 2.1.1.1, 2.2.1.1, 2.2.2.1 where the grid allows it.
+// Deals the factors of the ranks of a node, largest first, to dimensions of the grid that have
+// them, x first, as Grid divides a node: 2.1.1.1, 2.2.1.1, 2.2.2.1 where the grid allows it.
 lattice::Extents block_of(const lattice::Extents& grid, int ranks_per_node) {
   lattice::Extents block{1, 1, 1, 1};
   int left = ranks_per_node;
@@ -187,7 +187,8 @@ lattice::Extents IttLayout::global(int L) const {
 
 namespace {
 
-// Those that can be divided; for the others a note. Where none can, the first one's refusal.
+// Returns the lattices that can be divided; the others get a note. Where none can, the refusal of
+// the first one is thrown.
 std::vector<int> divisible(IttLayout& layout, const std::vector<int>& sizes) {
   std::vector<int> found;
   for (const int L : sizes) {
@@ -222,7 +223,7 @@ IttLayout itt_layout(const IttOptions& options, int ranks, int ranks_per_node) {
   made.ranks_per_node = ranks_per_node;
   made.per_node = options.volume == "node";
   if (options.extents.empty()) {
-    // The grid for a lattice that any number of ranks divides.
+    // This grid suits a lattice that any number of ranks divides.
     made.rank_grid = lattice::choose_rank_grid({2 * ranks, 2 * ranks, 2 * ranks, 2 * ranks}, ranks);
   } else {
     std::copy(options.extents.begin(), options.extents.end(), made.rank_grid.begin());

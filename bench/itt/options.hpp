@@ -38,7 +38,7 @@ struct IttOptions {
 };
 
 void describe(CLI::App& app, IttOptions& options);
-// Throws Error(argument). True where several threads will call MPI.
+// Throws Error(argument). Returns true where several threads will call MPI.
 bool check(IttOptions& options);
 
 // How ranks, nodes and lattices lie in each other.

@@ -1,5 +1,5 @@
-// The loops of roofline.hpp. This file is compiled with -O3 and contracted multiply-adds, each loop
-// once for every instruction set.
+// This file has the loops of roofline.hpp. It is compiled with -O3 and contracted multiply-adds,
+// each loop once for every instruction set.
 #include "itt/roofline.hpp"
 
 #include <fmt/format.h>
@@ -113,7 +113,7 @@ void pass(Way way, float* numbers, std::size_t count) {
         way == Way::triad ? Stores::plain : Stores::streaming);
 }
 
-// Private where no other core, or only another thread of the same core, has it.
+// A cache is private where no other core, or only another thread of the same core, has it.
 int cores_sharing(const Cache& cache) {
   int cores = 0;
   for (const std::string& range : split(cache.shared_by, ',')) {
@@ -193,7 +193,7 @@ const Level& level_of(const std::vector<Level>& levels, double bytes) {
   return levels.back();
 }
 
-// Three arrays of whole lines a worker.
+// Each worker has three arrays of whole lines.
 std::size_t Bandwidth::numbers_for(double bytes, int workers) {
   const double lines = std::min(bytes, most_bytes) / 3 / workers / 64;
   return std::max<std::size_t>(static_cast<std::size_t>(lines), 1) * 16;
@@ -208,7 +208,7 @@ void Bandwidth::sample(double bytes) {
       memory_ = Buffer<float>();
       memory_ = Buffer<float>(3 * count * workers);
     });
-    // Touched first by those who will use it.
+    // The memory is touched first by those who will use it.
     team_.run([&](int worker) {
       std::fill_n(memory_.data() + static_cast<std::size_t>(worker) * 3 * count, 3 * count, 1.0F);
     });

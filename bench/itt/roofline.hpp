@@ -40,7 +40,8 @@ class Bandwidth {
  public:
   Bandwidth(ThreadTeam& team, const Ranks& ranks) : team_(team), ranks_(ranks) {}
 
-  // Collective: a few milliseconds of each way. Error(memory) on every rank where there is no room.
+  // Collective. It takes a few milliseconds for each way. Throws Error(memory) on every rank where
+  // there is no room.
   void sample(double bytes);
   double best_mb_per_s(double bytes) const;  // of all samples of this size; 0: none
   Summary pass_us(double bytes) const;       // of the best way of each sample, slowest rank

@@ -11,7 +11,7 @@ namespace ropewalk::bench {
 
 Json memory_row(const IttContext& context, const MemoryResult& result);
 Json stencil_row(const IttContext& context, const StencilResult& result);
-// The best case, and under "cases" all of them.
+// Returns the best case, and under "cases" all of them.
 Json operator_row(const IttContext& context, const std::string& table,
                   const OperatorResult& result);
 Json level_row(const IttContext& context, const Level& level, double peak_gflops);

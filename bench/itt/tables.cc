@@ -30,7 +30,7 @@ std::string without_trailing_blanks(std::string line) {
   return line;
 }
 
-// Mflop/s per node of an operator at L; "-" where it was not measured.
+// Shows Mflop/s per node of an operator at L; "-" where it was not measured.
 std::string node_mflops(const IttContext& context, const std::vector<OperatorResult>& results,
                         const std::string& name, int L) {
   const auto found = std::find_if(results.begin(), results.end(), [&](const OperatorResult& one) {

@@ -1,6 +1,6 @@
-// Programs that do little but allocate, to be run with and without the malloc library
-// (compare.py): malloc-workloads NAME repeats one for a fifth of a second or more and prints the
-// microseconds that one round took, the median of all.
+// These programs do little but allocate. They are run with and without the malloc library
+// (compare.py): malloc-workloads NAME repeats one of them for a fifth of a second or more and
+// prints the median of the microseconds that one round took.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -30,7 +30,7 @@ void touch(std::size_t bytes, int times) {
   }
 }
 
-// Threads that allocate and free batches of small blocks (threadtest of Hoard).
+// Has threads allocate and free batches of small blocks (threadtest of Hoard).
 void batches(int threads) {
   std::vector<std::thread> workers;
   for (int t = 0; t < threads; ++t) {
@@ -103,7 +103,7 @@ void batch_of(std::size_t bytes, std::size_t sum) {
   for (void* block : blocks) std::free(block);
 }
 
-// A table that is searched, and hardly written.
+// Searches a table that is hardly ever written.
 void search_zeroes(std::size_t bytes) {
   auto* block = static_cast<volatile char*>(std::calloc(1, bytes));
   for (std::size_t at = 0; at < bytes; at += 4096) {

@@ -56,7 +56,7 @@ std::size_t array_bytes(std::size_t total) {
 
 std::size_t pool_bytes(std::size_t total) { return 3 * (array_bytes(total) + skew_bytes); }
 
-// Integers small enough that a*x + y is exact in both types, fused or not.
+// The integers are small enough that a*x + y is exact in both types, fused or not.
 template <class T>
 T x_value(std::size_t i) {
   return static_cast<T>(i & 1023);
@@ -66,7 +66,7 @@ T y_value(std::size_t i) {
   return static_cast<T>(i % 7);
 }
 
-// The three arrays of one size in one block.
+// One block has the three arrays of one size.
 template <class T>
 struct Arrays {
   T* x;

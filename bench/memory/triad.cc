@@ -1,5 +1,5 @@
-// The loops of triad.hpp. This file is compiled with -O3; each instruction set is chosen at run
-// time, so that one binary shows what the CPU can do.
+// This file has the loops of triad.hpp. It is compiled with -O3; each instruction set is chosen at
+// run time, so that one binary shows what the CPU can do.
 #include "memory/triad.hpp"
 
 #if defined(__x86_64__)
@@ -36,7 +36,7 @@ void plain(T* z, const T* x, const T* y, T a, std::size_t count) {
   loop(z, x, y, a, count);
 }
 
-// SSE2, which every x86-64 has: four 16-byte stores fill one line in the write-combining buffer.
+// SSE2 is on every x86-64: four 16-byte stores fill one line in the write-combining buffer.
 void streaming(float* z, const float* x, const float* y, float a, std::size_t count) {
   const __m128 factor = _mm_set1_ps(a);
   std::size_t i = 0;

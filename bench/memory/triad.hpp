@@ -11,7 +11,7 @@ enum class Stores {
   streaming  // non-temporal: no line of z is read before it is written
 };
 
-// True where this CPU has non-temporal stores that we use (x86-64).
+// Returns true where this CPU has non-temporal stores that we use (x86-64).
 bool has_streaming_stores();
 
 // x, y and z must be 64-byte aligned and may not overlap.

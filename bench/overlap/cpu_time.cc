@@ -13,8 +13,8 @@
 
 namespace ropewalk::bench {
 
-// The median, as of what is measured beside it: the least of them would count every disturbance of
-// the core as time of the exchange.
+// The median is taken, as for what is measured beside it: the least of them would count every
+// disturbance of the core as time of the exchange.
 Burner::Burner() {
   constexpr int burns = 20;
   std::vector<double> samples;
@@ -40,7 +40,7 @@ KernelTime kernel_time() {
     out.system_us = 1e6 * static_cast<double>(usage.ru_stime.tv_sec) +
                     static_cast<double>(usage.ru_stime.tv_usec);
   }
-  // cpu  user nice system idle iowait irq softirq ...
+  // The line reads: cpu user nice system idle iowait irq softirq ...
   std::ifstream stat("/proc/stat");
   std::string word;
   double ticks = 0;

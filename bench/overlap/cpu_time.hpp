@@ -1,5 +1,5 @@
-// Whose the core is while faces travel: the processor time of an exchange, as the kernel counts it,
-// and as what is left of the core for something else.
+// This header tells who has the core while faces travel: it measures the processor time of an
+// exchange, as the kernel counts it, and as what is left of the core for something else.
 #pragma once
 
 namespace ropewalk::bench {
@@ -17,9 +17,9 @@ class Burner {
   double us_ = 0;
 };
 
-// Microseconds since some moment. Of this thread, in the kernel, interrupts apart; and of the whole
-// machine in soft interrupts, where TCP handles what arrives, in steps of the kernel's clock (10
-// ms).
+// The times are microseconds since some moment: of this thread in the kernel, without interrupts;
+// and of the whole machine in soft interrupts, where TCP handles what arrives, in steps of the
+// kernel's clock (10 ms).
 struct KernelTime {
   double system_us = 0;
   double softirq_us = 0;

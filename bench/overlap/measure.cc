@@ -43,7 +43,7 @@ int lanes_for(const OverlapOptions& options, const std::vector<int>& comm_list) 
   return std::clamp(most, 1, EndpointSet::max_lanes);  // comm threads beyond them compute
 }
 
-// How long a sample lasts where there is time enough.
+// Says how long a sample lasts where there is time enough.
 double full_sample_us(const OverlapOptions& options, const Ranks& ranks) {
   const double full = ranks.node_size() == ranks.size() ? sample_us : sample_between_nodes_us;
   return options.common.quick ? full / 3 : full;

@@ -33,10 +33,10 @@ struct OverlapOptions {
 };
 
 void describe(CLI::App& app, OverlapOptions& options);
-// Throws Error(argument). True where several threads will call MPI.
+// Throws Error(argument). Returns true where several threads will call MPI.
 bool check(OverlapOptions& options);
 
-// They need the numbers of ranks and threads. Error(argument), the same on every rank.
+// They need the numbers of ranks and threads. An Error(argument) is the same on every rank.
 std::vector<IttLayout> overlap_layouts(const OverlapOptions& options, int ranks,
                                        int ranks_per_node);
 std::vector<int> comm_threads(const OverlapOptions& options, int threads);

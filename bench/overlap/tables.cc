@@ -94,7 +94,7 @@ void add(Table& table, std::vector<std::string> cells, const std::vector<std::st
   table.add(std::move(cells));
 }
 
-// Meadows' first figure, and what of it is exchange.
+// This is Meadows' first figure, with the share of it that is exchange.
 Table times_table(const OverlapResults& all) {
   Table table({"rank grid", "strategy", "comm threads", "compute", "exchange", "one after other",
                "overlapped", "waits", "limit", "hidden %", "gain"},
@@ -109,7 +109,7 @@ Table times_table(const OverlapResults& all) {
   return table;
 }
 
-// His second, bandwidth.
+// This is his second figure, the bandwidth.
 Table rates_table(const OverlapResults& all) {
   Table table({"rank grid", "strategy", "comm threads", "exchange MB/s", "overlapped MB/s",
                "weak scaling", "of it CPU", "of hideable"},

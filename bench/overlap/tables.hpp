@@ -19,7 +19,7 @@ struct OverlapContext {
 
 Json overlap_row(const OverlapContext& context, const OverlapResults& all,
                  const OverlapResult& result);
-// One operator and L: a line for each case, and how all ranks compare with one alone.
+// Returns one operator and L: a line for each case, and how all ranks compare with one alone.
 std::string overlap_table(const OverlapContext& context, const OverlapResults& all);
 std::string overlap_summary(const std::vector<OverlapResult>& results);
 

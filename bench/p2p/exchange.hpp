@@ -31,7 +31,7 @@ struct P2pRun {
   bool is_one_way() const { return mode == Mode::bandwidth || mode == Mode::rate; }
   bool sends() const { return !is_one_way() || leads(); }
   bool receives() const { return !is_one_way() || !leads(); }
-  // Messages one after the other in an iteration.
+  // Returns the messages one after the other in an iteration.
   int messages() const { return mode == Mode::latency ? 2 : window; }
   std::size_t offset(int message) const {
     return apart ? static_cast<std::size_t>(message) * apart_stride(bytes) : 0;

@@ -31,7 +31,7 @@ class P2pLimit {
                         kernels::Stores stores) const;
 
  private:
-  // Of one rank; the other one reads it.
+  // One rank writes it; the other one reads it.
   struct alignas(128) Flag {
     std::atomic<std::uint64_t> number;
   };

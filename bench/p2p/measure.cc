@@ -243,7 +243,7 @@ std::string P2pMeasurement::all_rounds(std::vector<Column>& all, const P2pCase& 
   return wrong;
 }
 
-// Of the kinds of stores, the faster one is the limit; a flag's way comes on top of it.
+// The faster kind of stores is the limit; a flag's way comes on top of it.
 void P2pMeasurement::keep(const std::vector<Column>& all, P2pResult& result) const {
   using What = Column::What;
   double flag_us = 0;

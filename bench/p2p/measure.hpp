@@ -39,7 +39,8 @@ struct P2pResult : P2pCase {
 
 class P2pMeasurement {
  public:
-  // Collective. Error(argument) for an odd number of ranks, Error(memory) where buffers do not fit.
+  // Collective. Throws Error(argument) for an odd number of ranks, Error(memory) where buffers do
+  // not fit.
   P2pMeasurement(const P2pOptions& options, const Ranks& ranks);
   ~P2pMeasurement();
 

@@ -59,16 +59,16 @@ struct P2pCase {
     return memory == other.memory && buffers == other.buffers && mode == other.mode;
   }
 };
-// All rows, those of one table in a row.
+// Returns all rows, those of one table in a row.
 std::vector<P2pCase> cases(const P2pOptions& options);
 
-// Messages of a window that need not be apart in memory: at most 256 MiB of them, so that one
-// window ends within a fraction of a second.
+// Returns the messages of a window that need not be apart in memory: at most 256 MiB of them, so
+// that one window ends within a fraction of a second.
 int hot_window(const P2pOptions& options, Mode mode, std::size_t bytes);
-// Messages of a window whose buffers lie one behind the other: at most 4 MiB of them, which usual
-// caches of the last level hold.
+// Returns the messages of a window whose buffers lie one behind the other: at most 4 MiB of them,
+// which usual caches of the last level hold.
 int apart_window(const P2pOptions& options, Mode mode, std::size_t bytes);
-// From one of these buffers to the next: whole cache lines.
+// Returns the distance from one of these buffers to the next: whole cache lines.
 std::size_t apart_stride(std::size_t bytes);
 // What the longest such window needs: of each rank, for sending and again for receiving.
 std::size_t buffer_bytes(const P2pOptions& options);

@@ -18,7 +18,7 @@ struct P2pContext {
 };
 
 double ratio(const P2pResult& result);  // plain MPI's time over ropewalk's
-// Of all pairs together, in both directions where bytes go both ways at once.
+// Returns the bandwidth of all pairs together, in both directions where bytes go both ways at once.
 double p2p_mb_per_s(const P2pContext& context, const P2pResult& result, double us);
 double messages_per_s(const P2pContext& context, const P2pResult& result, double us);
 
@@ -29,7 +29,7 @@ struct BestMechanism {
 };
 BestMechanism best_mechanism(const P2pResult& result);
 
-// One for the choice, and one for each forced mechanism.
+// Returns one for the choice, and one for each forced mechanism.
 std::vector<Json> rows(const P2pContext& context, const P2pResult& result);
 // Results of one mode, one kind of memory and of buffers, by size.
 std::string table(const P2pContext& context, const std::vector<P2pResult>& results);

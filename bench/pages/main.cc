@@ -100,7 +100,7 @@ class Benchmark {
     return all;
   }
 
-  // One buffer of each kind, looked at: what the kernel gave, and how it lies.
+  // Shows one buffer of each kind: what the kernel gave, and how it lies.
   void show_backing() {
     for (const std::string& pages : page_names) {
       ranks_.collectively([&] {
@@ -117,7 +117,7 @@ class Benchmark {
                     rounds_));
   }
 
-  // For each path and size, two kinds of pages, each fresh and steady.
+  // For each path and size there are two kinds of pages, each fresh and steady.
   std::vector<Expected> expected() const {
     const double kinds = static_cast<double>(page_names.size());
     const std::size_t paths =

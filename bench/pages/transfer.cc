@@ -145,7 +145,7 @@ double KernelPath::steady(const std::string& pages, std::size_t bytes, int count
   return time;
 }
 
-// The buffers of one rank and the messages between them.
+// These are the buffers of one rank, and the messages between them.
 struct MpiPath::Pair {
   PageBuffer send;
   PageBuffer receive;

@@ -38,7 +38,7 @@ class TransferPath {
   virtual double fresh(const std::string& pages, std::size_t bytes) = 0;  // microseconds
   // Microseconds of one of `count` transfers.
   virtual double steady(const std::string& pages, std::size_t bytes, int count) = 0;
-  // Every byte of every sample so far arrived.
+  // Tells whether every byte of every sample so far has arrived.
   virtual bool verified() const = 0;
 };
 

@@ -33,7 +33,7 @@ enum class Mechanism {
 };
 RW_EXPORT const char* name(Mechanism);
 
-// In place of a source or a tag: any of them.
+// These stand in place of a source or a tag, and mean any of them.
 inline constexpr int any_source = -1;
 inline constexpr int any_tag = -1;
 // Tags are 0 to this, which is what the MPI standard promises of MPI_TAG_UB.
@@ -70,7 +70,7 @@ class RW_EXPORT MessageRequest {
   // Whether it is complete; moves messages on. Throws what went wrong with this message.
   bool test();
   void wait();
-  // Of a message that is complete. A send says what was sent.
+  // Describes a message that is complete. A send says what was sent.
   const MessageStatus& status() const noexcept { return status_; }
 
  private:
@@ -94,7 +94,7 @@ class Channel;
 class RW_EXPORT PersistentMessage {
  public:
   PersistentMessage() = default;
-  // Error(argument) while the one before is not complete.
+  // Throws Error(argument) while the one before is not complete.
   void start();
   bool test();
   void wait();
@@ -140,7 +140,7 @@ class RW_EXPORT Channel {
   const std::string& reason() const noexcept;  // why no message does; empty where some do
   // Up to so many bytes a message is copied on its way, and its send does not wait.
   std::size_t slot_bytes() const noexcept;
-  // Of the last message that this rank has received.
+  // Returns the mechanism of the last message that this rank has received.
   Mechanism last_mechanism() const noexcept;
 
   void send(const void* data, std::size_t bytes, int to, int tag = 0);
@@ -153,11 +153,11 @@ class RW_EXPORT Channel {
   [[nodiscard]] MessageRequest start_send(const void* data, std::size_t bytes, int to, int tag = 0);
   [[nodiscard]] MessageRequest start_receive(void* data, std::size_t bytes, int from, int tag = 0);
 
-  // Not started yet.
+  // The message is not started yet.
   PersistentMessage prepare_send(const void* data, std::size_t bytes, int to, int tag = 0);
   PersistentMessage prepare_receive(void* data, std::size_t bytes, int from, int tag = 0);
 
-  // The first message that a receive from there with this tag would take, if one has come.
+  // Returns the first message that a receive from there with this tag would take, if one has come.
   std::optional<MessageStatus> probe(int from, int tag = any_tag);
 
  private:

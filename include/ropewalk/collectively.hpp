@@ -42,9 +42,9 @@ class Work {
 // communicates with nobody. The ranks tell each other in one or two calls of MPI.
 RW_EXPORT void collectively(Communicator, const Work& work);
 
-// The same for ranks that have collectives of ropewalk's, by which they tell each other. `work` may
-// also call these, all ranks the same; before each call it calls meet(), after which nothing may
-// fail that can fail on one rank alone.
+// Does the same for ranks that have collectives of ropewalk's, by which they tell each other.
+// `work` may also call these, all ranks the same; before each call it calls meet(), after which
+// nothing may fail that can fail on one rank alone.
 RW_EXPORT void collectively(Collectives&, const Work& work);
 // Inside of collectively(): throws what another rank has failed with. Does nothing elsewhere.
 RW_EXPORT void meet(Collectives&);

@@ -102,8 +102,9 @@ class RW_EXPORT Collectives {
   const std::string& reason() const noexcept;  // why all calls go to MPI; empty if direct()
   Path last_path() const noexcept;
 
-  // True when all ranks can attach private buffers of 16 KiB and more of all others, which takes
-  // the kernel module XPMEM. Such buffers then go by the mapped path, as those in the arenas do.
+  // Returns true when all ranks can attach private buffers of 16 KiB and more of all others, which
+  // takes the kernel module XPMEM. Such buffers then go by the mapped path, as those in the arenas
+  // do.
   bool attaches() const noexcept;
   const std::string& attach_reason() const noexcept;  // why they cannot
   // How many threads of this rank did the last large reduction over several nodes; 1 where there

@@ -28,7 +28,8 @@ enum class Strategy {
   put          // ranks of one node write faces where they are read; nothing is copied (HaloBuffers)
 };
 RW_EXPORT const char* name(Strategy);
-// True for `direct` and `put`: neighbours access each other's memory, and no messages are sent.
+// Returns true for `direct` and `put`: neighbours access each other's memory, and no messages are
+// sent.
 constexpr bool uses_shared_memory(Strategy strategy) noexcept {
   return strategy == Strategy::direct || strategy == Strategy::put;
 }
@@ -68,9 +69,9 @@ class RW_EXPORT MessagePlan {
   // Waits for messages that were started; while an exception unwinds the stack it cancels them.
   ~MessagePlan();
 
-  // Error(argument) when the plan is started already, for `threaded` without comm threads, and for
-  // `direct` and `put`, which have no messages. `automatic` means `concurrent` here: only a Halo
-  // can measure which strategy is fastest.
+  // Throws Error(argument) when the plan is started already, for `threaded` without comm threads,
+  // and for `direct` and `put`, which have no messages. `automatic` means `concurrent` here: only a
+  // Halo can measure which strategy is fastest.
   void start(Strategy = Strategy::concurrent);
   bool test();  // true when all messages are complete; progresses those that the caller drives
   void wait();  // throws the error that a comm thread has met, too
@@ -125,8 +126,8 @@ class RW_EXPORT EndpointSet {
   void send(int lane, const void* data, std::size_t bytes, int destination, int tag);
   void receive(int lane, void* data, std::size_t bytes, int source, int tag);
 
-  // Not collective. Of the messages with lane -1, those above split_bytes are split over all lanes;
-  // the tag of any other decides its lane.
+  // This is not collective. Of the messages with lane -1, those above split_bytes are split over
+  // all lanes; the tag of any other decides its lane.
   MessagePlan plan(std::vector<Message> messages);
 
  private:

@@ -109,13 +109,13 @@ struct HaloOptions {
 // EndpointSet; every rank must wait for them in the same order.
 class RW_EXPORT Halo {
  public:
-  // Collective over grid and endpoints, which must have the same communicator. Error(argument) on
-  // every rank for faces whose two sides differ, zero extents, ghosts wider than the interior, null
-  // pointers, options or fields that differ between ranks, and `threaded` on endpoints without comm
-  // threads.
+  // Collective over grid and endpoints, which must have the same communicator. Throws
+  // Error(argument) on every rank for faces whose two sides differ, zero extents, ghosts wider than
+  // the interior, null pointers, options or fields that differ between ranks, and `threaded` on
+  // endpoints without comm threads.
   Halo(const CartesianGrid&, EndpointSet&, const FacePackets&, const HaloOptions& = {});
   Halo(const CartesianGrid&, EndpointSet&, const std::vector<Field>&, const HaloOptions& = {});
-  // Error(memory) on every rank where one rank has no room for twice its faces.
+  // Throws Error(memory) on every rank where one rank has no room for twice its faces.
   Halo(const CartesianGrid&, EndpointSet&, const HaloBuffers&, const HaloOptions& = {});
   Halo(Halo&&) noexcept;
   Halo& operator=(Halo&&) noexcept;
@@ -134,12 +134,13 @@ class RW_EXPORT Halo {
   // there is one lane, and the call is exchange().
   void exchange_lane(int lane);
   int lanes() const noexcept;
-  // The buffers of a halo that was made from HaloBuffers, aligned to 128 bytes; null in a direction
-  // without a face, and in other halos. They may change with every exchange: ask again for each.
-  // With `put`, send_buffer() is null after an exchange has failed, since neighbours may still be
-  // reading there.
+  // Returns the buffers of a halo that was made from HaloBuffers, aligned to 128 bytes; null in a
+  // direction without a face, and in other halos. They may change with every exchange: ask again
+  // for each. With `put`, send_buffer() is null after an exchange has failed, since neighbours may
+  // still be reading there.
   void* send_buffer(int direction) const noexcept;  // of the next exchange; valid after wait()
-  // Of the exchange that was started last; to be read between its wait() and the next start().
+  // Returns that of the exchange that was started last; it is to be read between its wait() and the
+  // next start().
   const void* receive_buffer(int direction) const noexcept;
   // Where the next exchange will put what it receives: known before its start(), to be read after
   // its wait().

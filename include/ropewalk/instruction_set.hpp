@@ -13,7 +13,7 @@ RW_EXPORT const char* name(InstructionSet);
 // Built in, and this machine has it.
 RW_EXPORT bool available(InstructionSet) noexcept;
 
-// The best one available, or what ROPEWALK_ISA=baseline|avx2|avx512 says. Read once. Throws
+// Returns the best one available, or what ROPEWALK_ISA=baseline|avx2|avx512 says. Read once. Throws
 // Error(argument) for another value, Error(unsupported) for one this machine does not have.
 RW_EXPORT InstructionSet instruction_set();
 

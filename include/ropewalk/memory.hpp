@@ -175,7 +175,7 @@ class Buffer {
   std::size_t count_ = 0;
 };
 
-// For standard containers: std::vector<double, ropewalk::Allocator<double>>.
+// This is for standard containers: std::vector<double, ropewalk::Allocator<double>>.
 template <class T>
 struct Allocator {
   using value_type = T;

@@ -90,8 +90,8 @@ class RW_EXPORT PendingReduction {
 // bucket has met. In a child of fork every call throws, and destruction does nothing.
 class RW_EXPORT ReductionPlan {
  public:
-  // Collective. Error(argument) on every rank when tensors (but for their buffers) or options
-  // differ between ranks, or do not fit together. The communicator must outlive the plan.
+  // Collective. Throws Error(argument) on every rank when tensors (but for their buffers) or
+  // options differ between ranks, or do not fit together. The communicator must outlive the plan.
   ReductionPlan(Communicator, const std::vector<PlanTensor>& tensors,
                 const ReductionPlanOptions& = {});
   // Collective. Waits for buckets that were started. While an exception unwinds the stack, it gives
@@ -114,27 +114,27 @@ class RW_EXPORT ReductionPlan {
   bool fused(int bucket) const;                // several tensors in one vector
   std::size_t bucket_bytes(int bucket) const;  // of its elements
 
-  // Not collective. Gives a tensor other buffers, from its next start on; both null: memory of the
-  // plan.
+  // Gives a tensor other buffers, from its next start on; where both are null, it gets memory of
+  // the plan. It is not collective.
   void bind(int tensor, const void* input, void* output);
-  // The place of a tensor in memory of the plan, zeros at first. What the program writes there is
-  // reduced in place, without a copy. Null where the tensor is not fused and was given buffers when
-  // the plan was made.
+  // Returns the place of a tensor in memory of the plan, zeros at first. What the program writes
+  // there is reduced in place, without a copy. Returns null where the tensor is not fused and was
+  // given buffers when the plan was made.
   void* data(int tensor) const;
 
-  // Error(argument) when it is under way already.
+  // Throws Error(argument) when it is under way already.
   PendingReduction start(int bucket);
-  // All buckets that are not under way, in their order.
+  // Returns all buckets that are not under way, in their order.
   PendingReduction start();
   // Tells that a tensor is ready. A bucket starts when all its tensors are ready and all buckets
   // before it have been started.
   void ready(int tensor);
 
-  // True when no bucket is under way. In a plan without a thread it reduces the next bucket, and so
-  // may wait for the other ranks.
+  // Returns true when no bucket is under way. In a plan without a thread it reduces the next
+  // bucket, and so may wait for the other ranks.
   bool test();
-  // Ends a round: waits for all buckets. Error(argument) when ready() was called for some tensors
-  // and not for all.
+  // Ends a round: waits for all buckets. Throws Error(argument) when ready() was called for some
+  // tensors and not for all.
   void wait();
   void reduce();  // start() and wait(), on this thread
 

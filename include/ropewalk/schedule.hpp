@@ -44,8 +44,9 @@ struct IterationRange {
 // (some 10 ns), and a steal reads a cache line of each worker.
 class RW_EXPORT WorkStealing {
  public:
-  // `block` iterations are handed out at a time; 0: about 256 blocks a worker. Error(argument) for
-  // no workers, more communicating workers than workers, or 2^32 blocks and more.
+  // `block` iterations are handed out at a time; 0: about 256 blocks a worker. Throws
+  // Error(argument) for no workers, more communicating workers than workers, or 2^32 blocks and
+  // more.
   WorkStealing(std::size_t iterations, int workers, int communicating_workers = 0,
                std::size_t block = 0);
   WorkStealing(WorkStealing&&) noexcept;
@@ -58,8 +59,8 @@ class RW_EXPORT WorkStealing {
   std::size_t block() const noexcept;
 
   // What this worker runs next: up to block() iterations. An empty range means that the loop has
-  // none left for it; its next call belongs to the next loop. Error(argument) for a number that is
-  // no worker's, and where another worker took no part in the last loop.
+  // none left for it; its next call belongs to the next loop. Throws Error(argument) for a number
+  // that is no worker's, and where another worker took no part in the last loop.
   IterationRange next(int worker);
 
   // Calls body(begin, end) for every range that next(worker) returns.
@@ -249,7 +250,7 @@ void parallel_overlap(ThreadTeam& team, WorkStealing& loop, Faces&& faces, Excha
   }
 }
 
-// The same for faces that are computed already.
+// Does the same for faces that are computed already.
 template <class Exchange, class Interior, class Boundary>
 void parallel_overlap(ThreadTeam& team, WorkStealing& loop, Exchange&& exchange,
                       Interior&& interior, Boundary&& boundary) {

@@ -27,16 +27,16 @@ struct SettingValue {
   std::string error;   // why it cannot be understood; empty where it can
 };
 
-// All settings, those of the library first.
+// Returns all settings, those of the library first.
 RW_EXPORT std::vector<Setting> all_settings();
 
-// The value that this process has now, and the one that a text would give. Error(argument) for a
-// name that is no setting.
+// Returns the value that this process has now, and the one that a text would give. Throws
+// Error(argument) for a name that is no setting.
 RW_EXPORT SettingValue setting(const std::string& name);
 RW_EXPORT SettingValue setting(const std::string& name, const std::string& text);
 
 // What is wrong with the name of a variable that begins with ROPEWALK_ and is no setting, and which
-// setting may be meant. Empty for the name of a setting, and for other variables.
+// setting may be meant. The result is empty for the name of a setting, and for other variables.
 RW_EXPORT std::string unknown_setting(const std::string& name);
 
 }  // namespace ropewalk

@@ -69,17 +69,19 @@ struct Explanation {
   std::vector<std::string> assumed;  // about ranks and machine, beyond what was asked
 };
 
-// All thresholds. Error(argument) where ROPEWALK_PROFILE cannot be understood, here and below.
+// Returns all thresholds. Throws Error(argument) where ROPEWALK_PROFILE cannot be understood, here
+// and below.
 RW_EXPORT std::vector<Threshold> thresholds(const Situation&);
 
-// The collectives that explain_collective() knows.
+// Returns the collectives that explain_collective() knows.
 RW_EXPORT std::vector<std::string> explained_collectives();
-// Of these the one that a name means: itself, or a name of MPI such as bcast, reduce_scatter_block
-// or MPI_Allreduce. Empty: none.
+// Returns that of these which a name means: itself, or a name of MPI such as bcast,
+// reduce_scatter_block or MPI_Allreduce. The result is empty where it means none.
 RW_EXPORT std::string explained_name(const std::string& collective);
 // What a size is of, for such a collective: "the vector" or "a block".
 RW_EXPORT std::string explained_size(const std::string& collective);
-// Which path a call takes. Error(argument) for other names, and for situations that cannot be.
+// Which path a call takes. Throws Error(argument) for other names, and for situations that cannot
+// be.
 RW_EXPORT Explanation explain_collective(const std::string& collective, std::uint64_t bytes,
                                          const Situation&);
 

@@ -45,7 +45,7 @@ class RW_EXPORT Window {
   int size() const noexcept;
   std::byte* data() const noexcept;  // of this rank
   std::size_t bytes() const noexcept;
-  // The memory of any rank as it is mapped here, for loads and stores of the caller's own.
+  // Returns the memory of any rank as it is mapped here, for loads and stores of the caller's own.
   std::byte* data(int rank) const;
   std::size_t bytes(int rank) const;
 
@@ -67,7 +67,8 @@ class RW_EXPORT Window {
 
   // Raises a counter of a rank, after all that this rank has put there before.
   void signal(int rank, int index = 0, std::uint64_t by = 1);
-  // Of this rank: how far a counter was raised, and waiting until it is at least `value`.
+  // The first returns how far a counter of this rank was raised, the second waits until it is at
+  // least `value`.
   std::uint64_t signals(int index = 0) const;
   void wait_signal(std::uint64_t value, int index = 0);
 

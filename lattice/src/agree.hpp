@@ -34,18 +34,18 @@ struct Fact {
 };
 std::string exactly(double);  // with all digits
 
-// Error(argument) of this rank where the number is none, or not finite.
+// Throws Error(argument) on this rank where the number is none, or not finite.
 void require_finite(const char* name, double value);
-// Error(argument) of this rank where `divisor`, of size 1, is 0 but for rounding: operators divide
-// by it. `because` says what is 0.
+// Throws Error(argument) on this rank where `divisor`, of size 1, is 0 but for rounding: operators
+// divide by it. `because` says what is 0.
 void require_inverse(const char* name, double value, double divisor, const char* because);
 
-// Collective, with the same facts by name on every rank. Error(argument) on every rank that names
-// the first one that differs, and both values.
+// Collective, with the same facts by name on every rank. Throws Error(argument) on every rank that
+// names the first one that differs, and both values.
 void agree(Collectives&, const std::vector<Fact>&);
 void agree(const Lattice&, const std::vector<Fact>&);
 
-// Collective. As collectively(), on rank 0 alone.
+// Collective. Runs `work` as collectively() does, but on rank 0 alone.
 void on_rank_zero(const Lattice&, const Work& work);
 
 // Collective. The text of rank 0, on every rank.

@@ -71,7 +71,7 @@ CloverOperator<Real>::CloverOperator(const GaugeField<Real>& gauge, double mass,
   collectively(gauge.lattice(), [&] { make_terms(gauge); });
 }
 
-// Collective, inside of collectively().
+// Collective: it is called inside of collectively().
 template <class Real>
 void CloverOperator<Real>::make_terms(const GaugeField<Real>& gauge) {
   const double mass = mass_, csw = csw_;

@@ -35,7 +35,7 @@ Su3 hermitian_field(const SiteMatrices& links, const Extents& x, std::size_t mu,
   return out;
 }
 
-// c (sigma_1 h_1 + sigma_2 h_2 + sigma_3 h_3), Pauli matrices times matrices of colour.
+// Adds c (sigma_1 h_1 + sigma_2 h_2 + sigma_3 h_3): Pauli matrices times matrices of colour.
 void add_pauli(Block& block, const std::array<Su3, 3>& h, double c) {
   constexpr Complex i{0, 1};
   for (std::size_t row = 0; row < 3; ++row) {
@@ -81,7 +81,7 @@ std::array<Block, 2> clover_blocks(const SiteMatrices& links, const Extents& x, 
   return out;
 }
 
-// Gauss-Jordan elimination with the largest pivot of each column.
+// This is Gauss-Jordan elimination with the largest pivot of each column.
 double invert(Block& a) {
   Block inverse{};
   for (std::size_t k = 0; k < n; ++k) inverse[k * n + k] = 1;

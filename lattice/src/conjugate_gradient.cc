@@ -1,4 +1,4 @@
-// The iteration, its stopping, and what it tells while it runs.
+// This file has the iteration, when it stops, and what it reports while it runs.
 #include "ropewalk/lattice/conjugate_gradient.hpp"
 
 #include <unistd.h>

@@ -1,4 +1,5 @@
-// The domain-wall operator: hops along the fifth dimension, their inverse, and all together.
+// The domain-wall operator consists of hops along the fifth dimension and their inverse; this file
+// has them and their composition.
 #include <cmath>
 #include <vector>
 
@@ -51,7 +52,7 @@ std::vector<double> dense_inverse(int extent, double a, double mass, bool from_b
 
 }  // namespace
 
-// Numbers of the fifth dimension that do not depend on the adjoint; [0] as M has them for P_+
+// These numbers of the fifth dimension do not depend on the adjoint; [0] is as M has them for P_+
 // (from below), [1] for P_- (from above).
 template <class Real>
 struct DomainWallOperator<Real>::Fifth {

@@ -103,7 +103,7 @@ void Faces<Real>::project(const kernels::Table<Real>& kernels,
   }
 }
 
-// Microseconds of writing all faces, exchanging and reading them.
+// Measures the microseconds of writing all faces, exchanging and reading them.
 template <class Real>
 double Faces<Real>::rehearse(bool stream) {
   const double begin = now_us();

@@ -44,16 +44,16 @@ class Faces {
     if (lanes_left_.fetch_sub(1, std::memory_order_acq_rel) == 1) lanes_done_us_ = now_us();
   }
   int lanes() const noexcept { return halo_->lanes(); }
-  // True when all faces of this exchange are there and may be read. The acquire pairs with the
-  // releases in exchange_lane() and all_came().
+  // Returns true when all faces of this exchange are there and may be read. The acquire pairs with
+  // the releases in exchange_lane() and all_came().
   bool arrived() const noexcept { return lanes_left_.load(std::memory_order_acquire) == 0; }
 
   double waited_us() const noexcept { return waited_us_; }  // in wait() of this exchange
-  // The time at which exchange_lane() had received the last face; 0 if nobody has called it. To be
-  // read after a barrier with the threads that called it.
+  // Returns the time at which exchange_lane() had received the last face; 0 if nobody has called
+  // it. To be read after a barrier with the threads that called it.
   double lanes_done_us() const noexcept { return lanes_done_us_; }
 
-  // The place where the next exchange puts the faces that this leg needs.
+  // Returns the place where the next exchange puts the faces that this leg needs.
   const Real* received(int leg) const noexcept {
     return static_cast<const Real*>(halo_->next_receive_buffer(receives_from(leg)));
   }

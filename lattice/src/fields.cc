@@ -1,4 +1,4 @@
-// Spinor and gauge fields: their memory, and plain arrays in and out.
+// This file has the memory of spinor and gauge fields, and copies plain arrays in and out.
 #include "ropewalk/lattice/fields.hpp"
 
 #include <utility>

@@ -1,4 +1,5 @@
-// Gauge configurations and random fields, and the two numbers that tell them apart.
+// This file makes gauge configurations and random fields, and computes the two numbers that tell
+// configurations apart.
 #include "ropewalk/lattice/gauge.hpp"
 
 #include <algorithm>
@@ -12,7 +13,7 @@
 namespace ropewalk::lattice {
 namespace {
 
-// Streams of the random numbers, so that fields of one seed are independent.
+// These are the streams of the random numbers, so that fields of one seed are independent.
 constexpr std::uint32_t hot_stream = 1;
 constexpr std::uint32_t tepid_stream = 2;
 constexpr std::uint32_t transformation_stream = 3;

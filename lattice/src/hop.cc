@@ -11,7 +11,7 @@ namespace ropewalk::lattice::detail {
 
 namespace {
 
-// Ranks whose operators lie in one cache.
+// Returns how many ranks have their operators in one cache.
 int ranks_a_cache(const Lattice& lattice, int threads) {
   if (lattice.size() == 1) return 1;
   const int nodes = lattice.collectives().nodes();
@@ -19,8 +19,8 @@ int ranks_a_cache(const Lattice& lattice, int threads) {
   return std::min(on_node, std::max(1, limits().cores_a_cache / threads));
 }
 
-// Rows that are handed out at a time: some 3 us, as often as messages are to be looked after, in
-// which neither that nor the handing out counts.
+// So many rows are handed out at a time. They take some 3 us: messages are looked after that often,
+// and beside 3 us neither the look nor the handing out counts.
 constexpr std::ptrdiff_t vectors_a_block = 8;
 
 [[noreturn]] void refuse(const std::string& message) { throw Error(ErrorCode::argument, message); }
@@ -152,8 +152,8 @@ void Hop<Real>::compute_share(const Job& job, int worker) {
   job.kernel(job.arguments, rows * worker / workers, rows * (worker + 1) / workers);
 }
 
-// Rows that need faces are computed in their turn, too, once these are there: what they read lies
-// in the caches then.
+// Rows that need faces are computed in their turn, too, once the faces are there: what the rows
+// read then lies in the caches.
 template <class Real>
 void Hop<Real>::compute_what_can_be(const Job& job, int worker, std::ptrdiff_t begin,
                                     std::ptrdiff_t end) {
@@ -288,7 +288,7 @@ void Hop<Real>::run(const HopCall<Real>& call) {
   times.interior_us = now_us() - begin;
 }
 
-// The part whose faces `in` has.
+// Computes the part whose faces `in` has.
 template <class Real>
 typename Hop<Real>::Part& Hop<Real>::exchanged_part(const SpinorField<Real>& in) {
   const auto check = [&] {

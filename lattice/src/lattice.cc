@@ -1,4 +1,4 @@
-// Lattice: extents over a grid of ranks, and the errors where they do not fit.
+// A Lattice divides extents over a grid of ranks; this file has the errors where they do not fit.
 #include "ropewalk/lattice/lattice.hpp"
 
 #include <algorithm>
@@ -34,7 +34,7 @@ std::size_t product(const Extents& extents) {
   return out;
 }
 
-// Sites on the faces of the divided dimensions: what a rank sends.
+// Counts the sites on the faces of the divided dimensions, which a rank sends.
 std::size_t surface(const Extents& local, const Extents& grid) {
   std::size_t out = 0;
   for (int d = 0; d < dimensions; ++d) {
@@ -43,7 +43,8 @@ std::size_t surface(const Extents& local, const Extents& grid) {
   return out;
 }
 
-// The grids of that many ranks that divide the lattice, the one with the least surface first.
+// Returns the grids of that many ranks that divide the lattice, the one with the least surface
+// first.
 std::vector<Extents> fitting_grids(const Extents& global, int ranks) {
   std::vector<Extents> out;
   for (int x = 1; x <= ranks; ++x) {
@@ -145,7 +146,7 @@ struct Lattice::State {
   // waits for them at the end of the endpoints.
   std::optional<Collectives> node;
 
-  // Collective, inside of collectively().
+  // Collective: it is called inside of collectively().
   void divide(const Extents& wanted, Communicator communicator, const Extents& over,
               const LatticeOptions& options);
   void check_together(const Extents& wanted, const Extents& over, const LatticeOptions& options);

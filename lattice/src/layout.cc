@@ -1,4 +1,4 @@
-// Layout: which sub-lattices the lanes are, and the order of sites in memory.
+// A Layout says which sub-lattices the lanes are, and in which order sites lie in memory.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -44,9 +44,10 @@ double cost(const Lattice& lattice, const Extents& blocks) {
   return out;
 }
 
-// Short dimensions fastest, so that neighbours in all but the slowest one or two are near: where x
-// is divided and so not cut, x fastest costs 10 to 25 % beyond the caches. Of equal ones those that
-// are divided come last: their faces lie in one piece then.
+// The shortest dimension runs fastest, so that neighbours in all but the slowest one or two are
+// near. Where x is divided and so not cut, x as the fastest dimension costs 10 to 25 % beyond the
+// caches. Of equally long dimensions, those that are divided come last, because their faces then
+// lie in one piece.
 Extents choose_order(const Lattice& lattice, const Extents& extents) {
   Extents order{0, 1, 2, 3};
   std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
@@ -147,7 +148,7 @@ void Layout::State::choose_space(std::size_t bytes, int wanted) {
   }
 }
 
-// The even half first.
+// The even half comes first.
 void Layout::State::place_sites() {
   const std::size_t count = size_of(extents);
   half = checkered ? count / 2 : 0;

@@ -12,7 +12,7 @@ struct Limits {
   int cores_a_cache;            // that share a third-level cache
 };
 
-// Taken once a process. Error(argument) where the profile cannot be understood.
+// Taken once a process. Throws Error(argument) where the profile cannot be understood.
 const Limits& limits();
 
 }  // namespace ropewalk::lattice::detail

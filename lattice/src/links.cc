@@ -29,7 +29,7 @@ class BorrowedLinks {
     if (any) exchange(lattice);
   }
 
-  // U_mu at `site` - mu.
+  // Returns U_mu at `site` - mu.
   const std::complex<Real>* behind(Extents site, int mu) const {
     const Extents& local = gauge_.lattice().local();
     if (site[mu] == 0 && gauge_.lattice().divided(mu)) {

@@ -1,4 +1,5 @@
-// NERSC files: which part of the file is this rank's, how numbers lie in it, and what is checked.
+// This file knows, for NERSC files, which part of the file is this rank's, how numbers lie in it,
+// and what is checked.
 #include "ropewalk/lattice/nersc.hpp"
 
 #include <sys/utsname.h>
@@ -42,7 +43,7 @@ class Runs {
   }
   std::size_t most() const { return piece_; }  // sites of a piece
 
-  // visit(first site here, first site in the file, sites) for each piece.
+  // Calls visit(first site here, first site in the file, sites) for each piece.
   template <class Visit>
   void for_each_piece(Visit visit) const {
     for (std::size_t run = 0; run < lattice_.local_sites(); run += sites_) {
@@ -225,7 +226,7 @@ NerscHeader header_of(const std::string& path, const SharedFile& file) {
   return parse_nersc_header(path, beginning);
 }
 
-// Ranks that see different files would part ways at the first that does not fit.
+// Ranks that see different files would go different ways at the first error.
 std::vector<Fact> facts(const std::string& path, const NerscHeader& header) {
   const std::string remedy = "every rank must see the same file under this path";
   return {{path + ": DATATYPE", name(header.data), remedy},
@@ -256,7 +257,7 @@ void read_links(const std::string& path, const SharedFile& file, NerscHeader& he
                   hexadecimal(sum) + " of the data; the file is damaged, copy it again");
 }
 
-// The largest violation on this rank of what two rows cannot say.
+// Finds the largest violation on this rank of what two rows cannot say.
 void check_su3(const GaugeField<double>& gauge) {
   for (std::size_t first = 0; first < gauge.size(); first += 9) {
     Su3 u{};
@@ -291,7 +292,7 @@ std::map<std::string, std::string> texts(const NerscOptions& options) {
           {"ARCHIVE_DATE", today()}};
 }
 
-// Collective, inside of collectively().
+// Collective: it is called inside of collectively().
 std::string header_text(const GaugeField<double>& gauge, const Coding& how,
                         const NerscOptions& options) {
   const Lattice& lattice = gauge.lattice();
@@ -313,7 +314,7 @@ std::string header_text(const GaugeField<double>& gauge, const Coding& how,
   return broadcast(lattice, out);
 }
 
-// Writes all of an empty file. Collective.
+// Collective. Writes all of an empty file.
 void write_file(const GaugeField<double>& gauge, const std::string& path, const std::string& header,
                 const Coding& how) {
   collectively(gauge.lattice(), [&] {

@@ -16,7 +16,7 @@ int bytes_of(NerscFloat);  // a number
 NerscHeader parse_nersc_header(const std::string& path, const std::string& beginning);
 
 // The lines from BEGIN_HEADER to END_HEADER, made from the members, with the texts in `fields`.
-// Error(argument) for a text that would break a line.
+// Throws Error(argument) for a text that would break a line.
 std::string format_nersc_header(const NerscHeader&);
 
 }  // namespace ropewalk::lattice

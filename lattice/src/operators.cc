@@ -1,4 +1,4 @@
-// The hopping term and the Wilson operator, as the public API has them.
+// This file has the hopping term and the Wilson operator of the public API.
 #include "ropewalk/lattice/operators.hpp"
 
 #include "agree.hpp"

@@ -11,7 +11,7 @@ constexpr double two_pi = 6.283185307179586476925;
 
 std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter,
                                     std::array<std::uint32_t, 2> key) {
-  // Multipliers and Weyl increments of the paper, table 2 and section 3.3.
+  // The multipliers and Weyl increments are those of the paper, table 2 and section 3.3.
   constexpr std::uint64_t multiplier0 = 0xD2511F53;
   constexpr std::uint64_t multiplier1 = 0xCD9E8D57;
   constexpr std::uint32_t weyl0 = 0x9E3779B9;

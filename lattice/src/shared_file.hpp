@@ -10,7 +10,7 @@ namespace ropewalk::lattice {
 class SharedFile {
  public:
   enum class Mode { read, create, write };  // create: the file must not be there yet
-  // Error(system) where it cannot be opened.
+  // Throws Error(system) where it cannot be opened.
   SharedFile(std::string path, Mode);
   ~SharedFile();
   SharedFile(const SharedFile&) = delete;

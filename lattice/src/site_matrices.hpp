@@ -1,5 +1,6 @@
-// 3 x 3 matrices at the sites of this rank and of the layer around it, for what is computed once a
-// configuration: plaquettes, field strengths, gauge transformations. Not for operators.
+// This header has 3 x 3 matrices at the sites of this rank and of the layer around it, for what is
+// computed once for each configuration: plaquettes, field strengths, gauge transformations. They
+// are not for operators.
 #pragma once
 
 #include <array>
@@ -18,7 +19,8 @@ class SiteMatrices {
   // Collective: fills the ghosts.
   SiteMatrices(const Lattice&, const std::complex<double>* plain, std::size_t each);
 
-  // Coordinates from the first site of this rank, -1 to the local extent, both included.
+  // Returns the coordinates from the first site of this rank, -1 to the local extent, both
+  // included.
   const Su3& at(const Extents&, std::size_t which) const;
   const Extents& local() const { return local_; }
 

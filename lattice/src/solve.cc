@@ -1,4 +1,5 @@
-// Red-black and mixed-precision solutions around the iteration of conjugate_gradient.cc.
+// This file builds red-black and mixed-precision solutions around the iteration of
+// conjugate_gradient.cc.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -18,7 +19,7 @@
 namespace ropewalk::lattice {
 namespace {
 
-// The norm over all ranks.
+// Computes the norm over all ranks.
 template <class Real>
 double norm(detail::Algebra<Real>& algebra, const SpinorField<Real>& v) {
   double out = algebra.norm2(v);
@@ -36,7 +37,7 @@ double residual(Operator& m, detail::Algebra<Real>& algebra, SpinorField<Real>& 
   return std::sqrt(out);
 }
 
-// The inverse of M_ee or M_oo, in place.
+// Applies the inverse of M_ee or M_oo, in place.
 template <class Real>
 void divide(WilsonOperator<Real>& m, SpinorField<Real>& v) {
   detail::Algebra<Real>(v.layout(), m.options().threads).multiply(v, 1 / m.diagonal());
@@ -81,7 +82,7 @@ void check_halves(const SpinorField<Real>& x) {
                   " has no even and odd halves; set red_black to false, or make extents even");
 }
 
-// The fields of a red-black solution.
+// These are the fields of a red-black solution.
 template <class Real>
 struct Halves {
   Halves(const SpinorField<Real>& x, const SpinorField<Real>& b)
@@ -110,7 +111,7 @@ Solution solve_red_black(Operator& m, SpinorField<Real>& x, const SpinorField<Re
   return out;
 }
 
-// The two operators of a solution in mixed precision.
+// Checks the two operators of a solution in mixed precision.
 void check_pair(const Layout& m, const Layout& single) {
   const bool alike = m.lattice().global() == single.lattice().global() &&
                      m.lattice().rank_grid() == single.lattice().rank_grid() &&
@@ -134,7 +135,7 @@ double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-// The iterations of a part of the way, whose residuals are relative to `unit`.
+// Appends the iterations of a part of the way, whose residuals are relative to `unit`.
 void append(Solution& out, const Solution& part, double unit) {
   out.iterations += part.iterations;
   for (const double value : part.history) out.history.push_back(value * unit);
@@ -157,12 +158,13 @@ class Refinement {
         plain_(r_.size() / 2) {}
 
   double norm_of_source() { return norm(algebra_, b_); }
-  // |b - M x|
+  // Returns |b - M x|.
   double residual() { return lattice::residual(m_, algebra_, r_, x_, b_); }
 
   // Adds one correction to x. residual() has been called before, and returned r_norm.
   Solution correct(double r_norm, const SolverOptions& options) {
-    // Scaled to norm 1, since small residuals leave the range of single precision.
+    // The right-hand side is scaled to norm 1, since small residuals leave the range of single
+    // precision.
     algebra_.multiply(r_, 1 / r_norm);
     convert(r_single_, r_);
     std::fill_n(d_.data(), d_.size(), 0.0F);
@@ -171,11 +173,11 @@ class Refinement {
     algebra_.add_scaled(x_, r_norm, correction_);
     return out;
   }
-  // The last correction, which correct(r_norm) has made.
+  // Takes back the last correction, which correct(r_norm) has made.
   void take_back(double r_norm) { algebra_.add_scaled(x_, -r_norm, correction_); }
 
  private:
-  // Between fields whose vectors have different numbers of lanes.
+  // Converts between fields whose vectors have different numbers of lanes.
   template <class To, class From>
   void convert(SpinorField<To>& to, const SpinorField<From>& from) {
     from.export_to(plain_.data());

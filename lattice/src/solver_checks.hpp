@@ -14,8 +14,8 @@ namespace ropewalk::lattice::detail {
 // of iterations; `fields` is a check of the caller's.
 void check_solver(const Lattice&, const SolverOptions&, const std::function<void()>& fields);
 
-// Room for the residuals of as many iterations as most solutions take, taken beforehand: a rank
-// that has none later would leave the others in the iteration.
+// Returns the room for the residuals of as many iterations as most solutions take, taken
+// beforehand: a rank that has none later would leave the others in the iteration.
 inline std::size_t history_room(const SolverOptions& options) {
   constexpr int most = 1 << 16;
   return static_cast<std::size_t>(options.max_iterations < most ? options.max_iterations : most);

@@ -74,7 +74,8 @@ double unitarity_error(const Su3& u) {
   return out;
 }
 
-// Scaling and squaring: the series of exp(A / 2^halvings), squared as often.
+// This is scaling and squaring: it sums the series of exp(A / 2^halvings), and squares the sum as
+// often.
 Su3 exponential(const Su3& anti_hermitian) {
   constexpr int terms = 14;  // 1/16^14 / 14! is far below rounding
   double largest = 0;

@@ -39,7 +39,8 @@ std::vector<std::size_t> face(const Layout& layout, Sites sites, int d, int coor
   return box(layout, sites, begin, end);
 }
 
-// Coordinate of the face that is sent for a leg of the receiver: its forward legs need first sites.
+// Returns the coordinate of the face that is sent for a leg of the receiver: its forward legs need
+// first sites.
 int sent_coordinate(const Layout& layout, int leg) {
   return forward(leg) ? 0 : layout.extents()[direction(leg)] - 1;
 }
@@ -50,7 +51,7 @@ bool at_time_boundary(const Layout& layout, int leg, bool over_edge) {
   return lattice.coordinates()[3] == (forward(leg) ? lattice.rank_grid()[3] - 1 : 0);
 }
 
-// Place in the face by the vector site that is sent.
+// Gives the place in the face by the vector site that is sent.
 using FaceIndex = std::array<std::unordered_map<std::size_t, std::int32_t>, leg_count>;
 
 struct Builder {

@@ -13,7 +13,7 @@ namespace ropewalk::lattice {
 inline int direction(int leg) { return leg % dimensions; }
 inline bool forward(int leg) { return leg < dimensions; }
 
-// The parity that a hop onto these sites reads.
+// Returns the parity that a hop onto these sites reads.
 inline Sites opposite(Sites sites) {
   if (sites == Sites::all) return Sites::all;
   return sites == Sites::even ? Sites::odd : Sites::even;

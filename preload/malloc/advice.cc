@@ -1,6 +1,7 @@
-// madvise and mprotect for blocks of the arena. Programs and allocators built on malloc count on
-// what the kernel does with anonymous memory; the arena is a shared file's. For all other addresses
-// a compare and a jump. Who calls the kernel past libc gets a shared file's behaviour.
+// This file has madvise and mprotect for blocks of the arena. Programs and allocators built on
+// malloc rely on what the kernel does with anonymous memory, but the arena is a shared file. For
+// all other addresses, the cost is a compare and a jump. A program that calls the kernel without
+// libc gets the behaviour of a shared file.
 #include <sys/mman.h>
 
 #include <atomic>

@@ -1,6 +1,6 @@
-// The allocation functions of libc, replaced. Below the threshold, and for addresses outside of the
-// arena, each is a compare and a jump to the next allocator: no lock, no thread-local variable.
-// That one says what is an error, and sets errno.
+// This file replaces the allocation functions of libc. Below the threshold, and for addresses
+// outside of the arena, each is a compare and a jump to the next allocator, without a lock or a
+// thread-local variable. The next allocator decides what is an error, and sets errno.
 //
 // The operators of C++ are not replaced: those of every C++ library call these functions, a
 // statically linked one's too.
@@ -23,7 +23,7 @@ namespace library = ropewalk::malloc_library;
 constexpr std::size_t page = 4096;
 constexpr std::size_t usual = 16;  // alignment that malloc promises
 
-// Where the program called: read on the way to large blocks only.
+// This tells where the program called; it is read on the way to large blocks only.
 #define RW_CALLER __builtin_return_address(0)
 
 inline void* reallocate(void* address, std::size_t bytes, const void* caller) {
@@ -110,7 +110,7 @@ RW_EXPORT void* valloc(std::size_t bytes) {
   return next.valloc(bytes);
 }
 
-// Whole pages.
+// pvalloc gives whole pages.
 RW_EXPORT void* pvalloc(std::size_t bytes) {
   if (is_large(bytes) && bytes <= SIZE_MAX - page) {
     const std::size_t whole = (bytes + page - 1) & ~(page - 1);
@@ -129,7 +129,7 @@ RW_EXPORT int malloc_trim(std::size_t pad) {
   return next.malloc_trim(pad) != 0 || ours ? 1 : 0;
 }
 
-// C23; a libc that has them would not know addresses of ours.
+// These are of C23; a libc that has them would not know addresses of ours.
 RW_EXPORT void free_sized(void* address, std::size_t) { free(address); }
 RW_EXPORT void free_aligned_sized(void* address, std::size_t, std::size_t) { free(address); }
 

@@ -126,7 +126,7 @@ const ProcessArena* open_arena() noexcept {
   const ProcessArena* arena = open_process_arena(&failure);
   opening = false;
   if (arena != nullptr) {
-    // One thread: another that comes here meanwhile goes to libc this once.
+    // One thread begins; another that comes here meanwhile goes to libc this once.
     if (beginning.exchange(true)) return process_arena.load(std::memory_order_acquire);
     learning::begin(*arena, learns);
     arena->bound_cache(std::min(most_kept, arena->range->reserved / kept_part));
@@ -144,7 +144,7 @@ const ProcessArena* open_arena() noexcept {
 // Acquire pairs with the release in open_arena: the table is complete.
 const ProcessArena& arena() noexcept { return *process_arena.load(std::memory_order_acquire); }
 
-// Null where this allocation is not ours.
+// Returns null where this allocation is not ours.
 const ProcessArena* arena_for(std::size_t bytes) noexcept {
   std::size_t least = front.threshold.load(std::memory_order_acquire);
   if (least == 0) {
@@ -157,7 +157,7 @@ const ProcessArena* arena_for(std::size_t bytes) noexcept {
   return found != nullptr && !found->busy() ? found : nullptr;
 }
 
-// Freed after what it holds was copied to another place.
+// Moves a block: it is freed after its contents were copied to another place.
 void* move_block(void* from, std::size_t old, void* to, std::size_t bytes) noexcept {
   if (to == nullptr) return nullptr;
   std::memcpy(to, from, std::min(old, bytes));
@@ -181,7 +181,7 @@ void* from_arena(const ProcessArena& from, learning::Place place, const learning
   return found;
 }
 
-// A block that grows has the place where it was last made to.
+// A block that grows belongs to the call site that last made it grow.
 void* from_arena_to_grow(const ProcessArena& from, learning::Place place,
                          const learning::Call& call) noexcept {
   void* found = from.allocate_to_grow(call.bytes);
@@ -208,7 +208,7 @@ void* realloc_in_libc(void* address, std::size_t bytes) noexcept {
   return found;
 }
 
-// Frees a block whose contents have moved elsewhere. That says nothing against its place.
+// Frees a block whose contents have moved elsewhere, which is no evidence against its place.
 void free_moved(const ProcessArena& from, void* address, std::size_t bytes) noexcept {
   learning::shrinks(address, bytes, 0);
   if (takes_rights.load(std::memory_order_relaxed)) give_rights_back(address, bytes);
@@ -283,8 +283,8 @@ void* arena_reallocate(void* address, std::size_t bytes, const void* caller) noe
   return moved;
 }
 
-// A block of libc that is large itself stays there: it was refused, or it is from before we began,
-// and libc can move it without a copy.
+// A block of libc that is large itself stays there: it was refused, or it was allocated before the
+// library began, and libc can move it without a copy.
 void* large_reallocate(void* address, std::size_t bytes, const void* caller) noexcept {
   const ProcessArena* to = arena_for(bytes);
   if (to == nullptr) return next.realloc(address, bytes);

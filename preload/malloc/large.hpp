@@ -40,8 +40,8 @@ inline bool may_be_given(const void* address) noexcept {
 }
 
 // From the arena, or from libc, where it was learned that this place in the program does not
-// communicate what it allocates. `caller`: a return address in it. Null where it is not ours to
-// decide, or cannot be had: ask the next allocator.
+// communicate what it allocates. `caller`: a return address in it. Returns null where it is not
+// ours to decide, or cannot be had: ask the next allocator.
 void* large_allocate(std::size_t bytes, std::size_t alignment, const void* caller) noexcept;
 void* large_callocate(std::size_t bytes, const void* caller) noexcept;
 

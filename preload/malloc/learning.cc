@@ -19,13 +19,13 @@ using std::memory_order_acquire;
 using std::memory_order_relaxed;
 using std::memory_order_release;
 
-// A fresh block that is freed uncommunicated is evidence. Few enough for programs that live on
-// fresh memory, more than a program frees while it warms up.
+// A fresh block that is freed uncommunicated is evidence. The number is small enough for programs
+// that live on fresh memory, and larger than what a program frees while it warms up.
 constexpr std::uint8_t enough_evidence = 8;
 
 // A read of a page of the arena that nobody has written makes the page; libc's maps one page of
 // zeroes. So not more than this of calloc'ed memory comes from the arena that was not seen
-// communicated yet: that is what sparse tables can cost. In a small arena, a sixteenth.
+// communicated yet: that is what sparse tables can cost. In a small arena it is a sixteenth.
 constexpr std::size_t most_zeroed = 256 * os::mib;
 
 // ---- places -------------------------------------------------------------------------------------
@@ -42,14 +42,14 @@ struct Entry {
   std::atomic<std::uint8_t> evidence{0};
 };
 
-// 64 KiB, of which only what is used is ever touched. Places that find no entry share the last,
-// which stays open.
+// The table has 64 KiB, of which only what is used is ever touched. Places that find no entry share
+// the last one, which is never given to libc.
 constexpr std::size_t places = 4096;
 constexpr Place crowded = places - 1;
 constexpr std::size_t most_probes = 16;
 constinit std::array<Entry, places> entries{};
 
-// A note of a unit: a place, and what to do when the block is seen communicated or freed.
+// The note of a unit holds a place, and what to do when the block is seen communicated or freed.
 constexpr std::uint16_t place_bits = 0x0FFF;
 constexpr std::uint16_t is_fresh = 0x1000;
 constexpr std::uint16_t is_charged = 0x2000;  // its bytes count towards most_zeroed
@@ -108,7 +108,7 @@ struct Units {
   std::size_t end;
 };
 
-// Those whose first byte lies in the range: no other block has it.
+// Returns the units whose first byte lies in the range: no other block has them.
 Units units_of(const void* block, std::size_t from, std::size_t to) noexcept {
   const auto offset = static_cast<std::size_t>(static_cast<const std::byte*>(block) - base);
   return {(offset + from + Watch::unit - 1) / Watch::unit,
@@ -135,8 +135,9 @@ std::uint16_t take_note(std::size_t unit) noexcept {
   return note;
 }
 
-// The hook of Watch. Of a small buffer between the first bytes of two units one is its block's;
-// that the other is taken for communicated, too, costs little.
+// Watch calls this for buffers in the arena. Where a small buffer lies between the first bytes of
+// two units, one of them is its block's; it costs little that the other is taken for communicated,
+// too.
 void seen_inside(const void* address, std::size_t bytes) {
   const auto offset = static_cast<std::size_t>(static_cast<const std::byte*>(address) - base);
   const std::size_t last = Watch::last_unit(offset, bytes);
@@ -162,8 +163,8 @@ constexpr std::size_t most_given = 256;
 constinit std::array<Given, most_given> given{};
 constinit std::atomic<std::uint64_t> generation{0};  // goes up when an entry changes
 
-// Buffers that were looked for in vain, or once, since the last change: most programs communicate
-// few that do not lie in the arena, again and again.
+// These buffers were looked for in vain, or once, since the last change: most programs communicate
+// only a few that do not lie in the arena, again and again.
 constinit std::array<std::atomic<std::uint64_t>, 64> asked{};
 
 std::size_t hash(std::uintptr_t address, std::size_t size) noexcept {
@@ -185,7 +186,7 @@ Given& entry_of(const void* block) noexcept {
   return given[hash(reinterpret_cast<std::uintptr_t>(block), most_given)];
 }
 
-// The place that is known for the block there, which is forgotten.
+// Forgets the place that is known for the block there, and returns it.
 Place forget(const void* block) noexcept {
   Given& entry = entry_of(block);
   if (entry.begin.load(memory_order_relaxed) != reinterpret_cast<std::uintptr_t>(block)) {
@@ -214,7 +215,7 @@ bool was_asked(std::uintptr_t address) noexcept {
   return false;
 }
 
-// The hook of Watch.
+// Watch calls this for buffers outside of the arena.
 void seen_outside(const void* address, std::size_t /*bytes*/) {
   const auto at = reinterpret_cast<std::uintptr_t>(address);
   if (generation.load(memory_order_relaxed) == 0 || was_asked(at)) return;

@@ -26,7 +26,7 @@ struct alignas(64) Next {
 // Hidden, so that the hot path reads it with one instruction.
 extern Next next;
 
-// False while the search is under way, in this very thread.
+// Returns false while the search is under way in this very thread.
 bool find_next() noexcept;
 
 }  // namespace ropewalk::malloc_library

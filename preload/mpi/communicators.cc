@@ -70,8 +70,9 @@ Reason judge(CommunicatorEntry& entry, mpi::Comm comm) {
   return Reason::new_communicator;
 }
 
-// In the place of an entry that there is no memory for. This rank cannot count the calls of that
-// communicator, so it must not answer as if it did: the others may make a team at the next one.
+// This stands in the place of an entry that there is no memory for. This rank cannot count the
+// calls of that communicator, so it must not answer as if it did: the others may make a team at the
+// next one.
 CommunicatorEntry* without_memory() noexcept {
   static CommunicatorEntry entry;
   entry.reason = Reason::no_memory;
@@ -103,7 +104,7 @@ Reason reason_of(const Collectives& team) {
   return reason.starts_with("communicators: ") ? Reason::no_communicator : Reason::no_team;
 }
 
-// For a team that has yet to be made: whoever has it has the memory.
+// Reserves memory for a team that has yet to be made.
 class Room {
  public:
   Room() = default;
@@ -111,7 +112,7 @@ class Room {
   Room(const Room&) = delete;
   Room& operator=(const Room&) = delete;
   explicit operator bool() const noexcept { return memory_ != nullptr; }
-  // Collective. What a rank throws all throw.
+  // Collective. What one rank throws, all throw.
   std::unique_ptr<Collectives> fill(mpi::Comm comm) {
     std::unique_ptr<Collectives> made(new (memory_) Collectives(Communicator(comm.value)));
     memory_ = nullptr;

@@ -31,8 +31,8 @@ struct CommunicatorEntry {
   Neighbours neighbours;
 };
 
-// The entry of a communicator that a collective is called on, ready to serve or not. Null before
-// MPI_Init, after MPI_Finalize, and for what is no communicator.
+// Returns the entry of a communicator that a collective is called on, ready to serve or not.
+// Returns null before MPI_Init, after MPI_Finalize, and for what is no communicator.
 CommunicatorEntry* entry_slowly(Word comm) noexcept;
 // The same without making a team, for calls that must not wait for other ranks.
 CommunicatorEntry* entry_as_it_is(Word comm) noexcept;

@@ -27,7 +27,7 @@ struct TypeEntry {
   std::atomic<Word> handle{0};
   bool derived = false;  // the program's: it may free the type
   Elements elements;
-  // By predefined operation: null until asked.
+  // The table is indexed by predefined operation; an entry is null until it is asked for.
   std::array<std::atomic<const Reduction*>, reduction_op_count> reductions{};
 };
 
@@ -51,8 +51,8 @@ void forget(void* value) noexcept {
   types.erase(entry);
 }
 
-// A type that the program made takes its entry along when it goes; MPI's own stay. Null where there
-// is no memory for one.
+// The entry of a type that the program made goes with the type; those of MPI's own types stay. The
+// result is null where there is no memory for an entry.
 TypeEntry* make_entry(mpi::Datatype type, const Elements& elements) noexcept {
   TypeEntry* entry = nullptr;
   try {
@@ -155,7 +155,7 @@ bool calls_from_threads() {
 
 }  // namespace
 
-// Types that are made of another last as long as it, whoever frees it.
+// A type stays alive as long as types that are made of it, whoever frees it.
 void HeldType::hold(mpi::Datatype type) noexcept {
   try {
     if (mpi::is_predefined(type) || !calls_from_threads()) return;

@@ -19,14 +19,15 @@ namespace {
 constexpr std::array runtimes = {"libcuda.so", "libamdhip64.so", "libhsa-runtime64.so",
                                  "libze_loader.so"};
 
-// Functions by which MPIs of the Open MPI family tell that they accept such memory; no argument.
+// By these functions, MPIs of the Open MPI family tell that they accept such memory. They take no
+// argument.
 constexpr std::array queries = {"MPIX_Query_cuda_support", "MPIX_Query_rocm_support",
                                 "MPIX_Query_hip_support", "MPIX_Query_ze_support"};
 // MPICH has MPIX_GPU_query_support(kind, &flag).
 constexpr int mpich_kinds = 3;  // MPIX_GPU_SUPPORT_CUDA, _ZE, _HIP
 
-// Variables that switch it on in MPIs that have no function to ask: Intel MPI, Cray MPICH, MVAPICH,
-// Open MPI 4, PSM2 underneath others.
+// These variables switch it on in MPIs that have no function to ask: Intel MPI, Cray MPICH,
+// MVAPICH, Open MPI 4, PSM2 underneath others.
 constexpr std::array switches = {"I_MPI_OFFLOAD",
                                  "MPICH_GPU_SUPPORT_ENABLED",
                                  "MV2_USE_CUDA",

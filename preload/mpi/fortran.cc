@@ -1,4 +1,4 @@
-// From Fortran's arguments to C's: a converter for each function that is served.
+// This file converts Fortran's arguments to C's, with a converter for each function that is served.
 #include "fortran.hpp"
 
 #include <dlfcn.h>
@@ -27,7 +27,7 @@ struct Facts {
 };
 Facts facts;  // complete before the first converter is called
 
-// The kinds of arguments: Fortran's type, and what C gets for it.
+// There is a type for each kind of argument: it says what Fortran passes, and what C gets for it.
 struct Comm {
   using Fortran = const int*;
   static Word c(Fortran handle) { return facts.comm(*handle); }

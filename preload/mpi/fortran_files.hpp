@@ -10,7 +10,7 @@ namespace ropewalk::preload {
 // is not among them.
 std::vector<std::string> loaded_files();
 
-// The symbol in a file, or in what it is linked to; null where it has none.
+// Returns the symbol in a file, or in what it is linked to; null where it has none.
 void* symbol_in(const std::string& file, const char* name) noexcept;
 
 // Base address and path of the file that holds an address; {nullptr, ""} for none.

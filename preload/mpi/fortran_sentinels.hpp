@@ -11,8 +11,8 @@ namespace ropewalk::preload::fortran {
 // The addresses that one of them may have.
 class Sentinel {
  public:
-  // Looks for the variable under the names that compilers give it. False where none is found, or
-  // more than there is room for.
+  // Looks for the variable under the names that compilers give it. Returns false where none is
+  // found, or more than there is room for.
   bool find(const char* name, const char* NAME);
   bool is(const void* address) const noexcept {
     const auto number = reinterpret_cast<std::uintptr_t>(address);

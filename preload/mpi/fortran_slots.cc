@@ -1,4 +1,4 @@
-// The Fortran entry points: a jump each, as in slots.cc. Until a slot is filled, it leads to a
+// The Fortran entry points are one jump each, as in slots.cc. Until a slot is filled, it leads to a
 // piece of code that asks where to go, and goes there with every register as it came: what is found
 // may be a library's own function of that name, with arguments of any kind.
 #include "fortran.hpp"
@@ -104,8 +104,8 @@ ropewalk_fortran_first:
   jmp *%r11
 )"
 #else
-    // The slot's address in x17, the caller's in x30. Eight registers of arguments, where a result
-    // goes (x8), a static chain (x18).
+    // The slot's address is in x17, the caller's in x30. Saved are eight registers of arguments,
+    // the place of a result (x8), and a static chain (x18).
     R"(
   stp x29, x30, [sp, #-224]!
   mov x29, sp

@@ -1,5 +1,5 @@
-// Where each Fortran entry leads. A name is looked up when it is first called: the libraries that
-// hold the Fortran names may be loaded long after the first call from C.
+// This file finds where each Fortran entry leads. A name is looked up when it is first called: the
+// libraries that hold the Fortran names may be loaded long after the first call from C.
 //
 // A process may hold a function of one of these names that has nothing to do with this MPI: a
 // library's own helper, a sequential stand-in for MPI. What a caller would reach without the
@@ -37,8 +37,8 @@ void* symbol_of_others(const std::string& file, const char* name) {
   return function == nullptr || is_ours(function) ? nullptr : function;
 }
 
-// The function that the caller would reach without us: the next one that the whole process sees, or
-// one that was loaded along with the caller.
+// Finds the function that the caller would reach without us: the next one that the whole process
+// sees, or one that was loaded along with the caller.
 Found find(const char* name, const void* caller) {
   if (void* function = dlsym(RTLD_NEXT, name)) return {function, true};
   if (void* function = symbol_of_others(file_of(caller).path, name)) return {function, false};

@@ -24,7 +24,7 @@ namespace ropewalk::preload {
 template <class Entry>
 class HandleTable {
  public:
-  // Null where none is known. The handle is the caller's: nobody frees it meanwhile.
+  // Returns null where none is known. The handle is the caller's: nobody frees it meanwhile.
   Entry* find(mpi::Word handle) const noexcept {
     Entry* entry = find_near(handle);
     return entry != nullptr ? entry : find_far(handle);

@@ -1,4 +1,5 @@
-// Memory that MPI gives out, the end of a communicator, and that of MPI.
+// This file intercepts calls for memory that MPI gives out, the end of a communicator, and the end
+// of MPI.
 #include <cstring>
 
 #include "collectives/state.hpp"

@@ -120,7 +120,7 @@ int on_delete(Word, int, void* value, void* extra) {
 
 }  // namespace
 
-// In parts: what takes no memory fails on no rank alone.
+// The groups are compared in parts: a call that takes no memory cannot fail on one rank alone.
 bool in_this_world(mpi::Comm comm) {
   if (comm == mpi::comm_world()) return true;
   const Group world(mpi::comm_world());

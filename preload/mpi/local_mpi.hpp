@@ -12,8 +12,9 @@ namespace ropewalk::preload {
 bool in_this_world(mpi::Comm);
 
 // The neighbours of this rank in a Cartesian grid: below and above in each dimension, -1 for none.
-// Empty for other topologies, for more than `most` of them, and where a dimension wraps around
-// in one or two steps: there MPIs differ in which block is whose. The same on all ranks. Local.
+// It is empty for other topologies, for more than `most` of them, and where a dimension wraps
+// around in one or two steps: there MPIs differ in which block is whose. The same on all ranks.
+// Local.
 struct Neighbours {
   static constexpr std::size_t most = 16;
   std::array<int, most> ranks{};
@@ -44,21 +45,21 @@ Degrees degrees(mpi::Comm) noexcept;
 int raise(mpi::Comm, const char* text) noexcept;
 
 // A request of MPI's for work of our own, which somebody completes with an error code, or 0: then
-// MPI_Wait and MPI_Test return it. For programs with MPI_THREAD_MULTIPLE.
+// MPI_Wait and MPI_Test return it. It is for programs with MPI_THREAD_MULTIPLE.
 class OwnRequest {
  public:
   OwnRequest() = default;
   OwnRequest(const OwnRequest&) = delete;
   OwnRequest& operator=(const OwnRequest&) = delete;
   // Makes MPI's request, and writes the handle to where the program wants it. From then on the
-  // object is MPI's. Error(mpi)
+  // object is MPI's. May throw Error(mpi).
   void give_to(void* request);
   // What a program finds there after an error.
   static void give_none(void* request) noexcept;
   // Any thread may call it, once. The object is gone when MPI has told the program.
   void complete(int code) noexcept;
 
-  // Only for a request that was not given away; otherwise MPI ends it.
+  // This is for a request that was not given away; otherwise MPI ends it.
   ~OwnRequest() = default;
 
  private:
@@ -69,11 +70,12 @@ class OwnRequest {
   int code_ = 0;
 };
 
-// A datatype that lives until it is let go of, whatever the program does with its own handle.
+// Returns a datatype that lives until it is let go of, whatever the program does with its own
+// handle.
 mpi::Datatype duplicate(mpi::Datatype);
 void let_go(mpi::Datatype) noexcept;
 
-// An error code with this text, without calling anybody's error handler.
+// Returns an error code with this text, without calling anybody's error handler.
 int error_code(const char* text) noexcept;
 
 // An attribute of a datatype; `function` is called with it when the datatype is freed.

@@ -1,4 +1,4 @@
-// The movements of equal blocks, and the barrier.
+// This file has the movements of equal blocks, and the barrier.
 #include "call.hpp"
 #include "pass.hpp"
 #include "sides.hpp"

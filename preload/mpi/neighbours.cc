@@ -1,4 +1,4 @@
-// The neighbourhood collectives on Cartesian grids of ranks.
+// This file has the neighbourhood collectives on Cartesian grids of ranks.
 #include <span>
 
 #include "call.hpp"
@@ -12,7 +12,7 @@ namespace {
 
 namespace typed = collectives::typed;
 
-// Empty where MPI has to serve the communicator's neighbourhood.
+// The result is empty where MPI has to serve the communicator's neighbourhood.
 std::span<const int> neighbours_of(Word word) noexcept {
   CommunicatorEntry* entry = entry_of(clean(word));
   if (entry == nullptr || entry->team == nullptr || entry->team->nodes() != 1) return {};

@@ -1,8 +1,8 @@
-// Nonblocking collectives: the blocking ones, on the thread of the communicator's team, behind a
-// generalised request of MPI, which the program's MPI_Wait and MPI_Test understand.
+// Nonblocking collectives are the blocking ones, run on the thread of the communicator's team
+// behind a generalised request of MPI, which the program's MPI_Wait and MPI_Test understand.
 //
 // Blocking collectives on the same communicator wait for those that were started before: all ranks
-// have started them by then, or will without us.
+// have started them by then, or will start them without our help.
 #include "nonblocking.hpp"
 
 #include <atomic>
@@ -25,13 +25,14 @@ namespace ropewalk::preload {
 
 namespace {
 
-// Two for each rank of this node.
+// A node has cores to spare where it has two for each rank.
 bool has_cores_to_spare(Collectives::State& state) {
   const node::Team& team = state.backend->engine()->team();
   return team.cores() >= 2 * team.size();
 }
 
-// Communicators that may still have a thread: each takes one of the process' limit and some memory.
+// So many communicators may have a thread at a time: each takes one of the process's limit and some
+// memory.
 std::atomic<int> places{32};
 
 }  // namespace

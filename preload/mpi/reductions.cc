@@ -1,4 +1,4 @@
-// The reductions.
+// This file has the reductions.
 #include <memory>
 #include <new>
 

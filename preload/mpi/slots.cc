@@ -1,4 +1,4 @@
-// The exported entry points: one jump each, so that every register and stack argument reaches
+// The exported entry points are one jump each, so that every register and stack argument reaches
 // whatever the slot leads to unchanged, handles of 4 bytes as well as of 8.
 //
 // A slot has hidden visibility (the jump must not find another library's), and is an ordinary

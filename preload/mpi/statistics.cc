@@ -47,7 +47,8 @@ struct Sums {
 };
 Sums sums;
 
-// Why, of the first communicator of which it is true; written by the thread that makes them.
+// This is the reason of the first communicator whose ranks are not watched; the thread that makes
+// communicators writes it.
 char unwatched[256] = "";
 char refused[512] = "";
 
@@ -209,8 +210,9 @@ void print_note(const char* what, std::span<char> note, bool prints) {
   if (prints) std::fprintf(stderr, "  %s: %s\n", what, note.data());
 }
 
-// What nobody reads, and what the drop-in could not read and so left at its default. Of one rank's
-// environment: what is wrong there mostly is everywhere.
+// Prints the variables that nobody reads, and those that the drop-in could not read and so left at
+// their defaults. It looks at one rank's environment: what is wrong there is mostly wrong
+// everywhere.
 void print_settings() {
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string_view name = settings::name_of(*entry);

@@ -1,4 +1,4 @@
-// The movements of blocks of any size: MPI's functions that end in v.
+// This file has the movements of blocks of any size: MPI's functions that end in v.
 #include "call.hpp"
 #include "pass.hpp"
 #include "sides.hpp"

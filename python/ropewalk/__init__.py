@@ -83,7 +83,7 @@ _NAMES = {
     ),
 }
 
-# Modules that need neither NumPy nor the compiled part.
+# These modules need neither NumPy nor the compiled part.
 _PURE = ("exceptions", "preload")
 
 __all__ = ["__version__", *sorted(_NAMES)]

@@ -5,7 +5,7 @@ namespace nb = nanobind;
 namespace ropewalk::python {
 namespace {
 
-// Of 8, 16, 32 and 64 bits.
+// The tables are for 8, 16, 32 and 64 bits.
 constexpr ElementType signed_types[] = {ElementType::int8, ElementType::int16, ElementType::int32,
                                         ElementType::int64};
 constexpr ElementType unsigned_types[] = {ElementType::uint8, ElementType::uint16,

@@ -79,7 +79,7 @@ void destroy_at_once(T owned) noexcept {
 
 // ---- messages -----------------------------------------------------------------------------------
 
-// (source, tag, bytes, whole elements of the array)
+// The words are (source, tag, bytes, whole elements of the array).
 using StatusWords = std::tuple<int, int, std::size_t, std::size_t>;
 
 StatusWords words(const MessageStatus& status, const Side& side) {
@@ -87,8 +87,8 @@ StatusWords words(const MessageStatus& status, const Side& side) {
   return {status.source, status.tag, status.bytes, count};
 }
 
-// A message that has been started, or prepared to be started again and again. It keeps its array
-// and its channel.
+// This message has been started, or prepared to be started again and again. It keeps its array and
+// its channel.
 struct HeldMessage {
   HeldMessage(HeldChannel& on, Side its) : channel(on), owner(nb::find(on)), side(std::move(its)) {
     channel.messages.push_back(this);

@@ -56,7 +56,7 @@ std::unique_ptr<HeldCollectives> make(std::optional<std::uintptr_t> handle, int 
       std::make_unique<Collectives>(communicator(handle), CollectivesOptions{.threads = threads}));
 }
 
-// Null for a rank that joins none of the new ones.
+// Returns null on a rank that joins none of the new communicators.
 std::unique_ptr<HeldCollectives> split(std::optional<std::uintptr_t> handle,
                                        std::optional<int> color, int key, int threads) {
   auto own = std::make_unique<SplitCommunicator>(communicator(handle), color, key);
@@ -89,7 +89,7 @@ struct Buffers {
   nb::object result;
 };
 
-// A collective that has been started; it keeps its arrays.
+// This collective has been started; it keeps its arrays.
 struct Pending {
   Pending(CollectiveRequest started, Buffers its)
       : buffers(std::move(its)), request(std::move(started)) {}
@@ -171,7 +171,7 @@ Sides sides_of(nb::handle array, nb::handle out, MakeShape shape) {
   return sides;
 }
 
-// The only side of a rank that is not the root.
+// A rank that is not the root has one side only.
 Sides sent_only(nb::handle array) {
   Sides sides;
   sides.send = input(array);
@@ -196,7 +196,7 @@ nb::object barrier(HeldCollectives& self, bool start) {
 
 using Reduction = void (Collectives::*)(const void*, void*, std::size_t, ElementType, ReductionOp);
 
-// allreduce, scan, exscan
+// The template serves allreduce, scan and exscan.
 template <Reduction reduction>
 nb::object reduce_on_all(HeldCollectives& self, nb::handle array, nb::handle out, nb::handle op,
                          bool start) {

@@ -1,5 +1,6 @@
-// The compiled part of the Python package: memory, endpoints and halos by address. The Python
-// classes around it (arrays.py, exchange.py, reduction.py) check shapes and keep the arrays alive.
+// This is the compiled part of the Python package: memory, endpoints and halos by address. The
+// Python classes around it (arrays.py, exchange.py, reduction.py) check shapes and keep the arrays
+// alive.
 //
 // Whatever may wait for another rank releases the GIL: the application's other threads go on.
 #include <nanobind/nanobind.h>
@@ -55,7 +56,7 @@ void translate(const std::exception_ptr& thrown, void*) {
 
 using Bytes = nb::ndarray<nb::numpy, std::uint8_t, nb::ndim<1>>;
 
-// An array that gives its block back when the last view of it is gone.
+// Allocates an array that gives its block back when the last view of it is gone.
 Bytes allocate(std::size_t bytes) {
   void* data = nullptr;
   {
@@ -112,7 +113,8 @@ namespace {
 
 // ---- endpoints ----------------------------------------------------------------------------------
 
-// Closed explicitly, because the destructor is collective and Python's moment for it is not.
+// The set is closed explicitly, because the destructor is collective and Python's moment for it is
+// not.
 struct Endpoints : Held<EndpointSet> {
   using Held::Held;
   EndpointSet& get() const {
@@ -193,7 +195,7 @@ HaloOptions halo_options(const std::string& wanted, bool corners) {
   return {strategy(wanted), corners ? Corners::yes : Corners::no};
 }
 
-// (address, bytes of an element, interior, ghost widths)
+// The words are (address, bytes of an element, interior, ghost widths).
 using FieldWords =
     std::tuple<std::uintptr_t, std::size_t, std::vector<std::size_t>, std::vector<std::size_t>>;
 

@@ -1,4 +1,5 @@
-// Repeated reductions by address, and what any array says of itself (buffer protocol or DLPack).
+// This file makes repeated reductions by address, and reads what any array says of itself (buffer
+// protocol or DLPack).
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
@@ -27,7 +28,8 @@ namespace {
 
 // ---- arrays of others
 
-// (address, elements, type as ElementType or -1, contiguous, in the memory of the CPU)
+// The words are (address, elements, type as ElementType or -1, contiguous, in the memory of the
+// CPU).
 using Described = std::tuple<std::uintptr_t, std::size_t, int, bool, bool>;
 
 template <class Array>
@@ -40,7 +42,7 @@ Described describe(const Array& array) {
 
 // ---- plans
 
-// Closed explicitly, or by Python's collector.
+// The plan is closed explicitly, or by Python's collector.
 struct HeldReduction : Held<ReductionPlan> {
   using Held::Held;
   ReductionPlan& get() const {
@@ -49,7 +51,7 @@ struct HeldReduction : Held<ReductionPlan> {
   }
 };
 
-// (elements, type, input, output)
+// The words are (elements, type, input, output).
 using TensorWords = std::tuple<std::size_t, int, std::uintptr_t, std::uintptr_t>;
 
 std::unique_ptr<HeldReduction> make_plan(std::optional<std::uintptr_t> handle,

@@ -27,7 +27,7 @@ nb::dict row_of(const Setting& setting) {
 
 std::vector<nb::dict> rows() { return rows_of(all_settings(), row_of); }
 
-// The value that a text means, and why it means none.
+// Returns the value that a text means, and why it means none.
 std::tuple<std::string, std::string> value_of(const std::string& name, const std::string& text) {
   const SettingValue found = setting(name, text);
   return {found.value, found.error};

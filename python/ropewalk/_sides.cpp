@@ -44,10 +44,10 @@ nb::object helper(const char* name) {
   return nb::module_::import_("ropewalk.collectives").attr(name);
 }
 
-// (bytes, ElementType or -1, bytes of an element, shape)
+// The words are (object, bytes, ElementType or -1, bytes of an element, shape).
 using Taken = std::tuple<nb::object, int, std::size_t, Shape>;
 
-// Of what collectives.py gives: another view of the array, or a copy.
+// Takes what collectives.py gives: another view of the array, or a copy.
 template <class Array>
 Side side_of(const Taken& taken) {
   const auto& [owner, type, element_bytes, shape] = taken;

@@ -41,8 +41,8 @@ _open: weakref.WeakSet[Channel] = weakref.WeakSet()
 
 
 def _end_channels() -> None:
-    # Before MPI ends, which exchange.py sees to: a channel over nodes has a communicator of MPI's.
-    # After an uncaught exception that is not ended either.
+    # This runs before MPI ends, which exchange.py sees to, because a channel over nodes has a
+    # communicator of MPI's. After an uncaught exception that communicator is not freed either.
     if hasattr(sys, "last_value"):
         return
     for channel in list(_open):

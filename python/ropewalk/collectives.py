@@ -327,7 +327,7 @@ def _row_number(array: ArrayLike) -> int:
     return int(shape[0]) if shape else 1
 
 
-# By the numbers of ElementType (ropewalk/types.hpp), for reductions.
+# Types are named by the numbers of ElementType (ropewalk/types.hpp), for reductions.
 _TYPES = {**reduction._TYPES, "bool": 16}
 _NAMES = {number: name for name, number in _TYPES.items()}
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from .collectives import Communicator
 
     CommunicatorLike: TypeAlias = MPI.Comm | Communicator | int | None
-    # (array, peer), with the tag, with tag and lane
+    # A message is (array, peer), with the tag as well, or with tag and lane.
     Message = tuple[Array, int] | tuple[Array, int, int] | tuple[Array, int, int, int]
 
 

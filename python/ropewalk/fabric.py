@@ -19,8 +19,8 @@ Settings = Iterator[SettingWords]
 
 OMNIPATH, INFINIBAND, SLINGSHOT, EFA, TCP = "Omni-Path", "InfiniBand", "Slingshot", "EFA", "TCP"
 
-# PCI device numbers of ConnectX-5 and later, which match tags in hardware: /sys writes MT<decimal>
-# (linux/drivers/net/ethernet/mellanox/mlx5/core/main.c, mlx5_core_pci_table).
+# ConnectX-5 and later have PCI device numbers from this one on, and match tags in hardware: /sys
+# writes MT<decimal> (linux/drivers/net/ethernet/mellanox/mlx5/core/main.c, mlx5_core_pci_table).
 _FIRST_WITH_TAG_MATCHING = 4119
 
 
@@ -201,7 +201,8 @@ def _infiniband(
     transports = ",".join(("rc_x", "dc_x", "ud_x", "sm", "self", *fabric.gpus))
     yield "UCX_TLS", transports, "the adapter's accelerated transports, never plain verbs"
     if fabric.tag_matching:
-        # UCX's wiki, "UCX environment parameters"; prefixes in uct/ib/mlx5/{rc,dc}, off by default.
+        # The source is UCX's wiki, "UCX environment parameters"; the prefixes are in
+        # uct/ib/mlx5/{rc,dc}. It is off by default.
         reason = "the adapter matches messages in hardware (ConnectX-5 and later)"
         for name in ("UCX_RC_MLX5_TM_ENABLE", "UCX_DC_MLX5_TM_ENABLE"):
             yield name, "y", f"{reason}; off with {name}=n"

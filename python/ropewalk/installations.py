@@ -17,14 +17,15 @@ from .errors import CommandError
 FAMILIES = ("mpich", "openmpi", "intel")
 TITLES = {"mpich": "MPICH", "openmpi": "Open MPI", "intel": "Intel MPI"}
 
-# Sonames, best first, and the family by which ropewalk calls them (Intel MPI has MPICH's).
+# The table has sonames, best first, and the family by which ropewalk calls them (Intel MPI has
+# MPICH's).
 _LIBRARIES = {
     "openmpi": ("libmpi.so.40",),
     "mpich": ("libmpi.so.12", "libmpich.so.12", "libmpi_cray.so.12"),
     "intel": ("libmpi.so.12",),
 }
 _LAUNCHERS = ("mpiexec", "mpirun", "mpiexec.hydra")
-# Files that only Intel's installations have.
+# Only Intel's installations have these files.
 _INTEL_MARKS = ("bin/impi_info", "bin/IMB-MPI1", "lib/libmpi_shm_heap_proxy.so")
 _OPENMPI_MARKS = ("orterun", "prterun", "ompirun", "openmpi")
 # C, Fortran and C++ libraries; Cray's carry the compiler's name (libmpi_gnu_123.so.12).

@@ -40,7 +40,7 @@ class Launcher:
     mpi_type: str | None = None  # srun's --mpi
 
 
-# The launcher that came with the MPI, whichever that is.
+# This means the launcher that came with the MPI, whichever that is.
 OWN = Launcher("own", "")
 
 
@@ -275,7 +275,8 @@ def _hydra(
     if binding and not _reads_variables(request, environment):
         options += ["-bind-to", binding]
     elif binding and binding != "none":
-        # A rank that starts another hydra hands it its own cores, not the first ones of the node.
+        # A rank that starts another hydra hands it its own cores instead of the first ones of the
+        # node.
         options += ["-genv", "HYDRA_BINDING", "none"]
     if request.hosts:
         options += ["-hosts", ",".join(request.hosts), "-ppn", str(request.ranks_here)]

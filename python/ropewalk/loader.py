@@ -16,7 +16,8 @@ from . import elf
 Parents = Sequence[tuple[elf.Elf, str]]  # facts and folders of those that brought an object
 
 _CACHE = "/etc/ld.so.cache"
-# dl-cache.h of glibc: the header of 48 bytes and entries of 24 that every version since 2.2 reads.
+# The layout is that of glibc's dl-cache.h: the header of 48 bytes and entries of 24 that every
+# version since 2.2 reads.
 _CACHE_MAGIC = b"glibc-ld.so.cache1.1"
 _MOST_LIBRARIES = 4000  # of one program; a bound on what a strange file can cost
 

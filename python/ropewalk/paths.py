@@ -3,7 +3,8 @@
 import os
 
 PACKAGE = os.path.dirname(os.path.abspath(__file__))
-# What a process that is started without site-packages puts on its sys.path to find the package.
+# A process that is started without site-packages puts this on its sys.path to find the package.
 PARENT = os.path.dirname(PACKAGE)
-# The tree that the Python files belong to; of no meaning where the package was installed.
+# This is the tree that the Python files belong to; it means nothing where the package was
+# installed.
 TREE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))

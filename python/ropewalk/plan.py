@@ -282,7 +282,7 @@ def _intel_domain(request: Request) -> str:
     return f"core:{request.cores_each}" if request.cores_each == 1 else f"{request.cores_each}"
 
 
-# Intel's, and those of the wheels on PyPI.
+# These are Intel's folders, and those of the wheels on PyPI.
 _PROVIDER_FOLDERS = (
     "lib",
     "lib/prov",

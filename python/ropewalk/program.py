@@ -89,7 +89,7 @@ def mpi_found(program: Program, environment: Mapping[str, str], folder: str) -> 
     return found[0].path if found else None
 
 
-# Programs that start another in their own place; it stands after their options.
+# These programs start another in their own place; it stands after their options.
 _WRAPPERS = {
     *(
         "env",

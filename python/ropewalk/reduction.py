@@ -21,10 +21,10 @@ from .exchange import _handle
 if TYPE_CHECKING:
     from .exchange import CommunicatorLike
 
-    # An array (NumPy's, or any that speaks DLPack), (input, output) or (shape, dtype).
+    # A tensor is an array (NumPy's, or any that speaks DLPack), (input, output) or (shape, dtype).
     Tensor = Any
 
-# By the numbers of ElementType and ReductionOp (ropewalk/types.hpp).
+# The numbers are those of ElementType and ReductionOp (ropewalk/types.hpp).
 _TYPES = {
     "int8": 0,
     "uint8": 1,

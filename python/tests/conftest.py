@@ -141,7 +141,7 @@ def prefix(tmp_path):
     return make
 
 
-# A benchmark program that tells its words, and writes one row.
+# This stands for a benchmark program: it tells its words, and writes one row.
 BENCH_PROGRAM = """#!/bin/sh
 echo "ran $*"
 [ "$1" = --help ] && exit 0

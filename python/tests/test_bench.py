@@ -70,7 +70,7 @@ def test_dry_run(programs, prefix):
 
 
 GROUP = "/proc/self/autogroup"
-# Lowers its group, which everybody may, and ends without putting it back.
+# The program lowers its group, which everybody may, and ends without restoring it.
 LOWERS = f"#!/bin/sh\necho 7 >{GROUP} && cat {GROUP}\nkill -%s %s\nsleep 1000\n"
 
 

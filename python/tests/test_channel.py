@@ -249,7 +249,7 @@ else:
     refused("bytes: a message of 800", lambda: channel.receive(np.zeros(99), 0))
     channel.receive(out := np.zeros(6), 0)
     tell("right" if (out == 1).all() else "wrong")
-# Under way.
+# The message is under way.
 message = channel.prepare_receive(np.zeros(6), 1 - rank); message.start()
 refused("message: started again", message.start)
 refused("channel: 1 of its messages are under way", channel.close)

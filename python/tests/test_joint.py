@@ -48,7 +48,7 @@ for at, call in enumerate(calls):
         call()
         tell(f"{at}: no error")
     except Exception as error:
-        # The right ranks hear of it as an error of ropewalk's.
+        # The ranks that called correctly hear of it as an error of ropewalk's.
         tell("refused" if wrong or isinstance(error, ropewalk.Error) else f"{at}: {error!r}")
 tell(f"{len(calls)} calls")
 ropewalk.Halo(grid, endpoints, field).exchange()

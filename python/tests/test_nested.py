@@ -98,7 +98,7 @@ def test_an_explicit_mpi_wins_over_an_exported_library(capsys, prefix, program, 
     shown = dry(capsys, "--mpi", intel, program)
     assert f"ROPEWALK_MPI_LIBRARY={intel}/lib/libmpi.so.12" in shown
     assert f"I_MPI_ROOT={intel}" in shown
-    # Of the same MPI: the library of the MPI-5 ABI, say.
+    # Another library of the same MPI is named, here that of the MPI-5 ABI.
     monkeypatch.setenv("ROPEWALK_MPI_LIBRARY", f"{mpich}/lib/libmpi_abi.so.1")
     shown = dry(capsys, "--mpi", mpich, program)
     assert f"ROPEWALK_MPI_LIBRARY={mpich}/lib/libmpi_abi.so.1" in shown

@@ -143,7 +143,7 @@ def test_errors_on_every_rank(path, tmp_path):
     assert run_ranks(path, 2, WRONG, tmp_path)[0] == ["refused"] * 30
 
 
-# What docs/how-to/gradient-reduction.md shows, as it stands there.
+# This runs what docs/how-to/gradient-reduction.md shows, word for word.
 @mpis
 def test_the_example_of_the_documentation(path, tmp_path):
     root = pathlib.Path(__file__).parents[2]

@@ -17,7 +17,7 @@ namespace {
 
 thread_local RegistrationCache* replacement = nullptr;
 
-// Entries of the cache.
+// Returns how many entries the cache may have.
 std::size_t environment_capacity() {
   return static_cast<std::size_t>(settings::get(settings::Id::registrations).number);
 }

@@ -11,8 +11,8 @@
 
 namespace ropewalk::channel {
 
-// The cache of this process: XPMEM behind it, ROPEWALK_REGISTRATIONS entries. Never destroyed:
-// communicators may be freed after static destructors have run.
+// Returns the cache of this process: XPMEM behind it, ROPEWALK_REGISTRATIONS entries. Never
+// destroyed: communicators may be freed after static destructors have run.
 RegistrationCache& process_cache();
 // Puts another cache in its place for communicators that the calling thread makes, null for the
 // real one; returns what was there. For tests, where a thread is a rank.
@@ -21,9 +21,9 @@ RegistrationCache* replace_process_cache(RegistrationCache*) noexcept;
 // Used by one thread at a time, as its team. Pins what a call uses until the end of the call.
 class Attachments {
  public:
-  // Collective over the team. Null on every rank unless every rank can attach the memory of all
-  // others, tried on a word of each; `reason` then says why not. Error(argument) on every rank when
-  // the environment of one is malformed.
+  // Collective over the team. Returns null on every rank unless every rank can attach the memory of
+  // all others, tried on a word of each; `reason` then says why not. Throws Error(argument) on
+  // every rank when the environment of one is malformed.
   static std::unique_ptr<Attachments> create(node::Team& team, std::string& reason);
   ~Attachments();  // after the team's, whose barrier says that nobody looks at failures any more
   Attachments(const Attachments&) = delete;

@@ -22,14 +22,14 @@
 
 namespace ropewalk::channel {
 
-// Where a buffer of one rank lies, for the others. One number, which ranks send each other; what it
-// means depends on whose buffer it is. The two highest bits say which way leads there: arenas end
-// below 2^62, and addresses of programs below 2^57.
+// A Reference says where a buffer of one rank lies, for the others. It is one number, which ranks
+// send each other; what it means depends on whose buffer it is. The two highest bits say which way
+// leads there: arenas end below 2^62, and addresses of programs below 2^57.
 class Reference {
  public:
   constexpr Reference() noexcept = default;  // none()
 
-  // In the arena of its rank, so many bytes behind its beginning.
+  // The buffer lies in the arena of its rank, so many bytes behind the beginning.
   static constexpr Reference mapped(std::uint64_t offset) noexcept { return {Way::mapped, offset}; }
   // At an address of its rank's process, which others attach.
   static constexpr Reference attached(std::uint64_t address) noexcept {
@@ -39,7 +39,7 @@ class Reference {
   static constexpr Reference by_kernel(std::uint64_t address) noexcept {
     return {Way::kernel, address};
   }
-  // Of a buffer that others do not reach. What the number, below 2^62, says is left to the caller.
+  // Others do not reach the buffer. What the number, below 2^62, says is left to the caller.
   static constexpr Reference none(std::uint64_t number = 0) noexcept { return {Way::none, number}; }
 
   constexpr bool is_mapped() const noexcept { return way() == Way::mapped; }
@@ -47,10 +47,10 @@ class Reference {
   constexpr bool is_visible() const noexcept { return is_mapped() || way() == Way::attached; }
   constexpr bool is_by_kernel() const noexcept { return way() == Way::kernel; }
   constexpr bool is_none() const noexcept { return way() == Way::none; }
-  // The offset or the address.
+  // Returns the offset or the address.
   constexpr std::uint64_t place() const noexcept { return bits_ & ~(std::uint64_t{3} << 62); }
 
-  // So many bytes further in the same buffer.
+  // Refers to the place so many bytes further in the same buffer.
   constexpr Reference operator+(std::size_t bytes) const noexcept {
     return {way(), place() + bytes};
   }
@@ -76,7 +76,8 @@ class PeerMemory {
   };
   PeerMemory(node::Team& team, Worth worth) noexcept : team_(team), worth_(worth) {}
 
-  // From now on private buffers are attached, as well. On all ranks of the team or on none.
+  // From now on private buffers are attached as well. To be called on all ranks of the team or on
+  // none.
   void attach_with(std::unique_ptr<Attachments> attachments) noexcept {
     attachments_ = std::move(attachments);
   }
@@ -84,14 +85,15 @@ class PeerMemory {
 
   // ---- buffers of this rank
 
-  // Of memory that Arena::process() has allocated.
+  // Refers to memory that Arena::process() has allocated.
   static Reference in_arena(const void* memory);
-  // Of a buffer that others see, mapped or attached; else none. The arena hears that the buffer is
-  // communicated, and gives a large one pages of 2 MiB.
+  // Refers to a buffer that others see, mapped or attached; the result is none for any other. The
+  // arena hears that the buffer is communicated, and gives a large one pages of 2 MiB.
   Reference visible(const void* buffer, std::size_t bytes) const;
-  // Of a private buffer that the kernel copies; else none.
+  // Refers to a private buffer that the kernel copies; the result is none for any other.
   Reference by_kernel(const void* buffer, std::size_t bytes) noexcept;
-  // Of a buffer that others see, or that the kernel copies; else none.
+  // Refers to a buffer that others see, or that the kernel copies; the result is none for any
+  // other.
   Reference reachable(const void* buffer, std::size_t bytes);
 
   // ---- buffers of any rank

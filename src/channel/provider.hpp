@@ -18,15 +18,16 @@ class Provider {
   Provider& operator=(const Provider&) = delete;
   virtual ~Provider() = default;
 
-  // The whole address space of this process, for others; 0 with a reason where that does not work.
+  // Returns the whole address space of this process, for others; 0 with a reason where that does
+  // not work.
   virtual Segment own_segment(std::string& reason) = 0;
 
   // Permission to attach memory of a segment, before the first attach() of it.
   virtual bool open(Segment) = 0;
   virtual void close(Segment) noexcept = 0;  // nothing of it is attached any more
 
-  // The local address of `bytes` at `address` in the process of an open segment, both multiples of
-  // the page size; null where the kernel refuses. Readable and writable.
+  // Returns the local address of `bytes` at `address` in the process of an open segment, both
+  // multiples of the page size; null where the kernel refuses. The memory is readable and writable.
   virtual std::byte* attach(Segment, std::uint64_t address, std::size_t bytes) = 0;
   virtual void detach(std::byte* local, std::size_t bytes) noexcept = 0;  // as attach() gave it
 };

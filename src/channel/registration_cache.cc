@@ -80,7 +80,8 @@ RegistrationCounts RegistrationCache::counts() const {
   return counts;
 }
 
-// The entry that holds all of the interval: the last one that begins at or before it, if any.
+// Finds the entry that holds all of the interval. It can only be the last one that begins at or
+// before it.
 RegistrationCache::Entry* RegistrationCache::find(Peer& peer, const Interval& wanted) noexcept {
   auto after = peer.intervals.upper_bound(wanted.begin);
   if (after == peer.intervals.begin()) return nullptr;
@@ -103,7 +104,8 @@ RegistrationCache::Interval RegistrationCache::with_overlapping(const Peer& peer
   return wanted;
 }
 
-// A kernel that refuses may have run out of mappings or of memory to pin: ours go, then once more.
+// A kernel that refuses may have run out of mappings or of memory to pin. So the cache gives its
+// own up and tries once more.
 std::byte* RegistrationCache::attach(Segment segment, const Interval& interval) {
   const std::size_t bytes = interval.end - interval.begin;
   std::byte* local = provider_.attach(segment, interval.begin, bytes);

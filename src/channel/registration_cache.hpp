@@ -40,7 +40,8 @@ class RegistrationCache {
  public:
   static constexpr std::size_t default_capacity = 4096;  // the optimum of the paper
 
-  // The provider outlives the cache. `capacity`: entries over all peers, at least 1.
+  // The provider outlives the cache. `capacity` is the number of entries over all peers, at least
+  // 1.
   RegistrationCache(Provider& provider, std::size_t capacity);
   ~RegistrationCache();  // nothing is pinned any more
   RegistrationCache(const RegistrationCache&) = delete;
@@ -48,8 +49,8 @@ class RegistrationCache {
 
   Provider& provider() const noexcept { return provider_; }
 
-  // A peer whose memory will be acquired. Counted: entries live until it was closed as often. False
-  // where the provider does not allow it.
+  // Opens a peer whose memory will be acquired. Openings are counted: entries live until the peer
+  // was closed as often. Returns false where the provider does not allow it.
   bool open(Segment);
   void close(Segment) noexcept;  // nothing of it is pinned, by the one who closes it
 

@@ -46,8 +46,8 @@ bool has_levels(Engine&, std::size_t bytes, const Operation&);
 void two_level_reduce(Engine&, const std::vector<Shown>& shown, std::size_t count, const Operation&,
                       int root);
 
-// cma.cc: reductions and broadcasts with private buffers that the kernel reads and writes.
-// True when every buffer that takes part is mapped or can be reached by CMA.
+// cma.cc: reductions and broadcasts with private buffers that the kernel reads and writes. Returns
+// true when every buffer that takes part is mapped or can be reached by CMA.
 bool reaches_all(const std::vector<Shown>& shown, int root);
 void cma_reduce(Engine&, const std::vector<Shown>& shown, const void* send, void* receive,
                 std::size_t count, const Operation&, int root);

@@ -12,9 +12,9 @@
 namespace ropewalk::collectives {
 namespace {
 
-// The header of a rank whose arguments were refused: differs from every proper one.
+// This is the header of a rank whose arguments were refused. It differs from every proper one.
 constexpr std::uint64_t refused_call = ~std::uint64_t{0};
-// The header of a rank that an exception has taken through the end of its communicator.
+// This is the header of a rank whose communicator was ended by an exception.
 constexpr std::uint64_t no_more_calls = ~std::uint64_t{1};
 
 std::string describe(const node::Slot& slot) {

@@ -66,7 +66,7 @@ class Arrivals {
 
   // Arrives at the next call with a header that nobody else has.
   void refuse();
-  // The same where the slot has been claimed.
+  // Does the same where the slot has been claimed.
   void refuse_claimed();
   // Does what must come between the claim and the arrival; where that fails, refuses the call.
   template <class Prepare>

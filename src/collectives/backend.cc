@@ -69,7 +69,7 @@ class Alone final : public Backend {
   }
 };
 
-// The ranks of one node.
+// Serves the ranks of one node.
 class OneNode final : public Backend {
  public:
   explicit OneNode(std::unique_ptr<Engine> engine) : engine_(std::move(engine)) {}
@@ -131,7 +131,7 @@ class OneNode final : public Backend {
   std::unique_ptr<Engine> engine_;
 };
 
-// Ranks on several nodes. What fails inside a call is told to all there (Nodes::run).
+// Serves ranks on several nodes. What fails inside a call is told to all there (Nodes::run).
 class SeveralNodes final : public Backend {
  public:
   explicit SeveralNodes(std::unique_ptr<nodes::Nodes> hierarchy)

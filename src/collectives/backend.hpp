@@ -76,7 +76,8 @@ struct BackendFacts {
   std::string reason;         // why calls go to MPI
   std::string attach_reason;  // why private memory is not attached
 };
-// Collective. `threads`: of this rank, for large reductions over nodes; 0: as the environment says.
+// Collective. `threads` is the number of this rank's threads for large reductions over nodes; 0
+// takes what the environment says.
 std::unique_ptr<Backend> make_backend(mpi::Comm, int threads, BackendFacts&);
 
 }  // namespace ropewalk::collectives

@@ -8,13 +8,13 @@
 
 namespace ropewalk::collectives {
 
-// In bytes, from the beginning of a buffer.
+// Lengths and displacements are in bytes, from the beginning of a buffer.
 struct Blocks {
   const std::size_t* counts;
   const std::size_t* displacements;
   bool equal = false;  // of as many bytes behind each other, as every rank knows
 
-  // Where the last byte of `ranks` blocks ends. An empty block may lie anywhere.
+  // Says where the last byte of `ranks` blocks ends. An empty block may lie anywhere.
   std::size_t end(int ranks) const {
     std::size_t last = 0;
     for (int rank = 0; rank < ranks; ++rank) {
@@ -24,7 +24,8 @@ struct Blocks {
   }
 };
 
-// Equal blocks as one count and displacement a rank; no allocation for the usual number of ranks.
+// Describes equal blocks by one count and displacement for each rank. It allocates nothing for the
+// usual number of ranks.
 class EqualBlocks {
  public:
   EqualBlocks(int ranks, std::size_t bytes) {

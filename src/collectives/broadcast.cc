@@ -1,4 +1,4 @@
-// broadcast and barrier.
+// This file has broadcast and barrier.
 //
 // A small broadcast goes through the root's slot, and the root does not wait. A large one between
 // mapped buffers is shared out: rank i copies slice i of the root's buffer into all others', so
@@ -27,8 +27,8 @@ void push_slices(Engine& engine, const std::vector<Shown>& shown, std::size_t by
   engine.leave();
 }
 
-// A private root's buffer that is copied piece by piece: the root does not wait. True when the call
-// is done.
+// Copies a private root's buffer piece by piece, so that the root does not wait. Returns true when
+// the call is done.
 bool copied_broadcast(Engine& engine, node::Slot& own, void* data, std::size_t bytes, int root) {
   const Reference visible = engine.memory().visible(data, bytes);
   Shown mine{visible, visible};

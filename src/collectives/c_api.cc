@@ -1,4 +1,4 @@
-// The C interface of the blocking collectives.
+// This file is the C interface of the blocking collectives.
 #include "collectives/c_collectives.hpp"
 
 namespace {

@@ -1,5 +1,6 @@
-// The C interface of the nonblocking collectives: the blocking ones on the communicator's worker.
-// Types and operations are resolved when a call is started, so that what is wrong is said there.
+// This file is the C interface of the nonblocking collectives, which run the blocking ones on the
+// communicator's worker. Types and operations are resolved when a call is started, so that what is
+// wrong is said there.
 #include <memory>
 
 #include "collectives/c_collectives.hpp"

@@ -10,7 +10,7 @@
 
 namespace ropewalk::collectives {
 
-// Error(argument), here and on the ranks that wait for this rank's call.
+// Throws Error(argument), here and on the ranks that wait for this rank's call.
 [[noreturn]] void refuse(Collectives::State&, const std::string& message);
 
 inline void check_buffer(Collectives::State& state, const void* buffer, std::size_t bytes,

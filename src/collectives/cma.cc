@@ -1,4 +1,5 @@
-// Reductions and broadcasts where some buffers are private and the kernel copies between processes.
+// This file has the reductions and broadcasts where some buffers are private and the kernel copies
+// between processes.
 //
 // As with mapped buffers, rank i combines slice i of all inputs: it reads the others' private parts
 // chunk by chunk into its cache, and writes the results into their outputs. No rank's memory is
@@ -12,7 +13,7 @@ namespace {
 
 constexpr std::size_t page_bytes = 4096;  // the kernel's work is by pages
 
-// One rank's part of a reduction: chunks of its slice.
+// One rank's part of a reduction is its slice, in chunks.
 struct Slice {
   Engine& engine;
   const std::vector<Shown>& shown;
@@ -25,7 +26,7 @@ struct Slice {
 
   bool wanted(int rank) const { return root < 0 || root == rank; }
 
-  // Room for a chunk of every rank; false where there is no memory.
+  // Makes room for a chunk of every rank; returns false where there is no memory.
   bool make_area() {
     area = engine.scratch().try_take(chunk_bytes * engine.inputs.size());
     return area != nullptr;

@@ -1,5 +1,5 @@
-// Errors of one rank as errors of all, told by ropewalk's own collectives: short messages cost
-// least there, and ranks that wait notice the dead.
+// This file turns an error of one rank into an error of all by ropewalk's own collectives: short
+// messages cost least there, and ranks that wait notice the dead.
 #include "mpi/collectively.hpp"
 
 #include "ropewalk/collectives.hpp"

@@ -8,10 +8,10 @@
 namespace ropewalk::collectives {
 namespace {
 
-// Into lines that another rank has read. The string instruction takes whole lines for writing and
-// fetches none of what they held: between two cores of an EPYC a copy of 64 to 256 KiB takes a half
-// to a third of the time of stores that fetch the lines first, one of 8 KiB seven tenths. Its
-// stores come in any order, but before the flag that is stored next.
+// Copies into lines that another rank has read. The string instruction takes whole lines for
+// writing and fetches none of what they held: between two cores of an EPYC a copy of 64 to 256 KiB
+// takes a half to a third of the time of stores that fetch the lines first, one of 8 KiB seven
+// tenths. Its stores come in any order, but before the flag that is stored next.
 void copy_for_others(std::byte* to, const std::byte* from, std::size_t bytes) {
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && \
     !defined(ROPEWALK_WATCHED)

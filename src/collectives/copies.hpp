@@ -25,8 +25,9 @@ using tuning::Limits;
 struct Shown {
   Reference send = Reference::none();
   Reference receive = Reference::none();
-  // Not 0: `send` is a copy that is kept until its readers have left the call, and nobody waits for
-  // them. Its first so many bytes were there at the arrival, the rest follows in pieces of as many.
+  // Where this is not 0, `send` is a copy that is kept until its readers have left the call, and
+  // nobody waits for them. So many of its bytes were there at the arrival; the rest follows in
+  // pieces of the same length.
   std::uint64_t copied = 0;
 };
 constexpr std::uint64_t copied_whole = ~std::uint64_t{0};
@@ -48,8 +49,8 @@ class Copies {
 
   // ---- before the arrival. A rank without memory for a copy refuses the call.
 
-  // A send buffer made readable for the others: mapped as it is, else by the kernel or as a copy. A
-  // part that no other rank reads, such as this rank's own block, may be left out of a copy.
+  // Makes a send buffer readable for the others: mapped as it is, else by the kernel or as a copy.
+  // A part that no other rank reads, such as this rank's own block, may be left out of a copy.
   Shown show(const void* send, std::size_t bytes, Range unread = {0, 0});
   // A copy made readable for the others, for a buffer that the call overwrites.
   Shown show_copy(const void* send, std::size_t bytes, Range unread = {0, 0});
@@ -65,8 +66,8 @@ class Copies {
   // ---- after the arrival
 
   void add_piece() noexcept;  // nothing where all are there
-  // For a rank that reads others' pieces between writing its own. Where ranks share cores a wait
-  // costs a time slice, so it adds all pieces at once.
+  // This is for a rank that reads others' pieces between writing its own. Where ranks share cores a
+  // wait costs a time slice, so it adds all pieces at once.
   void add_ahead() noexcept { team_.waits().crowded() ? add_rest() : add_piece(); }
   void add_until(std::size_t bytes) noexcept {
     while (copy_.done < std::min(bytes, copy_.bytes)) add_piece();
@@ -75,7 +76,7 @@ class Copies {
   // Nothing more is added: the buffer may be gone at the next call.
   void forget() noexcept { copy_ = {}; }
 
-  // Bytes of a piece of a buffer of so many bytes.
+  // Returns the bytes of a piece of a buffer of so many bytes.
   std::size_t piece(std::size_t bytes) const noexcept;
   // Waits until the first `bytes` of another rank's copy are written.
   void await(int peer, const Shown& shown, std::size_t bytes) {

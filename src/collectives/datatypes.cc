@@ -42,8 +42,8 @@ ReductionOp own_op(rw_op op) {
   return static_cast<ReductionOp>(index);
 }
 
-// True when the packed bytes of an element are those of memory, in their order. Byte k says, in a
-// pass for each digit of k, where it lay.
+// Returns true when the packed bytes of an element are those of memory, in their order. There is a
+// pass for each digit of k, in which byte k holds that digit of the place where it lies in memory.
 bool keeps_order(mpi::Datatype type, std::size_t bytes) {
   std::vector<std::byte> element(bytes);
   std::vector<std::byte> packed(bytes);
@@ -105,9 +105,10 @@ Operation combined_by_mpi(mpi::Datatype type, mpi::Op op, const Elements& elemen
           .mpi_op = op};
 }
 
-// Pairs of small integers: of both signs where the sign may matter, none below 0 in arithmetic. So
-// nothing overflows a byte with or without a sign, where Open MPI's result depends on the
-// instruction set: what comes out is a fact of the MPI library, and the same on all ranks.
+// The operation is tried on pairs of small integers: of both signs where the sign may matter, none
+// below 0 in arithmetic. So nothing overflows a byte with or without a sign, where Open MPI's
+// result depends on the instruction set. The result is then a fact of the MPI library, and the same
+// on all ranks.
 constexpr std::int64_t numbers = 11;
 constexpr std::size_t samples = std::size_t{numbers * numbers};
 
@@ -151,8 +152,8 @@ bool same_bits(const Operation& ours, const Operation& theirs, const Sample& sam
   return mine == by_mpi;
 }
 
-// MPI's operation by a kernel for numbers of that size, where that is what the MPI does: whether a
-// char has a sign, and what is true, only the MPI knows.
+// Replaces MPI's operation by a kernel for numbers of that size, where MPI gives the same results:
+// only the MPI knows whether a char has a sign, and what counts as true.
 std::optional<Operation> same_by_kernel(const Operation& theirs, ReductionOp op, bool integral) {
   constexpr ElementType candidates[] = {
       ElementType::int8,    ElementType::uint8,  ElementType::int16, ElementType::uint16,

@@ -20,20 +20,22 @@ struct Elements {
   mpi::Datatype type{};
   std::int64_t extent = 1;  // bytes from one element to the next
 };
-// Error(argument) for an own number that is no type. A derived type costs a few local MPI calls.
+// Throws Error(argument) for an own number that is no type. A derived type costs a few local MPI
+// calls.
 Elements elements(rw_type type);
 
-// Error(argument) for numbers that are no type or operation, and for pairs MPI does not allow;
-// Error(unsupported) for an operation of the user on a type that this MPI does not have.
+// Throws Error(argument) for numbers that are no type or operation, and for pairs MPI does not
+// allow; Error(unsupported) for an operation of the user on a type that this MPI does not have.
 Operation operation(rw_type type, rw_op op);
 
-// A datatype of MPI's with a predefined operation: by a kernel, where the standard defines the pair
-// or the kernel does what this MPI does, else by MPI_Reduce_local. None where the MPI refuses the
-// pair. The same on all ranks, which have one MPI; asks MPI, so the answer is to be kept.
+// Combines a datatype of MPI's by a predefined operation: by a kernel, where the standard defines
+// the pair or the kernel does what this MPI does, else by MPI_Reduce_local. The result is none
+// where the MPI refuses the pair. It is the same on all ranks, which have one MPI. The function
+// asks MPI, so the answer is to be kept.
 std::optional<Operation> operation_of_mpi(mpi::Datatype, ReductionOp, const Elements&);
 
-// True for our in_place and for the loaded MPI's MPI_IN_PLACE. Every MPI's is -1 or 1 (mpi/abi.cc),
-// so that real addresses are told apart at once.
+// Returns true for our in_place and for the loaded MPI's MPI_IN_PLACE. Every MPI's is -1 or 1
+// (mpi/abi.cc), so that real addresses are told apart at once.
 bool is_mpi_in_place(const void* buffer);
 inline bool is_in_place(const void* buffer) {
   if (buffer == in_place) return true;

@@ -57,7 +57,8 @@ void Duties::settle(bool unread) {
   }
 }
 
-// The memory of a process that ends goes before the process itself: its death is the better answer.
+// The memory of a process that ends vanishes before the process itself, so the death of the rank is
+// the better answer.
 void Duties::throw_unreadable() const {
   constexpr int looks = 500;  // one a millisecond
   for (int look = 0; look < looks; ++look) {

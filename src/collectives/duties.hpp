@@ -41,7 +41,8 @@ class Duties {
   // waits for its phases.
   void settle(bool unread);
 
-  // A buffer of another rank could not be read. Error(peer_dead) if the rank turns out to be dead.
+  // A buffer of another rank could not be read. Throws Error(peer_dead) if the rank turns out to be
+  // dead.
   [[noreturn]] void throw_unreadable() const;
 
  private:

@@ -28,8 +28,8 @@ using tuning::limits_for;
 // Used by one thread at a time, as its team.
 class Engine {
  public:
-  // Collective over `comm`. Null on every rank where its ranks cannot be a team; `reason` then says
-  // why. `attach_reason`: why they do not attach private memory, if they do not.
+  // Collective over `comm`. Returns null on every rank where its ranks cannot be a team; `reason`
+  // then says why. `attach_reason`: why they do not attach private memory, if they do not.
   static std::unique_ptr<Engine> create(mpi::Comm comm, std::string& reason,
                                         std::string& attach_reason);
   Engine(std::unique_ptr<node::Team> team, Limits limits);
@@ -56,13 +56,13 @@ class Engine {
 
   // ---- bulk calls: what takes several parts
 
-  // Arrives with what this rank shows of its buffers, waits for all ranks, checks their headers.
-  // Result: what each rank has shown.
+  // Arrives with what this rank shows of its buffers, waits for all ranks, and checks their
+  // headers. Returns what each rank has shown.
   const std::vector<Shown>& meet(node::Slot& own, const Shown& shown);
-  // The second half of it, for a rank that has arrived.
+  // Does the second half of meet(), for a rank that has arrived.
   const std::vector<Shown>& collect(const node::Slot& own);
-  // Where `bytes` of another rank's buffer are seen here. For calls that all ranks end with
-  // leave(): there a failure becomes an error on every rank.
+  // Returns where `bytes` of another rank's buffer are seen here. It is for calls that all ranks
+  // end with leave(): there a failure becomes an error on every rank.
   std::byte* resolve(int peer, Reference reference, std::size_t bytes) {
     std::byte* here = memory_.resolve(peer, reference, bytes);
     if (here == nullptr) [[unlikely]] {
@@ -82,9 +82,9 @@ class Engine {
   // so that one that was not even claimed is refused.
   void rescue(std::uint64_t before) noexcept;
 
-  // Of the last call.
+  // These describe the last call.
   Path path = Path::none;
-  // Pointers, one a rank: room for kernels' arguments without allocation.
+  // There is one pointer for each rank, so that the arguments of kernels need no allocation.
   std::vector<const void*> inputs;
   std::vector<void*> outputs;
 

@@ -83,7 +83,8 @@ bool pushes(const Engine& engine, const Shown& at_root, std::size_t bytes) {
   return at_root.receive.is_by_kernel() && bytes >= engine.limits().cma_bytes;
 }
 
-// Takes the block of one sender, or finds that it pushes it. False where it could not be read.
+// Takes the block of one sender, or finds that the sender pushes it. Returns false where it could
+// not be read.
 bool take_block(Engine& engine, int peer, const node::Slot& slot, std::byte* target,
                 std::size_t bytes, const Shown& at_root) {
   if (fits_slot(engine, bytes)) {
@@ -214,7 +215,8 @@ void gather_at_sender(Engine& engine, node::Slot& own, const void* send, std::ui
 
 // ---- scatter
 
-// A root's slot with all blocks in it: inlined_reference, one Place a rank, the blocks.
+// The root's slot then holds all blocks: inlined_reference, one Place for each rank, and the
+// blocks.
 struct Place {
   std::uint16_t at;  // from the beginning of the payload
   std::uint16_t bytes;
@@ -229,7 +231,8 @@ std::size_t placed(std::size_t at, std::size_t bytes) {
   return straddles ? (first + line - 1) / line * line - node::Slot::header_bytes : at;
 }
 
-// Deals the blocks to places behind each other, none to the root. False when they do not fit.
+// Gives the blocks places one behind the other, and none to the root's own. Returns false when they
+// do not fit.
 template <class Take>
 bool deal(const Engine& engine, const Blocks& blocks, Take take) {
   std::size_t at = places_at + static_cast<std::size_t>(engine.size()) * sizeof(Place);

@@ -1,5 +1,5 @@
-// The movements of bytes that a Collectives offers: arguments are checked, and in place
-// resolved, here and nowhere else; then its backend makes the call.
+// This file has the movements of bytes that Collectives offers. Their arguments are checked, and
+// in-place buffers resolved, here and nowhere else; then the backend makes the call.
 #include <string>
 
 #include "collectives/blocks.hpp"
@@ -25,7 +25,7 @@ void check_blocks(Collectives::State& state, const void* buffer, const Blocks& b
   check_buffer(state, buffer, blocks.end(state.size), argument);
 }
 
-// A rank that has blocks for all has one for itself.
+// A rank that has blocks for all ranks has one for itself as well.
 void check_own_count(Collectives::State& state, std::size_t bytes, const Blocks& blocks,
                      const char* argument) {
   if (bytes == blocks.counts[state.rank]) return;

@@ -1,8 +1,9 @@
-// Blocks between neighbours of a Cartesian grid, as MPI's neighbourhood collectives send them.
+// This file exchanges blocks between neighbours of a Cartesian grid, as MPI's neighbourhood
+// collectives send them.
 //
-// Nobody looks at a rank that is no neighbour. Blocks that fit a slot together travel in it, and
-// their sender does not wait; else the neighbours read them from where they lie. Every rank counts
-// one phase a call, and shows it where a neighbour waits for it.
+// A rank looks at its neighbours only. Blocks that fit a slot together travel in it, and their
+// sender does not wait; else the neighbours read them from where they lie. Every rank counts one
+// phase a call, and shows it where a neighbour waits for it.
 #include <algorithm>
 #include <cstring>
 

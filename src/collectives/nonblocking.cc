@@ -1,4 +1,4 @@
-// Nonblocking collectives: the blocking ones, on the worker of the communicator.
+// Nonblocking collectives are the blocking ones, run on the worker of the communicator.
 #include <functional>
 #include <utility>
 
@@ -28,7 +28,7 @@ CollectiveRequest Collectives::start(std::function<void(Collectives&)> call) {
 
 namespace {
 
-// Even what holds the call may find no memory.
+// Even the object that holds the call may find no memory.
 template <class Call>
 CollectiveRequest begin(Collectives& on, Call call) {
   std::function<void(Collectives&)> held;

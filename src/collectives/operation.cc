@@ -10,7 +10,7 @@
 namespace ropewalk::collectives {
 namespace {
 
-// Elements of a derived type as MPI wants them: in memory of our own, gaps included.
+// Holds elements of a derived type as MPI wants them: in memory of our own, gaps included.
 class Laid {
  public:
   Laid(mpi::Datatype type, std::size_t elements) : type_(type), memory_(room(type, elements)) {
@@ -73,7 +73,8 @@ void combine_block(const Operation& operation, std::span<void* const> outputs,
   for (void* output : outputs) std::memcpy(static_cast<std::byte*>(output) + offset, result, bytes);
 }
 
-// Block by block on the stack, within the first cache; elements that are larger, one by one.
+// Combines block by block on the stack, within the first cache; elements that are larger, one by
+// one.
 void combine_by_mpi(const Operation& operation, std::span<void* const> outputs,
                     std::span<const void* const> inputs, std::size_t count) {
   constexpr std::size_t block_bytes = std::size_t{8} << 10;
@@ -91,7 +92,8 @@ void combine_by_mpi(const Operation& operation, std::span<void* const> outputs,
   }
 }
 
-// The same for elements with gaps, block by block: unpacked, combined, and packed again.
+// Does the same for elements with gaps, block by block: they are unpacked, combined, and packed
+// again.
 void combine_packed(const Operation& operation, std::span<void* const> outputs,
                     std::span<const void* const> inputs, std::size_t count) {
   const std::size_t block = std::min(count, Laid::block(operation.mpi_type));
@@ -153,7 +155,8 @@ const Operation& operation(ElementType type, ReductionOp op) {
 }
 
 std::uint32_t Operation::code() const noexcept {
-  // Of what MPI combines, ranks can compare the size of an element: all they must share to be safe.
+  // Where MPI combines, ranks can compare the size of an element, which is all they must share to
+  // be safe.
   if (by_mpi) return 1U << 23 | (static_cast<std::uint32_t>(element_bytes) & 0x7fffffU);
   const std::uint32_t averaged = average != nullptr ? 1U << 22 : 0;
   return averaged | static_cast<std::uint32_t>(type) << 8 | static_cast<std::uint32_t>(op);

@@ -23,7 +23,7 @@ struct Operation {
   bool packed = false;  // elements travel without their gaps; MPI lays them out to combine them
   mpi::Datatype mpi_type{};
   mpi::Op mpi_op{};
-  // For averages: a sum that is divided before it is rounded. Null for everything else.
+  // Averages have this sum, which is divided before it is rounded. It is null for everything else.
   kernels::AverageFunction average = nullptr;
   double divisor = 1;
   // Tells allreduces of the same kind apart, as the buckets of a plan: all ranks must give the
@@ -35,7 +35,7 @@ struct Operation {
   std::size_t slice_grain() const {
     return std::max<std::size_t>(1, node::flag_stride / element_bytes);
   }
-  // The same operation for results that are combined further.
+  // Returns the same operation for results that are combined further.
   Operation partial() const {
     Operation sum = *this;
     sum.average = nullptr;
@@ -47,7 +47,7 @@ struct Operation {
   std::uint32_t code() const noexcept;  // for the header of a call, below 2^24
   static bool is_by_mpi(std::uint32_t code) { return (code >> 23 & 1) != 0; }
 };
-// Error(argument) for a pair that MPI does not allow.
+// Throws Error(argument) for a pair that MPI does not allow.
 const Operation& operation(ElementType, ReductionOp);
 
 }  // namespace ropewalk::collectives

@@ -13,7 +13,8 @@ struct Range {
   std::size_t length() const noexcept { return end - begin; }
 };
 
-// The part of rank `part` when `count` elements are dealt to `parts`, cut at multiples of `grain`.
+// Returns the part of rank `part` when `count` elements are dealt to `parts`, cut at multiples of
+// `grain`.
 inline Range slice(std::size_t count, int part, int parts, std::size_t grain) {
   const std::size_t grains = (count + grain - 1) / grain;
   const auto edge = [&](int index) {

@@ -60,14 +60,15 @@ void push_slices(Engine& engine, const std::vector<Shown>& shown, std::size_t co
   engine.leave();
 }
 
-// Where this rank's elements lie for the others; a copy when the result would overwrite them.
+// Says where this rank's elements lie for the others: in a copy when the result would overwrite
+// them.
 Shown show_for_scan(Engine& engine, const void* send, const void* receive, std::size_t bytes) {
   const std::size_t limit = engine.limits().alone_bytes;
   return send == receive ? engine.copies().copy_in_pieces(send, bytes, limit)
                          : engine.copies().show_in_pieces(send, bytes, limit);
 }
 
-// This rank's elements: where the result overwrites them, in the copy that it has shown.
+// Returns this rank's elements: where the result overwrites them, from the copy that it has shown.
 const void* own_input(Engine& engine, const std::vector<Shown>& shown, const void* send,
                       const void* receive, std::size_t bytes) {
   if (send != receive) return send;
@@ -107,7 +108,7 @@ void combine_pieces(Engine& engine, const std::vector<Shown>& shown, const void*
 // all inputs.
 void combine_shown(Engine& engine, const std::vector<Shown>& shown, const void* send, void* receive,
                    std::size_t count, const Operation& operation) {
-  // In place in a buffer that others read: they must have read it first.
+  // The result goes in place into a buffer that others read, so they must have read it first.
   const bool late = send == receive && shown[engine.rank()].copied == 0;
   const std::size_t bytes = count * operation.element_bytes;
   void* output = late ? engine.scratch().try_take(bytes) : receive;
@@ -141,7 +142,7 @@ Shown show_for_reduction(Engine& engine, const void* send, void* receive, std::s
   return shown;
 }
 
-// A rooted reduction in which some have shown copies and gone: the root combines alone.
+// In a rooted reduction in which some ranks have shown copies and left, the root combines alone.
 void combine_at_root(Engine& engine, const std::vector<Shown>& shown, const void* send,
                      void* receive, std::size_t count, const Operation& operation, int root) {
   if (engine.rank() != root) {

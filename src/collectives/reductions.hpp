@@ -5,8 +5,9 @@
 
 namespace ropewalk::collectives {
 
-// Whether MPI makes the reductions with this operation and takes the elements as they lie, with
-// their gaps. Elsewhere such elements are packed first (typed.cc). The same on all ranks.
+// Tells whether MPI makes the reductions with this operation and takes the elements as they lie,
+// with their gaps. Elsewhere such elements are packed first (typed.cc). The answer is the same on
+// all ranks.
 inline bool leaves_gaps_to_mpi(const Collectives::State& state, const Operation& operation) {
   return operation.packed && state.backend->nodes() != 1;
 }

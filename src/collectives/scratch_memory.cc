@@ -7,7 +7,7 @@
 namespace ropewalk::collectives {
 namespace {
 
-// The block that is kept: for copies of small private buffers, and for the chunks of larger ones.
+// This block is kept for copies of small private buffers, and for the chunks of larger ones.
 constexpr std::size_t kept_bytes = std::size_t{256} << 10;
 
 }  // namespace

@@ -15,8 +15,8 @@ class ScratchMemory {
 
   // Until release(). The first block of a call, if small, costs no allocation.
   std::byte* take(std::size_t bytes);
-  // The same, null where there is no memory: for a rank that has arrived, and ends the call with
-  // leave(false).
+  // Does the same, and returns null where there is no memory: it is for a rank that has arrived,
+  // and ends the call with leave(false).
   std::byte* try_take(std::size_t bytes) noexcept;
   void release() noexcept;
 

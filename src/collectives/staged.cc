@@ -1,8 +1,8 @@
-// Reductions and broadcasts of buffers that others cannot map: chunk by chunk through staging
-// areas.
+// This file has the reductions and broadcasts of buffers that others cannot map. They go through
+// staging areas, chunk by chunk.
 //
-// Areas are double. Chunk c is written to half c % 2; it is written again for chunk c + 2, when
-// every rank has finished a phase that it finishes only after it has read chunk c.
+// Each area has two halves. Chunk c is written to half c % 2; it is written again for chunk c + 2,
+// when every rank has finished a phase that it finishes only after it has read chunk c.
 #include <algorithm>
 
 #include "collectives/algorithms.hpp"

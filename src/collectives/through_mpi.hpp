@@ -8,7 +8,7 @@ namespace ropewalk::collectives {
 
 class ThroughMpi final : public Backend {
  public:
-  // On the caller's communicator.
+  // The calls go to MPI on the caller's communicator.
   ThroughMpi(mpi::Comm comm, int rank) noexcept : comm_(comm), rank_(rank) {}
   // As a call of the nodes, in its turn among those that they serve.
   explicit ThroughMpi(nodes::Nodes&) noexcept;

@@ -1,5 +1,6 @@
-// Reductions between mapped buffers of ranks in several cache domains: each domain first reduces
-// among its own ranks, then its ranks combine what the domains have and write it to their own.
+// This file reduces mapped buffers of ranks in several cache domains: each domain first reduces
+// among its own ranks, then its ranks combine the domains' results and write them to their own
+// domain.
 //
 // If each of p ranks in D domains read all inputs and wrote all outputs, (D - 1) / D of 2ps bytes
 // would cross between caches. Here only partial results do: D(D - 1)s bytes. That costs one more
@@ -13,7 +14,7 @@
 namespace ropewalk::collectives {
 namespace {
 
-// Of the vector, reduced at a time: partial results of a chunk stay in the caches.
+// So much of the vector is reduced at a time: the partial results of a chunk stay in the caches.
 constexpr std::size_t chunk_bytes = std::size_t{1} << 20;
 
 struct Levels {
@@ -42,7 +43,7 @@ struct Levels {
     return engine.team().staging().of(rank) + chunk % 2 * area_bytes;
   }
 
-  // This rank's slice of a chunk, of the inputs of its domain.
+  // Reduces this rank's slice of a chunk over the inputs of its domain.
   void reduce_inside(std::size_t chunk, std::size_t first, std::size_t count) const {
     const auto& ranks = members(own_domain());
     const Range part = slice_of(count, own_domain(), own_member());
@@ -58,8 +59,8 @@ struct Levels {
                                 part.length(), kernels::Stores::temporal);
   }
 
-  // Where the elements of `part` lie among a domain's partial results; `part` ends where they do at
-  // the latest.
+  // Finds where the elements of `part` lie among a domain's partial results, and shortens `part`
+  // where they end earlier.
   const std::byte* find(int domain, std::size_t chunk, std::size_t count, Range& part) const {
     for (std::size_t member = 0; member < members(domain).size(); ++member) {
       const Range there = slice_of(count, domain, member);

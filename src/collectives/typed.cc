@@ -44,7 +44,7 @@ std::size_t ranks_of(const Collectives& on) { return static_cast<std::size_t>(on
 View view_of(const Collectives& on, const Buffers& side) {
   return {side.elements, side.data, side.counts, side.displacements, on.size()};
 }
-// The side that the root alone has.
+// Views the side that the root alone has.
 View view_at(const Collectives& on, const Buffers& side, int root) {
   return {side.elements, side.data, side.counts, side.displacements,
           on.rank() == root ? on.size() : 0};
@@ -56,8 +56,8 @@ struct Vector {
   std::size_t count;
 };
 
-// Has call(send, receive) make a reduction, with the elements packed where they must be. Of what is
-// received the first `results` elements are unpacked.
+// Has call(send, receive) make a reduction, with the elements packed where they must be. The first
+// `results` elements that it receives are unpacked.
 template <class Call>
 void reduction_with(Collectives& on, const Reduction& reduction, Vector send, Vector receive,
                     std::size_t results, Call call) {

@@ -31,8 +31,9 @@ void reduce_scatter(Collectives&, const void* send, void* receive, const std::si
 void reduce_scatter_block(Collectives&, const void* send, void* receive, std::size_t count,
                           const Reduction&);
 
-// A buffer of one block of elements, and one of a block for each rank (in elements, as in the forms
-// of MPI that end in v). What a rank does not take part with is empty; its type is not looked at.
+// The first is a buffer of one block of elements, the second has a block for each rank (in
+// elements, as in the forms of MPI that end in v). A side in which a rank takes no part is empty,
+// and its type is not looked at.
 struct Buffer {
   const void* data;
   std::size_t count;
@@ -56,7 +57,8 @@ void scatter(Collectives&, const Buffer& send, const Buffer& receive, int root);
 void scatterv(Collectives&, const Buffers& send, const Buffer& receive, int root);
 void alltoall(Collectives&, const Buffer& send, const Buffer& receive);
 void alltoallv(Collectives&, const Buffers& send, const Buffers& receive);
-// A block for each direction, see exchange_neighbours(). Only where ranks are joined directly.
+// There is a block for each direction, see exchange_neighbours(). It works only where ranks are
+// joined directly.
 void neighbours(Collectives&, std::span<const int> peers, const Buffers& send,
                 const Buffers& receive);
 

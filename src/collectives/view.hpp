@@ -12,8 +12,8 @@ class View {
  public:
   // `count` elements.
   View(const Elements&, const void* data, std::size_t count);
-  // A block of elements for each of `ranks` ranks, as in the forms of MPI that end in v; what lies
-  // between the blocks is never touched. Null counts or displacements stay null, for others to
+  // Views a block of elements for each of `ranks` ranks, as in the forms of MPI that end in v; what
+  // lies between the blocks is never touched. Null counts or displacements stay null, for others to
   // refuse.
   View(const Elements&, const void* data, const std::size_t* counts,
        const std::size_t* displacements, int ranks);
@@ -27,7 +27,7 @@ class View {
   void unpack_only(std::size_t count);  // the first elements of a view without blocks
 
   void* data() const noexcept { return data_; }
-  // In bytes: of all elements, and of each rank's block.
+  // The numbers are in bytes: of all elements, and of each rank's block.
   std::size_t bytes() const noexcept { return bytes_; }
   const std::size_t* counts() const noexcept { return pointer(counts_); }
   const std::size_t* displacements() const noexcept { return pointer(displacements_); }

@@ -35,7 +35,8 @@ void CollectiveRequest::wait() {
   if (state_ == nullptr) return;
   state_->wait();
   const auto finished = std::move(state_);
-  // Taken along: the worker, which may let go of the request last, has no part in the exception.
+  // The exception is moved out, so that the worker, which may let go of the request last, has no
+  // part in it.
   if (const std::exception_ptr error = std::move(finished->error)) std::rethrow_exception(error);
 }
 
@@ -129,7 +130,7 @@ void Worker::enqueue_refusal() noexcept {
       return;
     }
   }
-  // The second in a row without memory.
+  // This is the second failure in a row for lack of memory.
   drain();
   refuse_(owner_);
 }

@@ -47,7 +47,7 @@ class Worker {
   };
   using Prepared = std::list<Job>;  // of one
 
-  // Starts the thread where there is none yet. False where the system has none to give.
+  // Starts the thread where there is none yet. Returns false where the system has none to give.
   bool start() noexcept;
   void stop() noexcept;  // runs what is queued, then ends the thread
   // All that can fail comes before anything is queued.

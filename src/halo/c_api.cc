@@ -1,5 +1,5 @@
-// The C interface of grids and halos. A null pointer on one rank is an error on all of them, as far
-// as there is a communicator to tell the others by.
+// This file is the C interface of grids and halos. A null pointer on one rank is an error on all of
+// them, as far as there is a communicator to tell the others by.
 #include <cstddef>
 #include <string>
 #include <utility>
@@ -21,7 +21,8 @@ namespace ropewalk {
 
 namespace {
 
-// Collective over the communicator of what is there: a grid or endpoints passed as NULL.
+// Collective over the communicator of whichever handle is there: a grid or endpoints may have been
+// passed as NULL.
 void require_handles(const rw_grid* grid, const rw_endpoints* endpoints, const void* out) {
   const auto require = [&] {
     require_argument(grid, "grid");

@@ -12,8 +12,8 @@
 
 namespace ropewalk::halo {
 
-// One strategy for one request. Its calls are made in the order in which they stand here, by all
-// ranks for the same candidates.
+// A candidate is one strategy for one request. Its calls are made in the order in which they stand
+// here, by all ranks for the same candidates.
 class Candidate {
  public:
   Candidate() = default;
@@ -32,30 +32,32 @@ class Candidate {
   virtual void show(const HaloRequest&, HaloFacts&) {}
   // Why it cannot be had: from the gathered table, so the same on all ranks.
   virtual std::optional<Error> refusal(const HaloRequest&, const HaloFacts&) const { return {}; }
-  // A carrier that does the same as that of make() and does not write to the caller's memory.
+  // Returns a carrier that does the same as that of make() and does not write to the caller's
+  // memory.
   virtual std::unique_ptr<Carrier> rehearsal(const HaloRequest&, const HaloFacts&) = 0;
-  // Once. `places` are set by those that do not copy faces.
+  // To be called once. `places` are set by carriers that do not copy faces.
   virtual std::unique_ptr<Carrier> make(const HaloRequest&, const HaloFacts&, Places& places) = 0;
 };
 
 using Candidates = std::vector<std::unique_ptr<Candidate>>;
 
-// A carrier class, and how its candidates are made.
+// A kind is a carrier class, with the function that makes its candidates.
 struct CarrierKind {
   bool (*serves)(Strategy, Form);  // the wanted strategy asks for it
   Wants wants;
   void (*add)(const HaloRequest&, const HaloFacts&, Candidates&);
 };
-// Those that serve a request. `automatic` prefers the first that can be had where it cannot
-// measure.
+// Returns the kinds that serve a request. `automatic` prefers the first that can be had where it
+// cannot measure.
 std::vector<CarrierKind> carrier_kinds(Strategy, Form);
 
-// Each in the file of its carrier.
+// Each of these is in the file of its carrier.
 void add_put(const HaloRequest&, const HaloFacts&, Candidates&);
 void add_direct(const HaloRequest&, const HaloFacts&, Candidates&);
 void add_plans(const HaloRequest&, const HaloFacts&, Candidates&);
 
-// For candidates. Runs `take`; false where it finds no memory and `automatic` may do without.
+// This is for candidates. It runs `take`, and returns false where that finds no memory and
+// `automatic` may do without.
 template <class Take>
 bool take_memory(const HaloRequest& request, Take&& take) {
   try {
@@ -66,7 +68,7 @@ bool take_memory(const HaloRequest& request, Take&& take) {
     return false;
   }
 }
-// For candidates that map the memory of neighbours: why they cannot.
+// This is for candidates that map the memory of neighbours, and says why they cannot.
 std::optional<Error> refuse_without_team(const HaloFacts&, Strategy);
 
 }  // namespace ropewalk::halo

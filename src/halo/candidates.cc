@@ -1,4 +1,4 @@
-// The table of carriers: a line for each class.
+// This file has the table of carriers, with a line for each class.
 #include <array>
 #include <string>
 

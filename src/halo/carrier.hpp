@@ -11,14 +11,14 @@
 
 namespace ropewalk::halo {
 
-// Where faces are written and read, by turn of the exchange and direction of the public interface.
-// Null where there is no face.
+// The places say where faces are written and read, by turn of the exchange and direction of the
+// public interface. They are null where there is no face.
 struct Places {
   std::array<std::vector<void*>, 2> send;
   std::array<std::vector<void*>, 2> receive;
 };
 
-// Null for a direction that does not exist, too.
+// Returns null for a direction that does not exist, too.
 inline void* place(const std::vector<void*>& places, int direction) noexcept {
   const auto i = static_cast<std::size_t>(direction);
   return i < places.size() ? places[i] : nullptr;
@@ -40,7 +40,7 @@ class Carrier {
   virtual Strategy strategy() const noexcept = 0;
   virtual std::size_t send_bytes() const noexcept = 0;  // to other ranks, in one exchange
 
-  // Lanes that threads of the caller may drive instead of start() and wait(), each once.
+  // Threads of the caller may drive these lanes instead of start() and wait(), each once.
   virtual int lanes() const noexcept { return 1; }
   virtual void exchange_lane(int /*lane*/) {
     start();

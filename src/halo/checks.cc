@@ -9,7 +9,8 @@ namespace ropewalk::halo {
 
 namespace {
 
-// Of a face in memory of the halo: the sum of twelve of them, twice, still fits a size_t.
+// A face in memory of the halo has at most so many bytes: the sum of twelve of them, twice, still
+// fits a size_t.
 constexpr std::size_t most_face_bytes = SIZE_MAX >> 6;
 
 [[noreturn]] void refuse(const std::string& message) { throw Error(ErrorCode::argument, message); }

@@ -6,7 +6,7 @@
 namespace ropewalk::halo {
 
 // Throws Error(argument) that names what is wrong, or Error(memory) for buffers that no memory
-// could hold. Local.
+// could hold. It is local.
 void check_request(const HaloRequest&);
 
 }  // namespace ropewalk::halo

@@ -12,7 +12,7 @@ namespace ropewalk::halo {
 
 namespace {
 
-// The least of a few repetitions: what disturbs a measurement only ever adds to it.
+// The least of a few repetitions counts, because a disturbance only ever adds to a measurement.
 constexpr std::size_t repetitions = 4;
 
 }  // namespace

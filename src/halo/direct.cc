@@ -152,7 +152,7 @@ void DirectCarrier::wait() {
   guarded([&] { team_->waits().until([&] { return advance(patience); }); });
 }
 
-// Copies what comes in, then helps with what goes out. True when all is there.
+// Copies what comes in, then helps with what goes out. Returns true when all is there.
 bool DirectCarrier::advance(unsigned patience) {
   const std::uint64_t before = copies_made_;
   std::size_t open = go_through(incoming_, 0);
@@ -167,8 +167,8 @@ bool DirectCarrier::advance(unsigned patience) {
 // Claims and copies faces that it has found unclaimed for more than `patience` polls. Returns the
 // number of faces that are still not copied.
 std::size_t DirectCarrier::go_through(std::vector<Transfer>& faces, unsigned patience) noexcept {
-  // A face that goes out lies in the neighbour's caches, as far as that has read it: stored there
-  // the plain way, its lines are taken back one by one.
+  // A face that goes out lies in the neighbour's caches, as far as the neighbour has read it. Plain
+  // stores would take its lines back one by one.
   const bool goes_out = &faces == &outgoing_;
   const std::size_t streaming = goes_out ? limits_.streaming_bytes : streaming_bytes_;
   std::size_t open = 0;
@@ -176,7 +176,8 @@ std::size_t DirectCarrier::go_through(std::vector<Transfer>& faces, unsigned pat
     const std::size_t first = i;
     std::size_t bytes = 0;
     // Small faces are claimed together before the first is copied: a compare-exchange waits for the
-    // stores of a copy before it. Larger ones one by one, so that the neighbour can help.
+    // stores of a copy before it. Larger ones are claimed one by one, so that the neighbour can
+    // help.
     for (; i < faces.size() && bytes < limits_.claimed_bytes; ++i) {
       if (seen_copied(faces[i])) continue;
       ++open;
@@ -199,8 +200,9 @@ bool DirectCarrier::seen_copied(Transfer& face) const noexcept {
   return true;
 }
 
-// True when this rank has to copy it. Both sides may come here at the same time: one of them goes
-// on. It must, since the other waits for it: nothing is thrown between here and the copy.
+// Returns true when this rank has to copy the face. Both sides may come here at the same time, and
+// one of them goes on. That one must copy, since the other waits for it, so nothing is thrown
+// between here and the copy.
 bool DirectCarrier::claim(Transfer& face, unsigned patience) noexcept {
   // Pairs with the release in start() of the neighbour.
   const std::uint64_t started = face.started->number.load(std::memory_order_acquire);
@@ -285,7 +287,8 @@ void DirectCarrier::neighbour_gave_up(int peer) const {
                                   "make new endpoints and halos on all ranks");
 }
 
-// The memory of a process that ends goes before the process itself: its death is the better answer.
+// The memory of a process that ends vanishes before the process itself, so the death of the rank is
+// the better answer.
 void DirectCarrier::kernel_refused() const {
   constexpr int looks = 500;  // one a millisecond
   for (int look = 0; look < looks; ++look) {

@@ -22,7 +22,8 @@ namespace ropewalk::halo {
 
 // What brings one face from the sender's memory to the receiver's: a copy for each field.
 struct FaceCopies {
-  // By this rank alone. Where the face is staged, there are others in odd exchanges.
+  // This rank makes these copies by itself. Where the face is staged, there are others in odd
+  // exchanges.
   std::array<std::vector<StridedCopy>, 2> plain;
   std::vector<KernelCopy> by_kernel;
   bool staged = false;
@@ -34,7 +35,8 @@ struct FaceCopies {
   std::size_t bytes() const noexcept;
 };
 
-// The face that one rank sends another over one link: the same on both, but for the addresses.
+// A transfer is the face that one rank sends another over one link: it is the same on both, but for
+// the addresses.
 struct Transfer {
   int peer;                 // the rank on the other side
   const FlagLine* started;  // of the peer, in its block
@@ -136,7 +138,7 @@ class DirectCarrier final : public Carrier {
   std::uint64_t exchange_ = 0;
   std::uint64_t copies_made_ = 0;
   int gone_ = -1;  // a neighbour that has given up while its face is awaited
-  // A neighbour of whose memory the kernel has refused a copy, and the error number.
+  // The kernel has refused a copy of this neighbour's memory, with this error number.
   int refused_ = -1;
   int refusal_ = 0;
   unsigned tests_ = 0;

@@ -29,7 +29,7 @@ class DirectCandidate final : public Candidate {
   }
 
  private:
-  // The flags of one carrier, and the column of the table that says where they lie.
+  // These are the flags of one carrier, and the column of the table that says where they lie.
   struct ShownFlags {
     FlagBlock block;
     std::size_t column = 0;

@@ -1,5 +1,5 @@
-// Whose memory is reached how: mapped or attached memory is copied by this rank, other private
-// memory by the kernel, and what is staged is taken from its sender's arena.
+// This file decides how each buffer is reached: mapped or attached memory is copied by this rank,
+// other private memory by the kernel, and what is staged is taken from its sender's arena.
 #include "halo/direct_copies.hpp"
 
 #include <bit>
@@ -14,7 +14,7 @@ namespace {
 
 using channel::Reference;
 
-// A buffer of the neighbour, as this rank reaches it.
+// This is a buffer of the neighbour, as this rank reaches it.
 struct Reached {
   std::byte* data;
   bool by_kernel;  // `data` is an address of the neighbour's process
@@ -83,7 +83,7 @@ class LinkWork {
   std::byte* staged_out_;  // the same for what goes out
 };
 
-// The first place of a face that the rank stages in this direction, as it is mapped here.
+// Returns the first place of a face that the rank stages in this direction, as it is mapped here.
 std::byte* LinkWork::staged(int rank, int direction) const {
   if (!columns_.staged) return nullptr;
   const std::uint64_t offset =
@@ -145,7 +145,7 @@ void LinkWork::add_packets(LinkCopies& out) const {
   }
 }
 
-// The field of the neighbour, but for where its data lies.
+// Returns the field of the neighbour, without the place of its data.
 Field LinkWork::theirs(std::size_t field) const {
   Field out = request_.fields[field];
   const std::size_t column = HaloFacts::interior_column(field, request_.dimensions());

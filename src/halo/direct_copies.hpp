@@ -13,11 +13,11 @@
 
 namespace ropewalk::halo {
 
-// Where the table of facts says how memory is reached.
+// The columns of the table of facts that say how memory is reached.
 struct DirectColumns {
   std::size_t buffers = 0;  // the first of those of shown_memory(): a Reference in each
-  // The first of those of staged faces: for each direction an offset in the arena, or no_memory.
-  // None where nothing is private.
+  // The first column of staged faces: for each direction it has an offset in the arena, or
+  // no_memory. It is none where nothing is private.
   std::optional<std::size_t> staged;
 };
 
@@ -26,12 +26,12 @@ struct DirectColumns {
 struct LinkCopies {
   FaceCopies in;
   FaceCopies out;  // empty where only the neighbour can make them
-  // Where this rank stages what goes out: into its places for even and for odd exchanges.
+  // This rank stages what goes out into its places for even and for odd exchanges.
   std::array<std::vector<StridedCopy>, 2> packs;
 };
 
-// Where `scratch` is not null, what comes in goes there, and out is empty. Error(system) where
-// memory of the neighbour cannot be reached.
+// Where `scratch` is not null, what comes in goes there, and out is empty. Throws Error(system)
+// where memory of the neighbour cannot be reached.
 LinkCopies link_copies(const HaloRequest&, const HaloFacts&, const DirectColumns&, const Link&,
                        std::byte* scratch);
 

@@ -18,7 +18,8 @@ struct Labels {
   int directions = 0;  // numbers of `Links` in use
 
   int tag(int direction) const noexcept { return first_tag + direction; }
-  // One lane a direction. Where lanes are left over, large messages are split over all of them.
+  // There is one lane for each direction. Where lanes are left over, large messages are split over
+  // all of them.
   int lane(int direction) const noexcept { return lanes > directions ? -1 : direction % lanes; }
 };
 
@@ -35,8 +36,8 @@ struct Draft {
 
 Draft draft_faces(const Links&, const FacePackets&, const Labels&);
 
-// Messages of one field whose region is one run of bytes are sent and received in place; all
-// others are packed, the fields of one neighbour one after the other.
+// Messages of one field whose region is one run of bytes are sent and received in place; all others
+// are packed, the fields of one neighbour one after the other.
 Draft draft_fields(const Links&, const std::vector<Field>&, const Labels&);
 
 // From faces of this rank to those that the same rank receives, where it is its own neighbour.

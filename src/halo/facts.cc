@@ -20,7 +20,7 @@ constexpr std::size_t max_dimensions = CartesianGrid::max_dimensions;
 
 [[noreturn]] void refuse(const std::string& message) { throw Error(ErrorCode::argument, message); }
 
-// Dimensions in which anything is exchanged.
+// Returns the dimensions in which anything is exchanged.
 std::vector<bool> wide_dimensions(const HaloRequest& request) {
   if (request.form != Form::fields) return std::vector<bool>(request.dimensions(), true);
   std::vector<bool> wide(request.dimensions(), false);
@@ -50,7 +50,7 @@ std::vector<mpi::Fact> setup_facts(const HaloRequest& request, const std::vector
   return out;
 }
 
-// A number that rank 0 of no other communicator draws: time, process and a count.
+// Draws a number that rank 0 of no other communicator draws, from time, process and a count.
 std::int64_t draw_token() {
   static std::atomic<std::int64_t> count{0};
   const auto now = std::chrono::steady_clock::now().time_since_epoch().count();
@@ -150,7 +150,7 @@ void compare_field(const HaloRequest& request, const RankTable& table, std::size
   compare_interiors(request, table, field);
 }
 
-// Collective. The ranks as a team, and how they reach each other's memory.
+// Collective. Joins the ranks to a team, and finds how they reach each other's memory.
 void join_team(const HaloRequest& request, HaloFacts& facts) {
   mpi::meet(request.comm());  // the endpoints may have another communicator
   facts.team = facts.lane_set->team(facts.no_team);
@@ -175,8 +175,8 @@ HaloFacts agree_on_setup(const HaloRequest& request, const Wants& wants) {
   const int tags = wants.messages ? out.links.directions : 0;
   TagProposal proposal = propose_tags(*out.lane_set, tags);
   const Reach reach = wants.team ? reach_of(shown_memory(request, out.links)) : Reach::mapped;
-  // The largest over the ranks of each: a token, whether there is a rank without threads, tags, and
-  // how hard to reach memory is.
+  // The reduction gives the largest of each over the ranks: a token, whether there is a rank
+  // without threads, tags, and how hard to reach memory is.
   std::array<std::int64_t, 5> largest{request.grid.rank() == 0 ? draw_token() : lowest,
                                       request.endpoints.has_threads() ? 0 : 1, proposal[0],
                                       proposal[1], static_cast<std::int64_t>(reach)};

@@ -16,10 +16,11 @@
 
 namespace ropewalk::halo {
 
-// In a row of the table: memory that there is no room for.
+// A row of the table has this where there is no room for memory.
 inline constexpr std::uint64_t no_memory = UINT64_MAX;
 
-// The same on all ranks, but for `links` and for what `lane_set`, `team` and `memory` hold.
+// These facts are the same on all ranks, but for `links` and for what `lane_set`, `team` and
+// `memory` hold.
 struct HaloFacts {
   Links links;
   bool threads = false;  // the endpoints of every rank have comm threads
@@ -28,14 +29,16 @@ struct HaloFacts {
   node::Team* team = nullptr;   // null where nothing crosses from rank to rank, or nobody wants it,
   std::string no_team;          // or neighbours cannot map each other's memory, for this reason
   Reach reach = Reach::mapped;  // of the caller's memory on the rank where it is worst, with a team
-  // Of the team. Attaches private memory where `reach` says that there is some and all ranks can.
+  // This is the memory of the team. It attaches private memory where `reach` says that there is
+  // some and all ranks can.
   std::shared_ptr<channel::PeerMemory> memory;
-  // Begins with the geometry of what is exchanged, for faces one column a direction (bytes), for
-  // fields those of `field_column`. Candidates append where their memory lies.
+  // The table begins with the geometry of what is exchanged: for faces one column for each
+  // direction (bytes), for fields those of `field_column`. Candidates append where their memory
+  // lies.
   RankTable table;
 
   Labels labels() const { return {tags.first(), lane_set->lanes(), links.directions}; }
-  // Of field `field`: element bytes, then ghost widths, then interior extents.
+  // Field `field` has the columns: element bytes, then ghost widths, then interior extents.
   static std::size_t field_column(std::size_t field, std::size_t dimensions) {
     return field * (1 + 2 * dimensions);
   }
@@ -47,18 +50,19 @@ struct HaloFacts {
   }
 };
 
-// What the carriers that come into question want of the facts.
+// Says what the carriers that come into question want of the facts.
 struct Wants {
   bool messages = false;
   bool team = false;
 };
 
-// Collective, with a request that this rank has found right by itself. Error(argument) on every
-// rank where ranks ask for different exchanges, or where grid and endpoints do not belong together.
-// The row of this rank in the table has the geometry, and is not gathered yet.
+// Collective, with a request that this rank has found right by itself. Throws Error(argument) on
+// every rank where ranks ask for different exchanges, or where grid and endpoints do not belong
+// together. The row of this rank in the table has the geometry, and is not gathered yet.
 HaloFacts agree_on_setup(const HaloRequest&, const Wants&);
 
-// Error(argument) where neighbours disagree about what they exchange. From the gathered table.
+// Compares the gathered table. Throws Error(argument) where neighbours disagree about what they
+// exchange.
 void check_neighbours(const HaloRequest&, const HaloFacts&);
 
 }  // namespace ropewalk::halo

@@ -1,4 +1,4 @@
-// Where the flags of a halo come from and go to.
+// This file says where the flags of a halo come from and go to.
 #include "halo/flags.hpp"
 
 #include <cstring>
@@ -13,7 +13,8 @@ namespace ropewalk::halo {
 
 namespace {
 
-// Blocks whose halos are gone, and whose neighbours may not have noticed that all was copied.
+// These are blocks whose halos are gone, and whose neighbours may not have noticed that all was
+// copied.
 struct Retired {
   FlagBlock block;
   std::uint64_t exchange;
@@ -23,9 +24,8 @@ struct Retirement {
   std::vector<Retired> blocks;
 };
 
-// One for all ranks of the process. It is never destroyed, because halos may end after static
-// destructors have run. A
-// child of fork leaves it alone (~DirectCarrier).
+// There is one for all halos of the process. It is never destroyed, because halos may end after
+// static destructors have run. A child of fork leaves it alone (~DirectCarrier).
 Retirement& retirement() {
   static auto* instance = new Retirement;
   return *instance;

@@ -31,7 +31,8 @@ inline constexpr std::uint64_t withdrawn = UINT64_MAX;
 class FlagBlock {
  public:
   FlagBlock() = default;
-  // Error(memory) where the arena is full. Face memory is zeroed by this rank, which places it.
+  // Throws Error(memory) where the arena is full. Face memory is zeroed by this rank, which places
+  // it.
   explicit FlagBlock(int directions, std::size_t face_bytes = 0);
   FlagBlock(FlagBlock&& other) noexcept;
   FlagBlock& operator=(FlagBlock&& other) noexcept;
@@ -55,7 +56,7 @@ class FlagBlock {
   // There is a neighbour in this direction, and it will leave.
   void expect(int direction) const noexcept;
 
-  // The lines of a block that begins at `block`, this or another rank's.
+  // Return the lines of a block that begins at `block`, this or another rank's.
   static FlagLine& started_of(std::byte* block) noexcept { return line(block, 0); }
   static FlagLine& claim_of(std::byte* block, int direction) noexcept {
     return line(block, 1 + 3 * direction);

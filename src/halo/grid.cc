@@ -1,4 +1,4 @@
-// CartesianGrid: where a rank stands and who its neighbours are.
+// CartesianGrid tells where a rank stands and who its neighbours are.
 #include <limits>
 
 #include "mpi/collectively.hpp"

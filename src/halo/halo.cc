@@ -1,4 +1,5 @@
-// Halo: what the public interface promises, on top of the carrier that was chosen when it was made.
+// Halo keeps what the public interface promises, on top of the carrier that was chosen when it was
+// made.
 #include "ropewalk/halo.hpp"
 
 #include <string>

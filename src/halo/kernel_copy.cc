@@ -9,8 +9,8 @@ namespace {
 
 using channel::PeerMemory;
 
-// Runs of one side. Those that follow each other in memory become one: a face may be contiguous on
-// one side and strided on the other, and the kernel takes time for each run.
+// The runs of one side of a copy. Runs that follow each other in memory become one: a face may be
+// contiguous on one side and strided on the other, and the kernel takes time for each run.
 class Runs {
  public:
   bool full() const noexcept { return count_ == runs_.size(); }

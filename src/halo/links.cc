@@ -1,4 +1,4 @@
-// The numbering of directions, and what lies in each.
+// This file numbers the directions, and tells what lies in each.
 #include "halo/links.hpp"
 
 #include <algorithm>
@@ -36,8 +36,8 @@ void append_corners(std::vector<Offset>& out, std::size_t dimensions) {
   }
 }
 
-// Whether data crosses from rank to rank in this direction anywhere in the grid. From facts of the
-// grid alone, so every rank comes to the same numbers.
+// Tells whether data crosses from rank to rank in this direction anywhere in the grid. It uses
+// facts of the grid alone, so every rank comes to the same numbers.
 bool crosses(const CartesianGrid& grid, const Offset& offset) {
   bool crossing = false;
   for (std::size_t d = 0; d < offset.size(); ++d) {

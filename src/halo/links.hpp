@@ -9,9 +9,9 @@
 
 namespace ropewalk::halo {
 
-// A neighbour of this rank at `offset`, and the numbers that tell its messages apart. The rank
-// alone does not tell them apart: on a periodic extent of 2 the same rank is the neighbour on both
-// sides.
+// A link leads to a neighbour of this rank at `offset`, and has the numbers that tell its messages
+// apart. The rank alone does not tell them apart: on a periodic extent of 2 the same rank is the
+// neighbour on both sides.
 struct Link {
   std::vector<int> offset;  // -1, 0 or 1 for each dimension
   int peer;
@@ -30,10 +30,10 @@ struct Links {
 Links links(const CartesianGrid&, Corners, const std::vector<bool>& wide);
 
 std::vector<int> opposite(std::vector<int> offset);
-// Index of a face offset in the public arrays: 2d towards +, 2d+1 towards -.
+// Returns the index of a face offset in the public arrays: 2d towards +, 2d+1 towards -.
 std::size_t face_index(const std::vector<int>& offset);
 
-// "towards + of dimension 2", or "towards offset (1,-1,0)".
+// The text is like "towards + of dimension 2", or "towards offset (1,-1,0)".
 std::string describe(const std::vector<int>& offset);
 
 }  // namespace ropewalk::halo

@@ -25,7 +25,7 @@ Wants wants(const HaloRequest& request) {
   return out;
 }
 
-// Memory for HaloBuffers that several candidates use.
+// This is memory for HaloBuffers that several candidates use.
 struct BufferMemory {
   Buffer<std::byte> faces;  // for those that copy
   Buffer<std::byte> field;  // what `automatic` gathers faces from while it measures
@@ -86,8 +86,8 @@ class Maker {
   std::size_t field_column_ = 0;
 };
 
-// Those that are preferred take their memory first, on all ranks before any rank goes on: ranks of
-// a node share what there is.
+// Preferred candidates take their memory first, on all ranks before any rank goes on: ranks of a
+// node share what there is.
 void Maker::show() {
   const bool buffers = request_.form == Form::buffers;
   for (const std::unique_ptr<Candidate>& candidate : candidates_) {
@@ -141,7 +141,7 @@ HaloParts Maker::made(Candidate& candidate) {
   return out;
 }
 
-// Collective where there is more than one candidate. The one whose rehearsal is fastest.
+// Returns the candidate whose rehearsal is fastest. Collective where there is more than one.
 Candidate* Maker::rehearsed() {
   if (candidates_.size() == 1) return candidates_.front().get();
   std::vector<std::unique_ptr<Carrier>> carriers;
@@ -155,8 +155,9 @@ Candidate* Maker::rehearsed() {
   return candidates_[fastest(request_.comm(), carriers.size(), Warming::once, exchange)].get();
 }
 
-// Collective where there is more than one candidate. Made for good, as only memory of the halo's
-// own is written. Steps of an application are measured, since `put` saves what others make there.
+// Returns the candidate that was fastest when made for good, which may be done because only memory
+// of the halo's own is written. Steps of an application are measured, since `put` saves copies that
+// others make there. Collective where there is more than one candidate.
 Maker::Choice Maker::fastest_made() {
   std::vector<HaloParts> all;
   all.reserve(candidates_.size());

@@ -1,4 +1,4 @@
-// The memory of HaloBuffers, and what an application does with it.
+// This file holds the memory of HaloBuffers, and does with it what an application does.
 #include "halo/own_faces.hpp"
 
 #include <cstdint>
@@ -47,7 +47,7 @@ Places places_of(const FacePackets& faces) {
   return out;
 }
 
-// Faces that other ranks read, or copy, are stored around the caches, as an application does.
+// Faces that other ranks read or copy are stored around the caches, as an application does.
 void gather_faces(const Carrier& carrier, const Places& places,
                   const std::vector<std::size_t>& bytes, const Buffer<std::byte>& field,
                   std::size_t streaming_bytes) {

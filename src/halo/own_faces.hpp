@@ -13,15 +13,16 @@
 
 namespace ropewalk::halo {
 
-// Sets `send` and `receive` of faces that have bytes alone. Error(memory) where there is no room.
+// Sets `send` and `receive` of faces that have bytes alone. Throws Error(memory) where there is no
+// room.
 Buffer<std::byte> make_own_faces(const Links&, FacePackets& faces);
 
 // The same places in every turn.
 Places places_of(const FacePackets&);
 
-// A step of an application that has such faces, for `automatic` to measure: gathering faces from a
-// field into the places where they are sent from, and reading those that came. Where others read
-// them in place, faces longer than `streaming_bytes` are stored past the caches.
+// `automatic` measures a step of an application that has such faces: it gathers faces from a field
+// into the places where they are sent from, and reads those that came. Where others read them in
+// place, faces longer than `streaming_bytes` are stored past the caches.
 void gather_faces(const Carrier&, const Places&, const std::vector<std::size_t>& bytes,
                   const Buffer<std::byte>& field, std::size_t streaming_bytes);
 std::uint64_t read_faces(const Carrier&, const Places&, const std::vector<std::size_t>& bytes);

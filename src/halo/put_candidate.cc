@@ -88,7 +88,7 @@ std::optional<Error> PutCandidate::refusal(const HaloRequest&, const HaloFacts& 
                                       "at a time, or raise ROPEWALK_ARENA_BYTES");
 }
 
-// Where the neighbour receives from this rank. That may be this rank itself.
+// Returns where the neighbour receives from this rank. The neighbour may be this rank itself.
 void* PutCandidate::send_place(const HaloFacts& facts, const Link& link, std::size_t turn,
                                std::size_t direction) const {
   const std::size_t there = direction ^ 1U;

@@ -9,8 +9,8 @@
 
 namespace ropewalk::halo {
 
-// One row for each rank. A rank fills its own row, number by number, all ranks alike; then gather()
-// brings those of the others.
+// The table has one row for each rank. A rank fills its own row, number by number, all ranks alike;
+// then gather() brings those of the others.
 class RankTable {
  public:
   // Returns the column.
@@ -21,7 +21,7 @@ class RankTable {
 
   std::size_t columns() const { return own_.size(); }  // so far: the next one to append
 
-  // Collective.
+  // Gathers the rows. Collective.
   void gather(mpi::Comm comm, int ranks) {
     all_.resize(own_.size() * static_cast<std::size_t>(ranks));
     if (!own_.empty()) {
@@ -33,7 +33,7 @@ class RankTable {
     return all_[static_cast<std::size_t>(rank) * own_.size() + column];
   }
 
-  // The first rank that has `value` in this column, or -1.
+  // Returns the first rank that has `value` in this column, or -1.
   int find(std::size_t column, std::uint64_t value) const {
     for (std::size_t at = column; at < all_.size(); at += own_.size()) {
       if (all_[at] == value) return static_cast<int>(at / own_.size());

@@ -13,7 +13,7 @@ std::string member(std::size_t index, const char* name, std::size_t dimension) {
 
 [[noreturn]] void refuse(const std::string& message) { throw Error(ErrorCode::argument, message); }
 
-// Positions along one dimension: ghosts | interior | ghosts.
+// Positions along one dimension are, in this order: ghosts, interior, ghosts.
 Region region(const Field& field, const std::vector<int>& offset, bool ghosts) {
   const std::vector<std::size_t> strides = array_strides(field);
   Region out{static_cast<std::byte*>(field.data), field.interior};

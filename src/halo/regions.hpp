@@ -8,7 +8,7 @@
 
 namespace ropewalk::halo {
 
-// A block of a field's array: where it begins, and its extents in elements.
+// A region is a block of a field's array: where it begins, and its extents in elements.
 struct Region {
   std::byte* first;
   std::vector<std::size_t> extents;

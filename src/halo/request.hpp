@@ -17,8 +17,8 @@ struct HaloRequest {
   EndpointSet& endpoints;
   HaloOptions options;
   Form form;
-  // Of Form::faces and Form::buffers. The halo's own buffers have bytes alone until there is memory
-  // for them (own_faces.hpp).
+  // These belong to Form::faces and Form::buffers. The halo's own buffers have bytes alone until
+  // there is memory for them (own_faces.hpp).
   FacePackets faces;
   std::vector<Field> fields;  // of Form::fields
 

@@ -16,16 +16,16 @@ struct ShownMemory {
   std::size_t bytes = 0;
 };
 
-// Of faces: where they are sent from, then where they are received, one for each direction. Of
-// fields: one for each, the whole array. Equally many on all ranks.
+// For faces, the list has where they are sent from, then where they are received, one entry for
+// each direction. For fields it has the whole array of each. All ranks have equally many entries.
 std::vector<ShownMemory> shown_memory(const HaloRequest&, const Links&);
 
-// Bytes of a field's array, ghosts included.
+// Returns the bytes of a field's array, ghosts included.
 std::size_t array_bytes(const Field&);
 // What comes in over the link, which is as much as goes out.
 std::size_t link_bytes(const HaloRequest&, const Link&);
 
-// From the best to the worst: that of several is the greatest.
+// The values go from the best to the worst: that of several buffers is the greatest.
 enum class Reach : std::uint8_t {
   mapped,     // by all neighbours
   by_kernel,  // private memory, from and to which the kernel copies

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t huge_page = std::size_t{2} << 20;
 
-// Whether most of what is there lies on huge pages. Milliseconds, for a large array.
+// Tells whether most of the data lies on huge pages. It takes milliseconds for a large array.
 bool is_huge(const void* data, std::size_t bytes) {
   try {
     const Inspection found = inspect(data, bytes);

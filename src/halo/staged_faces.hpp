@@ -17,7 +17,7 @@ struct StagedFaces {
   std::size_t bytes = 0;        // of their memory
 };
 
-// Those of this rank, which decides for what it sends.
+// Returns the staged faces of this rank, which decides for what it sends.
 StagedFaces staged_faces(const HaloRequest&, const HaloFacts&);
 
 // A face has two places, which take turns: the sender may pack its next while the receiver still

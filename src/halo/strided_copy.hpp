@@ -10,7 +10,7 @@ namespace ropewalk::halo {
 
 inline constexpr std::size_t max_copy_levels = 6;
 
-// Extents and byte strides of a block on both sides, outermost dimension first.
+// A shape has the extents and byte strides of a block on both sides, outermost dimension first.
 struct CopyShape {
   std::span<const std::size_t> extents;
   std::span<const std::size_t> source_strides;
@@ -18,7 +18,7 @@ struct CopyShape {
   std::size_t element_bytes;
 };
 
-// A copy planned once and run often. Neighbouring dimensions that are dense on both sides are
+// This copy is planned once and run often. Neighbouring dimensions that are dense on both sides are
 // merged, so the runs are as long as the layouts allow; `run` allocates nothing.
 class StridedCopy {
  public:

@@ -14,9 +14,9 @@ TagProposal proposal(const transport::TagSpace& space, int from, int count) {
   return {found, -found};
 }
 
-// Tags that are free on every rank. Each rank looks for some from the same tag on. Where they do
-// not come to the same, all look again from the highest that any has found, and once from the first
-// tag of all.
+// Finds tags that are free on every rank. Each rank looks for some from the same tag on. Where they
+// do not come to the same, all look again from the highest that any has found, and once from the
+// first tag of all.
 int agree_on_tags(mpi::Comm comm, const transport::TagSpace& space, int count,
                   TagProposal largest) {
   for (bool anew = false;;) {

@@ -10,8 +10,8 @@
 
 namespace ropewalk::halo {
 
-// The first tag t of a row that is free on this rank, as {t, -t}. Of both the largest over the
-// ranks tells whether all ranks propose the same.
+// A proposal is the first tag t of a row that is free on this rank, as {t, -t}. The largest of both
+// over the ranks tells whether all ranks propose the same.
 using TagProposal = std::array<std::int64_t, 2>;
 TagProposal propose_tags(transport::LaneSet&, int count);
 
@@ -20,9 +20,9 @@ TagProposal propose_tags(transport::LaneSet&, int count);
 class Tags {
  public:
   Tags() = default;
-  // Collective where ranks have proposed different tags: `count` tags in a row, the same on all
-  // ranks. `largest` is the largest of all proposals. Error(unsupported) on every rank where there
-  // are not so many.
+  // Takes `count` tags in a row, the same on all ranks. It is collective where ranks have proposed
+  // different tags. `largest` is the largest of all proposals. Throws Error(unsupported) on every
+  // rank where there are not so many.
   Tags(mpi::Comm, std::shared_ptr<transport::LaneSet>, int count, const TagProposal& largest);
   Tags(Tags&& other) noexcept;
   Tags& operator=(Tags&& other) noexcept;

@@ -1,5 +1,5 @@
 // The kernels with AVX-512 (x86-64-v4). Everything here lives in a namespace of
-// its own: no inline function may leave this file, another machine could not run it.
+// its own: no inline function may leave this file, since another machine could not run it.
 #include <immintrin.h>
 
 #include <cstddef>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr int vector_bytes = 64;
 
-// The formats use the conversions, and those the vectors: the order matters.
+// The formats use the conversions, and those use the vectors, so the order matters.
 // clang-format off
 #include "kernels/vectors.inc"
 #include "kernels/x86.inc"

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int vector_bytes = 16;
 
-// The formats use the conversions, and those the vectors: the order matters.
+// The formats use the conversions, and those use the vectors, so the order matters.
 // clang-format off
 #include "kernels/vectors.inc"
 #if defined(__x86_64__)

@@ -1,4 +1,4 @@
-// Which copy of the kernels this machine runs.
+// This file chooses the copy of the kernels that this machine runs.
 #include <string>
 #if defined(__x86_64__)
 #include <cpuid.h>

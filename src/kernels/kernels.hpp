@@ -40,14 +40,16 @@ using ReduceFunction = void (*)(void* const* outputs, int output_count, const vo
 using AverageFunction = void (*)(void* const* outputs, int output_count, const void* const* inputs,
                                  int input_count, std::size_t count, double divisor, Stores stores);
 
-// The kernel for hot paths: ask once, call often. Null where supports(op, type) is false.
+// Finds the kernel for hot paths: ask once, call often. Returns null where supports(op, type) is
+// false.
 ReduceFunction find(ElementType, ReductionOp);
 AverageFunction find_average(ElementType);  // null for what has no average
-// Error(unsupported) unless the instruction set is available().
+// Throws Error(unsupported) unless the instruction set is available().
 ReduceFunction find(ElementType, ReductionOp, InstructionSet);
 AverageFunction find_average(ElementType, InstructionSet);
 
-// As `find` and a call. Error(argument) for a pair that MPI does not allow, and for counts < 1.
+// Does the same as `find` and a call. Throws Error(argument) for a pair that MPI does not allow,
+// and for counts < 1.
 void reduce(void* const* outputs, int output_count, const void* const* inputs, int input_count,
             std::size_t count, ElementType, ReductionOp, Stores);
 

@@ -1,6 +1,6 @@
-// What the copies of the kernels, one an instruction set, give to the dispatcher. Included by files
-// that are compiled for one instruction set: keep it free of inline functions and std:: templates,
-// of which the linker might keep the copy that other machines cannot run.
+// The copies of the kernels, one for each instruction set, give this to the dispatcher. The header
+// is included by files that are compiled for one instruction set: keep it free of inline functions
+// and std:: templates, of which the linker might keep the copy that other machines cannot run.
 #pragma once
 
 #include "kernels/kernels.hpp"

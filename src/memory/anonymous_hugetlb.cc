@@ -1,5 +1,5 @@
 // mmap(MAP_ANONYMOUS | MAP_HUGETLB), the first of the paper's two ways (Boyle et al. 2017, section
-// II.C). Private: peers cannot map it.
+// II.C). The memory is private: peers cannot map it.
 #include <linux/memfd.h>
 #include <sys/mman.h>
 

@@ -1,4 +1,4 @@
-// The public face of Arena, and the arena of this process.
+// This file holds the public face of Arena, and the arena of this process.
 #include <algorithm>
 #include <atomic>
 #include <mutex>
@@ -18,7 +18,7 @@ struct Arena::State {
 
 namespace {
 
-// Registered last and removed first, so that a fork never meets half an arena.
+// It is registered last and removed first, so that a fork never meets half an arena.
 class RegisteredArena final : public memory::ArenaState {
  public:
   explicit RegisteredArena(const MemoryOptions& options) : ArenaState(options) {
@@ -36,14 +36,15 @@ Arena::Arena(const MemoryOptions& options)
 Arena::Arena(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Arena::~Arena() = default;
 
-// Never destroyed: objects of static lifetime free their buffers after us.
+// It is never destroyed: objects of static lifetime free their buffers after us.
 Arena& Arena::process() {
   static std::atomic<Arena*> instance{nullptr};
   static std::mutex making;
   // Acquire pairs with the release below: the object is complete.
   Arena* arena = instance.load(std::memory_order_acquire);
   if (arena != nullptr) return *arena;
-  // Before the lock: the dynamic linker has one of its own, and allocates under it.
+  // This comes before the lock, because the dynamic linker has a lock of its own and allocates
+  // under it.
   memory::ProcessArenaFunction* function = memory::find_process_arena();
   const std::lock_guard lock(making);
   arena = instance.load(std::memory_order_relaxed);

@@ -3,7 +3,7 @@
 namespace ropewalk::memory {
 namespace {
 
-// Not through __tls_get_addr, which may allocate.
+// The variable is not reached through __tls_get_addr, which may allocate.
 __attribute__((tls_model("initial-exec"))) constinit thread_local bool inside = false;
 
 }  // namespace

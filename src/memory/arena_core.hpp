@@ -48,7 +48,7 @@ struct ArenaCore {
   }
   Segment& segment() const noexcept { return pages.segment(); }
 
-  // With the lock held.
+  // These are called with the lock held.
   void* use(Extent block);                      // it is live now
   Extent forget(const void* address) noexcept;  // it no longer is; bytes: 0 where it was not
 
@@ -61,7 +61,7 @@ struct ArenaCore {
   os::Mapping life;          // one byte that is 1, and 0 in a child cloned past the fork handlers
 };
 
-// Of the lock, inside.
+// Holds the lock, inside.
 class Hold {
  public:
   explicit Hold(const ArenaCore& core) : lock_(core.mutex) {}
@@ -71,7 +71,7 @@ class Hold {
   const std::lock_guard<std::mutex> lock_;
 };
 
-// Small blocks in lines, larger ones in pages, so that no two blocks share a page that is
+// Rounds small blocks to lines, larger ones to pages, so that no two blocks share a page that is
 // registered or mapped by a peer, at a cost of a sixteenth at most.
 constexpr std::size_t round_block(std::size_t bytes) {
   constexpr std::size_t paged = 64 * os::kib;

@@ -15,7 +15,7 @@ MemoryOptions with_range(MemoryOptions options) {
   return options;
 }
 
-// A range that nobody asked for is halved until it fits what else the program has mapped.
+// A range whose length was guessed is halved until it fits beside what else the program has mapped.
 os::Mapping reserve(std::size_t bytes, bool guessed, const Mechanism& how) {
   const std::size_t unit = std::max(how.page_bytes, os::huge_2m);
   os::Mapping range;
@@ -70,13 +70,14 @@ void ArenaPages::note(const std::string& shortfall) {
 }
 
 // A hugetlb memfd cannot hold small pages, so an arena on one ends with the pool. Under `prefer` it
-// must not: so hugetlb is taken only where the pool promises the whole range at once, which needs
-// a range somebody asked for. (Rather than a second segment: peers map one.)
+// must not: so hugetlb is taken only where the pool promises the whole range at once, which needs a
+// range somebody asked for. (A second segment is no way out, since peers map one.)
 bool ArenaPages::open_hugetlb_whole() {
   const Mechanism& how = mechanism(PageSource::hugetlb_memfd);
   const auto pool = os::read_huge_pool(os::huge_2m);
   if (!explicit_range_) {
-    // Pages of 2 MiB either way: worth a word only to whoever has set up a pool.
+    // The pages are of 2 MiB either way, so this is worth a word only to somebody who has set up a
+    // pool.
     if (pool && pool->total > 0) {
       add_reason(downgrade_, how.source,
                  "only for a range asked for that the pool holds whole; set ROPEWALK_ARENA_BYTES");
@@ -99,7 +100,7 @@ bool ArenaPages::open_hugetlb_whole() {
   return false;
 }
 
-// The first granule, backed: what it gives tells what the others will.
+// Backs the first granule: the pages that it gets tell what the others will get.
 bool ArenaPages::first_granule() {
   if (segment_->committed() == 0) {
     const std::string refused = segment_->grow(1);
@@ -118,8 +119,8 @@ void ArenaPages::open_growing(PageSource source) {
   if (!first_granule()) refuse(segment_->range().granule, downgrade_);
 }
 
-// No range that the pool holds: collapsed pages, else, under `require`, a hugetlb arena that ends
-// with the pool; under `prefer` the same memfd with small pages.
+// The pool does not hold the range. So collapsed pages are used; else, under `require`, a hugetlb
+// arena that ends with the pool, and under `prefer` the same memfd with small pages.
 void ArenaPages::open_collapsed(bool probe_later) {
   const Mechanism& how = mechanism(PageSource::shmem_huge);
   segment_ = std::make_unique<Segment>(how, reserve(options_.reserve_bytes, !explicit_range_, how));

@@ -24,19 +24,19 @@ class ArenaPages {
 
   void probe() noexcept;
 
-  // Makes the pages under the extent present. False, with the reason, where there are none, or none
-  // as good as the options require.
+  // Makes the pages under the extent present. Returns false, with the reason, where there are none,
+  // or none as good as the options require.
   bool back(Extent extent, std::string& reason);
   // The extent gets its pages by first touch, except from a hugetlb pool, which gives them at once:
-  // if the pool or a control group refused a page at first touch, that would be SIGBUS. False where
-  // there are none.
+  // if the pool or a control group refused a page at first touch, that would be SIGBUS. Returns
+  // false where there are none.
   bool hand_out(Extent extent);
   // Asks for huge pages under the extent.
   void settle(Extent extent);
 
   const std::string& downgrade() const noexcept { return downgrade_; }
 
-  // In the child of a fork, see fork_policy.hpp.
+  // Called in the child of a fork, see fork_policy.hpp.
   bool copy_in_child(std::span<const Extent> live) noexcept;
   void drop_in_child();
 
@@ -56,7 +56,7 @@ class ArenaPages {
   std::string downgrade_;
 };
 
-// Error(memory): so many bytes of an arena cannot be had.
+// Throws Error(memory): so many bytes of an arena cannot be had.
 [[noreturn]] void refuse(std::size_t bytes, const std::string& reason);
 
 }  // namespace ropewalk::memory

@@ -27,11 +27,13 @@ struct ArenaRange {
   std::atomic<std::size_t> begin{0};
   std::atomic<std::size_t> committed{0};
   std::size_t granule = 1;
-  // By granule. Relaxed: they say what has been tried, and nobody reads memory because of them.
+  // There is an entry for each granule. Relaxed is enough: they say what has been tried, and nobody
+  // reads memory because of them.
   std::atomic<Pages>* pages = nullptr;
   // The pages come from a hugetlb pool: what is given back to it may not be had again.
   std::atomic<bool> pooled{false};
-  // Null where nobody asks what is communicated. Release store, once; acquire finds it complete.
+  // It is null where nobody asks what is communicated. It is stored once, with release; an acquire
+  // finds it complete.
   std::atomic<const Watch*> watch{nullptr};
 
   bool contains(const void* address, std::size_t bytes) const noexcept {

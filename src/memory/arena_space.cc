@@ -10,7 +10,7 @@ ArenaSpace::ArenaSpace(Segment& segment) : segment_(segment), kept_(segment.rang
   adopt();
 }
 
-// The segment grows here, and once for a probe of its pages.
+// The segment grows here, and in one other place for a probe of its pages.
 void ArenaSpace::adopt() {
   const std::size_t end = segment_.committed();
   if (end > known_) free_.give({known_, end - known_});

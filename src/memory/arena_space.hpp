@@ -22,17 +22,18 @@ class ArenaSpace {
   // What the segment has committed is free.
   explicit ArenaSpace(Segment& segment);
 
-  // A kept block, what is free, or what can be committed. Nothing, with the reason, where there is
-  // no room.
+  // Takes a kept block, what is free, or what can be committed. Returns nothing, with the reason,
+  // where there is no room.
   std::optional<Extent> find(std::size_t bytes, std::size_t alignment, std::string& refused);
-  // The same without kept blocks.
+  // Does the same without kept blocks.
   std::optional<Extent> take(std::size_t bytes, std::size_t alignment);
-  // Exactly this extent; false where not all of it can be had.
+  // Takes exactly this extent; returns false where not all of it can be had.
   bool take_at(Extent extent);
 
-  // Free again, with what pages it has.
+  // The extent is free again, with what pages it has.
   Extent give(Extent extent);
-  // No longer in use, and not kept: granules that are now wholly free give their pages back.
+  // The extent is no longer in use, and not kept: granules that are now wholly free give their
+  // pages back.
   void retire(Extent block);
   // Keeps a freed block; returns those to be retired for it.
   std::vector<Extent> keep(Extent block) { return kept_.give(block); }

@@ -98,7 +98,8 @@ void ArenaState::trim() noexcept {
   core_.space.trim();
 }
 
-// In parts, so that other threads wait for the lock no longer than one part takes.
+// The range is handled in parts, so that other threads wait for the lock no longer than one part
+// takes.
 void ArenaState::settle(const void* address, std::size_t bytes) noexcept {
   constexpr std::size_t part = 64 * os::mib;  // about 10 ms
   const std::size_t end = core_.offset(address) + bytes;

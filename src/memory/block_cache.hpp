@@ -1,6 +1,6 @@
-// Recently freed blocks, whole and with their pages, so that the next allocation of the same size
-// costs no search, no page fault and no new registration with the fabric (Boyle et al. 2017,
-// footnote 8).
+// The cache holds recently freed blocks, whole and with their pages, so that the next allocation of
+// the same size costs no search, no page fault and no new registration with the fabric (Boyle et
+// al. 2017, footnote 8).
 #pragma once
 
 #include <cstddef>
@@ -18,13 +18,13 @@ class BlockCache {
   // At most this many bytes and blocks are kept; the blocks freed longest ago leave first.
   explicit BlockCache(std::size_t most_bytes) : most_bytes_(most_bytes) {}
 
-  // A block of at least `bytes` and at most an eighth more, at a multiple of `alignment`.
+  // Returns a block of at least `bytes` and at most an eighth more, at a multiple of `alignment`.
   std::optional<Extent> take(std::size_t bytes, std::size_t alignment, std::size_t base);
 
   // Keeps the block; returns those that had to leave for it, or the block itself, if it is larger
   // than all that may be kept.
   std::vector<Extent> give(Extent block);
-  // From the next give on.
+  // This holds from the next give() on.
   void bound(std::size_t most_bytes) noexcept { most_bytes_ = most_bytes; }
   std::vector<Extent> clear();
 
@@ -45,7 +45,8 @@ class BlockCache {
   Blocks blocks_;
   std::multimap<std::size_t, Blocks::iterator> by_size_;
 
-  // Of the block that left last: whoever allocates and frees in turn needs no memory for our books.
+  // This is the node of the block that left last: a program that allocates and frees in turn then
+  // needs no memory for our books.
   Blocks spare_block_;
   std::multimap<std::size_t, Blocks::iterator>::node_type spare_entry_;
 };

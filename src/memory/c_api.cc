@@ -1,11 +1,11 @@
-// The memory part of the C interface.
+// This file implements the memory part of the C interface.
 #include "c_call.hpp"
 #include "ropewalk/memory.hpp"
 #include "ropewalk/ropewalk.h"
 
 namespace {
 
-// Inspection in the fields of the C interface.
+// Fills in the fields of the C interface's inspection.
 rw_inspection to_c(const ropewalk::Inspection& found) {
   rw_inspection result{};
   result.bytes = found.bytes;

@@ -21,11 +21,11 @@ struct Registry {
   std::vector<ForkParticipant*> participants;
   ForkPolicy policy = ForkPolicy::copy;
   bool installed = false;
-  // Of the fork in progress: its child writes a byte, or dies, when it has copied.
+  // The pipe of the fork in progress: the child writes a byte to it, or dies, when it has copied.
   std::array<int, 2> pipe{-1, -1};
 };
 
-// Never destroyed: objects of static lifetime may free their memory after us.
+// It is never destroyed: objects of static lifetime may free their memory after us.
 Registry& registry() {
   static auto* instance = new Registry;
   return *instance;
@@ -75,8 +75,8 @@ void in_child() noexcept {
     const bool safe = !one->has_data() || all.pipe[1] >= 0;  // the parent waits for us
     if (!copies || !safe || !one->copy_in_child()) one->drop_in_child();
   }
-  // A byte, and not only the end of the pipe: a process that another thread was just cloning may
-  // have that end open, too. The read end is still ours, so there is no SIGPIPE.
+  // The child writes a byte instead of only closing the pipe: a process that another thread was
+  // just cloning may have that end open, too. The read end is still ours, so there is no SIGPIPE.
   while (all.pipe[1] >= 0 && write(all.pipe[1], "", 1) < 0 && errno == EINTR) {
   }
   close_end(all.pipe[1]);

@@ -28,32 +28,34 @@ class ForkParticipant {
   virtual ~ForkParticipant() = default;
 
   virtual const void* base() const noexcept = 0;
-  // Around the fork, in the parent; unlock also in the child, last.
+  // Called around the fork, in the parent; unlock() also in the child, last.
   virtual void lock() noexcept {}
   virtual void unlock() noexcept {}
   // Whether there is anything that the child would copy; if not, the parent need not wait.
   virtual bool has_data() const noexcept = 0;
-  // In the child, which has this thread only. False: no room; drop_in_child comes next.
+  // Called in the child, which has this thread only. Returns false where there is no room;
+  // drop_in_child() comes next.
   virtual bool copy_in_child() noexcept = 0;
   virtual void drop_in_child() noexcept = 0;
-  // An arena that has this range; called with the registry locked.
+  // Returns an arena that has this range; called with the registry locked.
   virtual bool peers_can_map(const void*, std::size_t) const noexcept { return false; }
 };
 
-// Done with the first participant, if not before. Error(argument) as there.
+// The first participant installs them, if nobody did before. Throws Error(argument) as
+// add_participant() does.
 void install_fork_handlers();
 
-// Error(argument) for a malformed ROPEWALK_FORK, read at the first call. The participant must be
-// removed before it dies, and must not be locked by the caller in either call.
+// Throws Error(argument) for a malformed ROPEWALK_FORK, read at the first call. The participant
+// must be removed before it dies, and must not be locked by the caller in either call.
 void add_participant(ForkParticipant&);
 void remove_participant(ForkParticipant&) noexcept;
 // Removes the one with this base; null where there is none.
 ForkParticipant* take_participant(const void* base) noexcept;
 
-// Instead of ROPEWALK_FORK, from the next fork on; returns what it was.
+// Replaces ROPEWALK_FORK, from the next fork on; returns what it was.
 ForkPolicy set_fork_policy(ForkPolicy);
 
-// Of any arena of this process.
+// This looks at any arena of this process.
 bool peers_can_map(const void* address, std::size_t bytes) noexcept;
 
 }  // namespace ropewalk::memory

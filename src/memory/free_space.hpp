@@ -14,12 +14,12 @@ namespace ropewalk::memory {
 
 class FreeSpace {
  public:
-  // Best fit: the smallest extent that holds `bytes` at a multiple of `alignment`, counted from an
-  // address that is `base` at offset 0. Logarithmic in the number of extents while extents of that
-  // size are aligned alike.
+  // Takes the best fit: the smallest extent that holds `bytes` at a multiple of `alignment`,
+  // counted from an address that is `base` at offset 0. The cost is logarithmic in the number of
+  // extents while extents of that size are aligned alike.
   std::optional<std::size_t> take(std::size_t bytes, std::size_t alignment, std::size_t base);
 
-  // Exactly this extent; false where not all of it is free.
+  // Takes exactly this extent; returns false where not all of it is free.
   bool take_at(Extent extent);
 
   // Adds an extent that is not free now. Returns the joined extent it lies in.

@@ -13,7 +13,7 @@ namespace ropewalk::memory {
 
 class Granules {
  public:
-  // `reserved` bytes in granules of `bytes`, none of which has pages.
+  // There are `reserved` bytes in granules of `bytes`, none of which has pages.
   Granules(std::size_t reserved, std::size_t bytes);
 
   // The granules [first, end) that hold a byte of the extent, by number.
@@ -40,7 +40,7 @@ class Granules {
   bool is_untouched(Extent extent) const noexcept {
     return at((extent.offset + extent.bytes / 2) / bytes_) == Pages::none;
   }
-  // Of the run, on huge pages.
+  // Counts the bytes of the run that are on huge pages.
   std::size_t huge_bytes(Run run) const noexcept;
 
   std::atomic<Pages>* data() const noexcept { return pages_.get(); }

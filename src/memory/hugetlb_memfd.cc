@@ -1,6 +1,6 @@
-// memfd of pages from the hugetlb pool. The kernel promises the pages when the file is mapped; they
-// are made present before anyone gets them, because the limit of a hugetlb cgroup is only checked
-// then, and would else be SIGBUS.
+// This mechanism is a memfd of pages from the hugetlb pool. The kernel promises the pages when the
+// file is mapped; they are made present before anyone gets them, because the limit of a hugetlb
+// cgroup is only checked then, and would else be SIGBUS.
 #include <cerrno>
 
 #include "memory/mechanism.hpp"

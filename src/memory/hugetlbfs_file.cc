@@ -1,5 +1,6 @@
-// A file on a mounted hugetlbfs, the second of the paper's two ways (Boyle et al. 2017, section
-// II.C). It never has a name where the kernel can do without (O_TMPFILE), else loses it at once.
+// This mechanism is a file on a mounted hugetlbfs, the second of the paper's two ways (Boyle et al.
+// 2017, section II.C). The file never has a name where the kernel can do without one (O_TMPFILE);
+// elsewhere the name is removed at once.
 #include <fcntl.h>
 #include <mntent.h>
 #include <stdlib.h>
@@ -19,7 +20,7 @@ struct CloseMounts {
   void operator()(FILE* file) const noexcept { endmntent(file); }
 };
 
-// Where hugetlbfs with pages of 2 MiB is mounted.
+// Lists where hugetlbfs with pages of 2 MiB is mounted.
 std::vector<std::string> find_mounts() {
   std::vector<std::string> found;
   const std::unique_ptr<FILE, CloseMounts> mounts(setmntent("/proc/self/mounts", "re"));

@@ -45,8 +45,8 @@ void finish(Inspection& result, const PageSizes& sizes) {
   }
 }
 
-// The scan tells huge from small. 1 GiB pages are looked for only where a mapping could hold one:
-// smaps, which knows, walks the whole process.
+// The scan tells huge pages from small ones. Pages of 1 GiB are looked for only where a mapping
+// could hold one, since smaps, which knows them, walks the whole process.
 std::size_t huge_page_bytes(const os::PageRun& run) {
   for (const os::MappedArea& area : os::mapped_areas(run.begin, run.begin + 1, false)) {
     if (area.begin % os::gib != 0 || (area.end - area.begin) % os::gib != 0) continue;

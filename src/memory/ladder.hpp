@@ -8,13 +8,13 @@
 
 namespace ropewalk::memory {
 
-// Rungs from best to last. A source asked for by name is the only rung.
+// Lists the rungs from best to last. A source asked for by name is the only rung.
 std::vector<PageSource> rungs(const MemoryOptions&);
 
 // Only verified huge pages are accepted.
 bool is_strict(const MemoryOptions&, const Mechanism&);
 
-// "hugetlb-memfd: the pool ...; shmem-huge: ..." without doubles.
+// The text becomes "hugetlb-memfd: the pool ...; shmem-huge: ..." without doubles.
 void add_reason(std::string& reasons, PageSource, const std::string& shortfall);
 
 struct LadderBlock {
@@ -22,7 +22,8 @@ struct LadderBlock {
   PageSource source;
   std::string downgrade;
 };
-// First rung that gives `bytes` as promised; Error(memory) with all reasons where none does.
+// Returns the first rung that gives `bytes` as promised; throws Error(memory) with all reasons
+// where none does.
 LadderBlock climb(std::size_t bytes, const MemoryOptions&);
 
 }  // namespace ropewalk::memory

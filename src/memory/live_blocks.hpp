@@ -12,11 +12,11 @@ namespace ropewalk::memory {
 class LiveBlocks {
  public:
   void add(Extent block);
-  // The one that begins there; bytes: 0 for none.
+  // Returns the block that begins there; bytes is 0 for none.
   Extent at(std::size_t offset) const noexcept;
-  // Takes it out, where there is one.
+  // Takes the block out, where there is one.
   Extent remove(std::size_t offset) noexcept;
-  // Of one that is here.
+  // Resizes a block that is here.
   void resize(std::size_t offset, std::size_t bytes) noexcept;
   void clear() noexcept;
 
@@ -26,7 +26,8 @@ class LiveBlocks {
 
  private:
   std::unordered_map<std::size_t, std::size_t> blocks_;  // offset -> bytes
-  // Of the block that was removed last: whoever frees and allocates in turn needs no memory for it.
+  // This is the node of the block that was removed last: a program that frees and allocates in turn
+  // then needs no memory for our books.
   std::unordered_map<std::size_t, std::size_t>::node_type spare_;
   std::size_t bytes_ = 0;
 };

@@ -9,11 +9,11 @@
 namespace ropewalk::memory {
 namespace {
 
-// A block without a page in common with another.
+// A block of this alignment and length shares no page with another one.
 constexpr std::size_t page = 4096;
 
-// Of the range, what malloc leaves to flags and staging areas: libc has memory for the program, but
-// a communicator without staging fails in the middle of a call.
+// malloc leaves this part of the range (one in 8) to flags and staging areas: libc has memory for
+// the program, but a communicator without staging fails in the middle of a call.
 constexpr std::size_t kept_part = 8;
 constexpr std::size_t most_kept = 64 * os::mib;
 
@@ -50,7 +50,7 @@ std::optional<Extent> MallocBlocks::find(std::size_t bytes, std::size_t alignmen
   const std::uint64_t hits = core_.space.kept_hits();
   std::string refused;
   const auto block = core_.space.find(rounded, std::max(alignment, page), refused);
-  // What was kept has its pages.
+  // A kept block still has its pages.
   const bool untouched = block && core_.segment().granules().is_untouched(*block);
   whole = untouched && one_node_ && core_.touches.expects_whole(rounded);
   if (untouched && !whole) core_.touches.handed_out(*block);
@@ -98,7 +98,7 @@ void* MallocBlocks::allocate_to_grow(std::size_t bytes) noexcept {
   return allocate(bytes, page, fresh);
 }
 
-// The extent behind the block, from what is free or by committing more.
+// Takes the extent behind the block, from what is free or by committing more.
 bool MallocBlocks::widen(Extent block, std::size_t bytes) {
   const Extent more{block.offset + block.bytes, bytes - block.bytes};
   if (!core_.space.take_at(more)) return false;

@@ -47,7 +47,8 @@ Block memfd_block(const Mechanism& how, std::size_t bytes) {
     block.backing.shortfall = explain_refusal(how, "ftruncate", bytes, error);
     return block;
   }
-  // Huge alignment for all: small pages gain nothing by another, and tests compare like with like.
+  // All mechanisms align to huge pages: small pages gain nothing by another alignment, and tests
+  // compare like with like.
   const std::size_t alignment = how.page_bytes > os::huge_2m ? how.page_bytes : os::huge_2m;
   block.mapping = os::map_shared(block.descriptor.get(), bytes, 0, alignment);
   if (!block.mapping) {

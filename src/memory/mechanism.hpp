@@ -15,7 +15,7 @@
 
 namespace ropewalk::memory {
 
-// Mapped memory that is to get its pages.
+// This is mapped memory that is to get its pages.
 struct Range {
   std::byte* data;
   std::size_t bytes;
@@ -29,7 +29,7 @@ struct Backing {
   std::string shortfall;       // why it is not present, or not all huge; empty if all is well
 };
 
-// Memory of its own, ready to use, or the reason why not.
+// A block is memory of its own, ready to use, or the reason why not.
 struct Block {
   os::Mapping mapping;
   os::Descriptor descriptor;
@@ -63,16 +63,17 @@ Backing back_shmem_small(const Range&);
 
 // ---- shared by the mechanisms -------------------------------------------------------------------
 
-// A memfd of the mechanism, grown to `bytes`, mapped and backed.
+// Returns a memfd of the mechanism, grown to `bytes`, mapped and backed.
 Block memfd_block(const Mechanism&, std::size_t bytes);
-// A file of 2 MiB hugetlb pages that already has its size, mapped and backed.
+// Returns a file of 2 MiB hugetlb pages that already has its size, mapped and backed.
 Block map_hugetlb_file(os::Descriptor file, std::size_t bytes);
 
 // Why `bytes` more of a hugetlb pool cannot be had, and the command that mends it.
 std::string explain_pool(std::size_t page_bytes, std::size_t bytes, int error);
-// The reason where taking `bytes` of ordinary memory would make the kernel kill; else empty.
+// Returns the reason where taking `bytes` of ordinary memory would make the kernel kill; else
+// empty.
 std::string memory_shortage(std::size_t bytes);
-// Text for a mapping or file that a memfd mechanism was refused.
+// Returns the text for a mapping or file that a memfd mechanism was refused.
 std::string explain_refusal(const Mechanism&, const char* call, std::size_t bytes, int error);
 
 }  // namespace ropewalk::memory

@@ -1,4 +1,4 @@
-// posix_memalign of libc on small pages: the baseline of the paper's comparison.
+// This mechanism is posix_memalign of libc on small pages, the baseline of the paper's comparison.
 #include <cstdlib>
 #include <cstring>
 

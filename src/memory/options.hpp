@@ -10,10 +10,10 @@
 
 namespace ropewalk::memory {
 
-// ROPEWALK_ARENA_BYTES; none for `auto`.
+// Reads ROPEWALK_ARENA_BYTES; the result is none for `auto`.
 std::optional<std::size_t> environment_arena_bytes();
 
-// ROPEWALK_PAGES; the default is prefer.
+// Reads ROPEWALK_PAGES; the default is prefer.
 MemoryOptions environment_options();
 
 // What a child of fork() gets of our shared memory: a private copy, or nothing at all.

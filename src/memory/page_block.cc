@@ -1,4 +1,4 @@
-// PageBlock: one block from the ladder, and what a fork does to it.
+// This file makes a PageBlock, which is one block from the ladder, and says what a fork does to it.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -16,7 +16,7 @@ namespace ropewalk {
 namespace memory {
 namespace {
 
-// The side of a PageBlock that stays where it is while the object moves.
+// This is the part of a PageBlock that stays where it is while the object moves.
 class BlockFork final : public ForkParticipant {
  public:
   BlockFork(std::byte* data, std::size_t bytes, int descriptor)
@@ -41,7 +41,8 @@ class BlockFork final : public ForkParticipant {
   }
 
  private:
-  // Private hugetlb pages would be copied on write, and an empty pool then kills: ordinary memory.
+  // Private hugetlb pages would be copied on write, and an empty pool then kills the process. So
+  // the child gets ordinary memory.
   bool copy_anonymous() noexcept {
     void* found = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (found == MAP_FAILED) return false;

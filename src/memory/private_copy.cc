@@ -13,8 +13,8 @@
 namespace ropewalk::memory {
 namespace {
 
-// pwrite, and not a copy through a second mapping: it fails with an error where a store would be
-// signalled.
+// It calls pwrite instead of copying through a second mapping, because pwrite fails with an error
+// where a store would raise a signal.
 int write_all(int file, const std::byte* data, std::size_t bytes, std::size_t offset) noexcept {
   while (bytes > 0) {
     const ssize_t done = pwrite(file, data, bytes, static_cast<off_t>(offset));
@@ -71,7 +71,7 @@ os::Descriptor copy_file(int file, std::size_t bytes, std::span<const Extent> ex
     sum += run.bytes;
     return 0;
   });
-  // Rather no copy than a process that the kernel kills for memory, perhaps the parent.
+  // No copy is better than a process that the kernel kills for memory, perhaps the parent.
   os::Descriptor copy;
   if (sum > 0 && sum > os::available_memory().bytes) {
     errno = ENOMEM;

@@ -13,13 +13,13 @@ struct Extent {
   std::size_t bytes;
 };
 
-// A new memfd of `bytes` with the extents of [base, base + bytes) copied; invalid with errno where
-// there is no room. Never SIGBUS or SIGXFSZ.
+// Returns a new memfd of `bytes` with the extents of [base, base + bytes) copied; it is invalid
+// with errno where there is no room. It never raises SIGBUS or SIGXFSZ.
 os::Descriptor copy_extents(const std::byte* base, std::size_t bytes,
                             std::span<const Extent> extents) noexcept;
 
-// The same of a memfd, `bytes` long or longer, that need not be mapped. What was never written in
-// it is not copied and takes no memory.
+// Does the same for a memfd, `bytes` long or longer, that need not be mapped. What was never
+// written in it is not copied and takes no memory.
 os::Descriptor copy_file(int file, std::size_t bytes, std::span<const Extent> extents) noexcept;
 
 // Maps `file`, from `offset`, over [address, address + bytes) and gives it the number `descriptor`.

@@ -18,8 +18,8 @@ namespace {
 
 // ---- the arena of this copy ---------------------------------------------------------------------
 
-// Never destroyed: objects of static lifetime free their buffers after us, and peers read to the
-// end.
+// It is never destroyed: objects of static lifetime free their buffers after us, and peers read to
+// the end.
 struct OwnArena {
   ArenaState state{environment_options(), true};
   MallocBlocks blocks{state};
@@ -32,7 +32,7 @@ void report(Failure* failure, ErrorCode code, const char* text) noexcept {
   std::strncpy(failure->text, text, sizeof failure->text - 1);
 }
 
-// Nothing leaves but a false.
+// No exception leaves this function; it returns false instead.
 template <class Body>
 bool guarded(Failure* failure, const Body& body) noexcept {
   try {
@@ -48,7 +48,7 @@ bool guarded(Failure* failure, const Body& body) noexcept {
   return false;
 }
 
-// Registered last, so that a fork never meets half an arena.
+// It is registered last, so that a fork never meets half an arena.
 OwnArena* make() {
   auto arena = std::make_unique<OwnArena>();
   add_participant(arena->state);
@@ -125,7 +125,8 @@ const ProcessArena& table(const ArenaRange& range) {
 
 [[noreturn]] void raise(const Failure& failure) { throw Error(failure.code, failure.text); }
 
-// As a participant it is only asked which memory peers can map: its owner does what a fork needs.
+// As a participant, it is only asked which memory peers can map, since its owner does what a fork
+// needs.
 class TableArena final : public ArenaBackend, public ForkParticipant {
  public:
   explicit TableArena(const ProcessArena& arena) : arena_(arena) { add_participant(*this); }

@@ -1,7 +1,8 @@
-// One arena a process. libropewalk-malloc.so, libropewalk-mpi.so, libropewalk.so and the Python
-// module each hold a copy of this library; the copy that the dynamic linker finds first serves all.
-// Copies use one C function and a table of functions, so they may come from different compilers. A
-// change of the table, of ArenaRange or of ArenaStatistics needs a new name for the function.
+// There is one arena in each process. libropewalk-malloc.so, libropewalk-mpi.so, libropewalk.so and
+// the Python module each hold a copy of this library; the copy that the dynamic linker finds first
+// serves all. Copies use one C function and a table of functions, so they may come from different
+// compilers. A change of the table, of ArenaRange or of ArenaStatistics needs a new name for the
+// function.
 #pragma once
 
 #include <cstddef>
@@ -13,13 +14,13 @@
 
 namespace ropewalk::memory {
 
-// Where an error's text goes; always ended by a zero.
+// The text of an error goes here; it always ends with a zero.
 struct Failure {
   ErrorCode code = ErrorCode::memory;
   char text[1024] = {};
 };
 
-// No function throws. Thread-safe, as Arena is.
+// No function throws. All are thread-safe, as Arena is.
 struct ProcessArena {
   const ArenaRange* range;
   bool (*allocate)(std::size_t bytes, std::size_t alignment, void** out, Failure*);
@@ -33,15 +34,16 @@ struct ProcessArena {
   // Writes up to `room` bytes with the ending zero, returns the length of the whole text.
   std::size_t (*downgrade)(char* text, std::size_t room);
 
-  // For the malloc library. Blocks come by first touch, at a multiple of `alignment`, a power of
-  // two; null where they cannot be had, which is counted. `fresh`: the program is going to pay for
-  // the first touch of small pages.
+  // This serves the malloc library. Blocks get pages by first touch, and lie at a multiple of
+  // `alignment`, a power of two; the result is null where they cannot be had, which is counted.
+  // `fresh` means that the program is going to pay for the first touch of small pages.
   void* (*allocate_untouched)(std::size_t bytes, std::size_t alignment, bool* fresh);
   // Bytes of the live block that begins there; 0 for none.
   std::size_t (*block_bytes)(const void* address);
   // Makes the live block larger or smaller where it is, if its surroundings allow.
   bool (*resize)(void* address, std::size_t bytes);
-  // As allocate_untouched, with free addresses behind it, so that it can grow in place.
+  // Does the same as allocate_untouched, with free addresses behind the block, so that it can grow
+  // in place.
   void* (*allocate_to_grow)(std::size_t bytes);
   // Zeroes those parts of the live block that may not read as zero.
   void (*clear)(void* address, std::size_t bytes);
@@ -61,7 +63,8 @@ struct ProcessArena {
 using ProcessArenaFunction = const ProcessArena*(Failure*);
 constexpr const char* process_arena_symbol = "ropewalk_process_arena_v2";
 
-// The first copy's, as found by the dynamic linker; our own where it finds none.
+// Returns the function of the first copy, as found by the dynamic linker; our own where it finds
+// none.
 ProcessArenaFunction* find_process_arena() noexcept;
 
 // Throws what the copy that owns the function threw when it made its arena.

@@ -15,7 +15,8 @@
 namespace ropewalk::memory {
 namespace {
 
-// Out of the way of programs that count on the lowest free number, or close a handful of them.
+// The descriptor gets a high number, out of the way of programs that count on the lowest free
+// number, or close a handful of them.
 os::Descriptor move_up(os::Descriptor file) noexcept {
   rlimit limit{};
   if (!file || getrlimit(RLIMIT_NOFILE, &limit) != 0) return file;
@@ -89,8 +90,8 @@ std::string Segment::grow(std::size_t bytes) {
   return {};
 }
 
-// For the whole range at once, so that it stays one mapping of the kernel's. Systems that honour it
-// give huge pages at first touch.
+// The advice is given for the whole range at once, so that it stays one mapping of the kernel's.
+// Systems that honour it give huge pages at first touch.
 void Segment::wish_pages(void* address, std::size_t bytes) const noexcept {
   if (how_->source == PageSource::shmem_huge) os::advise_huge(address, bytes);
   if (how_->source == PageSource::shmem_small) os::advise_small(address, bytes);
@@ -149,8 +150,9 @@ Backing Segment::settle(Extent extent) {
   return result;
 }
 
-// By address and not through the file, so that the memory hooks of MPI libraries see it: they keep
-// buffers registered with the fabric after a free, until they see one of munmap, madvise, sbrk.
+// The advice is given by address and not through the file, so that the memory hooks of MPI
+// libraries see it: they keep buffers registered with the fabric after a free, until they see one
+// of munmap, madvise, sbrk.
 void Segment::release(Extent extent) noexcept {
   const std::size_t granule = range_.granule;
   const std::size_t first = (extent.offset + granule - 1) / granule;
@@ -165,7 +167,8 @@ void Segment::release(Extent extent) noexcept {
   }
 }
 
-// Pages of a pool stay. Where the program has taken its own right to write, by a second mapping.
+// The pages of a pool stay, so their bytes are cleared: by stores, or, where the program has taken
+// away its own right to write, through a second mapping.
 int Segment::zero(Extent extent) noexcept {
   if (os::populate_write(range_.base + extent.offset, extent.bytes) == 0) {
     std::memset(range_.base + extent.offset, 0, extent.bytes);
@@ -179,9 +182,10 @@ int Segment::zero(Extent extent) noexcept {
   return 0;
 }
 
-// Without the lock, so that a signal handler may do it: what is known of a granule only gets worse.
-// The advice goes first by address, for the memory hooks, which see what is about to go. The kernel
-// refuses it where the program has taken its own right to write (EACCES), or locked the pages.
+// This takes no lock, so that a signal handler may do it: what is known of a granule only gets
+// worse. The advice goes first by address, for the memory hooks, which see what is about to go. The
+// kernel refuses it where the program has taken its own right to write (EACCES), or locked the
+// pages.
 int Segment::discard(Extent extent, bool locked_too) noexcept {
   if (range_.pooled.load(std::memory_order_relaxed)) return zero(extent);
   int error = os::remove_pages(range_.base + extent.offset, extent.bytes);
@@ -194,8 +198,9 @@ int Segment::discard(Extent extent, bool locked_too) noexcept {
   return 0;
 }
 
-// The file knows which pages it has: all others are zero. Asked once a part, and the rest of the
-// part taken to be there, too: to ask where the data ends costs as much as to clear it.
+// The file knows which pages it has: all others are zero. It is asked once for each part, and the
+// rest of the part is assumed to have pages, because asking where the data ends costs as much as
+// clearing it.
 void Segment::clear(int file, std::byte* base, Extent extent) noexcept {
   constexpr std::size_t part = os::mib;
   const std::size_t end = extent.offset + extent.bytes;

@@ -21,11 +21,11 @@ namespace ropewalk::memory {
 
 class Segment {
  public:
-  // Nothing is committed yet. Error(memory) where there is no address space or no memfd.
+  // Nothing is committed yet. Throws Error(memory) where there is no address space or no memfd.
   Segment(const Mechanism& how, os::Mapping range);
 
   const Mechanism& how() const noexcept { return *how_; }
-  // Where it lies: readable without the lock.
+  // Says where the segment lies, and can be read without the lock.
   const ArenaRange& range() const noexcept { return range_; }
   Granules& granules() noexcept { return granules_; }
   void watch(const Watch* watch) noexcept { range_.watch.store(watch, std::memory_order_release); }
@@ -34,7 +34,7 @@ class Segment {
     return range_.committed.load(std::memory_order_acquire);
   }
 
-  // -1 where the program has closed it: daemons close all descriptors. The mapping remains.
+  // Returns -1 where the program has closed it: daemons close all descriptors. The mapping remains.
   int descriptor() const noexcept;
 
   // Commits up to `bytes`, rounded up to whole granules; returns why not, else empty text.
@@ -58,13 +58,13 @@ class Segment {
   // not made. Needs no lock; `file` is the descriptor, -1 to zero it all.
   static void clear(int file, std::byte* base, Extent extent) noexcept;
 
-  // The pages are not better than this from now on.
+  // From now on the pages are taken to be no better than this.
   void settle_for(const Mechanism& how) noexcept { how_ = &how; }
 
   // Whether a child has the mapping. Around a fork it has, so that no other mapping is placed there
   // before it is replaced.
   void leave_to_child(bool leave) noexcept;
-  // In the child of a fork, see fork_policy.hpp.
+  // Called in the child of a fork, see fork_policy.hpp.
   bool copy(std::span<const Extent> live, const Mechanism& how) noexcept;
   void drop(const Mechanism& how) noexcept;
 

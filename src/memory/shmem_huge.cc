@@ -35,7 +35,7 @@ std::string explain_collapse(std::size_t bytes, std::size_t huge, int error) {
          std::to_string(bytes / os::huge_2m) + "`";
 }
 
-// First page of each block, with an error instead of SIGBUS.
+// Touches the first page of each block, and returns an error instead of raising SIGBUS.
 int touch_blocks(const Range& range) {
   for (std::size_t at = 0; at < range.bytes; at += os::huge_2m) {
     const int error =
@@ -45,8 +45,8 @@ int touch_blocks(const Range& range) {
   return 0;
 }
 
-// One call for the whole range first: each call drains the lists of all processors, which is slow
-// while spinning ranks own them. Only blocks that it left small are asked for again.
+// The whole range is tried in one call first, because each call drains the lists of all processors,
+// which is slow while spinning ranks own them. Only blocks that stayed small are asked for again.
 int collapse_blocks(const Range& range) {
   int error = os::collapse(range.data, range.bytes);
   for (int attempt = 1; error != 0 && passes(error) && attempt < attempts; ++attempt) {

@@ -27,7 +27,7 @@ void TouchHistory::handed_out(Extent block) noexcept {
   if (block.bytes >= least) sizes_[index(block.bytes)].last = block;
 }
 
-// Evenly spread, the first and the last page among them.
+// The pages are evenly spread, with the first and the last page among them.
 void TouchHistory::look_at(const std::byte* base, Extent block) noexcept {
   constexpr std::size_t samples = 8;
   if (block.bytes < least) return;

@@ -1,6 +1,6 @@
-// Whether blocks of a size are written whole, as seen so far: then their pages may be made at once,
-// huge, which costs less than a page fault for each 4 KiB. Blocks of a size that is not always
-// written whole, such as sparse tables and stacks, never are.
+// The history tells whether blocks of a size are written whole, as seen so far: then their pages
+// may be made at once, as huge pages, which costs less than a page fault for each 4 KiB. Blocks of
+// a size that is not always written whole, such as sparse tables and stacks, never are.
 #pragma once
 
 #include <array>
@@ -18,9 +18,9 @@ class TouchHistory {
   // The block got its pages by first touch.
   void handed_out(Extent block) noexcept;
   // To be called when the block is about to be freed, or another of its size is asked for: looks
-  // which of its pages are present (mincore of a few, 2 us). Once a block.
+  // which of its pages are present (mincore of a few, 2 us). It is called once for each block.
   void look_at(const std::byte* base, Extent block) noexcept;
-  // The last one of that size that nobody has looked at; bytes: 0 for none.
+  // Returns the last one of that size that nobody has looked at; bytes: 0 for none.
   Extent last(std::size_t bytes) const noexcept;
   bool expects_whole(std::size_t bytes) const noexcept;
 

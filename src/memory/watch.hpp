@@ -11,8 +11,8 @@
 
 namespace ropewalk::memory {
 
-// Statistics of the blocks of the malloc library, from its threshold on. Relaxed, as nothing
-// depends on them.
+// These are statistics of the blocks of the malloc library, from its threshold on. Relaxed is
+// enough, as nothing depends on them.
 struct WatchCounts {
   std::atomic<std::uint64_t> bytes{0};         // handed out, wherever they come from
   std::atomic<std::uint64_t> communicated{0};  // of these, in units of the arena
@@ -30,10 +30,11 @@ struct Watch {
   static constexpr std::size_t least_inside = std::size_t{4} << 10;
   static constexpr std::size_t least_outside = std::size_t{16} << 10;
 
-  // One entry for each unit, and one more. Not 0: no communication of that part of the block has
-  // been seen. Relaxed: nobody reads memory because of them.
+  // There is one entry for each unit, and one more. It is not 0 while no communication of that part
+  // of the block has been seen. Relaxed is enough: nobody reads memory because of them.
   std::atomic<std::uint16_t>* unseen = nullptr;
-  // A buffer in the arena with an unseen unit; one outside of it.
+  // The first is called for a buffer in the arena with an unseen unit, the second for a buffer
+  // outside of it.
   void (*seen_inside)(const void* address, std::size_t bytes) = nullptr;
   void (*seen_outside)(const void* address, std::size_t bytes) = nullptr;
   WatchCounts counts;
@@ -47,7 +48,7 @@ struct Watch {
     return bytes < unit ? offset / unit + 1 : (offset + bytes - 1) / unit;
   }
 
-  // Two loads for a buffer that was communicated before.
+  // It costs two loads for a buffer that was communicated before.
   void note_inside(const ArenaRange& range, const void* address, std::size_t bytes) const noexcept {
     const auto offset =
         static_cast<std::size_t>(static_cast<const std::byte*>(address) - range.base);

@@ -30,7 +30,7 @@ void with_word(ElementType type, const Body& body) {
   }
 }
 
-// out[i] = elements[i] op operands[i]
+// Computes out[i] = elements[i] op operands[i].
 void combine(void* out, const void* elements, const void* operands, std::size_t count,
              kernels::ReduceFunction kernel) {
   std::array<void*, 1> outputs{out};

@@ -21,8 +21,8 @@ enum class Carriage : std::uint32_t {
   offer,  // they lie in the sender's buffer: the cell has an Offer
 };
 
-// Two lines, which processors of the x86 family fetch together: a message of up to 40 bytes is one
-// line, one of up to 104 is this pair.
+// A cell has two lines, which processors of the x86 family fetch together: a message of up to 40
+// bytes is one line, one of up to 104 is this pair.
 struct alignas(node::flag_stride) Cell {
   static constexpr std::size_t header_bytes = 24;
   static constexpr std::size_t payload_bytes = node::flag_stride - header_bytes;
@@ -53,7 +53,7 @@ struct alignas(node::flag_stride) PeerLine {
 struct alignas(node::flag_stride) Board {
   // The owner has ended its channel: nothing more comes from it, and it takes nothing more.
   node::Flag<std::uint64_t> ended;
-  // Ranks that look at this block no more: counted by them.
+  // Counts the ranks that look at this block no more; they count themselves.
   alignas(node::flag_stride) node::Flag<std::uint32_t> left;
 
   PeerLine* lines() noexcept { return reinterpret_cast<PeerLine*>(this + 1); }
@@ -62,10 +62,11 @@ struct alignas(node::flag_stride) Board {
   }
 };
 
-// Cells of a ring: so many messages may be under way to a peer before their sender waits for it.
+// A ring has so many cells: as many messages may be under way to a peer before their sender waits
+// for it.
 constexpr std::uint64_t cells = node::slots_unless_modelled(64);
-// Slot memory of a ring, in bytes: eight of the longest messages that go through it. It stays in
-// the second cache together with its opposite.
+// A ring has so much slot memory, in bytes: eight of the longest messages that go through it. It
+// stays in the second cache together with its opposite.
 constexpr std::size_t slot_memory_bytes = node::slots_unless_modelled(1024) * node::flag_stride;
 
 struct Ring {

@@ -1,4 +1,4 @@
-// The C interface of channels and their messages.
+// This file is the C interface of channels and their messages.
 #include <algorithm>
 #include <cstddef>
 #include <memory>
@@ -16,7 +16,7 @@ static_assert(RW_MECHANISM_MPI == static_cast<int>(ropewalk::Mechanism::mpi));
 static_assert(RW_ANY_SOURCE == ropewalk::any_source && RW_ANY_TAG == ropewalk::any_tag);
 static_assert(RW_LARGEST_TAG == ropewalk::largest_tag);
 
-// Of one call, or prepared to be started again and again.
+// This is a message of one call, or one prepared to be started again and again.
 struct rw_message {
   rw_channel* channel = nullptr;
   ropewalk::MessageRequest request;
@@ -27,8 +27,8 @@ struct rw_channel {
   rw_channel(ropewalk::Communicator communicator, const ropewalk::ChannelOptions& options)
       : channel(communicator, options) {}
   ropewalk::Channel channel;
-  // All that were ever needed at a time, and those of them that are not in use: a call in a steady
-  // state allocates nothing.
+  // The first list has all messages that were ever needed at a time, the second those that are not
+  // in use: a call in a steady state allocates nothing.
   std::vector<std::unique_ptr<rw_message>> messages;
   std::vector<rw_message*> spare;
 };
@@ -79,7 +79,7 @@ void give_back(rw_message& message) noexcept {
   message.channel->spare.push_back(&message);
 }
 
-// A message of the channel that `begin` begins.
+// Makes a message of the channel, which `begin` begins.
 template <class Begin>
 int make_message(rw_channel* channel, rw_message** out, Begin&& begin) {
   return c_call([&] {

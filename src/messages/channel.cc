@@ -109,7 +109,7 @@ MessageRequest Channel::start_send(const void* data, std::size_t bytes, int to, 
 
 MessageRequest Channel::start_receive(void* data, std::size_t bytes, int from, int tag) {
   check_receive(*engine_, data, bytes, from, tag);
-  // One that has come already needs no operation.
+  // A message that has come already needs no operation.
   MessageStatus status;
   if (engine_->receive_now(data, bytes, from, tag, 1, status)) return MessageRequest(status);
   return {engine_, engine_->start_receive(data, bytes, from, tag)};

@@ -17,7 +17,7 @@ struct Buffers {
   std::size_t bytes = 0;
 };
 
-// `force`: what was asked for, none for the fastest.
+// `force` is the mechanism that was asked for, none for the fastest.
 Way choose(const Buffers&, const tuning::ChannelLimits&, Mechanism force) noexcept;
 
 // How a transfer's bytes are counted in the answer to the user.

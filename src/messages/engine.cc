@@ -14,7 +14,7 @@
 namespace ropewalk::messages {
 namespace {
 
-// A communicator that is only needed while something is made.
+// This communicator is only needed while something is made.
 struct ScopedComm {
   mpi::Comm comm = mpi::comm_null();
   ~ScopedComm() {
@@ -22,7 +22,7 @@ struct ScopedComm {
   }
 };
 
-// Longer than the copy of any piece that a rank has claimed.
+// This is longer than the copy of any piece that a rank has claimed.
 constexpr std::int64_t patience_ns = 1'000'000'000;
 
 std::vector<int> ranks_on(const std::vector<int>& nodes, int node) {
@@ -43,9 +43,9 @@ Operation described(bool is_send, const void* data, std::size_t bytes, int peer,
   return operation;
 }
 
-// A message that both ranks have begun: the other rank copies, so it ends soon, or it is dead. Once
-// a third rank has died the other one may not look any more. Then nothing more is copied, and what
-// is being copied gets its time.
+// Finishes a message that both ranks have begun. The other rank copies, so it ends soon, unless
+// that rank is dead. Once a third rank has died, the other one may not look any more. Then nothing
+// more is copied, and copies that are under way get time to end.
 void finish_with(Engine& engine, const Operation& operation, int place) {
   NearRanks& near = *engine.near();
   const std::int64_t begun = os::steady_ns();
@@ -202,7 +202,7 @@ bool Engine::test(Operation& operation) {
   if (operation.complete) return true;
   advance();
   if (operation.complete) return true;
-  // A program that tests instead of waiting progresses MPI and notices the dead as well.
+  // A program that tests instead of waiting progresses MPI and notices dead ranks as well.
   if (++tests_ % tests_per_look == 0) {
     watch_.wait_for(&operation);
     if (near_ != nullptr) {

@@ -24,7 +24,7 @@ namespace ropewalk::messages {
 
 class Engine final {
  public:
-  // Collective.
+  // Makes the engine. Collective.
   static std::shared_ptr<Engine> create(mpi::Comm comm, const ChannelOptions&);
   ~Engine();
   Engine(const Engine&) = delete;
@@ -39,7 +39,7 @@ class Engine final {
 
   void send(const void* data, std::size_t bytes, int to, int tag);
   MessageStatus receive(void* data, std::size_t bytes, int from, int tag);
-  // Null where the message is complete.
+  // Returns null where the message is complete.
   Operation* start_send(const void* data, std::size_t bytes, int to, int tag);
   Operation* start_receive(void* data, std::size_t bytes, int from, int tag);
   // Receives a message that comes within so many looks and needs nothing but to be copied.
@@ -51,8 +51,8 @@ class Engine final {
   void wait(Operation&);
   // After the end of a message; throws what went wrong with it.
   MessageStatus finish(Operation&);
-  // Instead of finish(), for a rank that an exception takes away: a message that both ranks have
-  // begun is completed, any other is taken back.
+  // Replaces finish() for a rank that an exception takes away: a message that both ranks have begun
+  // is completed, any other is taken back.
   void withdraw(Operation&) noexcept;
 
   // Moves everything on.

@@ -20,7 +20,8 @@ MessageStatus status_of(const mpi::Status& status) {
 
 }  // namespace
 
-// Not a duplicate: that would call the attribute functions of the program.
+// The communicator is no duplicate, because MPI_Comm_dup would call the attribute functions of the
+// program.
 Far::Far(mpi::Comm comm, int rank, Posted& posted)
     : comm_(mpi::comm_null()), process_(getpid()), posted_(posted) {
   if (!mpi::try_split(comm, 0, rank, comm_)) {

@@ -15,8 +15,8 @@ namespace ropewalk::messages {
 
 class Far {
  public:
-  // Collective over `comm`, of which it makes another. Error(mpi) on every rank where MPI has none
-  // left.
+  // Collective over `comm`, of which it makes another. Throws Error(mpi) on every rank where MPI
+  // has none left.
   Far(mpi::Comm comm, int rank, Posted& posted);
   // Collective, unless `leave()` was called.
   ~Far();
@@ -26,7 +26,7 @@ class Far {
   void start_send(Operation&);
   // Moves everything on.
   void advance();
-  // A message that is under way: a receive is cancelled, a send is left to MPI.
+  // Withdraws a message that is under way: a receive is cancelled, a send is left to MPI.
   void withdraw(Operation&) noexcept;
   std::optional<MessageStatus> probe(int source, int tag);
   // MPI keeps the communicator: an exception takes this rank away.

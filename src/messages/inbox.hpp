@@ -16,14 +16,14 @@ class Inbox {
   Inbox(PeerLine& own, const PeerLine& peer, const std::byte* base) noexcept
       : own_(&own), peer_(&peer), base_(base) {}
 
-  // The first message that has come and was not taken; null: none.
+  // Returns the first message that has come and was not taken; null: none.
   const Cell* head() noexcept {
     if (ring_ == nullptr && !open()) return nullptr;
     const Cell& cell = ring_->cell[next_ % cells];
     // Pairs with the release in Outbox::end() of the peer.
     return cell.number.load(std::memory_order_acquire) == next_ ? &cell : nullptr;
   }
-  // The bytes of such a message that came in its cell or its slot.
+  // Returns the bytes of such a message that came in its cell or its slot.
   const std::byte* bytes_of(const Cell& cell) const noexcept {
     if (cell.carriage == Carriage::cell) return cell.payload;
     std::uint64_t place = 0;

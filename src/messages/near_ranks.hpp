@@ -15,9 +15,9 @@ namespace ropewalk::messages {
 
 class NearRanks {
  public:
-  // Collective over `comm`, whose ranks are on one node. Null on every rank where they cannot map
-  // each other's memory; `reason` then says why. `ranks`: theirs in the whole communicator,
-  // which has `all` ranks.
+  // Collective over `comm`, whose ranks are on one node. Returns null on every rank where they
+  // cannot map each other's memory; `reason` then says why. `ranks`: theirs in the whole
+  // communicator, which has `all` ranks.
   static std::unique_ptr<NearRanks> create(mpi::Comm comm, std::vector<int> ranks, int all,
                                            channel::PeerMemory::Worth, std::string& reason);
   ~NearRanks();
@@ -28,11 +28,11 @@ class NearRanks {
   channel::PeerMemory& memory() noexcept { return memory_; }
   int place() const noexcept { return team_->rank(); }  // of this rank among them
   int size() const noexcept { return team_->size(); }
-  // By rank of the communicator; -1 for one that is not near.
+  // The table is by rank of the communicator; it has -1 for one that is not near.
   int place_of(int rank) const noexcept { return places_[static_cast<std::size_t>(rank)]; }
   int rank_at(int place) const noexcept { return ranks_[static_cast<std::size_t>(place)]; }
 
-  // This rank's line for the rank at a place, and that rank's line for this one.
+  // Returns this rank's line for the rank at a place, and that rank's line for this one.
   PeerLine& own_line(int place) noexcept { return own_->lines()[place]; }
   PeerLine& peer_line(int place) noexcept { return board(place)->lines()[team_->rank()]; }
   std::byte* base(int place) const noexcept { return team_->base(place); }

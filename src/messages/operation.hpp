@@ -15,7 +15,7 @@
 
 namespace ropewalk::messages {
 
-// The bytes of a message on their way, as one of its two ranks sees them.
+// Progress describes the bytes of a message on their way, as one of its two ranks sees them.
 struct Progress {
   Transfer* transfer = nullptr;  // null: the message is not offered, or its bytes have come
   std::uint64_t number = 0;      // of the transfer's use

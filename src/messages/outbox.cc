@@ -13,7 +13,7 @@ constexpr std::size_t line_bytes = 64;
 
 }  // namespace
 
-// Where the next slot begins: no slot goes around the end.
+// Says where the next slot begins: no slot goes around the end.
 std::size_t Outbox::at(std::size_t slot_bytes) const noexcept {
   const std::size_t begin = (slot_used_ + line_bytes - 1) / line_bytes * line_bytes;
   const std::size_t left = slot_memory_bytes - begin % slot_memory_bytes;

@@ -16,8 +16,8 @@ class Outbox {
   // `own`: this rank's line for the peer; `peer`: the peer's line for this rank.
   Outbox(PeerLine& own, const PeerLine& peer) noexcept : own_(&own), peer_(&peer) {}
 
-  // Whether a message with so many bytes of slot memory fits. Makes the ring at the first call:
-  // Error(memory) where the arena is full.
+  // Tells whether a message with so many bytes of slot memory fits. Makes the ring at the first
+  // call: Error(memory) where the arena is full.
   bool has_room(std::size_t slot_bytes) {
     if (ring_ == nullptr) [[unlikely]] {
       make_ring();
@@ -42,7 +42,8 @@ class Outbox {
     end(cell);
   }
 
-  // Of this process, to be given back when the peer looks at it no more; null: never made.
+  // Returns the ring of this process, to be given back when the peer looks at it no more; null
+  // where it was never made.
   Ring* ring() const noexcept { return ring_; }
 
  private:
@@ -74,7 +75,7 @@ class Outbox {
   Ring* ring_ = nullptr;
   std::uint64_t next_ = 1;   // message
   std::uint64_t taken_ = 0;  // messages that the peer is known to have taken
-  // Slot memory by bytes since the beginning; behind its end it goes on at the start.
+  // Counts slot memory by bytes since the beginning; behind its end it goes on at the start.
   std::size_t slot_used_ = 0;
   std::size_t slot_freed_ = 0;
   std::array<std::size_t, cells> slot_end_{};  // slot_used_ behind the message of each cell

@@ -23,8 +23,8 @@ void copy_bytes(std::byte* to, const std::byte* from, std::size_t bytes) noexcep
   }
 }
 
-// A sender that looks fills a piece in 1 to 3 us, from memory that no cache holds. One that has
-// shown none in this time is away. The kernel's copy of 128 KiB takes as long.
+// A sender that looks fills a piece in 1 to 3 us, from memory that no cache holds. A sender that
+// has shown no piece in this time is taken to be away. The kernel's copy of 128 KiB takes as long.
 constexpr std::int64_t starved_ns = 50'000;
 // What the receiver then copies at a time: 256 KiB take the kernel 25 us. The sender may be back.
 constexpr std::uint32_t pieces_when_starved = 16;
@@ -78,8 +78,8 @@ void Receiving::empty_inbox(int place, bool all) {
   }
 }
 
-// Gives the message to the first receive that it matches. True where that is done, or where its
-// sender has withdrawn it.
+// Gives the message to the first receive that it matches. Returns true where that is done, or where
+// its sender has withdrawn it.
 bool Receiving::deliver(const Cell& cell, int place) {
   const int source = near_.rank_at(place);
   const int tag = cell.tag;
@@ -196,7 +196,7 @@ bool Receiving::answer(Operation& receive, int source, int tag, std::size_t byte
   return true;
 }
 
-// False where the sender has withdrawn its offer.
+// Returns false where the sender has withdrawn its offer.
 bool Receiving::say(const Operation& receive, std::uint64_t what) noexcept {
   const Progress& progress = receive.progress;
   std::uint64_t expected = state::of(progress.number, state::offered);
@@ -207,7 +207,7 @@ bool Receiving::say(const Operation& receive, std::uint64_t what) noexcept {
   return said;
 }
 
-// This rank's buffer. The kernel is asked only where a sender is to write by it.
+// Describes this rank's buffer. The kernel is asked only where a sender is to write by it.
 channel::Reference Receiving::destination(const Operation& receive) {
   const bool asked = force_ == Mechanism::sender || force_ == Mechanism::both;
   const std::size_t bytes = receive.progress.bytes;
@@ -262,7 +262,7 @@ bool Receiving::advance(Operation& receive) {
   return true;
 }
 
-// Pieces that are in their place.
+// Counts the pieces that are in their place.
 std::uint64_t Receiving::copied_by_sender(const Progress& progress) noexcept {
   if (progress.way == Way::pipeline) return progress.emptied;
   // Pairs with the release in Sending::copy_claimed() there.
@@ -289,8 +289,8 @@ bool Receiving::is_starved(Operation& receive) noexcept {
   return now - since > starved_ns;
 }
 
-// Copies what it can claim at once; false where nothing is left. A part that the kernel refuses
-// counts as copied.
+// Copies what it can claim at once; returns false where nothing is left. A part that the kernel
+// refuses counts as copied.
 bool Receiving::copy_claimed(Operation& receive, std::uint32_t most) {
   Progress& progress = receive.progress;
   const End from = progress.way == Way::pipeline ? End::back : End::front;

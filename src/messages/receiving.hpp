@@ -24,7 +24,7 @@ class Receiving {
   // What a look for a message of a near rank finds.
   enum class Look : std::uint8_t { nothing, taken, other };
   // Takes the message where it is the next one, matches, and has come whole; `other` says that the
-  // receive must be posted. Only where nothing else is under way.
+  // receive must be posted. It may be called only where nothing else is under way.
   Look receive_now(std::byte* data, std::size_t bytes, int place, int tag, MessageStatus& status) {
     if (!unexpected_.empty() || !posted_.empty() || !incoming_.empty()) return Look::other;
     Inbox& inbox = inboxes_[static_cast<std::size_t>(place)];
@@ -43,13 +43,13 @@ class Receiving {
   // A receive that is to be posted: true where a message that had come before is for it, which it
   // has taken.
   bool take_unexpected(Operation&);
-  // A message of this rank to itself.
+  // Sends a message of this rank to itself.
   void send_to_self(const Operation& send);
   // Moves everything on.
   void advance();
-  // A message whose other rank is gone.
+  // Forgets a message whose other rank is gone.
   void forget(Operation& operation) noexcept { incoming_.remove(operation); }
-  // The first message that a receive would take.
+  // Returns the first message that a receive would take.
   std::optional<MessageStatus> probe(int source, int tag);
   Mechanism last() const noexcept { return last_; }
 
@@ -61,7 +61,7 @@ class Receiving {
   void empty_inbox(int place, bool all);
   bool deliver(const Cell&, int place);
   void keep(const Cell&, int place);
-  // The transfer of an offered message; false where its sender has withdrawn it.
+  // Answers an offer, and begins its transfer; returns false where its sender has withdrawn it.
   bool answer(Operation&, int source, int tag, std::size_t bytes, const Offer&);
   bool say(const Operation&, std::uint64_t what) noexcept;
   void begin_copies(Operation&, int place, channel::Reference source);

@@ -60,7 +60,7 @@ void Sending::start(Operation& operation, int place) {
   ++waiting_;
 }
 
-// Private buffers that are longer, too, are better copied twice than read by the kernel.
+// Longer private buffers, too, are better copied twice than read by the kernel.
 bool Sending::fits_slot(const void* data, std::size_t bytes) const {
   if (bytes <= limits_.slot_bytes) return true;
   return bytes <= limits_.private_slot_bytes && near_.memory().visible(data, bytes).is_none();
@@ -75,7 +75,7 @@ bool Sending::try_to_put(Peer& peer, Operation& operation) {
   if (!peer.outbox.has_room(0)) return false;
   Transfer& transfer = take_transfer();
   const std::uint64_t number = ++last_number_;
-  // Nobody but this rank looks at it before the cell is released.
+  // No other rank looks at it before the cell is released.
   transfer.state.store(state::of(number, state::offered), std::memory_order_relaxed);
   transfer.sent.store(0, std::memory_order_relaxed);
   transfer.received.store(0, std::memory_order_relaxed);
@@ -174,7 +174,7 @@ void Sending::copy_claimed(Operation& operation) {
   }
 }
 
-// One pipeline to a peer after the other, so that their buffers stay in the second cache.
+// Only one pipeline to a peer runs at a time, so that the buffers stay in the second cache.
 void Sending::fill_in_turn(Operation& operation) {
   Peer& peer = peers_[static_cast<std::size_t>(near_.place_of(operation.peer))];
   if (!peer.is_filling) peer.is_filling = fill_pipeline(operation);
@@ -251,7 +251,7 @@ Transfer& Sending::take_transfer() {
   return *new (memory) Transfer;
 }
 
-// One that is long enough; the arena has the others back.
+// Takes a buffer that is long enough, and gives the others back to the arena.
 std::byte* Sending::take_buffer(std::size_t bytes) {
   const auto found = std::ranges::find_if(
       free_buffers_, [&](const Buffer& buffer) { return buffer.bytes >= bytes; });

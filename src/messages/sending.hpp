@@ -30,7 +30,7 @@ class Sending {
   void start(Operation&, int place);
   // Moves everything on.
   void advance();
-  // A message whose other rank is gone.
+  // Forgets a message whose other rank is gone.
   void forget(Operation& operation) noexcept { offered_.remove(operation); }
   bool idle() const noexcept { return waiting_ == 0 && offered_.empty(); }
   // Takes a message back that its receiver has not begun to take; false where it has.

@@ -25,27 +25,27 @@ namespace ropewalk::messages {
 // Who copies, as the receiver answers.
 enum class Way : std::uint32_t { receiver, sender, both, pipeline };
 
-// A transfer as both see it, in the sender's arena. It is used again and again, each time with the
-// next number; `state` holds that number and one of the states below.
+// Both ranks see the transfer, which lies in the sender's arena. It is used again and again, each
+// time with the next number; `state` holds that number and one of the states below.
 struct alignas(node::flag_stride) Transfer {
-  // Written by the receiver, but for `withdrawn`. From offered to answered or to withdrawn it goes
-  // by compare-exchange: the two may do it at the same time.
+  // The receiver writes it, but for `withdrawn`. It goes from offered to answered or to withdrawn
+  // by compare-exchange, since the two ranks may do it at the same time.
   node::Flag<std::uint64_t> state;
   // The answer, written before `answered` is released.
   node::Plain<Way> way;
   node::Plain<std::uint32_t> pieces;
   node::Plain<std::uint64_t> piece_bytes;
   node::Plain<channel::Reference> destination;
-  // Pieces that nobody has claimed: the first in the high half, the end in the low half. Reset
-  // before the answer is released.
+  // These pieces nobody has claimed: the first is in the high half, the end in the low half. They
+  // are reset before the answer is released.
   alignas(node::flag_stride) node::Flag<std::uint64_t> unclaimed;
-  // Pieces that the sender has copied: to their place, or, from the front on, into the buffer of
-  // the pair.
+  // Counts the pieces that the sender has copied: to their place, or, from the front on, into the
+  // buffer of the pair.
   alignas(node::flag_stride) node::Flag<std::uint64_t> sent;
   // The sender's copy has failed: the kernel has refused. Written before `sent` is released.
   node::Plain<std::uint32_t> failed;
   node::Plain<std::uint64_t> buffer;  // of a pipeline, in the sender's arena; before `sent`, too
-  // Pieces of a pipeline that the receiver has copied out.
+  // Counts the pieces of a pipeline that the receiver has copied out.
   alignas(node::flag_stride) node::Flag<std::uint64_t> received;
 };
 
@@ -57,7 +57,7 @@ constexpr std::uint64_t of(std::uint64_t number, std::uint64_t what) noexcept {
 constexpr std::uint64_t what(std::uint64_t value) noexcept { return value & 7; }
 }  // namespace state
 
-// Pieces that a pipeline has under way: the sender fills one while the receiver empties another,
+// A pipeline has so many pieces under way: the sender fills one while the receiver empties another,
 // and two more let the slower of them be late.
 inline constexpr std::uint64_t pipeline_depth = node::slots_unless_modelled(4);
 

@@ -29,8 +29,8 @@ class Unexpected {
     from_[static_cast<std::size_t>(source)].push_back(std::move(message));
     ++count_;
   }
-  // The first message that a receive from `source` with this tag takes. Where any source will do,
-  // ranks take turns.
+  // This is the first message that a receive from `source` with this tag takes. Where any source
+  // will do, ranks take turns.
   struct Found {
     int source;
     std::size_t index;

@@ -27,7 +27,7 @@ void Watch::require_whole() const {
 }
 
 // A rank that has ended its channel sends and takes nothing more. What it had sent before is looked
-// for once more, now that it is known to be all.
+// for once more, now that nothing can follow.
 void Watch::look() {
   if (liveness_ != nullptr) liveness_->look();
   if (awaited_ == nullptr || awaited_->complete || !is_gone(*awaited_)) return;
@@ -41,7 +41,7 @@ void Watch::look() {
 
 void Watch::lost(int place) { engine_.near()->throw_dead(place); }
 
-// Whether the other rank, or all that it may be, have ended their channels.
+// Tells whether the other rank, or every rank that it may be, has ended its channel.
 bool Watch::is_gone(const Operation& operation) const {
   if (operation.peer != any_source) return has_ended(operation.peer);
   for (int rank = 0; rank < engine_.size(); ++rank) {

@@ -14,7 +14,8 @@ class Watch final : public node::Watcher {
  public:
   explicit Watch(Engine& engine) noexcept : engine_(engine) {}
 
-  // Of ranks on other nodes; null where nobody notices their death. Outlives this.
+  // Watches ranks on other nodes; `liveness` is null where nobody notices their death, and outlives
+  // this.
   void watch_far(node::Liveness* liveness) noexcept { liveness_ = liveness; }
   // Throws Error(peer_dead) where a rank is known to have died.
   void require_whole() const;

@@ -18,12 +18,12 @@
 namespace ropewalk {
 namespace {
 
-// A counter that several ranks raise, on lines of its own.
+// This counter is raised by several ranks, and has lines of its own.
 struct alignas(node::flag_stride) Signal {
   std::atomic<std::uint64_t> count;
 };
 
-// Where a rank's part of the window lies in its arena.
+// Says where a rank's part of the window lies in its arena.
 struct Part {
   std::uint64_t memory;
   std::uint64_t bytes;

@@ -1,6 +1,6 @@
-// The ABI facts themselves. Origin: mpi.h of MPICH 5 (stable since MPICH 3; Intel MPI, MVAPICH and
-// Cray MPICH share it by the MPICH ABI compatibility initiative), mpi.h of Open MPI 4 and 5, and
-// the ABI chapter of MPI 5.0 as in mpi_abi.h.
+// This file holds the facts of each ABI. They come from mpi.h of MPICH 5 (stable since MPICH 3;
+// Intel MPI, MVAPICH and Cray MPICH share it by the MPICH ABI compatibility initiative), mpi.h of
+// Open MPI 4 and 5, and the ABI chapter of MPI 5.0 as in mpi_abi.h.
 #include "mpi/abi.hpp"
 
 #include <cstring>
@@ -16,7 +16,7 @@ struct Row {
   const char* openmpi;  // without the prefix ompi_mpi_ or ompi_mpi_op_
 };
 
-// In the order of DatatypeName.
+// The entries are in the order of DatatypeName.
 constexpr Row datatype_rows[] = {
     {"MPI_BYTE", 0x4c00010d, 0x247, "byte"},
     {"MPI_PACKED", 0x4c00010f, 0x207, "packed"},
@@ -91,7 +91,7 @@ constexpr Row datatype_rows[] = {
 };
 static_assert(std::size(datatype_rows) == datatype_names);
 
-// In the order of OpName.
+// The entries are in the order of OpName.
 constexpr Row op_rows[] = {
     {"MPI_MAX", 0x58000001, 0x23, "max"},         {"MPI_MIN", 0x58000002, 0x22, "min"},
     {"MPI_SUM", 0x58000003, 0x21, "sum"},         {"MPI_PROD", 0x58000004, 0x24, "prod"},
@@ -103,7 +103,7 @@ constexpr Row op_rows[] = {
 };
 static_assert(std::size(op_rows) == op_names);
 
-// In the order of Combiner. Open MPI counts as MPICH does, from 0.
+// The entries are in the order of Combiner. Open MPI counts as MPICH does, from 0.
 constexpr std::array<int, combiners> mpich_combiners = {1,  2,  3,  4,  6,  7,  9,  10,
                                                         19, 12, 13, 14, 15, 16, 17, 18};
 constexpr std::array<int, combiners> standard_combiners = {101, 102, 103, 104, 105, 106, 107, 108,

@@ -135,7 +135,7 @@ struct Abi {
   Family family;
   bool int_handles;  // handles are ints: 4 bytes in arrays and in callbacks' arguments
 
-  // Handles, as words. 0 is no handle in any of the three: such an entry is absent in this MPI.
+  // The handles are words. 0 is no handle in any of the three: such an entry is absent in this MPI.
   std::uintptr_t comm_world, comm_self, comm_null;
   std::uintptr_t request_null, op_null, info_null, group_null, datatype_null, file_null;
   // MPI_ERRORS_RETURN; 0 in the standard ABI, where the library has to be asked: 0x143 in MPICH
@@ -165,7 +165,7 @@ struct Abi {
 using SymbolLookup = std::function<void*(const char*)>;
 Abi abi_of(Family, const SymbolLookup& symbol);
 
-// Room for an MPI_Status of any of the three (20 to 32 bytes).
+// There is room for an MPI_Status of any of the three (20 to 32 bytes).
 struct alignas(8) RawStatus {
   std::array<std::byte, 64> bytes{};
 };

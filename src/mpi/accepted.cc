@@ -1,4 +1,5 @@
-// Which pairs of a datatype and an operation MPI combines: by the standard, and by asking it.
+// This file tells which pairs of a datatype and an operation MPI combines, by the standard and by
+// asking the MPI.
 #include <array>
 #include <cstddef>
 
@@ -28,7 +29,7 @@ struct Members {
   Class of;
 };
 
-// In the order of DatatypeName; what is left out has no operation.
+// The entries are in the order of DatatypeName; a type that is left out has no operation.
 constexpr Members classes[] = {
     {DatatypeName::byte_, DatatypeName::byte_, Class::byte},
     {DatatypeName::signed_char, DatatypeName::unsigned_long_long, Class::c_integer},
@@ -109,7 +110,8 @@ bool defined(ReductionOp op, Datatype type) {
   }
 }
 
-// Errors that belong to no communicator go to MPI_COMM_SELF since MPI 4, to MPI_COMM_WORLD before.
+// Since MPI 4, errors that belong to no communicator go to MPI_COMM_SELF; before, they went to
+// MPI_COMM_WORLD.
 bool accepts(Datatype type, Op op) {
   if (!ErrorsReturned::possible()) return false;
   const ErrorsReturned of_world(comm_world());

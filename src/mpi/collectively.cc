@@ -28,7 +28,7 @@ Failure failure(ErrorCode code, const char* text) noexcept {
 
 int FailuresByMpi::rank() const { return mpi::rank(comm_); }
 
-// Straight to MPI: the calls of mpi.hpp would meet() first.
+// These calls go straight to MPI: those of mpi.hpp would call meet() first.
 void FailuresByMpi::least(std::array<std::int64_t, 2>& values) const {
   const Abi& abi = library().abi;
   check(
@@ -61,7 +61,7 @@ Failure current_failure() {
 
 void share_failure(const FailureExchange& ranks, const Failure* own) {
   constexpr std::int64_t none = std::numeric_limits<std::int64_t>::max();
-  // The lowest rank that has failed, and whether all have.
+  // This finds the lowest rank that has failed, and whether all have.
   std::array<std::int64_t, 2> least{own != nullptr ? ranks.rank() : none, own != nullptr ? 1 : 0};
   ranks.least(least);
   if (least[0] == none) return;

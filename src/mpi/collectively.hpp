@@ -21,22 +21,22 @@
 
 namespace ropewalk::mpi {
 
-// An error as it travels between ranks. It takes no memory: there may be none left.
+// This is an error as it travels between ranks. It takes no memory: there may be none left.
 struct Failure {
   std::int64_t code = 0;             // ErrorCode
   std::array<char, 1016> text = {};  // bytes; longer texts are cut
 };
 
-// Ranks that share failures, and the calls by which they do.
+// These are the ranks that share failures, and the calls by which they do.
 class FailureExchange {
  public:
   virtual ~FailureExchange() = default;
   // Tells these ranks from others: another number for each communicator.
   virtual std::uint64_t id() const noexcept = 0;
   virtual int rank() const = 0;
-  // Collective: of each value the least over the ranks.
+  // Collective. Takes of each value the least over the ranks.
   virtual void least(std::array<std::int64_t, 2>& values) const = 0;
-  // Collective: the root's failure on every rank.
+  // Collective. Brings the root's failure to every rank.
   virtual void tell(Failure& failure, int root) const = 0;
 };
 
@@ -53,7 +53,7 @@ class FailuresByMpi final : public FailureExchange {
   Comm comm_;
 };
 
-// An error that all of these ranks throw: no rank waits for another any more.
+// All of these ranks throw this error: no rank waits for another any more.
 class SharedError : public CollectiveError {
  public:
   SharedError(ErrorCode code, const std::string& text, std::uint64_t ranks)
@@ -117,17 +117,17 @@ void collectively(Comm comm, Body&& body) {
 
 // ---- facts
 
-// A number that all ranks must have passed alike.
+// This is a number that all ranks must have passed alike.
 struct Fact {
   std::string name;
   std::int64_t value;
 };
 // Collective, with the same number of facts on every rank. Throws Error(argument) on every rank,
-// which names the first fact that differs. Of each number in `largest` the largest over the ranks
-// comes back, with the same reduction.
+// which names the first fact that differs. Each number in `largest` becomes the largest over the
+// ranks, with the same reduction.
 void same_on_all(Comm, std::span<const Fact> facts, std::span<std::int64_t> largest = {});
 
-// Collective. Whether `value` is true on every rank.
+// Collective. Tells whether `value` is true on every rank.
 bool true_on_all(Comm, bool value);
 
 // The lowest and the highest of a number over the ranks, once values() are the maxima over all.

@@ -1,4 +1,4 @@
-// The collectives that ropewalk's own bootstrap uses.
+// These are the collectives that ropewalk's own bootstrap uses.
 #include "mpi/collectively.hpp"
 #include "mpi/large_count.hpp"
 #include "mpi/library.hpp"

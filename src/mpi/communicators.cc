@@ -1,4 +1,5 @@
-// Communicators: ask, duplicate, split, free. Those made here return errors instead of aborting.
+// This file queries, duplicates, splits and frees communicators. Those made here return errors
+// instead of aborting.
 #include "mpi/collectively.hpp"
 #include "mpi/errors_returned.hpp"
 #include "mpi/library.hpp"
@@ -86,7 +87,7 @@ Word errors_return() {
   return handler != 0 ? handler : 0x143;  // as in mpi_abi.h of MPICH
 }
 
-// A handler of our own would not do: MPICH 5.0.2 returns MPI_SUCCESS once such a handler has run.
+// A handler of our own is no solution: MPICH 5.0.2 returns MPI_SUCCESS once such a handler has run.
 void return_errors(Comm comm) {
   check(library().call.comm_set_errhandler(comm.value, errors_return()), "MPI_Comm_set_errhandler");
 }

@@ -10,7 +10,8 @@
 namespace ropewalk::mpi {
 namespace {
 
-// By bytes: a compiler flag may make Fortran's INTEGER, REAL and DOUBLE PRECISION wider.
+// The types are found by their sizes, because a compiler flag may make Fortran's INTEGER, REAL and
+// DOUBLE PRECISION wider.
 std::optional<ElementType> fortran_type(DatatypeName name, std::int64_t bytes) {
   switch (name) {
     case DatatypeName::character:
@@ -119,7 +120,7 @@ std::optional<ElementType> c_type(DatatypeName name) {
   }
 }
 
-// In the order of ElementType; packed stands for "none".
+// The entries are in the order of ElementType; packed stands for "none".
 constexpr DatatypeName names_of_types[] = {DatatypeName::int8,
                                            DatatypeName::uint8,
                                            DatatypeName::int16,
@@ -154,7 +155,7 @@ static_assert(static_cast<int>(ReductionOp::max) == static_cast<int>(OpName::max
               static_cast<int>(ReductionOp::no_op) == static_cast<int>(OpName::no_op) &&
               reduction_op_count == op_names);
 
-// Elements a call without 64-bit counts takes at once.
+// So many elements at once go to a call without 64-bit counts.
 constexpr std::size_t chunk = std::size_t{1} << 30;
 
 // MPI_Pack counts its bytes in an int as well.
@@ -235,8 +236,8 @@ void reduce_local(const void* in, void* inout, std::size_t count, Datatype type,
 
 namespace {
 
-// Elements at an offset from `start`, as MPI_Pack and MPI_Unpack take them. MPICH 4.0 refuses
-// MPI_BOTTOM in both: it gets the same places, counted from another address.
+// Describes elements at an offset from `start`, as MPI_Pack and MPI_Unpack take them. MPICH 4.0
+// refuses MPI_BOTTOM in both calls, so it gets the same places counted from another address.
 class Elements {
  public:
   Elements(const void* start, std::int64_t offset, int number, Datatype element)
@@ -274,7 +275,7 @@ class Elements {
 namespace {
 
 // MPI_Pack and MPI_Unpack count bytes in an int. An element of more goes through their forms for
-// large counts, or, where the MPI has none, piece by piece through our hands.
+// large counts, or, where the MPI has none, is packed piece by piece by ropewalk.
 bool fits_pack(std::int64_t size) { return size <= INT_MAX; }
 
 void* element(const void* data, std::int64_t offset) {

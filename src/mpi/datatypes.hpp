@@ -16,23 +16,27 @@ namespace ropewalk::mpi {
 // type of. Local: a hash probe, and a call of MPI or two where Fortran or a derived type is asked
 // about.
 std::optional<ElementType> element_type(Datatype);
-// A predefined datatype of MPI's own, whether ropewalk has an element type for it or not. Local.
+// Tells whether it is a predefined datatype of MPI's own, whether ropewalk has an element type for
+// it or not. Local.
 bool is_predefined(Datatype);
 std::optional<ReductionOp> reduction_op(Op);  // none for operations of the user
 
-// Integers, characters and truth values: what MPI may combine as ropewalk's integers.
+// Tells whether it is an integer, a character or a truth value: MPI may combine these as ropewalk's
+// integers.
 bool is_integral(Datatype);
 // Fortran's integers, MPI_AINT, MPI_OFFSET and MPI_COUNT: which integer of C they are is the MPI's
 // choice, its sign as well (Open MPI 5.0.11 compares offsets without one).
 bool is_shared_integer(Datatype);
 // Every MPI must combine the type by this operation: MPI 5.0, sections 6.9.2 and 6.9.4.
 bool defined(ReductionOp, Datatype);
-// The MPI at hand does so, whatever the standard says: it is asked to combine two elements, of at
-// most 64 bytes from the first to the last. Errors of other threads that come at this very moment
-// are returned to them, whatever error handler MPI_COMM_WORLD and MPI_COMM_SELF have.
+// Tells whether the MPI at hand does so, whatever the standard says: it is asked to combine two
+// elements, of at most 64 bytes from the first to the last. Errors of other threads that come at
+// this very moment are returned to them, whatever error handler MPI_COMM_WORLD and MPI_COMM_SELF
+// have.
 bool accepts(Datatype, Op);
 
-// The way back. datatype_null() for float16 and bfloat16, which MPI 5.0 does not have.
+// This is the way back. It returns datatype_null() for float16 and bfloat16, which MPI 5.0 does not
+// have.
 Datatype datatype(ElementType);
 Op op(ReductionOp);
 Datatype datatype_null();
@@ -53,17 +57,18 @@ enum class Order {
   other,      // not so
   unknown     // of a distributed array, of more than a million blocks, of an MPI that does not tell
 };
-// By what the type was made of (MPI_Type_get_envelope): no data are touched. Local.
+// Finds the order by what the type was made of (MPI_Type_get_envelope): no data are touched. Local.
 Order order_of(Datatype);
 
 bool commutative(Op);
 
-// inout[i] = in[i] op inout[i]. Local; any count.
+// Computes inout[i] = in[i] op inout[i]. Local; any count is allowed.
 void reduce_local(const void* in, void* inout, std::size_t count, Datatype, Op);
 
-// Any count of a datatype to and from count * type_size bytes without gaps (the same machine on
-// both sides). Local: the communicator only says whose representation it is. Error(unsupported) for
-// elements of 2 GiB and more that are part of a distributed array, where MPI has no MPI_Pack_c.
+// Copy any count of a datatype to and from count * type_size bytes without gaps (the same machine
+// on both sides). Local: the communicator only says whose representation it is. They throw
+// Error(unsupported) for elements of 2 GiB and more that are part of a distributed array, where MPI
+// has no MPI_Pack_c.
 void pack(const void* data, std::size_t count, Datatype, void* packed, Comm);
 void unpack(const void* packed, void* data, std::size_t count, Datatype, Comm);
 

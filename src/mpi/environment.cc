@@ -1,4 +1,4 @@
-// Start and end of MPI, what it is, and its predefined handles.
+// This file starts and ends MPI, tells which MPI it is, and gives its predefined handles.
 #include <array>
 #include <bit>
 #include <cstdlib>

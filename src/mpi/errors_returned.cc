@@ -20,7 +20,7 @@ struct Table {
   std::vector<Exchanged> all;
 };
 
-// Never destroyed: MPI may end after static objects.
+// It is never destroyed: MPI may end after static objects.
 Table& table() {
   static auto* const made = new Table;
   return *made;
@@ -39,7 +39,7 @@ Word handler_of(Comm comm) {
   return handler;
 }
 
-// Unless the program has set another since.
+// The handler is put back unless the program has set another one since.
 void put_back(const Exchanged& one) noexcept {
   const Functions& call = library().call;
   Word now = 0;

@@ -9,7 +9,7 @@ namespace ropewalk::mpi {
 // While one stands, errors on the communicator are returned; with the last, its handler is put back
 // as it was before the first. Any number may stand at once, on several threads: a process keeps one
 // list of them, under a lock that is held while a handler is exchanged. What the program sets
-// meanwhile stays. Nothing where the MPI cannot say which handler there is.
+// meanwhile stays. It does nothing where the MPI cannot say which handler there is.
 class ErrorsReturned {
  public:
   explicit ErrorsReturned(Comm);  // Error(mpi)

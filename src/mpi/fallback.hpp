@@ -24,7 +24,7 @@ namespace ropewalk::mpi::fallback {
 
 void allreduce(const void* send, void* receive, std::size_t count, Datatype, Op, Comm,
                Waiter* = nullptr);
-// Of a count that fits an int: to be tested by the caller, or left.
+// The count fits an int; the caller tests the request, or leaves it.
 Request start_allreduce(const void* send, void* receive, std::size_t count, Datatype, Op, Comm);
 void reduce(const void* send, void* receive, std::size_t count, Datatype, Op, int root, Comm,
             Waiter* = nullptr);

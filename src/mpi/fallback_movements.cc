@@ -1,6 +1,6 @@
-// Movements of equal blocks. How a rank writes its count is its own affair: only the signature of
-// the data must agree, so nothing here needs an agreement. Counts that MPI ignores (in place, or
-// not at the root) may be anything, and become no type.
+// This file moves equal blocks. Each rank may describe its data by another count and type as long
+// as the signature is the same, so nothing here needs an agreement. Counts that MPI ignores (in
+// place, or not at the root) may be anything, and become no type.
 #include "mpi/fallback.hpp"
 #include "mpi/fallback_counts.hpp"
 

@@ -1,5 +1,5 @@
-// Reductions with 64-bit counts. Where MPI has no MPI_*_c they are cut into pieces; the cut depends
-// on the count alone, which all ranks share.
+// This file makes reductions with 64-bit counts. Where MPI has no MPI_*_c they are cut into pieces;
+// the cut depends on the count alone, which all ranks share.
 #include <cstring>
 #include <numeric>
 
@@ -9,7 +9,7 @@
 namespace ropewalk::mpi::fallback {
 namespace {
 
-// use(send, receive, count) for each piece of a reduction of `count` elements.
+// Calls use(send, receive, count) for each piece of a reduction of `count` elements.
 template <class Use>
 void in_pieces(const void* send, void* receive, std::size_t count, Datatype type, const Use& use) {
   const std::int64_t extent = type_extent(type).bytes;
@@ -21,7 +21,7 @@ void in_pieces(const void* send, void* receive, std::size_t count, Datatype type
   }
 }
 
-// A result that may not go where it belongs yet. The gaps of a derived datatype are kept.
+// Holds a result that may not go to its place yet. The gaps of a derived datatype are kept.
 class HeldResult {
  public:
   HeldResult(void* target, std::size_t count, Datatype type) {
@@ -44,7 +44,7 @@ class HeldResult {
   std::optional<Kept<std::byte>> bytes_;
 };
 
-// One reduction for each rank's share.
+// Makes one reduction for each rank's share.
 void reduce_shares(const void* send, void* receive, const std::size_t* counts, Datatype type, Op op,
                    Comm comm, Waiter* waiter) {
   const std::int64_t extent = type_extent(type).bytes;

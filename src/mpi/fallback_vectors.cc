@@ -1,7 +1,8 @@
-// Movements with a count and a displacement a rank. Displacements are known to one rank alone, so
-// without MPI_*_c the ranks agree first whether any of them is beyond an int; then all send
-// messages, on a duplicate of the communicator. An allgatherv whose bytes, which all ranks know,
-// fit an int needs no agreement: a rank with displacements beyond receives into memory of its own.
+// This file moves blocks with a count and a displacement for each rank. Displacements are known to
+// one rank alone, so without MPI_*_c the ranks agree first whether any of them is beyond an int;
+// then all send messages, on a duplicate of the communicator. An allgatherv whose bytes, which all
+// ranks know, fit an int needs no agreement: a rank with displacements beyond receives into memory
+// of its own.
 #include "mpi/fallback.hpp"
 #include "mpi/fallback_counts.hpp"
 
@@ -31,11 +32,12 @@ bool all_ranks_fit(bool mine, Comm comm, Waiter* waiter) {
   return *large.data() == 0;
 }
 
-// The messages of one call, on a communicator of their own: the user's receives from any source
-// must not match them. Who brings a waiter brings such a communicator.
+// The messages of one call go over a communicator of their own, because the user's receives from
+// any source must not match them. A caller with a waiter passes such a communicator.
 class Messages {
  public:
-  // Not a duplicate: that would call what the program has given to copy its attributes.
+  // This is no duplicate, because MPI_Comm_dup would call the functions that the program has
+  // registered for copying attributes.
   Messages(Comm comm, Waiter* waiter)
       : waiter_(waiter), comm_(waiter != nullptr ? comm : split(comm, 0, rank(comm))) {}
   ~Messages() {

@@ -24,12 +24,13 @@ using Count = std::int64_t;   // MPI_Count and MPI_Aint on every supported machi
 using CopyAttribute = int(Word comm, int keyval, void* extra, void* value, void* out, int* flag);
 using DeleteAttribute = int(Word comm, int keyval, void* value, void* extra);
 
-// Of a generalised request.
+// These are the callbacks of a generalised request.
 using QueryRequest = int(void* extra, Word status);
 using FreeRequest = int(void* extra);
 using CancelRequest = int(void* extra, int complete);
 
-// The nonblocking form of a collective: the same, and where its request goes.
+// This is the nonblocking form of a collective: it has the same arguments, and the place of its
+// request.
 template <class Function>
 struct NonblockingForm;
 template <class... Arguments>
@@ -188,7 +189,7 @@ struct Functions {
 
   int (*file_get_errhandler)(Word, Word*) = nullptr;  // null in an MPI built without MPI-IO
 
-  // Of the tests' MPI for ranks as threads; null in every real library.
+  // Only the tests' MPI for ranks as threads has these; they are null in every real library.
   std::uintptr_t (*thread_identity)() = nullptr;
   void (*adopt_thread_identity)(std::uintptr_t) = nullptr;
 };

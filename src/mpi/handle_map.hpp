@@ -34,7 +34,7 @@ class HandleMap {
     std::uintptr_t handle = 0;
     Value value{};
   };
-  // Fibonacci hashing: the top 9 bits of handle * 2^64 / golden ratio.
+  // This is Fibonacci hashing: the top 9 bits of handle * 2^64 / golden ratio.
   static std::size_t first_slot(std::uintptr_t handle) noexcept {
     return static_cast<std::size_t>((handle * 0x9e3779b97f4a7c15ULL) >> 55);
   }

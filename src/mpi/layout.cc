@@ -25,7 +25,7 @@ std::optional<Combiner> combiner_of(int code) {
   return static_cast<Combiner>(found - codes.begin());
 }
 
-// A type that was made with large counts is described by the function for them alone.
+// MPI describes a type that was made with large counts only by the function with large counts.
 Envelope envelope_of(Datatype type) {
   const Functions& call = library().call;
   Envelope found;
@@ -53,7 +53,8 @@ struct Contents {
   std::vector<Word> types;
 };
 
-// Arrays of int handles fill the words of one of words from the front.
+// MPI writes int handles as a packed array into the front of the array of words; here each gets its
+// own word.
 std::vector<Word> handles(const std::vector<Word>& words) {
   if (!library().abi.int_handles) return words;
   std::vector<std::uint32_t> ints(words.size());
@@ -162,13 +163,14 @@ bool Layout::for_each_listed(const Visit& visit) const {
   return true;
 }
 
-// With large counts: dimensions, order, then the arrays; else the order comes last.
+// With large counts, the dimensions come first, then the order, then the arrays; else the order
+// comes last.
 template <class Visit>
 bool Layout::for_each_of_subarray(const Visit& visit) const {
   const auto dimensions = static_cast<std::size_t>(numbers_.at(0));
   const std::size_t arrays = large_ ? 2 : 1;
   const bool c_order = numbers_.at(large_ ? 1 : numbers_.size() - 1) == library().abi.order_c;
-  // Dimension d as C has it: the last is the one whose elements lie side by side.
+  // Dimensions are counted as in C: the last is the one whose elements lie side by side.
   const auto number = [&](std::size_t array, std::size_t d) {
     return numbers_.at(arrays + array * dimensions + (c_order ? d : dimensions - 1 - d));
   };
@@ -230,7 +232,8 @@ Order Layout::judge() const {
     if (part.order_ != Order::ascending) return part.order_;
   }
   Count end = INT64_MIN;
-  // The rows of these lie at equal distances: two tell of all. Those of a subarray cannot meet.
+  // The rows of these types lie at equal distances, so two of them tell of all. Those of a subarray
+  // cannot overlap.
   const bool equal = combiner_ == Combiner::vector || combiner_ == Combiner::hvector ||
                      combiner_ == Combiner::subarray;
   int rows = 0;

@@ -23,8 +23,8 @@ class Layout {
 
   Order order() const noexcept { return order_; }
 
-  // One element at `data` to or from its bytes without gaps, without MPI's help. Error(unsupported)
-  // where the order is unknown.
+  // Copies one element at `data` to or from its bytes without gaps, without MPI's help. Throws
+  // Error(unsupported) where the order is unknown.
   void pack(const void* data, void* packed) const;
   void unpack(const void* packed, void* data) const;
 
@@ -34,7 +34,7 @@ class Layout {
     std::size_t parts = std::size_t{1} << 12;
     std::size_t numbers = std::size_t{1} << 20;
   };
-  // Elements one after the other.
+  // A row has elements one after the other.
   struct Row {
     std::size_t part;  // whose elements they are
     Count first;       // bytes from the beginning of this type to the first of them

@@ -18,7 +18,7 @@
 namespace ropewalk::mpi {
 namespace {
 
-// Release when a library is put here, acquire in library(): readers see it filled.
+// A library is put here with release, and library() acquires it, so that readers see it filled.
 std::atomic<const Library*> current{nullptr};
 
 constexpr const char* entry = "PMPI_Init_thread";  // every MPI since 2.0 has it

@@ -128,7 +128,7 @@ void load_nonblocking_collectives(Functions& call, Loader& load) {
   load.required(call.iexscan, "PMPI_Iexscan");
 }
 
-// Absent before MPI 4.
+// These functions are absent before MPI 4.
 void load_large_counts(Functions& call, Loader& load) {
   load.optional(call.send_c, "PMPI_Send_c");
   load.optional(call.recv_c, "PMPI_Recv_c");

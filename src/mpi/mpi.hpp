@@ -20,7 +20,7 @@ namespace ropewalk::mpi {
 
 enum class Family { mpich, openmpi, standard };
 
-// Distinct types, so that a datatype is never passed for a communicator.
+// The types are distinct, so that a datatype is never passed for a communicator.
 template <class Tag>
 struct Handle {
   std::uintptr_t value = 0;
@@ -73,8 +73,8 @@ int size(Comm);
 bool is_inter(Comm);  // an intercommunicator: two groups of ranks
 Comm dup(Comm);
 Comm split(Comm, int color, int key);  // color undefined() gives comm_null()
-// Collective, with the same answer on all ranks: false where MPI has no communicator left, whatever
-// the program's error handler would make of that. `made` may be comm_null(), as above.
+// Collective, with the same answer on all ranks. Returns false where MPI has no communicator left,
+// whatever the program's error handler would make of that. `made` may be comm_null(), as above.
 bool try_split(Comm, int color, int key, Comm& made);
 Comm split_shared(Comm);   // MPI_COMM_TYPE_SHARED
 void free(Comm&);          // collective; sets it to comm_null()
@@ -88,13 +88,14 @@ Request ireceive(void* data, std::size_t bytes, int source, int tag, Comm);
 bool test(Request&);  // sets it to request_null() when complete
 void wait(Request&);
 bool test_all(std::span<Request>);
-// The same by a call for each. What goes wrong then goes to the handler of the request's own
+// Does the same by a call for each request. An error then goes to the handler of the request's own
 // communicator; MPICH takes that of MPI_COMM_SELF for MPI_Testall, which ends the program.
 bool test_each(std::span<Request>);
 void wait_all(std::span<Request>);
 void cancel(Request&) noexcept;  // cancels a receive and waits for it
-// The same where ranks may be dead: a receive that is half done cannot be cancelled, and will never
-// be complete. False where it is not over in time: MPI keeps it, and its buffer must stay.
+// Does the same where ranks may be dead: a receive that is half done cannot be cancelled, and will
+// never be complete. Returns false where it is not over in time: MPI keeps it, and its buffer must
+// stay.
 bool withdraw(Request&, std::int64_t patience_ns = 500'000'000) noexcept;
 bool receives_left() noexcept;           // true once withdraw() has failed, or anything was left to
                                          // MPI (waiter.hpp), in this process
@@ -112,11 +113,11 @@ void all_reduce(std::span<double> values, Combine, Comm);
 // ---- ranks as threads, in the tests; nothing on a real MPI
 
 // A thread that a rank starts must take on that rank before it calls MPI: the parent asks for one
-// identity for each thread, the thread adopts it first of all.
+// identity for each thread, and the thread adopts it first of all.
 std::uintptr_t thread_identity() noexcept;
 void adopt_thread_identity(std::uintptr_t) noexcept;
 
-// A communicator given by a C or C++ caller as its MPI_Comm (int or pointer), as one word.
+// Turns a communicator given by a C or C++ caller as its MPI_Comm (int or pointer) into one word.
 template <class MpiComm>
 Comm comm_of(MpiComm comm) noexcept {
   if constexpr (std::is_pointer_v<MpiComm>) {

@@ -1,4 +1,4 @@
-// Messages between two ranks, in bytes.
+// This file passes messages between two ranks, in bytes.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -11,13 +11,14 @@
 namespace ropewalk::mpi {
 namespace {
 
-// Room for a call's statuses when requests are handled 32 at a time, on the stack.
+// Requests are handled 32 at a time, so that there is room for their statuses on the stack.
 constexpr std::size_t batch = 32;
 
 Word byte_word() { return library().abi.datatype(DatatypeName::byte_); }
 Word ignored() { return library().abi.status_ignore; }
 
-// Up to `batch` requests as the array that this MPI wants: of ints for MPICH, in place otherwise.
+// Holds up to `batch` requests as the array that this MPI wants: copies as ints for MPICH, the
+// requests themselves otherwise.
 class RequestArray {
  public:
   explicit RequestArray(std::span<Request> requests) : requests_(requests) {

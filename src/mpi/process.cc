@@ -1,4 +1,4 @@
-// Start and end of MPI for programs without mpi.h: class Process, rw_init and rw_finalize.
+// This file starts and ends MPI for programs without mpi.h: class Process, rw_init and rw_finalize.
 #include "ropewalk/process.hpp"
 
 #include <exception>
@@ -25,7 +25,7 @@ const char* mpi_name(ThreadLevel level) {
   return "no thread level";
 }
 
-// Throws where the level provided is below the one wanted.
+// Throws where the level that MPI provides is below the one wanted.
 void check_level(ThreadLevel wanted, ThreadLevel provided) {
   if (provided >= wanted) return;
   throw Error(ErrorCode::unsupported,

@@ -8,7 +8,8 @@
 namespace ropewalk::mpi {
 namespace {
 
-// The request that is tested. One a process; whoever has the turn may use it.
+// This is the request that is tested. There is one in each process, and whoever has the turn may
+// use it.
 enum class State { none, standing, ended };
 State state = State::none;
 Word request = 0;

@@ -8,9 +8,9 @@
 
 namespace ropewalk::mpi {
 
-// With settings::fingerprint() of every rank, which ranks exchange together with other facts: costs
-// nothing where all are the same. Else collective, on all ranks since all have the same numbers:
-// Error(argument) on every rank, which names the setting, two values and their ranks.
+// Takes settings::fingerprint() of every rank, which ranks exchange together with other facts:
+// costs nothing where all are the same. Else collective, on all ranks since all have the same
+// numbers: Error(argument) on every rank, which names the setting, two values and their ranks.
 void require_same_settings(Comm comm, std::span<const std::uint64_t> fingerprints);
 
 }  // namespace ropewalk::mpi

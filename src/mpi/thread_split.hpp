@@ -12,11 +12,12 @@ namespace ropewalk::mpi {
 // Whether this MPI has the model at all.
 bool may_split_threads();
 
-// How many threads this rank's MPI was started for, the caller's included; 0 where it splits none.
-// Read from the environment: ranks have to agree on it before they use it.
+// Returns how many threads this rank's MPI was started for, the caller's included; 0 where it
+// splits none. Read from the environment: ranks have to agree on it before they use it.
 int split_threads();
 
-// The number of the thread that a lane is: 1 to threads - 1, again and again. 0 is the caller's.
+// Returns the number of the thread that a lane is: 1 to threads - 1, again and again. 0 is the
+// caller's.
 constexpr int split_number(int lane, int threads) { return 1 + lane % (threads - 1); }
 
 void set_split_number(Comm, int number);

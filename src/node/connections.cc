@@ -10,12 +10,13 @@ namespace ropewalk::node {
 namespace {
 
 constexpr std::int64_t second_ns = 1'000'000'000;
-// Between two rounds of attempts to reach a process whose connections have closed.
+// This long a process waits between two rounds of attempts to reach a process whose connections
+// have closed.
 constexpr std::int64_t after_refusal_ns = second_ns / 10;
 constexpr std::int64_t after_failure_ns = second_ns;
-// The kernel asks again ever more seldom; a new attempt asks at once.
+// The kernel repeats its own attempts ever more rarely; a new attempt is sent at once.
 constexpr std::int64_t attempt_ns = 10 * second_ns;
-// Connections of strangers are closed after that time, and beyond that number.
+// Connections of strangers are closed after this time, and beyond this number.
 constexpr std::int64_t pending_ns = 10 * second_ns;
 constexpr std::size_t most_pending = 256;
 
@@ -145,7 +146,7 @@ void Connections::accept_pending(std::int64_t now) {
   }
 }
 
-// Reads the greeting. False when the connection is to be closed.
+// Reads the greeting, and returns false when the connection is to be closed.
 bool Connections::keeps_pending(Connection& pending, std::int64_t now) {
   Frame frame;
   const Connection::Received received = pending.receive(frame);
@@ -196,7 +197,7 @@ void Connections::retry(MonitoredProcess& process, std::int64_t now) {
   const bool needed = process.needs_attempts();
   std::erase_if(process.attempts, [&](const Connection& attempt) {
     if (!attempt) return true;
-    // The other side may be stopped, or count on this very connection already.
+    // The other side may be stopped, or may rely on this very connection already.
     if (attempt.greeted && process.reached_at == attempt.address) return false;
     return (!needed && !attempt.greeted) || now - attempt.since_ns() > attempt_ns;
   });

@@ -17,7 +17,7 @@
 
 namespace ropewalk::node {
 
-// Something that poll is asked about.
+// An entry is something that poll is asked about.
 struct PollEntry {
   enum Kind { wake_up, listener, pending, attempt, established } kind;
   int descriptor;
@@ -26,14 +26,13 @@ struct PollEntry {
   Connection* connection = nullptr;
 };
 
-// All with the detector's mutex held. Only the detector's thread opens and closes connections, so
-// what add_entries() names is there after poll.
+// All are called with the detector's mutex held.
 class Connections {
  public:
   Connections(FailureNotices& notices, Keepalive& keepalive) noexcept
       : notices_(notices), keepalive_(keepalive) {}
 
-  // Listens to other processes. False with errno set where there is no network.
+  // Listens to other processes. Returns false with errno set where there is no network.
   bool listen();
   const Contact& own() const noexcept { return own_; }
 

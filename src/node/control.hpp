@@ -20,15 +20,15 @@ constexpr std::size_t flag_stride = 128;
 // What a rank shows when it arrives at a call. A payload of up to 40 bytes shares the flag's line;
 // a larger one begins on the next line, so that no vector straddles two.
 struct alignas(flag_stride) Slot {
-  // More than a page, and no multiple of one: slots in turn would all fall on the same few sets of
-  // the first cache, and every call would miss it.
+  // The stride is more than a page, and no multiple of one: slots at multiples of a page would all
+  // fall on the same few sets of the first cache, and every call would miss it.
   static constexpr std::size_t bytes = 4096 + 1024 + flag_stride;
   static constexpr std::size_t line_bytes = 64;
   static constexpr std::size_t header_bytes = 24;
   static constexpr std::size_t beside_flag_bytes = line_bytes - header_bytes;
   static constexpr std::size_t payload_bytes = bytes - line_bytes;  // wherever it begins
 
-  // Where a payload of `length` bytes lies.
+  // Says where a payload of `length` bytes lies.
   std::byte* place(std::size_t length) noexcept {
     return length <= beside_flag_bytes ? payload : payload + beside_flag_bytes;
   }
@@ -54,24 +54,27 @@ struct alignas(flag_stride) Control {
   Flag<std::uint64_t> arrived;
   // Phases of bulk calls that this rank has finished.
   alignas(flag_stride) Flag<std::uint64_t> phase;
-  // The last phase in which this rank could not do its part, 0 for none; written before the phase.
+  // This is the last phase in which this rank could not do its part, 0 for none; it is written
+  // before the phase.
   std::atomic<std::uint64_t> failed;
-  // Where others find this rank's staging area, an offset in its arena; written before an arrival.
+  // Others find this rank's staging area here, as an offset in its arena; it is written before an
+  // arrival.
   alignas(flag_stride) Flag<std::uint64_t> staging;
-  // How much of this rank's copy is there: the call, and of its pieces how many
+  // Tells how much of this rank's copy is there: the call, and the number of its pieces
   // (Rooms::show_pieces).
   alignas(flag_stride) Flag<std::uint64_t> pieces;
-  // Only rank 0's are used, and only by ranks that go to sleep and those that wake them.
+  // Only those of rank 0 are used, and only by ranks that go to sleep and by ranks that wake them.
   alignas(flag_stride) std::atomic<std::uint32_t> sleepers;
   std::atomic<std::uint32_t> wake;
-  // Ranks that have left the team and look at this block no more: counted by them, not by its
-  // owner.
+  // Counts the ranks that have left the team and look at this block no more; they count themselves,
+  // not the owner.
   alignas(flag_stride) std::atomic<std::uint32_t> left;
   Slot slot[slot_count];
 };
 
-// The control blocks of a team as one of its ranks sees them: its own, which it writes, and those
-// of all by rank, which it reads. The parts of a team (slots, phases, rooms) hold a copy each.
+// These are the control blocks of a team as one of its ranks sees them: its own, which it writes,
+// and those of all by rank, which it reads. The parts of a team (slots, phases, rooms) hold a copy
+// each.
 struct ControlBlocks {
   int rank;
   Control* own;

@@ -10,7 +10,8 @@ namespace {
 
 bool has(const std::vector<int>& cpus, int cpu) { return std::ranges::count(cpus, cpu) > 0; }
 
-// The set that holds all CPUs, by its lowest CPU; no_domain where several sets hold them.
+// Returns the number of the set that holds all CPUs, which is its lowest CPU; no_domain where
+// several sets hold them.
 std::int64_t common(const std::vector<const std::vector<int>*>& sets,
                     const std::vector<int>& cpus) {
   for (const std::vector<int>* set : sets) {
@@ -33,7 +34,7 @@ std::int64_t domain_of(const topology::Machine& machine, const std::vector<int>&
 }
 
 std::int64_t from_machine() {
-  // Read once: a walk over sysfs, in a call that every communicator makes.
+  // It is read once, because it is a walk over sysfs, in a call that every communicator makes.
   static const topology::Machine machine = topology::read_machine();
   return domain_of(machine, topology::usable_cpus().cpus);
 }

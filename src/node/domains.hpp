@@ -18,12 +18,13 @@ struct Domains {
 
 constexpr std::int64_t no_domain = -1;  // of a rank that may run in several
 
-// Ranks of the same number share a domain. All share one where any has none: where a rank runs may
-// then change from one call to the next.
+// Ranks of the same number share a domain. Where any rank has none, all share one domain, since
+// that rank may run elsewhere in the next call.
 Domains group_by(std::span<const std::int64_t> numbers);
 
-// The number of the domain that the CPUs of this process lie in. ROPEWALK_DOMAINS overrules it:
-// "off", or how many consecutive ranks share one. Error(argument) for any other text but "auto".
+// Returns the number of the domain that the CPUs of this process lie in. ROPEWALK_DOMAINS overrules
+// it: "off", or how many consecutive ranks share one. Throws Error(argument) for any other text but
+// "auto".
 std::int64_t own_domain(int rank);
 
 }  // namespace ropewalk::node

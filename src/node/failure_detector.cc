@@ -20,10 +20,11 @@ namespace {
 
 // A process that answers does so at once; one behind a firewall that drops never does.
 constexpr std::chrono::seconds answer_patience{5};
-// The thread calls a dozen functions; what programs have in static TLS lies on its stack, too.
+// The stack is larger than the thread's dozen of functions need, because the static TLS of the
+// program lies on it, too.
 constexpr std::size_t stack_bytes = std::size_t{256} << 10;
 
-// The process's own, never destroyed: its thread runs to the end.
+// This is the detector of the process. It is never destroyed: its thread runs to the end.
 struct Place {
   std::mutex mutex;
   FailureDetector* detector = nullptr;
@@ -109,7 +110,8 @@ void FailureDetector::loop() {
   }
 }
 
-// What it is time for, and what poll is to be asked then, for at most so long (-1: for ever).
+// Does what it is time for. Then it lists what poll is to be asked, and for how long at most (-1:
+// for ever).
 std::vector<PollEntry> FailureDetector::prepare(int& timeout_ms) {
   const std::lock_guard lock(mutex_);
   const std::int64_t now = os::steady_ns();

@@ -22,8 +22,9 @@ namespace ropewalk::node {
 
 class FailureDetector {
  public:
-  // Of this process, made at the first call; it stays to the end. Null where it cannot be, and in a
-  // child of fork; `reason` says why. All of its calls name the same `timeout_s`.
+  // Returns the detector of this process, which is made at the first call and stays to the end.
+  // Returns null where it cannot be, and in a child of fork; `reason` says why. All of its calls
+  // name the same `timeout_s`.
   static FailureDetector* of_process(int timeout_s, std::string& reason);
 
   const Contact& own() const noexcept { return connections_.own(); }

@@ -12,21 +12,21 @@
 
 namespace ropewalk::node {
 
-// A communicator that a rank has given up.
+// A rank has given this communicator up.
 struct BrokenCommunicator {
   std::uint64_t communicator;
   ProcessId subject;      // the process it is broken by
   std::uint32_t seconds;  // of its silence; 0: it has ended
 };
 
-// All but news() with the detector's mutex held.
+// All but news() are called with the detector's mutex held.
 class FailureNotices {
  public:
   // Grows when there is something new to be found.
   std::uint32_t news() const noexcept { return news_.load(std::memory_order_acquire); }
   void count_news() noexcept { news_.fetch_add(1, std::memory_order_release); }
 
-  // Without effect where they are known.
+  // These have no effect where the news is known.
   void add_ended(const ProcessId&);
   void add_broken(const BrokenCommunicator&);
 
@@ -34,7 +34,8 @@ class FailureNotices {
   bool has_ended(const ProcessId&) const;
   std::optional<BrokenCommunicator> broken(std::uint64_t communicator) const;
 
-  // Sends the notices that have not been sent over the connection yet. False when it has failed.
+  // Sends the notices that have not been sent over the connection yet. Returns false when it has
+  // failed.
   bool send(Connection&, const ProcessId& own) const;
 
  private:

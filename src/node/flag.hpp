@@ -13,15 +13,15 @@ namespace ropewalk::node {
 // The model has fewer slots than this, so that few calls go round them.
 constexpr std::uint64_t slots_unless_modelled(std::uint64_t slots) noexcept { return slots; }
 
-// Written by one rank and read by others.
+// It is written by one rank and read by others.
 template <class T>
 using Flag = std::atomic<T>;
 
-// Written before a flag is released, read after it was acquired.
+// It is written before a flag is released, and read after that was acquired.
 template <class T>
 using Plain = T;
 
-// True when the model has waited until `ready()` was true.
+// Returns true when the model has waited until `ready()` was true.
 template <class Ready>
 constexpr bool waited_in_model(const Ready&) noexcept {
   return false;

@@ -23,14 +23,14 @@ constexpr int waiting_room = 1024;  // connections that the kernel keeps for a s
 constexpr int step_ms = 1;          // with something left to send
 constexpr std::int64_t ns_per_ms = 1'000'000;
 
-// What MPI tells the ranks and nobody else. The address exists as long as its socket and in no file
-// system, but everybody may read it in /proc/net/unix; the token is in what is sent alone.
+// MPI tells this to the ranks and to nobody else. The address exists as long as its socket and in
+// no file system, but everybody may read it in /proc/net/unix; the token is in what is sent alone.
 struct Secret {
   std::array<std::uint64_t, 2> address;
   std::array<std::uint64_t, 2> token;
 };
 
-// What a rank sends to another, its descriptor beside it.
+// This is what a rank sends to another, with its descriptor beside it.
 struct Message {
   std::array<std::uint64_t, 2> token;  // the receiver's
   std::int64_t rank;                   // the sender's
@@ -60,8 +60,8 @@ os::Descriptor listening_socket(Secret& secret) {
   return socket;
 }
 
-// The process at the other end when it connected or began to listen; -1 for another user's, who may
-// have taken the address of a rank that has died.
+// Returns the process that was at the other end when it connected or began to listen; -1 for
+// another user's, who may have taken the address of a rank that has died.
 pid_t process_behind(const os::Descriptor& connection) {
   ucred other{};
   socklen_t length = sizeof other;
@@ -85,7 +85,7 @@ bool send_message(const os::Descriptor& connection, Message message, int descrip
   return sendmsg(connection.get(), &header, MSG_NOSIGNAL) == sizeof message;
 }
 
-// Returns at the latest after `ms`; signals cut no wait short.
+// Returns at the latest after `ms`. A signal does not shorten the wait.
 void wait_for_input(const os::Descriptor& socket, std::int64_t ms) {
   const std::int64_t end = os::steady_ns() + ms * ns_per_ms;
   pollfd entry{socket.get(), POLLIN, 0};
@@ -96,7 +96,7 @@ void wait_for_input(const os::Descriptor& socket, std::int64_t ms) {
 
 enum class Sent { yes, later, never };
 
-// The message waits in the other's connection; ours can go.
+// The message waits in the other's connection, so ours can be closed.
 Sent send_to(const Secret& secret, pid_t process, std::int64_t rank, int descriptor) {
   const os::Descriptor connection = open_socket();
   sockaddr_un name;
@@ -109,7 +109,8 @@ Sent send_to(const Secret& secret, pid_t process, std::int64_t rank, int descrip
   return send_message(connection, {secret.token, rank}, descriptor) ? Sent::yes : Sent::never;
 }
 
-// The descriptors beside a message, all of which are ours to close; valid if there is just one.
+// Returns the descriptor beside a message. All that came are ours to close; the result is valid if
+// there is just one.
 os::Descriptor only_descriptor(msghdr& header) {
   os::Descriptor only;
   int count = 0;
@@ -126,7 +127,8 @@ os::Descriptor only_descriptor(msghdr& header) {
   return only;
 }
 
-// The message of a rank that has connected, or nothing: Message{} without a descriptor.
+// Receives the message of a rank that has connected. Returns an invalid descriptor unless a whole
+// message came.
 os::Descriptor receive_message(const os::Descriptor& connection, Message& message) {
   alignas(cmsghdr) char control[CMSG_SPACE(8 * sizeof(int))] = {};
   iovec data{&message, sizeof message};
@@ -142,8 +144,8 @@ os::Descriptor receive_message(const os::Descriptor& connection, Message& messag
   return whole ? std::move(descriptor) : os::Descriptor();
 }
 
-// One rank's part of the exchange. Nobody but a rank of the team, whoever connects and whatever is
-// sent, makes it wait longer or leaves anything open in this process.
+// This is one rank's part of the exchange. Strangers may connect and send whatever they like: they
+// cannot make it wait longer, or leave anything open in this process.
 class Exchange {
  public:
   Exchange(const os::Descriptor& socket, std::span<const Secret> secrets, int rank, int own,
@@ -157,7 +159,7 @@ class Exchange {
     result_.resize(facts.size());
   }
 
-  // Sends and receives in turn: queues are short, so nobody may only send.
+  // Sends and receives in turn: queues are short, so a rank that only sent would block others.
   bool run() {
     const std::size_t size = facts_.size();
     std::int64_t deadline = os::steady_ns() + patience_ns_;
@@ -180,7 +182,8 @@ class Exchange {
     return send_to(secrets_[to], facts_[to].process, static_cast<std::int64_t>(rank_), own_);
   }
 
-  // Takes one connection, of which there may be no end; true when it brought a rank's descriptor.
+  // Takes one connection. Returns true when it brought a rank's descriptor. (Strangers may connect
+  // without end, so one is taken at a time.)
   bool receive() {
     const os::Descriptor connection(
         accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));

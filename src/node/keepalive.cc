@@ -9,12 +9,13 @@ namespace ropewalk::node {
 namespace {
 
 constexpr std::int64_t second_ns = 1'000'000'000;
-// Nobody waits any more who has not looked for so long; and who looks again later begins anew. A
-// program that tests a request now and then waits, too.
+// A thread that has not looked for so long does not wait any more; its next look begins a new wait.
+// A program that tests a request now and then waits, too.
 constexpr std::int64_t between_looks_ns = 10 * second_ns;
-// Waits shorter than this are none: nobody is asked.
+// Shorter waits do not count: nobody is asked for their sake.
 constexpr std::int64_t short_wait_ns = second_ns;
-// Questions in a time-out: lost packets must not make a node dead. The kernel counts in seconds.
+// So many questions go out in one time-out: lost packets must not make a node dead. The kernel
+// counts in seconds.
 constexpr int questions = 8;
 constexpr int longest_interval_s = 5;
 // Questions without an answer before other addresses are tried.
@@ -42,8 +43,8 @@ void Keepalive::use(const Connection& connection) const noexcept {
   if (active()) os::start_keepalive(connection.socket(), interval_s_);
 }
 
-// Once an interval while somebody waits. What lies between two calls counts as two intervals at
-// most: if this process was stopped meanwhile, or its machine, nobody else was silent.
+// Runs once an interval while somebody waits. The time between two calls counts as two intervals at
+// most: if this process or its machine was stopped meanwhile, nobody else was silent.
 bool Keepalive::tick(MonitoredProcesses processes, std::int64_t now) {
   if (!active()) return false;
   if (last_tick_ns_ == 0) return begin(processes, now), false;

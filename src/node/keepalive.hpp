@@ -14,22 +14,23 @@ namespace ropewalk::node {
 
 using MonitoredProcesses = std::span<const std::unique_ptr<MonitoredProcess>>;
 
-// All but waiting() with the detector's mutex held.
+// All but waiting() are called with the detector's mutex held.
 class Keepalive {
  public:
   explicit Keepalive(int timeout_s) noexcept;
   int timeout_s() const noexcept { return timeout_s_; }
 
-  // A thread that waits calls this again and again; it costs a reading of the clock. True when the
-  // detector's thread must be woken, so that the kernels begin to ask.
+  // A thread that waits calls this again and again; it costs a reading of the clock. Returns true
+  // when the detector's thread must be woken, so that the kernels begin to ask.
   bool waiting() noexcept;
 
   bool active() const noexcept { return active_.load(std::memory_order_relaxed); }
   // When the thread is to come again; INT64_MAX for never.
   std::int64_t next_ns() const noexcept;
-  // While kernels ask: over this connection, too.
+  // While kernels ask, they ask over this connection, too.
   void use(const Connection&) const noexcept;
-  // To be called by the thread whenever it comes. True when a process has newly fallen silent.
+  // To be called by the thread whenever it comes. Returns true when a process has newly fallen
+  // silent.
   bool tick(MonitoredProcesses, std::int64_t now);
 
  private:
@@ -40,8 +41,8 @@ class Keepalive {
   const int timeout_s_;
   const int interval_s_;  // between two questions
   std::int64_t last_tick_ns_ = 0;
-  // When a thread of this process waited last. Threads may overwrite each other's value, which does
-  // no harm.
+  // This is when a thread of this process waited last. Threads may overwrite each other's value,
+  // which does no harm.
   std::atomic<std::int64_t> wait_began_ns_{0};
   std::atomic<std::int64_t> last_look_ns_{0};
   std::atomic<bool> active_{false};

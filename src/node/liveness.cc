@@ -15,7 +15,7 @@
 namespace ropewalk::node {
 namespace {
 
-// Up to here every rank is connected to every other.
+// In communicators up to this size, every rank is connected to every other.
 constexpr int small_ranks = 32;
 
 constexpr std::int64_t between_looks_ns = 1'000'000'000;  // at processes of this node
@@ -33,11 +33,11 @@ struct Facts {
   std::uint32_t state = fine;
 };
 
-// Of this process, once one of its connections could not be made: it is not tried again.
+// It is set once a connection of this process could not be made, which is then not tried again.
 std::atomic<bool> unreachable{false};
 
-// Facts of this rank; what throws here becomes a state, since a rank that failed alone would leave
-// the others waiting.
+// Gathers the facts of this rank. What throws here becomes a state, since a rank that failed alone
+// would leave the others waiting.
 Facts own_facts(std::string& error) {
   Facts own;
   try {
@@ -197,8 +197,8 @@ std::vector<int> Liveness::ranks_of(std::span<const ProcessId> processes) const 
   return out;
 }
 
-// Who has ended is a fact; who is silent may be the one who is cut off from this rank alone. What
-// another rank has said comes last: it names the same, or is the only thing known.
+// That a rank has ended is a fact; one that is silent may be cut off from this rank alone. What
+// another rank has said comes last, since it names the same ranks, or is the only thing known.
 void Liveness::examine() {
   const FailureDetector::Findings found = detector_->find(number_);
   if (const std::vector<int> ended = ranks_of(found.ended); !ended.empty()) lose({ended, 0});

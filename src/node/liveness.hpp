@@ -26,9 +26,9 @@ namespace ropewalk::node {
 
 class Liveness final {
  public:
-  // Collective over `comm`. Null on every rank where it is switched off (ROPEWALK_TIMEOUT=off), or
-  // where ranks cannot reach each other beside MPI; `reason` says why. Error(argument) on every
-  // rank for a malformed ROPEWALK_TIMEOUT.
+  // Collective over `comm`. Returns null on every rank where it is switched off
+  // (ROPEWALK_TIMEOUT=off), or where ranks cannot reach each other beside MPI; `reason` says why.
+  // Throws Error(argument) on every rank for a malformed ROPEWALK_TIMEOUT.
   static std::unique_ptr<Liveness> create(mpi::Comm comm, std::string& reason);
 
   // A rank has ended, as this rank has seen for itself: throws, and the others are told.
@@ -37,7 +37,7 @@ class Liveness final {
   // To be called in the slow part of every wait, from any thread, as often as possible; it costs
   // about 50 ns. Throws Error(peer_dead), and from then on always.
   void look();
-  // The same at the start of a call, at the cost of one load.
+  // Does the same at the start of a call, at the cost of one load.
   void require_whole() {
     if (broken()) throw_lost();
   }
@@ -81,7 +81,7 @@ class Liveness final {
   std::string text_;
 };
 
-// ROPEWALK_TIMEOUT in seconds; 0: off. Error(argument) where it is malformed.
+// Returns ROPEWALK_TIMEOUT in seconds, 0 for off. Throws Error(argument) where it is malformed.
 int liveness_timeout_s();
 
 }  // namespace ropewalk::node

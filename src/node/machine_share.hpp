@@ -10,8 +10,8 @@ struct Crowding {
   bool anywhere = false;  // those of some machine are: the same on all ranks
 };
 
-// Collective: whether the ranks of the communicator that run on a machine, on whatever node of it,
-// are more than the cores that they may use together.
+// Collective. Tells whether the ranks of the communicator that run on a machine, on whatever node
+// of it, are more than the cores that they may use together.
 Crowding crowding(mpi::Comm comm, int size);
 
 }  // namespace ropewalk::node

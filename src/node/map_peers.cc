@@ -1,4 +1,4 @@
-// The arenas of other ranks, each mapped once in this process.
+// This file maps the arenas of other ranks, each once in this process.
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -19,17 +19,17 @@
 namespace ropewalk::node {
 namespace {
 
-// A process and the file of its arena. Numbers of both are used again by others, the file's on
-// another file system even at the same time.
+// This identifies a process and the file of its arena. Both numbers are used again: a file on
+// another file system may even have the same one at the same time.
 using Identity = std::tuple<std::uint64_t, std::uint64_t, std::int32_t, std::uint64_t>;
 
 Identity identity_of(const RankFacts& facts) {
   return {facts.arena_device, facts.arena_inode, facts.process, facts.start};
 }
 
-// One entry a process, for all teams, which stays mapped until the process is dead: the next team
-// will want it, and MPIs that watch mmap keep books on every mapping. Only what a team was made
-// with.
+// There is one entry for each process, for all teams. It stays mapped until the process is dead,
+// because the next team will want it, and because MPIs that watch mmap keep books on every mapping.
+// It has only processes with which a team was made.
 struct Registry {
   std::mutex mutex;
   std::map<Identity, std::shared_ptr<Peer>> peers;
@@ -108,7 +108,7 @@ struct Attempt {
   std::uint64_t room = 0;
 };
 
-// Bytes of arenas that are still to be mapped for this team.
+// Counts the bytes of arenas that are still to be mapped for this team.
 std::uint64_t bytes_to_map(std::span<const RankFacts> facts) {
   std::uint64_t bytes = 0;
   for (const RankFacts& rank : facts) {
@@ -117,7 +117,7 @@ std::uint64_t bytes_to_map(std::span<const RankFacts> facts) {
   return bytes;
 }
 
-// Of this process's own, and of what is mapped for whichever team.
+// Counts the bytes of this process's own arena, and of those mapped for any team.
 std::uint64_t bytes_of_arenas() {
   std::uint64_t bytes = Arena::process().reserved_bytes();
   Registry& known = registry();
@@ -146,7 +146,7 @@ void refuse_mapping(std::span<const RankFacts> facts, Attempt& attempt) {
   attempt.room = limit - std::min(limit, os::mapped_bytes());
 }
 
-// Null where there is no file or no room for it; the attempt then knows which.
+// Returns null where there is no file or no room for it; the attempt then knows which.
 std::shared_ptr<Peer> map_peer(const RankFacts& facts, os::Descriptor pidfd,
                                const os::Descriptor& arena, Attempt& attempt) {
   if (!is_arena(arena, facts)) {
@@ -200,7 +200,7 @@ std::string text_of(std::int64_t needed, std::int64_t room) {
          "lower on all ranks, or `ulimit -v unlimited`";
 }
 
-// The worst obstacle of any rank, the same on all, with its reason.
+// Agrees on the worst obstacle of any rank, which is the same on all, with its reason.
 Obstacle agree_on(mpi::Comm comm, const Attempt& attempt, std::string& reason) {
   const bool addresses = attempt.obstacle == Obstacle::no_addresses;
   std::array<std::int64_t, 3> worst{

@@ -67,7 +67,7 @@ Connection::Received Connection::receive(Frame& frame) noexcept {
   return frame.magic == Frame{}.magic ? Received::frame : Received::closed;
 }
 
-// An address that this host has, too, would lead to this host.
+// An address that this host has as well would lead to this host itself, so it is left out.
 std::vector<os::Address> MonitoredProcess::candidates(const Contact& own) const {
   std::vector<os::Address> out;
   if (reached_at) out.push_back(*reached_at);

@@ -19,7 +19,8 @@
 
 namespace ropewalk::node {
 
-// A random number that only the ranks of the job know: another program that connects does not.
+// This is a random number that only the ranks of the job know: another program that connects does
+// not.
 struct ProcessId {
   std::array<std::uint64_t, 2> words{};
   friend bool operator==(const ProcessId&, const ProcessId&) = default;
@@ -37,7 +38,7 @@ struct Contact {
   os::Address address[most_addresses];
   char host_name[64] = {};
 };
-// Of this process, which listens on the port.
+// Returns the contact of this process, which listens on the port.
 Contact own_contact(std::uint16_t port);
 
 // What processes tell each other; nothing else goes over a connection.
@@ -67,7 +68,7 @@ class Connection {
   std::int64_t since_ns() const noexcept { return since_ns_; }
   void close() noexcept { socket_.reset(); }
 
-  // False when it has failed. What is sent is little and rare: it fits the kernel's buffer.
+  // Returns false when it has failed. What is sent is little and rare: it fits the kernel's buffer.
   bool send(const Frame&) noexcept;
   enum class Received { nothing, frame, closed };
   Received receive(Frame&) noexcept;
@@ -107,15 +108,16 @@ struct MonitoredProcess {
   }
   // Before the process is reached there is one round of attempts, by the side that initiates.
   bool may_attempt() const noexcept { return reached_at || (initiates && failure.empty()); }
-  // Where to look for it from the process `own`.
+  // Says where to look for it from the process `own`.
   std::vector<os::Address> candidates(const Contact& own) const;
   void note_failure(const os::Address&, int error);
   void end() noexcept;
   void close_all() noexcept;
-  // Since anything was heard over its connections; nothing where there is none.
+  // Returns the time since anything was heard over its connections; nothing where there is none.
   std::optional<std::int64_t> ns_since_heard() const noexcept;
-  // use(connection) for every one that leads to the process: also an attempt where it was once
-  // reached that has been accepted. A process that is stopped does not answer, but its kernel does.
+  // Calls use(connection) for every one that leads to the process, including an accepted attempt at
+  // an address where it was once reached. A process that is stopped does not answer, but its kernel
+  // does.
   template <class Self, class Use>
   static void for_each_connection(Self& process, Use use) {
     if (process.outgoing) use(process.outgoing);

@@ -33,7 +33,8 @@ std::string node_name() {
   const settings::Value value = settings::get(setting);
   if (value.is("auto")) return name;
   if (const auto node = pretended_node(value.text.data(), mpi::rank(mpi::comm_world()))) {
-    // In front: what holds names of some length only may cut them at their end.
+    // The number stands in front, because places that hold names of limited length may cut them at
+    // their end.
     name = "pretended " + std::to_string(*node) + ' ' + name;
   }
   return name;

@@ -9,10 +9,9 @@
 
 namespace ropewalk::node {
 
-// The node that ROPEWALK_NODES puts a rank of MPI_COMM_WORLD on; none where it is unset or "auto".
-//   "2,1,3"    the first 2 ranks, the next one, the next 3, and again from the start
-//   "round:3"  rank r on node r mod 3
-// Error(argument) for any other text.
+// Returns the node that ROPEWALK_NODES puts a rank of MPI_COMM_WORLD on; none where it is unset or
+// "auto". "2,1,3"    the first 2 ranks, the next one, the next 3, and again from the start
+// "round:3"  rank r on node r mod 3 Error(argument) for any other text.
 std::optional<int> pretended_node(const char* text, int world_rank);
 
 // os::node_identity() of this process, and the pretended node where there is one: equal exactly

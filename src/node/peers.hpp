@@ -33,7 +33,7 @@ struct RankFacts {
   std::int64_t malformed;    // 1: a variable of its environment is
 };
 
-// A process of this node. Mapped once, however many teams meet it.
+// A peer is a process of this node. It is mapped once, however many teams meet it.
 struct Peer {
   ~Peer();
   std::int32_t process = 0;
@@ -43,13 +43,13 @@ struct Peer {
   std::size_t bytes = 0;  // of its reserved range; pages beyond its committed part do not exist yet
 };
 
-// The rank's own facts; `control` lies in the arena of the process.
+// Returns the rank's own facts; `control` lies in the arena of the process.
 RankFacts own_facts(const void* control, const std::uint64_t* probe);
 
 // Collective over `comm`: maps every rank's arena, by pidfd_getfd where all ranks may, else by
-// descriptors sent over abstract sockets. Empty on every rank when that fails on one, or when the
-// arenas would take more than half of a rank's limit of addresses (RLIMIT_AS): nothing is then left
-// mapped, and `reason` says why.
+// descriptors sent over abstract sockets. The result is empty on every rank when that fails on one,
+// or when the arenas would take more than half of a rank's limit of addresses (RLIMIT_AS): nothing
+// is then left mapped, and `reason` says why.
 std::vector<std::shared_ptr<Peer>> map_peers(mpi::Comm comm, std::span<const RankFacts> facts,
                                              std::string& reason);
 
@@ -68,7 +68,7 @@ int cores_of(std::span<const RankFacts> facts);
 // Whether this rank can read the probe words of all others with process_vm_readv.
 bool can_read(std::span<const RankFacts> facts);
 
-// True when the process has ended.
+// Returns true when the process has ended.
 bool is_dead(const Peer& peer) noexcept;
 
 }  // namespace ropewalk::node

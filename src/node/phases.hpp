@@ -20,17 +20,17 @@ class Phases {
     waits_.wake_sleepers();
     return finished_;
   }
-  // The same for a rank that could not do its part. Those that wait for the phase find it.
+  // Does the same for a rank that could not do its part. Those that wait for the phase find it.
   std::uint64_t fail() noexcept {
     blocks_.own->failed.store(finished_ + 1, std::memory_order_relaxed);
     return finish();
   }
-  // The same when nobody waits for this rank in this call: nothing is shown. What a later phase
-  // shows covers it.
+  // Does the same when nobody waits for this rank in this call: nothing is shown. What a later
+  // phase shows covers it.
   std::uint64_t skip() noexcept { return ++finished_; }
   std::uint64_t finished() const noexcept { return finished_; }  // by this rank
 
-  // Until the rank has finished that phase.
+  // Waits until the rank has finished that phase.
   void wait_for(int rank, std::uint64_t phase) {
     const auto& flag = blocks_.of[rank]->phase;
     // Pairs with the release in finish() of that rank.
@@ -43,8 +43,9 @@ class Phases {
   }
   void barrier() { wait_for_all(finish()); }
 
-  // A rank that failed in a phase that was waited for, or in a later one: no failure is lost. -1
-  // for none. Relaxed: it was written before the release of the phase.
+  // Returns a rank that failed in a phase that was waited for, or in a later one, so that no
+  // failure is lost; -1 for none. Relaxed is enough: it was written before the release of the
+  // phase.
   int failed_rank(std::uint64_t phase) const noexcept {
     for (int peer = 0; peer < blocks_.size(); ++peer) {
       if (blocks_.of[peer]->failed.load(std::memory_order_relaxed) >= phase) return peer;

@@ -7,8 +7,8 @@
 
 namespace ropewalk::node {
 
-// Collective: the number of each rank's node. Error(argument) on every rank where ROPEWALK_NODES of
-// one is malformed, or where a setting that must be the same on all ranks is not.
+// Collective. Returns the number of each rank's node. Throws Error(argument) on every rank where
+// ROPEWALK_NODES of one is malformed, or where a setting that must be the same on all ranks is not.
 std::vector<int> nodes_of_ranks(mpi::Comm comm);
 
 }  // namespace ropewalk::node

@@ -13,7 +13,7 @@ struct Deferred {
   std::vector<TeamMemory> teams;
 };
 
-// Never destroyed: teams may be freed after static destructors have run.
+// It is never destroyed: teams may be freed after static destructors have run.
 Deferred& deferred() {
   static auto* instance = new Deferred;
   return *instance;

@@ -11,7 +11,7 @@
 
 namespace ropewalk::node {
 
-// Memory of the process's arena; null is allowed for each part.
+// This is memory of the process's arena; null is allowed for each part.
 struct TeamMemory {
   Control* control;
   std::uint32_t others;  // ranks that must have left before it is given back

@@ -8,10 +8,10 @@
 
 namespace ropewalk::node {
 
-// Two halves, so that nobody waits for others to arrive at the call it is about to arrive at
-// itself: the last call that used the other half is the one before the last at the latest.
+// There are two halves, so that nobody waits for others to arrive at a call at which it has not
+// arrived itself: the other half was last used by the call before the last one, or earlier.
 std::byte* Rooms::take(std::size_t bytes) {
-  // Of no bytes it has an address as well, and one of its own.
+  // A copy of no bytes has an address as well, and one of its own.
   const std::size_t stride =
       (std::max<std::size_t>(bytes, 1) + flag_stride - 1) / flag_stride * flag_stride;
   if (halves_[half_].last_call < slots_.seen()) used_ = 0;  // all have left it, its lines are near

@@ -17,20 +17,21 @@ class Rooms {
   Rooms(const ControlBlocks& blocks, Slots& slots, Waits& waits) noexcept
       : blocks_(blocks), slots_(slots), waits_(waits) {}
 
-  // Room for a copy of so many bytes that the others read in the call of the last claim(). One a
-  // call. Error(memory).
+  // Returns room for a copy of so many bytes that the others read in the call of the last claim().
+  // There is one in each call. May throw Error(memory).
   std::byte* take(std::size_t bytes);
-  // Of each of the two halves of the rooms, at first. More than the first cache, so that a sender
-  // that is faster than its readers writes several copies ahead; less than the second, where the
-  // lines of both halves stay.
+  // Each of the two halves of the rooms has so many bytes at first. It is more than the first
+  // cache, so that a sender that is faster than its readers writes several copies ahead; it is less
+  // than the second, where the lines of both halves stay.
   static constexpr std::size_t least_half = slot_count * (std::size_t{4} << 10);
 
-  // So many pieces of the copy are there, for readers that follow while the rest is written.
+  // Shows that so many pieces of the copy are there, for readers that follow while the rest is
+  // written.
   void show_pieces(std::uint64_t number) noexcept {
     blocks_.own->pieces.store(slots_.calls() << piece_bits | number, std::memory_order_release);
     waits_.wake_sleepers();
   }
-  // Until the rank has shown so many in this call, at which it has arrived.
+  // Waits until the rank has shown so many pieces in this call, at which it has arrived.
   void wait_for_pieces(int rank, std::uint64_t number) {
     const auto& flag = blocks_.of[rank]->pieces;
     const std::uint64_t wanted = slots_.calls() << piece_bits | number;

@@ -7,7 +7,8 @@ namespace ropewalk::node {
 // A reader of call k's slot has left it when it has arrived at call k + 1. Half of the slots are
 // waited for, not one: a sender that is faster than its readers then looks at their lines every few
 // calls, instead of taking them away at each. Where ranks share cores it waits for all, since every
-// wait costs a time slice. Nobody needs this rank's arrival at the call to get so far.
+// wait costs a time slice. No rank needs this rank's arrival at the call to get so far, so this
+// wait ends.
 void Slots::wait_for_readers() {
   wait_for_arrivals(sequence_ - (waits_.crowded() ? 1 : slot_count / 2));
 }

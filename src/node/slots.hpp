@@ -15,7 +15,7 @@ class Slots {
  public:
   Slots(const ControlBlocks& blocks, Waits& waits) noexcept : blocks_(blocks), waits_(waits) {}
 
-  // The slot of this rank for its next call. Its last readers have left it.
+  // Returns the slot of this rank for its next call. Its last readers have left it.
   Slot& claim() {
     ++sequence_;
     // The slot was last used `slot_count` calls ago. Its readers have left it when they have
@@ -35,11 +35,11 @@ class Slots {
     take_next_slot(payload);
   }
   std::uint64_t calls() const noexcept { return sequence_; }  // claimed by this rank
-  // At the call of the last claim().
+  // This is the slot at the call of the last claim().
   bool has_arrived() const noexcept {
     return blocks_.own->arrived.load(std::memory_order_relaxed) == sequence_;
   }
-  // The slot of a rank in the call of the last claim(), once that rank has arrived.
+  // Returns the slot of a rank in the call of the last claim(), once that rank has arrived.
   const Slot& arrival(int rank) {
     const Slot& slot = blocks_.of[rank]->slot[sequence_ % slot_count];
     // Pairs with the release in arrive() of that rank.
@@ -51,9 +51,10 @@ class Slots {
 
   // ---- for memory that others read for as long as they read a slot
 
-  // All ranks are known to have arrived at this call, and so to have left those before it.
+  // Tells that all ranks are known to have arrived at this call, and so to have left those before
+  // it.
   std::uint64_t seen() const noexcept { return seen_; }
-  // Until all others have arrived at this call.
+  // Waits until all others have arrived at this call.
   void wait_for_arrivals(std::uint64_t call);
 
  private:

@@ -11,14 +11,14 @@ namespace ropewalk::node {
 
 class StagingArea {
  public:
-  // `bases`: where each rank's arena is mapped here.
+  // `bases` says where each rank's arena is mapped here.
   StagingArea(const ControlBlocks& blocks, std::span<std::byte* const> bases) noexcept
       : blocks_(blocks), bases_(bases) {}
 
-  // This rank's area, at least `bytes` long. Shown to the others by the next arrival. When it
-  // grows, the others have left the last call that used it. Error(memory).
+  // Returns this rank's area, at least `bytes` long. The next arrival shows it to the others. When
+  // it grows, the others have left the last call that used it. May throw Error(memory).
   std::byte* reserve(std::size_t bytes);
-  // Another rank's, after its arrival at this call.
+  // Returns another rank's area, after its arrival at this call.
   std::byte* of(int rank) const noexcept {
     return bases_[rank] + blocks_.of[rank]->staging.load(std::memory_order_relaxed);
   }

@@ -22,8 +22,8 @@ struct GiveBack {
 };
 using OwnControl = std::unique_ptr<Control, GiveBack>;
 
-// Null where there is no memory, and no exception: a rank that failed alone would leave the others
-// waiting for it.
+// Returns null where there is no memory, and throws nothing: a rank that failed alone would leave
+// the others waiting for it.
 OwnControl allocate_control(std::string& reason) {
   try {
     void* memory = Arena::process().allocate(sizeof(Control), flag_stride);
@@ -35,8 +35,8 @@ OwnControl allocate_control(std::string& reason) {
   }
 }
 
-// Collective: what each rank tells of itself. Error(argument) on every rank where a variable of one
-// is malformed; not before all have spoken, for the same reason.
+// Collective. Each rank tells the others its own facts. Throws Error(argument) on every rank where
+// a variable of one is malformed, but only after all have spoken, for the same reason.
 std::vector<RankFacts> exchange_facts(mpi::Comm comm, const Control* control,
                                       const std::uint64_t* probe) {
   RankFacts own{};
@@ -121,7 +121,7 @@ Team::~Team() {
   // The others still share memory with the parent of this process, not with a child of fork.
   if (process_id(rank()) != getpid()) return;
   for (int peer = 0; peer < size(); ++peer) {
-    // The last touch. Release: pairs with the acquire in reclamation.cc of that rank.
+    // This is the last touch. Its release pairs with the acquire in reclamation.cc of that rank.
     if (peer != rank()) controls_[peer]->left.fetch_add(1, std::memory_order_release);
   }
   const auto [first_half, second_half] = rooms_.memory();

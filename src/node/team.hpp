@@ -22,13 +22,13 @@ namespace ropewalk::node {
 struct RankFacts;
 struct Peer;  // one rank's process: its arena as we map it, its pidfd
 
-// Made collectively; used by one thread at a time. Different teams may be used by different
-// threads.
+// It is made collectively, and used by one thread at a time. Different teams may be used by
+// different threads.
 class Team {
  public:
   // Collective over `comm`. Returns null on every rank when the ranks are not all on one node or
-  // cannot map each other's memory; `reason` then says why. Error(argument) on every rank where
-  // ROPEWALK_DOMAINS of one is malformed.
+  // cannot map each other's memory; `reason` then says why. Throws Error(argument) on every rank
+  // where ROPEWALK_DOMAINS of one is malformed.
   static std::unique_ptr<Team> create(mpi::Comm comm, std::string& reason);
   // Every rank must end its team, but none waits for the others and none calls MPI: what a slower
   // rank may still look at is given back at a later creation or end of any team.
@@ -44,7 +44,7 @@ class Team {
   const Domains& domains() const noexcept { return domains_; }
   Peer& peer(int rank) const noexcept { return *peers_[rank]; }
   int process_id(int rank) const noexcept;
-  // Of a rank's arena, as mapped here.
+  // Returns the base of a rank's arena, as it is mapped here.
   std::byte* base(int rank) const noexcept { return bases_[rank]; }
 
   // ---- the parts
@@ -57,10 +57,10 @@ class Team {
 
  private:
   using Peers = std::vector<std::shared_ptr<Peer>>;
-  // `own`: this rank's control block, which is the team's from here on.
+  // `own` is this rank's control block, which is the team's from here on.
   Team(mpi::Comm comm, Control* own, std::span<const RankFacts> facts, Peers peers, bool cma);
 
-  // In the order in which they are made: parts look at what stands above them.
+  // The parts stand in the order in which they are made: parts look at what stands above them.
   mpi::Comm comm_;
   bool cma_;
   int cores_;

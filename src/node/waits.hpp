@@ -16,7 +16,7 @@ namespace ropewalk::node {
 
 struct Peer;
 
-// What a waiting rank looks at now and then beside the flags it waits for. May throw.
+// A waiting rank looks at this now and then, beside the flags it waits for. It may throw.
 class Watcher {
  public:
   virtual ~Watcher() = default;
@@ -25,12 +25,13 @@ class Watcher {
   virtual void lost(int rank) = 0;
 };
 
-// Used by the thread that uses the team. Only until() may run in several threads at a time, where
-// MPI allows them to call it.
+// It is used by the thread that uses the team. Only until() may run in several threads at a time,
+// where MPI allows them to call it.
 class Waits {
  public:
-  // `shared`: the block whose sleepers and wake all ranks use, that of rank 0. `peers`: by rank,
-  // whose death ends a wait. Both outlive this. `crowded`: there are more ranks than cores.
+  // All ranks use the sleepers and the wake word of `shared`, the block of rank 0. The death of one
+  // of `peers` (by rank) ends a wait. Both outlive this. `crowded` says that there are more ranks
+  // than cores.
   Waits(Control& shared, std::span<const std::shared_ptr<Peer>> peers, bool crowded) noexcept;
 
   // Returns when `ready()` is true; it may do work of its own and throw. Adapts: spins, yields,
@@ -51,18 +52,19 @@ class Waits {
       wake_all();
     }
   }
-  // A look at MPI and at the life of the others, for loops that test instead of waiting.
+  // Looks at MPI and at the life of the others, for loops that test instead of waiting.
   void look_around();
 
-  // Whether waiting progresses MPI. Not by a thread that may not call it; somebody else must then.
+  // Sets whether waiting progresses MPI. A thread that may not call MPI does not; somebody else
+  // must then.
   void progress_mpi(bool wanted) noexcept { progresses_mpi_ = wanted; }
-  // From now on waiting ranks look at what the watcher watches. For teams that are a part of
+  // From now on waiting ranks look at what the watcher watches. It is for teams that are a part of
   // something larger.
   void watch_with(Watcher* watcher) noexcept { watcher_ = watcher; }
 
   bool crowded() const noexcept { return crowded_; }  // more ranks than cores
-  // From now on as if there were more ranks than cores: others that are no part of the team share
-  // them. On all ranks or on none.
+  // From now on waits behave as if there were more ranks than cores, because others that are no
+  // part of the team share them. To be called on all ranks or on none.
   void share_cores() noexcept;
   // A rank was found dead.
   bool broken() const noexcept { return broken_.load(std::memory_order_relaxed); }

@@ -1,4 +1,4 @@
-// Time that only goes forward.
+// This clock only goes forward.
 #pragma once
 
 #include <time.h>
@@ -7,8 +7,8 @@
 
 namespace ropewalk::os {
 
-// Nanoseconds of CLOCK_MONOTONIC: the same clock in all processes of a node. About 20 ns through
-// the vDSO.
+// Returns nanoseconds of CLOCK_MONOTONIC, which is the same clock in all processes of a node. It
+// takes about 20 ns through the vDSO.
 inline std::int64_t steady_ns() noexcept {
   timespec now{};
   clock_gettime(CLOCK_MONOTONIC, &now);

@@ -43,7 +43,7 @@ std::vector<int> process_cores() {
 }
 
 void run_this_thread_on(const std::vector<int>& cores) noexcept {
-  // A cpuset that has shrunk meanwhile leaves the thread where it is.
+  // Where the cpuset has shrunk meanwhile, the thread stays where it is.
   if (!cores.empty()) set_thread_cpus(cores);
 }
 

@@ -5,7 +5,8 @@
 namespace ropewalk::os {
 
 void Epoch::advance() noexcept {
-  // Sequentially consistent with sleep(): either we see the sleeper, or it sees the new value.
+  // This is sequentially consistent with sleep(): either we see the sleeper, or it sees the new
+  // value.
   value_.fetch_add(1, std::memory_order_seq_cst);
   if (sleepers_.load(std::memory_order_seq_cst) != 0) futex_wake(value_);
 }
@@ -24,7 +25,7 @@ void Epoch::sleep(std::uint32_t before, std::int64_t longest_ns) noexcept {
 }
 
 void Barrier::arrive_and_wait(std::uint32_t turn) noexcept {
-  // Acquire as well as release: the last one's advance() then covers what all have written.
+  // This acquires as well as releases: the last one's advance() then covers what all have written.
   if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == size_) {
     arrived_.store(0, std::memory_order_relaxed);
     passed_.advance();

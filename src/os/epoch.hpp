@@ -10,17 +10,17 @@
 
 namespace ropewalk::os {
 
-// A number that only goes up, and the threads that wait until it does.
+// An epoch is a number that only goes up, and the threads that wait until it does.
 class Epoch {
  public:
   explicit Epoch(const WaitPolicy& policy) noexcept : policy_(&policy) {}
-  // For threads that share work; `crowded`: threads outnumber cores.
+  // It is for threads that share work; `crowded` says that threads outnumber cores.
   explicit Epoch(bool crowded) noexcept
       : Epoch(crowded ? wait_for_threads_crowded : wait_for_threads) {}
   // Acquire pairs with the release of advance().
   std::uint32_t value() const noexcept { return value_.load(std::memory_order_acquire); }
   void advance() noexcept;
-  // The same, but threads that sleep are not woken.
+  // Does the same, but does not wake threads that sleep.
   void advance_quietly() noexcept { value_.fetch_add(1, std::memory_order_seq_cst); }
   // Returns when the number is no longer `before`.
   void wait_beyond(std::uint32_t before) noexcept;
@@ -33,7 +33,7 @@ class Epoch {
   alignas(128) std::atomic<std::uint32_t> sleepers_{0};
 };
 
-// All of `size` threads come to it before any goes on. Used again and again.
+// All of `size` threads come to the barrier before any goes on. It is used again and again.
 class Barrier {
  public:
   Barrier(int size, bool crowded) noexcept

@@ -34,15 +34,16 @@ class Descriptor {
   int number_ = -1;
 };
 
-// Whole text of a small file without the trailing newline; nothing where it cannot be read.
+// Returns the whole text of a small file without the trailing newline; nothing where it cannot be
+// read.
 std::optional<std::string> read_text(const std::string& path);
-// First number in the file. "max", as cgroups write it, gives nothing.
+// Returns the first number in the file. "max", as cgroups write it, gives nothing.
 std::optional<std::uint64_t> read_number(const std::string& path);
 bool write_text(const std::string& path, const std::string& text) noexcept;
 
-// "No space left on device (ENOSPC)": thread-safe, the same in every locale.
+// Returns "No space left on device (ENOSPC)": it is thread-safe, and the same in every locale.
 std::string error_text(int number);
-// Error(system) "place: text of errno".
+// Returns Error(system) "place: text of errno".
 Error system_error(const std::string& place, int number);
 
 }  // namespace ropewalk::os

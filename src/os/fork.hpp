@@ -3,14 +3,14 @@
 
 namespace ropewalk::os {
 
-// Rises in every child of a fork: threads made under an earlier number are not there any more. At
-// least 1.
+// Rises in every child of a fork: threads made under an earlier number are not there any more. It
+// is at least 1.
 unsigned fork_generation() noexcept;
 
 // Remembers the process in which an object was made.
 class ForkCheck {
  public:
-  // False in a child of fork, to which the object's threads did not come along.
+  // Returns false in a child of fork, to which the object's threads did not come along.
   bool same_process() const noexcept { return generation_ == fork_generation(); }
 
  private:

@@ -12,7 +12,7 @@ namespace ropewalk::os {
 static_assert(sizeof(std::atomic<std::uint32_t>) == sizeof(std::uint32_t));
 static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
 
-// No FUTEX_PRIVATE_FLAG anywhere: sleepers and wakers are different processes.
+// FUTEX_PRIVATE_FLAG is used nowhere, because sleepers and wakers are different processes.
 FutexResult futex_wait(const std::atomic<std::uint32_t>& word, std::uint32_t expected,
                        std::int64_t timeout_ns) noexcept {
   timespec limit{};

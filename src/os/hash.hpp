@@ -23,8 +23,9 @@ inline std::uint64_t hash_bytes(const void* data, std::size_t bytes) noexcept {
   return hash(std::string_view(static_cast<const char*>(data), bytes));
 }
 
-// Of the counts of a call, for its slot: one step a count, not one a byte, since ranks compute it
-// in each call. A step carries upwards only, so the upper half is folded onto the lower.
+// Hashes the counts of a call, for its slot. It makes one step for each count and not for each
+// byte, since ranks compute it in each call. A step carries upwards only, so the upper half is
+// folded onto the lower.
 constexpr std::uint32_t hash_counts(const std::size_t* counts, int number) noexcept {
   std::uint64_t all = hash_start;
   for (int i = 0; i < number; ++i) all = hash_step(all, counts[i]);

@@ -10,8 +10,8 @@
 namespace ropewalk::os {
 namespace {
 
-// The first line of `text`, which becomes the rest. (No streams: this file is part of libraries
-// that are preloaded into foreign programs.)
+// Takes the first line off `text`. It uses no streams, since this file is part of libraries that
+// are preloaded into foreign programs.
 std::string take_line(std::string_view& text) {
   const std::size_t end = std::min(text.find('\n'), text.size());
   std::string line(text.substr(0, end));
@@ -19,7 +19,7 @@ std::string take_line(std::string_view& text) {
   return line;
 }
 
-// Value of a "Key: N kB" or "key N" line, in the unit of the file.
+// Finds the value of a "Key: N kB" or "key N" line, in the unit of the file.
 std::optional<std::uint64_t> find_value(const std::string& text, const std::string& key) {
   for (std::string_view rest = text; !rest.empty();) {
     const std::string line = take_line(rest);
@@ -53,7 +53,7 @@ void apply_directory(const std::string& directory, const CgroupFiles& files, Mem
   least_limit = std::min(least_limit, *limit);
 }
 
-// This process's directory in the hierarchy, and all above it.
+// Visits this process's directory in the hierarchy, and all above it.
 void apply_cgroups(MemoryLimit& room, std::uint64_t& least_limit) {
   const auto text = read_text("/proc/self/cgroup");
   if (!text) return;

@@ -20,7 +20,7 @@ struct HugePool {
   std::uint64_t available() const noexcept { return free > reserved ? free - reserved : 0; }
 };
 
-// Nothing where the kernel has no pages of this size. `root` is a sysfs tree.
+// Returns nothing where the kernel has no pages of this size. `root` is a sysfs tree.
 std::optional<HugePool> read_huge_pool(std::size_t page_bytes, const std::string& root = "/sys");
 
 struct MemoryLimit {

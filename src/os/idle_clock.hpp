@@ -73,7 +73,8 @@ class IdleClock {
   // or when work has earned busy_ns awake, which only traffic does.
   static constexpr std::int64_t message_ns = 16'000;
   static constexpr std::int64_t busy_ns = 1'000'000;
-  // Of one poll: the host of a virtual machine takes the core away for longer, and not for work.
+  // One poll counts for so much work at most: the host of a virtual machine takes the core away for
+  // longer, and not for work.
   static constexpr std::int64_t most_work_ns = 10'000;
 
   void earn(std::int64_t work_ns) noexcept {
@@ -81,8 +82,8 @@ class IdleClock {
     awake_until_ = std::min(std::max(awake_until_, ended_) + earned, ended_ + awake_at_first_ns);
     if (work_ns > message_ns || awake_until_ - ended_ > busy_ns) quiet_since_ = ended_;
   }
-  // The time that a quarter of the polls stay below, in 64ths of a nanosecond: what a poll with
-  // nothing to do takes, as long as one in four finds nothing.
+  // Learns the time that a quarter of the polls stay below, in 64ths of a nanosecond. That is what
+  // a poll with nothing to do takes, as long as one in four finds nothing.
   void learn(std::int64_t took) noexcept {
     if (usual_ == 0) usual_ = took * 64;
     usual_ += took * 64 >= usual_ ? usual_ / 256 : -3 * (usual_ / 256);

@@ -13,7 +13,8 @@
 namespace ropewalk::os {
 namespace {
 
-// Not in the headers of Debian 12's libc; linux/mman.h, stable since Linux 6.1.
+// The constant is not in the headers of Debian 12's libc; it comes from linux/mman.h and is stable
+// since Linux 6.1.
 constexpr int advice_collapse = 25;
 
 int advise(void* address, std::size_t bytes, int advice) noexcept {
@@ -23,8 +24,8 @@ int advise(void* address, std::size_t bytes, int advice) noexcept {
   return 0;
 }
 
-// Past whoever stands before libc's madvise: the malloc library keeps the program from deciding
-// this for its blocks.
+// This bypasses whatever intercepts libc's madvise: the malloc library keeps the program from
+// deciding this for its blocks.
 int advise_fork(void* address, std::size_t bytes, int advice) noexcept {
   return syscall(SYS_madvise, address, bytes, advice) == 0 ? 0 : errno;
 }

@@ -49,8 +49,8 @@ class Mapping {
   std::size_t bytes_ = 0;
 };
 
-// Inaccessible addresses (PROT_NONE, no memory behind them), aligned to a power of two. They count
-// towards RLIMIT_AS, not towards overcommit.
+// Reserves inaccessible addresses (PROT_NONE, no memory behind them), aligned to a power of two.
+// They count towards RLIMIT_AS, not towards overcommit.
 Mapping reserve_range(std::size_t bytes, std::size_t alignment) noexcept;
 
 // A file, read-write and shared, at an address of the kernel's choice that is a multiple of
@@ -63,8 +63,8 @@ int map_shared_at(void* address, int descriptor, std::size_t bytes, std::uint64_
 // Inaccessible again; returns an errno.
 int unmap_to_reserved(void* address, std::size_t bytes) noexcept;
 
-// A page of this process that reads as zero in every child, however it was made (Linux 4.14;
-// before, or where it cannot be had, an invalid mapping).
+// Returns a page of this process that reads as zero in every child, however it was made (Linux
+// 4.14; before, or where it cannot be had, an invalid mapping).
 Mapping wiped_by_fork() noexcept;
 
 // The following functions return an errno, 0 for success, and never raise a signal.
@@ -84,7 +84,7 @@ int keep_from_children(void* address, std::size_t bytes) noexcept;
 int leave_to_children(void* address, std::size_t bytes) noexcept;  // the opposite
 int leave_out_of_core_dumps(void* address, std::size_t bytes) noexcept;
 // Gives pages of a shared mapping of a memfd back to the kernel; they read as zero afterwards.
-// EINVAL: locked in memory.
+// EINVAL means that they are locked in memory.
 int remove_pages(void* address, std::size_t bytes) noexcept;
 // The same by the file, whatever the mapping allows.
 int punch_file(int descriptor, std::uint64_t offset, std::size_t bytes) noexcept;

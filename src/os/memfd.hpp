@@ -10,10 +10,10 @@ namespace ropewalk::os {
 
 enum class MemfdPages { normal, hugetlb_2m, hugetlb_1g };
 
-// An empty memfd, closed on exec. Sealed at once so that nobody who gets the descriptor can shrink
-// it under a mapping (which would be SIGBUS) or add seals; it can still grow. The name shows in
-// /proc/PID/maps only. Invalid with errno where it cannot be had (ENOSYS, EINVAL: no such huge
-// pages, EMFILE).
+// Opens an empty memfd, closed on exec. It is sealed at once, so that nobody who gets the
+// descriptor can shrink it under a mapping (which would be SIGBUS) or add seals; it can still grow.
+// The name shows in proc/PID/maps only. It is invalid with errno where it cannot be had (ENOSYS,
+// EINVAL: no such huge pages, EMFILE).
 Descriptor open_memfd(const char* name, MemfdPages pages) noexcept;
 
 // Grows to `bytes`. Returns an errno, 0 for success. A size above RLIMIT_FSIZE gives EFBIG; the

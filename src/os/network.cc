@@ -46,7 +46,7 @@ std::optional<Address> address_of(const sockaddr* from) noexcept {
   return out;
 }
 
-// IPv4 ones as such: a kernel without IPv6 has no mapped addresses.
+// IPv4 addresses stay IPv4: a kernel without IPv6 has no mapped addresses.
 socklen_t fill(sockaddr_storage& to, const Address& address, std::uint16_t port) noexcept {
   to = {};
   if (is_mapped(address)) {

@@ -20,20 +20,21 @@ std::string text(const Address&);  // "10.0.0.1", "fd00::2"
 
 inline constexpr Address loopback_address{{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 127, 0, 0, 1}};
 
-// Of the interfaces that are up, without loopback and link-local ones; in the kernel's order.
+// Returns the addresses of interfaces that are up, without loopback and link-local ones, in the
+// kernel's order.
 std::vector<Address> interface_addresses();
 
-// A listening socket on a port of the kernel's choice, on all interfaces. Invalid with errno set
-// where there is no network at all.
+// Opens a listening socket on a port of the kernel's choice, on all interfaces. It is invalid with
+// errno set where there is no network at all.
 Descriptor listen_on_any_port(std::uint16_t& port) noexcept;
 
-// The next connection that has been made to a listening socket; invalid when there is none.
+// Returns the next connection that has been made to a listening socket; invalid when there is none.
 Descriptor accept_next(const Descriptor& listener) noexcept;
 
-// A connection under way: it becomes writable when connected or failed. Invalid with errno set
-// where it fails at once.
+// A connection under way: it becomes writable when connected or failed. The result is invalid with
+// errno set where it fails at once.
 Descriptor start_connection(const Address&, std::uint16_t port) noexcept;
-// 0 when connected, else the errno it has failed with.
+// Returns 0 when connected, else the errno it has failed with.
 int connection_error(const Descriptor& socket) noexcept;
 std::optional<Address> peer_address(const Descriptor& socket) noexcept;
 

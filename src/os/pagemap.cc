@@ -189,7 +189,8 @@ PageSummary summarize_pages(const void* address, std::size_t bytes) {
 
 namespace {
 
-// One question to the kernel: up to a batch of pages, and how many bytes of ours each stands for.
+// This is one question to the kernel: up to a batch of pages, and how many of our bytes each stands
+// for.
 struct NodeQuery {
   static constexpr std::size_t capacity = 1024;
   std::array<std::uintptr_t, capacity> pages;  // the kernel reads them as void*

@@ -8,8 +8,8 @@
 
 namespace ropewalk::os {
 
-// Neighbouring present pages of one kind, clipped to the range asked for. Pages that are only the
-// shared zero page do not count as present.
+// A run has neighbouring present pages of one kind, clipped to the range asked for. Pages that are
+// only the shared zero page do not count as present.
 struct PageRun {
   std::uintptr_t begin;
   std::uintptr_t end;
@@ -20,21 +20,22 @@ struct PageRun {
 struct MappedArea {
   std::uintptr_t begin;
   std::uintptr_t end;
-  // From smaps only:
+  // These come from smaps only.
   std::size_t page_bytes = 4096;   // hugetlb: of its pages
   std::size_t resident_bytes = 0;  // hugetlb included
   std::size_t huge_bytes = 0;      // hugetlb, or mapped by one PMD entry
 };
 
-// ioctl PAGEMAP_SCAN (Linux 6.7), about 1 us a GiB of huge pages. Nothing where the kernel has not
-// got it.
+// Calls ioctl PAGEMAP_SCAN (Linux 6.7), which takes about 1 us for each GiB of huge pages. Returns
+// nothing where the kernel has not got it.
 std::optional<std::vector<PageRun>> scan_pages(const void* address, std::size_t bytes);
 
-// Present pages by /proc/self/pagemap, 8 bytes a page read; `huge` is never set. Any kernel.
+// Finds present pages by /proc/self/pagemap, of which 8 bytes are read for each page; `huge` is
+// never set. Any kernel has it.
 std::vector<PageRun> present_pages(const void* address, std::size_t bytes);
 
-// The mappings that touch the range, in order of address. `sizes` reads smaps, which walks the page
-// tables of the whole process; without it only begin and end are set.
+// Returns the mappings that touch the range, in order of address. `sizes` reads smaps, which walks
+// the page tables of the whole process; without it only begin and end are set.
 std::vector<MappedArea> mapped_areas(const void* address, std::size_t bytes, bool sizes);
 std::vector<MappedArea> mapped_areas(std::uintptr_t begin, std::uintptr_t end, bool sizes);
 

@@ -21,7 +21,7 @@ namespace {
 // waiting rank looks about once a millisecond.
 constexpr unsigned looks_per_check = 64;
 
-// A small file of /proc, without an allocation; empty where it cannot be read.
+// Reads a small file of /proc without an allocation; it is empty where the file cannot be read.
 class SmallFile {
  public:
   explicit SmallFile(const char* path) noexcept {
@@ -50,8 +50,8 @@ bool readable(int pidfd) noexcept {
   return poll(&entry, 1, 0) == 1 && (entry.revents & POLLIN) != 0;
 }
 
-// The process that a pidfd means, -1 for one that has ended, 0 for any other file; nothing where
-// /proc does not say.
+// Returns the process that a pidfd means: -1 for one that has ended, 0 for any other file, and
+// nothing where /proc does not say.
 std::optional<int> process_of(int descriptor) noexcept {
   char path[64];
   std::snprintf(path, sizeof path, "/proc/self/fdinfo/%d", descriptor);
@@ -120,7 +120,7 @@ struct ProcessWatch::State {
 
   const pid_t process;
   const std::uint64_t start;  // as this process sees it; 0: not known
-  // Relaxed: whoever meets the old number looks once more, under the lock.
+  // Relaxed is enough: a thread that meets the old number looks once more, under the lock.
   std::atomic<int> number;
   std::atomic<dev_t> device{0};
   std::atomic<ino_t> inode{0};

@@ -11,11 +11,13 @@
 
 namespace ropewalk::os {
 
-// Linux 5.3. Invalid with errno ESRCH where there is no such process, ENOSYS on older kernels.
+// This needs Linux 5.3. The result is invalid with errno ESRCH where there is no such process,
+// ENOSYS on older kernels.
 Descriptor open_pidfd(pid_t process) noexcept;
 
-// A duplicate of `descriptor` of the other process (Linux 5.6). Needs the right to ptrace it: same
-// user and user namespace, and yama's ptrace_scope 0 or PR_SET_PTRACER; else errno EPERM.
+// A duplicate of `descriptor` of the other process (Linux 5.6). It needs the right to ptrace the
+// process: same user and user namespace, and yama's ptrace_scope 0 or PR_SET_PTRACER; else errno
+// EPERM.
 Descriptor take_descriptor(const Descriptor& pidfd, int descriptor) noexcept;
 
 // When the process began, in clock ticks since boot: with its number it names one process, whose
@@ -35,7 +37,7 @@ class ProcessWatch {
   ProcessWatch& operator=(ProcessWatch&&) noexcept;
   ~ProcessWatch();
 
-  // False where there is no such process, or no pidfd on this kernel.
+  // Returns false where there is no such process, or no pidfd on this kernel.
   explicit operator bool() const noexcept { return state_ != nullptr; }
 
   // True once the process has ended, also as a zombie that nobody has waited for. One system call;

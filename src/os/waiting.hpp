@@ -41,9 +41,9 @@ struct WaitPolicy {
 
 inline constexpr std::int64_t stays_awake = INT64_MAX / 2;  // never sleeps
 
-// Ranks of a node, for flags in shared memory. With a core for each rank the spins take 20 us,
-// longer than any healthy call of a small message; without, next to nothing: the peer needs this
-// very core. A yield costs as much as five polls of MPI. A wake-up may be missed
+// Ranks of a node wait so for flags in shared memory. With a core for each rank the spins take 20
+// us, longer than any healthy call of a small message; without, next to nothing: the peer needs
+// this very core. A yield costs as much as five polls of MPI. A wake-up may be missed
 // (Waits::wake_sleepers), and MPI wants a look now and then: a nap of 1 ms costs 2 % of a core.
 inline constexpr WaitPolicy wait_for_ranks{.spins = 2000,
                                            .looks_per_yield = 4,
@@ -52,34 +52,34 @@ inline constexpr WaitPolicy wait_for_ranks{.spins = 2000,
 inline constexpr WaitPolicy wait_for_ranks_crowded{
     .spins = 20, .awake_ns = IdleClock::awake_at_first_ns, .longest_nap_ns = 1'000'000};
 
-// Ranks of several nodes, for each other's messages. They never sleep: over TCP nothing moves while
-// nobody polls. The spins take 20 us, a round trip between two nodes.
+// Ranks of several nodes wait so for each other's messages. They never sleep: over TCP nothing
+// moves while nobody polls. The spins take 20 us, a round trip between two nodes.
 inline constexpr WaitPolicy wait_for_nodes{
     .spins = 200, .awake_ns = stays_awake, .longest_nap_ns = 0, .polls = false};
 inline constexpr WaitPolicy wait_for_nodes_crowded{
     .spins = 2, .awake_ns = stays_awake, .longest_nap_ns = 0, .polls = false};
 
-// A thread that polls its own messages. The spins are a few microseconds of MPI_Test, less than a
-// switch of threads. A wait of 10 ms may sleep: that is well above the 2 ms that 25 MB take at 100
-// Gbit/s. After such a wait a delay of 0.5 ms does not matter.
+// A thread that polls its own messages waits so. The spins are a few microseconds of MPI_Test, less
+// than a switch of threads. A wait of 10 ms may sleep: that is well above the 2 ms that 25 MB take
+// at 100 Gbit/s. After such a wait a delay of 0.5 ms does not matter.
 inline constexpr WaitPolicy wait_for_messages{
     .spins = 16, .awake_ns = 10'000'000, .longest_nap_ns = 500'000};
 
-// The owner of a plan, for the comm threads that drive it. The spins take some 2 us. Where threads
-// outnumber cores, a comm thread wants the core of its owner.
+// The owner of a plan waits so for the comm threads that drive it. The spins take some 2 us. Where
+// threads outnumber cores, a comm thread wants the core of its owner.
 inline constexpr WaitPolicy wait_for_lanes{
     .spins = 64, .awake_ns = 10'000'000, .longest_nap_ns = 500'000};
 inline constexpr WaitPolicy wait_for_lanes_crowded{
     .spins = 64, .looks_awake = 8, .awake_ns = 0, .longest_nap_ns = 500'000};
 
-// A caller, for the thread that reduces its buckets, which may want this very core. The spins take
-// some 20 us.
+// A caller waits so for the thread that reduces its buckets, which may want this very core. The
+// spins take some 20 us.
 inline constexpr WaitPolicy wait_for_reduction{
     .spins = 1000, .awake_ns = 300'000, .longest_nap_ns = 500'000};
 
-// Threads that work on one loop, for each other. The spins take some 50 us, which is what lies
-// between two loops of a solver on one rank. A wake-up costs 5 us, and 50 us in a virtual machine,
-// so it is worth spinning for some time, but not holding the core for long.
+// Threads that work on one loop wait so for each other. The spins take some 50 us, which is what
+// lies between two loops of a solver on one rank. A wake-up costs 5 us, and 50 us in a virtual
+// machine, so it is worth spinning for some time, but not holding the core for long.
 inline constexpr WaitPolicy wait_for_threads{.spins = 4096,
                                              .awake_ns = 1'000'000,
                                              .longest_nap_ns = 1'000'000'000,
@@ -92,14 +92,15 @@ inline constexpr WaitPolicy wait_for_threads_crowded{.spins = 16,
                                                      .is_woken = true,
                                                      .polls = false};
 
-// A comm thread that has nothing to do: it yields for some 20 us, as long as a wake-up takes.
+// A comm thread that has nothing to do waits so: it yields for some 20 us, as long as a wake-up
+// takes.
 inline constexpr WaitPolicy wait_for_work{.spins = 0,
                                           .looks_awake = 64,
                                           .awake_ns = 0,
                                           .longest_nap_ns = 1'000'000'000,
                                           .is_woken = true,
                                           .polls = false};
-// A thread whose work comes seldom.
+// A thread whose work comes seldom waits so.
 inline constexpr WaitPolicy wait_asleep{
     .spins = 0, .awake_ns = 0, .longest_nap_ns = 1'000'000'000, .is_woken = true, .polls = false};
 
@@ -185,7 +186,7 @@ class Waiting {
   unsigned looks_ = 0;
   unsigned awake_until_look_ = 0;
   bool slept_ = false;
-  // The time since the spins ended.
+  // This is the time since the spins ended.
   std::int64_t checked_ns_ = 0;
   IdleClock clock_{0, 0, 0};
 };

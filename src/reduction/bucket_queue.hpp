@@ -35,8 +35,8 @@ class BucketQueue {
   // Throws the error that the last round of the bucket has ended with, once.
   void rethrow(int bucket);
 
-  // Calls reduce(bucket) for the next bucket. False where there is none, or, unless the caller
-  // waits for the turn, where another thread has it.
+  // Calls reduce(bucket) for the next bucket. Returns false where there is none, or, unless the
+  // caller waits for the turn, where another thread has it.
   template <class Reduce>
   bool reduce_next(bool wait_for_turn, Reduce&& reduce) noexcept {
     std::unique_lock turn(turn_, std::defer_lock);

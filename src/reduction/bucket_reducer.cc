@@ -55,8 +55,9 @@ void BucketReducer::refuse() noexcept {
   }
 }
 
-// Where nothing else does: neither MPI nor ranks of different nodes compare what they call. By the
-// communicator of the plan, whose waits over nodes notice the dead, as MPI's own call would not.
+// The buckets are compared where nothing else compares them: neither MPI nor ranks of different
+// nodes do. It is done on the communicator of the plan, whose waits over nodes notice dead ranks,
+// which MPI's own call would not.
 void BucketReducer::check_same_bucket(int bucket) {
   if (communicator_->nodes() == 1 || tensors_.buckets() == 1) return;
   mpi::Extremes buckets(bucket);

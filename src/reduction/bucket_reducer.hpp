@@ -21,7 +21,7 @@ class BucketReducer {
   bool serves_threads() const noexcept;
   Path last_path() const noexcept { return path_; }
 
-  // By the caller, or by the plan's thread.
+  // The caller calls it, or the plan's thread.
   void reduce(int bucket, bool by_caller);
   // Instead of reduce(), by a rank that an exception takes away: the others get an error.
   void refuse() noexcept;

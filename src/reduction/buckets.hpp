@@ -10,7 +10,7 @@
 
 namespace ropewalk::reduction {
 
-// Where a tensor lies in the vector of its bucket.
+// A piece says where a tensor lies in the vector of its bucket.
 struct Piece {
   int tensor;
   std::size_t offset;  // elements
@@ -26,7 +26,7 @@ struct Bucket {
 // Fused tensors begin on cache lines of their own.
 constexpr std::size_t piece_alignment = 128;
 
-// Error(argument) for a tensor or sizes that cannot be.
+// Throws Error(argument) for a tensor or sizes that cannot be.
 std::vector<Bucket> buckets_of(std::span<const PlanTensor> tensors, std::size_t bucket_bytes,
                                std::size_t fuse_bytes);
 

@@ -1,4 +1,5 @@
-// The C interface of repeated reductions. What is wrong on one rank is an error on all of them.
+// This file is the C interface of repeated reductions. What is wrong on one rank is an error on all
+// of them.
 #include <string>
 #include <vector>
 

@@ -13,17 +13,17 @@ class ReadyTensors {
  public:
   explicit ReadyTensors(const PlanTensors& tensors);
 
-  // Error(argument) where it is ready already.
+  // Throws Error(argument) where it is ready already.
   void add(int tensor);
-  // The bucket that can be started next, for all its tensors are ready; -1 for none.
+  // Returns the bucket that can be started next, for all its tensors are ready; -1 for none.
   int startable() const noexcept;
   void start_next() noexcept { ++next_; }
-  // Where start() of all that is left begins.
+  // Returns where start() of all that is left begins.
   int first_left() const noexcept { return count_ > 0 ? next_ : 0; }
   void start_all() noexcept;
   // Whether no bucket is left to be started in this round, or no tensor has become ready in it.
   bool complete() const noexcept;
-  // Error(argument), which names a tensor that is not ready, unless complete().
+  // Throws Error(argument), which names a tensor that is not ready, unless complete().
   void check_complete() const;
   void begin_round() noexcept;
 

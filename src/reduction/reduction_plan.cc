@@ -1,4 +1,5 @@
-// The public face of the room: ReductionPlan and PendingReduction over ReductionPlanState.
+// This file is the public face of the room: ReductionPlan and PendingReduction over
+// ReductionPlanState.
 #include "ropewalk/reduction_plan.hpp"
 
 #include "mpi/collectively.hpp"

@@ -110,8 +110,8 @@ void ReductionPlanState::make(const std::vector<PlanTensor>& tensors,
   });
 }
 
-// After a joint error. To free a communicator may be collective: one that only some ranks came to
-// have is not freed at all.
+// This follows a collective error. Freeing a communicator may be collective, so one that only some
+// ranks have is not freed at all.
 void ReductionPlanState::take_down() noexcept {
   thread_.reset();
   reducer_.reset();

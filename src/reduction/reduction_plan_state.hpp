@@ -20,7 +20,7 @@
 
 namespace ropewalk::reduction {
 
-// Error where there is no MPI to reduce with, or no communicator.
+// Throws Error where there is no MPI to reduce with, or no communicator.
 mpi::Comm checked_parent(mpi::Comm parent);
 
 class ReductionPlanState {
@@ -67,7 +67,7 @@ class ReductionPlanState {
 
   mpi::Comm parent_;
   mpi::Comm comm_;  // of our own
-  // Null in a plan that could not be made.
+  // It is null in a plan that could not be made.
   std::unique_ptr<PlanTensors> tensors_;
   std::unique_ptr<ReadyTensors> ready_;
   std::unique_ptr<BucketQueue> queue_;

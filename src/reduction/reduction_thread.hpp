@@ -12,7 +12,7 @@ namespace ropewalk::reduction {
 
 class ReductionThread {
  public:
-  // Starts the thread, which calls `work` after each wake(), as often as there is work.
+  // Starts the thread, which calls `work` after each wake(), as often as there is work. Throws
   // Error(system) where it cannot be started.
   explicit ReductionThread(std::function<void()> work);
   ~ReductionThread();  // after a last `work`

@@ -1,4 +1,4 @@
-// The C interface of this room.
+// This file is the C interface of this room.
 #include "c_call.hpp"
 #include "halo/c_halo.hpp"
 #include "ropewalk/schedule.hpp"

@@ -21,7 +21,7 @@ void check(const ThreadTeamOptions& options) {
                   std::to_string(ThreadTeam::max_threads) + "; pass 0 for one a core of this rank");
 }
 
-// The first of these variables that is a number; 0: none.
+// Returns the first of these variables that is a number; 0 where none is.
 int first_number(std::initializer_list<const char*> names) {
   for (const char* name : names) {
     const char* text = std::getenv(name);

@@ -15,7 +15,7 @@ struct Placement {
   std::vector<int> cores;  // of each thread; empty: wherever the kernel likes
 };
 
-// Pure. `neighbours` ranks may use `cores`; this one is number `position` of them.
+// Is a pure function. `neighbours` ranks may use `cores`; this one is number `position` of them.
 Placement place(std::span<const int> cores, int position, int neighbours, int quota,
                 const ThreadTeamOptions& options);
 

@@ -1,4 +1,4 @@
-// PollClock: when a worker that computes looks after its messages.
+// PollClock tells when a worker that computes looks after its messages.
 #include "ropewalk/detail/poll_clock.hpp"
 
 #include <algorithm>

@@ -59,7 +59,7 @@ Ranges::Taken Ranges::take(int worker) noexcept {
   return steal(worker);
 }
 
-// Half of what the fullest has, rounded up; of one block, that block.
+// Takes half of what the fullest range has, rounded up; of one block, that block.
 Ranges::Taken Ranges::steal(int worker) noexcept {
   Slot& own = at(worker);
   for (;;) {

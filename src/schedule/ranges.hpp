@@ -45,7 +45,7 @@ struct Slot {
   alignas(stride) Word range[2];        // of even and odd loops
   std::atomic<std::uint64_t> ready{0};  // loops that the owner has filled its words for
   std::atomic<int> place{0};            // NUMA node on which the owner runs
-  // The owner's alone.
+  // Only the owner uses it.
   alignas(stride) std::uint64_t loop = 0;  // that it is in, or comes to next
   std::uint64_t entered = 0;               // loops it has asked for a block
   std::uint64_t own = 0;                   // blocks it ran since the beginning: of its share,

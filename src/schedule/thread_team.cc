@@ -45,7 +45,7 @@ struct ThreadTeam::State {
   os::Epoch started_;
   os::Barrier ended_;
   os::Barrier barrier_;
-  // Written before started_ advances.
+  // They are written before started_ advances.
   void (*task_)(void*, int) = nullptr;  // null: the threads end
   void* object_ = nullptr;
   std::atomic<bool> failed_{false};  // in the run under way

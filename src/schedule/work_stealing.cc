@@ -1,4 +1,5 @@
-// WorkStealing: iterations in blocks over the ranges of the workers, and where the workers are.
+// WorkStealing shares iterations out in blocks over the ranges of the workers, and knows where the
+// workers are.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -11,13 +12,13 @@
 namespace ropewalk {
 namespace {
 
-// Small enough that workers end together and messages are looked after in time, large enough that
-// a block's 10 ns vanish.
+// Blocks are small enough that workers end together and look after messages in time, and large
+// enough that a block's 10 ns do not matter.
 constexpr std::size_t blocks_each = 256;
 
 [[noreturn]] void refuse(const std::string& text) { throw Error(ErrorCode::argument, text); }
 
-// The NUMA node of each CPU; empty where there is one node only.
+// Returns the NUMA node of each CPU; empty where there is one node only.
 const std::vector<int>& nodes_of_cpus() {
   static const std::vector<int> nodes = [] {
     std::vector<int> found;

@@ -9,13 +9,13 @@
 
 namespace ropewalk::settings {
 
-// The row of that name; null: none.
+// Returns the row of that name; null where there is none.
 const Option* find(std::string_view name) noexcept;
 
-// Whether a name begins with ROPEWALK_, and no row has it. ROPEWALK_TEST_… are the tests' own.
+// Tells whether a name begins with ROPEWALK_ and no row has it. ROPEWALK_TEST_… are the tests' own.
 bool is_unknown(std::string_view name) noexcept;
 
-// The row whose name is spelled most like it; null where none is like it at all.
+// Returns the row whose name is spelled most like it; null where none is like it at all.
 const Option* nearest(std::string_view name) noexcept;
 
 // Finds, among the names it is offered, the one that is spelled most like another.
@@ -31,10 +31,10 @@ class Nearest {
   std::size_t least_;  // letters that differ; of no more names
 };
 
-// "ROPEWALK_LANE: unknown, expected …; did you mean ROPEWALK_LANES?"
+// Returns "ROPEWALK_LANE: unknown, expected …; did you mean ROPEWALK_LANES?".
 Text unknown(std::string_view name) noexcept;
 
-// The name in an entry of the environment, "NAME=value".
+// Returns the name in an entry of the environment, "NAME=value".
 inline std::string_view name_of(std::string_view entry) noexcept {
   return entry.substr(0, entry.find('='));
 }

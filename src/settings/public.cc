@@ -1,4 +1,4 @@
-// The public interface to the table: ropewalk/settings.hpp.
+// This file is the public interface to the table: ropewalk/settings.hpp.
 #include "ropewalk/error.hpp"
 #include "ropewalk/settings.hpp"
 #include "settings/names.hpp"

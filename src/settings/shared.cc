@@ -16,7 +16,8 @@ bool is_number(const Value& value) noexcept {
   return value.word.empty() && (kind == Kind::count || kind == Kind::bytes);
 }
 
-// Of a file that cannot be read, its name: no two ranks agree on it but by that.
+// The hash of a file that cannot be read is that of its name: ranks agree on such a file only when
+// it has the same name.
 std::uint64_t meaning_of_file(std::string_view path) noexcept {
   if (path.empty()) return os::hash(path);
   try {
@@ -28,7 +29,8 @@ std::uint64_t meaning_of_file(std::string_view path) noexcept {
   }
 }
 
-// What a value means, whichever way it is spelled. What cannot be understood is like itself alone.
+// Hashes what a value means, whichever way it is spelled. A value that cannot be understood is
+// equal only to itself.
 std::uint64_t meaning(const Value& value) noexcept {
   Text text;
   if (value.malformed) {
@@ -50,8 +52,8 @@ std::string found(const Told& told, std::size_t rank) {
   return std::string("\"") + told.text.data() + "\" on rank " + std::to_string(rank);
 }
 
-// Which value all ranks should have, and how they get it. Files of one name may differ, as where
-// each node has disks of its own.
+// Says which value all ranks should have, and how they get it. Files of one name may differ, for
+// instance where each node has disks of its own.
 std::string remedy(const Option& option, const Told& told) {
   if (option.kind == Kind::file) return "give all of them a file with the same contents";
   const std::string name(option.name);

@@ -60,7 +60,8 @@ constexpr Option rows[] = {
      "A list is repeated as needed; `round:3` puts rank r on node r mod 3. Ranks of different "
      "pretended nodes never share memory"},
     {Id::timeout, "ROPEWALK_TIMEOUT", Kind::count, "off", "seconds",
-     // Longer than a switch reboots or a machine is moved, short beside an allocation of hours.
+     // The default is longer than a switch takes to reboot or a machine to be moved, and short
+     // beside an allocation of hours.
      "60", "", Scope::all_ranks, Reader::library, "explanation/dead-ranks.md",
      "how long a node may answer nothing, while a rank waits, before [its ranks are an error]"
      "(../explanation/dead-ranks.md); `off`: ranks of other nodes are not watched",

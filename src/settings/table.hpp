@@ -17,7 +17,7 @@ namespace ropewalk::settings {
 
 // The rows, in the order of the table.
 enum class Id : std::uint8_t {
-  // Read by the library.
+  // The library reads these.
   lanes,
   pages,
   arena_bytes,
@@ -40,25 +40,25 @@ enum class Id : std::uint8_t {
   nonblocking,
   device_buffers,
   mpi_library,
-  // Read by the command.
+  // The command reads these.
   mpi,
   preload,
   line_rate,
   libexec,
-  // Set by the command, for what it starts.
+  // The command sets these, for what it starts.
   set,
   bench_settings,
   box,
   box_nodes,
   box_cores,
   box_rails,
-  // Read by the scripts of the tree.
+  // The scripts of the tree read these.
   jobs,
   command
 };
 inline constexpr std::size_t options = static_cast<std::size_t>(Id::command) + 1;
 
-// What may stand beside the words of an option. Each has one grammar (value.cc).
+// The kind says what may stand beside the words of an option. Each has one grammar (value.cc).
 enum class Kind : std::uint8_t {
   choice,  // nothing but the words
   count,   // a whole number in decimal digits
@@ -70,7 +70,7 @@ enum class Kind : std::uint8_t {
   text     // anything
 };
 
-// Between which ranks a value must be the same.
+// The scope says between which ranks a value must be the same.
 enum class Scope : std::uint8_t {
   rank,       // each rank may have its own
   all_ranks,  // compared when ranks come together (shared.hpp)

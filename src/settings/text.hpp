@@ -10,7 +10,7 @@
 
 namespace ropewalk::settings {
 
-// Cut where it is full; always ends with a null character.
+// It is cut where it is full, and always ends with a null character.
 class Text {
  public:
   Text& operator<<(std::string_view more) noexcept {
@@ -34,7 +34,7 @@ class Text {
   char data_[512] = "";
 };
 
-// The parts of a list that commas separate, in turn; `each` returns whether to go on.
+// Visits the parts of a list that commas separate, in turn; `each` returns whether to go on.
 template <class Each>
 void each_word(std::string_view list, Each each) {
   while (!list.empty()) {

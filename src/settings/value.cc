@@ -14,12 +14,12 @@ namespace {
 
 thread_local Lookup replacement = nullptr;
 
-// Of what was found, this much is repeated in a complaint.
+// A complaint repeats so much of the text that was found.
 constexpr std::size_t most_found = 100;
 
 // ---- one grammar a kind ------------------------------------------------------------------------
 
-// The word of `words` that a text is.
+// Returns the word of `words` that the text is.
 std::optional<std::string_view> find_word(std::string_view words, std::string_view text) {
   std::optional<std::string_view> found;
   each_word(words, [&](std::string_view word) {
@@ -29,7 +29,7 @@ std::optional<std::string_view> find_word(std::string_view words, std::string_vi
   return found;
 }
 
-// Other spellings of `off` and `on`; the text itself where it is none.
+// Turns other spellings into `off` and `on`; returns the text itself where it is none of them.
 std::string_view as_switch(std::string_view text) noexcept {
   for (const std::string_view no : {"0", "no", "false"}) {
     if (text == no) return "off";
@@ -40,7 +40,7 @@ std::string_view as_switch(std::string_view text) noexcept {
   return text;
 }
 
-// 0: no suffix of sizes.
+// Returns 0 where it is no suffix of sizes.
 std::int64_t suffix_factor(std::string_view suffix) noexcept {
   constexpr std::string_view letters = "KMGT";
   if (suffix.empty() || suffix == "B") return 1;
@@ -64,8 +64,8 @@ std::optional<std::int64_t> parse_number(Kind kind, std::string_view text) noexc
   return number * factor;
 }
 
-// Decimal digits with at most one point among them; not all of them 0. By hand: what the C++
-// library has may allocate.
+// Accepts decimal digits with at most one point among them, unless all of them are 0. It is written
+// by hand, because what the C++ library has may allocate.
 bool is_real(std::string_view text) noexcept {
   const std::size_t point = std::min(text.find('.'), text.size());
   const std::string_view whole = text.substr(0, point);
@@ -89,7 +89,7 @@ bool understand_number(Value& value, std::string_view text) noexcept {
   return true;
 }
 
-// Whether the text makes sense, and then `value` has it.
+// Tells whether the text makes sense; then `value` has its meaning.
 bool understand(Value& value, std::string_view text) noexcept {
   const Option& option = *value.option;
   if (const auto word = find_word(option.words, text)) return value.word = *word, true;
@@ -123,7 +123,7 @@ void add_numbers(Text& out, const Option& option) noexcept {
   if (!open) out << option.most;
 }
 
-// What may stand beside the words.
+// Says what may stand beside the words.
 void add_kind(Text& out, const Option& option) noexcept {
   switch (option.kind) {
     case Kind::choice:

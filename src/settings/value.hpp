@@ -25,20 +25,22 @@ struct Value {
 Value parse(const Option&, const char* text) noexcept;
 Value parse(Id, const char* text) noexcept;
 
-// Of this process, as it is now: reads the environment, which takes some 100 ns. No thread may
-// change the environment meanwhile (getenv(3)).
+// Reads the value that this process has now, from the environment, which takes some 100 ns. No
+// thread may change the environment meanwhile (getenv(3)).
 Value read(Id) noexcept;
 Value read(const Option&) noexcept;
 
-// read(), and Error(argument) with complaint() where the value is malformed.
+// Does the same as read(), and throws Error(argument) with complaint() where the value is
+// malformed.
 Value get(Id);
-// The value itself, unless it is malformed: Error(argument) with complaint().
+// Returns the value itself, unless it is malformed: then it throws Error(argument) with
+// complaint().
 const Value& require(const Value&);
 
-// "NAME: found …, expected …; what to do", of a malformed value.
+// Returns "NAME: found …, expected …; what to do", of a malformed value.
 Text complaint(const Value&) noexcept;
 
-// What an option takes, in words: "auto, or 1 to 64".
+// Says what an option takes, in words: "auto, or 1 to 64".
 Text expected(const Option&) noexcept;
 
 // For tests of ranks that are threads, and so have one environment: where set, the calling thread

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t longest_name = 15;  // the kernel's limit, without the final zero
 
-// What a new thread takes along from the one that starts it.
+// A new thread takes this along from the one that starts it.
 struct Start {
   ThreadOptions options;
   std::function<void()> body;

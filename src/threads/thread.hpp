@@ -18,7 +18,7 @@ struct ThreadOptions {
   std::string name = {};        // at most 15 bytes, the kernel's limit; longer ones are cut
   std::vector<int> cores = {};  // on which it may run; empty: where its starter may
   std::size_t stack_bytes = 0;  // 0, or where the system finds it too small: the system's default
-  // For the error where there is no thread to be had: "OWNER cannot be started (...); raise
+  // An error says so where there is no thread to be had: "OWNER cannot be started (...); raise
   // `ulimit -u` or REMEDY".
   std::string owner = "a thread";
   std::string remedy = "ask for fewer threads";
@@ -27,7 +27,8 @@ struct ThreadOptions {
 class Thread {
  public:
   Thread() = default;
-  // Runs `body`, which must not throw. Error(system) where the system cannot start another thread.
+  // Runs `body`, which must not throw. Throws Error(system) where the system cannot start another
+  // thread.
   Thread(const ThreadOptions& options, std::function<void()> body);
   ~Thread() { join(); }
   Thread(Thread&& other) noexcept;
@@ -35,9 +36,10 @@ class Thread {
   Thread(const Thread&) = delete;
   Thread& operator=(const Thread&) = delete;
 
-  // Whether there is a thread to join; also true in a child of fork, until join() or detach().
+  // Tells whether there is a thread to join; also true in a child of fork, until join() or
+  // detach().
   bool joinable() const noexcept { return generation_ != 0; }
-  // False in a child of fork.
+  // Returns false in a child of fork.
   bool is_here() const noexcept;
   bool is_current() const noexcept;
   // Returns at once where there is none, and in a child of fork.

@@ -19,7 +19,7 @@ int read_int(const std::string& path, int otherwise) {
   return value ? static_cast<int>(*value) : otherwise;
 }
 
-// "48K", "32M" as sysfs writes cache sizes.
+// Sysfs writes cache sizes as "48K" or "32M".
 std::size_t read_size(const std::string& path) {
   const auto text = os::read_text(path);
   if (!text || text->empty()) return 0;
@@ -94,7 +94,7 @@ void read_caches(const std::string& root, Machine& machine) {
   });
 }
 
-// "Node 0 MemTotal:       24689664 kB"
+// The line looks like "Node 0 MemTotal:       24689664 kB".
 std::size_t node_bytes(const std::string& directory) {
   const auto text = os::read_text(directory + "/meminfo");
   const std::string key = "MemTotal:";

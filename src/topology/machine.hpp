@@ -35,12 +35,13 @@ struct Machine {
   std::vector<Cache> caches;  // each once, by level, then type and lowest CPU
   std::vector<NumaNode> nodes;
 
-  // The core of a CPU; null where sysfs does not say.
+  // Returns the core of a CPU; null where sysfs does not say.
   const Core* core_of(int cpu) const;
   const NumaNode* node_of(int cpu) const;
-  // Of the data or unified cache of this level that `cpu` uses; 0 where there is none.
+  // Returns the size of the data or unified cache of this level that `cpu` uses; 0 where there is
+  // none.
   std::size_t cache_bytes(int level, int cpu) const;
-  // The outermost cache that `cpu` uses.
+  // Returns the size of the outermost cache that `cpu` uses.
   std::size_t last_level_cache_bytes(int cpu) const;
 };
 
@@ -48,17 +49,17 @@ struct Machine {
 // CPU is then a core of its own, with no cache, and all on node 0.
 Machine read_machine(const std::string& root = "/sys");
 
-// CPUs this thread may run on, and how many of them the cgroups' quota pays for.
+// Holds the CPUs that this thread may run on, and how many of them the cgroups' quota pays for.
 struct UsableCpus {
   std::vector<int> cpus;        // affinity mask
   std::optional<double> quota;  // CPUs' worth of time; nothing: unlimited
-  // Threads that can run at the same time: never 0.
+  // Returns how many threads can run at the same time, never 0.
   int count() const noexcept;
 };
 UsableCpus usable_cpus();
 
-// Smallest quota of a cgroup and those above it. `mount` is where cgroups are mounted, `membership`
-// the text of /proc/self/cgroup.
+// Returns the smallest quota of a cgroup and those above it. `mount` is where cgroups are mounted,
+// `membership` the text of /proc/self/cgroup.
 std::optional<double> cpu_quota(const std::string& mount, const std::string& membership);
 
 }  // namespace ropewalk::topology

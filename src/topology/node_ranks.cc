@@ -10,7 +10,7 @@
 namespace ropewalk::topology {
 namespace {
 
-// The first of these variables that is a number of ranks.
+// Returns the first of these variables that is a number of ranks.
 std::optional<int> first_count(std::initializer_list<const char*> names) {
   for (const char* name : names) {
     const char* text = std::getenv(name);

@@ -1,4 +1,4 @@
-// CPUs by affinity mask and by the quota of cgroups, versions 1 and 2.
+// This file counts CPUs by the affinity mask and by the quota of cgroups, versions 1 and 2.
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -11,7 +11,7 @@
 namespace ropewalk::topology {
 namespace {
 
-// Version 2: "max 100000" or "150000 100000": microseconds of CPU time in a period.
+// Version 2 writes "max 100000" or "150000 100000": microseconds of CPU time in a period.
 std::optional<double> quota_of_version_2(const std::string& directory) {
   const auto text = os::read_text(directory + "/cpu.max");
   if (!text) return std::nullopt;

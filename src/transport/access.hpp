@@ -10,9 +10,9 @@
 namespace ropewalk::transport {
 
 struct Access {
-  // An object that holds it keeps communicators, threads and team alive, as a plan does.
+  // Returns an object that holds it keeps communicators, threads and team alive, as a plan does.
   static std::shared_ptr<LaneSet> lanes(const EndpointSet& endpoints);
-  // EndpointSet::plan, of messages whose tags are of LaneSet::tags().
+  // Does what EndpointSet::plan does, with messages whose tags are of LaneSet::tags().
   static MessagePlan plan(const EndpointSet& endpoints, const std::vector<Message>& messages);
 };
 

@@ -47,7 +47,7 @@ bool has_multiple(const Facts& facts) {
   return facts.thread_level >= static_cast<std::int32_t>(mpi::ThreadLevel::multiple);
 }
 
-// The first rank for which `wrong` holds, or -1.
+// Returns the first rank for which `wrong` holds, or -1.
 template <class Wrong>
 int first_rank(std::span<const Facts> facts, Wrong wrong) {
   const auto found = std::find_if(facts.begin(), facts.end(), wrong);
@@ -121,7 +121,7 @@ int neighbours_of(std::span<const Facts> facts, const Facts& own) {
       facts.begin(), facts.end(), [&](const Facts& other) { return share_cores(own, other); }));
 }
 
-// The cores that ranks leave free, shared out among them.
+// Shares the cores that ranks leave free out among them.
 int lanes_for(std::span<const Facts> facts, const Facts& own) {
   if (own.wish > 0) return own.wish;
   if (own.threads == 0 && !has_multiple(own)) return 1;

@@ -38,16 +38,17 @@ struct Agreement {
 
 Facts local_facts(const EndpointOptions& options, std::span<const int> cores);
 
-// Pure: the judgement of rank `rank` over the facts of all. Throws the same Error whatever `rank`.
+// Returns the judgement of rank `rank` over the facts of all. It is a pure function, and throws the
+// same Error whatever `rank` is.
 Agreement judge(std::span<const Facts> facts, int rank);
 
-// The core of a lane, or all cores where there are too few to give each lane of each rank its own
-// (there the kernel balances better). Counted from the end of the list: compute threads are
-// usually placed from its beginning.
+// Returns the core of a lane, or all cores where there are too few to give each lane of each rank
+// its own (there the kernel balances better). Lanes are counted from the end of the list: compute
+// threads are usually placed from its beginning.
 std::vector<int> cores_of_lane(std::span<const int> cores, int lane, int lanes, int position,
                                int neighbours);
 
-// Collective. The local facts exchanged and judged.
+// Collective. Exchanges the local facts and judges them.
 Agreement agree(mpi::Comm comm, const Facts& own);
 
 }  // namespace ropewalk::transport

@@ -24,10 +24,11 @@ class Batch {
 
   // Receives first: a message that finds its receive posted is not copied twice.
   void post() noexcept;
-  // True when nothing is pending any more. Progresses MPI.
+  // Returns true when nothing is pending any more. It progresses MPI.
   bool advance() noexcept;
-  // The same in two steps, for batches that end early together: first until all is complete or,
-  // when stopping, the last send is; then, when stopping, cancel_receives().
+  // These do the same in two steps, for batches that end early together: the first waits until all
+  // is complete or, when stopping, the last send is; then, when stopping, cancel_receives()
+  // follows.
   bool advance_sends() noexcept;
   void cancel_receives() noexcept;
   void stop() noexcept { stopping_ = true; }

@@ -1,4 +1,4 @@
-// The C interface of this room.
+// This file is the C interface of this room.
 #include <memory>
 
 #include "c_call.hpp"

@@ -1,4 +1,5 @@
-// The public face of the room: EndpointSet and MessagePlan over LaneSet and MessagePlanState.
+// This file is the public face of the room: EndpointSet and MessagePlan over LaneSet and
+// MessagePlanState.
 #include <string>
 #include <utility>
 

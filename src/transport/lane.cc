@@ -11,11 +11,11 @@
 namespace ropewalk::transport {
 namespace {
 
-// Work under way, in the order it came. Owned by the comm thread alone.
+// Holds work under way, in the order it came. The comm thread alone owns it.
 class Active {
  public:
   bool empty() const noexcept { return first_ == nullptr; }
-  // The longest that any of it may stay awake for.
+  // Returns the longest time for which any of it may stay awake.
   std::int64_t awake_ns() const noexcept {
     std::int64_t longest = 0;
     for (const LaneWork* work = first_; work != nullptr; work = work->next) {
@@ -35,7 +35,7 @@ class Active {
     }
   }
 
-  // True if some work was completed.
+  // Returns true if some work was completed.
   bool advance() noexcept {
     bool completed = false;
     for (LaneWork** link = &first_; *link != nullptr;) {

@@ -13,8 +13,8 @@
 
 namespace ropewalk::transport {
 
-// Counts the lanes at work on one plan; the top bit says that the plan's owner sleeps on it. One
-// word, so that a lane touches nothing of the plan after it has counted itself down.
+// Counts the lanes at work on one plan; the top bit says that the plan's owner sleeps on it. It is
+// one word, so that a lane touches nothing of the plan after it has counted itself down.
 class Countdown {
  public:
   void set(std::uint32_t lanes) noexcept { word_.store(lanes, std::memory_order_relaxed); }
@@ -57,13 +57,14 @@ struct LaneWork {
 
 class LaneThread {
  public:
-  // Starts the thread, on `cores` if there are any. Error(system) where there can be none.
+  // Starts the thread, on `cores` if there are any. Throws Error(system) where there can be none.
   LaneThread(int lane, std::span<const int> cores);
   ~LaneThread();  // finishes the work it has, then joins
   LaneThread(const LaneThread&) = delete;
   LaneThread& operator=(const LaneThread&) = delete;
 
-  // Hands over work and wakes the thread if it sleeps. From any thread; no lock, no allocation.
+  // Hands over work and wakes the thread if it sleeps. Any thread may call it; it takes no lock and
+  // allocates nothing.
   void push(LaneWork& work) noexcept;
 
  private:

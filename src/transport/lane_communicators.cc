@@ -21,8 +21,9 @@ void LaneCommunicators::duplicate(int lanes) {
   make_tags();
 }
 
-// The least of all ranks: a lane has one number everywhere. Collective where the MPI is one that
-// splits threads, which is the same MPI on all ranks, though their environments may differ.
+// Takes the least number over all ranks, so that a lane has one number everywhere. It is collective
+// where the MPI splits threads: that is the same MPI on all ranks, though their environments may
+// differ.
 int LaneCommunicators::split_threads() const {
   if (!mpi::may_split_threads()) return 0;
   std::int64_t least = mpi::split_threads();

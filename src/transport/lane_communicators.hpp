@@ -15,7 +15,7 @@ class LaneCommunicators {
  public:
   explicit LaneCommunicators(mpi::Comm parent) noexcept : parent_(parent) {}
 
-  // Collective.
+  // Duplicates the communicator. Collective.
   void duplicate(int lanes);
   // Both are collective. The first is for an error on all ranks: freeing is collective, so a
   // communicator that only some ranks have is not freed at all.
@@ -26,7 +26,7 @@ class LaneCommunicators {
   mpi::Comm first() const noexcept { return communicators_[0]; }
   // Whether each lane is a thread of its own for the MPI, too (mpi/thread_split.hpp).
   bool splits_threads() const noexcept { return splits_threads_; }
-  // Of messages that are not the caller's, all over the lanes.
+  // These are the tags of messages that are not the caller's, over all the lanes.
   TagSpace& tags() noexcept { return *tags_; }
 
  private:

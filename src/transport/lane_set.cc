@@ -91,7 +91,7 @@ LaneSet::~LaneSet() {
   communicators_.free_all();
 }
 
-// True when all ranks have come to the end.
+// Returns true when all ranks have come to the end.
 bool LaneSet::part() {
   // The dead must not be sent anything: MPI may hang in it, or end the job.
   if (lost_.any_dead()) return false;

@@ -21,7 +21,7 @@
 
 namespace ropewalk::transport {
 
-// Error where there is no MPI to make endpoints with, or no communicator.
+// Throws Error where there is no MPI to make endpoints with, or no communicator.
 mpi::Comm checked_parent(mpi::Comm parent);
 
 class LaneSet {
@@ -54,11 +54,12 @@ class LaneSet {
 
   LostRanks& lost() noexcept { return lost_; }
 
-  // Collective at the first call. The ranks as a team that shares memory; null on every rank where
-  // they cannot, and `reason` says why. It lives as long as the set, whose end is collective too.
+  // Collective at the first call. Returns the ranks as a team that shares memory; null on every
+  // rank where they cannot, and `reason` then says why. It lives as long as the set, whose end is
+  // collective too.
   node::Team* team(std::string& reason);
 
-  // Of messages that are not the caller's, all over the lanes.
+  // These are the tags of messages that are not the caller's, over all the lanes.
   TagSpace& tags() noexcept { return communicators_.tags(); }
 
   void push(int lane, LaneWork& work) noexcept {

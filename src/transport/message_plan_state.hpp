@@ -13,14 +13,14 @@
 
 namespace ropewalk::transport {
 
-// Tags that messages may have, both included.
+// Messages may have these tags, both included.
 struct TagLimits {
   int least = 0;
   int most = max_message_tag;
 };
 
-// All memory is taken by the constructor. Driven by one thread of the caller at a time, but for
-// exchange_lane(), which takes one thread a lane.
+// The constructor takes all memory. One thread of the caller at a time drives it, but for
+// exchange_lane(), which takes one thread for each lane.
 class MessagePlanState {
  public:
   MessagePlanState(std::shared_ptr<LaneSet> set, std::span<const Message> messages,

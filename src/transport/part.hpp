@@ -32,7 +32,7 @@ struct Part {
   int step;
 };
 
-// The parts of one message, appended to `parts`. Cost: at most `lanes` parts.
+// Appends the parts of one message to `parts`. The cost is at most `lanes` parts.
 void append_parts(const Message& message, int lanes, std::size_t split_bytes,
                   std::vector<Part>& parts);
 
@@ -41,8 +41,8 @@ void append_parts(const Message& message, int lanes, std::size_t split_bytes,
 // finished its own write: above a few MB a link then carries one direction after the other.
 void cut_into_pieces(std::vector<Part>& parts, std::size_t piece_bytes);
 
-// All parts of a plan, by step. Messages of one peer, tag and lane keep the order they were given
-// in: it is what MPI matches them by.
+// Returns all parts of a plan, by step. Messages of one peer, tag and lane keep the order they were
+// given in: it is what MPI matches them by.
 std::vector<Part> parts_of(std::span<const Message> messages, int lanes, std::size_t split_bytes,
                            std::size_t piece_bytes = 0);
 

@@ -7,7 +7,7 @@
 
 namespace ropewalk::transport {
 
-// Ranges of [first, end) that are in use. From any thread.
+// Holds the ranges of [first, end) that are in use. Any thread may call it.
 class TagSpace {
  public:
   TagSpace(int first, int end) noexcept : first_(first), end_(end), next_(first) {}

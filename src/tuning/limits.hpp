@@ -6,7 +6,8 @@
 
 namespace ropewalk::tuning {
 
-// Of the collectives among the ranks of one node. Figures and their origin stand in the table.
+// These are for the collectives among the ranks of one node. Figures and their origin stand in the
+// table.
 struct Limits {
   std::size_t one_shot_bytes;   // up to here payload goes through the slots
   std::size_t gathered_bytes;   // the same for the blocks of an allgather
@@ -22,20 +23,20 @@ struct Limits {
   std::size_t attach_bytes;     // and these are attached, where all ranks can
 };
 
-// Of the copies of a halo's faces; each rank's own matter.
+// These are for the copies of a halo's faces; each rank's own matter.
 struct HaloLimits {
   std::size_t streaming_bytes;  // longer runs are stored past the caches, where faces do not fit
   std::size_t claimed_bytes;    // of faces that are claimed together
-  // Of faces in private memory: the kernel copies those of this size and more, all others are
-  // staged.
+  // They are for faces in private memory: the kernel copies those of this size and more, all others
+  // are staged.
   std::size_t kernel_bytes;              // on pages of 2 MiB
   std::size_t kernel_small_pages_bytes;  // on small ones
   std::size_t kernel_run_bytes;          // shorter runs, on average, are staged as well
 };
-// Error(argument) as limits_for().
+// Throws Error(argument) as limits_for() does.
 HaloLimits halo_limits();
 
-// Of messages between two ranks of one node.
+// These are for messages between two ranks of one node.
 struct ChannelLimits {
   std::size_t slot_bytes;            // messages up to here are copied through slots
   std::size_t private_slot_bytes;    // the same for private memory
@@ -48,11 +49,12 @@ struct ChannelLimits {
   unsigned spins;                    // looks before a receive does anything else
   bool crowded;                      // the node has more ranks than cores
 };
-// Error(argument) as limits_for().
+// Throws Error(argument) as limits_for() does.
 ChannelLimits channel_limits(int ranks, bool crowded);
 
-// What the profile says, else the defaults. `crowded`: the node has more ranks than cores.
-// Error(argument), the same on all ranks, where the profile cannot be understood.
+// Returns what the profile says, else the defaults. `crowded` says that the node has more ranks
+// than cores. Throws Error(argument), the same on all ranks, where the profile cannot be
+// understood.
 Limits limits_for(int ranks, bool crowded);
 
 }  // namespace ropewalk::tuning

@@ -28,14 +28,14 @@ enum class Collective : std::uint8_t {
   alltoallv
 };
 
-// Bytes of a slot of alltoallv before its blocks: where the send buffer lies, then the place and
-// the length of each rank's block (collectives/alltoall.cc has the structs).
+// Returns the bytes of a slot of alltoallv before its blocks: where the send buffer lies, then the
+// place and the length of each rank's block (collectives/alltoall.cc has the structs).
 constexpr std::size_t alltoallv_table_bytes(int ranks) {
   constexpr std::size_t buffers = 24, block = 16;
   return buffers + static_cast<std::size_t>(ranks) * block;
 }
 
-// `bytes`: of the vector, or of one block where each rank has one for each other.
+// `bytes` is the length of the vector, or of one block where each rank has one for each other.
 void reason_on_node(Reasons&, Collective, std::size_t bytes, const Situation&);
 
 }  // namespace ropewalk::tuning

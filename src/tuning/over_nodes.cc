@@ -9,7 +9,7 @@
 namespace ropewalk::tuning {
 namespace {
 
-// Of Algorithm, as ROPEWALK_ALLREDUCE has them.
+// These are the names of Algorithm, as ROPEWALK_ALLREDUCE has them.
 constexpr const char* algorithm_names[] = {"whole", "flat", "doubling", "halving", "ring", "mpi"};
 
 constexpr std::size_t page_bytes = 4096;  // chunks end on borders of small pages
@@ -69,14 +69,14 @@ ReductionChoice choose_reduction(const Values& values, const Shape& shape,
       static_cast<int>(std::min(values[Id::nodes_slices], call.bytes / values[Id::nodes_slice]));
   const int slices = std::clamp(worth, 1, most_slices(values, shape.most));
   const std::size_t slice_bytes = call.bytes / static_cast<std::size_t>(slices) + 1;
-  // Four chunks, so that one is reduced while others travel.
+  // There are four chunks, so that one is reduced while others travel.
   const std::size_t messages = call.rooted ? 1 : static_cast<std::size_t>(shape.nodes);
   const std::size_t least = values[Id::nodes_least_message];
   const std::size_t most = std::max(least, call.longest_message_bytes);
   return {algorithm, slices, std::clamp(slice_bytes / 4, messages * least, messages * most)};
 }
 
-// A few chunks in each slice, so that the chain fills.
+// Each slice has a few chunks, so that the chain fills.
 std::size_t broadcast_chunk(const Values& values, std::size_t slice_bytes) {
   const std::size_t part = (slice_bytes / 8 + page_bytes - 1) / page_bytes * page_bytes;
   const std::size_t least = values[Id::nodes_broadcast_least_chunk];

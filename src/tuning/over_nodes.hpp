@@ -10,7 +10,8 @@
 
 namespace ropewalk::tuning {
 
-// Values for collectives over nodes: the profile's, else the defaults. `openmpi_eager`: see Facts.
+// Returns the values for collectives over nodes: the profile's, else the defaults. For
+// `openmpi_eager` see Facts.
 Values values_over_nodes(bool openmpi_eager);
 
 struct Shape {
@@ -47,22 +48,23 @@ std::size_t broadcast_chunk(const Values&, std::size_t slice_bytes);
 enum class AllgatherWay : std::uint8_t { mpi, leaders, slices };
 AllgatherWay choose_allgather(const Values&, const Shape&, std::size_t bytes_of_all);
 
-// Whether the blocks that the ranks of one node have for those of another go in one message; in
-// alltoall, where they are `bytes` together.
+// Tells whether the blocks that the ranks of one node have for those of another go in one message;
+// in alltoall, where they are `bytes` together.
 bool sends_together(const Values&, std::size_t bytes, std::size_t senders, std::size_t receivers);
-// Of a block of reduce_scatter, between two messages to or from each of so many other nodes.
+// Returns the chunk of a block of reduce_scatter, between two messages to or from each of so many
+// other nodes.
 std::size_t reduce_scatter_chunk(const Values&, std::size_t other_nodes);
 
 // What ROPEWALK_ALLREDUCE asks for, an Algorithm; -1: nothing.
 int wished_algorithm();
 const char* name(Algorithm);
 
-// `bytes` as in reason_on_node(); as many ranks on each node.
+// `bytes` is as in reason_on_node(); each node has as many ranks.
 void reason_over_nodes(Reasons&, Collective, std::size_t bytes, const Situation&);
 
 // Where every node has one rank there is nothing to share out, whatever the size.
 bool is_served(const Shape&, bool size_is);
-// A root talks to each node itself.
+// Tells whether a root talks to each node itself.
 bool has_few_nodes(const Values&, const Shape&);
 
 // Whether ropewalk serves these; MPI does otherwise.

@@ -20,10 +20,10 @@ class Profile {
   };
 
   Profile() = default;  // gives nothing
-  // Error(argument) that names file and line, what was found there and what was expected.
+  // Throws Error(argument) that names file and line, what was found there and what was expected.
   Profile(std::string file, std::string_view text);
 
-  // The line that gives a row its value, where there is one.
+  // Returns the line that gives a row its value, where there is one.
   const std::optional<Line>& line(Id id) const noexcept {
     return lines_[static_cast<std::size_t>(id)];
   }
@@ -41,7 +41,7 @@ class Profile {
 // ranks that have come together (settings/shared.hpp), and so are its errors: Error(argument).
 Profile profile();
 
-// Facts of the node that this process is on. The first call reads the machine's caches.
+// Returns the facts of the node that this process is on. The first call reads the machine's caches.
 Facts facts_of(int ranks, bool crowded);
 
 // What ropewalk goes by: of each row the profile's value, else the default under these facts.
@@ -54,9 +54,9 @@ class Values {
   std::array<std::size_t, rows> values_;
 };
 
-// A size as people write it: 64K, 1M, 5184.
+// Writes a size as people do: 64K, 1M, 5184.
 std::string size_text(std::size_t bytes);
-// A value of a row: a size, or a plain number.
+// Writes the value of a row: a size, or a plain number.
 std::string value_text(const Row&, std::size_t value);
 
 }  // namespace ropewalk::tuning

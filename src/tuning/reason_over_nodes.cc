@@ -91,7 +91,8 @@ void reason_broadcast(Reasons& reasons, std::size_t bytes, const Shape& shape) {
   reasons.otherwise(by_mpi());
 }
 
-// Of what ropewalk serves from, or up to, a size; ROPEWALK_MOVEMENTS=nodes serves all sizes.
+// Explains where ropewalk serves only from, or up to, a size; ROPEWALK_MOVEMENTS=nodes serves all
+// sizes.
 std::string why_not(const Shape& shape) {
   return shape.most == 1 ? "every node has one rank" : "ranks share cores";
 }

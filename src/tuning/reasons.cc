@@ -30,8 +30,8 @@ Change change_at(std::size_t bytes, const Explanation& there) {
   return change;
 }
 
-// The row of the first alternative that is possible for one of the two only; empty where no row
-// decides about it.
+// Returns the row of the first alternative that is possible for only one of the two; empty where no
+// row decides about it.
 std::optional<std::string> deciding_row(const Explanation& here, const Explanation& there) {
   for (std::size_t i = 0; i < here.alternatives.size() && i < there.alternatives.size(); ++i) {
     const Alternative& one = here.alternatives[i];

@@ -12,7 +12,7 @@
 
 namespace ropewalk::tuning {
 
-// A size that is compared, and what it is of: "the vector".
+// An amount is a size that is compared, and what it is of: "the vector".
 struct Amount {
   std::size_t bytes;
   std::string_view of;
@@ -35,17 +35,17 @@ class Reasons {
  public:
   explicit Reasons(const Values& values) : values_(values) {}
 
-  // Taken up to the value of a row, below it, from it on.
+  // The way is taken up to the value of a row, below it, or from it on.
   void up_to(Id, const Amount&, Way, const Condition& = {});
   void below(Id, const Amount&, Way, const Condition& = {});
   void from(Id, const Amount&, Way, const Condition& = {});
-  // Taken where the condition holds, whatever the size.
+  // The way is taken where the condition holds, whatever the size.
   void when(Condition, std::string why, Way);
-  // Taken where nothing before was.
+  // The way is taken where nothing before was.
   void otherwise(Way way) { when({}, "nothing above is possible", std::move(way)); }
 
   const Values& values() const noexcept { return values_; }
-  // The first that is possible is taken.
+  // The first way that is possible is taken.
   Explanation explain(const Facts&, const Profile&);
 
  private:
@@ -56,14 +56,14 @@ class Reasons {
   Explanation made_;
 };
 
-// A row as it is under these facts.
+// Returns a row as it is under these facts.
 Threshold threshold(const Row&, const Facts&, const Profile&);
 
 // Fills `smaller` and `larger` of an explanation of `bytes`: asks `explain` for other sizes.
 void find_changes(Explanation&, std::size_t bytes,
                   const std::function<Explanation(std::size_t)>& explain);
 
-// Error(argument) where a situation cannot be.
+// Throws Error(argument) where a situation cannot be.
 void check(const Situation&);
 
 }  // namespace ropewalk::tuning

@@ -112,7 +112,7 @@ const Row* find(std::string_view name) noexcept;  // null: no row has that name
 
 const char* name(Unit) noexcept;
 
-// The default under these facts.
+// Returns the default under these facts.
 std::size_t default_value(const Row&, const Facts&) noexcept;
 
 }  // namespace ropewalk::tuning

@@ -107,7 +107,7 @@ TEST(Collectives, TrafficStoresWhatIsReceived) {
     if (op_of(word) == Op::barrier) received = 0;
     EXPECT_EQ(traffic(op_of(word), bytes, ranks).stored, received) << word;
   }
-  // 2ps bytes, the lower bound that the allreduce is built on.
+  // The allreduce is built on a lower bound of 2ps bytes.
   const TrafficBytes allreduce = traffic(Op::allreduce, bytes, ranks);
   EXPECT_EQ(allreduce.loaded + allreduce.stored, 2 * ranks * bytes);
 }
@@ -180,7 +180,7 @@ TEST(Collectives, RewritingChangesWhatIsExpected) {
   EXPECT_NE(check(shape, receive.data(), 8, Filled::flat), "");
 }
 
-// The formula of the paper's slide with m = 1, term by term.
+// The formula of the paper's slide is computed with m = 1, term by term.
 TEST(CollectivesModel, IsTheFormulaOfThePaper) {
   const Model model{2.0, {{1024, 0.001, 0.003}}};
   const int p = 4;
@@ -233,7 +233,8 @@ TEST(CollectivesTables, RowsSayWhatTheDesignAsksFor) {
   EXPECT_EQ(row(context, wrong)["wrong"], "element 3");
 }
 
-// Plain and ropewalk alternate, so the ratio of a round says more than that of two medians.
+// Plain MPI and ropewalk alternate, so the ratio within a round says more than the ratio of two
+// medians.
 TEST(CollectivesTables, QuartilesAreOfTheRatiosOfEachRound) {
   CollectiveResult result = result_of(0, 0, 0);
   result.plain = {10, 20, 30, 40, 90};

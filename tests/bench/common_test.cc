@@ -23,7 +23,8 @@ namespace {
 
 constexpr double second = 1e6;  // microseconds
 
-// A bench on a clock that only the bench moves on: each part calibrates, and measures rounds.
+// This bench runs on a clock that only the bench moves on: each part calibrates, and measures
+// rounds.
 class Rehearsal {
  public:
   struct Part {
@@ -57,7 +58,7 @@ CommonOptions limited_to(double seconds) {
   return options;
 }
 
-// Three parts that take what was expected of them: 21, 210 and 21 s with 20 rounds each, 4, 40 and
+// These three parts take what was expected of them: 21, 210 and 21 s with 20 rounds each, 4, 40 and
 // 4 s with three.
 const std::vector<Rehearsal::Part> unlike_parts = {
     {second, second}, {10 * second, 10 * second}, {second, second}};
@@ -89,7 +90,7 @@ TEST(Budget, NoPartIsLeftOutAndThatIsAnnounced) {
   EXPECT_DOUBLE_EQ(run.took_seconds, 48);
 }
 
-// Ten times as fast as expected, or ten times as slow: the parts after it make up for it.
+// A part is ten times as fast as expected, or ten times as slow: the parts after it make up for it.
 TEST(Budget, WhatAPartSavesOrOverdrawsTheOthersShare) {
   const std::vector<Expected> alike(4, {100 * second, second});
   const std::vector<Rehearsal::Part> as_expected(3, {0, 5 * second});

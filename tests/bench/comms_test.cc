@@ -32,7 +32,7 @@ std::string refusal(const std::vector<std::string>& words, int ranks = 2) {
   return "accepted";
 }
 
-// The column "Bytes" of tables I to IV.
+// The numbers are those of the column "Bytes" of tables I to IV.
 TEST(Comms, FaceBytesAreThoseOfThePaper) {
   const std::vector<std::size_t> paper = {49152,   393216,   1327104,  3145728,
                                           6144000, 10616832, 16859136, 25165824};

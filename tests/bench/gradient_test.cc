@@ -1,4 +1,4 @@
-// Options, segments and tables of the benchmark of gradient reduction.
+// Tests options, segments and tables of the benchmark of gradient reduction.
 #include <gtest/gtest.h>
 
 #include <CLI/CLI.hpp>
@@ -84,7 +84,7 @@ GradientResult result() {
 }
 
 TEST(Gradient, TheLimitOverNodesIsTheLineRates) {
-  // 2 * 3/4 * 16 MiB at 100 MB/s.
+  // The limit is 2 * 3/4 * 16 MiB at 100 MB/s.
   EXPECT_DOUBLE_EQ(limit_us(context(8, 4, 100e6), result()), 1.5 * 16 * 1048576 / 100);
   EXPECT_EQ(limit_us(context(8, 4, 0), result()), 0);
   EXPECT_EQ(limit_us(context(2, 1, 100e6), result()), 0);
@@ -99,7 +99,7 @@ TEST(Gradient, RowsHaveThePapersFigures) {
   EXPECT_EQ(all[0]["communication_percent"], 44.444);
   EXPECT_EQ(all[0]["other_us"], 2500);
   EXPECT_EQ(all[1]["times_published"], 10);
-  // 16 MiB each way of each rank of two in 2 ms, both directions counted.
+  // Each of two ranks moves 16 MiB each way in 2 ms; both directions are counted.
   EXPECT_NEAR(all[0]["mb_per_s"].get<double>(), 2 * 16 * 1.048576e6 / 2000, 1e-3);
 }
 

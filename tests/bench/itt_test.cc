@@ -64,7 +64,7 @@ TEST(Itt, RefusalsNameWhatDoesNotFit) {
   EXPECT_NE(refusal({"--tables", "all"}).find("--tables"), std::string::npos);
 }
 
-// The line "8 50331648.000 4371.720" of the source document: 64 ranks, in double precision.
+// The line "8 50331648.000 4371.720" of the source document is for 64 ranks in double precision.
 TEST(Itt, MemoryBytesAreThoseOfTheReport) {
   EXPECT_DOUBLE_EQ(memory_bytes(8, 64, true), 50331648);
   EXPECT_DOUBLE_EQ(memory_bytes(48, 64, true), 65229815808);
@@ -101,7 +101,8 @@ std::string words_of(const std::string& line) {
   return words;
 }
 
-// Times of which Summary has exactly this mean, error, least and most: as Grid's table shows them.
+// Returns times whose Summary has exactly this mean, error, least and most, as Grid's table shows
+// them.
 Summary summary_of(double value, double mean, double error, double least, double most) {
   Summary us;
   us.n = 200;
@@ -112,7 +113,7 @@ Summary summary_of(double value, double mean, double error, double least, double
   return us;
 }
 
-// Lines of the output in the source document (HPC-X 2.0 and Grid), 64 ranks on 16 nodes.
+// These are lines of the output in the source document (HPC-X 2.0 and Grid), 64 ranks on 16 nodes.
 struct Published {
   IttOptions options = parsed({"--mpi-grid", "2.2.4.4"});
   IttLayout layout = itt_layout(options, 64, 4);
@@ -253,7 +254,7 @@ TEST(Itt, TheRoofIsTheLowerOfTwo) {
   EXPECT_FALSE(result.bound_by_peak(only, 1));
 }
 
-// Two cores with 1 MiB each, 32 MiB for both.
+// There are two cores with 1 MiB each, and 32 MiB for both.
 TEST(Itt, LevelsOfAWorkingSet) {
   const std::vector<Cache> caches = {
       {1, "Data", 32 << 10, "0"}, {2, "Unified", 1 << 20, "0"}, {3, "Unified", 32 << 20, "0-1"}};
@@ -318,7 +319,7 @@ TEST(Itt, DefaultVolumesThatCannotBeDividedAreLeftOut) {
   EXPECT_NE(refusal({"--mpi-grid", "1.1.1.5"}, 5, 5).find("--L: 8"), std::string::npos);
 }
 
-// The command line of the source document.
+// This is the command line of the source document.
 TEST(Itt, TakesGridsOptions) {
   const IttOptions options =
       parsed({"--mpi", "1.1.1.2", "--shm", "2048", "--threads", "2", "--shm-hugetlb"});

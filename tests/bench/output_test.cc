@@ -1,4 +1,4 @@
-// Tables, CSV and JSON lines of the benchmarks, and errors that all ranks share.
+// Tests tables, CSV and JSON lines of the benchmarks, and errors that all ranks share.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -15,7 +15,7 @@
 namespace ropewalk::bench {
 namespace {
 
-// Only where no launcher started the tests is there one rank without MPI.
+// There is one rank without MPI only where no launcher started the tests.
 class Output : public testing::Test {
  protected:
   void SetUp() override {

@@ -1,4 +1,4 @@
-// Words of the command line: what is understood, and what a refusal says.
+// Tests words of the command line: what is understood, and what a refusal says.
 #include "common/parse.hpp"
 
 #include <gtest/gtest.h>

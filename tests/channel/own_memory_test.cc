@@ -18,7 +18,8 @@ using ropewalk::channel::OwnMemory;
 
 constexpr std::size_t page = 4096;
 
-// The first page of [vvar], which the kernel maps into every process (VM_PFNMAP); null: none.
+// Returns the first page of [vvar], which the kernel maps into every process (VM_PFNMAP); null
+// where there is none.
 const void* page_of_the_kernel() {
   std::ifstream maps("/proc/self/maps");
   std::string line;

@@ -1,5 +1,5 @@
-// Buffers of other ranks on ranks as threads, reached in every way: a rank reads what the owner has
-// written, and the owner finds what another rank has written.
+// Tests buffers of other ranks on ranks as threads, reached in every way: a rank reads what the
+// owner has written, and the owner finds what another rank has written.
 #include "channel/peer_memory.hpp"
 
 #include <gtest/gtest.h>

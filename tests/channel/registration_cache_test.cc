@@ -1,4 +1,4 @@
-// The registration cache alone, with a provider that attaches nothing and records every call.
+// Tests the registration cache alone, with a provider that attaches nothing and records every call.
 #include "channel/registration_cache.hpp"
 
 #include <gtest/gtest.h>
@@ -56,7 +56,7 @@ class FakeProvider : public Provider {
     attached_.erase(found);
     ++detached;
   }
-  // True when `bytes` at `local` are those at `address` of the segment.
+  // Returns true when `bytes` at `local` are those at `address` of the segment.
   bool shows(const std::byte* local, Segment segment, std::uint64_t address, std::size_t bytes) {
     const std::lock_guard lock(mutex_);
     const auto at = reinterpret_cast<std::uintptr_t>(local);
@@ -234,7 +234,7 @@ class Model {
     entries_.push_back(whole);
     return false;
   }
-  // The entry that was pinned for these pages may have been replaced since, and then is forgotten.
+  // The entry that was pinned for these pages may have been replaced since, and is then forgotten.
   void unpin_all() {
     for (Entry& entry : entries_) entry.pins = 0;
   }

@@ -1,4 +1,4 @@
-// XPMEM itself where the machine has it, and otherwise how its absence is reported.
+// Tests XPMEM itself where the machine has it, and otherwise how its absence is reported.
 #include "channel/xpmem.hpp"
 
 #include <gtest/gtest.h>

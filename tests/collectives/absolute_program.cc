@@ -1,6 +1,7 @@
-// Types whose displacements are addresses, with MPI_BOTTOM for a buffer; and what is refused with
-// an error on every rank instead of a crash: null for a buffer, a predefined operation on a derived
-// type, an operation of the user on a type that MPI does not have.
+// This program uses types whose displacements are addresses, with MPI_BOTTOM for a buffer. It also
+// tries what must be refused with an error on every rank instead of a crash: null for a buffer, a
+// predefined operation on a derived type, an operation of the user on a type that MPI does not
+// have.
 #include "generator/mpi/handles.hpp"
 #include "ropewalk/ropewalk.h"
 
@@ -11,7 +12,7 @@ using test::expect;
 
 using Matrix = std::array<std::int32_t, 4>;
 
-// Two ints each at two addresses.
+// The type has two ints at each of two addresses.
 struct Absolute {
   Absolute(std::int32_t* first, std::int32_t* second) {
     const std::array<int, 2> lengths{2, 2};
@@ -27,8 +28,9 @@ struct Absolute {
   MPI_Datatype handle = MPI_DATATYPE_NULL;
 };
 
-// The product of two matrices, of which each is two ints at an address and two at the next.
-// It is called with addresses of MPI_BOTTOM's kind or with packed copies: both are base + offset.
+// The operation multiplies two matrices, each of which is two ints at one address and two at the
+// next. It is called with addresses of MPI_BOTTOM's kind or with packed copies: both are base +
+// offset.
 std::array<std::int64_t, 4> places;
 void multiply(void* in, void* inout, int* count, MPI_Datatype*) {
   (void)count;  // one

@@ -1,6 +1,6 @@
-// Private buffers that are attached, as by XPMEM, on ranks as threads. The provider here maps the
-// same memory a second time, so that a rank that goes to an address which was not attached, or no
-// longer is, finds nothing there.
+// Tests private buffers that are attached, as by XPMEM, on ranks as threads. The provider here maps
+// the same memory a second time, so that a rank that goes to an address which was not attached, or
+// no longer is, finds nothing there.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -19,9 +19,9 @@
 namespace ropewalk::test {
 namespace {
 
-// Private memory of tests lies in a memfd (as far as it comes from the default memory resource) and
-// attaching maps a part of it anew. Other memory, which a peer might as well attach, is shown as it
-// is.
+// Private memory of tests lies in a memfd (as far as it comes from the default memory resource),
+// and attaching maps a part of it anew. Other memory, which a peer might as well attach, is shown
+// as it is.
 class SecondMapping : public channel::Provider {
  public:
   SecondMapping() {

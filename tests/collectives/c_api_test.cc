@@ -1,4 +1,4 @@
-// The C interface of the collectives on ranks as threads.
+// Tests the C interface of the collectives on ranks as threads.
 #include <gtest/gtest.h>
 
 #include <cstring>

@@ -16,7 +16,7 @@ using generator::Side;
 using Sizes = std::vector<std::size_t>;
 using E = ElementType;
 
-// By the index of the catalogue: floating-point numbers last.
+// The types are in the order of the catalogue: floating-point numbers come last.
 constexpr E types[] = {E::int8,   E::uint8, E::int16,  E::uint16,  E::int32,
                        E::uint32, E::int64, E::uint64, E::float32, E::float64};
 
@@ -52,7 +52,7 @@ generator::Allocator memory() {
           }};
 }
 
-// One side as the C++ interface takes it: movements in bytes.
+// Holds one side as the C++ interface takes it: movements are in bytes.
 struct Passed {
   Passed(const Side& side, const Memory& memory, std::size_t bytes)
       : data(side.stays ? in_place : memory.data()) {

@@ -1,4 +1,4 @@
-// Errors of one rank as errors of all, as programs see them.
+// Tests errors of one rank as errors of all, as programs see them.
 #include "ropewalk/collectively.hpp"
 
 #include <gtest/gtest.h>
@@ -87,7 +87,7 @@ TEST(Collectively, NothingIsThrownWhereAllAreWell) {
   });
 }
 
-// A rank that fails before a call that the others make: they find it in meet().
+// A rank fails before a call that the others make: they find it in meet().
 TEST(Collectively, CallsInsideAreMetBy) {
   run_ranks(3, [](int rank) {
     Collectives ranks(Communicator::world());
@@ -107,8 +107,8 @@ TEST(Collectively, CallsInsideAreMetBy) {
   });
 }
 
-// An error that all ranks of an inner section have is not shared among them a second time, and that
-// of other ranks is.
+// An error that all ranks of an inner section have is not shared among them a second time; that of
+// other ranks is shared.
 TEST(Collectively, SectionsNest) {
   run_ranks(2, [](int rank) {
     Collectives outer(Communicator::world());

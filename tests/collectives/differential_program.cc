@@ -1,5 +1,5 @@
-// differential_program [--cases N] [--seed S] [--only K] [--verbose 1]: random collectives through
-// the C interface, each compared with PMPI_X of the MPI underneath, byte for byte.
+// differential_program [--cases N] [--seed S] [--only K] [--verbose 1] makes random collectives
+// through the C interface, and compares each with PMPI_X of the MPI underneath, byte for byte.
 #include <stdexcept>
 
 #include "generator/mpi/run.hpp"
@@ -78,7 +78,7 @@ rw_op own_number(const Call& call) {
 
 // ---- one call
 
-// An argument as the C interface takes it.
+// Holds an argument as the C interface takes it.
 struct Passed {
   Passed(const Case& drawn, const Argument& from)
       : data(from.data == MPI_IN_PLACE && drawn.own_in_place ? RW_IN_PLACE : from.data),
@@ -111,7 +111,7 @@ class Ours {
   }
 
  private:
-  // Now, or started and completed.
+  // Makes the call now, or starts it and completes it.
   template <class Now, class Later, class... Arguments>
   int either(Now now, Later later, Arguments... arguments) const {
     rw_comm* const comm = own(call_.comm);
@@ -191,7 +191,7 @@ std::string make(const Call& call) {
   return Ours(call).make() == RW_SUCCESS ? "" : std::string("ropewalk: ") + rw_last_error();
 }
 
-// In the arena, or of the C library.
+// Takes memory of the arena, or of the C library.
 Allocator memory() {
   return {[](std::size_t bytes, bool shared) {
             void* memory = shared ? nullptr : std::malloc(bytes);

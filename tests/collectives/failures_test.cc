@@ -134,7 +134,8 @@ void attempt_call(const Call& call, Trial& trial, int number, int rank, int vict
     trial.over = trial.failed.empty();
   }
   if (!own.error.empty()) ++trial.errors;
-  // Twice: whoever has come through alone meets the refusal in the first.
+  // There are two barriers, because a rank that comes through the first one alone meets the refusal
+  // in the second.
   attempt([&] { comm.barrier(); });
   mpi::barrier(mpi::comm_world());
   if (trial.over) {
@@ -186,8 +187,8 @@ TEST_P(CallFailures, OfSmallPrivateBuffers) { try_all(GetParam(), 300, false); }
 TEST_P(CallFailures, OfLargePrivateBuffers) { try_all(GetParam(), 30'000, false); }
 TEST_P(CallFailures, OfMappedBuffers) { try_all(GetParam(), 30'000, true); }
 
-// Over nodes what fails within a call ends its communicator, on all ranks alike; what fails before
-// it does not. Nobody hangs.
+// Over nodes, what fails within a call ends its communicator, on all ranks alike; what fails before
+// the call does not. Nobody hangs.
 struct Over {
   const char* nodes;
   const char* movements;
@@ -215,8 +216,8 @@ INSTANTIATE_TEST_SUITE_P(Layouts, CallFailuresOverNodes,
                            return name;
                          });
 
-// Of a trial: MPI may still write to the buffers of a call that has failed (docs, dead-ranks.md),
-// so they stay to the end of the run.
+// MPI may still write to the buffers of a call that has failed (docs, dead-ranks.md), so the
+// buffers of a trial stay to the end of the run.
 struct Later {
   std::array<std::unique_ptr<Memory>, 2 * ranks> buffers;
   std::array<std::string, ranks> errors;

@@ -24,7 +24,7 @@ using Bytes = std::vector<std::byte>;
 // and slices of different lengths.
 constexpr std::array<std::size_t, 6> lengths{1, 5, 1000, 40001, 262144, 1500001};
 
-// Of every type numbers that can be summed: bytes from 0x30 to 0x3f are finite in all formats.
+// Draws numbers of any type that can be summed: bytes from 0x30 to 0x3f are finite in all formats.
 Bytes random_elements(ElementType type, std::size_t bytes, std::uint64_t seed) {
   std::mt19937_64 random(seed);
   Bytes made(bytes);

@@ -1,7 +1,7 @@
-// More bytes than an int counts, on two ranks: an allgatherv with a displacement beyond 2^31, a
-// reduction of more than 2^31 elements, and a broadcast of them, in the arena.
+// This program moves more bytes than an int counts, on two ranks: an allgatherv with a displacement
+// beyond 2^31, a reduction of more than 2^31 elements, and a broadcast of them, in the arena.
 //
-// Two buffers of 2 GiB; skipped where memory does not allow them.
+// It needs two buffers of 2 GiB, and is skipped where memory does not allow them.
 #include <algorithm>
 #include <array>
 #include <cstdio>

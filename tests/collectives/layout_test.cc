@@ -1,4 +1,4 @@
-// The node and place of each rank of a communicator.
+// Tests the node and place of each rank of a communicator.
 #include "collectives/nodes/layout.hpp"
 
 #include <gtest/gtest.h>

@@ -115,13 +115,13 @@ std::vector<Kind> kinds() {
        [=](Collectives& on) { on.gather(numbers->data(), results->data(), 100, survivor); }}};
 }
 
-// By lanes or by communicators of the owners.
+// Tells whether the reduction goes in pieces, by lanes or by communicators of their owners.
 bool is_reduction_in_pieces(const Kind& kind) {
   const std::string name = kind.name;
   return name == "large allreduce" || name == "allreduce between leaders";
 }
 
-// Everybody with everybody, by messages.
+// Everybody exchanges messages with everybody.
 struct Exchange {
   std::vector<double> sent = std::vector<double>(100000, 1.0);
   std::vector<std::vector<double>> received;

@@ -1,5 +1,5 @@
-// Random collectives on ranks as threads that are dealt to pretended nodes: every layout, every
-// path between nodes.
+// Tests random collectives on ranks as threads that are dealt to pretended nodes: every layout,
+// every path between nodes.
 #include <gtest/gtest.h>
 
 #include <stdlib.h>
@@ -48,8 +48,8 @@ TEST_P(OverNodes, RandomCollectivesGiveWhatLoopsGive) {
     ASSERT_TRUE(communicator.direct()) << communicator.reason();
     std::mt19937_64 random(3000 + ranks);
     for (int trial = 0; trial < 120; ++trial) {
-      // Several chunks of every algorithm now and then.
-      // Nodes are combined one after the other, so only exact sums are those of the loops.
+      // Now and then there are several chunks of every algorithm. Nodes are combined one after the
+      // other, so only exact sums equal those of the loops.
       const Case drawn =
           draw(random, {.bytes = trial % 12 == 0 ? 2400000U : 72000U, .only_integers = true});
       const std::string difference = run(communicator, drawn);
@@ -82,7 +82,7 @@ TEST_P(OverNodes, AFirstLargeReductionThatARankRefuses) {
   }
 }
 
-// Of other sizes, each of which makes other communicators first.
+// Each size makes other communicators first.
 TEST_P(OverNodes, FirstLargeReductionsOfOtherSizes) {
   std::atomic<int> told{0};
   run_ranks(GetParam().ranks,

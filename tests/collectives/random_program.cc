@@ -1,4 +1,4 @@
-// random_program CASES SEED: random collectives on the ranks of a real MPI.
+// random_program CASES SEED makes random collectives on the ranks of a real MPI.
 #include <cstdio>
 #include <cstdlib>
 

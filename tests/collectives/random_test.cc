@@ -1,4 +1,4 @@
-// Random collectives on ranks as threads.
+// Tests random collectives on ranks as threads.
 #include <gtest/gtest.h>
 
 #include <stdlib.h>
@@ -33,8 +33,8 @@ TEST_P(RandomCollectives, GiveWhatLoopsGive) {
 INSTANTIATE_TEST_SUITE_P(Ranks, RandomCollectives, testing::Values(1, 2, 3, 4, 5, 8),
                          testing::PrintToStringParamName());
 
-// Ranks dealt to domains as if they had caches of their own: reductions of mapped buffers then go
-// through two levels. Domains of one size and of two, chunks (1 MiB) one and several.
+// Ranks are dealt to domains as if they had caches of their own, so reductions of mapped buffers go
+// through two levels. There are domains of one size and of two, and one chunk (1 MiB) or several.
 class TwoLevels : public testing::TestWithParam<std::pair<int, const char*>> {
  protected:
   TwoLevels() { setenv("ROPEWALK_DOMAINS", GetParam().second, 1); }
@@ -110,7 +110,7 @@ class FullArena {
   std::vector<void*> held_;
 };
 
-// A rank that has no room for what it must show does not leave the others waiting.
+// A rank without room for what it must show does not leave the others waiting.
 TEST(Collectives, AFullArenaIsAnErrorOnEveryRank) {
   setenv("ROPEWALK_ARENA_BYTES", "16M", 1);  // soon full
   run_ranks(3, [](int rank) {
@@ -135,7 +135,7 @@ TEST(Collectives, AFullArenaIsAnErrorOnEveryRank) {
     EXPECT_TRUE(
         fails([&] { communicator.allgather(own.data(), result.data(), 2000 * sizeof(int)); }));
     communicator.barrier();
-    // As good as before where there is memory.
+    // Everything works as before where there is memory.
     communicator.allgather(own.data(), result.data(), 2000 * sizeof(int));
     EXPECT_EQ(result[2000 * 2], 2);
   });

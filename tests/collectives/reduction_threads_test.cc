@@ -1,5 +1,5 @@
-// The threads that reduce together: each block is combined once, whichever thread takes it and
-// however a call ends.
+// Tests the threads that reduce together: each block is combined once, whichever thread takes it
+// and however a call ends.
 #include "collectives/nodes/reduction_threads.hpp"
 
 #include <gtest/gtest.h>
@@ -53,7 +53,7 @@ TEST(ReductionThreads, EachBlockIsCombinedOnce) {
     threads.begin(1, &nothing, nullptr);
     for (int slot = 0; slot < ReductionThreads::slots_each; ++slot) {
       Sum& own = sums[static_cast<std::size_t>(slot)];
-      // In place: a block that is combined twice is wrong.
+      // The combination is in place, so a block that is combined twice is wrong.
       Combination what = own.combination();
       std::memcpy(what.result, what.a, what.count * sizeof(std::int64_t));
       what.a = what.result;

@@ -50,7 +50,7 @@ void put_bits(const Scalar& scalar, std::byte* to, std::uint64_t random) {
   }
 }
 
-// Numbers whose combination is exact in any order, and in range on sixteen ranks.
+// Returns numbers whose combination is exact in any order, and in range on sixteen ranks.
 double exact_value(const Case& drawn, const Type& type, std::size_t scalar, int rank,
                    std::uint64_t random) {
   // Open MPI 5.0 takes MPI_OFFSET for unsigned.

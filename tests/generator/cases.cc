@@ -38,7 +38,7 @@ bool of_several_kinds(const Type& type) {
   });
 }
 
-// Around the sizes at which algorithms change, and between them.
+// Draws sizes around those at which algorithms change, and between them.
 std::size_t draw_bytes(std::uint64_t random, const Limits& limits) {
   constexpr std::array<std::size_t, 20> around = {0,    0,    4,    8,     16,    40,   40,
                                                   40,   120,  512,  512,   1024,  2048, 4096,
@@ -46,7 +46,7 @@ std::size_t draw_bytes(std::uint64_t random, const Limits& limits) {
   const std::uint64_t dice = random % 100;
   const std::size_t most = limits.most_bytes;
   if (dice < limits.large_percent) return most / 4 + (random >> 8) % (most * 3 / 4 + 1);
-  // On both sides of what is copied in pieces.
+  // The size is on either side of what is copied in pieces.
   if (dice < limits.large_percent + 8) return (random >> 8) % (most / 10 + 1);
   return std::min(most, around[(random >> 8) % around.size()]);
 }

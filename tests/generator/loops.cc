@@ -105,7 +105,7 @@ class Loops {
     std::memcpy(result_ + target.first * type_.extent, from + block.first * type_.extent,
                 static_cast<std::size_t>(block.count * type_.extent));
   }
-  // Of a gather or an exchange of all with all.
+  // This serves a gather, or an exchange of all with all.
   void take_block(int from) const {
     const Peer peer = of(from);
     const bool one = case_.collective < Collective::alltoall;

@@ -1,5 +1,5 @@
 // What a collective must leave in a rank's receive buffer, by loops over all ranks' buffers, which
-// share nothing with ropewalk or an MPI. For types of one scalar and predefined operations.
+// share nothing with ropewalk or an MPI. It is for types of one scalar and predefined operations.
 #pragma once
 
 #include "generator/buffers.hpp"

@@ -165,7 +165,7 @@ void Catalogue::derive(const std::string& name, int family, Recipe recipe) {
   types.push_back(std::move(type));
 }
 
-// Family 0: four ints. Family 1: a double and an int.
+// Family 0 has four ints; family 1 has a double and an int.
 void Catalogue::add_derived() {
   derive("contiguous(4 int)", 0, contiguous(4, "i"));
   derive("contiguous(2 int)", 0, contiguous(2, "i"));

@@ -105,7 +105,8 @@ class Catalogue {
   void add_random_derived();
 };
 
-// Bytes of a scalar that hold data; the rest of a long double is nobody's, and not always moved.
+// Returns the bytes of a scalar that hold data; the rest of a long double is nobody's, and not
+// always moved.
 int significant(const Scalar&);
 
 }  // namespace generator

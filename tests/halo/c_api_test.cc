@@ -144,8 +144,8 @@ TEST(HaloC, NullOnOneRankIsAnErrorOnAll) {
   });
 }
 
-// Structs as programs pass them that were compiled with a header of the future: larger, and in an
-// array of larger ones.
+// These structs look as programs pass them that were compiled with a header of the future: larger,
+// and in an array of larger ones.
 struct LaterField {
   rw_field known;
   std::size_t later;

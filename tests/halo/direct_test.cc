@@ -1,5 +1,6 @@
-// Strategy::direct beyond what the random tests compare: the data are never read too early or too
-// late, errors are those of all ranks, and the end of halos and endpoints may come in any order.
+// Tests Strategy::direct beyond what the random tests compare: the data are never read too early or
+// too late, errors are those of all ranks, and the end of halos and endpoints may come in any
+// order.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -19,7 +20,7 @@ namespace {
 
 constexpr HaloOptions directly{Strategy::direct, Corners::no};
 
-// A ring of ranks, each with a row of `cells` doubles and one ghost on either side.
+// Each rank of the ring has a row of `cells` doubles and one ghost on either side.
 struct Ring {
   CartesianGrid grid;
   std::optional<EndpointSet> endpoints;
@@ -44,8 +45,8 @@ struct Ring {
   }
 };
 
-// Written again as soon as wait() returns: a neighbour that read late would see the next round, one
-// that read early the last.
+// The field is written again as soon as wait() returns: a neighbour that read late would see the
+// next round, one that read early the last.
 TEST(Direct, NeighboursReadNeitherEarlyNorLate) {
   run_ranks(3, [](int rank) {
     Ring ring(2);
@@ -143,7 +144,8 @@ TEST(Direct, PlansOfMessagesRefuseIt) {
   });
 }
 
-// A rank that leaves by an exception lets its neighbours go, with an error, and all can end.
+// A rank that leaves by an exception gives its neighbours an error instead of a hang, and all can
+// end.
 TEST(Direct, ARankThatGivesUpIsNoticed) {
   std::atomic<bool> gone{false};
   std::atomic<int> errors{0};

@@ -162,7 +162,7 @@ TEST(FieldErrors, OnEveryRank) {
                         [](Arrangement& s) { s.options.strategy = Strategy::threaded; });
 }
 
-// Differences between ranks: right on each rank alone, wrong together.
+// The arguments are right on each rank alone, but wrong together.
 void expect_difference_refused(const std::vector<std::string>& words, const Change& change) {
   expect_on_every_rank(ranks, words, [&](int rank) {
     Arrangement arrangement;
@@ -254,7 +254,8 @@ TEST(HaloErrors, GridsDiffer) {
   });
 }
 
-// Rows and columns of a 2x2 arrangement: the same sizes and partly the same ranks.
+// The endpoints are rows and columns of a 2x2 arrangement: the same sizes and partly the same
+// ranks.
 TEST(HaloErrors, EndpointsOfOtherRanks) {
   std::vector<std::string> texts(ranks);
   run_ranks(ranks, [&](int rank) {

@@ -22,7 +22,7 @@ std::set<std::string> possible(const Explanation& explained) {
   return names;
 }
 
-// The strategy of a halo of two ranks, "error" where it cannot be made.
+// Returns the strategy of a halo of two ranks, "error" where it cannot be made.
 std::string made(const std::string& layout, Strategy strategy, bool is_private) {
   constexpr std::size_t bytes = 4096;
   std::string found;

@@ -1,5 +1,5 @@
-// If one rank cannot get memory, a mapping, a file or a thread, all ranks get an error. Tried for
-// halos, and for everything below them that is made collectively.
+// If one rank cannot get memory, a mapping, a file or a thread, all ranks get an error. This is
+// tried for halos, and for everything below them that is made collectively.
 #include <atomic>
 #include <memory>
 #include <string>

@@ -20,7 +20,7 @@ TEST_P(RandomFields, EqualTheGlobalArray) {
 
 INSTANTIATE_TEST_SUITE_P(Halo, RandomFields, testing::Values(1, 2, 3, 4, 6, 8));
 
-// The cases that random draws meet too seldom.
+// Random draws meet these cases too seldom.
 HaloCase fixed_case(std::vector<int> extents, bool periodic, Corners corners, Strategy strategy) {
   HaloCase out{};
   out.extents = std::move(extents);

@@ -63,7 +63,7 @@ TEST(Links, SendersAndReceiversAgree) {
           EXPECT_EQ(link.peer, rank);
           continue;
         }
-        // sender, receiver, tag, step
+        // Each entry is sender, receiver, tag, step.
         sent.insert({rank, link.peer, link.from, link.towards});
         received.insert({link.peer, rank, link.towards, link.from});
       }

@@ -14,7 +14,8 @@ namespace {
 using ropewalk::test::CaseLimits;
 using ropewalk::test::HaloCase;
 
-// Small ones of up to six dimensions, then larger ones, whose messages go by rendezvous.
+// The first cases are small ones of up to six dimensions, then come larger ones, whose messages go
+// by rendezvous.
 void run_random_cases(ropewalk::Communicator world, int small, int large) {
   for (int i = 0; i < small + large; ++i) {
     CaseLimits limits;
@@ -26,7 +27,8 @@ void run_random_cases(ropewalk::Communicator world, int small, int large) {
   }
 }
 
-// Faces in memory of the halo, by messages and, where all ranks share a node, without any.
+// The faces lie in memory of the halo. They go by messages and, where all ranks share a node,
+// without any.
 void run_random_faces(ropewalk::Communicator world, int cases) {
   using ropewalk::Strategy;
   for (int i = 0; i < cases; ++i) {

@@ -55,7 +55,7 @@ TEST(KernelCopy, EqualsAPlainCopy) {
   });
 }
 
-// A carrier of one rank of two, whose neighbour is a few flags.
+// This is the carrier of one rank of two; its neighbour is a few flags.
 struct LoneCarrier {
   EndpointSet endpoints{Communicator::world(), {.lanes = 1, .threads = false, .pin = false}};
   std::array<double, 2> row{};

@@ -18,7 +18,7 @@ namespace {
 namespace mpi = ropewalk::mpi;
 using ropewalk::Strategy;
 
-// A ring of rows, with ghosts on both sides.
+// The ranks have a ring of rows, with ghosts on both sides.
 class Ring {
  public:
   Ring(ropewalk::Communicator world, ropewalk::EndpointSet& endpoints, std::size_t ghosts,

@@ -1,6 +1,6 @@
-// Strategy::direct where fields and faces are private memory: copied by the kernel, attached, or
-// staged. Every way gives what index arithmetic says, and what the kernel refuses is an error of
-// all ranks that are concerned.
+// Tests Strategy::direct where fields and faces are private memory: they are copied by the kernel,
+// attached, or staged. Every way gives what index arithmetic says, and what the kernel refuses is
+// an error of all ranks that are concerned.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -33,7 +33,7 @@ constexpr HaloOptions directly{Strategy::direct, Corners::no};
 
 // ---- which way is taken
 
-// A profile, of ranks that are threads: each names the same file.
+// Writes a profile for ranks that are threads: each names the same file.
 class Profile {
  public:
   explicit Profile(std::string_view text) {
@@ -302,7 +302,7 @@ TEST(PrivateFields, ThatCannotBeAttachedAreCopied) {
   });
 }
 
-// Packets of bytes, of which one rank's send and another's receive buffers are private.
+// The packets are bytes, and one rank's send and another's receive buffers are private.
 TEST(PrivatePackets, OfSomeRanksArrive) {
   for (const bool copied : {false, true}) {
     run_ranks(3, [&](int rank) {
@@ -382,8 +382,8 @@ TEST(PrivateFields, ThatAreGoneAreAnErrorOfAll) {
 
 // ---- which faces are staged
 
-// Whether rank 0 of two stages its faces, which are alike. The ranks are neighbours where the field
-// has ghosts.
+// Tells whether rank 0 of two stages its faces, which are alike. The ranks are neighbours where the
+// field has ghosts.
 bool stages(const Field& field) {
   static const Profile profile(
       "halo.kernel_bytes = 1000\nhalo.kernel_small_pages_bytes = 4000\n"
@@ -411,7 +411,7 @@ constexpr std::size_t megabyte = std::size_t{1} << 20;
 
 // A face of one run.
 Field row(void* data, std::size_t bytes) { return {data, 1, {4, bytes}, {1, 0}}; }
-// One of several.
+// Returns one of several columns.
 Field column(void* data, std::size_t count, std::size_t bytes) {
   return {data, bytes, {count, 4}, {0, 1}};
 }

@@ -28,7 +28,7 @@
 namespace ropewalk::test {
 namespace {
 
-// A ring of ranks, each with a row of 2 x `ghosts` cells and `ghosts` more on either side.
+// Each rank of the ring has a row of 2 x `ghosts` cells and `ghosts` more on either side.
 struct Ring {
   CartesianGrid grid;
   std::size_t ghosts;
@@ -428,7 +428,7 @@ TEST(Protocol, AChildOfForkHasNoPartInIt) {
   });
 }
 
-// `direct` as a candidate of `automatic`, with the facts of all ranks gathered.
+// This is `direct` as a candidate of `automatic`, with the facts of all ranks gathered.
 struct DirectCandidacy {
   halo::HaloRequest request;
   halo::HaloFacts facts;
@@ -444,8 +444,8 @@ struct DirectCandidacy {
   }
 };
 
-// What `automatic` measures: the copies, without a byte of the caller's memory being written.
-// In private memory as well.
+// `automatic` measures the copies without writing a byte of the caller's memory, in private memory
+// as well.
 void expect_rehearsal_elsewhere(bool is_private) {
   run_ranks(3, [&](int) {
     Ring ring(100);

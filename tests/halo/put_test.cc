@@ -1,6 +1,6 @@
-// Halos that own their faces: the same faces arrive with every strategy, in every grid; in place,
-// they are never overwritten while they may be read, and their memory is given back when no rank
-// writes to it any more.
+// Tests halos that own their faces: the same faces arrive with every strategy, in every grid; in
+// place, they are never overwritten while they may be read, and their memory is given back when no
+// rank writes to it any more.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -110,7 +110,7 @@ TEST(Put, AutomaticTakesOneThatIsPossible) {
   });
 }
 
-// Of the memory of a halo that has ended, a neighbour that has not may still be writing some.
+// A neighbour that has not ended may still write to memory of a halo that has.
 TEST(Put, MemoryGoesBackWhenTheNeighbourHasEnded) {
   run_ranks(2, [](int rank) {
     const CartesianGrid grid(Communicator::world(), {2}, {true});

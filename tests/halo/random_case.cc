@@ -41,7 +41,8 @@ FieldCase random_field(std::mt19937_64& random, const std::vector<int>& extents,
   return out;
 }
 
-// Half of the time nothing, else up to some 10 us, seldom the core.
+// Half of the time it does nothing, else it computes for up to some 10 us, and seldom gives up the
+// core.
 void dawdle(std::mt19937_64& random) {
   if (random() % 2 == 0) return;
   for (std::size_t pause = random() % 300; pause > 0; --pause) os::relax();

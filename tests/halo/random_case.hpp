@@ -41,7 +41,7 @@ struct CaseLimits {
   bool threads = true;
 };
 
-// The same on every rank: from the seed alone.
+// The case is the same on every rank: it follows from the seed alone.
 HaloCase random_case(std::uint64_t seed, int ranks, const CaseLimits& limits = {});
 
 // The local array of one field of a case.

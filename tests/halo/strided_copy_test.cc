@@ -9,7 +9,7 @@
 namespace ropewalk::halo {
 namespace {
 
-// A block inside an array, in a random number of dimensions.
+// This is a block inside an array, in a random number of dimensions.
 struct Block {
   std::vector<std::size_t> extents;
   std::vector<std::size_t> strides;  // bytes, of the enclosing array

@@ -1,4 +1,5 @@
-// Halos that live at the same time on the same endpoints never share tags, however many were made.
+// Tests halos that live at the same time on the same endpoints never share tags, however many were
+// made.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -14,7 +15,7 @@ namespace {
 
 constexpr int ranks = 2;
 
-// Two ranks with faces of a byte towards both sides.
+// These are two ranks with faces of one byte towards both sides.
 class Pair {
  public:
   Pair(const CartesianGrid& grid, EndpointSet& endpoints, int rank, std::uint8_t mark)
@@ -35,7 +36,7 @@ class Pair {
   std::uint8_t expected_;
 };
 
-// A field of six dimensions with all corners, over two ranks: many directions at once.
+// A field of six dimensions with all corners, over two ranks, has many directions at once.
 constexpr int wide_directions = 2 * 243;
 struct Wide {
   std::vector<std::uint8_t> array = std::vector<std::uint8_t>(729);
@@ -80,7 +81,7 @@ TEST(Tags, OfLivingHalosDifferHoweverManyWereMade) {
   });
 }
 
-// The least that an MPI may have.
+// These are the fewest tags that an MPI may have.
 RunOptions few_tags() {
   RunOptions out;
   out.tag_bound = 32767;

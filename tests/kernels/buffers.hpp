@@ -53,8 +53,8 @@ inline std::string describe(const Case& c) {
   return std::string(name(c.op)) + " of " + std::to_string(c.count) + " " + name(c.type);
 }
 
-// The first element in which `found` is not `expected`, as text; empty where there is none. Bytes
-// of gaps must be as in `expected`, which is painted as the outputs are.
+// Returns the first element in which `found` is not `expected`, as text; empty where there is none.
+// Bytes of gaps must be as in `expected`, which is painted as the outputs are.
 inline std::string difference(const Case& c, const std::byte* found, const std::byte* expected) {
   const std::size_t size = size_of(c.type);
   if (c.count == 0) return {};

@@ -1,4 +1,4 @@
-// float16 and bfloat16: every one of the 65536 values.
+// Tests float16 and bfloat16: every one of the 65536 values.
 #include <gtest/gtest.h>
 
 #include <numeric>
@@ -44,7 +44,7 @@ TEST_P(Halves, SurviveTheWayThroughFloat) {
   }
 }
 
-// Each value with partners that make sums and products round, overflow, underflow and cancel.
+// Each value meets partners that make sums and products round, overflow, underflow and cancel.
 TEST_P(Halves, SumsAndProductsAreRoundedToNearestEven) {
   const std::vector<std::uint16_t> values = every_value();
   std::vector<std::uint16_t> partner(all);

@@ -140,7 +140,7 @@ TEST_P(Reduce, OneInputIsCopied) {
   });
 }
 
-// As ranks do whose send buffers are their receive buffers.
+// The send buffers of ranks may be their receive buffers.
 TEST_P(Reduce, InPlace) {
   for_each_type(GetParam(), [&](ElementType type) {
     const Case c{type, GetParam(), 4096 / size_of(type) + 37};
@@ -166,7 +166,7 @@ TEST_P(Reduce, InPlace) {
   });
 }
 
-// Buffers that end where memory ends, and that begin where it begins: nothing else is touched.
+// Some buffers end where memory ends, and some begin where it begins: nothing else is touched.
 TEST_P(Reduce, TouchesItsBuffersOnly) {
   constexpr std::size_t page = 4096;
   constexpr int buffers = 5;
@@ -220,7 +220,7 @@ void sum_within_bounds(ElementType type, double epsilon) {
       exact += static_cast<long double>(x);
       magnitude += std::abs(static_cast<long double>(x));
     }
-    // Higham, Accuracy and Stability of Numerical Algorithms, (4.4)
+    // The bound is Higham, Accuracy and Stability of Numerical Algorithms, (4.4).
     ASSERT_LE(std::abs(static_cast<long double>(found[i]) - exact), (p - 1) * epsilon * magnitude);
   }
 }

@@ -187,7 +187,7 @@ T apply(ReductionOp op, T a, T b) {
   }
 }
 
-// As float; NaN for NaN.
+// Computes as float; a NaN gives a NaN.
 template <class T>
 float widen(ElementType type, T half) {
   if (is_nan(type, half.bits)) return std::numeric_limits<float>::quiet_NaN();
@@ -285,7 +285,7 @@ std::uint16_t nearest(ElementType type, double value) {
   if (std::isinf(magnitude)) return static_cast<std::uint16_t>(sign | infinity);
   if (magnitude == 0) return sign;
   const int exponent = std::max(std::ilogb(magnitude), f.min_exponent);
-  // In units of the last place: 0 to 2^(mantissa + 1), rounded to even.
+  // The magnitude is in units of the last place: 0 to 2^(mantissa + 1), rounded to even.
   const auto units = static_cast<int>(std::nearbyint(std::ldexp(magnitude, f.mantissa - exponent)));
   const int bits = ((exponent - f.min_exponent) << f.mantissa) + units;
   return static_cast<std::uint16_t>(sign | std::min(bits, infinity));

@@ -23,7 +23,8 @@ void reference(ElementType, ReductionOp, const std::vector<const std::byte*>& in
 // Same bits, except that one NaN is as good as another.
 bool same(ElementType, const std::byte* a, const std::byte* b);
 
-// A half as double, exactly, and the nearest half of a double (ties to even). Not for NaN.
+// Returns a half as double, exactly, and the nearest half of a double (ties to even). It is not for
+// NaN.
 double value_of(ElementType, std::uint16_t half);
 std::uint16_t nearest(ElementType, double value);
 bool is_nan(ElementType, std::uint16_t half);

@@ -1,5 +1,5 @@
-// Random numbers, SU(3), gauge configurations, plaquettes: against known answers and the reference,
-// on several grids of ranks.
+// Tests random numbers, SU(3), gauge configurations, plaquettes: against known answers and the
+// reference, on several grids of ranks.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -107,7 +107,7 @@ TEST(Gauge, HotLinksAreUniform) {
   EXPECT_NEAR(fourth / links, 2, 20 / std::sqrt(links));
 }
 
-// 1 - <Re tr U>/3 = width^2 <tr H^2>/6 + ..., and <tr H^2> = 8 / 2.
+// The expectation is 1 - <Re tr U>/3 = width^2 <tr H^2>/6 + ..., with <tr H^2> = 8 / 2.
 TEST(Gauge, TepidLinksAreNearOne) {
   const Lattice lattice({4, 4, 4, 4});
   const double width = 0.1;
@@ -124,7 +124,7 @@ TEST(Gauge, UnitLinks) {
   EXPECT_DOUBLE_EQ(link_trace(gauge), 1.0);
 }
 
-// The same fields and numbers on every grid of ranks.
+// Fields and numbers are the same on every grid of ranks.
 TEST(Gauge, GridsOfRanks) {
   const Lattice alone(global);
   const Numbers gauge = plain(random_gauge(alone, 7));

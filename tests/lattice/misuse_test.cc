@@ -37,7 +37,7 @@ void expect_words(const Words& words, const std::string& text) {
   }
 }
 
-// Of one rank alone.
+// Runs the body on one rank alone.
 template <class Body>
 void expect_error(const Words& words, Body body) {
   try {
@@ -222,7 +222,8 @@ TEST(Misuse, FieldsOfOtherLayouts) {
   expect_error({"layout"}, [&] { op.apply(x, empty); });  // NOLINT: that is the misuse
 }
 
-// Of the same lattice, and all extents alike; but dimensions that are divided come last in memory.
+// The lattice is the same and all extents are alike, but dimensions that are divided come last in
+// memory.
 TEST(Misuse, FieldsInAnotherOrder) {
   constexpr Extents cube{4, 4, 4, 4}, one{1, 1, 1, 1};
   run_ranks(1, [&](int) {

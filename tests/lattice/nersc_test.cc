@@ -1,5 +1,5 @@
-// NERSC files: what is written comes back, on any grid of ranks and in every format; what is wrong
-// is told to every rank.
+// Tests NERSC files: what is written comes back, on any grid of ranks and in every format; what is
+// wrong is told to every rank.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// The proofs of the operators on a real MPI: this many ranks, on several grids of them.
+// Runs the proofs of the operators on a real MPI, with its number of ranks on several grids.
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -17,7 +17,7 @@ using ropewalk::Strategy;
 
 constexpr Extents global{4, 4, 4, 8};
 
-// All grids of so many ranks whose local extents are even.
+// Returns all grids of so many ranks whose local extents are even.
 std::vector<Extents> grids(int ranks) {
   std::vector<Extents> out;
   for (const int x : {1, 2}) {

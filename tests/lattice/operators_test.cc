@@ -1,4 +1,5 @@
-// The proofs of the operators with ranks as threads: every kind of grid, under sanitizers too.
+// Runs the proofs of the operators with ranks as threads: on every kind of grid, and under
+// sanitizers too.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -228,7 +229,7 @@ void slices_as_alone(Sites sites, Links links) {
   const SpinorField<Real> slice = imported(one.field(from), random_spinor(lattice, 44));
   SpinorField<Real> in = all.field(from), expected = one.field(sites), out = all.field(sites);
   const std::size_t numbers = 24 * static_cast<std::size_t>(one.layout().lanes());
-  // Each slice another power of two, which rounding does not see.
+  // Each slice has another power of two, which rounding does not see.
   const auto power = [&](std::size_t n) {
     return static_cast<Real>(1u << (n / numbers % ls % 16));
   };

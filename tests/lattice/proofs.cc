@@ -8,7 +8,7 @@
 namespace ropewalk::lattice::test {
 namespace {
 
-// M_oo - M_oe M_ee^-1 M_eo of Wilson's operator.
+// Applies M_oo - M_oe M_ee^-1 M_eo of Wilson's operator.
 Numbers wilson_schur(const reference::Background& field, const Numbers& psi, double mass,
                      bool dagger) {
   const Numbers odd = reference::only(1, field.extents, psi, 12);

@@ -1,4 +1,4 @@
-// The clover term against the reference.
+// Compares the clover term with the reference.
 #include <cmath>
 
 #include "lattice/proof_tools.hpp"
@@ -6,7 +6,8 @@
 namespace ropewalk::lattice::test {
 namespace {
 
-// log |det| of the reference's 12 x 12 matrices on the sites of one parity, by elimination.
+// Computes log |det| of the reference's 12 x 12 matrices on the sites of one parity, by
+// elimination.
 double log_determinant(const Whole& whole, int parity) {
   double out = 0;
   for (std::size_t site = 0; site < reference::volume(whole.extents); ++site) {
@@ -29,7 +30,7 @@ double log_determinant(const Whole& whole, int parity) {
   return out;
 }
 
-// M_oo - M_oe M_ee^-1 M_eo, and the part M_ee^-1 M_eo of it that CCS-QCD calls MULT.
+// Compares M_oo - M_oe M_ee^-1 M_eo, and the part M_ee^-1 M_eo of it that CCS-QCD calls MULT.
 template <class Real>
 void prove_clover_halves(CloverOperator<Real>& op, const Whole& whole, bool dagger,
                          const std::string& at) {

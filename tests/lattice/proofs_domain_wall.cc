@@ -1,4 +1,4 @@
-// The domain-wall operator against the reference.
+// Compares the domain-wall operator with the reference.
 #include "lattice/proof_tools.hpp"
 
 namespace ropewalk::lattice::test {

@@ -5,7 +5,7 @@
 namespace ropewalk::lattice::test {
 namespace {
 
-// A spinor of the whole lattice out of the parts of the ranks.
+// Gathers a spinor of the whole lattice from the parts of the ranks.
 Numbers gathered(const Lattice& lattice, const Numbers& part) {
   const std::size_t each = part.size() / lattice.local_sites();
   Numbers out(lattice.global_sites() * each);
@@ -18,7 +18,7 @@ Numbers gathered(const Lattice& lattice, const Numbers& part) {
   return out;
 }
 
-// |b - M x| <= tolerance |b| with the reference's M, and what the solution says of itself.
+// Checks |b - M x| <= tolerance |b| with the reference's M, and what the solution says of itself.
 template <class Reference>
 void require_solved(const Lattice& lattice, const Numbers& x, const Numbers& b, double tolerance,
                     const Solution& solution, const std::string& what, Reference m) {

@@ -24,7 +24,7 @@ Gamma make_gamma(int mu) {
   }
 }
 
-// out(x) += factor (1 + sign gamma_mu) U psi, for one site's twelve numbers.
+// Computes out(x) += factor (1 + sign gamma_mu) U psi, for one site's twelve numbers.
 void add_leg(Complex* out, const Complex* psi, const Matrix& u, int mu, double sign,
              double factor) {
   for (std::size_t a = 0; a < spins; ++a) {
@@ -44,7 +44,7 @@ Site step(Site x, int mu, int by) {
   return x;
 }
 
-// The phase of a hop from x by one step in mu.
+// Returns the phase of a hop from x by one step in mu.
 double phase(const Background& field, const Site& x, int mu, int by) {
   const auto d = static_cast<std::size_t>(mu);
   const int to = x[d] + by;

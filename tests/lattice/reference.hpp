@@ -75,11 +75,11 @@ struct DomainWall {
   double mass;
 };
 Vector domain_wall(const Background&, const Vector& psi, const DomainWall&, bool dagger = false);
-// Every s with the hop alone.
+// Returns every s with the hop alone.
 Vector domain_wall_hop(const Background&, const Vector& psi, int ls, bool dagger = false);
-// The part within a site alone: all but the hop.
+// Returns the part within a site alone: all but the hop.
 Vector domain_wall_diagonal(const Vector& psi, const DomainWall&, bool dagger = false);
-// The matrix [row][column] of domain_wall(), from matrix elements and not by applying it.
+// Returns the matrix [row][column] of domain_wall(), from matrix elements and not by applying it.
 Vector domain_wall_matrix(const Background&, const DomainWall&);
 Vector apply_matrix(const Vector& matrix, const Vector& psi);
 // gamma5, and for five dimensions s -> Ls-1-s too.

@@ -1,4 +1,4 @@
-// The clover term of the reference.
+// This is the clover term of the reference.
 #include <algorithm>
 #include <cmath>
 
@@ -37,7 +37,7 @@ void add_plane(Complex* term, const Matrix& f, const Gamma& spin, Complex factor
   }
 }
 
-// Gauss-Jordan with the largest pivot of each column.
+// This is Gauss-Jordan elimination with the largest pivot of each column.
 void invert(Complex* a) {
   Vector inverse(term_numbers);
   for (std::size_t k = 0; k < n12; ++k) inverse[k * n12 + k] = 1;

@@ -1,4 +1,4 @@
-// The domain-wall operator of the reference, applied and as a dense matrix.
+// This is the domain-wall operator of the reference, applied and as a dense matrix.
 #include "lattice/reference.hpp"
 
 namespace ropewalk::reference {
@@ -14,7 +14,7 @@ double s_element(const DomainWall& wall, int s, int r, bool plus) {
 
 bool upper(std::size_t spin) { return spin < 2; }  // gamma5 = +1
 
-// psi of one s, as a 4-d field.
+// Returns psi of one s, as a 4-d field.
 Vector slice(const Vector& psi, int s, int ls) {
   Vector out;
   const auto block = spinor_numbers * static_cast<std::size_t>(ls);

@@ -1,4 +1,4 @@
-// The reference checked by identities that need no second implementation.
+// Checks the reference by identities that need no second implementation.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -182,7 +182,7 @@ TEST(ReferenceClover, FieldStrengthInTheMirror) {
   }
 }
 
-// A constant U(1) field in the plane x, y (colour 0 alone): flux quanta around the torus.
+// Makes a constant U(1) field in the plane x, y (colour 0 alone): flux quanta around the torus.
 Vector constant_flux(const Extents& extents, int quanta) {
   const double pi = std::acos(-1.0);
   const double field = 2 * pi * quanta / (extents[0] * extents[1]);
@@ -195,7 +195,7 @@ Vector constant_flux(const Extents& extents, int quanta) {
   return out;
 }
 
-// By inverse iteration on M^+ M at mass 0, with conjugate gradient.
+// Uses inverse iteration on M^+ M at mass 0, with conjugate gradient.
 double lowest_singular_value(const Background& field, double csw) {
   Vector v = random_vector(size_of_field(field.extents), 13);
   for (std::size_t k = 0; k < v.size(); ++k) {

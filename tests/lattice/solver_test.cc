@@ -1,4 +1,5 @@
-// Conjugate gradient: solutions by the reference's operators, and what it says when there are none.
+// Tests conjugate gradient: solutions by the reference's operators, and what it says when there are
+// none.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -82,7 +83,7 @@ TEST(Solver, SaysWhatToDo) {
   }
 }
 
-// |b - M x| / |b| in double, by M as it is applied.
+// Returns |b - M x| / |b| in double, by M as it is applied.
 double true_residual(WilsonOperator<double>& op, const SpinorField<double>& x,
                      const SpinorField<double>& b) {
   SpinorField<double> r = op.field();

@@ -1,4 +1,4 @@
-// Arena as its users see it.
+// Tests Arena as its users see it.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 

@@ -51,7 +51,7 @@ int in_child(Body&& body) {
   return wait_for(start_child(std::forward<Body>(body)));
 }
 
-// Called in a child: no more root. False where that cannot be.
+// Called in a child: no more root. Returns false where that cannot be.
 inline bool become_ordinary_user() {
   constexpr unsigned nobody = 65534;
   if (geteuid() == 0 && (setgid(nobody) != 0 || setuid(nobody) != 0)) return false;

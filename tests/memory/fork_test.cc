@@ -178,7 +178,7 @@ TEST_F(Fork, RefuseGivesTheChildNothingOfTheParents) {
               test::fill(own, 100000, 2);
               if (!test::holds(own, 100000, 2)) return 3;
               if (own < arena.base() + committed) return 4;
-              // And a grandchild, of a child whose arena begins later.
+              // This looks at a grandchild, too, of a child whose arena begins later.
               memory::set_fork_policy(ForkPolicy::copy);
               return test::in_child([&] {
                 if (!test::holds(own, 100000, 2)) return 5;

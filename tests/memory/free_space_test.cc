@@ -45,7 +45,7 @@ TEST(FreeSpace, AlignsAddressesAndKeepsBothRests) {
   EXPECT_EQ(space.extents().at(350), 660u);
 }
 
-// Against a plain array of bytes.
+// A plain array of bytes serves as the model.
 TEST(FreeSpace, AgreesWithAMapOfBytes) {
   constexpr std::size_t size = 4096;
   std::vector<bool> is_free(size, true);

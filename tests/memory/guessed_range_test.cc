@@ -1,4 +1,4 @@
-// Addresses that arenas reserve when nobody says how many.
+// Tests addresses that arenas reserve when nobody says how many.
 #include "memory/guessed_range.hpp"
 
 #include <gtest/gtest.h>

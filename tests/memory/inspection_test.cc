@@ -1,4 +1,4 @@
-// inspect on memory of every kind, each method against the other.
+// Tests inspect on memory of every kind, each method against the other.
 #include "memory/inspection.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
-// PageBlock, rung by rung, on whatever this machine has. Rungs that need a pool: pool_test.cc.
+// Tests PageBlock, rung by rung, on whatever this machine has. Rungs that need a pool are in
+// pool_test.cc.
 #include "memory/ladder.hpp"
 
 #include <gtest/gtest.h>
@@ -94,7 +95,7 @@ TEST(PageBlock, PreferTakesTheBestAndSaysWhyNotBetter) {
   }
 }
 
-// The point of the shmem_huge rung: guaranteed pages for whoever is nobody in particular.
+// This is the point of the rung shmem_huge: huge pages are guaranteed to ordinary users.
 TEST(PageBlock, AnOrdinaryUserGetsHugePagesWithoutAPool) {
   constexpr int none_to_be_had = 77;
   const int code = test::in_child([] {

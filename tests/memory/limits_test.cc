@@ -20,13 +20,13 @@ bool limit(int which, std::size_t bytes) {
   return setrlimit(static_cast<__rlimit_resource>(which), &value) == 0;
 }
 
-// Of address space, so much beyond what is mapped now.
+// Limits the address space to so much beyond what is mapped now.
 bool limit_growth(std::size_t bytes) {
   const auto mapped_pages = os::read_number("/proc/self/statm");
   return mapped_pages && limit(RLIMIT_AS, *mapped_pages * os::page_bytes() + bytes);
 }
 
-// 0 where `body` throws Error(memory) with the text.
+// Exits with 0 where `body` throws Error(memory) with the text.
 template <class Body>
 int expect_memory_error(const char* text, Body&& body) {
   try {
@@ -88,7 +88,8 @@ TEST(Limits, OfDescriptors) {
             0);
 }
 
-// More than there is would be the kernel's killer, not an error, if it were touched.
+// If more than there is were touched, the kernel would kill the process instead of returning an
+// error.
 TEST(Limits, OfMemoryAreSeenBeforeItIsTouched) {
   const std::size_t more = os::total_memory_bytes() * 2;
   Arena arena(small(more + os::gib));

@@ -29,7 +29,7 @@ class PoolGuard {
     if (before_) os::write_text(path, std::to_string(*before_));
   }
 
-  // A pool of exactly this many pages of which none is taken; else the reason why not.
+  // Returns a pool of exactly this many pages of which none is taken; else the reason why not.
   std::string set(std::uint64_t pages) {
     if (!before_) return "this kernel has no pool of 2 MiB pages";
     if (!os::write_text(path, std::to_string(pages))) return "only root may set the pool";

@@ -1,6 +1,6 @@
-// The hugetlb rungs with the pool empty, partly full and full. A program of its own, because ctest
-// runs it alone: other tests would take pages of the pool. Where another program on the machine
-// does so nevertheless, a test is skipped.
+// Tests the hugetlb rungs with the pool empty, partly full and full. It is a program of its own,
+// because ctest runs it alone: other tests would take pages of the pool. Where another program on
+// the machine does so nevertheless, a test is skipped.
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <sys/mman.h>

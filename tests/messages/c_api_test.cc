@@ -1,4 +1,4 @@
-// Channels through the C interface, on ranks as threads.
+// Tests channels through the C interface, on ranks as threads.
 #include <gtest/gtest.h>
 
 #include <cstddef>

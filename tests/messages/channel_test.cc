@@ -40,7 +40,7 @@ void on_ranks(int ranks, const std::function<void(Channel&)>& body,
   });
 }
 
-// Memory of the arena, as a buffer of bytes.
+// This is memory of the arena, as a buffer of bytes.
 class ArenaBytes {
  public:
   explicit ArenaBytes(std::size_t bytes)
@@ -59,7 +59,7 @@ constexpr std::size_t lengths[] = {0,    1,    40,    41,     104,    105,    40
 
 class EachMechanism : public testing::TestWithParam<Mechanism> {};
 
-// Every length, from and to private memory and the arena, both ways.
+// Every length goes from and to private memory and the arena, both ways.
 TEST_P(EachMechanism, BringsWhatWasSent) {
   on_ranks(2,
            [](Channel& channel) {
@@ -122,7 +122,8 @@ TEST(Channel, MatchesByTagOutOfOrder) {
   });
 }
 
-// More messages than a ring has cells, of all kinds, to a rank that first waits for another.
+// There are more messages than a ring has cells, of all kinds, to a rank that first waits for
+// another.
 TEST(Channel, ManyMessagesThatNobodyWaitsForDoNotBlockTheirSender) {
   on_ranks(3, [](Channel& channel) {
     constexpr int messages = 500;

@@ -16,7 +16,7 @@ namespace {
 
 enum Exit { good = 0, lost = 1, not_near = 2, child_failed = 3 };
 
-// True where the child has ended as it should.
+// Returns true where the child has ended as it should.
 bool end_in_a_child(std::unique_ptr<Channel>& channel) {
   const pid_t child = fork();
   if (child == 0) {

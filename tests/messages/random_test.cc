@@ -1,4 +1,4 @@
-// Random traffic on ranks as threads, by every mechanism, on one node and on several.
+// Tests random traffic on ranks as threads, by every mechanism, on one node and on several.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

@@ -26,7 +26,7 @@ struct Sent {
   std::uint64_t seed;
 };
 
-// A buffer in private memory or in the arena.
+// This is a buffer in private memory or in the arena.
 class Buffer {
  public:
   Buffer(std::size_t bytes, bool in_arena) : bytes_(bytes) {
@@ -79,7 +79,7 @@ std::size_t random_length(Random& random, std::size_t longest) {
   }
 }
 
-// Of all ranks, in the order in which each sends.
+// Draws the messages of all ranks, in the order in which each sends.
 std::vector<Sent> random_messages(Random& random, int ranks, std::size_t longest) {
   std::vector<Sent> messages(below(random, 12U * static_cast<unsigned>(ranks)));
   const std::size_t tags = 1 + below(random, 4);
@@ -146,7 +146,7 @@ class Round {
     sends_.push_back(channel_.start_send(buffer.data(), message.bytes, message.to, message.tag));
   }
   void receive(const Sent& message, Open open) {
-    // Any message that it may get fits.
+    // Any message that the receive may get fits.
     std::size_t longest = 0;
     for (const Sent& each : messages_) longest = std::max(longest, each.bytes);
     Receive& receive = receives_.emplace_back(
@@ -195,7 +195,8 @@ class Round {
     return (receive.from == any_source || receive.from == sent.from) &&
            (receive.tag == any_tag || receive.tag == sent.tag);
   }
-  // Of two messages of one rank that match the same two receives, the first goes to the first.
+  // Where two messages of one rank match the same two receives, the first message goes to the first
+  // receive.
   std::string overtaken() const {
     for (std::size_t first = 0; first < receives_.size(); ++first) {
       for (std::size_t second = first + 1; second < receives_.size(); ++second) {

@@ -1,4 +1,4 @@
-// One-sided memory on ranks as threads: what is put is there, atomic operations lose nothing,
+// Tests one-sided memory on ranks as threads: what is put is there, atomic operations lose nothing,
 // arguments are checked.
 #include "ropewalk/window.hpp"
 
@@ -113,7 +113,8 @@ TEST(Window, AccumulateIsWhatAReductionIs) {
         const std::size_t bytes = count * size_of(type);
         std::vector<std::byte> first(bytes);
         std::vector<std::byte> second(bytes);
-        // Small numbers in all formats: the low bits of a byte pattern, 0 and 1 for booleans.
+        // The numbers are small in all formats: the low bits of a byte pattern, 0 and 1 for
+        // booleans.
         for (auto* each : {&first, &second}) {
           for (std::byte& byte : *each) byte = static_cast<std::byte>(random() & 1U);
         }

@@ -41,8 +41,8 @@ void Explorer::note(Access access, const void* flag, std::uint64_t value) {
   steps_.push_back({running, access, flag, value, memory.name_of(flag), memory.owner_of(flag)});
 }
 
-// Of a program that pauses, a load that returns what the last one did leaves no trace: what a rank
-// remembers between two checkpoints is which news it has found, and where in its round.
+// In a program that pauses, a load that returns the same as the last one leaves no trace. Between
+// two checkpoints, a rank remembers which news it has found, and where in its round.
 void Explorer::note_loaded(const void* flag, std::size_t index, std::uint64_t value) {
   if (!program_.pauses) return note(waiting_ ? Access::wait : Access::load, flag, value);
   Round& round = rounds_[running];

@@ -25,7 +25,7 @@ class Fibers {
   // nothing. (Exceptions would not do: flags are stored in functions that are noexcept.)
   void drop(int fiber);
 
-  // Of the fiber that runs.
+  // Called by the fiber that runs.
   void yield();
   [[noreturn]] void drop_self();
 

@@ -11,7 +11,8 @@
 
 namespace ropewalk::model {
 
-// Of each rank, how many of its releases are known of, plus one; 0: nothing but the set-up.
+// For each rank, the clock counts how many of its releases are known of, plus one; 0 means nothing
+// but the set-up.
 using Clocks = std::array<std::uint32_t, max_ranks>;
 
 class Memory {
@@ -22,7 +23,8 @@ class Memory {
   // ---- arenas
   std::byte* arena(int rank) const noexcept;
   std::byte* allocate(int rank, std::size_t bytes, std::size_t alignment);
-  // Like a write of the whole block. Null, or what is wrong: the text lasts until the next call.
+  // This is like a write of the whole block. Returns null, or what is wrong: the text lasts until
+  // the next call.
   const char* deallocate(int rank, const void* address);
 
   // ---- plain accesses, of a rank or (-1) the set-up; the same result
@@ -33,13 +35,13 @@ class Memory {
   // By a rank or (-1) the set-up; the same result as of a write.
   const char* create(int rank, const void* flag);
   bool has_one_writer(const void* flag) { return location(flag).one_writer; }
-  // Null, or that the rank may not know yet that the flag was made.
+  // Returns null, or says that the rank may not know yet that the flag was made.
   const char* check_made(int rank, const void* flag);
   void name(const void* flag, const char* name);
   const char* name_of(const void* flag);
   int owner_of(const void* flag) const noexcept;
   std::size_t newest(const void* flag);
-  // The oldest of the values that a load of the rank may return.
+  // Returns the oldest of the values that a load of the rank may return.
   std::size_t oldest_readable(int rank, const void* flag);
   std::uint64_t peek(const void* flag, std::size_t index);
   std::uint64_t load(int rank, const void* flag, std::size_t index, bool acquire);
@@ -53,7 +55,7 @@ class Memory {
   bool has_news(int rank, const void* flag);
   // From now on the rank sees a newer value than the one noted.
   void see_news(int rank, const void* flag);
-  // Of what was noted for the rank, and of how often its own flags were stored to.
+  // Hashes what was noted for the rank, and how often its own flags were stored to.
   std::uint64_t hash_of_seen(int rank) const;
 
   // What ranks may still read, and what they know, as numbers: with the places the ranks have got

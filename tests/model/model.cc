@@ -19,8 +19,8 @@ Explorer* current = nullptr;
 
 // ---- choices
 
-// Every age of the values with which a load or an exchange can go on. An exchange succeeds on the
-// newest value only; one that fails is a load.
+// Adds every age of the values with which a load or an exchange can go on. An exchange succeeds on
+// the newest value only; one that fails is a load.
 void Explorer::add_ages(int rank, std::vector<Choice>& found) {
   const Pending& pending = pending_[rank];
   const std::size_t newest = memory.newest(pending.flag);
@@ -33,7 +33,7 @@ void Explorer::add_ages(int rank, std::vector<Choice>& found) {
   }
 }
 
-// Each flag that the rank has looked at and that has changed since.
+// Adds each flag that the rank has looked at and that has changed since.
 void Explorer::add_news(int rank, std::vector<Choice>& found) {
   const std::vector<const void*>& flags = rounds_[rank].looked_at;
   for (std::size_t index = 0; index < flags.size(); ++index) {
@@ -169,7 +169,7 @@ double Explorer::run_once() {
   return 0;
 }
 
-// To the next choice that was not tried; false when there is none.
+// Goes back to the next choice that was not tried; returns false when there is none.
 bool Explorer::back_up(double schedules) {
   while (!frames_.empty()) {
     Frame& top = frames_.back();

@@ -59,13 +59,13 @@ void name_flag(const void* flag, const char* name);  // for reports and Options:
 
 // The rank begins its next call; what it remembers of the last ones is summed up by this number.
 void checkpoint(std::uint64_t memory);
-// The same for programs that pause, and know their place themselves.
+// Does the same for programs that pause, and know their place themselves.
 void checkpoint_at(std::uint64_t memory);
-// Of the values of flags that the rank that runs has seen last.
+// Hashes the values of flags that the rank that runs has seen last.
 std::uint64_t hash_of_seen();
 std::uint64_t mix(std::uint64_t hash, std::uint64_t value) noexcept;
-// A hash of all numbers in an object that have changed since it was made; not of pointers, which
-// differ between schedules, nor of padding.
+// Returns a hash of all numbers in an object that have changed since it was made; not of pointers,
+// which differ between schedules, nor of padding.
 std::uint64_t numbers_changed(const void* before, const void* now, std::size_t bytes) noexcept;
 
 // A property does not hold: ends the search.

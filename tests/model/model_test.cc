@@ -1,5 +1,5 @@
-// Every schedule of short sequences of collectives, on the real team; and that flags stored or
-// loaded with less order than they need are found.
+// Tries every schedule of short sequences of collectives, on the real team, and tests that flags
+// stored or loaded with less order than they need are found.
 #include <gtest/gtest.h>
 
 #include <iostream>

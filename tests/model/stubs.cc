@@ -1,5 +1,5 @@
-// The layers below the team, reduced to what the model needs: one process with an arena for each
-// rank, an MPI for the set-up only, and copies that the model sees.
+// This file has the layers below the team, reduced to what the model needs: one process with an
+// arena for each rank, an MPI for the set-up only, and copies that the model sees.
 #include <unistd.h>
 
 #include <cstring>

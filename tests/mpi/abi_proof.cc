@@ -1,6 +1,6 @@
-// Proves the facts of src/mpi/abi.cc against a real mpi.h: compiled against that header, linked to
-// its library, and run without mpiexec. Exits with 1 and names each entry that differs.
-// The C++ bindings of MPI 2, which some headers still carry, would need another library.
+// Proves the facts of src/mpi/abi.cc against a real mpi.h: it is compiled against that header,
+// linked to its library, and run without mpiexec. It exits with 1 and names each entry that
+// differs. The C++ bindings of MPI 2, which some headers still carry, would need another library.
 #define OMPI_SKIP_MPICXX 1
 #define MPICH_SKIP_MPICXX 1
 #include ROPEWALK_PROOF_HEADER

@@ -9,7 +9,7 @@
 
 namespace ropewalk::test {
 
-// One line on stderr for what does not hold; exit_code() is 1 from then on.
+// Returns one line on stderr for what does not hold; exit_code() is 1 from then on.
 inline int& failures() {
   static int count = 0;
   return count;

@@ -1,4 +1,4 @@
-// Communicators, attributes and the bootstrap collectives, on ranks as threads.
+// Tests communicators, attributes and the bootstrap collectives, on ranks as threads.
 #include <gtest/gtest.h>
 
 #include <array>

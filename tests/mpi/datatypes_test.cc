@@ -1,4 +1,4 @@
-// Predefined handles to element types and operations and back, without any MPI.
+// Tests predefined handles to element types and operations and back, without any MPI.
 #include "mpi/datatypes.hpp"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// The error handlers that a program has set on its communicators are restored when nobody needs
-// errors returned any more. Several guards exist at once, nested or on several threads.
+// Tests the error handlers that a program has set on its communicators are restored when nobody
+// needs errors returned any more. Several guards exist at once, nested or on several threads.
 #include "mpi/errors_returned.hpp"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ constexpr Word of_program_later = 0x5002;
 constexpr Comm first{0x101};
 constexpr Comm second{0x102};
 
-// An MPI that has nothing but error handlers.
+// This MPI has nothing but error handlers.
 std::mutex lock;
 std::map<Word, Word> handlers;
 int references = 0;

@@ -136,7 +136,8 @@ class Cases {
     exchange(in_place);
   }
 
-  // Few bytes, which every other rank wants far apart: beyond an int where tests make that 100.
+  // The blocks have few bytes, but every other rank wants them far apart: beyond an int where tests
+  // make that 100.
   void far_blocks(bool in_place) {
     constexpr std::size_t stride = 101;
     const std::size_t step = me_ % 2 == 0 ? stride : 1;
@@ -226,7 +227,7 @@ class Cases {
   mpi::Op sum_ = mpi::op(ReductionOp::sum);
 };
 
-// As a caller that has other things to look at between its tests.
+// The waiter has other things to look at between its tests, as a caller has.
 class Tests final : public mpi::Waiter {
  public:
   void wait(mpi::Request& request) override {

@@ -1,4 +1,5 @@
-// The fallbacks on ranks as threads: with and without MPI_*_c, and with counts "above an int".
+// Tests the fallbacks on ranks as threads: with and without MPI_*_c, and with counts "above an
+// int".
 #include "mpi/fallback.hpp"
 
 #include <gtest/gtest.h>

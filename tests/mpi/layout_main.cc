@@ -41,7 +41,7 @@ class Maker {
  public:
   explicit Maker(unsigned seed) : random_(seed) {}
 
-  // A committed type of so many levels; the caller frees it.
+  // Makes a committed type of so many levels; the caller frees it.
   Word make(int levels) {
     Word made = levels == 0 ? named() : constructed(make(levels - 1));
     return made;
@@ -135,7 +135,7 @@ class Maker {
     return made;
   }
 
-  // Three times the same, as an array of the MPI's handles.
+  // Returns three times the same handle, as an array of the MPI's handles.
   static std::vector<std::byte> handles(Word part) {
     const std::size_t bytes = mpi::library().abi.int_handles ? sizeof(int) : sizeof part;
     std::vector<std::byte> all(3 * bytes);

@@ -1,4 +1,4 @@
-// Every wrapper of src/mpi on a real MPI, with any number of ranks.
+// Tests every wrapper of src/mpi on a real MPI, with any number of ranks.
 #include <array>
 #include <complex>
 #include <cstring>
@@ -35,7 +35,7 @@ struct Ring {
   int previous = (rank + size - 1) % size;
 };
 
-// Below and above the eager limits of every MPI.
+// The sizes are below and above the eager limits of every MPI.
 const std::size_t sizes[] = {0, 1, 100, 70000, 3000001};
 
 void environment() {
@@ -217,7 +217,8 @@ void attributes() {
   expect(mpi::tag_upper_bound(mpi::comm_world()) >= 32767, "MPI_TAG_UB");
 }
 
-// Sizes of C's datatypes as this compiler has them; the ABI proof knows the handles only.
+// Checks the sizes of C's datatypes as this compiler has them; the ABI proof knows the handles
+// only.
 void datatypes() {
   using mpi::DatatypeName;
   const std::pair<DatatypeName, std::size_t> expected[] = {
@@ -290,8 +291,8 @@ void local_work(mpi::Comm comm) {
   expect(back[1].value == 5 && back[2].index == 3, "packed and unpacked");
 }
 
-// The operations themselves, so that none is taken for another. (MPI_REPLACE and MPI_NO_OP are for
-// one-sided communication only.)
+// Tests the operations themselves, so that none is taken for another. (MPI_REPLACE and MPI_NO_OP
+// are for one-sided communication only.)
 void operations() {
   using mpi::OpName;
   const std::pair<OpName, int> expected[] = {

@@ -1,4 +1,4 @@
-// The MPI of threads itself: the errors of a program that it must detect.
+// Tests the MPI of threads itself: the errors of a program that it must detect.
 #include <gtest/gtest.h>
 
 #include <stdexcept>

@@ -1,4 +1,4 @@
-// Grouping of ranks by their caches.
+// Tests grouping of ranks by their caches.
 #include "node/domains.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Descriptors handed over through abstract sockets, whose names everybody may read.
+// Tests descriptors handed over through abstract sockets, whose names everybody may read.
 #include "node/handover.hpp"
 
 #include <dirent.h>
@@ -47,8 +47,8 @@ void expect_files(const std::vector<os::Descriptor>& received, int rank, int ran
   }
 }
 
-// Twelve ranks: more than the ten datagrams that a socket queues by default, so nobody may only
-// send.
+// There are twelve ranks: more than the ten datagrams that a socket queues by default, so a rank
+// that only sent would block.
 TEST(Handover, EveryRankGetsEveryDescriptor) {
   constexpr int ranks = 12;
   test::run_ranks(ranks, [](int rank) {
@@ -74,7 +74,7 @@ int open_descriptors(pid_t process, const std::function<void(const std::string&)
   return count;
 }
 
-// The abstract sockets of a process, as /proc/net/unix tells everybody.
+// Returns the abstract sockets of a process, as /proc/net/unix tells everybody.
 std::vector<std::string> addresses_of(pid_t process) {
   std::string sockets;
   open_descriptors(process, [&](const std::string& target) { sockets += target; });
@@ -131,7 +131,7 @@ void attack(pid_t process) {
   }
 }
 
-// Another process, of the same user, that does nothing else as long as it lives.
+// This is another process, of the same user, that floods as long as it lives.
 class Flood {
  public:
   Flood() : parent_(getpid()), process_(fork()) {

@@ -111,7 +111,7 @@ TEST_F(Liveness, NamesTheDeadOnOneNode) {
   expect_good(run_forked(3, live_with_a_victim), victim);
 }
 
-// More than are all connected to each other: most learn it from others.
+// There are more processes than are all connected to each other, so most learn it from others.
 TEST_F(Liveness, PassesItOn) {
   expect_good(run_forked(most_forked_ranks, live_with_a_victim), victim);
 }

@@ -1,5 +1,5 @@
-// How ranks that are processes map each other: what that leaves to the program of a limit of the
-// address space, what a core dump holds, and which namespaces stand in the way.
+// Tests how ranks that are processes map each other: what that leaves to the program of a limit of
+// the address space, what a core dump holds, and which namespaces stand in the way.
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <sys/mman.h>
@@ -99,7 +99,7 @@ TEST(LimitedAddresses, AreSharedByTheRanksOfANode) {
   expect_all(run_forked(4, live), good);
 }
 
-// A launcher that says nothing, or not the truth: each rank takes for itself what is for all.
+// The launcher says nothing, or not the truth: each rank takes for itself what is meant for all.
 TEST(LimitedAddresses, ThatDoNotSufficeLeaveNothingMapped) {
   if (sanitized) GTEST_SKIP() << "sanitizers need the address space";
   const auto live = [] {
@@ -120,7 +120,7 @@ TEST(LimitedAddresses, OfOneRankDecideForAll) {
   expect_all(run_forked(3, live), good);
 }
 
-// Within half of the limit, but the program has mapped the rest already.
+// The arenas take less than half of the limit, but the program has mapped the rest already.
 TEST(LimitedAddresses, ThatTheProgramHasTakenAreNoError) {
   if (sanitized) GTEST_SKIP() << "sanitizers need the address space";
   const auto live = [] {
@@ -138,7 +138,7 @@ TEST(LimitedAddresses, ThatTheProgramHasTakenAreNoError) {
   expect_all(run_forked(3, live), good);
 }
 
-// The flags of the mapping that an address lies in, as /proc/self/smaps shows them.
+// Returns the flags of the mapping that an address lies in, as /proc/self/smaps shows them.
 std::string flags_of(const void* address) {
   std::ifstream maps("/proc/self/smaps");
   bool inside = false;

@@ -1,4 +1,4 @@
-// The node that a rank is assigned to.
+// Tests the node that a rank is assigned to.
 #include "node/node_number.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Other processes: whether their memory can be read, and whether their death is noticed.
+// Tests other processes: whether their memory can be read, and whether their death is noticed.
 #include "node/peers.hpp"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 namespace ropewalk::node {
 namespace {
 
-// A process that does nothing until it is killed.
+// This process does nothing until it is killed.
 class Sleeper {
  public:
   Sleeper() : process_(fork()) {

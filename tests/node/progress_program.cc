@@ -1,6 +1,6 @@
-// A rank that waits progresses the MPI underneath, whatever lies unreceived in its queue: in a
-// collective of a Collectives, and in the halo exchanges that store into each other's memory.
-// Without progress both ranks wait for ever, and the alarm says where.
+// Tests that a rank that waits progresses the MPI underneath, whatever lies unreceived in its
+// queue: in a collective of Collectives, and in the halo exchanges that store into each other's
+// memory. Without progress both ranks wait for ever, and the alarm says where.
 #include <unistd.h>
 
 #include <csignal>

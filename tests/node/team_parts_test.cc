@@ -1,5 +1,5 @@
-// The parts of a team, each for itself: control blocks in plain memory, no MPI, and all ranks in
-// one thread. A rank that must wait looks around, and the watcher then ends its wait.
+// Tests the parts of a team, each for itself: control blocks in plain memory, no MPI, and all ranks
+// in one thread. A rank that must wait looks around, and the watcher then ends its wait.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -27,7 +27,7 @@ class EndsWaits final : public Watcher {
   void lost(int /*rank*/) override {}
 };
 
-// One rank of a team, without its team.
+// This is one rank of a team, without its team.
 struct Rank {
   Rank(const ControlBlocks& blocks, std::span<std::byte* const> bases)
       : waits(*blocks.of[0], {}, false),

@@ -1,4 +1,4 @@
-// The flags of a team, with ranks as threads.
+// Tests the flags of a team, with ranks as threads.
 #include "node/team.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Descriptors, small files, error texts, the clock, the identity of a node.
+// Tests descriptors, small files, error texts, the clock, the identity of a node.
 #include "os/file.hpp"
 
 #include <fcntl.h>

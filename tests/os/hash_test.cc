@@ -8,7 +8,7 @@
 namespace ropewalk::os {
 namespace {
 
-// The vectors that the authors of FNV publish (www.isthe.com/chongo/tech/comp/fnv).
+// These are the vectors that the authors of FNV publish (www.isthe.com/chongo/tech/comp/fnv).
 TEST(Hash, IsFnv1a) {
   EXPECT_EQ(hash(""), 0xcbf29ce484222325U);
   EXPECT_EQ(hash("a"), 0xaf63dc4c8601ec8cU);

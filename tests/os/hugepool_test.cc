@@ -1,4 +1,4 @@
-// Pools from a fake sysfs tree; limits from the real machine.
+// Tests pools from a fake sysfs tree; limits from the real machine.
 #include "os/hugepool.hpp"
 
 #include <gtest/gtest.h>

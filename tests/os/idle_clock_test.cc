@@ -8,10 +8,10 @@ namespace {
 constexpr std::int64_t longest_nap_ns = 500'000;
 constexpr std::int64_t idle_poll_ns = 50;
 
-// A thread that polls, with a clock of its own.
+// This thread polls, with a clock of its own.
 class Thread {
  public:
-  // A poll, and some time between polls.
+  // Makes a poll, and lets some time pass between polls.
   void poll(std::int64_t took_ns = idle_poll_ns) {
     clock_.poll_begins(now_);
     clock_.poll_ends(now_ += took_ns);
@@ -70,7 +70,7 @@ TEST(IdleClock, DisturbancesDoNot) {
   Thread thread;
   thread.poll_for(50'000'000);
   const int before = thread.naps();
-  // A timer interrupt of 3 us in one poll of a thousand.
+  // A timer interrupt of 3 us falls into one poll of a thousand.
   for (int i = 0; i < 20'000; ++i) thread.poll(i % 1000 == 999 ? 3000 : idle_poll_ns);
   EXPECT_GT(thread.naps() - before, 200);
 }

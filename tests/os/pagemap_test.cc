@@ -1,4 +1,4 @@
-// The scan against the older interfaces of the kernel.
+// Tests the scan against the older interfaces of the kernel.
 #include "os/pagemap.hpp"
 
 #include <gtest/gtest.h>

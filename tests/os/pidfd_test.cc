@@ -11,7 +11,7 @@
 namespace ropewalk::os {
 namespace {
 
-// A child that lives until its `release` end is closed.
+// This child lives until its `release` end is closed.
 struct Child {
   pid_t pid;
   Descriptor release;
@@ -40,7 +40,7 @@ void reap(const Child& child) { EXPECT_EQ(waitpid(child.pid, nullptr, 0), child.
 
 bool has_pidfds() { return static_cast<bool>(open_pidfd(getpid())); }
 
-// The next descriptor that is opened has this number.
+// Returns the number that the next descriptor will have.
 int next_number() { return Descriptor(dup(STDERR_FILENO)).get(); }
 
 // Looks as often as a waiting rank does in a fifth of a second.

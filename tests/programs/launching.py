@@ -17,7 +17,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CACHE = ROOT / ".cache" / "programs"
 
-# The drop-in's two libraries, where a build leaves them.
+# A build leaves the drop-in's two libraries here.
 LIBRARIES = (
     "preload/mpi/libropewalk-mpi.so",
     "preload/malloc/libropewalk-malloc.so",
@@ -76,7 +76,7 @@ def mpis():
     if shutil.which("mpirun.openmpi"):
         found["system"] = Mpi("system", shutil.which("mpirun.openmpi"), variables=_items(OPEN_MPI))
     if "mpich" in found and _debian("libmpich.so.12"):
-        # Debian's MPICH library under the wheel's launcher: both speak PMI 1.
+        # This is Debian's MPICH library under the wheel's launcher: both speak PMI 1.
         found["system-mpich"] = Mpi("system-mpich", found["mpich"].launcher)
     intel = pathlib.Path(os.environ.get("I_MPI_ROOT", "/opt/intel/oneapi/mpi/latest"))
     if (intel / "bin/mpiexec.hydra").exists():

@@ -13,7 +13,7 @@ import tempfile
 
 import launching
 
-# Modules with what the drop-in intercepts; the rest of the suite is left to the full run.
+# These modules have what the drop-in intercepts; the rest of the suite is left to the full run.
 SHORT = (
     "test_cco",
     "test_comm",

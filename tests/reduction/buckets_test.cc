@@ -13,7 +13,7 @@ TEST(Buckets, SmallTensorsOfATypeShareAVector) {
   const std::vector<PlanTensor> tensors{{10, f32}, {20, f32}, {5, bf16}, {7, f32}};
   const auto buckets = buckets_of(tensors, 4096, 1024);
   ASSERT_EQ(buckets.size(), 2U);
-  // Ordered by their last tensors.
+  // Buckets are ordered by their last tensors.
   EXPECT_EQ(buckets[0].type, bf16);
   EXPECT_EQ(buckets[1].type, f32);
   ASSERT_EQ(buckets[1].pieces.size(), 3U);

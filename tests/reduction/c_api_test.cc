@@ -1,4 +1,4 @@
-// Plans through the C interface.
+// Tests plans through the C interface.
 #include <gtest/gtest.h>
 
 #include <string>

@@ -1,4 +1,4 @@
-// Random plans under a real MPI: plan_program CASES [SEED].
+// plan_program CASES [SEED] makes random plans under a real MPI.
 #include <cstdio>
 #include <cstdlib>
 

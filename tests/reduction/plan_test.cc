@@ -1,4 +1,4 @@
-// Plans on ranks as threads: random ones against loops, and what is refused.
+// Tests plans on ranks as threads: random ones against loops, and what is refused.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -115,7 +115,7 @@ Real folded(const PlanCase& drawn, int ranks, Value value) {
   return drawn.options.average ? result / static_cast<Real>(ranks) : result;
 }
 
-// One expected element, as it lies in memory.
+// Writes one expected element, as it lies in memory.
 void expect(const PlanCase& drawn, std::size_t vector, int round, std::size_t i, int ranks,
             std::byte* out) {
   const ElementType type = drawn.vectors[vector].type;
@@ -136,7 +136,7 @@ void expect(const PlanCase& drawn, std::size_t vector, int round, std::size_t i,
   }
 }
 
-// Of one rounding, relative to the largest sum on the way.
+// Returns the size of one rounding, relative to the largest sum on the way.
 double unit(ElementType type) {
   switch (type) {
     case ElementType::float64:

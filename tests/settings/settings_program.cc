@@ -1,5 +1,5 @@
-// Ranks that are processes under an MPI, whose environments differ: an error on all of them that
-// names the variable and both values, and then a communicator all the same.
+// Ranks that are processes under an MPI have different environments: all get an error that names
+// the variable and both values, and can then make a communicator all the same.
 #include <cstdio>
 #include <cstdlib>
 #include <string>

@@ -1,5 +1,5 @@
-// Settings that must be the same on all ranks: the judgement, and makings by ranks as threads whose
-// environments differ.
+// Tests settings that must be the same on all ranks: the judgement, and makings by ranks as threads
+// whose environments differ.
 #include "settings/shared.hpp"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ thread_local const char* text_here = nullptr;
 
 const char* look_up(const char* name) { return name_here == name ? text_here : nullptr; }
 
-// The environment of this thread: one variable and no other.
+// Gives this thread an environment of one variable and no other.
 class Only {
  public:
   Only(std::string_view name, const char* text) : before_(replace_environment(&look_up)) {

@@ -1,5 +1,5 @@
-// The grammar of each kind of setting: which texts are accepted, which are refused, and with what
-// error.
+// Tests the grammar of each kind of setting: which texts are accepted, which are refused, and with
+// what error.
 #include "settings/value.hpp"
 
 #include <gtest/gtest.h>

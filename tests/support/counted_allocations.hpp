@@ -11,7 +11,8 @@ namespace ropewalk::test {
 void begin_counting() noexcept;
 int end_counting() noexcept;  // allocations since begin_counting(), of all threads
 
-// The same library, whose functions mark their time as MPI's own. One a process.
+// Returns the same library, whose functions mark their time as MPI's own. There is one in each
+// process.
 const mpi::Library* marked_library(const mpi::Library& of);
 
 // In step with all ranks, so that no one allocates for other reasons while one counts.

@@ -47,7 +47,7 @@ int exchange(const void* send, void* receive, std::size_t bytes) {
   return 0;
 }
 
-// Minima of 64-bit integers in place: what agreements are made of.
+// Computes minima of 64-bit integers in place, of which agreements are made.
 int minimum(void* values, int count) {
   std::vector<std::int64_t> all(static_cast<std::size_t>(count * ranks));
   const std::size_t bytes = static_cast<std::size_t>(count) * sizeof(std::int64_t);

@@ -24,8 +24,8 @@ void fail_call(int number) noexcept;
 // Nothing fails any more. Which call has failed, or empty: fewer were made.
 std::string end_failing() noexcept;
 
-// The next `times` calls of open for writing, by this thread, fail with that errno. Not under
-// sanitizers.
+// The next `times` calls of open for writing, by this thread, fail with that errno. It does not
+// work under sanitizers.
 void fail_open(int code, int times) noexcept;
 int opens_that_fail() noexcept;  // still to come
 
@@ -42,7 +42,7 @@ class Exempt {
   bool open_ = true;
 };
 
-// The same library, whose functions mark their time as MPI's own: nothing fails there.
+// Returns the same library, whose functions mark their time as MPI's own: nothing fails there.
 const mpi::Library* failing_library(const mpi::Library& of);
 
 // What a rank has made of one attempt.

@@ -14,7 +14,7 @@
 attempts=3
 starts_again=
 case "$*" in *openmpi*) starts_again=yes ;; esac
-# Of tests that take a few; below CTest's own limit, which tells nothing.
+# Tests take a few seconds; the limit is below CTest's own, which tells nothing.
 hang_seconds=${ROPEWALK_TEST_HANG_SECONDS:-230}
 
 # A test runs in a folder of its build tree.
@@ -61,7 +61,7 @@ again() {
 command=$*
 while :; do
   [ -z "$report" ] || : >"$report"
-  # More than the ranks have, who begin to count in MPI_Init and tell where they are.
+  # This is more than the ranks have, which begin to count in MPI_Init and tell where they are.
   output=$(timeout -k 10 $((hang_seconds + 45)) "$@" 2>&1)
   status=$?
   printf '%s\n' "$output"

@@ -16,7 +16,7 @@ namespace {
 std::mutex world_lock;
 std::unique_ptr<World> the_world;  // guarded by world_lock; one run at a time
 
-// Whose thread this is. An adopted thread gives its place back when it ends.
+// Tells whose thread this is. An adopted thread gives its place back when it ends.
 struct Identity {
   int rank = -1;
   bool adopted = false;

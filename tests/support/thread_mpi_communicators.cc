@@ -1,4 +1,5 @@
-// Communicators of thread_mpi: their handles, how they are made and freed, their attributes.
+// This file has the communicators of thread_mpi: their handles, how they are made and freed, their
+// attributes.
 #include <algorithm>
 #include <utility>
 

@@ -1,4 +1,4 @@
-// Datatypes and operations of thread_mpi, written for plainness.
+// This file has the datatypes and operations of thread_mpi, written for plainness.
 #include <algorithm>
 #include <complex>
 #include <cstring>

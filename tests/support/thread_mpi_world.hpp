@@ -158,7 +158,7 @@ Word keep(World&, const RequestPointer&);  // a handle for it
 // nonblocking form of a function.
 using Execute = std::function<int(World&, Communicator&, std::vector<Part*>&)>;
 int collective(const char* function, Word comm, Part& part, const Execute& execute);
-// In a nonblocking call: where its request goes. Null in a blocking one.
+// In a nonblocking call this is where its request goes; in a blocking one it is null.
 Word* request_wanted();
 int start_collective(const char* function, Word comm, const Part& part, const Execute& execute,
                      Word* request);

@@ -1,4 +1,4 @@
-// Machines from fake sysfs trees, and what must hold on any real one.
+// Tests machines from fake sysfs trees, and what must hold on any real one.
 #include "topology/machine.hpp"
 
 #include <unistd.h>
@@ -13,7 +13,8 @@ namespace {
 
 using Cpus = std::vector<int>;
 
-// Two packages of two cores with two siblings each, numbered as Intel does: siblings 4 apart.
+// The machine has two packages of two cores with two siblings each, numbered as Intel does:
+// siblings are 4 apart.
 class TwoPackages : public FakeTree {
  protected:
   void SetUp() override {

@@ -1,4 +1,4 @@
-// The number of ranks on a node, as launchers give it.
+// Tests the number of ranks on a node, as launchers give it.
 #include "topology/node_ranks.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// The joint judgement of options: one text on every rank, and the lanes that follow.
+// Tests the joint judgement of options: one text on every rank, and the lanes that follow.
 #include "transport/agreement.hpp"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 namespace ropewalk::transport {
 namespace {
 
-// Ranks with MPI_THREAD_MULTIPLE that ask for an automatic choice on `cores` shared cores.
+// Returns ranks with MPI_THREAD_MULTIPLE that ask for an automatic choice on `cores` shared cores.
 std::vector<Facts> ranks_on(int ranks, int cores) {
   Facts facts;
   facts.cores = cores;
@@ -19,7 +19,7 @@ std::vector<Facts> ranks_on(int ranks, int cores) {
   return std::vector<Facts>(static_cast<std::size_t>(ranks), facts);
 }
 
-// The text of the error, which must be the same whichever rank judges.
+// Returns the text of the error, which must be the same whichever rank judges.
 std::string joint_error(const std::vector<Facts>& facts, ErrorCode code) {
   std::string text;
   for (int rank = 0; rank < static_cast<int>(facts.size()); ++rank) {

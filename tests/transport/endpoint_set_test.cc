@@ -25,7 +25,7 @@
 namespace ropewalk::test {
 namespace {
 
-// Thread ids of the comm threads in this process.
+// Returns the thread ids of the comm threads in this process.
 std::vector<pid_t> comm_threads() {
   std::vector<pid_t> found;
   for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {

@@ -1,4 +1,4 @@
-// How messages fall on lanes: against the properties both sides rely on.
+// Tests how messages fall on lanes: against the properties both sides rely on.
 #include "transport/part.hpp"
 
 #include <gtest/gtest.h>

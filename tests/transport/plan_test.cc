@@ -1,4 +1,5 @@
-// Plans on ranks as threads: every strategy and number of lanes against the naive expectation.
+// Tests plans on ranks as threads: every strategy and number of lanes against the naive
+// expectation.
 #include <gtest/gtest.h>
 
 #include <atomic>

@@ -1,5 +1,5 @@
-// Lanes of an MPI that splits threads: every duplicate gets its lane's number, the same on all
-// ranks, and 0 stays the caller's.
+// Tests lanes of an MPI that splits threads: every duplicate gets its lane's number, the same on
+// all ranks, and 0 stays the caller's.
 #include "mpi/thread_split.hpp"
 
 #include <gtest/gtest.h>
@@ -53,7 +53,8 @@ int intel_version(char* text, int* length) {
   return 0;
 }
 
-// What the ranks number when they make sets of these lanes, in an MPI that is Intel's or not.
+// Returns what the ranks number when they make sets of these lanes, in an MPI that is Intel's or
+// not.
 std::vector<std::string> numbers(int ranks, int lanes, bool intel = true) {
   infos.clear();
   numbered.clear();

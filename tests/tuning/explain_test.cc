@@ -25,7 +25,8 @@ namespace {
 constexpr ElementType bytes_type = ElementType::uint8;
 constexpr ReductionOp sum = ReductionOp::sum;
 
-// The forms with a length for each block, of equal blocks. False: `what` is none of them.
+// Makes the calls with a length for each block, of equal blocks. Returns false where `what` is none
+// of them.
 bool call_with_counts(Collectives& ranks, const std::string& what, void* send, void* receive,
                       std::size_t bytes) {
   const auto size = static_cast<std::size_t>(ranks.size());
@@ -66,11 +67,12 @@ void call(Collectives& ranks, const std::string& what, void* send, void* receive
   ranks.reduce_scatter(send, receive, counts.data(), bytes_type, sum);
 }
 
-// At, below and above each threshold, for the vector and for blocks of all or all others.
+// Returns sizes at, below and above each threshold, for the vector and for blocks of all or all
+// others.
 std::set<std::size_t> sizes_to_try(const Situation& situation) {
   constexpr std::size_t most = std::size_t{1} << 20;
   std::set<std::size_t> sizes{1, most};
-  // Blocks of an alltoallv that fill a slot together with their table.
+  // These blocks of an alltoallv fill a slot together with their table.
   const std::size_t room = node::Slot::payload_bytes - alltoallv_table_bytes(situation.ranks);
   const std::size_t fits = room / static_cast<std::size_t>(situation.ranks);
   sizes.insert({fits, fits + 1});

@@ -1,5 +1,5 @@
-// Profiles: the meaning of their lines, the errors for wrong lines, and that all ranks use the same
-// profile.
+// Tests profiles: the meaning of their lines, the errors for wrong lines, and that all ranks use
+// the same profile.
 #include "tuning/profile.hpp"
 
 #include <gtest/gtest.h>
@@ -103,7 +103,7 @@ class With {
   settings::Lookup before_;
 };
 
-// A file that is gone at the end. Its name is never used again: contents are read once.
+// This file is gone at the end. Its name is never used again: contents are read once.
 class File {
  public:
   explicit File(const std::string& text) {
@@ -121,7 +121,7 @@ class File {
   std::string path_ = testing::TempDir() + "ropewalk-profile-XXXXXX";
 };
 
-// Of an allreduce of 4 KiB in the arenas.
+// Returns the path of an allreduce of 4 KiB in the arenas.
 Path path_of_allreduce(const Collectives& made) {
   auto& communicator = const_cast<Collectives&>(made);
   Buffer<float> data(1024);
@@ -140,7 +140,7 @@ TEST(ProfileOfRanks, ChangesTheirPath) {
   });
 }
 
-// Of an allgather of 16 bytes a rank, by two pretended nodes of two ranks.
+// Returns the path of an allgather of 16 bytes a rank, between two pretended nodes of two ranks.
 Path path_over_nodes(const char* profile) {
   const With environment(profile, "2");
   Collectives communicator(Communicator::world());

@@ -1,4 +1,4 @@
-// The table of thresholds: complete rows, and defaults within the bounds that a profile has.
+// Tests the table of thresholds: complete rows, and defaults within the bounds that a profile has.
 #include "tuning/table.hpp"
 
 #include <gtest/gtest.h>

@@ -9,7 +9,7 @@ namespace ropewalk::detail {
 // rank away, their destructors must not wait for the others.
 class Unwinding {
  public:
-  // True while an exception is on its way that was thrown after this was made.
+  // Returns true while an exception is on its way that was thrown after this was made.
   explicit operator bool() const noexcept { return std::uncaught_exceptions() > before_; }
 
  private:

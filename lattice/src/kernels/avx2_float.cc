@@ -1,5 +1,5 @@
-// The kernels in float precision with AVX2 (x86-64-v3). Everything lives in a
-// namespace of its own: no inline function may leave this file, another machine could not run it.
+// The kernels in float precision with AVX2 (x86-64-v3). Everything lives in a namespace of its own:
+// no inline function may leave this file, since another machine could not run it.
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif

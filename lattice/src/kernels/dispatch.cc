@@ -19,7 +19,7 @@ const Table<Real>& entry(const Table<float>& single, const Table<double>& twice)
   }
 }
 
-// Widest first.
+// The widest set comes first.
 template <class Real>
 const std::vector<const Table<Real>*>& tables() {
   static const std::vector<const Table<Real>*> made = [] {

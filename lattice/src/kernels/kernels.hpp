@@ -137,7 +137,7 @@ struct Table {
   FifthFunction<Real> fifth[2][2];  // by Vectors; by inverse
 };
 
-// The numbers of lanes that this machine has, widest first; ROPEWALK_ISA limits them.
+// Returns the numbers of lanes that this machine has, widest first; ROPEWALK_ISA limits them.
 std::span<const int> lane_counts(std::size_t bytes_per_real);
 template <class Real>
 const Table<Real>& table(int lanes);

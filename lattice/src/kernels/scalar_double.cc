@@ -1,5 +1,5 @@
 // The kernels in double precision with one number a vector, for lattices that cannot be cut.
-// Everything lives in a namespace of its own: no inline function may leave this file, another
+// Everything lives in a namespace of its own: no inline function may leave this file, since another
 // machine could not run it.
 #if defined(__x86_64__)
 #include <immintrin.h>

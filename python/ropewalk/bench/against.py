@@ -26,7 +26,7 @@ _INSTALL = {
     "`apt install openmpi-bin libopenmpi-dev`",
     "intel": "`pip install impi-rt` in an environment of its own, or Intel's oneAPI (I_MPI_ROOT)",
 }
-# Programs whose rows have plain_us, the plain MPI's time in the same run.
+# The rows of these programs have plain_us, the plain MPI's time in the same run.
 _PROGRAMS = ("collectives", "p2p")
 # What tells a case apart, as rows name it.
 _CASE = ("bench", "op", "bytes", "ranks", "memory", "buffers")

@@ -12,7 +12,7 @@ from ..options import RankOptions
 from ..plan import Plan
 
 VARIABLE = "ROPEWALK_BENCH_SETTINGS"  # read by bench/common/program.cc
-# The programs that have an option --lanes.
+# These programs have an option --lanes.
 WITH_LANES = ("comms", "overlap", "itt")
 # The variables of an MPI, its launcher and its network libraries begin with these.
 _PREFIXES = ("MPIR_", "MPICH_", "OMPI_", "PRTE_", "I_MPI_", "FI_", "UCX_", "PSM2_", "HYDRA_")

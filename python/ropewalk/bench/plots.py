@@ -12,7 +12,7 @@ from ..errors import CommandError
 Row = dict[str, Any]
 Path = str | os.PathLike[str]
 
-# Title, what a row has of it, and the scale of its axis.
+# Each entry has a title, what a row has of it, and the scale of its axis.
 FIGURES = (
     ("bandwidth inside communication, MB/s", "mb_per_s", "log"),
     ("time in communication, s", "communication_us", "log"),

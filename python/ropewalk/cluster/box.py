@@ -27,8 +27,8 @@ from .network import Network, bits_per_second, seconds
 _START_SECONDS = 60.0  # a loaded machine takes its time; it is 0.2 s else
 SWITCH = "ropewalk-switch"  # the name of a box's process 1
 REFUSED = 77  # exit status where no box can be made, as test harnesses know it
-# A batch job is outside: the nodes are the box's. The same of a launcher's host files, and of what
-# a launcher has told a rank that started us.
+# These variables are dropped, because a batch job is outside, and the nodes are the box's. The same
+# holds for a launcher's host files, and for what a launcher has told a rank that started us.
 _NOT_INSIDE = (
     *("SLURM_", "PBS_", "LSB_", "PE_", "FLUX_", "PALS_", "ALPS_", "JSM_"),
     *("HYDRA_", "PRTE_MCA_ess", "I_MPI_HYDRA_", "OMPI_MCA_plm", *nested.OF_A_RANK),
@@ -105,7 +105,7 @@ class Box:
         self.places = places(ranks_per_node, nodes)
         self.cores = cores_of(nodes)
         self.process: int | None = None
-        # A descriptor of that process, which a number used again is not.
+        # The descriptor means that process, even where its number has been used again.
         self._switch: int | None = None
         self._guard: subprocess.Popen[bytes] | None = None
         self._start()

@@ -15,14 +15,16 @@ MOST_NODES = 64
 MOST_RAILS = 8
 # 10.77.RAIL.NODE+1, in network namespaces of its own: it meets no address of the machine.
 _PREFIX = "10.77"
-# Ethernet's jumbo frames: 8948 of the 9014 bytes that the bucket counts are payload, 99.3 %.
+# These are Ethernet's jumbo frames: 8948 of the 9014 bytes that the bucket counts are payload, 99.3
+# %.
 JUMBO = 9000
 # Packets leave TCP in pieces of up to this size. Larger ones would need a deeper bucket, whose
 # depth is what a burst may have above the rate.
 _SEGMENT_BYTES = 32768
-# The bucket refills by timers that may come late where nodes share cores: 1 ms of the rate.
+# The bucket holds 1 ms of the rate, because it is refilled by timers that may come late where nodes
+# share cores.
 _BURST_SECONDS = 0.001
-# A switch's buffer for one port: what several nodes send to one at once waits here.
+# This is a switch's buffer for one port: what several nodes send to one at once waits here.
 _QUEUE_SECONDS = 0.05
 _LEAST_QUEUE = 4 << 20
 # tbf counts its queue in 32 bits, and tc refuses more: from some 690 Gbit/s on, or with a long

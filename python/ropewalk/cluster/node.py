@@ -73,7 +73,7 @@ class Switch(Server):
         self._network = network
         self._places = places
         self._nodes = dict(zip(network.names, processes, strict=True))
-        # (connection, until): waits for what commands have left
+        # Each entry is (connection, until), and waits for what commands have left.
         self._finishing: list[tuple[socket.socket, float]] = []
 
     def take(self, connection: socket.socket, request: Request, files: Sequence[int]) -> None:
@@ -271,8 +271,8 @@ def _serve(server: Server, ready: int, text: bytes, others: Iterable[int]) -> No
         os._exit(1)
 
 
-# Of a socket below TCP: an adapter's ring. The kernel's 4 MiB would let a small message, or a
-# packet that only acknowledges, wait 30 ms behind a large one on a link of 1 Gbit/s.
+# This is the buffer of a socket below TCP, an adapter's ring. The kernel's 4 MiB would let a small
+# message, or a packet that only acknowledges, wait 30 ms behind a large one on a link of 1 Gbit/s.
 _OUTPUT_BYTES = 131072
 
 

@@ -82,7 +82,8 @@ class Server:
             connection, _ = self._listener.accept()
         except (BlockingIOError, ConnectionAbortedError):
             return
-        # Not received here: a client that is stopped before it has sent keeps nobody waiting.
+        # The request is not received here, so that a client that is stopped before it has sent
+        # keeps nobody waiting.
         self.selector.register(connection, selectors.EVENT_READ, lambda: self._receive(connection))
 
     def _receive(self, connection: socket.socket) -> None:
@@ -133,7 +134,7 @@ class Node(Server):
 
     def take(self, connection: socket.socket, request: Request, files: Sequence[int]) -> None:
         own_group = bool(request["own_group"])
-        # A signal that comes before the child has put its handlers back waits until then.
+        # A signal that comes before the child has restored its handlers waits until then.
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
         try:
             process = os.fork()

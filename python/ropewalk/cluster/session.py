@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     Request = dict[str, Any]  # as JSON carries it; answers, too
 
-# A tmpfs of the box, in each of its namespaces. From outside: /proc/PID/root + FOLDER.
+# The box has a tmpfs in each of its namespaces. From outside it is /proc/PID/root + FOLDER.
 FOLDER = "/dev/shm/.ropewalk"
 CONTROL = "switch"  # the socket that cuts links
 

@@ -12,7 +12,7 @@ from .. import elf, preload
 from ..installations import Installation
 
 _SECONDS = 20
-# Libraries that hold an MPI's Fortran binding, best first; the last ones hold all of it.
+# These libraries hold an MPI's Fortran binding, best first; the last ones hold all of it.
 _FORTRAN = {
     "openmpi": ("libmpi_mpifh.so.40", "libmpi.so.40"),
     "mpich": ("libmpifort.so.12", "libmpichfort.so.12", "libmpi.so.12"),

@@ -278,7 +278,7 @@ def _fortran(facts: Facts) -> Findings:
             )
 
 
-# Most costly first.
+# The most costly comes first.
 _CHECKS: tuple[Callable[[Facts], Iterable[Finding]], ...] = (
     _mpi,
     _pages,

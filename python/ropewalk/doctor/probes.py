@@ -18,7 +18,7 @@ _HUGE = 2 << 20
 _MADV_POPULATE_WRITE, _MADV_COLLAPSE = 23, 25
 _MFD_HUGETLB, _MFD_HUGE_2MB = 0x4, 21 << 26
 _SYS_PIDFD_GETFD = 438  # the same number on every architecture
-# _IOWR('f', 16, struct pm_scan_arg), which has 12 words
+# This is _IOWR('f', 16, struct pm_scan_arg), which has 12 words.
 _PAGEMAP_SCAN = (3 << 30) | (96 << 16) | (ord("f") << 8) | 16
 _XPMEM_VERSION = ord("x") << 8  # _IO('x', 0)
 

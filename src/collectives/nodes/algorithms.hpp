@@ -17,7 +17,7 @@ void reduce(Nodes&, const void* send, void* receive, std::size_t count, const Op
 void reduce_scatter(Nodes&, const void* send, void* receive, const std::size_t* counts,
                     const Operation&);
 
-// Movements, a file each. Blocks as in collectives/backend.hpp.
+// The movements have a file each. Blocks are as in collectives/backend.hpp.
 void barrier(Nodes&);
 void broadcast(Nodes&, void* data, std::size_t bytes, int root);
 void allgather(Nodes&, const void* send, void* receive, const Blocks&);
@@ -32,7 +32,7 @@ void broadcast_inside(Nodes&, void* data, std::size_t bytes, int place);
 
 // ---- doubling.cc: among one leader of each node, this rank among them: leaders[v] is node v's
 
-// Recursive doubling: the nodes' parts are combined in the order of nodes. For vectors so short
+// Recursive doubling combines the nodes' parts in the order of nodes. It is for vectors so short
 // that the number of messages counts and not their bytes.
 void doubling_allreduce(Nodes&, std::span<const int> leaders, void* data, std::size_t count,
                         const Operation&);
@@ -40,7 +40,7 @@ void doubling_allreduce(Nodes&, std::span<const int> leaders, void* data, std::s
 // shortest vectors, where a step inside a node costs as much as a message.
 void flat_allreduce(Nodes&, void* data, std::size_t count, const Operation&);
 void flat_broadcast(Nodes&, void* data, std::size_t bytes, int root);
-// A binomial tree whose root is the leader of node `root`.
+// The messages go through a binomial tree whose root is the leader of node `root`.
 void tree_reduce(Nodes&, std::span<const int> leaders, void* data, std::size_t count,
                  const Operation&, int root);
 

@@ -1,10 +1,11 @@
-// Allgather(v) over nodes.
+// Allgather(v) over nodes has two algorithms.
 //
-// Small: each node gathers at its lowest rank; these exchange what they have, twice as much in each
-// round (Bruck et al. 1997), and pass all of it on in their nodes. Large: what a node has is dealt
-// to its ranks in equal slices; each sends its slice to the rank with the same slice of every other
-// node, and writes what it receives from those into the results of all ranks of its node. A node's
-// bytes leave it once for each other node, and every byte enters it once.
+// For small blocks, each node gathers at its lowest rank; these ranks exchange what they have,
+// twice as much in each round (Bruck et al. 1997), and pass all of it on in their nodes. For large
+// blocks, what a node has is dealt to its ranks in equal slices; each sends its slice to the rank
+// with the same slice of every other node, and writes what it receives from those into the results
+// of all ranks of its node. A node's bytes leave it once for each other node, and every byte enters
+// it once.
 #include <algorithm>
 #include <cstring>
 
@@ -20,7 +21,7 @@ namespace {
 
 constexpr std::size_t line_bytes = 64;  // slices end on borders of lines
 
-// All blocks, node after node from a first one on, as a stream of bytes.
+// A stream of bytes is made of all blocks, node after node from a first one on.
 struct Stream {
   const Layout& layout;
   const Blocks& blocks;
@@ -127,7 +128,7 @@ void through_leaders(Nodes& nodes, const void* send, void* receive, const Blocks
 
 // ---- large
 
-// A chunk of what one node has of all blocks.
+// This is a chunk of what one node has of all blocks.
 struct NodeChunk {
   int node;
   Range range;
@@ -203,7 +204,7 @@ struct AllgatherMoves {
     });
   }
 
-  // Pulls the blocks of the other ranks of the node, a chunk at a time.
+  // Pulls the blocks of the other ranks of the node, one chunk at a time.
   bool work() {
     const Layout& layout = nodes.layout();
     const auto ranks = static_cast<int>(layout.own().size());
@@ -221,7 +222,8 @@ struct AllgatherMoves {
   }
 };
 
-// Slices of all nodes' bytes, as the leaders of one slice exchange them, by their distance.
+// Lists the slices of all nodes' bytes, as the leaders of one slice exchange them, by their
+// distance.
 void list_chunks(Nodes& nodes, AllgatherMoves& moves, Traffic& traffic) {
   const Layout& layout = nodes.layout();
   const int count = layout.count();

@@ -1,4 +1,4 @@
-// Alltoall(v) over nodes.
+// This file has alltoall(v) over nodes.
 //
 // The blocks from the ranks of one node to those of another go in one message where they are small:
 // the leader of this pair of nodes collects them from the others' buffers, and the leader on the
@@ -64,7 +64,7 @@ struct AlltoallMoves {
     }
     return rooms + slot * room_bytes;
   }
-  // Few where there are few messages, headers among them.
+  // There are few slots where there are few messages; headers count as messages.
   std::size_t send_slots() const { return std::min(depth, 2 * sends.size()); }
 
   const void* source(std::size_t number, std::size_t slot) {
@@ -122,7 +122,7 @@ struct AlltoallMoves {
   void list_receives(Traffic& traffic, int node);
 };
 
-// The rank of `node` that leads what goes between it and `other`.
+// Returns the rank of `node` that leads what goes between it and `other`.
 int leader_of(const Layout& layout, int node, int other) {
   const auto& members = layout.members[static_cast<std::size_t>(node)];
   return members[static_cast<std::size_t>(other) % members.size()];
@@ -197,7 +197,7 @@ void show_blocks(Engine& engine, node::Slot& own, std::size_t ranks, const Block
   }
 }
 
-// `each`: bytes of every block, where all are alike.
+// `each` has the bytes of every block, where all are alike.
 void exchange(Nodes& nodes, const void* send, const Blocks& sends, void* receive,
               const Blocks& receives, std::optional<std::size_t> each) {
   const Layout& layout = nodes.layout();

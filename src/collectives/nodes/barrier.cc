@@ -1,5 +1,6 @@
-// Barrier: the ranks of a node arrive at their lowest, the lowest ranks of the nodes disseminate,
-// and each lets its own go. Two flags inside a node, ceil(log2 nodes) messages deep between them.
+// In a barrier over nodes, the ranks of a node arrive at their lowest, the lowest ranks of the
+// nodes disseminate, and each then releases its own node. It takes two flags inside a node, and
+// ceil(log2 nodes) messages, one after the other, between nodes.
 #include "collectives/nodes/algorithms.hpp"
 #include "collectives/nodes/traffic.hpp"
 #include "collectives/through_mpi.hpp"

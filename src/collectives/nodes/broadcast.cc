@@ -1,11 +1,11 @@
-// Broadcast over nodes.
+// A broadcast over nodes takes one of three ways.
 //
-// The smallest: from the root to all ranks, through a binomial tree. Small: from the root to a rank
-// of each other node through a binomial tree, and inside each node as in any team. Large: the ranks
-// of the root's node each send a slice of its buffer along a chain of nodes, chunk by chunk; the
-// rank with that slice on the next node passes a chunk on and writes it into the results of its
-// node while the next one arrives. Each node's links carry the bytes once in and once out, shared
-// out over its ranks.
+// The smallest data goes from the root to all ranks, through a binomial tree. Small data goes from
+// the root to a rank of each other node through a binomial tree, and inside each node as in any
+// team. With large data, the ranks of the root's node each send a slice of its buffer along a chain
+// of nodes, chunk by chunk; the rank with that slice on the next node passes a chunk on and writes
+// it into the results of its node while the next one arrives. Each node's links carry the bytes
+// once in and once out, shared out over its ranks.
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -23,7 +23,7 @@ constexpr std::size_t page_bytes = 4096;  // slices end on borders of small page
 
 // ---- small
 
-// The rank of a node that hears of it first: the root itself on its own.
+// Returns the rank of a node that gets the data first: on the root's own node, the root itself.
 int leader_of(const Layout& layout, int node, int root) {
   return node == layout.node_of[static_cast<std::size_t>(root)] ? root : layout.at(node, 0);
 }

@@ -33,7 +33,8 @@ class CallMemory {
 // cannot reach that, memory of the arena, from which the result is copied at the end.
 class Landing {
  public:
-  // `bytes` from the first to the last that is written. After the claim of the call's slot.
+  // `bytes` reach from the first to the last that is written. To be made after the claim of the
+  // call's slot.
   Landing(Engine& engine, void* data, std::size_t bytes);
   void show(Shown& shown) const { shown.receive = reference_; }
   std::byte* data() const noexcept { return place_; }
@@ -46,13 +47,14 @@ class Landing {
   Reference reference_;
 };
 
-// Numbers that a rank shows the others in addition to its buffers: where its blocks lie, and how
-// long they are. After the claim of the call's slot; kept until the end of the call.
+// Returns room for numbers that a rank shows the others in addition to its buffers: where its
+// blocks lie, and how long they are. To be called after the claim of the call's slot; the room is
+// kept until the end of the call.
 std::size_t* show_table(Engine& engine, node::Slot& own, std::size_t numbers);
-// Those of the rank at a place, after the meeting.
+// Returns the numbers of the rank at a place, after the meeting.
 const std::size_t* table_of(Engine& engine, int place);
 
-// All of them, after the meeting at which each has shown its own.
+// These are all buffers of the node, after the meeting at which each rank has shown its own.
 class NodeBuffers {
  public:
   NodeBuffers(Engine& engine, const std::vector<Shown>& shown, const void* send, void* receive,
@@ -63,13 +65,13 @@ class NodeBuffers {
         receive_(static_cast<std::byte*>(receive)),
         stores_(engine.stores(bytes)) {}
 
-  // Of the send buffer at a place of the node.
+  // Reads from the send buffer at a place of the node.
   void read(int place, std::size_t offset, void* to, std::size_t bytes);
-  // Where they are seen here; null where they must be read.
+  // Says where they are seen here; null where they must be read.
   const std::byte* seen(int place, std::size_t offset, std::size_t bytes);
   // Into the receive buffer at a place; what lies there already is left alone.
   void write(int place, std::size_t offset, const void* from, std::size_t bytes);
-  // The same into those of all ranks of the node, at the same offset.
+  // Writes the same into the receive buffers of all ranks of the node, at the same offset.
   void write_all(std::size_t offset, const void* from, std::size_t bytes);
 
  private:

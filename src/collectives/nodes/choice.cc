@@ -12,7 +12,7 @@ struct Entry {
   Algorithm algorithm;
   std::unique_ptr<ChunkExchange> (*make)(const ExchangeSetup&);
 };
-// Those that take a vector in chunks.
+// These algorithms take a vector in chunks.
 constexpr Entry table[] = {{Algorithm::halving, &make_halving},
                            {Algorithm::ring, &make_ring},
                            {Algorithm::mpi, &make_by_mpi}};

@@ -13,7 +13,7 @@
 
 namespace ropewalk::collectives::nodes {
 
-// How the chunks of one slice travel. Alike on all its leaders.
+// A route says how the chunks of one slice travel. It is the same on all leaders of the slice.
 struct Route {
   std::span<const int> leaders;  // ranks of `comm`, by node
   int node = 0;                  // this rank's
@@ -32,8 +32,8 @@ class ChunkExchange {
   ChunkExchange(const ChunkExchange&) = delete;
   ChunkExchange& operator=(const ChunkExchange&) = delete;
 
-  // `input`: this node's part of the chunk, `count` elements. `data`, which may be the same: where
-  // the result goes if this rank gets one, elsewhere anything. Both stay until the end.
+  // `input` is this node's part of the chunk, `count` elements. The result goes to `data`, which
+  // may be the same memory, if this rank gets one. Both stay until the end.
   virtual void start(const Route&, int tag, const std::byte* input, std::byte* data,
                      std::size_t count) = 0;
   virtual bool advance() = 0;
@@ -58,8 +58,8 @@ inline void combine_two(const Operation& operation, void* result, const void* a,
   operation.combine(std::span(&result, 1), inputs, count, kernels::Stores::temporal);
 }
 
-// The arithmetic of an exchange: at once, or by the threads of this rank. One combination at a
-// time.
+// The arithmetic of an exchange is done at once, or by the threads of this rank. There is one
+// combination at a time.
 class ChunkArithmetic {
  public:
   explicit ChunkArithmetic(const ExchangeSetup& setup)

@@ -1,5 +1,5 @@
-// Short vectors among one rank of each node, or among all ranks: recursive doubling, and binomial
-// trees.
+// This file reduces short vectors among one rank of each node, or among all ranks, by recursive
+// doubling and by binomial trees.
 //
 // Reductions combine ranges of neighbours, the lower range on the left: (0 op 1) op (2 op 3). Where
 // the number of ranks is no power of two, the first begin in pairs.

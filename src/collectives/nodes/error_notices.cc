@@ -108,7 +108,8 @@ void ErrorNotices::send_all(const ErrorNotice& notice) noexcept {
   }
 }
 
-// Small enough that MPI takes a copy. Where it does not, it reads from memory that stays.
+// The message is small enough that MPI takes a copy. Where MPI does not, it reads from memory that
+// stays.
 void ErrorNotices::send(const ErrorNotice& notice, int rank) noexcept {
   constexpr int patience = 1000;
   try {

@@ -29,7 +29,7 @@ static_assert(sizeof(ErrorNotice) == 512);  // below every MPI's eager limit
 // calls in the same order, so the number of a call is the same on all.
 class ErrorNotices {
  public:
-  // `liveness`: null where nobody notices the dead of other nodes. Both outlive the notices.
+  // `liveness` is null where nobody notices the dead of other nodes. Both outlive the notices.
   ErrorNotices(MessageComms& comms, const Layout& layout, node::Liveness* liveness)
       : comms_(comms), layout_(layout), liveness_(liveness) {}
 
@@ -65,7 +65,7 @@ class ErrorNotices {
   std::uint64_t calls_ = 0;
   bool in_call_ = false;
   std::uint64_t refused_ = 0;  // the last call that this rank has refused
-  // Of calls that this rank has not begun yet, and who refuses them.
+  // These are notices of calls that this rank has not begun yet, and the ranks that refuse them.
   std::vector<std::pair<ErrorNotice, int>> early_;
   bool broken_ = false;   // no call can be made any more
   ErrorNotice reason_{};  // why

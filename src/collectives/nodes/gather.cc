@@ -1,4 +1,4 @@
-// Gather(v) and scatter(v) over nodes.
+// This file has gather(v) and scatter(v) over nodes.
 //
 // The blocks that a node's ranks send to the root, or get from it, go in one message between the
 // root and the lowest rank of the node where they are small; larger blocks go straight between the
@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t depth = 8;
 
-// Blocks of the ranks of one node, out of all.
+// These are the blocks of one node's ranks, out of all blocks.
 struct OwnBlocks {
   OwnBlocks(const Layout& layout, const Blocks& all) {
     for (const int rank : layout.own()) {
@@ -59,7 +59,7 @@ int peer_of(const Layout& layout, const Item& item) {
   return item.rank >= 0 ? item.rank : layout.at(item.node, 0);
 }
 
-// Up to so many bytes the blocks of a node go in one message.
+// Up to so many bytes, the blocks of a node go in one message.
 std::size_t together_bytes(const Nodes& nodes) {
   return nodes.values()[tuning::Id::nodes_rooted_together];
 }
@@ -78,7 +78,7 @@ struct RootMoves {
   }
   bool work() { return false; }
 
-  // Scatter.
+  // Scatter sends from here.
   const void* source(std::size_t number, std::size_t slot) {
     const Item& item = items[number];
     if (item.rank >= 0) return data + blocks.displacements[item.rank];
@@ -107,7 +107,7 @@ struct RootMoves {
   }
 };
 
-// On another node than the root's: one message, or none.
+// On a node other than the root's, a rank has one message, or none.
 struct SingleMove {
   std::byte* data;
   bool work() { return false; }
@@ -116,7 +116,8 @@ struct SingleMove {
   void received(std::size_t, std::size_t) {}
 };
 
-// The ranks of a node show their buffers and how many bytes each has. Result: bytes of all.
+// The ranks of a node show their buffers and how many bytes each has. The result is the sum of all
+// bytes.
 struct Meeting {
   Meeting(Engine& engine, node::Slot& own, const Shown& mine, std::size_t bytes)
       : shown(engine.meet(own, with_bytes(own, mine, bytes))) {
@@ -233,7 +234,7 @@ void scatter_at_root(Nodes& nodes, const Header& header, const void* send, const
   traffic.run(moves);
 }
 
-// `bytes`: of a block, where all are equal.
+// `bytes` is the length of a block, where all are equal.
 bool serves_gather(const Nodes& nodes, const Blocks& blocks, std::size_t bytes) {
   if (blocks.equal) return tuning::serves_gather(nodes.values(), nodes.shape(), bytes);
   return tuning::serves_gatherv(nodes.values(), nodes.shape(),

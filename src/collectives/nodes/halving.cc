@@ -2,8 +2,8 @@
 // messages instead of 2 (n - 1), for chunks whose messages would be short.
 //
 // In step k partners exchange halves of what they hold and combine them, the lower node's on the
-// left; then the same backwards, without combining. Where n is no power of two, the first nodes
-// begin in pairs: the odd one hands its part to the even one, and gets the result at the end.
+// left; then they do the same backwards, without combining. Where n is no power of two, the first
+// nodes begin in pairs: the odd one hands its part to the even one, and gets the result at the end.
 //
 // Blocking: it comes back with the result.
 #include <bit>

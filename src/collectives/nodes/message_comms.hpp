@@ -28,17 +28,18 @@ class MessageComms {
 
   // The ranks are numbered as in the program's communicator. Errors are returned.
   mpi::Comm all() const noexcept { return record_->all; }
-  // Of the leaders of a slice, one a node, in the order of nodes (pipeline.cc); null where this
-  // rank is none of them.
+  // Returns the communicator of the leaders of a slice, one from each node, in the order of nodes
+  // (pipeline.cc); null where this rank is none of them.
   mpi::Comm leaders(int slice) const { return record_->leaders[static_cast<std::size_t>(slice)]; }
   bool has_leaders() const noexcept { return !record_->leaders.empty(); }
-  // Of a lane of this rank and the same lane of all others; lane 0 is the caller's.
+  // Returns the communicator of a lane of this rank and the same lane of all others; lane 0 is the
+  // caller's.
   mpi::Comm lane(int number) const {
     return number == 0 ? all() : record_->lanes[static_cast<std::size_t>(number) - 1];
   }
   int lanes() const noexcept { return 1 + static_cast<int>(record_->lanes.size()); }
 
-  // Collective. Where MPI has too few communicators left, nothing is made, on all ranks.
+  // Collective. Where MPI has too few communicators left, nothing is made, on any rank.
   void split_leaders(const Layout&, int slices);
   void split_lanes(int lanes, int rank);
 

@@ -15,8 +15,8 @@
 
 namespace ropewalk::collectives::nodes {
 
-// Requests under way. Where an exception leaves their scope, receives are withdrawn: nothing is
-// written to buffers that may be gone. Sends are left to MPI.
+// Requests under way. These requests are under way. Where an exception leaves their scope, receives
+// are withdrawn: nothing is written to buffers that may be gone. Sends are left to MPI.
 struct Requests {
   std::vector<mpi::Request> receives;
   std::vector<mpi::Request> sends;
@@ -39,7 +39,8 @@ struct Requests {
 // All waits of calls over nodes go through here. For the node's team this is its watcher.
 class MessageWaits final : public node::Watcher {
  public:
-  // All of these outlive it. `liveness`: null where nobody notices the dead of other nodes.
+  // All of these outlive the waits. `liveness` is null where nobody notices the dead of other
+  // nodes.
   MessageWaits(const Layout& layout, node::Team& team, ErrorNotices& notices,
                node::Liveness* liveness);
   MessageWaits(const MessageWaits&) = delete;

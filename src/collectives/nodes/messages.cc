@@ -14,7 +14,7 @@ struct Receiving {
 }  // namespace
 
 Header header_of(Kind kind, std::uint64_t count, std::uint32_t form, std::uint32_t root) {
-  // As Arrivals::claim packs them.
+  // The header is packed as Arrivals::claim does.
   return {std::uint64_t{static_cast<std::uint8_t>(kind)} << 56 |
               std::uint64_t{form & 0xffffffU} << 32 | root,
           count};
@@ -49,9 +49,10 @@ void Messages::exchange(const void* sent, std::size_t sent_bytes, int destinatio
   waits_.until([&] { return mpi::test(receiving.request) && mpi::test(sending); });
 }
 
-// Dissemination, watched as every wait is. What follows may block in MPI, where nothing is noticed:
-// every rank has come, so nobody waits there for one that has refused the call or died before it.
-// Takes no memory: a rank that failed between two rounds would be missed by some ranks only.
+// The ranks meet by dissemination, which is watched as every wait is. What follows may block in
+// MPI, where nothing is noticed; but then every rank has come, so no rank waits there for one that
+// has refused the call or died before it. The meeting takes no memory: some ranks would wait for a
+// rank that failed between two rounds.
 void Messages::meet_all(const Header& header) {
   const int ranks = layout_.size();
   for (int distance = 1; distance < ranks; distance *= 2) {

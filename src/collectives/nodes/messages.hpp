@@ -26,7 +26,7 @@ Header header_of(Kind kind, std::uint64_t count, std::uint32_t form = 0, std::ui
 // Throws when the call of another rank is not ours.
 void check_header(const Header& own, const Header& other, int other_rank);
 
-// A payload behind its header.
+// A small message is a payload behind its header.
 class SmallMessage {
  public:
   SmallMessage(const Header& header, std::size_t bytes) : bytes_(sizeof(Header) + bytes) {
@@ -62,7 +62,7 @@ constexpr int movement = 0x2000;  // to 0x2fff: broadcast, allgather and all tha
 
 class Messages {
  public:
-  // All of these outlive it.
+  // All of these outlive the messages.
   Messages(const Layout& layout, MessageComms& comms, const ErrorNotices& notices,
            MessageWaits& waits)
       : layout_(layout), comms_(comms), notices_(notices), waits_(waits) {}
@@ -79,7 +79,7 @@ class Messages {
 
   void send(const void* data, std::size_t bytes, int destination, int with_tag);
   void receive(void* data, std::size_t bytes, int source, int with_tag);
-  // Both at once.
+  // Sends and receives at once.
   void exchange(const void* sent, std::size_t sent_bytes, int destination, void* received,
                 std::size_t received_bytes, int source, int with_tag);
   // Returns when every rank has come here. Throws where another one makes another call than

@@ -25,8 +25,8 @@ NodesSettings settings_for(int threads) {
   return settings;
 }
 
-// Collective over all nodes: whether each has its engine, and every rank communicators to take. The
-// greatest `longest_message` of all ranks holds.
+// Collective over all nodes: tells whether each has its engine, and every rank has communicators to
+// take. The greatest `longest_message` of all ranks holds.
 bool all_can(mpi::Comm comm, bool has_engine, std::size_t& longest_message, std::string& reason) {
   std::array<std::int64_t, 3> most{has_engine ? 0 : 1, static_cast<std::int64_t>(longest_message),
                                    MessageComms::may_take(1) ? 0 : 1};
@@ -76,7 +76,7 @@ std::unique_ptr<Nodes> Nodes::create(mpi::Comm comm, Layout layout, int threads,
   if (!all_can(comm, engine != nullptr, settings.longest_message, reason)) return nullptr;
   std::string liveness_reason;
   std::unique_ptr<node::Liveness> liveness = node::Liveness::create(comm, liveness_reason);
-  // Not a duplicate: that would call the attribute functions of the program.
+  // This is no duplicate, because MPI_Comm_dup would call the attribute functions of the program.
   mpi::Comm messages;
   if (!mpi::try_split(comm, 0, layout.rank, messages)) {
     reason = none_left;

@@ -33,8 +33,8 @@ struct NodesSettings {
 
 class Nodes final {
  public:
-  // Collective over `comm`. Null on every rank where a node's ranks cannot be a team; `reason` then
-  // says why. `attach_reason`: why this node does not attach private memory.
+  // Collective over `comm`. Returns null on every rank where a node's ranks cannot be a team;
+  // `reason` then says why. `attach_reason`: why this node does not attach private memory.
   // `threads`: of this rank, for large reductions; 0: as ROPEWALK_REDUCTION_THREADS says.
   static std::unique_ptr<Nodes> create(mpi::Comm comm, Layout layout, int threads,
                                        std::string& reason, std::string& attach_reason);
@@ -42,8 +42,8 @@ class Nodes final {
   Nodes& operator=(const Nodes&) = delete;
 
   const Layout& layout() const noexcept { return layout_; }
-  // Of this node's ranks, by their place; a team of one rank where the node has one: its algorithms
-  // want two or more.
+  // Returns the engine of this node's ranks, by their place. It has a team of one rank where the
+  // node has one; algorithms want two or more.
   Engine& engine() noexcept { return *engine_; }
   bool alone() const noexcept { return engine_->size() == 1; }  // on this node
   const NodesSettings& settings() const noexcept { return settings_; }
@@ -57,7 +57,8 @@ class Nodes final {
   MessageWaits& waits() noexcept { return waits_; }
   // Why nobody notices ranks that die on other nodes; empty where they are noticed.
   const std::string& liveness_reason() const noexcept { return liveness_reason_; }
-  // From now on waiting ranks give their cores away at once. On all ranks of a node or on none.
+  // From now on waiting ranks give their cores away at once. To be called on all ranks of a node or
+  // on none.
   void share_cores();
 
   Path path = Path::none;  // of the last call
@@ -65,11 +66,11 @@ class Nodes final {
 
   // ---- what the first large reduction makes, collectively
 
-  // The communicators of leaders. False on all ranks where MPI has none left for them. Throws where
-  // another rank makes another call than `header` says.
+  // Makes the communicators of leaders. Returns false on all ranks where MPI has none left for
+  // them. Throws where another rank makes another call than `header` says.
   bool make_leaders(const Header& header);
-  // The threads that share this rank's large reductions; null: the caller alone. Ranks on the same
-  // cores share these out, and all agree on how many lanes communicate.
+  // Makes the threads that share this rank's large reductions; null means the caller alone. Ranks
+  // on the same cores share these out, and all agree on how many lanes communicate.
   ReductionThreads* make_threads(const Header& header);
   int reduction_threads() const noexcept { return threads_ != nullptr ? threads_->count() : 1; }
 
@@ -99,7 +100,7 @@ class Nodes final {
     });
   }
   std::uint64_t calls() const noexcept { return notices_.calls(); }  // begun or refused
-  // For a rank that refuses its arguments before the call.
+  // This is for a rank that refuses its arguments before the call.
   void refuse(const char* message) noexcept { notices_.refuse_call(message); }
   // The same for all calls to come, by a rank that an exception takes away.
   void leave_for_good() noexcept {

@@ -36,8 +36,8 @@ namespace {
 
 constexpr std::size_t most_in_flight = ReductionThreads::slots_each;  // chunks of a lane
 
-// What a rank shows its node of both buffers. A buffer that the others cannot reach has a copy in
-// the arena for the length of the call.
+// This is what a rank shows its node of both buffers. A buffer that the others cannot reach has a
+// copy in the arena for the length of the call.
 class ShownBuffers {
  public:
   ShownBuffers(Engine& engine, const Vectors& vectors, std::size_t bytes) : vectors_(vectors) {
@@ -89,7 +89,7 @@ struct PipelinedReduction {
   int lanes;                  // that communicate
 };
 
-// The chunks of one lane.
+// Moves the chunks of one lane.
 class Pipeline {
  public:
   Pipeline(const PipelinedReduction& call, int lane)
@@ -120,7 +120,7 @@ class Pipeline {
     }
   }
 
-  // True when all chunks are done.
+  // Makes one step. Returns true when all chunks are done.
   bool step() {
     for (ChunkInFlight& chunk : in_flight_) {
       if (chunk.busy && chunk.exchange->advance()) finish(chunk);
@@ -190,7 +190,8 @@ class Pipeline {
   }
 
   void start_next(ChunkInFlight& chunk) {
-    // A tag for each chunk under way between two ranks; alike on all leaders of the slice.
+    // There is a tag for each chunk under way between two ranks, the same on all leaders of the
+    // slice.
     constexpr std::size_t tags_a_slice = 64;
     chunk.at = chunks_[next_++];
     chunk.busy = true;
@@ -222,7 +223,7 @@ class Pipeline {
     ++finished_;
   }
 
-  // Step 1 of a chunk, into `result`; a rank that is alone on its node has it where it is.
+  // Makes step 1 of a chunk, into `result`; a rank that is alone on its node has it where it is.
   const std::byte* combine_inside(const Range& range, std::byte* result) {
     const std::size_t element = operation_.element_bytes;
     if (engine_.size() == 1) {
@@ -284,8 +285,9 @@ class Pipeline {
   std::size_t finished_ = 0;
 };
 
-// The pipelines of a reduction, one a lane. The caller steps that of lane 0, and those that no
-// thread has come for; it alone looks for error notices and for the dead, as it waits.
+// These are the pipelines of a reduction, one for each lane. The caller steps that of lane 0, and
+// those that no thread has come for; it alone looks for error notices and for dead ranks while it
+// waits.
 class Pipelines {
  public:
   explicit Pipelines(const PipelinedReduction& call) : threads_(call.threads) {
@@ -303,7 +305,7 @@ class Pipelines {
   Pipelines(const Pipelines&) = delete;
   Pipelines& operator=(const Pipelines&) = delete;
 
-  // One step of the caller; true when all lanes are done.
+  // Makes one step of the caller; returns true when all lanes are done.
   bool step() {
     if (threads_ == nullptr) return lanes_[0]->step();
     if (failed_.load(std::memory_order_acquire)) std::rethrow_exception(error_);
@@ -319,7 +321,7 @@ class Pipelines {
   }
 
  private:
-  // On another thread.
+  // Runs on another thread.
   void run(int lane) noexcept {
     try {
       Pipeline& own = *lanes_[static_cast<std::size_t>(lane)];

@@ -12,7 +12,7 @@ struct Vectors {
   int root;  // -1: every rank gets the result
 };
 
-// Inside of Nodes::run(). Not for operations that only MPI knows.
+// To be called inside of Nodes::run(), and not for operations that only MPI knows.
 void pipelined_reduce(Nodes&, const Vectors&, const Operation&, Choice);
 
 }  // namespace ropewalk::collectives::nodes

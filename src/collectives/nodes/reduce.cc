@@ -57,7 +57,7 @@ void reduce_through_leaders(Nodes& nodes, const void* send, void* receive, std::
   broadcast_inside(nodes, receive, bytes, place);
 }
 
-// For averages that the algorithm has not divided on its way.
+// Divides the sums of averages that the algorithm has not divided on its way.
 void divide(const Operation& operation, void* data, std::size_t count) {
   if (operation.average == nullptr || count == 0) return;
   const void* sum = data;

@@ -93,14 +93,14 @@ struct ReduceScatterMoves {
   void list(Traffic& traffic, const std::vector<std::size_t>& firsts, const std::size_t* counts);
 };
 
-// The rank of `node` that combines for `rank`, which is on another node.
+// Returns the rank of `node` that combines for `rank`, which is on another node.
 int leader_of(const Layout& layout, int node, int rank) {
   const auto& members = layout.members[static_cast<std::size_t>(node)];
   const int place = layout.place_of[static_cast<std::size_t>(rank)];
   return members[static_cast<std::size_t>(place) % members.size()];
 }
 
-// By chunks, then by the distance of nodes.
+// Moves are listed by chunk, then by the distance of nodes.
 void ReduceScatterMoves::list(Traffic& traffic, const std::vector<std::size_t>& firsts,
                               const std::size_t* counts) {
   const Layout& layout = nodes.layout();
@@ -181,7 +181,7 @@ void reduce_scatter(Nodes& nodes, const void* send, void* receive, const std::si
   for (int rank = 0; rank < nodes.layout().size(); ++rank) {
     bytes += counts[rank] * operation.element_bytes;
   }
-  // Elements that travel packed come as the program has them, with their gaps: only MPI knows
+  // Elements that travel packed arrive as the program has them, with their gaps: only MPI knows
   // these.
   if (operation.packed || !keeps_order(nodes.layout(), operation) ||
       !tuning::serves_reduce_scatter(nodes.values(), nodes.shape(), bytes)) {

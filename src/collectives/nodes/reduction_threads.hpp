@@ -27,7 +27,7 @@
 
 namespace ropewalk::collectives::nodes {
 
-// a op b, element by element.
+// Computes a op b, element by element.
 struct Combination {
   const Operation* operation;
   std::byte* result;  // may be one of the two
@@ -39,10 +39,10 @@ struct Combination {
 class ReductionThreads {
  public:
   static constexpr int most_threads = 64;
-  // Combinations that one lane, or a caller that is the only one, may have under way.
+  // So many combinations may one lane, or a caller that is the only one, have under way.
   static constexpr int slots_each = 4;
 
-  // `threads`: the caller included. Error(system) where they cannot be started.
+  // `threads` counts the caller. Throws Error(system) where they cannot be started.
   ReductionThreads(int threads, bool crowded, const tuning::Values&);
   ~ReductionThreads();
   ReductionThreads(const ReductionThreads&) = delete;
@@ -55,7 +55,7 @@ class ReductionThreads {
   // work(object, lane) runs once for each lane from 1 to communicating - 1, on any thread that
   // comes, until end(). It returns when it is done, or when stopped() says so.
   void begin(int communicating, void (*work)(void*, int), void* object) noexcept;
-  // A lane that nobody has taken, for the caller to do itself; 0 for none.
+  // Returns a lane that nobody has taken, for the caller to do itself; 0 for none.
   int take_lane() noexcept;
   bool stopped() const noexcept { return stopped_.load(std::memory_order_relaxed); }
   // Returns when no thread is in `work` or in a combination any more. What is not done stays so.
@@ -74,10 +74,10 @@ class ReductionThreads {
 
  private:
   struct Slot {
-    // Serial number of the combination, its blocks, and how many are taken: 32, 16 and 16 bits. A
-    // block is taken by raising the last. The number keeps a thread that has looked at an earlier
-    // combination from taking a block of this one unseen (no ABA); what lies in `what` is read
-    // behind the exchange, when it stays until that block is done.
+    // The word holds the serial number of the combination, its blocks, and how many of these are
+    // taken: 32, 16 and 16 bits. A block is taken by raising the last. The number keeps a thread
+    // that has looked at an earlier combination from taking a block of this one unseen (no ABA);
+    // what lies in `what` is read behind the exchange, when it stays until that block is done.
     alignas(128) std::atomic<std::uint64_t> word{0};
     alignas(128) std::atomic<std::uint32_t> done{0};  // blocks
     std::uint32_t blocks = 0;                         // the poster's
@@ -95,7 +95,7 @@ class ReductionThreads {
   std::unique_ptr<Slot[]> slots_;
   os::Epoch news_;
   std::atomic<bool> ending_{false};
-  // Of the call under way. Written while open_ is false and nobody is inside.
+  // These belong to the call under way. They are written while open_ is false and nobody is inside.
   void (*work_)(void*, int) = nullptr;
   void* object_ = nullptr;
   int communicating_ = 1;
@@ -115,12 +115,12 @@ struct ThreadShare {
   int communicating = 1;  // lanes, the same on all ranks
   bool crowded = false;   // threads outnumber cores
 };
-// Collective (thread_share.cc). `wanted` threads on this rank; 0: one a core that it has for
-// itself. More than one lane communicates where `may_communicate`, ROPEWALK_LANES says so, and MPI
-// allows it on all ranks.
+// Collective (thread_share.cc). `wanted` is the number of threads on this rank; 0 means one for
+// each core that it has for itself. More than one lane communicates where `may_communicate`,
+// ROPEWALK_LANES says so, and MPI allows it on all ranks.
 ThreadShare share_threads(mpi::Comm, int wanted, bool may_communicate);
-// What the options and ROPEWALK_REDUCTION_THREADS ask for; 0: automatic. Error(argument) for no
-// number of threads.
+// Returns what the options and ROPEWALK_REDUCTION_THREADS ask for; 0 means automatic. Throws
+// Error(argument) for no number of threads.
 int checked_threads(int threads);
 int wished_threads();
 

@@ -11,7 +11,8 @@ Traffic::Traffic(Nodes& nodes, const Header& header, std::size_t depth, std::siz
   }
 }
 
-// Where the call ends early: nothing may be written into buffers that are about to be freed.
+// When the call ends early, nothing may be written any more into buffers that are about to be
+// freed.
 Traffic::~Traffic() {
   for (std::size_t message = receives_.ended; message < receives_.begun; ++message) {
     mpi::withdraw(receives_.request(message));

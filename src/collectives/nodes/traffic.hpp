@@ -41,7 +41,8 @@ class Traffic {
   void run(Moves& moves) {
     nodes_.waits().until([&] { return step(moves); });
   }
-  // Advances everything once, for callers that begin, do something else, and then run() to the end.
+  // Advances everything once. It is for callers that begin, do something else, and then run() to
+  // the end.
   template <class Moves>
   bool step(Moves& moves);
 
@@ -66,7 +67,7 @@ class Traffic {
     mpi::Request& request(std::size_t message) { return requests[message % requests.size()]; }
   };
   void add(Side& side, int peer, std::size_t bytes);
-  // The header before the next message.
+  // Returns the header before the next message.
   Header expected(const Side& side, std::size_t message) const {
     return {header_.call, header_.count, side.messages[message + 1].bytes};
   }

@@ -1,5 +1,5 @@
-// Messages whose sender or receiver does not know the other: from anybody with any tag, to the next
-// one of a ring, and a receive that nothing matches.
+// This file has messages whose sender or receiver does not know the other: from anybody with any
+// tag, to the next one of a ring, and a receive that nothing matches.
 #include <algorithm>
 #include <memory>
 

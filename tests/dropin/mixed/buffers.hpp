@@ -59,7 +59,7 @@ class Buffer {
   char* data_;
 };
 
-// The same of plain bytes.
+// Does the same for plain bytes.
 void fill_bytes(void* at, std::size_t bytes, std::uint64_t key);
 bool holds_bytes(const void* at, std::size_t bytes, std::uint64_t key);
 // Adds bytes to this rank's digest; the order of calls makes no difference.

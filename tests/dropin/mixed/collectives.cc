@@ -1,5 +1,5 @@
-// Collectives that block, those that are started and waited for later, and communicators that are
-// made and freed in between.
+// This file has collectives that block, collectives that are started and waited for later, and
+// communicators that are made and freed in between.
 #include <algorithm>
 #include <memory>
 
@@ -9,7 +9,7 @@ namespace mixed {
 
 namespace {
 
-// Collectives of MPI that are under way while ranks do something else.
+// These collectives of MPI are under way while ranks do something else.
 struct Started {
   const Comm* comm;
   std::size_t which;

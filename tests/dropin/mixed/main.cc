@@ -68,7 +68,7 @@ void plan(Schedule& schedule, const World& world, const Options& options, bool w
   schedule.sort();
 }
 
-// Ranks that plan different things would hang for a reason of their own.
+// Ranks that plan different things would hang for that reason, and not for a fault of the MPI.
 void check_plan(const Schedule& schedule) {
   std::uint64_t own[2] = {schedule.hash(), ~schedule.hash()}, least[2];
   PMPI_Allreduce(own, least, 2, MPI_UINT64_T, MPI_MIN, MPI_COMM_WORLD);

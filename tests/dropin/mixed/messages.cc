@@ -1,4 +1,4 @@
-// Messages from one rank to another, in every mode of sending and way of receiving.
+// This file has messages from one rank to another, in every mode of sending and way of receiving.
 #include <sched.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Collectives that move data: what each rank must hold afterwards, everybody knows.
+// This file has collectives that move data. Every rank knows what each must hold afterwards.
 #include "moves.hpp"
 
 #include <memory>
@@ -93,7 +93,7 @@ void alltoall(const Call& c) {
 // Blocks of other sizes on every rank, in another order and with gaps; of bytes.
 class Blocks {
  public:
-  // sizes[i] bytes of the block of rank i.
+  // The block of rank i has sizes[i] bytes.
   explicit Blocks(const std::vector<int>& sizes) : counts(sizes), places(sizes.size()) {
     int at = 0;
     for (std::size_t i = sizes.size(); i-- > 0;) {

@@ -1,4 +1,5 @@
-// Messages that are set up once and started several times: persistent and partitioned ones.
+// This file has messages that are set up once and started several times: persistent and partitioned
+// ones.
 #include <memory>
 
 #include "actions.hpp"
@@ -95,7 +96,7 @@ std::shared_ptr<Pair> draw_pair(Schedule& schedule, const World& world) {
   return made;
 }
 
-// Of both ranks apart: one may be far ahead.
+// The rounds of the two ranks are counted apart, because one may be far ahead.
 template <class Run>
 double add_on_both(Schedule& schedule, const Pair& pair, double from, const std::string& text,
                    Run run) {
@@ -135,7 +136,7 @@ void Pair::set_up_partitioned() {
   }
 }
 
-// Every step-th partition from the first one.
+// Readies every step-th partition from the first one.
 void Pair::ready(std::size_t first, std::size_t step) {
   for (std::size_t i = first; i < partitions; i += step) {
     MPI_Pready(static_cast<int>(i), sending);

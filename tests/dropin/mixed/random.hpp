@@ -6,7 +6,7 @@
 
 namespace mixed {
 
-// The finisher of SplitMix64.
+// Returns the finisher of SplitMix64.
 inline std::uint64_t mix(std::uint64_t x) {
   x += 0x9e3779b97f4a7c15u;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;

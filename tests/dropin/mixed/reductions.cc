@@ -1,5 +1,5 @@
-// Collectives that combine data, so that the result is the same in whatever order an MPI adds:
-// whole numbers, and for the user's operation remainders.
+// This file has collectives that combine data. The result is the same in whatever order an MPI
+// adds: the data are whole numbers, and for the user's operation remainders.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -49,7 +49,7 @@ struct Kind {
   MPI_Op op;
   std::size_t bytes;
   void (*fill)(void* at, std::size_t elements, std::uint64_t key, int rank);
-  // Element i of ranks `first` to `last` combined.
+  // Combines element i of ranks `first` to `last`.
   void (*combined)(void* at, std::size_t i, std::uint64_t key, int first, int last);
 };
 

@@ -1,4 +1,4 @@
-// The ways to complete requests, and what the kinds of actions have in common.
+// This file has the ways to complete requests, and what the kinds of actions have in common.
 #include <sched.h>
 
 #include "actions.hpp"
@@ -134,7 +134,8 @@ std::size_t draw_way_of_persistent(Random& random) {
 void complete(const std::vector<Pending>& pending, std::size_t how) { Completion(pending).by(how); }
 
 Data draw_data(Random& random, std::size_t most) {
-  // Nothing, a word, less than a page, several pages, a rendezvous in every MPI, and large.
+  // The bounds are nothing, a word, less than a page, several pages, a rendezvous in every MPI, and
+  // large.
   constexpr std::size_t bounds[] = {0, 1, 64, 4000, 20000, 300000, std::size_t{3} << 20};
   constexpr int percents[] = {5, 25, 25, 15, 24, 6};
   std::size_t drawn = random.below(100), which = 0;

@@ -40,7 +40,7 @@ class Schedule {
     add(time, Ranks{1} << rank, std::move(text), std::move(run));
   }
   double begin() { return random.real(); }
-  // A time later than that one: mostly soon.
+  // Returns a time later than that one: mostly soon.
   double after(double time);
   // Between two times.
   double within(double from, double to) { return from + (to - from) * random.real(); }

@@ -288,7 +288,7 @@ void Window::fence() {
   completed();
 }
 
-// MPI's group of ranks of MPI_COMM_WORLD.
+// Returns MPI's group of these ranks of MPI_COMM_WORLD.
 static MPI_Group group_of(const std::vector<int>& world_ranks) {
   MPI_Group all, made;
   MPI_Comm_group(MPI_COMM_WORLD, &all);

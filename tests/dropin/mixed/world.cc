@@ -20,7 +20,7 @@ unsigned seconds_to_linger = 0;
 bool told = false;
 int found = 0;
 
-// `here` without what it says of a hang.
+// Returns `here` without what it says of a hang.
 const char* where() {
   const char* rank = std::strstr(here.data(), "rank ");
   return rank == nullptr ? "before the first step\n" : rank;

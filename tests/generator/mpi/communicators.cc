@@ -69,7 +69,7 @@ void Communicators::add_splits(std::uint64_t seed) {
   split("a part in three", draw(3) % 3, draw(4));
 }
 
-// All but the last, of three and more.
+// The group has all ranks but the last, of three and more.
 void Communicators::add_group() {
   if (size_ < 3) return add("world again", MPI_COMM_WORLD);
   MPI_Group world;

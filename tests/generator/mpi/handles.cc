@@ -43,7 +43,7 @@ void sum_up(void* in, void* inout, int* count, MPI_Datatype* type) {
   });
 }
 
-// Not commutative: the product of two matrices of four ints.
+// The operation does not commute: it is the product of two matrices of four ints.
 void multiply(void* in, void* inout, int* count, MPI_Datatype* type) {
   for_elements(in, inout, count, type, [](const std::byte* a, std::byte* b) {
     std::array<std::uint32_t, 4> x{};

@@ -3,7 +3,7 @@
 namespace generator {
 namespace {
 
-// The block at an absolute address, as a type.
+// Makes a type of the block at an absolute address.
 MPI_Datatype absolute(MPI_Datatype type, std::int64_t extent, int count, const void* data) {
   MPI_Aint address = 0;
   PMPI_Get_address(data, &address);
@@ -56,7 +56,7 @@ class Passed {
   bool own_type_ = false;
 };
 
-// One case on one rank.
+// Runs one case on one rank.
 class Trial {
  public:
   Trial(const Handles& handles, const Case& drawn, const Comm& comm, const Executor& executor)
@@ -71,7 +71,7 @@ class Trial {
     theirs_.send.take(ours_.send);  // bytes of nobody as well
     theirs_.receive.take(ours_.receive);
     if (apart()) {
-      // MPICH 5.0.2 in place aborts where the result overlaps its place: it is given a copy.
+      // MPICH 5.0.2 aborts in place where the result overlaps its place, so it is given a copy.
       theirs_plan_.send.stays = false;
       fill(drawn, plan_.send, theirs_.send.data(), comm.rank, 2);
     }
@@ -145,7 +145,7 @@ class Trial {
   Buffers theirs_;
 };
 
-// One after the other.
+// Runs one case after the other.
 class Runner {
  public:
   Runner(const Options& options, const Executor& executor)

@@ -1,6 +1,5 @@
 // mutant_program SCENARIO [TEXT]: exits with 0 when the search finds a violation in the scenario,
-// one that is described with the text. Linked with code that was broken on purpose
-// (CMakeLists.txt).
+// described by the text. It is linked with code that was broken on purpose (CMakeLists.txt).
 #include <cstdio>
 #include <string>
 

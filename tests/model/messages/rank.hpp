@@ -23,9 +23,9 @@ struct Rank {
   void note_step(std::uint64_t remembered = 0);
 };
 
-// What the rank that runs remembers. Beside the operations that are under way, all follows from the
-// step and from the flags that it has seen: a channel holds the numbers of cells that were taken
-// and of messages that were kept, in its order.
+// Says what the rank that runs remembers. Beside the operations that are under way, all follows
+// from the step and from the flags that it has seen: a channel holds the numbers of cells that were
+// taken and of messages that were kept, in its order.
 std::uint64_t remembered();
 bool is_withdrawing();
 

@@ -13,14 +13,14 @@ namespace {
 
 using ropewalk::messages::Operation;
 
-// Elements of a message that goes in its cell, of one that just needs a slot, of the longest that
-// goes through one, and of one that is offered: three pieces.
+// These are numbers of elements: of a message that goes in its cell, of one that just needs a slot,
+// of the longest that goes through a slot, and of one that is offered and has three pieces.
 constexpr std::size_t in_cell = 1;
 constexpr std::size_t in_slot = 14;
 constexpr std::size_t in_long_slot = 16;
 constexpr std::size_t in_pieces = 24;
 
-// A message in private memory.
+// This is a message in private memory.
 struct Message {
   std::array<Element, in_pieces> data{};
 
@@ -36,9 +36,9 @@ struct Message {
   }
 };
 
-// Of calls that return when no message of their rank is under way: what it then remembers is how
-// many cells are free, and which messages came before their receives. The number of a message is
-// its tag.
+// These calls return when no message of their rank is under way. The rank then remembers how many
+// cells are free, and which messages came before their receives. The number of a message is its
+// tag.
 void send(Rank& self, int number, std::size_t count, int to) {
   Message message;
   message.fill(self.rank, number);
@@ -60,7 +60,7 @@ void finish(Rank& self, Operation& operation) {
   self.note_step();
 }
 
-// The same of messages that are offered.
+// Does the same with messages that are offered.
 void offer(Rank& self, const void* data, int number, int to) {
   Operation& operation = *self.engine.start_send(data, in_pieces * sizeof(Element), to, number);
   self.under_way[0] = &operation;
@@ -83,7 +83,7 @@ void receive_offered(Rank& self, int number, int from) {
   message.expect_filled(in_pieces, from, number);
 }
 
-// The same from and to memory of the arena, which is used again as soon as the call returns.
+// Does the same from and to memory of the arena, which is used again as soon as the call returns.
 void send_shared(Rank& self, Shared& buffer, int number, int to) {
   buffer.fill(self.rank, number);
   offer(self, buffer.data(), number, to);

@@ -1,5 +1,5 @@
 // mutant_program WORKERS SHARING BLOCKS LOOPS TEXT: exits with 0 when the search finds a violation
-// described by the text. Linked with code that was broken on purpose (CMakeLists.txt).
+// described by the text. It is linked with code that was broken on purpose (CMakeLists.txt).
 #include <cstdio>
 #include <cstdlib>
 #include <string>

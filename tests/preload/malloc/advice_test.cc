@@ -79,7 +79,7 @@ TEST_F(Advice, FreeIsAllowed) {
   EXPECT_TRUE(holds_seven(0, bytes));
 }
 
-// As allocators do that take the right to touch away from what they give back.
+// Some allocators take away the right to touch what they give back.
 TEST_F(Advice, DontNeedWithoutTheRightToWrite) {
   for (const int protection : {PROT_NONE, PROT_READ}) {
     std::memset(data(), 7, bytes);
@@ -148,7 +148,7 @@ TEST_F(Advice, WhatChildrenFindIsDecidedForAll) {
   EXPECT_EQ(test::in_child([&] { return holds_seven(0, bytes) ? 0 : 1; }), 0);
 }
 
-// A stack with a guard, freed as it is: nobody else must run into it.
+// A stack has a guard page, and is freed with it: the next block must not run into it.
 TEST_F(Advice, AGuardPageGoesWithItsBlock) {
   EXPECT_EQ(test::in_child([&] {
               if (mprotect(data() + 3 * page, page, PROT_NONE) != 0) return 1;
@@ -178,7 +178,7 @@ TEST_F(Advice, AGuardPageGoesWithWhatReallocGivesBack) {
   }
 }
 
-// A pool that keeps blocks and counts on zeros, in many pieces, against a model.
+// A pool keeps blocks in many pieces and relies on zeros; it is compared with a model.
 TEST_F(Advice, APoolOfPages) {
   std::vector<bool> given_back(bytes / page, false);
   std::uint64_t state = 4711;

@@ -39,7 +39,7 @@ inline bool is_in_arena(const void* block) {
   return false;
 }
 
-// Memory that the arena's file really takes.
+// Returns memory that the arena's file really takes.
 inline std::size_t arena_resident_bytes() {
   struct stat state {};
   if (fstat(Arena::process().descriptor(), &state) != 0) return 0;

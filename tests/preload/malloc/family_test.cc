@@ -1,4 +1,4 @@
-// Each function of the family, at the threshold and on both sides of it, and its errors.
+// Tests each function of the family, at the threshold and on both sides of it, and its errors.
 #include <dlfcn.h>
 #include <malloc.h>
 

@@ -1,5 +1,5 @@
-// A program that allocates at every time of its life and ends in the way it is told:
-//   malloc-life return|exit|_exit|quick_exit|abort|kill|exec|thread|where BYTES|learn|plugin FILE
+// This program allocates at every time of its life and ends in the way it is told: malloc-life
+// return|exit|_exit|quick_exit|abort|kill|exec|thread|where BYTES|learn|plugin FILE
 #include <dlfcn.h>
 #include <unistd.h>
 
@@ -31,7 +31,7 @@ void must_work(const char* when) {
   _exit(99);
 }
 
-// Freed after main, by another destructor than the one that made it.
+// It is freed after main, by another destructor than the one that made it.
 struct Static {
   Static() : kept(static_cast<char*>(std::malloc(large))) {
     must_work("before main");
@@ -71,7 +71,7 @@ bool in_arena(const void* block) {
   return found;
 }
 
-// Where the blocks of a place lie whose blocks are freed and not communicated.
+// Tells where the blocks of a place lie in the end when they are freed and not communicated.
 const char* where_in_the_end() {
   const char* where = "";
   for (int round = 0; round < 2; ++round) {

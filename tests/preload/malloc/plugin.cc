@@ -1,4 +1,4 @@
-// A library that is loaded, allocates, is unloaded, and leaves its block to the program.
+// This library is loaded, allocates, is unloaded, and leaves its block to the program.
 #include <cstdlib>
 #include <cstring>
 

@@ -60,7 +60,7 @@ TEST(Realloc, ShrinkingGivesRoomBack) {
   std::free(small);
 }
 
-// Against a model: what each block must hold.
+// A model knows what each block must hold.
 TEST(Realloc, RandomSizesKeepWhatTheyHeld) {
   struct Held {
     void* block;

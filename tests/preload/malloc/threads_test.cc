@@ -1,4 +1,4 @@
-// Many threads, and blocks that one allocates and another frees.
+// Tests many threads, and blocks that one allocates and another frees.
 #include <atomic>
 #include <random>
 #include <thread>

@@ -1,9 +1,9 @@
-// differential [--cases N] [--seed S] [--only K] [--verbose 1] [--plain 1]: random collectives by
-// MPI_X, each compared with PMPI_X of the same arguments, byte for byte.
+// differential [--cases N] [--seed S] [--only K] [--verbose 1] [--plain 1] makes random collectives
+// by MPI_X, and compares each with PMPI_X of the same arguments, byte for byte.
 //
-// Every rank draws the same cases. What differs is named by its rank, with what runs it again, and
-// every rank exits with 1. A case that hangs ends the job after a time, named too. --plain: the
-// drop-in need not be there.
+// Every rank draws the same cases. A rank names what differs, with the command that runs it again,
+// and every rank exits with 1. A case that hangs ends the job after a time, and is named too. With
+// --plain the drop-in need not be there.
 #include <dlfcn.h>
 
 #include "generator/mpi/run.hpp"
@@ -21,7 +21,7 @@ std::string make(const generator::Call& call) {
   return std::string("drop-in: ") + text.data();
 }
 
-// Of malloc, which may be the drop-in's, or of MPI.
+// Takes memory of malloc, which may be the drop-in's, or of MPI.
 generator::Allocator memory() {
   return {[](std::size_t bytes, bool by_mpi) {
             void* start = nullptr;

@@ -1,6 +1,6 @@
-// Blocks that lie beyond what an int can say, on one rank alone: the others cannot know, and take
-// the same way all the same. On fresh communicators, whose first calls go to MPI, and on those that
-// are served.
+// Blocks lie further off than an int can say, on one rank alone: the others cannot know, and must
+// take the same way all the same. This is tried on fresh communicators, whose first calls go to
+// MPI, and on those that are served.
 #include <dlfcn.h>
 #include <sys/mman.h>
 

@@ -1,7 +1,7 @@
-// failing RANK: calls in which the drop-in runs out of something on that rank: memory, mappings,
-// files or threads. The first that it makes fails, then the second, and so on, each time on a new
-// communicator with new types, until no failure is left to come. Every call must go well on all
-// ranks, with right results, or be an error on all of them.
+// failing RANK makes calls in which the drop-in runs out of something on that rank: memory,
+// mappings, files or threads. The first that it makes fails, then the second, and so on, each time
+// on a new communicator with new types, until no failure is left to come. Every call must go well
+// on all ranks, with right results, or be an error on all of them.
 //
 // What MPI itself asks for never fails: only calls whose return address lies in the drop-in.
 #include <dlfcn.h>

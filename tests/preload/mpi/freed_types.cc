@@ -1,5 +1,5 @@
-// Datatypes that one thread frees while another is in a served collective that uses them. MPI lets
-// that call go on as if nothing had happened (MPI 5.0, section 5.1.9: what is under way completes
+// One thread frees datatypes while another is in a served collective that uses them. MPI lets that
+// call go on as if nothing had happened (MPI 5.0, section 5.1.9: what is under way completes
 // normally); so must the drop-in.
 #include <sys/syscall.h>
 
@@ -29,7 +29,7 @@ MPI_Comm served_duplicate() {
   return made;
 }
 
-// Two ints of each three, or, where all is dense, three of three.
+// Makes a type of two ints of each three, or, where all is dense, three of three.
 MPI_Datatype make_type(bool dense) {
   MPI_Datatype pieces;
   MPI_Datatype made;

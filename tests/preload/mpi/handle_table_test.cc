@@ -1,5 +1,5 @@
-// The table of handles under threads, with handles of nobody's: what is found is filled, and is the
-// handle's own. The thread sanitizer runs this.
+// Tests the table of handles with several threads and invented handles: an entry that is found is
+// filled, and belongs to the handle. The thread sanitizer runs this.
 #include "handle_table.hpp"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ struct Entry {
   Word copy = 0;  // what it was filled with: no atomic, so that a race is one
 };
 
-// An entry that memory cannot be had for, while `exhausted`.
+// While `exhausted`, no memory can be had for an entry.
 bool exhausted = false;
 struct Scarce : Entry {
   static void* operator new(std::size_t, void* place) noexcept { return place; }
@@ -36,7 +36,7 @@ HandleTable<Entry>& make_table() {
   return *kept->emplace_back(new HandleTable<Entry>);
 }
 
-// As preload/mpi/datatypes.cc: whoever comes first makes the entry.
+// As in preload/mpi/datatypes.cc, whoever comes first makes the entry.
 class Users {
  public:
   Entry& of(Word handle) {
@@ -122,7 +122,8 @@ TEST(HandleTable, HasEntriesLeftWhereMemoryIsNot) {
   }
 }
 
-// Fresh handles, each met by several threads at once: one entry each, filled for whoever finds it.
+// Each fresh handle is met by several threads at once: it gets one entry, filled for whoever finds
+// it.
 TEST(HandleTable, ThreadsThatMeetAFreshHandleFindOneFilledEntry) {
   constexpr Word handles = 2000;
   Users users;

@@ -17,7 +17,8 @@ namespace {
 
 using namespace test;
 
-// Three allreduces, the last of which is served; of numbers that tell the communicators apart.
+// Makes three allreduces, the last of which is served, of numbers that tell the communicators
+// apart.
 void use(MPI_Comm comm, int number) {
   const int size = size_of(comm);
   for (int i = 0; i < 3; ++i) {
@@ -56,7 +57,7 @@ Held held() {
   return now_held;
 }
 
-// One life of a few communicators; `served` or by MPI alone.
+// Goes through one life of a few communicators, `served` or by MPI alone.
 void one_life(int i, bool served) {
   const int rank = rank_of(MPI_COMM_WORLD);
   MPI_Comm all = duplicate();
@@ -143,7 +144,7 @@ int count_delete(MPI_Comm, int, void*, void*) {
   ++deleted;
   return MPI_SUCCESS;
 }
-// A collective on the communicator while it is freed.
+// Makes a collective on the communicator while it is freed.
 int use_and_delete(MPI_Comm comm, int, void*, void*) {
   use(comm, 5);
   ++deleted;

@@ -34,7 +34,8 @@ void used_at_once() {
   }
 }
 
-// The last one that MPI has. Its errors end the program, as they do by default.
+// Takes communicators up to the last one that MPI has. Its errors end the program, as they do by
+// default.
 void all_that_there_are() {
   constexpr int many = 2100;  // MPICH has 2048
   std::vector<MPI_Comm> comms;

@@ -1,5 +1,6 @@
-// MPI's neighbourhood collectives on Cartesian grids, with the drop-in (MPI_X) and without
-// (PMPI_X), byte for byte. A plain MPI program: argument 1 is the number of cases, 2 the seed.
+// Compares MPI's neighbourhood collectives on Cartesian grids, with the drop-in (MPI_X) and without
+// (PMPI_X), byte for byte. It is a plain MPI program: argument 1 is the number of cases, 2 the
+// seed.
 #ifdef ROPEWALK_TEST_ABI
 #include <mpi_abi.h>
 #else
@@ -38,7 +39,7 @@ static MPI_Comm make_grid(int ranks) {
   return grid;
 }
 
-// Bytes from one rank to another in a direction, as both of them compute it.
+// Returns the bytes from one rank to another in a direction, as both of them compute it.
 static int bytes_between(unsigned seed, int from, int direction, unsigned limit) {
   unsigned mixed = seed * 2654435761U + (unsigned)from * 40503U + (unsigned)direction * 9973U;
   mixed ^= mixed >> 15;
@@ -76,8 +77,8 @@ int main(int argc, char** argv) {
       for (int d = 0; d < dimensions; ++d)
         MPI_Cart_shift(grid, d, 1, peers + 2 * d, peers + 2 * d + 1);
       for (int k = 0; k < 2 * dimensions; ++k) {
-        // A dimension of one or two ranks that wraps around pairs blocks as the MPI at hand does:
-        // all the same size.
+        // Where a dimension of one or two ranks wraps around, all blocks have the same size,
+        // because MPIs pair the blocks differently there.
         const int tight = periods[k / 2] && extents[k / 2] <= 2;
         out[k] = tight ? (int)(seed % limit) : bytes_between(seed, rank, k, limit);
         in[k] = peers[k] == MPI_PROC_NULL ? 5

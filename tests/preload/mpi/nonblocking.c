@@ -1,5 +1,6 @@
-// Nonblocking collectives of an unchanged program, served by the drop-in (MPI_X) and by MPI alone
-// (PMPI_X), several under way at once, between blocking ones and messages. Argument 1: cases.
+// Compares nonblocking collectives of an unchanged program, served by the drop-in (MPI_X) and by
+// MPI alone (PMPI_X). Several are under way at once, between blocking ones and messages. Argument 1
+// is the number of cases.
 #ifdef ROPEWALK_TEST_ABI
 #include <mpi_abi.h>
 #else

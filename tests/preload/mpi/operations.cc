@@ -1,6 +1,7 @@
-// Every predefined datatype with every predefined operation: what MPI_Reduce_local of the MPI at
-// hand accepts, MPI_Allreduce gives with the same bits; what it refuses, MPI_Allreduce refuses in
-// the MPI's own words. Types by MPI_Type_create_f90_* and operations of the user besides.
+// Tries every predefined datatype with every predefined operation: what MPI_Reduce_local of the MPI
+// at hand accepts, MPI_Allreduce gives with the same bits; what it refuses, MPI_Allreduce refuses
+// in the MPI's own words. Types by MPI_Type_create_f90_* and operations of the user are tried as
+// well.
 //
 // Prints "operations: A accepted, R refused" for check_operations.py, which finds the same numbers
 // in ROPEWALK_STATS: nothing that the MPI accepts is passed to it. Runs with two ranks.
@@ -56,7 +57,7 @@ void put(std::byte* to, T value) {
   std::memcpy(to, &value, sizeof value);
 }
 
-// A floating-point number of so many bytes; exact in sums and products of two.
+// Writes a floating-point number of so many bytes, which is exact in sums and products of two.
 void put_floating(std::byte* to, std::size_t bytes, int value) {
   if (bytes == 4) put(to, static_cast<float>(value) / 4);
   if (bytes == 8) put(to, static_cast<double>(value) / 4);
@@ -68,7 +69,7 @@ void put_integer(std::byte* to, std::size_t bytes, int value) {
   std::memcpy(to, &value, std::min(bytes, sizeof value));
 }
 
-// Small numbers of both signs: no product of two overflows a byte, where MPIs differ from
+// Fills in small numbers of both signs: no product of two overflows a byte, where MPIs differ from
 // themselves by instruction set.
 void fill(const Type& type, std::byte* to, std::size_t bytes, std::mt19937& random) {
   const int number = static_cast<int>(random() % 11) - 5;
@@ -123,7 +124,7 @@ std::vector<std::byte> make(const Type& type, std::size_t count, unsigned seed) 
   return made;
 }
 
-// The bytes that hold data: neither gaps of pairs nor the six bytes beside an x87 number.
+// Returns the bytes that hold data: neither gaps of pairs nor the six bytes beside an x87 number.
 std::vector<std::byte> data_of(const Type& type, const std::vector<std::byte>& elements,
                                std::size_t count) {
   int size = 0;
@@ -194,7 +195,8 @@ void check(const Type& type) {
   }
 }
 
-// Exclusive or of the bytes that hold data in every type there is: the first two.
+// This operation is the exclusive or of the bytes that hold data in every type there is: the first
+// two.
 void combine(void* in, void* inout, int* count, MPI_Datatype* type) {
   MPI_Aint lower = 0;
   MPI_Aint extent = 0;
@@ -217,7 +219,7 @@ void check_own_operation() {
   PMPI_Op_free(&own);
 }
 
-// Types by precision and range, which are nobody's to free.
+// Tries types by precision and range, which are nobody's to free.
 void check_by_kind() {
   MPI_Datatype type = MPI_DATATYPE_NULL;
   if (PMPI_Type_create_f90_real(6, 30, &type) == MPI_SUCCESS) check({"f90_real(6, 30)", type, 'f'});
@@ -254,7 +256,7 @@ int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
   PMPI_Comm_dup(MPI_COMM_WORLD, &comm);
-  // Where an error goes that belongs to no communicator.
+  // This tells where an error goes that belongs to no communicator.
   for (const MPI_Comm any : {MPI_COMM_WORLD, MPI_COMM_SELF, comm}) {
     PMPI_Comm_set_errhandler(any, MPI_ERRORS_RETURN);
   }

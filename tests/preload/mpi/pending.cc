@@ -106,7 +106,7 @@ int count_copy(MPI_Datatype, int, void*, void* value, void* copy, int* flag) {
   *flag = 1;
   return MPI_SUCCESS;
 }
-// Slow: whoever does not wait for it is ahead of it.
+// The callback is slow: whoever does not wait for it is ahead of it.
 int count_delete(MPI_Datatype, int, void*, void*) {
   usleep(100'000);
   --copies;
@@ -149,7 +149,7 @@ int main(int argc, char** argv) {
   now("types");
   types();
   const bool failed = any_failure();
-  // Under way to the last moment.
+  // The message is under way to the last moment.
   now("finalize");
   MPI_Comm comm = served_duplicate();
   const std::vector<double> mine(count, 1.0);

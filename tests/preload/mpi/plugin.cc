@@ -1,5 +1,5 @@
-// An extension module as Python loads them: linked to MPI, which nobody else in the process is.
-// Also a program of its own, where ROPEWALK_TEST_PROGRAM is defined.
+// This is an extension module as Python loads it: it is linked to MPI, while nothing else in the
+// process is. Where ROPEWALK_TEST_PROGRAM is defined it is a program of its own.
 #include <dlfcn.h>
 
 #include "the_mpi.hpp"

@@ -1,5 +1,6 @@
-// Buffers in memory that the kernel does not copy for other processes: of one rank, of all, sent
-// from, received into, and both. Every call is served as others are, and no rank gets an error.
+// Buffers lie in memory that the kernel does not copy for other processes: those of one rank or of
+// all, sent from, received into, or both. Every call is served as others are, and no rank gets an
+// error.
 #include <sys/mman.h>
 
 #include <cstdint>
@@ -27,7 +28,7 @@ int* map(std::uintptr_t where, int flags) {
   return static_cast<int*>(made);
 }
 
-// Ordinary private memory, and such as is refused, for each side of a call.
+// For each side of a call there is ordinary private memory, and memory that is refused.
 struct Memory {
   int* ordinary;
   int* refused;
@@ -59,7 +60,7 @@ void look(const Case& c, const char* what, std::size_t begin, int count,
   }
 }
 
-// Fresh values, as many as `blocks` blocks.
+// Writes fresh values, as many as `blocks` blocks.
 void prepare(const Case& c, int blocks) {
   now(c.name);
   for (int i = 0; i < blocks * c.count; ++i) c.send[i] = value(rank, i);

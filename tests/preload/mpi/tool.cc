@@ -1,4 +1,4 @@
-// A tool as others write them: it takes MPI_Allreduce for itself and counts.
+// This is a tool as others write them: it takes MPI_Allreduce for itself and counts.
 #include <cstdio>
 
 #include "the_mpi.hpp"

@@ -18,7 +18,7 @@ namespace ropewalk::lattice {
 template <class Real>
 class CloverOperator : public HoppingTerm<Real> {
  public:
-  // Collective. Error(argument) on every rank where A of some site has no inverse.
+  // Collective. Throws Error(argument) on every rank where A of some site has no inverse.
   CloverOperator(const GaugeField<Real>&, double mass, double csw, const OperatorOptions& = {});
 
   double mass() const noexcept { return mass_; }

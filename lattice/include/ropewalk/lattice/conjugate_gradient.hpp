@@ -36,9 +36,10 @@ struct Solution {
 };
 
 // Collective. `x` holds a first guess before, and the solution afterwards. Each iteration makes two
-// sums over the ranks, each a single allreduce. Error(argument) on every rank when max_iterations
-// are used up, when the precision of Real does not allow the tolerance, and when numbers are not
-// finite. x then is what was reached; the message says how far that is and what to do.
+// sums over the ranks, each a single allreduce. Throws Error(argument) on every rank when
+// max_iterations are used up, when the precision of Real does not allow the tolerance, and when
+// numbers are not finite. x then is what was reached; the message says how far that is and what to
+// do.
 template <class Operator, class Real>
 Solution solve(Operator& m, SpinorField<Real>& x, const SpinorField<Real>& b,
                const SolverOptions& = {});

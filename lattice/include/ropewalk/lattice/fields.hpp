@@ -36,7 +36,7 @@ class Layout {
   };
 
   // `lanes` 0: as many as the vectors of this machine have for `bytes_per_real`, or fewer where the
-  // lattice is too small or odd for that. Error(argument) for a number that does not fit.
+  // lattice is too small or odd for that. Throws Error(argument) for a number that does not fit.
   Layout(const Lattice&, std::size_t bytes_per_real, Vectors = Vectors::space, int fifth_extent = 1,
          int lanes = 0);
 
@@ -55,7 +55,7 @@ class Layout {
 
   Place place(const Extents& local_site) const noexcept;
   std::size_t vector(const Extents& sub_lattice_site) const noexcept;
-  // Coordinates in the sub-lattice, and in the rank's box for one lane of it.
+  // Returns the coordinates in the sub-lattice, and in the rank's box for one lane of it.
   const Extents& sub_lattice_site(std::size_t vector) const noexcept;
   Extents local_site(std::size_t vector, int lane) const noexcept;
   Sites parity(std::size_t vector) const noexcept;  // even or odd

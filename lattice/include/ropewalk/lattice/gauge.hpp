@@ -21,8 +21,8 @@ GaugeField<double> tepid_gauge(const Lattice&, std::uint64_t seed, double width)
 Numbers random_spinor(const Lattice&, std::uint64_t seed, int ls = 1);  // normal, variance 1
 Numbers random_transformation(const Lattice&, std::uint64_t seed);  // [site][row][column], SU(3)
 
-// Collective. Mean over sites and the six planes of Re tr P / 3: 1 on unit links. The same bits on
-// all ranks, and to rounding on every grid of them.
+// Collective. Returns the mean over sites and the six planes of Re tr P / 3, which is 1 on unit
+// links. All ranks get the same bits; on another grid of ranks it is the same to rounding.
 double plaquette(const GaugeField<double>&);
 // Collective. Mean over links of Re tr U / 3.
 double link_trace(const GaugeField<double>&);

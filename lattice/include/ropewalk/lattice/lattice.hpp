@@ -28,7 +28,8 @@ using Extents = std::array<int, dimensions>;
 std::string text(const Extents&);  // "8.8.8.16"
 
 // Divides the ranks over the dimensions so that faces are small: the longest local extent first.
-// Error(argument) where no grid of so many ranks divides the extents; it names grids that do.
+// Throws Error(argument) where no grid of so many ranks divides the extents; it names grids that
+// do.
 Extents choose_rank_grid(const Extents& global, int ranks);
 
 struct LatticeOptions {
@@ -46,8 +47,8 @@ class Lattice {
  public:
   // This process alone; no MPI is needed.
   explicit Lattice(const Extents& global);
-  // Collective. Error(argument) on every rank where extents and rank grid do not fit, or are not
-  // the same on all: it names both, and rank grids that do.
+  // Collective. Throws Error(argument) on every rank where extents and rank grid do not fit, or are
+  // not the same on all: it names both, and rank grids that do.
   Lattice(const Extents& global, Communicator, const Extents& rank_grid,
           const LatticeOptions& = {});
 
@@ -60,11 +61,12 @@ class Lattice {
   std::size_t global_sites() const noexcept;
   int rank() const noexcept;
   int size() const noexcept;
-  // True where the faces in this dimension are exchanged: the neighbours belong to other ranks, or
-  // exchange_with_self is set.
+  // Returns true where the faces in this dimension are exchanged: the neighbours belong to other
+  // ranks, or exchange_with_self is set.
   bool divided(int dimension) const noexcept;
 
-  // For a lattice that was made with a communicator; Error(argument) otherwise.
+  // A lattice that was made with a communicator has a grid; for another this throws
+  // Error(argument).
   const CartesianGrid& grid() const;
   EndpointSet& endpoints() const;  // made at first use: collective
   Collectives& collectives() const;

@@ -91,7 +91,7 @@ class HoppingTerm {
   // set_exchange() changes how the next hops exchange.
   void exchange_only(const SpinorField<Real>& in, bool dagger = false);
   // Does the same while this thread calls `work`, which should take some microseconds, between two
-  // polls of the messages, until all faces are there. Returns how often it has called it. For
+  // polls of the messages, until all faces are there. Returns how often it has called it. It is for
   // operators with one thread.
   std::int64_t exchange_beside(const SpinorField<Real>& in, const std::function<void()>& work);
   void set_exchange(ExchangeMode);

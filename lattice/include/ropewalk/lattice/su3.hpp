@@ -20,7 +20,7 @@ void complete_third_row(Su3&);
 // The nearest by Gram-Schmidt: first row to unit length, second orthogonal to it, third completed.
 void reunitarise(Su3&);
 
-// The largest |element| of U U^+ - 1, and of det U - 1.
+// Returns the largest |element| of U U^+ - 1, and of det U - 1.
 double unitarity_error(const Su3&);
 
 // exp(A) for a traceless anti-Hermitian A: in SU(3) to rounding.
