@@ -3,11 +3,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <CLI/CLI.hpp>
-
 #include "collectives/measure.hpp"
 #include "collectives/options.hpp"
 #include "collectives/tables.hpp"
+#include "common/main.hpp"
 
 namespace ropewalk::bench {
 namespace {
@@ -80,12 +79,7 @@ void run_collectives(CollectivesBenchOptions options, const Ranks& ranks, Report
 
 int main(int argc, char** argv) {
   using namespace ropewalk::bench;
-  CollectivesBenchOptions options;
-  CLI::App app("Collectives through plain MPI and through ropewalk, beside the physical limit.",
-               "ropewalk-bench-collectives");
-  describe(app, options);
-  const Program program{
-      &app, &options.common, Need::mpi, [&] { return check(options); },
-      [&](const Ranks& ranks, Report& report) { run_collectives(options, ranks, report); }};
-  return run(program, argc, argv);
+  return run_main<CollectivesBenchOptions>(
+      "Collectives through plain MPI and through ropewalk, beside the physical limit.",
+      "ropewalk-bench-collectives", Need::mpi, run_collectives, argc, argv);
 }

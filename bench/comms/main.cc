@@ -2,8 +2,7 @@
 // machine and its MPI.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
-
+#include "common/main.hpp"
 #include "common/parse.hpp"
 #include "comms/measure.hpp"
 #include "comms/options.hpp"
@@ -72,12 +71,7 @@ void run_comms(const CommsOptions& options, const Ranks& ranks, Report& report) 
 
 int main(int argc, char** argv) {
   using namespace ropewalk::bench;
-  CommsOptions options;
-  CLI::App app("Bandwidth of Cartesian halo exchange by size, strategy and kind of page.",
-               "ropewalk-bench-comms");
-  describe(app, options);
-  const Program program{
-      &app, &options.common, Need::mpi, [&] { return check(options); },
-      [&](const Ranks& ranks, Report& report) { run_comms(options, ranks, report); }};
-  return run(program, argc, argv);
+  return run_main<CommsOptions>(
+      "Bandwidth of Cartesian halo exchange by size, strategy and kind of page.",
+      "ropewalk-bench-comms", Need::mpi, run_comms, argc, argv);
 }

@@ -2,10 +2,10 @@
 // machine and its MPI.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 
 #include "common/machine.hpp"
+#include "common/main.hpp"
 #include "gradient/measure.hpp"
 #include "gradient/options.hpp"
 #include "gradient/tables.hpp"
@@ -73,12 +73,7 @@ void run_gradient(GradientOptions options, const Ranks& ranks, Report& report) {
 
 int main(int argc, char** argv) {
   using namespace ropewalk::bench;
-  GradientOptions options;
-  CLI::App app("Reduction of a large vector: as published, as improved, and by ropewalk.",
-               "ropewalk-bench-gradient");
-  describe(app, options);
-  const Program program{
-      &app, &options.common, Need::mpi, [&] { return check(options); },
-      [&](const Ranks& ranks, Report& report) { run_gradient(options, ranks, report); }};
-  return run(program, argc, argv);
+  return run_main<GradientOptions>(
+      "Reduction of a large vector: as published, as improved, and by ropewalk.",
+      "ropewalk-bench-gradient", Need::mpi, run_gradient, argc, argv);
 }

@@ -1,10 +1,10 @@
 // ropewalk-bench-itt: the report of Grid's Benchmark_ITT, on ropewalk's operators and exchange.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <thread>
 
+#include "common/main.hpp"
 #include "common/timed_threads.hpp"
 #include "itt/comms.hpp"
 #include "itt/details.hpp"
@@ -260,11 +260,10 @@ class Itt {
 
 int main(int argc, char** argv) {
   using namespace ropewalk::bench;
-  IttOptions options;
-  CLI::App app("Grid's Benchmark_ITT on ropewalk's lattice operators.", "ropewalk-bench-itt");
-  describe(app, options);
-  const Program program{
-      &app, &options.common, Need::if_run, [&] { return check(options); },
-      [&](const Ranks& ranks, Report& report) { Itt(options, ranks, report).run(); }};
-  return run(program, argc, argv);
+  return run_main<IttOptions>(
+      "Grid's Benchmark_ITT on ropewalk's lattice operators.", "ropewalk-bench-itt", Need::if_run,
+      [](const IttOptions& options, const Ranks& ranks, Report& report) {
+        Itt(options, ranks, report).run();
+      },
+      argc, argv);
 }

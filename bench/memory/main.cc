@@ -10,9 +10,9 @@
 
 #include "common/budget.hpp"
 #include "common/machine.hpp"
+#include "common/main.hpp"
 #include "common/pages.hpp"
 #include "common/parse.hpp"
-#include "common/program.hpp"
 #include "common/scheduling.hpp"
 #include "common/statistics.hpp"
 #include "common/timed_threads.hpp"
@@ -354,15 +354,11 @@ void check(Options& options) {
 
 int main(int argc, char** argv) {
   using namespace ropewalk::bench;
-  Options options;
-  CLI::App app("Memory bandwidth of a*x + y by size and kind of page.", "ropewalk-bench-memory");
-  describe(app, options);
-  Program program{
-      &app, &options.common, Need::if_run,
-      [&] {
-        check(options);
-        return false;
+  return run_main<Options>(
+      "Memory bandwidth of a*x + y by size and kind of page.", "ropewalk-bench-memory",
+      Need::if_run,
+      [](const Options& options, const Ranks& ranks, Report& report) {
+        Benchmark(options, ranks, report).run();
       },
-      [&](const Ranks& ranks, Report& report) { Benchmark(options, ranks, report).run(); }};
-  return run(program, argc, argv);
+      argc, argv);
 }

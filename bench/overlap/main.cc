@@ -2,8 +2,7 @@
 // over the number of comm threads (Meadows et al. 2018).
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
-
+#include "common/main.hpp"
 #include "common/parse.hpp"
 #include "overlap/measure.hpp"
 #include "overlap/options.hpp"
@@ -48,12 +47,7 @@ void run_overlap(const OverlapOptions& options, const Ranks& ranks, Report& repo
 
 int main(int argc, char** argv) {
   using namespace ropewalk::bench;
-  OverlapOptions options;
-  CLI::App app("How much of its halo exchange a lattice operator hides, by comm threads.",
-               "ropewalk-bench-overlap");
-  describe(app, options);
-  const Program program{
-      &app, &options.common, Need::mpi, [&] { return check(options); },
-      [&](const Ranks& ranks, Report& report) { run_overlap(options, ranks, report); }};
-  return run(program, argc, argv);
+  return run_main<OverlapOptions>(
+      "How much of its halo exchange a lattice operator hides, by comm threads.",
+      "ropewalk-bench-overlap", Need::mpi, run_overlap, argc, argv);
 }

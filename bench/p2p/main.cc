@@ -2,8 +2,7 @@
 // through ropewalk, beside the physical limit.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
-
+#include "common/main.hpp"
 #include "common/parse.hpp"
 #include "p2p/measure.hpp"
 #include "p2p/options.hpp"
@@ -59,14 +58,8 @@ void run_p2p(const P2pOptions& options, const Ranks& ranks, Report& report) {
 
 int main(int argc, char** argv) {
   using namespace ropewalk::bench;
-  P2pOptions options;
-  CLI::App app(
+  return run_main<P2pOptions>(
       "Messages between two ranks through plain MPI and through ropewalk, beside the "
       "physical limit.",
-      "ropewalk-bench-p2p");
-  describe(app, options);
-  const Program program{
-      &app, &options.common, Need::mpi, [&] { return check(options); },
-      [&](const Ranks& ranks, Report& report) { run_p2p(options, ranks, report); }};
-  return run(program, argc, argv);
+      "ropewalk-bench-p2p", Need::mpi, run_p2p, argc, argv);
 }

@@ -10,10 +10,10 @@
 
 #include "common/budget.hpp"
 #include "common/machine.hpp"
+#include "common/main.hpp"
 #include "common/pages.hpp"
 #include "common/parse.hpp"
 #include "common/pattern.hpp"
-#include "common/program.hpp"
 #include "pages/transfer.hpp"
 
 namespace ropewalk::bench {
@@ -272,16 +272,11 @@ void check(Options& options) {
 
 int main(int argc, char** argv) {
   using namespace ropewalk::bench;
-  Options options;
-  CLI::App app("Cost of a transfer from scattered 4 KiB pages and from 2 MiB pages.",
-               "ropewalk-bench-pages");
-  describe(app, options);
-  const Program program{
-      &app, &options.common, Need::if_run,
-      [&] {
-        check(options);
-        return false;
+  return run_main<Options>(
+      "Cost of a transfer from scattered 4 KiB pages and from 2 MiB pages.", "ropewalk-bench-pages",
+      Need::if_run,
+      [](const Options& options, const Ranks& ranks, Report& report) {
+        Benchmark(options, ranks, report).run();
       },
-      [&](const Ranks& ranks, Report& report) { Benchmark(options, ranks, report).run(); }};
-  return run(program, argc, argv);
+      argc, argv);
 }

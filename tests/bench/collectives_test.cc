@@ -1,9 +1,9 @@
 // Options, arithmetic, data and cost model of the benchmark of collectives.
 #include <gtest/gtest.h>
 
-#include <CLI/CLI.hpp>
 #include <numeric>
 
+#include "bench/command_line.hpp"
 #include "collectives/data.hpp"
 #include "collectives/model.hpp"
 #include "collectives/options.hpp"
@@ -15,23 +15,11 @@ namespace ropewalk::bench {
 namespace {
 
 CollectivesBenchOptions collectives(std::vector<std::string> words) {
-  CollectivesBenchOptions options;
-  CLI::App app("test", "ropewalk-bench-collectives");
-  describe(app, options);
-  std::reverse(words.begin(), words.end());  // as CLI11 takes them
-  app.parse(words);
-  check(options);
-  return options;
+  return parse_words<CollectivesBenchOptions>("ropewalk-bench-collectives", std::move(words));
 }
 
 std::string refusal(const std::vector<std::string>& words) {
-  try {
-    collectives(words);
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::argument);
-    return error.what();
-  }
-  return "accepted";
+  return refusal_of([&] { collectives(words); });
 }
 
 TEST(Collectives, DefaultIsEveryCollective) {

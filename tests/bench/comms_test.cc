@@ -1,8 +1,7 @@
 // Sizes, options and tables of the halo exchange benchmark.
 #include <gtest/gtest.h>
 
-#include <CLI/CLI.hpp>
-
+#include "bench/command_line.hpp"
 #include "common/parse.hpp"
 #include "comms/options.hpp"
 #include "comms/tables.hpp"
@@ -12,24 +11,14 @@ namespace ropewalk::bench {
 namespace {
 
 CommsOptions parsed(std::vector<std::string> words) {
-  CommsOptions options;
-  CLI::App app("test", "ropewalk-bench-comms");
-  describe(app, options);
-  std::reverse(words.begin(), words.end());  // as CLI11 takes them
-  app.parse(words);
-  check(options);
-  return options;
+  return parse_words<CommsOptions>("ropewalk-bench-comms", std::move(words));
 }
 
 std::string refusal(const std::vector<std::string>& words, int ranks = 2) {
-  try {
+  return refusal_of([&] {
     const CommsOptions options = parsed(words);
     lattices(options, rank_grid(options, ranks));
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::argument);
-    return error.what();
-  }
-  return "accepted";
+  });
 }
 
 // The numbers are those of the column "Bytes" of tables I to IV.

@@ -1,9 +1,9 @@
 // Tests options, segments and tables of the benchmark of gradient reduction.
 #include <gtest/gtest.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdlib>
 
+#include "bench/command_line.hpp"
 #include "gradient/options.hpp"
 #include "gradient/rings.hpp"
 #include "gradient/tables.hpp"
@@ -13,23 +13,11 @@ namespace ropewalk::bench {
 namespace {
 
 GradientOptions parsed(std::vector<std::string> words) {
-  GradientOptions options;
-  CLI::App app("test", "ropewalk-bench-gradient");
-  describe(app, options);
-  std::reverse(words.begin(), words.end());  // as CLI11 takes them
-  app.parse(words);
-  check(options);
-  return options;
+  return parse_words<GradientOptions>("ropewalk-bench-gradient", std::move(words));
 }
 
 std::string refusal(const std::vector<std::string>& words) {
-  try {
-    parsed(words);
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::argument);
-    return error.what();
-  }
-  return "accepted";
+  return refusal_of([&] { parsed(words); });
 }
 
 TEST(Gradient, LengthsGoAsFarAsThePaper) {

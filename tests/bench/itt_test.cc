@@ -1,10 +1,10 @@
 // Options, layouts, formulas and checks of the ITT benchmark.
 #include <gtest/gtest.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <sstream>
 
+#include "bench/command_line.hpp"
 #include "itt/fields.hpp"
 #include "itt/options.hpp"
 #include "itt/roofline.hpp"
@@ -18,23 +18,11 @@ namespace {
 using lattice::Extents;
 
 IttOptions parsed(std::vector<std::string> words) {
-  IttOptions options;
-  CLI::App app("test", "ropewalk-bench-itt");
-  describe(app, options);
-  std::reverse(words.begin(), words.end());  // as CLI11 takes them
-  app.parse(words);
-  check(options);
-  return options;
+  return parse_words<IttOptions>("ropewalk-bench-itt", std::move(words));
 }
 
 std::string refusal(const std::vector<std::string>& words, int ranks = 2, int per_node = 2) {
-  try {
-    itt_layout(parsed(words), ranks, per_node);
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::argument);
-    return error.what();
-  }
-  return "accepted";
+  return refusal_of([&] { itt_layout(parsed(words), ranks, per_node); });
 }
 
 TEST(Itt, ANodesRanksAreABlockOfTheGrid) {

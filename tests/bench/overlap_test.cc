@@ -1,9 +1,9 @@
 // Options, arithmetic and loop body of the overlap benchmark.
 #include <gtest/gtest.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 
+#include "bench/command_line.hpp"
 #include "overlap/measure.hpp"
 #include "overlap/options.hpp"
 #include "overlap/tables.hpp"
@@ -13,25 +13,15 @@ namespace ropewalk::bench {
 namespace {
 
 OverlapOptions parsed(std::vector<std::string> words) {
-  OverlapOptions options;
-  CLI::App app("test", "ropewalk-bench-overlap");
-  describe(app, options);
-  std::reverse(words.begin(), words.end());  // as CLI11 takes them
-  app.parse(words);
-  check(options);
-  return options;
+  return parse_words<OverlapOptions>("ropewalk-bench-overlap", std::move(words));
 }
 
 std::string refusal(const std::vector<std::string>& words, int ranks = 2, int threads = 4) {
-  try {
+  return refusal_of([&] {
     const OverlapOptions options = parsed(words);
     overlap_layouts(options, ranks, ranks);
     comm_threads(options, threads);
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::argument);
-    return error.what();
-  }
-  return "accepted";
+  });
 }
 
 // 10 to compute, 4 to exchange: 14 hides nothing, 10 all, 11 three quarters.

@@ -1,9 +1,9 @@
 // Options, exchanges, contents and tables of the benchmark of messages between two ranks.
 #include <gtest/gtest.h>
 
-#include <CLI/CLI.hpp>
 #include <vector>
 
+#include "bench/command_line.hpp"
 #include "p2p/exchange.hpp"
 #include "p2p/options.hpp"
 #include "p2p/tables.hpp"
@@ -16,23 +16,11 @@ constexpr std::size_t KiB = 1024;
 constexpr std::size_t MiB = 1024 * KiB;
 
 P2pOptions parsed(std::vector<std::string> words) {
-  P2pOptions options;
-  CLI::App app("test", "ropewalk-bench-p2p");
-  describe(app, options);
-  std::reverse(words.begin(), words.end());  // as CLI11 takes them
-  app.parse(words);
-  check(options);
-  return options;
+  return parse_words<P2pOptions>("ropewalk-bench-p2p", std::move(words));
 }
 
 std::string refusal(const std::vector<std::string>& words) {
-  try {
-    parsed(words);
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::argument);
-    return error.what();
-  }
-  return "accepted";
+  return refusal_of([&] { parsed(words); });
 }
 
 TEST(P2p, DefaultSizesFitTheMode) {

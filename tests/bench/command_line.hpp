@@ -1,0 +1,39 @@
+// What tests of a benchmark's options share: parsing words as its command line does, and the text
+// of a refusal.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "ropewalk/error.hpp"
+
+namespace ropewalk::bench {
+
+template <class Options>
+Options parse_words(const char* program, std::vector<std::string> words) {
+  Options options;
+  CLI::App app("test", program);
+  describe(app, options);
+  std::reverse(words.begin(), words.end());  // as CLI11 takes them
+  app.parse(words);
+  check(options);
+  return options;
+}
+
+// Returns the text of the Error(argument) that the action throws, "accepted" where it throws none.
+template <class Action>
+std::string refusal_of(const Action& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::argument);
+    return error.what();
+  }
+  return "accepted";
+}
+
+}  // namespace ropewalk::bench
