@@ -82,6 +82,25 @@ void point_inputs(Engine& engine, const std::vector<Shown>& shown, std::size_t b
   }
 }
 
+// Points the engine's inputs to the elements of all ranks, for a scan or a reduce_scatter. Short
+// vectors travel in the slots; then the result is null. Longer ones are read where they lie: the
+// result is what the ranks have shown, which others may still read when this rank is done. Where
+// the kernel has to copy some of them (Path::cma), the inputs are left to the caller.
+const std::vector<Shown>* point_all_inputs(Engine& engine, node::Slot& own, const void* send,
+                                           void* receive, std::size_t bytes) {
+  if (bytes <= engine.limits().one_shot_bytes) {
+    engine.path = Path::inlined;
+    std::memcpy(own.place(bytes), send, bytes);
+    engine.team().slots().arrive(bytes);
+    gather_payloads(engine, own, bytes);
+    return nullptr;
+  }
+  const auto& shown = engine.meet(own, show_for_scan(engine, send, receive, bytes));
+  engine.path = read_by_cma(shown) ? Path::cma : Path::mapped;
+  if (engine.path == Path::mapped) point_inputs(engine, shown, bytes);
+  return &shown;
+}
+
 // Combines all inputs into `receive`, piece by piece as they come. Between the pieces this rank
 // goes on with its own copy, which others wait for.
 void combine_pieces(Engine& engine, const std::vector<Shown>& shown, const void* send,
@@ -214,32 +233,20 @@ void scan(Engine& engine, const void* send, void* receive, std::size_t count,
           const Operation& operation, bool exclusive) {
   const std::size_t bytes = count * operation.element_bytes;
   const Scratch scratch(engine);
-  const std::vector<Shown>* reads = nullptr;  // what others may still read when this rank is done
   node::Slot& own =
       engine.arrivals().claim(exclusive ? Kind::exscan : Kind::scan, count, operation.code());
   const std::size_t ranks = static_cast<std::size_t>(engine.rank()) + (exclusive ? 0 : 1);
-  if (bytes <= engine.limits().one_shot_bytes) {
-    engine.path = Path::inlined;
-    std::memcpy(own.place(bytes), send, bytes);
-    engine.team().slots().arrive(bytes);
-    gather_payloads(engine, own, bytes);
-  } else {
-    engine.path = Path::mapped;
-    const auto& shown = engine.meet(own, show_for_scan(engine, send, receive, bytes));
-    reads = &shown;
-    if (read_by_cma(shown)) {
-      engine.path = Path::cma;
-      cma_combine(engine, shown, own_input(engine, shown, send, receive, bytes),
-                  static_cast<int>(ranks), 0, receive, ranks > 0 ? count : 0, operation);
-      return;
-    }
-    point_inputs(engine, shown, bytes);
+  const std::vector<Shown>* shown = point_all_inputs(engine, own, send, receive, bytes);
+  if (engine.path == Path::cma) {
+    cma_combine(engine, *shown, own_input(engine, *shown, send, receive, bytes),
+                static_cast<int>(ranks), 0, receive, ranks > 0 ? count : 0, operation);
+    return;
   }
   if (ranks > 0) {
     operation.combine(std::span(&receive, 1), std::span(engine.inputs).first(ranks), count,
                       kernels::Stores::temporal);
   }
-  if (reads != nullptr) engine.leave(*reads, true);
+  if (shown != nullptr) engine.leave(*shown, true);
 }
 
 void reduce_scatter(Engine& engine, const void* send, void* receive, const std::size_t* counts,
@@ -254,29 +261,17 @@ void reduce_scatter(Engine& engine, const void* send, void* receive, const std::
   const std::size_t offset = before * operation.element_bytes;
   const std::size_t count = counts[engine.rank()];
   const Scratch scratch(engine);
-  const std::vector<Shown>* reads = nullptr;  // what others may still read when this rank is done
   const std::uint32_t form = os::hash_counts(counts, engine.size());  // all must agree on them
   node::Slot& own = engine.arrivals().claim(Kind::reduce_scatter, total, operation.code(), form);
-  if (bytes <= engine.limits().one_shot_bytes) {
-    engine.path = Path::inlined;
-    std::memcpy(own.place(bytes), send, bytes);
-    engine.team().slots().arrive(bytes);
-    gather_payloads(engine, own, bytes);
-  } else {
-    engine.path = Path::mapped;
-    const auto& shown = engine.meet(own, show_for_scan(engine, send, receive, bytes));
-    reads = &shown;
-    if (read_by_cma(shown)) {
-      engine.path = Path::cma;
-      cma_combine(engine, shown, own_input(engine, shown, send, receive, bytes), engine.size(),
-                  before, receive, count, operation);
-      return;
-    }
-    point_inputs(engine, shown, bytes);
+  const std::vector<Shown>* shown = point_all_inputs(engine, own, send, receive, bytes);
+  if (engine.path == Path::cma) {
+    cma_combine(engine, *shown, own_input(engine, *shown, send, receive, bytes), engine.size(),
+                before, receive, count, operation);
+    return;
   }
   for (const void*& input : engine.inputs) input = static_cast<const std::byte*>(input) + offset;
   operation.combine(std::span(&receive, 1), engine.inputs, count, engine.stores(bytes));
-  if (reads != nullptr) engine.leave(*reads, true);
+  if (shown != nullptr) engine.leave(*shown, true);
 }
 
 }  // namespace ropewalk::collectives
