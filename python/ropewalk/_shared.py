@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Protocol, Self
+import asyncio
+from collections.abc import Callable, Generator
+from typing import Any, Generic, Protocol, Self, TypeVar
+
+_Result = TypeVar("_Result")
 
 
 class _OfRanks(Protocol):
@@ -38,3 +42,48 @@ class ClosedTogether:
     def __exit__(self, kind: type[BaseException] | None, value: object, trace: object) -> None:
         if kind is None:  # after an error on this rank the others may not come
             self.close()
+
+
+# Seconds between two tests by a coroutine that awaits a collective or a message: a small one takes
+# some microseconds, and each test wakes the event loop.
+_FIRST_PAUSE = 20e-6
+_LONGEST_PAUSE = 1e-3
+
+
+def _looks(test: Callable[[], bool]) -> Generator[Any, None, None]:
+    """Lets the event loop run until `test` says that it is complete."""
+    pause = 0.0
+    while not test():
+        yield from asyncio.sleep(pause).__await__()
+        pause = min(max(2 * pause, _FIRST_PAUSE), _LONGEST_PAUSE)
+
+
+class _Pending(Protocol):
+    def test(self) -> bool: ...
+    def wait(self) -> None: ...
+
+
+class Pending(Generic[_Result]):
+    """What is under way between ranks, and may be tested, waited for and awaited."""
+
+    _core: _Pending
+
+    def _result(self) -> _Result:
+        raise NotImplementedError
+
+    def test(self) -> bool:
+        """True when it is complete; moves messages on. Raises what it has met."""
+        return self._core.test()
+
+    def wait(self) -> None:
+        """Returns when it is complete. Raises what it has met."""
+        self._core.wait()
+
+    def result(self) -> _Result:
+        """Waits, and returns what the blocking form returns."""
+        self._core.wait()
+        return self._result()
+
+    def __await__(self) -> Generator[Any, None, _Result]:
+        yield from _looks(self._core.test)
+        return self.result()

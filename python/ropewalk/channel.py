@@ -16,13 +16,11 @@ import atexit
 import contextlib
 import sys
 import weakref
-from collections.abc import Generator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from . import _core
-from ._shared import OfRanks
-from .collectives import _looks
+from ._shared import OfRanks, Pending
 from .exceptions import ArgumentError
 from .exchange import _handle
 
@@ -64,35 +62,21 @@ class MessageStatus:
     """Whole elements of the array it was received into; None for a probe, which has no array."""
 
 
-class PendingMessage(Generic[_Result]):
+class PendingMessage(Pending[_Result]):
     """A message under way, as start_send() and start_receive() give it.
 
     Its array belongs to it until it is complete. One that is dropped before is waited for.
     """
 
     def __init__(self, core: _core.Message, is_send: bool, what: str) -> None:
-        self._core = core
+        self._core: _core.Message = core
         self._is_send = is_send
         self._what = what
 
-    def test(self) -> bool:
-        """True when it is complete; moves messages on. Raises what it has met."""
-        return self._core.test()
-
-    def wait(self) -> None:
-        """Returns when it is complete. Raises what it has met."""
-        self._core.wait()
-
-    def result(self) -> _Result:
-        """Waits, and gives what the blocking form returns: the status of what was received."""
-        self._core.wait()
+    def _result(self) -> _Result:
         given: Any = None if self._is_send else MessageStatus(*self._core.status())
         result: _Result = given
         return result
-
-    def __await__(self) -> Generator[Any, None, _Result]:
-        yield from _looks(self._core.test)
-        return self.result()
 
     def __repr__(self) -> str:
         how = "complete" if self._core.complete() else "under way"

@@ -14,14 +14,13 @@ which the other ranks reach fastest.
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Generator, Sequence
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 
 from . import _core, reduction
-from ._shared import ClosedTogether, OfRanks
+from ._shared import ClosedTogether, OfRanks, Pending
 from .arrays import Array
 from .exceptions import ArgumentError
 from .exchange import _handle
@@ -33,21 +32,8 @@ if TYPE_CHECKING:
 
 _Result = TypeVar("_Result")
 
-# Seconds between two tests by a coroutine that awaits a collective or a message: a small one takes
-# some microseconds, and each test wakes the event loop.
-_FIRST_PAUSE = 20e-6
-_LONGEST_PAUSE = 1e-3
 
-
-def _looks(test: Callable[[], bool]) -> Generator[Any, None, None]:
-    """Lets the event loop run until `test` says that it is complete."""
-    pause = 0.0
-    while not test():
-        yield from asyncio.sleep(pause).__await__()
-        pause = min(max(2 * pause, _FIRST_PAUSE), _LONGEST_PAUSE)
-
-
-class PendingCollective(Generic[_Result]):
+class PendingCollective(Pending[_Result]):
     """A collective under way, as start_allreduce() and the other start_ functions return it.
 
     The program must not use its arrays until it is complete. Collectives of a communicator run one
@@ -56,25 +42,11 @@ class PendingCollective(Generic[_Result]):
     """
 
     def __init__(self, core: _core.PendingCollective) -> None:
-        self._core = core
+        self._core: _core.PendingCollective = core
 
-    def test(self) -> bool:
-        """True when it is complete. Raises what it has met."""
-        return self._core.test()
-
-    def wait(self) -> None:
-        """Returns when it is complete. Raises what it has met."""
-        self._core.wait()
-
-    def result(self) -> _Result:
-        """Waits, and returns what the blocking form returns."""
-        self._core.wait()
+    def _result(self) -> _Result:
         result: _Result = self._core.result()
         return result
-
-    def __await__(self) -> Generator[Any, None, _Result]:
-        yield from _looks(self._core.test)
-        return self.result()
 
     def __repr__(self) -> str:
         return f"<ropewalk.PendingCollective, {'complete' if self.test() else 'under way'}>"
