@@ -72,7 +72,8 @@ class Alone final : public Backend {
 // Serves the ranks of one node.
 class OneNode final : public Backend {
  public:
-  explicit OneNode(std::unique_ptr<Engine> engine) : engine_(std::move(engine)) {}
+  explicit OneNode(std::unique_ptr<Engine> engine)
+      : Backend(engine->team().slots().calls()), engine_(std::move(engine)) {}
 
   void barrier() override { collectives::barrier(*engine_); }
   void reduce(const void* send, void* receive, std::size_t count, const Operation& operation,
@@ -113,7 +114,6 @@ class OneNode final : public Backend {
   Path path() const noexcept override { return engine_->path; }
   Engine* engine() noexcept override { return engine_.get(); }
 
-  std::uint64_t calls() const noexcept override { return engine_->team().slots().calls(); }
   void refuse(const char* /*message*/) override { engine_->arrivals().refuse(); }
   void leave_for_good() noexcept override {
     try {
@@ -135,7 +135,7 @@ class OneNode final : public Backend {
 class SeveralNodes final : public Backend {
  public:
   explicit SeveralNodes(std::unique_ptr<nodes::Nodes> hierarchy)
-      : hierarchy_(std::move(hierarchy)) {}
+      : Backend(hierarchy->calls()), hierarchy_(std::move(hierarchy)) {}
 
   void barrier() override { nodes::barrier(*hierarchy_); }
   void reduce(const void* send, void* receive, std::size_t count, const Operation& operation,
@@ -178,7 +178,6 @@ class SeveralNodes final : public Backend {
   Engine* engine() noexcept override { return &hierarchy_->engine(); }
   nodes::Nodes* hierarchy() noexcept override { return hierarchy_.get(); }
 
-  std::uint64_t calls() const noexcept override { return hierarchy_->calls(); }
   void refuse(const char* message) override { hierarchy_->refuse(message); }
   void leave_for_good() noexcept override { hierarchy_->leave_for_good(); }
   void rescue(std::uint64_t before) noexcept override {

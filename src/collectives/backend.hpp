@@ -22,7 +22,6 @@ class Nodes;
 // Used by one thread at a time.
 class Backend {
  public:
-  Backend() = default;
   Backend(const Backend&) = delete;
   Backend& operator=(const Backend&) = delete;
   virtual ~Backend() = default;
@@ -62,7 +61,9 @@ class Backend {
 
   // ---- a rank that cannot make a call: the others get an error, and do not wait
 
-  virtual std::uint64_t calls() const noexcept { return 0; }  // that this rank has begun
+  // How many calls this rank has begun. Every call asks before it begins, so this is no virtual
+  // function but a look at the number that the backend counts in.
+  std::uint64_t calls() const noexcept { return begun_ != nullptr ? *begun_ : 0; }
   // Instead of the next call.
   virtual void refuse(const char* /*message*/) {}
   // Instead of all calls to come.
@@ -70,6 +71,13 @@ class Backend {
   // After an exception in a call: does what the others still wait for. `before`: calls() when the
   // call was begun.
   virtual void rescue(std::uint64_t /*before*/) noexcept {}
+
+ protected:
+  Backend() = default;
+  explicit Backend(const std::uint64_t& begun) noexcept : begun_(&begun) {}
+
+ private:
+  const std::uint64_t* begun_ = nullptr;  // null where no rank waits for another
 };
 
 struct BackendFacts {

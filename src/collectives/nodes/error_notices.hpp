@@ -33,7 +33,8 @@ class ErrorNotices {
   ErrorNotices(MessageComms& comms, const Layout& layout, node::Liveness* liveness)
       : comms_(comms), layout_(layout), liveness_(liveness) {}
 
-  std::uint64_t calls() const noexcept { return calls_; }  // that this rank has begun or refused
+  // Counts the calls that this rank has begun or refused. The reference stays valid.
+  const std::uint64_t& calls() const noexcept { return calls_; }
   // Throws where no call can be made any more, or where another rank has refused this one already.
   void begin_call();
   void end_call() noexcept { in_call_ = false; }

@@ -99,7 +99,7 @@ class Nodes final {
       call(comms_.all(), &waiter);
     });
   }
-  std::uint64_t calls() const noexcept { return notices_.calls(); }  // begun or refused
+  const std::uint64_t& calls() const noexcept { return notices_.calls(); }  // begun or refused
   // This is for a rank that refuses its arguments before the call.
   void refuse(const char* message) noexcept { notices_.refuse_call(message); }
   // The same for all calls to come, by a rank that an exception takes away.
