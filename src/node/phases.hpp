@@ -15,10 +15,10 @@ class Phases {
 
   // Everything this rank wrote is visible to a rank that has seen the phase. Returns its number.
   std::uint64_t finish() noexcept {
-    ++finished_;
-    blocks_.own->phase.store(finished_, std::memory_order_release);
+    const std::uint64_t phase = ++finished_;
+    blocks_.own->phase.store(phase, std::memory_order_release);
     waits_.wake_sleepers();
-    return finished_;
+    return phase;
   }
   // Does the same for a rank that could not do its part. Those that wait for the phase find it.
   std::uint64_t fail() noexcept {
@@ -34,7 +34,7 @@ class Phases {
   void wait_for(int rank, std::uint64_t phase) {
     const auto& flag = blocks_.of[rank]->phase;
     // Pairs with the release in finish() of that rank.
-    waits_.until([&] { return flag.load(std::memory_order_acquire) >= phase; });
+    waits_.until([&flag, phase] { return flag.load(std::memory_order_acquire) >= phase; });
   }
   void wait_for_all(std::uint64_t phase) {
     for (int peer = 0; peer < blocks_.size(); ++peer) {

@@ -36,7 +36,7 @@ class Rooms {
     const auto& flag = blocks_.of[rank]->pieces;
     const std::uint64_t wanted = slots_.calls() << piece_bits | number;
     // Pairs with the release in show_pieces() of that rank.
-    waits_.until([&] { return flag.load(std::memory_order_acquire) >= wanted; });
+    waits_.until([&flag, wanted] { return flag.load(std::memory_order_acquire) >= wanted; });
   }
   static constexpr int piece_bits = 16;  // so many pieces a copy at most, 2^48 calls
 

@@ -17,33 +17,38 @@ class Slots {
 
   // Returns the slot of this rank for its next call. Its last readers have left it.
   Slot& claim() {
-    ++sequence_;
+    const std::uint64_t call = ++sequence_;
     // The slot was last used `slot_count` calls ago. Its readers have left it when they have
     // arrived at the call after that one.
-    if (sequence_ >= seen_ + slot_count) [[unlikely]] {
+    if (call >= seen_ + slot_count) [[unlikely]] {
       wait_for_readers();
     }
-    return claimed();
+    return blocks_.own->slot[call % slot_count];
   }
   Slot& claimed() noexcept { return blocks_.own->slot[sequence_ % slot_count]; }  // once more
   // Shows the claimed slot; releases everything written before it. `payload` bytes of it were
   // written, and will be, it is assumed, at the next call.
   void arrive(std::size_t payload = 0) noexcept {
-    claimed().sequence.store(sequence_, std::memory_order_release);
-    blocks_.own->arrived.store(sequence_, std::memory_order_release);
+    // These are read once: behind a release the compiler would read them again.
+    const std::uint64_t call = sequence_;
+    Control& own = *blocks_.own;
+    own.slot[call % slot_count].sequence.store(call, std::memory_order_release);
+    own.arrived.store(call, std::memory_order_release);
     waits_.wake_sleepers();
-    take_next_slot(payload);
+    if (call + 1 < seen_ + slot_count) take_slot(own.slot[(call + 1) % slot_count], payload);
   }
-  std::uint64_t calls() const noexcept { return sequence_; }  // claimed by this rank
+  // Counts the calls that this rank has claimed. The reference stays valid.
+  const std::uint64_t& calls() const noexcept { return sequence_; }
   // This is the slot at the call of the last claim().
   bool has_arrived() const noexcept {
     return blocks_.own->arrived.load(std::memory_order_relaxed) == sequence_;
   }
   // Returns the slot of a rank in the call of the last claim(), once that rank has arrived.
   const Slot& arrival(int rank) {
-    const Slot& slot = blocks_.of[rank]->slot[sequence_ % slot_count];
+    const std::uint64_t call = sequence_;
+    const Slot& slot = blocks_.of[rank]->slot[call % slot_count];
     // Pairs with the release in arrive() of that rank.
-    waits_.until([&] { return slot.sequence.load(std::memory_order_acquire) >= sequence_; });
+    waits_.until([&slot, call] { return slot.sequence.load(std::memory_order_acquire) >= call; });
     return slot;
   }
   // To be called when every rank's arrival at this call has been seen: their older slots are free.
@@ -59,11 +64,9 @@ class Slots {
 
  private:
   void wait_for_readers();
-  // Fetches lines of the next call's slot, which its last readers have, for writing: all at once,
-  // while this call goes on, instead of one after the other when they are written.
-  void take_next_slot(std::size_t payload) noexcept {
-    if (sequence_ + 1 >= seen_ + slot_count) return;  // they may still be read
-    const Slot& next = blocks_.own->slot[(sequence_ + 1) % slot_count];
+  // Fetches lines of the next call's slot, which its last readers have left, for writing: all at
+  // once, while this call goes on, instead of one after the other when they are written.
+  static void take_slot(const Slot& next, std::size_t payload) noexcept {
     const auto* bytes = reinterpret_cast<const std::byte*>(&next);
     os::prefetch_for_writing(bytes);
     if (payload <= Slot::beside_flag_bytes) return;

@@ -43,7 +43,9 @@ class Waits {
       if (ready()) return;
       os::relax();
     }
-    wait_slowly([](const void* test) { return (*static_cast<const Ready*>(test))(); }, &ready);
+    // A copy, so that what `ready` holds may stay in registers above.
+    const Ready copy = ready;
+    wait_slowly([](const void* test) { return (*static_cast<const Ready*>(test))(); }, &copy);
   }
   // To be called after a flag was raised. A sleeper that this load misses wakes by itself a
   // millisecond later: no fence on the fast path.
