@@ -122,7 +122,7 @@ void decide() noexcept {
 const ProcessArena* open_arena() noexcept {
   if (opening || open_process_arena == nullptr) return nullptr;
   opening = true;
-  memory::Failure failure;
+  memory::ArenaFailure failure;
   const ProcessArena* arena = open_process_arena(&failure);
   opening = false;
   if (arena != nullptr) {

@@ -14,7 +14,7 @@
 namespace ropewalk::malloc_library::learning {
 namespace {
 
-using memory::Watch;
+using memory::BlockWatch;
 using std::memory_order_acquire;
 using std::memory_order_relaxed;
 using std::memory_order_release;
@@ -54,7 +54,7 @@ constexpr std::uint16_t place_bits = 0x0FFF;
 constexpr std::uint16_t is_fresh = 0x1000;
 constexpr std::uint16_t is_charged = 0x2000;  // its bytes count towards most_zeroed
 
-constinit Watch watch{};
+constinit BlockWatch watch{};
 constinit bool learns = false;  // these three are written by begin
 constinit const std::byte* base = nullptr;
 constinit std::size_t zeroed_limit = 0;
@@ -111,12 +111,12 @@ struct Units {
 // Returns the units whose first byte lies in the range: no other block has them.
 Units units_of(const void* block, std::size_t from, std::size_t to) noexcept {
   const auto offset = static_cast<std::size_t>(static_cast<const std::byte*>(block) - base);
-  return {(offset + from + Watch::unit - 1) / Watch::unit,
-          (offset + to + Watch::unit - 1) / Watch::unit};
+  return {(offset + from + BlockWatch::unit - 1) / BlockWatch::unit,
+          (offset + to + BlockWatch::unit - 1) / BlockWatch::unit};
 }
 
 void uncharge(std::uint16_t note) noexcept {
-  if ((note & is_charged) != 0) zeroed_bytes.fetch_sub(Watch::unit, memory_order_relaxed);
+  if ((note & is_charged) != 0) zeroed_bytes.fetch_sub(BlockWatch::unit, memory_order_relaxed);
 }
 
 void write_notes(Units units, std::uint16_t note) noexcept {
@@ -124,7 +124,7 @@ void write_notes(Units units, std::uint16_t note) noexcept {
     watch.unseen[at].store(note, memory_order_relaxed);
   }
   if ((note & is_charged) != 0) {
-    zeroed_bytes.fetch_add((units.end - units.first) * Watch::unit, memory_order_relaxed);
+    zeroed_bytes.fetch_add((units.end - units.first) * BlockWatch::unit, memory_order_relaxed);
   }
 }
 
@@ -135,16 +135,16 @@ std::uint16_t take_note(std::size_t unit) noexcept {
   return note;
 }
 
-// Watch calls this for buffers in the arena. Where a small buffer lies between the first bytes of
+// BlockWatch calls this for buffers in the arena. Where a small buffer lies between the first bytes of
 // two units, one of them is its block's; it costs little that the other is taken for communicated,
 // too.
 void seen_inside(const void* address, std::size_t bytes) {
   const auto offset = static_cast<std::size_t>(static_cast<const std::byte*>(address) - base);
-  const std::size_t last = Watch::last_unit(offset, bytes);
-  for (std::size_t at = Watch::first_unit(offset, bytes); at <= last; ++at) {
+  const std::size_t last = BlockWatch::last_unit(offset, bytes);
+  for (std::size_t at = BlockWatch::first_unit(offset, bytes); at <= last; ++at) {
     const std::uint16_t note = take_note(at);
     if (note == 0) continue;
-    count(watch.counts.communicated, Watch::unit);
+    count(watch.counts.communicated, BlockWatch::unit);
     was_communicated(note & place_bits);
   }
 }
@@ -215,7 +215,7 @@ bool was_asked(std::uintptr_t address) noexcept {
   return false;
 }
 
-// Watch calls this for buffers outside of the arena.
+// BlockWatch calls this for buffers outside of the arena.
 void seen_outside(const void* address, std::size_t /*bytes*/) {
   const auto at = reinterpret_cast<std::uintptr_t>(address);
   if (generation.load(memory_order_relaxed) == 0 || was_asked(at)) return;
@@ -239,7 +239,7 @@ void seen_outside(const void* address, std::size_t /*bytes*/) {
 
 void begin(const memory::ProcessArena& arena, bool does_learn) noexcept {
   const memory::ArenaRange& range = *arena.range;
-  const std::size_t units = range.reserved / Watch::unit + 2;
+  const std::size_t units = range.reserved / BlockWatch::unit + 2;
   void* notes = mmap(nullptr, units * sizeof(std::uint16_t), PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (notes == MAP_FAILED) return;
@@ -253,7 +253,7 @@ void begin(const memory::ProcessArena& arena, bool does_learn) noexcept {
 }
 
 Place place_of(const Call& call, const void* depth) noexcept {
-  if (watch.unseen == nullptr || call.bytes < 2 * Watch::unit) return no_place;
+  if (watch.unseen == nullptr || call.bytes < 2 * BlockWatch::unit) return no_place;
   count(watch.counts.bytes, call.bytes);
   const std::uint64_t key = key_of(call, depth);
   for (std::size_t probe = 0; probe < most_probes && learns; ++probe) {

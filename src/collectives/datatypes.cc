@@ -57,7 +57,7 @@ bool keeps_order(mpi::Datatype type, std::size_t bytes) {
 
 // No object lies in the first page, and no type reaches further than the lower half of the
 // addresses: a displacement in between, with a null buffer, is an address.
-bool is_absolute(const mpi::Extent& extent) { return extent.true_lower >= 4096; }
+bool is_absolute(const mpi::TypeExtent& extent) { return extent.true_lower >= 4096; }
 
 // Sizes do not tell a type whose blocks are shuffled or overlap. What it was made of does; where
 // MPI does not say, elements of a bounded size are tried, and larger ones packed.
@@ -73,7 +73,7 @@ bool is_plain(mpi::Datatype type, std::size_t bytes) {
 }
 
 Elements mpi_elements(mpi::Datatype type) {
-  const mpi::Extent extent = mpi::type_extent(type);
+  const mpi::TypeExtent extent = mpi::type_extent(type);
   const std::int64_t size = mpi::type_size(type);
   const auto bytes = static_cast<std::size_t>(size);
   const bool dense = extent.lower == 0 && extent.true_lower == 0 && extent.bytes == size &&

@@ -14,7 +14,7 @@ namespace {
 class Laid {
  public:
   Laid(mpi::Datatype type, std::size_t elements) : type_(type), memory_(room(type, elements)) {
-    const mpi::Extent extent = mpi::type_extent(type);
+    const mpi::TypeExtent extent = mpi::type_extent(type);
     const std::int64_t lowest = first_byte(extent, elements);
     // The address of element 0 is aligned as it would be at address 0: as well as the caller's.
     const auto start = reinterpret_cast<std::uintptr_t>(memory_.data());
@@ -41,12 +41,12 @@ class Laid {
  private:
   static constexpr std::int64_t alignment = 64;  // more than any C type needs
 
-  static std::int64_t first_byte(const mpi::Extent& extent, std::size_t elements) {
+  static std::int64_t first_byte(const mpi::TypeExtent& extent, std::size_t elements) {
     const auto last = static_cast<std::int64_t>(elements - 1) * extent.bytes;
     return std::min<std::int64_t>(0, last) + extent.true_lower;
   }
   static std::size_t room(mpi::Datatype type, std::size_t elements) {
-    const mpi::Extent extent = mpi::type_extent(type);
+    const mpi::TypeExtent extent = mpi::type_extent(type);
     const auto last = static_cast<std::int64_t>(elements - 1) * extent.bytes;
     return static_cast<std::size_t>(std::abs(last) + extent.true_bytes + 3 * alignment);
   }

@@ -80,10 +80,10 @@ DirectCarrier::DirectCarrier(std::shared_ptr<transport::LaneSet> lanes, node::Te
       left_(std::move(transfers.left)),
       packs_(std::move(transfers.packs)),
       memory_(std::move(transfers.memory)) {
-  for (std::vector<Transfer>* faces : {&incoming_, &outgoing_}) {
-    for (Transfer& face : *faces) face.bytes = face.copies.bytes();
+  for (std::vector<FaceTransfer>* faces : {&incoming_, &outgoing_}) {
+    for (FaceTransfer& face : *faces) face.bytes = face.copies.bytes();
   }
-  for (const Transfer& face : incoming_) bytes_ += face.bytes;
+  for (const FaceTransfer& face : incoming_) bytes_ += face.bytes;
   streaming_bytes_ = streaming_threshold(bytes_, team_, limits_.streaming_bytes);
 }
 
@@ -166,7 +166,8 @@ bool DirectCarrier::advance(unsigned patience) {
 
 // Claims and copies faces that it has found unclaimed for more than `patience` polls. Returns the
 // number of faces that are still not copied.
-std::size_t DirectCarrier::go_through(std::vector<Transfer>& faces, unsigned patience) noexcept {
+std::size_t DirectCarrier::go_through(std::vector<FaceTransfer>& faces,
+                                      unsigned patience) noexcept {
   // A face that goes out lies in the neighbour's caches, as far as the neighbour has read it. Plain
   // stores would take its lines back one by one.
   const bool goes_out = &faces == &outgoing_;
@@ -191,7 +192,7 @@ std::size_t DirectCarrier::go_through(std::vector<Transfer>& faces, unsigned pat
   return open;
 }
 
-bool DirectCarrier::seen_copied(Transfer& face) const noexcept {
+bool DirectCarrier::seen_copied(FaceTransfer& face) const noexcept {
   if (face.finished == exchange_) return true;
   // Pairs with the release in copy() of the neighbour.
   if (face.copied->number.load(std::memory_order_acquire) != exchange_) return false;
@@ -203,7 +204,7 @@ bool DirectCarrier::seen_copied(Transfer& face) const noexcept {
 // Returns true when this rank has to copy the face. Both sides may come here at the same time, and
 // one of them goes on. That one must copy, since the other waits for it, so nothing is thrown
 // between here and the copy.
-bool DirectCarrier::claim(Transfer& face, unsigned patience) noexcept {
+bool DirectCarrier::claim(FaceTransfer& face, unsigned patience) noexcept {
   // Pairs with the release in start() of the neighbour.
   const std::uint64_t started = face.started->number.load(std::memory_order_acquire);
   if (started < exchange_) return false;
@@ -221,7 +222,7 @@ bool DirectCarrier::claim(Transfer& face, unsigned patience) noexcept {
   return face.mine;
 }
 
-void DirectCarrier::copy(Transfer& face, std::size_t streaming_bytes) noexcept {
+void DirectCarrier::copy(FaceTransfer& face, std::size_t streaming_bytes) noexcept {
   const bool complete = copied(face, streaming_bytes);
   if (!complete) refused_ = face.peer, refusal_ = errno;
   face.mine = false;
@@ -233,7 +234,7 @@ void DirectCarrier::copy(Transfer& face, std::size_t streaming_bytes) noexcept {
 }
 
 // False, and errno says why, where the kernel has refused.
-bool DirectCarrier::copied(const Transfer& face, std::size_t streaming_bytes) noexcept {
+bool DirectCarrier::copied(const FaceTransfer& face, std::size_t streaming_bytes) noexcept {
   for (const StridedCopy& field : face.copies.plain_of(exchange_)) field.run(streaming_bytes);
   return std::all_of(face.copies.by_kernel.begin(), face.copies.by_kernel.end(),
                      [&](const KernelCopy& field) { return field.run(*memory_, face.peer); });
@@ -249,8 +250,8 @@ void DirectCarrier::finish() noexcept {
 void DirectCarrier::give_up() noexcept {
   if (started_) {
     lanes_->mark_broken();
-    for (Transfer& face : incoming_) withdraw(face);
-    for (Transfer& face : outgoing_) withdraw(face);
+    for (FaceTransfer& face : incoming_) withdraw(face);
+    for (FaceTransfer& face : outgoing_) withdraw(face);
     finish();
   }
   flags_.started().number.store(withdrawn, std::memory_order_release);
@@ -259,14 +260,14 @@ void DirectCarrier::give_up() noexcept {
 }
 
 // Whoever has claimed it could not copy it.
-bool DirectCarrier::given_up(const Transfer& face) noexcept {
+bool DirectCarrier::given_up(const FaceTransfer& face) noexcept {
   // Pairs with the release in copy() of the neighbour, which touches the face no more.
   return face.copied->number.load(std::memory_order_acquire) == withdrawn;
 }
 
 // Takes back a face that nobody has claimed. Where a neighbour is copying it, waits for the end of
 // that while the neighbour lives.
-void DirectCarrier::withdraw(Transfer& face) noexcept {
+void DirectCarrier::withdraw(FaceTransfer& face) noexcept {
   if (seen_copied(face)) return;
   std::uint64_t claimed = exchange_ - 1;
   if (face.claim->number.compare_exchange_strong(claimed, withdrawn, std::memory_order_relaxed) ||

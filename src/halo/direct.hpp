@@ -37,7 +37,7 @@ struct FaceCopies {
 
 // A transfer is the face that one rank sends another over one link: it is the same on both, but for
 // the addresses.
-struct Transfer {
+struct FaceTransfer {
   int peer;                 // the rank on the other side
   const FlagLine* started;  // of the peer, in its block
   FlagLine* claim;          // both in the block of the receiver
@@ -54,10 +54,10 @@ struct Transfer {
 
 // What a rank exchanges with its neighbours, as it maps their memory.
 struct Transfers {
-  FlagBlock flags;                 // its own
-  std::vector<Transfer> incoming;  // in the order in which it takes them
-  std::vector<Transfer> outgoing;  // in the order in which it helps with them; none is staged
-  std::vector<FlagLine*> left;     // its lines in the neighbours' blocks
+  FlagBlock flags;                     // its own
+  std::vector<FaceTransfer> incoming;  // in the order in which it takes them
+  std::vector<FaceTransfer> outgoing;  // in the order in which it helps with them; none is staged
+  std::vector<FlagLine*> left;         // its lines in the neighbours' blocks
   // Copies into the places of staged faces, for even and for odd exchanges.
   std::array<std::vector<StridedCopy>, 2> packs;
   std::shared_ptr<channel::PeerMemory> memory;  // may be null where nothing is private
@@ -111,24 +111,24 @@ class DirectCarrier final : public Carrier {
   template <class Body>
   void guarded(Body&& body);  // after an error nothing more can be started
   bool advance(unsigned patience);
-  std::size_t go_through(std::vector<Transfer>& faces, unsigned patience) noexcept;
-  bool seen_copied(Transfer&) const noexcept;
-  static bool given_up(const Transfer&) noexcept;
-  bool claim(Transfer&, unsigned patience) noexcept;
-  void copy(Transfer&, std::size_t streaming_bytes) noexcept;
-  bool copied(const Transfer&, std::size_t streaming_bytes) noexcept;
+  std::size_t go_through(std::vector<FaceTransfer>& faces, unsigned patience) noexcept;
+  bool seen_copied(FaceTransfer&) const noexcept;
+  static bool given_up(const FaceTransfer&) noexcept;
+  bool claim(FaceTransfer&, unsigned patience) noexcept;
+  void copy(FaceTransfer&, std::size_t streaming_bytes) noexcept;
+  bool copied(const FaceTransfer&, std::size_t streaming_bytes) noexcept;
   void finish() noexcept;
   void end() noexcept;
   void give_up() noexcept;
-  void withdraw(Transfer&) noexcept;
+  void withdraw(FaceTransfer&) noexcept;
   [[noreturn]] void neighbour_gave_up(int peer) const;
   [[noreturn]] void kernel_refused() const;
 
   std::shared_ptr<transport::LaneSet> lanes_;  // keeps the team
   node::Team* team_;
   FlagBlock flags_;
-  std::vector<Transfer> incoming_;
-  std::vector<Transfer> outgoing_;
+  std::vector<FaceTransfer> incoming_;
+  std::vector<FaceTransfer> outgoing_;
   std::vector<FlagLine*> left_;
   std::array<std::vector<StridedCopy>, 2> packs_;
   std::shared_ptr<channel::PeerMemory> memory_;

@@ -135,7 +135,7 @@ std::unique_ptr<Carrier> DirectCandidate::carrier(const HaloRequest& request,
   }
   // A rank helps with those first that their receivers take last.
   std::sort(all.outgoing.begin(), all.outgoing.end(),
-            [](const Transfer& a, const Transfer& b) { return a.direction > b.direction; });
+            [](const FaceTransfer& a, const FaceTransfer& b) { return a.direction > b.direction; });
   all.flags = std::move(flags.block);
   all.memory = facts.memory;
   return std::make_unique<DirectCarrier>(facts.lane_set, facts.team, std::move(all));

@@ -75,11 +75,11 @@ void Arena::make_huge(const void* address, std::size_t bytes) noexcept {
 void Arena::note_communicated(const void* address, std::size_t bytes) noexcept {
   const memory::ArenaRange& range = state_->range;
   // Acquire pairs with the release of Segment::watch: the object is complete.
-  const memory::Watch* watch = range.watch.load(std::memory_order_acquire);
+  const memory::BlockWatch* watch = range.watch.load(std::memory_order_acquire);
   if (watch == nullptr) return;
   if (range.contains(address, std::max<std::size_t>(bytes, 1))) {
-    if (bytes >= memory::Watch::least_inside) watch->note_inside(range, address, bytes);
-  } else if (bytes >= memory::Watch::least_outside) {
+    if (bytes >= memory::BlockWatch::least_inside) watch->note_inside(range, address, bytes);
+  } else if (bytes >= memory::BlockWatch::least_outside) {
     watch->seen_outside(address, bytes);
   }
 }

@@ -17,7 +17,7 @@ enum class Pages : unsigned char {
   huge      // verified on pages of 2 MiB or more
 };
 
-struct Watch;
+struct BlockWatch;
 
 struct ArenaRange {
   std::byte* base = nullptr;
@@ -34,7 +34,7 @@ struct ArenaRange {
   std::atomic<bool> pooled{false};
   // It is null where nobody asks what is communicated. It is stored once, with release; an acquire
   // finds it complete.
-  std::atomic<const Watch*> watch{nullptr};
+  std::atomic<const BlockWatch*> watch{nullptr};
 
   bool contains(const void* address, std::size_t bytes) const noexcept {
     const auto start = reinterpret_cast<std::uintptr_t>(base);

@@ -12,7 +12,7 @@ namespace {
 
 void add_watched(ArenaStatistics& sum, const ArenaRange& range) noexcept {
   // Acquire pairs with the release of Segment::watch: the counters are there.
-  const Watch* watch = range.watch.load(std::memory_order_acquire);
+  const BlockWatch* watch = range.watch.load(std::memory_order_acquire);
   if (watch == nullptr) return;
   sum.malloc_bytes = watch->counts.bytes.load(std::memory_order_relaxed);
   sum.communicated_bytes = watch->counts.communicated.load(std::memory_order_relaxed);

@@ -29,7 +29,7 @@ class ArenaState : public ForkParticipant, public ArenaBackend {
 
   // Bytes of the live block that begins there; 0 for none.
   std::size_t block_bytes(const void* address) const noexcept;
-  void watch(const Watch* watch) noexcept { core_.segment().watch(watch); }
+  void watch(const BlockWatch* watch) noexcept { core_.segment().watch(watch); }
   ArenaCore& core() noexcept { return core_; }
 
   const void* base() const noexcept override { return core_.segment().range().base; }

@@ -10,7 +10,7 @@ namespace ropewalk::memory {
 
 namespace {
 
-Backing back_pool(const Range& range, std::size_t page_bytes) {
+Backing back_pool(const PageRange& range, std::size_t page_bytes) {
   Backing result;
   const int error = os::populate_write(range.data, range.bytes, range.descriptor, range.offset);
   if (error != 0) {
@@ -27,8 +27,8 @@ Backing back_pool(const Range& range, std::size_t page_bytes) {
 
 }  // namespace
 
-Backing back_hugetlb(const Range& range) { return back_pool(range, os::huge_2m); }
-Backing back_hugetlb_1g(const Range& range) { return back_pool(range, os::gib); }
+Backing back_hugetlb(const PageRange& range) { return back_pool(range, os::huge_2m); }
+Backing back_hugetlb_1g(const PageRange& range) { return back_pool(range, os::gib); }
 
 Block map_hugetlb_file(os::Descriptor file, std::size_t bytes) {
   Block block;

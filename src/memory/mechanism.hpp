@@ -16,7 +16,7 @@
 namespace ropewalk::memory {
 
 // This is mapped memory that is to get its pages.
-struct Range {
+struct PageRange {
   std::byte* data;
   std::size_t bytes;
   int descriptor;        // -1: anonymous
@@ -42,7 +42,7 @@ struct Mechanism {
   bool huge;                            // it promises pages of 2 MiB or more
   std::optional<os::MemfdPages> memfd;  // an arena can grow on it
   Block (*block)(std::size_t bytes);    // bytes: a multiple of page_bytes
-  Backing (*back)(const Range&);        // memfd mechanisms only
+  Backing (*back)(const PageRange&);    // memfd mechanisms only
 };
 
 const Mechanism& mechanism(PageSource);
@@ -56,10 +56,10 @@ Block anonymous_hugetlb_block(std::size_t bytes);
 Block hugetlbfs_file_block(std::size_t bytes);
 Block memalign_block(std::size_t bytes);
 
-Backing back_hugetlb(const Range&);
-Backing back_hugetlb_1g(const Range&);
-Backing back_shmem_huge(const Range&);
-Backing back_shmem_small(const Range&);
+Backing back_hugetlb(const PageRange&);
+Backing back_hugetlb_1g(const PageRange&);
+Backing back_shmem_huge(const PageRange&);
+Backing back_shmem_small(const PageRange&);
 
 // ---- shared by the mechanisms -------------------------------------------------------------------
 

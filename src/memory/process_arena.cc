@@ -26,7 +26,7 @@ struct OwnArena {
 };
 std::atomic<OwnArena*> instance{nullptr};
 
-void report(Failure* failure, ErrorCode code, const char* text) noexcept {
+void report(ArenaFailure* failure, ErrorCode code, const char* text) noexcept {
   if (failure == nullptr) return;
   failure->code = code;
   std::strncpy(failure->text, text, sizeof failure->text - 1);
@@ -34,7 +34,7 @@ void report(Failure* failure, ErrorCode code, const char* text) noexcept {
 
 // No exception leaves this function; it returns false instead.
 template <class Body>
-bool guarded(Failure* failure, const Body& body) noexcept {
+bool guarded(ArenaFailure* failure, const Body& body) noexcept {
   try {
     body();
     return true;
@@ -55,7 +55,7 @@ OwnArena* make() {
   return arena.release();
 }
 
-OwnArena* own(Failure* failure) noexcept {
+OwnArena* own(ArenaFailure* failure) noexcept {
   static std::mutex making;
   // Acquire pairs with the release below: the arena is complete.
   OwnArena* arena = instance.load(std::memory_order_acquire);
@@ -74,13 +74,13 @@ OwnArena* own(Failure* failure) noexcept {
 ArenaState& state() noexcept { return instance.load(std::memory_order_acquire)->state; }
 MallocBlocks& blocks() noexcept { return instance.load(std::memory_order_acquire)->blocks; }
 
-bool allocate(std::size_t bytes, std::size_t alignment, void** out, Failure* failure) {
+bool allocate(std::size_t bytes, std::size_t alignment, void** out, ArenaFailure* failure) {
   return guarded(failure, [&] { *out = state().allocate(bytes, alignment); });
 }
-bool usable_bytes(const void* address, std::size_t* out, Failure* failure) {
+bool usable_bytes(const void* address, std::size_t* out, ArenaFailure* failure) {
   return guarded(failure, [&] { *out = state().usable_bytes(address); });
 }
-bool statistics(ArenaStatistics* out, Failure* failure) {
+bool statistics(ArenaStatistics* out, ArenaFailure* failure) {
   return guarded(failure, [&] { *out = state().statistics(); });
 }
 std::size_t downgrade(char* text, std::size_t room) {
@@ -117,13 +117,13 @@ const ProcessArena& table(const ArenaRange& range) {
       .orphaned = [] { return state().core().orphaned(); },
       .discard = [](void* address, std::size_t bytes,
                     bool locked_too) { return blocks().discard(address, bytes, locked_too); },
-      .watch = [](const Watch* watch) { state().watch(watch); }};
+      .watch = [](const BlockWatch* watch) { state().watch(watch); }};
   return entries;
 }
 
 // ---- the arena as its table shows it, of this copy or another -----------------------------------
 
-[[noreturn]] void raise(const Failure& failure) { throw Error(failure.code, failure.text); }
+[[noreturn]] void raise(const ArenaFailure& failure) { throw Error(failure.code, failure.text); }
 
 // As a participant, it is only asked which memory peers can map, since its owner does what a fork
 // needs.
@@ -137,14 +137,14 @@ class TableArena final : public ArenaBackend, public ForkParticipant {
   const ArenaRange& range() const noexcept override { return *arena_.range; }
   void* allocate(std::size_t bytes, std::size_t alignment) override {
     void* found = nullptr;
-    Failure failure;
+    ArenaFailure failure;
     if (!arena_.allocate(bytes, alignment, &found, &failure)) raise(failure);
     return found;
   }
   void deallocate(void* address) noexcept override { arena_.deallocate(address); }
   std::size_t usable_bytes(const void* address) const override {
     std::size_t bytes = 0;
-    Failure failure;
+    ArenaFailure failure;
     if (!arena_.usable_bytes(address, &bytes, &failure)) raise(failure);
     return bytes;
   }
@@ -156,7 +156,7 @@ class TableArena final : public ArenaBackend, public ForkParticipant {
   PageSource source() noexcept override { return arena_.source(); }
   ArenaStatistics statistics() const override {
     ArenaStatistics result;
-    Failure failure;
+    ArenaFailure failure;
     if (!arena_.statistics(&result, &failure)) raise(failure);
     return result;
   }
@@ -188,7 +188,7 @@ ProcessArenaFunction* find_process_arena() noexcept {
 }
 
 std::unique_ptr<ArenaBackend> open_process_arena(ProcessArenaFunction* function) {
-  Failure failure;
+  ArenaFailure failure;
   const ProcessArena* arena = function(&failure);
   if (arena == nullptr) raise(failure);
   return std::make_unique<TableArena>(*arena);
@@ -197,7 +197,7 @@ std::unique_ptr<ArenaBackend> open_process_arena(ProcessArenaFunction* function)
 }  // namespace ropewalk::memory
 
 const ropewalk::memory::ProcessArena* ropewalk_process_arena_v2(
-    ropewalk::memory::Failure* failure) {
+    ropewalk::memory::ArenaFailure* failure) {
   const ropewalk::memory::OwnArena* arena = ropewalk::memory::own(failure);
   return arena == nullptr ? nullptr : &ropewalk::memory::table(arena->state.range());
 }

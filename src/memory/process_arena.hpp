@@ -15,7 +15,7 @@
 namespace ropewalk::memory {
 
 // The text of an error goes here; it always ends with a zero.
-struct Failure {
+struct ArenaFailure {
   ErrorCode code = ErrorCode::memory;
   char text[1024] = {};
 };
@@ -23,14 +23,14 @@ struct Failure {
 // No function throws. All are thread-safe, as Arena is.
 struct ProcessArena {
   const ArenaRange* range;
-  bool (*allocate)(std::size_t bytes, std::size_t alignment, void** out, Failure*);
+  bool (*allocate)(std::size_t bytes, std::size_t alignment, void** out, ArenaFailure*);
   void (*deallocate)(void* address);
-  bool (*usable_bytes)(const void* address, std::size_t* out, Failure*);
+  bool (*usable_bytes)(const void* address, std::size_t* out, ArenaFailure*);
   void (*trim)();
   void (*settle)(const void* address, std::size_t bytes);
   int (*descriptor)();
   PageSource (*source)();
-  bool (*statistics)(ArenaStatistics* out, Failure*);
+  bool (*statistics)(ArenaStatistics* out, ArenaFailure*);
   // Writes up to `room` bytes with the ending zero, returns the length of the whole text.
   std::size_t (*downgrade)(char* text, std::size_t room);
 
@@ -57,10 +57,10 @@ struct ProcessArena {
   // Pages of live blocks, whole ones, read as zero afterwards; returns an errno. Takes no lock.
   int (*discard)(void* address, std::size_t bytes, bool locked_too);
   // From now on this learns what is communicated. It must never be destroyed.
-  void (*watch)(const Watch*);
+  void (*watch)(const BlockWatch*);
 };
 
-using ProcessArenaFunction = const ProcessArena*(Failure*);
+using ProcessArenaFunction = const ProcessArena*(ArenaFailure*);
 constexpr const char* process_arena_symbol = "ropewalk_process_arena_v2";
 
 // Returns the function of the first copy, as found by the dynamic linker; our own where it finds
@@ -75,4 +75,4 @@ std::unique_ptr<ArenaBackend> open_process_arena(ProcessArenaFunction*);
 // The arena of this copy, made at first use with options from the environment; null with the reason
 // where it cannot be had, null without one while this very thread is making it.
 extern "C" RW_EXPORT const ropewalk::memory::ProcessArena* ropewalk_process_arena_v2(
-    ropewalk::memory::Failure*);
+    ropewalk::memory::ArenaFailure*);

@@ -28,7 +28,9 @@ class Segment {
   // Says where the segment lies, and can be read without the lock.
   const ArenaRange& range() const noexcept { return range_; }
   Granules& granules() noexcept { return granules_; }
-  void watch(const Watch* watch) noexcept { range_.watch.store(watch, std::memory_order_release); }
+  void watch(const BlockWatch* watch) noexcept {
+    range_.watch.store(watch, std::memory_order_release);
+  }
   std::size_t begin() const noexcept { return range_.begin.load(std::memory_order_acquire); }
   std::size_t committed() const noexcept {
     return range_.committed.load(std::memory_order_acquire);

@@ -36,7 +36,7 @@ std::string explain_collapse(std::size_t bytes, std::size_t huge, int error) {
 }
 
 // Touches the first page of each block, and returns an error instead of raising SIGBUS.
-int touch_blocks(const Range& range) {
+int touch_blocks(const PageRange& range) {
   for (std::size_t at = 0; at < range.bytes; at += os::huge_2m) {
     const int error =
         os::populate_write(range.data + at, os::page_bytes(), range.descriptor, range.offset + at);
@@ -47,7 +47,7 @@ int touch_blocks(const Range& range) {
 
 // The whole range is tried in one call first, because each call drains the lists of all processors,
 // which is slow while spinning ranks own them. Only blocks that stayed small are asked for again.
-int collapse_blocks(const Range& range) {
+int collapse_blocks(const PageRange& range) {
   int error = os::collapse(range.data, range.bytes);
   for (int attempt = 1; error != 0 && passes(error) && attempt < attempts; ++attempt) {
     sched_yield();
@@ -63,7 +63,7 @@ int collapse_blocks(const Range& range) {
 
 }  // namespace
 
-Backing back_shmem_huge(const Range& range) {
+Backing back_shmem_huge(const PageRange& range) {
   Backing result;
   result.shortfall = memory_shortage(range.bytes);
   if (!result.shortfall.empty()) return result;

@@ -4,7 +4,7 @@
 
 namespace ropewalk::memory {
 
-Backing back_shmem_small(const Range& range) {
+Backing back_shmem_small(const PageRange& range) {
   Backing result;
   result.shortfall = memory_shortage(range.bytes);
   if (!result.shortfall.empty()) return result;

@@ -1,4 +1,4 @@
-// How the malloc library learns which of its blocks are communicated: it hangs a Watch on the
+// How the malloc library learns which of its blocks are communicated: it hangs a BlockWatch on the
 // arena, and whoever looks at a buffer in a served call tells it (Arena::note_communicated). Plain
 // data, part of the interface between copies of this library (process_arena.hpp).
 #pragma once
@@ -22,7 +22,7 @@ struct WatchCounts {
   std::atomic<std::uint64_t> unlearned{0};  // and taken back
 };
 
-struct Watch {
+struct BlockWatch {
   // The arena is watched in units of half the smallest block that is, so each such block has the
   // first byte of one unit or more for itself.
   static constexpr std::size_t unit = std::size_t{64} << 10;

@@ -201,8 +201,8 @@ std::int64_t type_size(Datatype type) {
   return bytes;
 }
 
-Extent type_extent(Datatype type) {
-  Extent result;
+TypeExtent type_extent(Datatype type) {
+  TypeExtent result;
   const Functions& call = library().call;
   check(call.type_get_extent(type.value, &result.lower, &result.bytes), "MPI_Type_get_extent");
   check(call.type_get_true_extent(type.value, &result.true_lower, &result.true_bytes),
@@ -283,7 +283,7 @@ void* element(const void* data, std::int64_t offset) {
 }
 
 void pack_by_layout(const void* data, std::size_t count, Datatype type, std::byte* packed) {
-  const Layout layout(type);
+  const TypeLayout layout(type);
   const std::int64_t extent = type_extent(type).bytes;
   const std::int64_t size = type_size(type);
   for (std::int64_t i = 0; i < static_cast<std::int64_t>(count); ++i) {
@@ -292,7 +292,7 @@ void pack_by_layout(const void* data, std::size_t count, Datatype type, std::byt
 }
 
 void unpack_by_layout(const std::byte* packed, void* data, std::size_t count, Datatype type) {
-  const Layout layout(type);
+  const TypeLayout layout(type);
   const std::int64_t extent = type_extent(type).bytes;
   const std::int64_t size = type_size(type);
   for (std::int64_t i = 0; i < static_cast<std::int64_t>(count); ++i) {

@@ -43,13 +43,13 @@ Datatype datatype_null();
 
 std::int64_t type_size(Datatype);  // bytes of data in one element, without its gaps
 
-struct Extent {
+struct TypeExtent {
   std::int64_t lower = 0;
   std::int64_t bytes = 0;  // from one element to the next
   std::int64_t true_lower = 0;
   std::int64_t true_bytes = 0;  // from the first byte of data to the last
 };
-Extent type_extent(Datatype);
+TypeExtent type_extent(Datatype);
 
 // How the data of one element lie in memory.
 enum class Order {

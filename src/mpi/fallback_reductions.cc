@@ -26,7 +26,7 @@ class HeldResult {
  public:
   HeldResult(void* target, std::size_t count, Datatype type) {
     if (count == 0) return;
-    const Extent extent = type_extent(type);
+    const TypeExtent extent = type_extent(type);
     lower_ = extent.true_lower;
     target_ = static_cast<std::byte*>(target) + lower_;
     const std::size_t bytes = (count - 1) * static_cast<std::size_t>(extent.bytes) +

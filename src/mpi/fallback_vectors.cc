@@ -157,7 +157,7 @@ void allgatherv_packed(const void* send, std::size_t send_count, Datatype send_t
 // In place: what is sent is packed first, what is received is unpacked last.
 void alltoallv_replace(void* data, const Blocks& blocks, Comm comm, Waiter* waiter) {
   const auto n = static_cast<std::size_t>(size(comm));
-  const Extent extent = type_extent(blocks.type);
+  const TypeExtent extent = type_extent(blocks.type);
   const auto bytes = static_cast<std::size_t>(type_size(blocks.type));
   std::vector<Kept<std::byte>> out, in;
   Messages messages(comm, waiter);

@@ -102,19 +102,20 @@ std::optional<DatatypeName> name_of(Datatype type) {
   return std::nullopt;
 }
 
-Order order_of(Datatype type) { return Layout(type).order(); }
+Order order_of(Datatype type) { return TypeLayout(type).order(); }
 
-Layout::Layout(Datatype type) {
+TypeLayout::TypeLayout(Datatype type) {
   Budget budget;
-  *this = Layout(type, budget);
+  *this = TypeLayout(type, budget);
 }
 
-Layout::Layout(Datatype type, Budget& budget) : extent_(type_extent(type)), size_(type_size(type)) {
+TypeLayout::TypeLayout(Datatype type, Budget& budget)
+    : extent_(type_extent(type)), size_(type_size(type)) {
   read(type, budget);
   order_ = judge();
 }
 
-void Layout::read(Datatype type, Budget& budget) {
+void TypeLayout::read(Datatype type, Budget& budget) {
   const Envelope envelope = envelope_of(type);
   if (!envelope.combiner) return;
   const auto numbers =
@@ -132,22 +133,22 @@ void Layout::read(Datatype type, Budget& budget) {
 }
 
 // What MPI_Type_get_contents gives must be freed, but for what the program has not made either.
-void Layout::add_parts(const std::vector<Word>& types, Budget& budget) {
+void TypeLayout::add_parts(const std::vector<Word>& types, Budget& budget) {
   parts_.reserve(types.size());
   for (Word word : types) {
-    parts_.push_back(Layout({word}, budget));
+    parts_.push_back(TypeLayout({word}, budget));
     if (!library().datatypes.find(word) && !is_named(envelope_of({word}).combiner)) {
       library().call.type_free(&word);
     }
   }
 }
 
-bool Layout::is_gapless() const noexcept {
+bool TypeLayout::is_gapless() const noexcept {
   return order_ == Order::ascending && extent_.true_bytes == size_;
 }
 
 template <class Visit>
-bool Layout::for_each_listed(const Visit& visit) const {
+bool TypeLayout::for_each_listed(const Visit& visit) const {
   const bool of_blocks =
       combiner_ == Combiner::indexed_block || combiner_ == Combiner::hindexed_block;
   const bool in_bytes = combiner_ == Combiner::hindexed || combiner_ == Combiner::hindexed_block ||
@@ -166,7 +167,7 @@ bool Layout::for_each_listed(const Visit& visit) const {
 // With large counts, the dimensions come first, then the order, then the arrays; else the order
 // comes last.
 template <class Visit>
-bool Layout::for_each_of_subarray(const Visit& visit) const {
+bool TypeLayout::for_each_of_subarray(const Visit& visit) const {
   const auto dimensions = static_cast<std::size_t>(numbers_.at(0));
   const std::size_t arrays = large_ ? 2 : 1;
   const bool c_order = numbers_.at(large_ ? 1 : numbers_.size() - 1) == library().abi.order_c;
@@ -192,7 +193,7 @@ bool Layout::for_each_of_subarray(const Visit& visit) const {
 }
 
 template <class Visit>
-bool Layout::for_each_row(const Visit& visit) const {
+bool TypeLayout::for_each_row(const Visit& visit) const {
   switch (*combiner_) {
     case Combiner::dup:
     case Combiner::resized:
@@ -215,20 +216,20 @@ bool Layout::for_each_row(const Visit& visit) const {
 }
 
 // `end` is where the data before the row ends, and then where those of the row do.
-bool Layout::ascends(const Row& row, Count& end) const {
-  const Layout& part = parts_.at(row.part);
+bool TypeLayout::ascends(const Row& row, Count& end) const {
+  const TypeLayout& part = parts_.at(row.part);
   if (row.count <= 0 || part.size_ == 0) return true;
-  const Extent& one = part.extent_;
+  const TypeExtent& one = part.extent_;
   const Count begin = row.first + one.true_lower;
   if (begin < end || (row.count > 1 && one.bytes < one.true_bytes)) return false;
   end = begin + (row.count - 1) * one.bytes + one.true_bytes;
   return true;
 }
 
-Order Layout::judge() const {
+Order TypeLayout::judge() const {
   if (!combiner_ || combiner_ == Combiner::darray) return Order::unknown;
   if (is_named(combiner_)) return Order::ascending;
-  for (const Layout& part : parts_) {
+  for (const TypeLayout& part : parts_) {
     if (part.order_ != Order::ascending) return part.order_;
   }
   Count end = INT64_MIN;
@@ -246,7 +247,7 @@ Order Layout::judge() const {
 }
 
 template <class Move>
-void Layout::walk(std::uintptr_t data, std::byte*& packed, const Move& move) const {
+void TypeLayout::walk(std::uintptr_t data, std::byte*& packed, const Move& move) const {
   const auto bytes = [&](Count offset, Count length) {
     move(data + static_cast<std::uintptr_t>(offset), packed, static_cast<std::size_t>(length));
     packed += length;
@@ -259,7 +260,7 @@ void Layout::walk(std::uintptr_t data, std::byte*& packed, const Move& move) con
     return bytes(extent_.true_bytes - index, index);
   }
   for_each_row([&](const Row& row) {
-    const Layout& part = parts_.at(row.part);
+    const TypeLayout& part = parts_.at(row.part);
     if (part.is_gapless() && part.extent_.bytes == part.size_) {
       bytes(row.first + part.extent_.true_lower, row.count * part.size_);
       return true;
@@ -283,7 +284,7 @@ void require_known(Order order) {
 
 }  // namespace
 
-void Layout::pack(const void* data, void* packed) const {
+void TypeLayout::pack(const void* data, void* packed) const {
   require_known(order_);
   auto* to = static_cast<std::byte*>(packed);
   walk(address(data), to, [](std::uintptr_t memory, std::byte* place, std::size_t bytes) {
@@ -291,7 +292,7 @@ void Layout::pack(const void* data, void* packed) const {
   });
 }
 
-void Layout::unpack(const void* packed, void* data) const {
+void TypeLayout::unpack(const void* packed, void* data) const {
   require_known(order_);
   auto* from = static_cast<std::byte*>(const_cast<void*>(packed));
   walk(address(data), from, [](std::uintptr_t memory, std::byte* place, std::size_t bytes) {

@@ -17,9 +17,9 @@ namespace ropewalk::mpi {
 // INTEGER, REAL or COMPLEX of whatever size.
 std::optional<DatatypeName> name_of(Datatype);
 
-class Layout {
+class TypeLayout {
  public:
-  explicit Layout(Datatype);
+  explicit TypeLayout(Datatype);
 
   Order order() const noexcept { return order_; }
 
@@ -41,7 +41,7 @@ class Layout {
     Count count;
   };
 
-  Layout(Datatype, Budget&);
+  TypeLayout(Datatype, Budget&);
   void read(Datatype, Budget&);
   void add_parts(const std::vector<Word>& types, Budget&);
   Order judge() const;
@@ -60,8 +60,8 @@ class Layout {
   std::optional<Combiner> combiner_;  // none: MPI does not tell, or too much
   std::vector<Count> numbers_;        // integers, then addresses, then large counts
   bool large_ = false;                // made with large counts
-  std::vector<Layout> parts_;
-  Extent extent_;
+  std::vector<TypeLayout> parts_;
+  TypeExtent extent_;
   Count size_ = 0;
   Order order_ = Order::unknown;
 };

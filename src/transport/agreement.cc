@@ -15,7 +15,7 @@
 namespace ropewalk::transport {
 namespace {
 
-static_assert(std::is_trivially_copyable_v<Facts>);
+static_assert(std::is_trivially_copyable_v<EndpointFacts>);
 
 // Boyle et al. ran up to eight comm threads a rank; more never won on a measured network.
 constexpr int most_automatic_lanes = 8;
@@ -43,21 +43,22 @@ const char* level_name(std::int32_t level) {
   return "an unknown thread level";
 }
 
-bool has_multiple(const Facts& facts) {
+bool has_multiple(const EndpointFacts& facts) {
   return facts.thread_level >= static_cast<std::int32_t>(mpi::ThreadLevel::multiple);
 }
 
 // Returns the first rank for which `wrong` holds, or -1.
 template <class Wrong>
-int first_rank(std::span<const Facts> facts, Wrong wrong) {
+int first_rank(std::span<const EndpointFacts> facts, Wrong wrong) {
   const auto found = std::find_if(facts.begin(), facts.end(), wrong);
   return found == facts.end() ? -1 : static_cast<int>(found - facts.begin());
 }
 
 template <class Value>
-void check_equal(std::span<const Facts> facts, const char* argument, Value value) {
+void check_equal(std::span<const EndpointFacts> facts, const char* argument, Value value) {
   const auto expected = value(facts[0]);
-  const int rank = first_rank(facts, [&](const Facts& other) { return value(other) != expected; });
+  const int rank =
+      first_rank(facts, [&](const EndpointFacts& other) { return value(other) != expected; });
   if (rank < 0) return;
   throw Error(ErrorCode::argument,
               std::string(argument) + ": " +
@@ -66,8 +67,8 @@ void check_equal(std::span<const Facts> facts, const char* argument, Value value
                   " on rank 0; pass the same on all ranks of the communicator");
 }
 
-void check_range(std::span<const Facts> facts) {
-  const int rank = first_rank(facts, [](const Facts& other) {
+void check_range(std::span<const EndpointFacts> facts) {
+  const int rank = first_rank(facts, [](const EndpointFacts& other) {
     return other.lanes < 0 || other.lanes > EndpointSet::max_lanes;
   });
   if (rank < 0) return;
@@ -83,27 +84,29 @@ void check_range(std::span<const Facts> facts) {
               text.c_str() + std::string(" (found on rank ") + std::to_string(rank) + ")");
 }
 
-void check_wish(std::span<const Facts> facts) {
-  const int rank = first_rank(facts, [](const Facts& other) { return other.wish < 0; });
+void check_wish(std::span<const EndpointFacts> facts) {
+  const int rank = first_rank(facts, [](const EndpointFacts& other) { return other.wish < 0; });
   if (rank < 0) return;
   refuse(settings::Id::lanes, facts[static_cast<std::size_t>(rank)].wish_text, rank);
 }
 
 // All ranks cut alike: one that wants no pieces gets none.
-std::size_t piece_bytes(std::span<const Facts> facts) {
-  const int rank = first_rank(facts, [](const Facts& other) { return other.piece_bytes < 0; });
+std::size_t piece_bytes(std::span<const EndpointFacts> facts) {
+  const int rank =
+      first_rank(facts, [](const EndpointFacts& other) { return other.piece_bytes < 0; });
   if (rank >= 0) {
     refuse(settings::Id::piece_bytes, facts[static_cast<std::size_t>(rank)].piece_text, rank);
   }
   const auto least = std::min_element(
       facts.begin(), facts.end(),
-      [](const Facts& a, const Facts& b) { return a.piece_bytes < b.piece_bytes; });
+      [](const EndpointFacts& a, const EndpointFacts& b) { return a.piece_bytes < b.piece_bytes; });
   return static_cast<std::size_t>(least->piece_bytes);
 }
 
-void check_thread_level(std::span<const Facts> facts, int lanes) {
+void check_thread_level(std::span<const EndpointFacts> facts, int lanes) {
   if (facts[0].threads == 0 && lanes == 1) return;
-  const int rank = first_rank(facts, [](const Facts& other) { return !has_multiple(other); });
+  const int rank =
+      first_rank(facts, [](const EndpointFacts& other) { return !has_multiple(other); });
   if (rank < 0) return;
   throw Error(ErrorCode::unsupported,
               std::string("thread level: rank ") + std::to_string(rank) + " has " +
@@ -112,28 +115,29 @@ void check_thread_level(std::span<const Facts> facts, int lanes) {
                   "MPI with MPI_Init_thread(MPI_THREAD_MULTIPLE), or use one lane without threads");
 }
 
-bool share_cores(const Facts& a, const Facts& b) {
+bool share_cores(const EndpointFacts& a, const EndpointFacts& b) {
   return a.node == b.node && a.cores_hash == b.cores_hash;
 }
 
-int neighbours_of(std::span<const Facts> facts, const Facts& own) {
-  return static_cast<int>(std::count_if(
-      facts.begin(), facts.end(), [&](const Facts& other) { return share_cores(own, other); }));
+int neighbours_of(std::span<const EndpointFacts> facts, const EndpointFacts& own) {
+  return static_cast<int>(
+      std::count_if(facts.begin(), facts.end(),
+                    [&](const EndpointFacts& other) { return share_cores(own, other); }));
 }
 
 // Shares the cores that ranks leave free out among them.
-int lanes_for(std::span<const Facts> facts, const Facts& own) {
+int lanes_for(std::span<const EndpointFacts> facts, const EndpointFacts& own) {
   if (own.wish > 0) return own.wish;
   if (own.threads == 0 && !has_multiple(own)) return 1;
   const int neighbours = neighbours_of(facts, own);
   return std::clamp((own.cores - neighbours) / neighbours, 1, most_automatic_lanes);
 }
 
-bool same_position(const Facts& a, const Facts& b) {
+bool same_position(const EndpointFacts& a, const EndpointFacts& b) {
   return share_cores(a, b) && a.wish == b.wish && a.thread_level == b.thread_level;
 }
 
-int automatic_lanes(std::span<const Facts> facts) {
+int automatic_lanes(std::span<const EndpointFacts> facts) {
   int lanes = EndpointSet::max_lanes;
   for (std::size_t i = 0; i < facts.size(); ++i) {
     // Ranks with the cores of the one before come to its answer: keeps thousands of ranks linear.
@@ -145,8 +149,8 @@ int automatic_lanes(std::span<const Facts> facts) {
 
 }  // namespace
 
-Facts local_facts(const EndpointOptions& options, std::span<const int> cores) {
-  Facts facts;
+EndpointFacts local_facts(const EndpointOptions& options, std::span<const int> cores) {
+  EndpointFacts facts;
   // The booted kernel, whatever containers the ranks are in: they share its cores all the same.
   const std::string node =
       os::read_text("/proc/sys/kernel/random/boot_id").value_or(os::node_identity());
@@ -165,11 +169,11 @@ Facts local_facts(const EndpointOptions& options, std::span<const int> cores) {
   return facts;
 }
 
-Agreement judge(std::span<const Facts> facts, int rank) {
+Agreement judge(std::span<const EndpointFacts> facts, int rank) {
   check_range(facts);
-  check_equal(facts, "lanes", [](const Facts& f) { return f.lanes; });
-  check_equal(facts, "threads", [](const Facts& f) { return f.threads; });
-  check_equal(facts, "split_bytes", [](const Facts& f) { return f.split_bytes; });
+  check_equal(facts, "lanes", [](const EndpointFacts& f) { return f.lanes; });
+  check_equal(facts, "threads", [](const EndpointFacts& f) { return f.threads; });
+  check_equal(facts, "split_bytes", [](const EndpointFacts& f) { return f.split_bytes; });
   Agreement agreement;
   agreement.lanes = facts[0].lanes;
   if (agreement.lanes == 0) {
@@ -178,18 +182,18 @@ Agreement judge(std::span<const Facts> facts, int rank) {
   }
   check_thread_level(facts, agreement.lanes);
   agreement.piece_bytes = piece_bytes(facts);
-  const Facts& own = facts[static_cast<std::size_t>(rank)];
+  const EndpointFacts& own = facts[static_cast<std::size_t>(rank)];
   agreement.neighbours = neighbours_of(facts, own);
   agreement.position = neighbours_of(facts.first(static_cast<std::size_t>(rank)), own);
   return agreement;
 }
 
-Agreement agree(mpi::Comm comm, const Facts& own) {
-  std::vector<Facts> facts(static_cast<std::size_t>(mpi::size(comm)));
-  mpi::all_gather(&own, facts.data(), sizeof(Facts), comm);
+Agreement agree(mpi::Comm comm, const EndpointFacts& own) {
+  std::vector<EndpointFacts> facts(static_cast<std::size_t>(mpi::size(comm)));
+  mpi::all_gather(&own, facts.data(), sizeof(EndpointFacts), comm);
   std::vector<std::uint64_t> fingerprints;
   fingerprints.reserve(facts.size());
-  for (const Facts& rank : facts) fingerprints.push_back(rank.settings);
+  for (const EndpointFacts& rank : facts) fingerprints.push_back(rank.settings);
   mpi::require_same_settings(comm, fingerprints);
   return judge(facts, mpi::rank(comm));
 }

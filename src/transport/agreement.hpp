@@ -14,7 +14,7 @@
 namespace ropewalk::transport {
 
 // Sent byte by byte: no padding, no pointers.
-struct Facts {
+struct EndpointFacts {
   std::uint64_t split_bytes = 0;
   std::uint64_t settings = 0;    // their fingerprint
   std::int64_t piece_bytes = 0;  // ROPEWALK_PIECE_BYTES: 0 when off, -1 when it is no size
@@ -36,11 +36,11 @@ struct Agreement {
   int position = 0;             // of this rank among them
 };
 
-Facts local_facts(const EndpointOptions& options, std::span<const int> cores);
+EndpointFacts local_facts(const EndpointOptions& options, std::span<const int> cores);
 
 // Returns the judgement of rank `rank` over the facts of all. It is a pure function, and throws the
 // same Error whatever `rank` is.
-Agreement judge(std::span<const Facts> facts, int rank);
+Agreement judge(std::span<const EndpointFacts> facts, int rank);
 
 // Returns the core of a lane, or all cores where there are too few to give each lane of each rank
 // its own (there the kernel balances better). Lanes are counted from the end of the list: compute
@@ -49,6 +49,6 @@ std::vector<int> cores_of_lane(std::span<const int> cores, int lane, int lanes, 
                                int neighbours);
 
 // Collective. Exchanges the local facts and judges them.
-Agreement agree(mpi::Comm comm, const Facts& own);
+Agreement agree(mpi::Comm comm, const EndpointFacts& own);
 
 }  // namespace ropewalk::transport

@@ -1,5 +1,5 @@
 // What datatypes are made of, on a real MPI: random trees of every constructor. Their order and
-// their bytes by mpi::Layout against what MPI_Pack and MPI_Unpack make of them.
+// their bytes by mpi::TypeLayout against what MPI_Pack and MPI_Unpack make of them.
 #include "mpi/layout.hpp"
 
 #include <dlfcn.h>
@@ -212,12 +212,12 @@ int shuffled = 0;
 
 void check(mpi::Datatype type, const std::string& what) {
   const auto bytes = static_cast<std::size_t>(mpi::type_size(type));
-  const mpi::Extent extent = mpi::type_extent(type);
+  const mpi::TypeExtent extent = mpi::type_extent(type);
   const auto half = static_cast<Count>(room / 2);
   if (bytes == 0 || extent.true_lower < -half || extent.true_lower + extent.true_bytes > half) {
     return;
   }
-  const mpi::Layout layout(type);
+  const mpi::TypeLayout layout(type);
   const bool expected = ascends(places_of(type, bytes));
   test::expect(layout.order() == (expected ? mpi::Order::ascending : mpi::Order::other),
                what + ": order");

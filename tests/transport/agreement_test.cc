@@ -11,16 +11,16 @@ namespace ropewalk::transport {
 namespace {
 
 // Returns ranks with MPI_THREAD_MULTIPLE that ask for an automatic choice on `cores` shared cores.
-std::vector<Facts> ranks_on(int ranks, int cores) {
-  Facts facts;
+std::vector<EndpointFacts> ranks_on(int ranks, int cores) {
+  EndpointFacts facts;
   facts.cores = cores;
   facts.threads = 1;
   facts.thread_level = 3;
-  return std::vector<Facts>(static_cast<std::size_t>(ranks), facts);
+  return std::vector<EndpointFacts>(static_cast<std::size_t>(ranks), facts);
 }
 
 // Returns the text of the error, which must be the same whichever rank judges.
-std::string joint_error(const std::vector<Facts>& facts, ErrorCode code) {
+std::string joint_error(const std::vector<EndpointFacts>& facts, ErrorCode code) {
   std::string text;
   for (int rank = 0; rank < static_cast<int>(facts.size()); ++rank) {
     try {
@@ -49,7 +49,7 @@ TEST(Agreement, OneRankWithBadLanesIsNamedOnAll) {
 
 TEST(Agreement, UnequalOptionsNameTheRankThatDiffers) {
   auto facts = ranks_on(3, 4);
-  for (Facts& rank : facts) rank.lanes = 2;
+  for (EndpointFacts& rank : facts) rank.lanes = 2;
   facts[2].lanes = 3;
   EXPECT_EQ(joint_error(facts, ErrorCode::argument).find("lanes: 3 on rank 2 but 2 on rank 0"), 0U);
   facts[2].lanes = 2;

@@ -40,7 +40,7 @@ ThreadShare share_threads(mpi::Comm comm, int wanted, bool may_communicate) {
   EndpointOptions caller_alone;
   caller_alone.lanes = 1;
   caller_alone.threads = false;
-  transport::Facts facts = transport::local_facts(caller_alone, cores);
+  transport::EndpointFacts facts = transport::local_facts(caller_alone, cores);
   const transport::Agreement agreement = transport::agree(comm, facts);
   const int share = std::max(1, usable_cores(cores.size()) / agreement.neighbours);
   ThreadShare made;
