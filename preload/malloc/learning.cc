@@ -135,9 +135,9 @@ std::uint16_t take_note(std::size_t unit) noexcept {
   return note;
 }
 
-// BlockWatch calls this for buffers in the arena. Where a small buffer lies between the first bytes of
-// two units, one of them is its block's; it costs little that the other is taken for communicated,
-// too.
+// BlockWatch calls this for buffers in the arena. Where a small buffer lies between the first bytes
+// of two units, one of them is its block's; it costs little that the other is taken for
+// communicated, too.
 void seen_inside(const void* address, std::size_t bytes) {
   const auto offset = static_cast<std::size_t>(static_cast<const std::byte*>(address) - base);
   const std::size_t last = BlockWatch::last_unit(offset, bytes);
