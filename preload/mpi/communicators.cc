@@ -10,6 +10,7 @@
 #include "collectives/state.hpp"
 #include "devices.hpp"
 #include "local_mpi.hpp"
+#include "messages.hpp"
 #include "mpi/attributes.hpp"
 #include "mpi/library.hpp"
 #include "node/peers.hpp"
@@ -36,6 +37,7 @@ const char* text(Reason reason) {
                                    "no Cartesian grid of three or more ranks around each period",
                                    "no MPI_THREAD_MULTIPLE, no cores to spare, or a small call",
                                    "arguments that MPI must judge",
+                                   "a receiver or a buffer that memory does not lead to",
                                    "no memory to keep the communicator in mind"};
   return texts[static_cast<int>(reason)];
 }
@@ -52,6 +54,7 @@ void forget(void* value) noexcept {
   // Nonblocking calls under way go on, as MPI's do: they wait for ranks that may wait for this one.
   collectives::retire(std::move(entry.team));
   entry.neighbours_known = false;
+  entry.world_ranks.clear();
   if (std::exchange(entry.starts, false)) leave_place();
   communicators.erase(entry);
 }
@@ -149,6 +152,7 @@ void make_team(CommunicatorEntry& entry, mpi::Comm comm) {
   if (hierarchy != nullptr && !hierarchy->liveness_reason().empty()) {
     note_unwatched(hierarchy->liveness_reason());
   }
+  messages::meet(*team, comm);
   entry.team = std::move(team);
 }
 

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "functions.hpp"
 #include "handle_table.hpp"
@@ -29,6 +30,8 @@ struct CommunicatorEntry {
   // them.
   bool neighbours_known = false;
   Neighbours neighbours;
+  // By rank: the ranks in MPI_COMM_WORLD; empty until a message asks (message_peers.cc).
+  std::vector<int> world_ranks;
 };
 
 // Returns the entry of a communicator that a collective is called on, ready to serve or not.

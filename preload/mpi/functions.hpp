@@ -81,12 +81,42 @@ using mpi::Word;  // a handle, whatever its C type: see mpi/functions.hpp
   F(Neighbor_alltoall_c, (const void*, Count, Word, void*, Count, Word, Word))                   \
   F(Neighbor_alltoallv_c, (const void*, const Count*, const Count*, Word, void*, const Count*,   \
                            const Count*, Word, Word))
+// Those that messages need (messages.hpp): ours only where ROPEWALK_MESSAGES is on.
+#define ROPEWALK_MESSAGE_FUNCTIONS(F)                                                            \
+  F(Init, (int*, void*))                                                                         \
+  F(Init_thread, (int*, void*, int, int*))                                                       \
+  F(Send, (const void*, int, Word, int, int, Word))                                              \
+  F(Ssend, (const void*, int, Word, int, int, Word))                                             \
+  F(Rsend, (const void*, int, Word, int, int, Word))                                             \
+  F(Isend, (const void*, int, Word, int, int, Word, void*))                                      \
+  F(Issend, (const void*, int, Word, int, int, Word, void*))                                     \
+  F(Irsend, (const void*, int, Word, int, int, Word, void*))                                     \
+  F(Recv, (void*, int, Word, int, int, Word, void*))                                             \
+  F(Irecv, (void*, int, Word, int, int, Word, void*))                                            \
+  F(Sendrecv,                                                                                    \
+    (const void*, int, Word, int, int, void*, int, Word, int, int, Word, void*))                 \
+  F(Sendrecv_replace, (void*, int, Word, int, int, int, int, Word, void*))                       \
+  F(Wait, (void*, void*))                                                                        \
+  F(Waitall, (int, void*, void*))                                                                \
+  F(Waitany, (int, void*, int*, void*))                                                          \
+  F(Waitsome, (int, void*, int*, int*, void*))                                                   \
+  F(Test, (void*, int*, void*))                                                                  \
+  F(Testall, (int, void*, int*, void*))                                                          \
+  F(Testany, (int, void*, int*, int*, void*))                                                    \
+  F(Testsome, (int, void*, int*, int*, void*))                                                   \
+  F(Request_get_status, (Word, int*, void*))                                                     \
+  F(Request_free, (void*))                                                                       \
+  F(Cancel, (void*))
 // clang-format on
-#define ROPEWALK_ALL_FUNCTIONS(F) \
-  ROPEWALK_FUNCTIONS(F)           \
-  ROPEWALK_WINDOW_FUNCTIONS(F)    \
-  ROPEWALK_STARTING_FUNCTIONS(F)  \
+// Those that are ours wherever the drop-in serves.
+#define ROPEWALK_SERVED_FUNCTIONS(F) \
+  ROPEWALK_FUNCTIONS(F)              \
+  ROPEWALK_WINDOW_FUNCTIONS(F)       \
+  ROPEWALK_STARTING_FUNCTIONS(F)     \
   ROPEWALK_LARGE_FUNCTIONS(F)
+#define ROPEWALK_ALL_FUNCTIONS(F) \
+  ROPEWALK_SERVED_FUNCTIONS(F)    \
+  ROPEWALK_MESSAGE_FUNCTIONS(F)
 
 // The next functions of these names. Those of MPI 4 are null where the library is older.
 struct Next {
@@ -105,5 +135,7 @@ ROPEWALK_ALL_FUNCTIONS(ROPEWALK_DECLARATION)
 
 // Fills the slots. The first call of any entry point does it, from whatever thread.
 void fill_slots();
+// From now on the functions of messages are MPI's own.
+void pass_messages();
 
 }  // namespace ropewalk::preload

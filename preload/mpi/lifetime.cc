@@ -6,6 +6,7 @@
 #include "communicators.hpp"
 #include "datatypes.hpp"
 #include "functions.hpp"
+#include "messages.hpp"
 #include "mpi/library.hpp"
 #include "ropewalk/memory.hpp"
 #include "start.hpp"
@@ -59,6 +60,7 @@ int Free_mem(void* memory) {
 }
 
 int Finalize() {
+  messages::end();
   print_statistics();
   // The program has waited for its requests; their threads may still be on their way out of MPI.
   collectives::wait_for_workers();

@@ -142,6 +142,18 @@ bool in_this_world(mpi::Comm comm) {
   return true;
 }
 
+std::vector<int> ranks_in_world(mpi::Comm comm) {
+  const Group world(mpi::comm_world());
+  const Group group(comm);
+  std::vector<int> ranks(static_cast<std::size_t>(mpi::size(comm)));
+  std::vector<int> found(ranks.size());
+  std::iota(ranks.begin(), ranks.end(), 0);
+  mpi::check(local().group_translate_ranks(group.word(), static_cast<int>(ranks.size()),
+                                           ranks.data(), world.word(), found.data()),
+             "MPI_Group_translate_ranks");
+  return found;
+}
+
 Neighbours cartesian_neighbours(mpi::Comm comm) {
   int topology = 0;
   mpi::check(local().topo_test(comm.value, &topology), "MPI_Topo_test");

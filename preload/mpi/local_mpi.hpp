@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstddef>
+#include <vector>
 
 #include "mpi/mpi.hpp"
 
@@ -10,6 +11,9 @@ namespace ropewalk::preload {
 
 // Every rank of the communicator is one of this process's MPI_COMM_WORLD. Local.
 bool in_this_world(mpi::Comm);
+
+// By rank: the ranks in MPI_COMM_WORLD, undefined() for others. Local.
+std::vector<int> ranks_in_world(mpi::Comm);
 
 // The neighbours of this rank in a Cartesian grid: below and above in each dimension, -1 for none.
 // It is empty for other topologies, for more than `most` of them, and where a dimension wraps

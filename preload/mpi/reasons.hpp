@@ -20,9 +20,10 @@ enum class Reason : std::uint8_t {
   no_grid,          // a neighbourhood that is not Cartesian, or where a rank is a neighbour twice
   nonblocking,  // no MPI_THREAD_MULTIPLE, no cores for the threads that would serve, or too small
   arguments,    // MPI must judge them: the error is MPI's, in its words
+  message,      // a large message whose receiver or buffer is not reached through memory
   no_memory     // there is no room for an entry of this communicator: an error, no call of MPI
 };
-inline constexpr int reasons = 14;
+inline constexpr int reasons = 15;
 const char* text(Reason);
 
 }  // namespace ropewalk::preload

@@ -5,6 +5,7 @@
 
 #include "datatypes.hpp"
 #include "functions.hpp"
+#include "messages.hpp"
 #include "mpi/library.hpp"
 #include "settings/value.hpp"
 #include "start.hpp"
@@ -63,7 +64,13 @@ void lead(Function*& slot, Function* served, Function* following, bool on) {
 
 void fill_all(bool on) {
 #define ROPEWALK_LEAD(name, parameters) lead(ropewalk_slot_##name, &serve::name, next.name, on);
-  ROPEWALK_ALL_FUNCTIONS(ROPEWALK_LEAD)
+  ROPEWALK_SERVED_FUNCTIONS(ROPEWALK_LEAD)
+#undef ROPEWALK_LEAD
+}
+
+void fill_messages(bool on) {
+#define ROPEWALK_LEAD(name, parameters) lead(ropewalk_slot_##name, &serve::name, next.name, on);
+  ROPEWALK_MESSAGE_FUNCTIONS(ROPEWALK_LEAD)
 #undef ROPEWALK_LEAD
 }
 
@@ -87,11 +94,15 @@ void fill_slots() {
   if (mpi::loaded()) handle_bits = mpi::library().abi.int_handles ? Word{0xffffffff} : ~Word{0};
   if (on) read_statistics_setting();
   fill_all(on);
+  fill_messages(on && messages::wanted());
   filled = true;
 }
 
+void pass_messages() { fill_messages(false); }
+
 void pass_everything() {
   fill_all(false);
+  pass_messages();
   // What the arena gave out is the arena's to take back.
   ropewalk_slot_Free_mem = &serve::Free_mem;
 }

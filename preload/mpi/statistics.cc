@@ -51,6 +51,7 @@ Sums sums;
 // communicators writes it.
 char unwatched[256] = "";
 char refused[512] = "";
+char promise[256] = "";
 
 template <class Each>
 void for_each_sum(Each each) {
@@ -103,7 +104,10 @@ const char* name(Function function) {
                                    "Iallreduce",
                                    "Ireduce_scatter_block",
                                    "Iallgather",
-                                   "Ialltoall"};
+                                   "Ialltoall",
+                                   "Send",
+                                   "Isend",
+                                   "Sendrecv"};
   return names[static_cast<int>(function)];
 }
 
@@ -242,6 +246,10 @@ void note_unwatched(const std::string& reason) noexcept {
   if (*unwatched == '\0') std::snprintf(unwatched, sizeof unwatched, "%s", reason.c_str());
 }
 
+void note_promise(const std::string& reason) noexcept {
+  if (*promise == '\0') std::snprintf(promise, sizeof promise, "%s", reason.c_str());
+}
+
 void note_refused(const char* error) noexcept {
   // What some ranks alone want cannot be counted or printed together.
   if (std::string_view(error).starts_with("ROPEWALK_STATS")) statistics = Statistics::off;
@@ -278,6 +286,7 @@ void print_statistics() noexcept {
     print_memory(ranks, prints);
     print_note("if a rank of another node dies, nobody is told", unwatched, prints);
     print_note("settings", refused, prints);
+    print_note("messages go through MPI alone", promise, prints);
     if (prints) print_settings();
     print_windows(ranks, prints);
     if (prints) std::fflush(stderr);

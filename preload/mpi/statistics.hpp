@@ -38,9 +38,12 @@ enum class Function : std::uint8_t {
   iallreduce,
   ireduce_scatter_block,
   iallgather,
-  ialltoall
+  ialltoall,
+  send,
+  isend,
+  sendrecv
 };
-inline constexpr int functions = 26;
+inline constexpr int functions = 29;
 
 enum class Statistics : std::uint8_t { off, on, compare };
 extern Statistics statistics;  // set before the first call is served
@@ -57,6 +60,9 @@ void note_unwatched(const std::string& reason) noexcept;
 // Ranks of a communicator do not agree on a setting, or one is malformed. The first error is
 // printed.
 void note_refused(const char* error) noexcept;
+
+// This process does not take messages through memory. The first reason is printed.
+void note_promise(const std::string& reason) noexcept;
 
 void count_served(Function, Path, std::size_t bytes, std::int64_t ns) noexcept;
 void count_passed(Function, Reason, std::size_t bytes, std::int64_t ns) noexcept;

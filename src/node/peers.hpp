@@ -34,7 +34,7 @@ struct RankFacts {
 };
 
 // A peer is a process of this node. It is mapped once, however many teams meet it.
-struct Peer {
+struct Peer : std::enable_shared_from_this<Peer> {
   ~Peer();
   std::int32_t process = 0;
   bool self = false;

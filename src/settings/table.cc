@@ -109,6 +109,10 @@ constexpr Option rows[] = {
      Scope::rank, Reader::drop_in, "reference/types.md#memory",
      "`off`: the program passes no memory of a device (GPU) to MPI: the drop-in serves it also "
      "[where an MPI would take such memory](types.md#memory)"},
+    {Id::messages, "ROPEWALK_MESSAGES", Kind::choice, "off,on", "", "off", "", Scope::all_ranks,
+     Reader::drop_in, "explanation/drop-in-messages.md",
+     "`on`: large messages between ranks of a node go [through shared memory]"
+     "(../explanation/drop-in-messages.md), and only their envelopes through MPI"},
     {Id::mpi_library, "ROPEWALK_MPI_LIBRARY", Kind::path, "", "path of a `libmpi.so`", "",
      "the one the process has loaded", Scope::rank, Reader::library, "reference/command.md",
      "the MPI that ropewalk calls, for programs that link none"},

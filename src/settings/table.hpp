@@ -39,6 +39,7 @@ enum class Id : std::uint8_t {
   stats,
   nonblocking,
   device_buffers,
+  messages,
   mpi_library,
   // The command reads these.
   mpi,

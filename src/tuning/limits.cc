@@ -29,6 +29,14 @@ ChannelLimits channel_limits(int ranks, bool crowded) {
           .crowded = crowded};
 }
 
+EnvelopeLimits envelope_limits() {
+  const Values values({}, profile());
+  return {.least_bytes = values[Id::messages_envelope],
+          .slots = values[Id::messages_slots],
+          .patience_ns = static_cast<std::int64_t>(values[Id::messages_patience]) * 1000,
+          .kept_bytes = values[Id::messages_kept]};
+}
+
 Limits limits_for(int ranks, bool crowded) {
   const Values values(facts_of(ranks, crowded), profile());
   return {.one_shot_bytes = values[Id::node_inlined],

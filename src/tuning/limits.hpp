@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 namespace ropewalk::tuning {
 
@@ -51,6 +52,16 @@ struct ChannelLimits {
 };
 // Throws Error(argument) as limits_for() does.
 ChannelLimits channel_limits(int ranks, bool crowded);
+
+// The limits of messages of unchanged programs, whose envelopes go through MPI.
+struct EnvelopeLimits {
+  std::size_t least_bytes;   // from here on the data goes through memory
+  std::size_t slots;         // messages under way, of one rank
+  std::int64_t patience_ns;  // after which a sender that waits copies its data
+  std::size_t kept_bytes;    // that are copied so, freely
+};
+// Throws Error(argument) as limits_for() does.
+EnvelopeLimits envelope_limits();
 
 // Returns what the profile says, else the defaults. `crowded` says that the node has more ranks
 // than cores. Throws Error(argument), the same on all ranks, where the profile cannot be

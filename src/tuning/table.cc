@@ -287,6 +287,22 @@ constexpr Row all[] = {
     {Id::channel_pipeline_piece, "channel.pipeline_piece_bytes", Unit::bytes, 16 * KiB, nullptr,
      "16K", 64, 16 * MiB, "send, receive", "length of a piece of a pipeline, which holds four",
      "each piece costs a flag; a longer one makes the first copy out begin later", epyc},
+    // ---- messages of unchanged programs
+    {Id::messages_envelope, "messages.envelope_bytes", Unit::bytes, 128 * KiB, nullptr, "128K", 64,
+     unbounded, "MPI_Send and the like, in the drop-in",
+     "from here on a message goes through shared memory, its envelope through MPI",
+     "64K takes 0.7 to 1.2 of MPI's time in buffers that are in no cache, 128K half of it",
+     "2 cores of Xeon"},
+    {Id::messages_slots, "messages.slots", Unit::count, 256, nullptr, "256", 1, 4096,
+     "MPI_Send and the like, in the drop-in", "so many such messages of a rank are under way",
+     "an estimate: more than any program of the proofs has", ""},
+    {Id::messages_patience, "messages.patience_us", Unit::count, 1000, nullptr, "1000", 0,
+     unbounded, "MPI_Send and MPI_Wait, in the drop-in",
+     "microseconds after which a sender that waits copies its data and goes on",
+     "an estimate: longer than a rank that shares its core is away, short beside a hang", ""},
+    {Id::messages_kept, "messages.kept_bytes", Unit::bytes, 64 * MiB, nullptr, "64M", 0, unbounded,
+     "MPI_Send and MPI_Wait, in the drop-in",
+     "so much is copied so; more only after a hundred times that patience", "an estimate", ""},
 };
 
 constexpr bool in_order() {

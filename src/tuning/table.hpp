@@ -75,9 +75,14 @@ enum class Id : std::uint8_t {
   channel_private_slot,
   channel_both,
   channel_piece,
-  channel_pipeline_piece
+  channel_pipeline_piece,
+  // Messages of unchanged programs.
+  messages_envelope,
+  messages_slots,
+  messages_patience,
+  messages_kept
 };
-inline constexpr std::size_t rows = static_cast<std::size_t>(Id::channel_pipeline_piece) + 1;
+inline constexpr std::size_t rows = static_cast<std::size_t>(Id::messages_kept) + 1;
 
 enum class Unit : std::uint8_t { bytes, count };
 

@@ -1,0 +1,254 @@
+// MPI_Wait, MPI_Test and the like: what waits for no large message is MPI's alone; else the call
+// looks after messages until nothing is left to do, and then has MPI complete the requests.
+#include <cstddef>
+#include <vector>
+
+#include "datatypes.hpp"
+#include "message_mpi.hpp"
+#include "pending.hpp"
+
+namespace ropewalk::preload {
+namespace {
+
+using namespace messages;
+
+// After MPI has completed a request: corrects its status. Returns a code, or 0.
+int mend_one(const Pending& entry, void* status) noexcept {
+  if (is_ignored(status)) return entry.taken.code;
+  if (entry.out != nullptr) {
+    if (is_kept(*entry.out)) real.status_set_cancelled(status, 0);
+    return 0;
+  }
+  mend(entry.taken, status);
+  return entry.taken.code;
+}
+
+Word comm_of(const Pending& entry) noexcept { return entry.to.comm; }
+
+// The requests of one call, which MPI nulls when it completes them.
+class Call {
+ public:
+  Call(int count, void* requests) : given_(requests) {
+    if (count > 0) handles_.resize(static_cast<std::size_t>(count));
+    for (std::size_t i = 0; i < handles_.size(); ++i) handles_[i] = given_.get(i);
+  }
+  std::size_t size() const noexcept { return handles_.size(); }
+  Pending* entry(std::size_t at) const noexcept { return pending.find(handles_[at]); }
+  // Looks at all; whether all of ours are settled.
+  bool settle_all() const noexcept {
+    bool all = true;
+    for (const Word handle : handles_) {
+      Pending* entry = pending.find(handle);
+      if (entry != nullptr && !pending.settle(handle, *entry)) all = false;
+    }
+    return all;
+  }
+  // MPI has completed a request with this status.
+  int complete(std::size_t at, void* status) const noexcept {
+    Pending* entry = pending.find(handles_[at]);
+    if (entry == nullptr) return 0;
+    finish(*entry, status);
+    const int code = mend_one(*entry, status);
+    if (code != 0) failed_ = comm_of(*entry);
+    pending.erase(handles_[at]);
+    return code;
+  }
+  Word failed() const noexcept { return failed_; }
+
+ private:
+  // It was complete no earlier than in the call itself.
+  static void finish(Pending& entry, const void* status) noexcept {
+    if (entry.settled || entry.out != nullptr) return;
+    int cancelled = 0;
+    if (entry.cancelling) real.test_cancelled(status, &cancelled);
+    if (cancelled == 0) entry.taken = take(entry.to, status);
+    entry.settled = true;
+  }
+
+  Requests given_;
+  std::vector<Word> handles_;
+  mutable Word failed_ = 0;
+};
+
+// Statuses of the program, or others in their place.
+class Statuses {
+ public:
+  Statuses(void* given, std::size_t count) : first_(given) {
+    if (!is_ignored(given)) return;
+    own_.resize(count * abi().status_bytes / sizeof(Word) + 1);
+    first_ = own_.data();
+  }
+  void* first() const noexcept { return first_; }
+  void* at(std::size_t i) const noexcept { return status_at(first_, i); }
+
+ private:
+  std::vector<Word> own_;  // aligned as a status
+  void* first_;
+};
+
+// Of a call that returns several statuses: each says what became of its request.
+int failed_in_status(const Call& call) { return raise_code(call.failed(), error_in_status()); }
+
+// MPI has completed all; `code` is its own.
+int complete_all(const Call& call, const Statuses& statuses, int code) {
+  bool failed = false;
+  std::vector<int> codes(call.size());
+  for (std::size_t i = 0; i < call.size(); ++i) {
+    codes[i] = call.complete(i, statuses.at(i));
+    failed = failed || codes[i] != 0;
+  }
+  if (!failed) return code;
+  for (std::size_t i = 0; i < call.size(); ++i) {
+    if (codes[i] != 0 || code == 0) set_error(statuses.at(i), codes[i]);
+  }
+  return code != 0 ? code : failed_in_status(call);
+}
+
+int complete_some(const Call& call, int number, const int* indices, const Statuses& statuses,
+                  int code) {
+  bool failed = false;
+  for (int i = 0; i < number; ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    const int one = call.complete(static_cast<std::size_t>(indices[i]), statuses.at(at));
+    if (one != 0 || code == 0) set_error(statuses.at(at), one);
+    failed = failed || one != 0;
+  }
+  return failed && code == 0 ? failed_in_status(call) : code;
+}
+
+int complete_one(const Call& call, std::size_t at, void* status, int code) {
+  const int one = call.complete(at, status);
+  return one != 0 && code == 0 ? raise_code(call.failed(), one) : code;
+}
+
+}  // namespace
+
+namespace serve {
+
+int Wait(void* request, void* status) {
+  if (pending.empty()) return next.Wait(request, status);
+  const Call call(1, request);
+  const Statuses own(status, 1);
+  if (call.entry(0) != nullptr) {
+    wait_until([&] { return call.settle_all(); });
+    return complete_one(call, 0, own.first(), next.Wait(request, own.first()));
+  }
+  int flag = 0;
+  int code = 0;
+  wait_until([&] {
+    code = next.Test(request, &flag, status);
+    return flag != 0 || code != 0;
+  });
+  return code;
+}
+
+int Test(void* request, int* flag, void* status) {
+  if (pending.empty()) return next.Test(request, flag, status);
+  const Call call(1, request);
+  if (call.entry(0) == nullptr) {
+    pending.look();
+    return next.Test(request, flag, status);
+  }
+  *flag = 0;
+  if (!call.settle_all()) return pending.look(), 0;
+  const Statuses own(status, 1);
+  const int code = next.Test(request, flag, own.first());
+  return *flag != 0 ? complete_one(call, 0, own.first(), code) : code;
+}
+
+int Waitall(int count, void* requests, void* statuses) {
+  if (pending.empty() || count <= 0) return next.Waitall(count, requests, statuses);
+  const Call call(count, requests);
+  const Statuses own(statuses, call.size());
+  wait_until([&] { return call.settle_all(); });
+  return complete_all(call, own, next.Waitall(count, requests, own.first()));
+}
+
+int Testall(int count, void* requests, int* flag, void* statuses) {
+  if (pending.empty() || count <= 0) return next.Testall(count, requests, flag, statuses);
+  const Call call(count, requests);
+  *flag = 0;
+  if (!call.settle_all()) return pending.look(), 0;
+  const Statuses own(statuses, call.size());
+  const int code = next.Testall(count, requests, flag, own.first());
+  return *flag != 0 ? complete_all(call, own, code) : code;
+}
+
+int Testany(int count, void* requests, int* index, int* flag, void* status) {
+  if (pending.empty() || count <= 0) return next.Testany(count, requests, index, flag, status);
+  const Call call(count, requests);
+  const Statuses own(status, 1);
+  pending.look();
+  call.settle_all();
+  const int code = next.Testany(count, requests, index, flag, own.first());
+  if (*flag == 0 || *index < 0) return code;
+  return complete_one(call, static_cast<std::size_t>(*index), own.first(), code);
+}
+
+int Waitany(int count, void* requests, int* index, void* status) {
+  if (pending.empty() || count <= 0) return next.Waitany(count, requests, index, status);
+  int flag = 0;
+  int code = 0;
+  wait_until([&] {
+    code = Testany(count, requests, index, &flag, status);
+    return flag != 0 || code != 0;
+  });
+  return code;
+}
+
+int Testsome(int count, void* requests, int* number, int* indices, void* statuses) {
+  if (pending.empty() || count <= 0) {
+    return next.Testsome(count, requests, number, indices, statuses);
+  }
+  const Call call(count, requests);
+  const Statuses own(statuses, call.size());
+  pending.look();
+  call.settle_all();
+  const int code = next.Testsome(count, requests, number, indices, own.first());
+  return complete_some(call, *number, indices, own, code);
+}
+
+int Waitsome(int count, void* requests, int* number, int* indices, void* statuses) {
+  if (pending.empty() || count <= 0) {
+    return next.Waitsome(count, requests, number, indices, statuses);
+  }
+  int code = 0;
+  wait_until([&] {
+    code = Testsome(count, requests, number, indices, statuses);
+    return *number != 0 || code != 0;
+  });
+  return code;
+}
+
+int Request_get_status(Word request, int* flag, void* status) {
+  Pending* entry = pending.empty() ? nullptr : pending.find(clean(request));
+  if (entry == nullptr) return next.Request_get_status(request, flag, status);
+  *flag = 0;
+  if (!pending.settle(clean(request), *entry)) return pending.look(), 0;
+  const int code = next.Request_get_status(request, flag, status);
+  if (*flag != 0) mend_one(*entry, status);
+  return code;
+}
+
+// It goes on: a receive is taken, and a send's data read, though nobody asks for it any more.
+int Request_free(void* request) {
+  const Requests given(request);
+  Pending* entry = pending.empty() ? nullptr : pending.find(given.get(0));
+  if (entry == nullptr) return next.Request_free(request);
+  entry->freed = true;
+  given.set(0, abi().request_null);
+  pending.look();
+  return 0;
+}
+
+// A send that has begun is not cancelled, which the standard allows.
+int Cancel(void* request) {
+  Pending* entry = pending.empty() ? nullptr : pending.find(Requests(request).get(0));
+  if (entry == nullptr) return next.Cancel(request);
+  if (entry->out != nullptr) return 0;
+  entry->cancelling = true;
+  return next.Cancel(request);
+}
+
+}  // namespace serve
+}  // namespace ropewalk::preload

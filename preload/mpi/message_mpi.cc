@@ -1,0 +1,72 @@
+#include "message_mpi.hpp"
+
+#include <dlfcn.h>
+
+namespace ropewalk::preload::messages {
+
+MessageFunctions real;
+
+namespace {
+
+class Loader {
+ public:
+  explicit Loader(void* file) noexcept : file_(file) {}
+  template <class Function>
+  void find(Function*& function, const char* name) noexcept {
+    function = reinterpret_cast<Function*>(dlsym(file_, name));
+    complete_ = complete_ && function != nullptr;
+  }
+  bool complete() const noexcept { return complete_; }
+
+ private:
+  void* file_;
+  bool complete_ = true;
+};
+
+}  // namespace
+
+bool load_message_functions() noexcept {
+  void* file = dlopen(mpi::library().path.c_str(), RTLD_NOW | RTLD_NOLOAD);
+  Loader load(file == nullptr ? RTLD_DEFAULT : file);
+  load.find(real.isend, "PMPI_Isend");
+  load.find(real.issend, "PMPI_Issend");
+  load.find(real.irecv, "PMPI_Irecv");
+  load.find(real.send, "PMPI_Send");
+  load.find(real.sendrecv, "PMPI_Sendrecv");
+  load.find(real.test, "PMPI_Test");
+  load.find(real.wait, "PMPI_Wait");
+  load.find(real.cancel, "PMPI_Cancel");
+  load.find(real.request_free, "PMPI_Request_free");
+  load.find(real.request_get_status, "PMPI_Request_get_status");
+  load.find(real.get_count, "PMPI_Get_count");
+  load.find(real.test_cancelled, "PMPI_Test_cancelled");
+  load.find(real.status_set_elements_x, "PMPI_Status_set_elements_x");
+  load.find(real.status_set_cancelled, "PMPI_Status_set_cancelled");
+  load.find(real.comm_call_errhandler, "PMPI_Comm_call_errhandler");
+  return load.complete();
+}
+
+void set_error(void* status, int code) noexcept {
+  std::memcpy(static_cast<std::byte*>(status) + abi().status_error, &code, sizeof code);
+}
+
+int raise_code(Word comm, int code) noexcept {
+  real.comm_call_errhandler(comm, code);
+  return code;
+}
+
+// From each mpi.h. A class is a code of its own.
+int error_in_status() noexcept {
+  switch (abi().family) {
+    case mpi::Family::mpich:
+      return 17;
+    case mpi::Family::openmpi:
+      return 18;
+    default:
+      return 19;
+  }
+}
+
+int error_truncate() noexcept { return abi().family == mpi::Family::mpich ? 14 : 15; }
+
+}  // namespace ropewalk::preload::messages

@@ -1,0 +1,189 @@
+#include "message_peers.hpp"
+
+#include <sys/stat.h>
+
+#include <cstring>
+#include <new>
+#include <string>
+
+#include "collectives/state.hpp"
+#include "communicators.hpp"
+#include "datatypes.hpp"
+#include "local_mpi.hpp"
+#include "message_mpi.hpp"
+#include "messages.hpp"
+#include "mpi/collectively.hpp"
+#include "node/monitored_process.hpp"
+#include "promise.hpp"
+#include "ropewalk/memory.hpp"
+#include "settings/value.hpp"
+#include "statistics.hpp"
+
+namespace ropewalk::preload::messages {
+
+Ranks ranks;
+
+bool wanted() noexcept {
+  const settings::Value value = settings::read(settings::Id::messages);
+  return value.is("on") && !value.malformed;
+}
+
+namespace {
+
+std::string obstacle(bool before_init) noexcept {
+  try {
+    return obstacle_to_promise(before_init);
+  } catch (...) {
+    return "no memory";
+  }
+}
+
+// What each rank tells the others; sent as bytes.
+struct Facts {
+  std::int64_t promises;
+  std::int64_t world_rank;
+  Key key;
+  std::uint64_t inode;
+  std::uint64_t slots;  // offset in its arena
+  std::uint64_t slot_count;
+  std::uint64_t least_bytes;
+};
+
+void make_slots() {
+  Arena& arena = Arena::process();
+  void* memory = arena.allocate(sizeof(Slot) * ranks.limits.slots, alignof(Slot));
+  ranks.slots = static_cast<Slot*>(memory);
+  for (std::size_t i = 0; i < ranks.limits.slots; ++i) new (ranks.slots + i) Slot;
+  struct stat file {};
+  if (fstat(arena.descriptor(), &file) == 0) ranks.inode = file.st_ino;
+}
+
+// What this rank promises; nothing where it lacks anything.
+Facts own_facts(const Collectives& team) noexcept {
+  Facts facts{};
+  ranks.world_rank = mpi::rank(mpi::comm_world());
+  facts.world_rank = ranks.world_rank;
+  try {
+    std::string reason = ranks.understands ? obstacle(false) : "";
+    if (!reason.empty()) note_promise(reason);
+    if (!ranks.understands || !reason.empty()) return facts;
+    make_slots();
+    ranks.peers.resize(static_cast<std::size_t>(team.size()));
+    ranks.key = node::random_id().words;
+    facts.promises = 1;
+    facts.key = ranks.key;
+    facts.inode = ranks.inode;
+    facts.slots = Arena::process().offset(ranks.slots);
+    facts.slot_count = ranks.limits.slots;
+    facts.least_bytes = ranks.limits.least_bytes;
+  } catch (...) {  // no memory
+    facts.promises = 0;
+  }
+  return facts;
+}
+
+void note(const Facts& facts, const std::shared_ptr<node::Peer>& process) {
+  Peer& peer = ranks.peers[static_cast<std::size_t>(facts.world_rank)];
+  peer.process = process;
+  peer.world_rank = static_cast<int>(facts.world_rank);
+  peer.promised = facts.promises != 0 && !process->self;
+  peer.key = facts.key;
+  peer.inode = facts.inode;
+  peer.slots = reinterpret_cast<Slot*>(process->base + facts.slots);
+  peer.slot_count = facts.slot_count;
+  peer.least_bytes = facts.least_bytes;
+}
+
+bool has_the_world(Collectives& team) {
+  const collectives::Engine* engine = team.state().backend->engine();
+  return engine != nullptr && team.size() == mpi::size(mpi::comm_world());
+}
+
+// All ranks have said what they promise.
+void come_together(Collectives& team, mpi::Comm comm, std::vector<Facts>& all) {
+  node::Team& node = team.state().backend->engine()->team();
+  ranks.crowded = node.waits().crowded();
+  ranks.streaming_bytes = team.state().backend->engine()->limits().streaming_bytes;
+  const Facts own = own_facts(team);
+  mpi::all_gather(&own, all.data(), sizeof own, comm);
+  const bool split = mpi::try_split(comm, 0, ranks.world_rank, ranks.comm);
+  if (!split || own.promises == 0) return;
+  mpi::return_errors(ranks.comm);
+  for (int rank = 0; rank < team.size(); ++rank) {
+    note(all[static_cast<std::size_t>(rank)], node.peer(rank).shared_from_this());
+  }
+  ranks.ready = true;
+}
+
+}  // namespace
+
+void before_init() noexcept {
+  const std::string reason = obstacle(true);
+  if (!reason.empty()) note_promise(reason);
+  ranks.understands = reason.empty();
+}
+
+// Under MPI_THREAD_MULTIPLE another thread may complete a request while we look at it.
+void after_init() noexcept {
+  try {
+    const bool one_thread = mpi::thread_level() != mpi::ThreadLevel::multiple;
+    if (!one_thread) note_promise("MPI_THREAD_MULTIPLE");
+    ranks.understands = ranks.understands && one_thread && load_message_functions();
+    if (!ranks.understands) return pass_messages();
+    ranks.limits = tuning::envelope_limits();
+    ranks.self = mpi::split(mpi::comm_self(), 0, 0);
+    mpi::return_errors(ranks.self);
+  } catch (...) {
+    ranks.understands = false;
+    pass_messages();
+  }
+}
+
+void meet(Collectives& team, mpi::Comm comm) {
+  static bool met = false;
+  if (met || !wanted() || !has_the_world(team)) return;
+  met = true;
+  std::vector<Facts> all;
+  bool room = true;
+  try {
+    all.resize(static_cast<std::size_t>(team.size()));
+  } catch (const std::bad_alloc&) {
+    room = false;
+  }
+  if (mpi::true_on_all(comm, room)) come_together(team, comm, all);
+}
+
+const Peer* peer_of(Word word, int rank) noexcept {
+  if (!ranks.ready || rank < 0) return nullptr;
+  CommunicatorEntry* entry = entry_as_it_is(clean(word));
+  if (entry == nullptr || rank >= entry->size) return nullptr;
+  if (entry->reason == Reason::intercommunicator || entry->reason == Reason::other_world) {
+    return nullptr;
+  }
+  try {
+    if (entry->world_ranks.empty()) entry->world_ranks = ranks_in_world({clean(word)});
+  } catch (...) {
+    return nullptr;
+  }
+  const int world = entry->world_ranks[static_cast<std::size_t>(rank)];
+  if (world < 0 || static_cast<std::size_t>(world) >= ranks.peers.size()) return nullptr;
+  const Peer& peer = ranks.peers[static_cast<std::size_t>(world)];
+  return peer.promised ? &peer : nullptr;
+}
+
+const Peer* sender_of(const Descriptor& descriptor) noexcept {
+  if (!ranks.ready || descriptor.key != ranks.key) return nullptr;
+  if (descriptor.checksum != checksum_of(descriptor)) return nullptr;
+  if (descriptor.sender >= ranks.peers.size()) return nullptr;
+  const Peer& peer = ranks.peers[descriptor.sender];
+  if (!peer.promised || peer.inode != descriptor.inode) return nullptr;
+  if (descriptor.slot >= peer.slot_count) return nullptr;
+  const Slot& slot = peer.slots[descriptor.slot];
+  const State state = slot.state.load(std::memory_order_acquire);  // pairs with arm()
+  const bool under_way = state == State::armed || state == State::moving || state == State::kept;
+  const bool same = slot.serial == descriptor.serial && slot.length == descriptor.length &&
+                    slot.destination == ranks.world_rank;
+  return under_way && same ? &peer : nullptr;
+}
+
+}  // namespace ropewalk::preload::messages

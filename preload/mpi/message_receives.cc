@@ -1,0 +1,217 @@
+// MPI_Recv and the like: MPI's own receive, and a look at what it has brought.
+#include <cstddef>
+#include <new>
+#include <string>
+
+#include "datatypes.hpp"
+#include "local_mpi.hpp"
+#include "message_mpi.hpp"
+#include "message_peers.hpp"
+#include "outbox.hpp"
+#include "pending.hpp"
+#include "statistics.hpp"
+#include "taking.hpp"
+
+namespace ropewalk::preload::serve {
+namespace {
+
+using namespace messages;
+
+// A receive is over, without an error of MPI's: takes what it has brought.
+int take_now(const Destination& to, void* status) noexcept {
+  const Taken taken = take(to, status);
+  mend(taken, status);
+  if (taken.code != 0) return raise_code(to.comm, taken.code);
+  return 0;
+}
+
+// The program's status, or one in its place.
+class OwnStatus {
+ public:
+  explicit OwnStatus(void* status) noexcept : status_(is_ignored(status) ? &own_ : status) {}
+  void* get() const noexcept { return status_; }
+
+ private:
+  mpi::RawStatus own_;
+  void* status_;
+};
+
+// One of MPI's own requests, which is tested until it is complete.
+class Started {
+ public:
+  Word* place() noexcept { return &request_; }
+  // Of MPI's test, once it has failed.
+  int code() const noexcept { return code_; }
+  bool is_over(void* status) noexcept {
+    if (over_) return true;
+    int flag = 0;
+    code_ = next.Test(&request_, &flag, status);
+    over_ = flag != 0 || code_ != 0;
+    return over_;
+  }
+  void give_up() noexcept {
+    real.cancel(&request_);
+    real.wait(&request_, reinterpret_cast<void*>(abi().status_ignore));
+    over_ = true;
+  }
+
+ private:
+  Word request_ = 0;
+  int code_ = 0;
+  bool over_ = false;
+};
+
+// The receiving half of an exchange.
+class Received {
+ public:
+  Received(const Destination& to, bool large, void* status) noexcept
+      : to_(to), status_(status), large_(large) {}
+  Started& request() noexcept { return request_; }
+  int code() const noexcept { return code_; }
+  bool is_over() noexcept {
+    if (over_ || !request_.is_over(status_)) return over_;
+    over_ = true;
+    code_ = request_.code();
+    if (code_ == 0 && large_) code_ = take_now(to_, status_);
+    return true;
+  }
+
+ private:
+  const Destination& to_;
+  Started request_;
+  void* status_;
+  int code_ = 0;
+  bool large_;
+  bool over_ = false;
+};
+
+// The sending half, through memory or by MPI.
+class Sent {
+ public:
+  int start(const Sending& send, std::size_t bytes) noexcept {
+    out_ = bytes == 0 ? nullptr : begin(send, bytes, false);
+    if (out_ != nullptr) return post(*out_, send, false);
+    return next.Isend(send.data, send.count, send.type, send.destination, send.tag, send.comm,
+                      plain_.place());
+  }
+  const Outgoing* out() const noexcept { return out_; }
+  bool is_over() noexcept {
+    if (out_ == nullptr) return plain_.is_over(reinterpret_cast<void*>(abi().status_ignore));
+    if (over_) return true;
+    constexpr unsigned looks_per_check = 1U << 12;
+    over_ = messages::is_over(*out_) || (++looks_ % looks_per_check == 0 && is_lost(*out_));
+    return over_;
+  }
+  int end() noexcept {
+    if (out_ == nullptr) return plain_.code();
+    leave(*out_);
+    return 0;
+  }
+
+ private:
+  Outgoing* out_ = nullptr;
+  Started plain_;
+  unsigned looks_ = 0;
+  bool over_ = false;
+};
+
+void tell(Watch& watch, const Outgoing* out) noexcept {
+  if (out == nullptr) return watch.passed(Reason::message);
+  watch.served(is_kept(*out) ? Path::staged : Path::mapped);
+}
+
+}  // namespace
+
+int Recv(void* buffer, int count, Word type, int source, int tag, Word comm, void* given) {
+  Destination to;
+  const bool large = may_be_announced(buffer, count, type, comm, to);
+  if (!large && pending.empty()) return next.Recv(buffer, count, type, source, tag, comm, given);
+  const OwnStatus status(given);
+  int code = 0;
+  if (pending.empty()) {
+    code = next.Recv(buffer, count, type, source, tag, comm, status.get());
+  } else {  // others may wait for what this rank is to take
+    Started receive;
+    code = next.Irecv(buffer, count, type, source, tag, comm, receive.place());
+    if (code != 0) return code;
+    wait_until([&] { return receive.is_over(status.get()); });
+    code = receive.code();
+  }
+  if (code != 0 || !large) return code;
+  return take_now(to, status.get());
+}
+
+int Irecv(void* buffer, int count, Word type, int source, int tag, Word comm, void* request) {
+  const int code = next.Irecv(buffer, count, type, source, tag, comm, request);
+  Destination to;
+  if (code != 0 || source == mpi::proc_null()) return code;
+  if (!may_be_announced(buffer, count, type, comm, to)) return code;
+  const Requests given(request);
+  try {
+    pending.add_receive(given.get(0), to);
+    return 0;
+  } catch (...) {  // what the receive brings would not be understood
+    Word handle = given.get(0);
+    real.cancel(&handle);
+    real.wait(&handle, reinterpret_cast<void*>(abi().status_ignore));
+    given.set(0, abi().request_null);
+    return raise({clean(comm)}, "no memory to keep a request in mind");
+  }
+}
+
+int Sendrecv(const void* data, int count, Word type, int destination, int send_tag, void* buffer,
+             int room, Word room_type, int source, int tag, Word comm, void* given) {
+  Destination to;
+  const Sending send{data, count, type, destination, send_tag, comm};
+  const std::size_t bytes = large_bytes(send);
+  const bool large = may_be_announced(buffer, room, room_type, comm, to);
+  if (bytes == 0 && !large && pending.empty()) {
+    return next.Sendrecv(data, count, type, destination, send_tag, buffer, room, room_type, source,
+                         tag, comm, given);
+  }
+  const OwnStatus status(given);
+  Watch watch(Function::sendrecv, bytes);
+  Received receive(to, large && source != mpi::proc_null(), status.get());
+  int code = next.Irecv(buffer, room, room_type, source, tag, comm, receive.request().place());
+  if (code != 0) return code;
+  Sent sent;
+  code = sent.start(send, bytes);
+  if (code != 0) return receive.request().give_up(), code;
+  wait_until([&] {
+    const bool over = sent.is_over();
+    return receive.is_over() && over;
+  });
+  if (bytes != 0) tell(watch, sent.out());
+  code = sent.end();
+  return receive.code() != 0 ? receive.code() : code;
+}
+
+int Sendrecv_replace(void* buffer, int count, Word type, int destination, int send_tag, int source,
+                     int tag, Word comm, void* given) {
+  Destination to;
+  if (!may_be_announced(buffer, count, type, comm, to)) {
+    return next.Sendrecv_replace(buffer, count, type, destination, send_tag, source, tag, comm,
+                                 given);
+  }
+  const OwnStatus status(given);
+  const int code = next.Sendrecv_replace(buffer, count, type, destination, send_tag, source, tag,
+                                         comm, status.get());
+  if (code != 0 || source == mpi::proc_null()) return code;
+  return take_now(to, status.get());
+}
+
+int Init(int* argc, void* argv) {
+  messages::before_init();
+  const int code = next.Init(argc, argv);
+  if (code == 0) messages::after_init();
+  return code;
+}
+
+int Init_thread(int* argc, void* argv, int wanted, int* provided) {
+  messages::before_init();
+  const int code = next.Init_thread(argc, argv, wanted, provided);
+  if (code == 0) messages::after_init();
+  return code;
+}
+
+}  // namespace ropewalk::preload::serve

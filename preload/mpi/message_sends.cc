@@ -1,0 +1,133 @@
+// MPI_Send and the like: a large message whose receiver has promised to understand goes through
+// memory, every other one is MPI's.
+#include <cstddef>
+#include <string>
+
+#include "communicators.hpp"
+#include "datatypes.hpp"
+#include "local_mpi.hpp"
+#include "message_mpi.hpp"
+#include "message_peers.hpp"
+#include "outbox.hpp"
+#include "pending.hpp"
+#include "statistics.hpp"
+
+namespace ropewalk::preload::serve {
+namespace {
+
+using namespace messages;
+
+Path path_of(const Outgoing& out) noexcept { return is_kept(out) ? Path::staged : Path::mapped; }
+
+int lost(const Outgoing& out, Word comm) noexcept {
+  const std::string text = "rank " + std::to_string(out.peer->world_rank) + " (process " +
+                           std::to_string(out.peer->process->process) +
+                           ") has died while it received a message";
+  return raise({clean(comm)}, text.c_str());
+}
+
+// The blocking sends. Meanwhile this rank takes what comes for its own receives: the other one may
+// wait in a send to it.
+int finish(Outgoing& out, Word comm) {
+  int code = 0;
+  unsigned looks = 0;
+  wait_until([&] {
+    if (is_over(out)) return true;
+    constexpr unsigned looks_per_check = 1U << 12;
+    if (++looks % looks_per_check != 0 || !is_lost(out)) return false;
+    code = -1;
+    return true;
+  });
+  if (code != 0) return lost(out, comm);
+  return 0;
+}
+
+template <class Pass>
+int send_or_pass(const Sending& send, bool synchronous, Pass pass) {
+  const std::size_t bytes = large_bytes(send);
+  if (bytes == 0) return pass();
+  Watch watch(Function::send, bytes);
+  Outgoing* out = begin(send, bytes, false);
+  if (out == nullptr) {
+    const int code = pass();
+    watch.passed(Reason::message);
+    return code;
+  }
+  if (const int code = post(*out, send, synchronous); code != 0) return code;
+  const int code = finish(*out, send.comm);
+  watch.served(path_of(*out));
+  leave(*out);
+  return code;
+}
+
+void give_up(Word request) noexcept {
+  real.cancel(&request);
+  real.wait(&request, reinterpret_cast<void*>(abi().status_ignore));
+}
+
+// Adds the program's handle for a message on its way; the message is withdrawn where there is no
+// memory for that.
+int hand_out(Outgoing& out, const Sending& send, bool synchronous, void* request) {
+  Word handle = 0;
+  int code = real.irecv(nullptr, 0, mpi::byte_type().value, out.peer->world_rank, number(out),
+                        ranks.comm.value, &handle);
+  if (code != 0) return withdraw(out), raise_code(send.comm, code);
+  try {
+    pending.add_send(handle, out);
+  } catch (...) {
+    give_up(handle);
+    withdraw(out);
+    return raise({clean(send.comm)}, "no memory to keep a request in mind");
+  }
+  code = post(out, send, synchronous);
+  if (code == 0) return Requests(request).set(0, handle), 0;
+  pending.find(handle)->out = nullptr;
+  pending.erase(handle);
+  give_up(handle);
+  return code;
+}
+
+template <class Pass>
+int start_or_pass(const Sending& send, bool synchronous, void* request, Pass pass) {
+  const std::size_t bytes = large_bytes(send);
+  if (bytes == 0) return pass();
+  Watch watch(Function::isend, bytes);
+  Outgoing* out = begin(send, bytes, true);
+  if (out == nullptr) {
+    const int code = pass();
+    watch.passed(Reason::message);
+    return code;
+  }
+  const int code = hand_out(*out, send, synchronous, request);
+  watch.served(Path::mapped);
+  return code;
+}
+
+}  // namespace
+
+int Send(const void* data, int count, Word type, int to, int tag, Word comm) {
+  return send_or_pass({data, count, type, to, tag, comm}, false,
+                      [&] { return next.Send(data, count, type, to, tag, comm); });
+}
+int Ssend(const void* data, int count, Word type, int to, int tag, Word comm) {
+  return send_or_pass({data, count, type, to, tag, comm}, true,
+                      [&] { return next.Ssend(data, count, type, to, tag, comm); });
+}
+int Rsend(const void* data, int count, Word type, int to, int tag, Word comm) {
+  return send_or_pass({data, count, type, to, tag, comm}, false,
+                      [&] { return next.Rsend(data, count, type, to, tag, comm); });
+}
+int Isend(const void* data, int count, Word type, int to, int tag, Word comm, void* request) {
+  return start_or_pass({data, count, type, to, tag, comm}, false, request,
+                       [&] { return next.Isend(data, count, type, to, tag, comm, request); });
+}
+int Issend(const void* data, int count, Word type, int to, int tag, Word comm, void* request) {
+  return start_or_pass({data, count, type, to, tag, comm}, true, request,
+                       [&] { return next.Issend(data, count, type, to, tag, comm, request); });
+}
+int Irsend(const void* data, int count, Word type, int to, int tag, Word comm, void* request) {
+  return start_or_pass({data, count, type, to, tag, comm}, false, request,
+                       [&] { return next.Irsend(data, count, type, to, tag, comm, request); });
+}
+
+}  // namespace ropewalk::preload::serve

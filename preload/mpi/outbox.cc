@@ -1,0 +1,233 @@
+#include "outbox.hpp"
+
+#include <algorithm>
+#include <climits>
+#include <cstring>
+#include <vector>
+
+#include "datatypes.hpp"
+#include "message_mpi.hpp"
+#include "os/clock.hpp"
+#include "ropewalk/memory.hpp"
+
+namespace ropewalk::preload::messages {
+namespace {
+
+struct Outbox {
+  std::vector<Outgoing> messages;  // by slot
+  std::size_t turn = 0;
+  std::size_t ended = 0;  // the program's sends are complete, and the slots not free yet
+  std::size_t kept_bytes = 0;
+  std::uint64_t serial = 0;
+};
+Outbox outbox;
+
+// MPICH takes a descriptor for elements that divide it.
+constexpr std::size_t most_element = 32;
+// Beyond the bytes that are kept freely.
+constexpr std::int64_t longer = 100;
+
+bool is_pair(mpi::DatatypeName name) {
+  using enum mpi::DatatypeName;
+  return (name >= float_int && name <= long_double_int) ||
+         (name >= two_integer && name <= two_double_precision);
+}
+
+// Bytes of one element of a type whose descriptor MPI takes wherever it takes the data; else 0.
+std::size_t element_bytes(Word type) noexcept {
+  const auto name = mpi::library().datatypes.find(clean(type));
+  if (!name || is_pair(*name) || *name == mpi::DatatypeName::packed) return 0;
+  const FoundElements elements = elements_of(type);
+  if (!elements || elements->packed) return 0;
+  const std::size_t bytes = elements->bytes;
+  return bytes <= most_element && (bytes & (bytes - 1)) == 0 ? bytes : 0;
+}
+
+Outgoing* free_place() noexcept {
+  if (outbox.messages.empty()) {
+    try {
+      outbox.messages.resize(ranks.limits.slots);
+    } catch (...) {
+      return nullptr;
+    }
+  }
+  const std::size_t count = outbox.messages.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    Outgoing& place = outbox.messages[outbox.turn++ % count];
+    if (!place.used) return &place;
+  }
+  return nullptr;
+}
+
+Descriptor describe(const Outgoing& message) noexcept {
+  Descriptor made{};
+  made.key = message.peer->key;
+  made.inode = ranks.inode;
+  made.sender = static_cast<std::uint64_t>(ranks.world_rank);
+  made.slot = static_cast<std::uint64_t>(number(message));
+  made.serial = message.slot->serial;
+  made.length = message.bytes;
+  made.checksum = checksum_of(made);
+  return made;
+}
+
+// The arena hears of all that the program communicates, wherever it lies.
+bool is_in_arena(const void* data, std::size_t bytes) noexcept {
+  try {
+    Arena& arena = Arena::process();
+    arena.note_communicated(data, bytes);
+    if (!arena.contains(data, bytes)) return false;
+    arena.make_huge(data, bytes);
+    return true;
+  } catch (...) {  // no arena
+    return false;
+  }
+}
+
+void look_at_posted(Outgoing& message) noexcept {
+  if (message.matched) return;
+  int flag = 0;
+  real.test(&message.posted, &flag, reinterpret_cast<void*>(abi().status_ignore));
+  message.matched = flag != 0;
+}
+
+void free_copy(Outgoing& message) noexcept {
+  if (message.copy == nullptr) return;
+  Arena::process().deallocate(message.copy);
+  outbox.kept_bytes -= message.bytes;
+  message.copy = nullptr;
+}
+
+// Of a message that the program is done with.
+void free_if_received(Outgoing& message) noexcept {
+  if (!is_copied(message)) return;
+  look_at_posted(message);
+  if (!message.matched) return;
+  free_copy(message);
+  message.slot->state.store(State::free, std::memory_order_relaxed);
+  message.used = false;
+  --outbox.ended;
+}
+
+bool may_keep(const Outgoing& message, std::int64_t waited_ns) noexcept {
+  if (waited_ns < ranks.limits.patience_ns) return false;
+  if (outbox.kept_bytes + message.bytes <= ranks.limits.kept_bytes) return true;
+  return waited_ns >= ranks.limits.patience_ns * longer;
+}
+
+}  // namespace
+
+int number(const Outgoing& message) noexcept {
+  return static_cast<int>(message.slot - ranks.slots);
+}
+
+std::size_t large_bytes(const Sending& send) noexcept {
+  if (!ranks.ready || send.count <= 0) return 0;
+  const auto count = static_cast<std::size_t>(send.count);
+  if (count * most_element < ranks.limits.least_bytes) return 0;  // a quick look
+  const std::size_t bytes = element_bytes(send.type) * count;
+  return bytes < ranks.limits.least_bytes || bytes > INT_MAX ? 0 : bytes;
+}
+
+Outgoing* begin(const Sending& send, std::size_t bytes, bool acknowledged) noexcept {
+  if (!is_in_arena(send.data, bytes)) return nullptr;
+  const Peer* peer = peer_of(send.comm, send.destination);
+  if (peer == nullptr || bytes < peer->least_bytes) return nullptr;
+  sweep();
+  Outgoing* message = free_place();
+  if (message == nullptr) return nullptr;
+  *message = Outgoing{};
+  message->used = true;
+  message->slot = ranks.slots + (message - outbox.messages.data());
+  message->peer = peer;
+  message->data = static_cast<const std::byte*>(send.data);
+  message->bytes = bytes;
+  message->since_ns = os::steady_ns();
+  arm(*message->slot, peer->world_rank, ++outbox.serial, Arena::process().offset(send.data), bytes,
+      acknowledged);
+  message->descriptor = describe(*message);
+  return message;
+}
+
+int post(Outgoing& message, const Sending& send, bool synchronous) noexcept {
+  message.synchronous = synchronous;
+  const auto isend = synchronous ? real.issend : real.isend;
+  const int code = isend(&message.descriptor, descriptor_bytes, mpi::byte_type().value,
+                         send.destination, send.tag, send.comm, &message.posted);
+  if (code != 0) withdraw(message);
+  return code;
+}
+
+bool is_copied(const Outgoing& message) noexcept {
+  // Acquire pairs with the release in take(): the receiver has read all data.
+  return message.slot->state.load(std::memory_order_acquire) == State::copied;
+}
+
+bool is_kept(const Outgoing& message) noexcept { return message.copy != nullptr; }
+
+bool is_over(Outgoing& message) noexcept {
+  if (is_kept(message) || is_copied(message)) return true;
+  // Acquire pairs with claim(): where the data goes.
+  if (message.slot->state.load(std::memory_order_acquire) == State::claimed) {
+    help(*message.slot, message.peer->process->base, message.data, stores_for(message.bytes));
+    return is_copied(message);
+  }
+  return may_keep(message, os::steady_ns() - message.since_ns) && keep(message);
+}
+
+bool keep(Outgoing& message) noexcept {
+  if (message.synchronous) {
+    look_at_posted(message);
+    if (!message.matched) return false;
+  }
+  void* copy = nullptr;
+  try {
+    copy = Arena::process().allocate(message.bytes);
+  } catch (...) {
+    return false;
+  }
+  if (!begin_move(*message.slot)) {
+    Arena::process().deallocate(copy);
+    return false;
+  }
+  kernels::copy(copy, message.data, message.bytes, stores_for(message.bytes));
+  message.copy = copy;
+  outbox.kept_bytes += message.bytes;
+  end_move(*message.slot, Arena::process().offset(copy));
+  return true;
+}
+
+void withdraw(Outgoing& message) noexcept {
+  message.slot->state.store(State::free, std::memory_order_relaxed);
+  message.used = false;
+}
+
+bool is_lost(const Outgoing& message) noexcept {
+  return node::is_dead(*message.peer->process) && !is_copied(message);
+}
+
+void leave(Outgoing& message) noexcept {
+  message.ended = true;
+  ++outbox.ended;
+  free_if_received(message);
+}
+
+void sweep() noexcept {
+  if (outbox.ended == 0) return;
+  for (Outgoing& message : outbox.messages) {
+    if (message.used && message.ended) free_if_received(message);
+  }
+}
+
+void end_outbox() noexcept {
+  for (Outgoing& message : outbox.messages) {
+    if (!message.used) continue;
+    if (!message.matched) {
+      real.wait(&message.posted, reinterpret_cast<void*>(abi().status_ignore));
+      message.matched = true;
+    }
+    keep(message);
+  }
+}
+
+}  // namespace ropewalk::preload::messages

@@ -1,0 +1,129 @@
+#include "pending.hpp"
+
+#include <utility>
+
+#include "local_mpi.hpp"
+#include "messages.hpp"
+#include "windows.hpp"
+
+namespace ropewalk::preload::messages {
+
+PendingRequests pending;
+
+namespace {
+
+// Looks at MPI's requests cost some 50 ns each.
+constexpr int most_looks = 16;
+
+bool is_complete(Word handle, mpi::RawStatus& status) noexcept {
+  int flag = 0;
+  real.request_get_status(handle, &flag, &status);
+  return flag != 0;
+}
+
+bool is_cancelled(const mpi::RawStatus& status) noexcept {
+  int flag = 0;
+  real.test_cancelled(&status, &flag);
+  return flag != 0;
+}
+
+}  // namespace
+
+Pending* PendingRequests::find(Word handle) noexcept {
+  const auto found = entries_.find(handle);
+  return found == entries_.end() ? nullptr : &found->second;
+}
+
+void PendingRequests::add_receive(Word handle, const Destination& to) {
+  Pending entry{.to = to};
+  if (!mpi::library().datatypes.find(to.elements.type.value)) {
+    entry.to.elements.type = duplicate(to.elements.type);  // the program may free its own
+    entry.owns_type = true;
+  }
+  entries_.insert_or_assign(handle, entry);
+}
+
+void PendingRequests::add_send(Word handle, Outgoing& out) {
+  entries_.insert_or_assign(handle, Pending{.out = &out});
+}
+
+PendingRequests::Entries::iterator PendingRequests::drop(Entries::iterator at) noexcept {
+  Pending& entry = at->second;
+  if (entry.owns_type) let_go(entry.to.elements.type);
+  if (entry.out != nullptr) leave(*entry.out);
+  return entries_.erase(at);
+}
+
+void PendingRequests::erase(Word handle) noexcept {
+  const auto found = entries_.find(handle);
+  if (found != entries_.end()) drop(found);
+}
+
+bool PendingRequests::settle(Word handle, Pending& entry) noexcept {
+  if (entry.settled) return true;
+  if (entry.out != nullptr) return settle_send(handle, entry);
+  mpi::RawStatus status;
+  if (!is_complete(handle, status)) return false;
+  entry.settled = true;
+  if (entry.cancelling && is_cancelled(status)) return true;
+  entry.taken = take(entry.to, &status);
+  return true;
+}
+
+// An acknowledgement is on its way where the receiver has claimed the program's buffer; there is
+// none where it was kept, and then MPI's receive of it is cancelled.
+bool PendingRequests::settle_send(Word handle, Pending& entry) noexcept {
+  if (!is_over(*entry.out)) return false;
+  if (is_kept(*entry.out)) {
+    Word request = handle;
+    real.cancel(&request);
+    entry.settled = true;
+    return true;
+  }
+  mpi::RawStatus status;
+  entry.settled = is_complete(handle, status);
+  return entry.settled;
+}
+
+void PendingRequests::look() noexcept {
+  sweep();
+  int looks = 0;
+  auto at = entries_.upper_bound(turn_);
+  for (std::size_t left = entries_.size(); left > 0 && looks < most_looks; --left) {
+    if (at == entries_.end()) at = entries_.begin();
+    turn_ = at->first;
+    Pending& entry = at->second;
+    const bool ours = !entry.settled && (entry.out == nullptr || entry.freed);
+    if (ours) ++looks;
+    const bool settled = ours ? settle(at->first, entry) : entry.settled;
+    if (settled && entry.freed) {
+      Word request = at->first;
+      real.wait(&request, reinterpret_cast<void*>(abi().status_ignore));
+      at = drop(at);
+    } else {
+      ++at;
+    }
+  }
+  if (looks == 0) progress();
+}
+
+void end() noexcept {
+  if (!ranks.understands) return;
+  pending.end();
+  end_outbox();
+}
+
+void PendingRequests::end() noexcept {
+  for (auto at = entries_.begin(); at != entries_.end();) {
+    if (at->second.out != nullptr && at->second.freed) keep(*at->second.out);
+    Word request = at->first;
+    if (settle(at->first, at->second)) {
+      real.wait(&request, reinterpret_cast<void*>(abi().status_ignore));
+    } else if (at->second.freed) {
+      real.request_free(&request);
+    }
+    at = drop(at);
+  }
+}
+
+}  // namespace ropewalk::preload::messages

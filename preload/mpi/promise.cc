@@ -1,0 +1,206 @@
+#include "promise.hpp"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <link.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <set>
+#include <string_view>
+#include <vector>
+
+#include "mpi/library.hpp"
+
+namespace ropewalk::preload::messages {
+namespace {
+
+// Behind MPI_ or PMPI_: ways to receive, to look at a message or to complete a request that the
+// drop-in does not take, and those by which a communicator may be told that receives are exact.
+constexpr std::array foreign = {"Probe",
+                                "Iprobe",
+                                "Mprobe",
+                                "Improbe",
+                                "Mrecv",
+                                "Imrecv",
+                                "Recv_init",
+                                "Isendrecv",
+                                "Isendrecv_replace",
+                                "Request_get_status_any",
+                                "Request_get_status_all",
+                                "Request_get_status_some",
+                                "Recv_c",
+                                "Irecv_c",
+                                "Recv_init_c",
+                                "Mrecv_c",
+                                "Imrecv_c",
+                                "Sendrecv_c",
+                                "Sendrecv_replace_c",
+                                "Isendrecv_c",
+                                "Isendrecv_replace_c",
+                                "Session_init",
+                                "Comm_set_info",
+                                "Comm_dup_with_info",
+                                "Comm_idup_with_info"};
+// The same by the PMPI name alone: the drop-in takes the other.
+constexpr std::array taken = {"Recv",       "Irecv",        "Sendrecv", "Sendrecv_replace",
+                              "Wait",       "Waitall",      "Waitany",  "Waitsome",
+                              "Test",       "Testall",      "Testany",  "Testsome",
+                              "Cancel",     "Request_free", "Init",     "Request_get_status",
+                              "Init_thread"};
+// Libraries beside the program that load objects which know nothing of MPI.
+constexpr std::array loaders = {"libc.so",  "libdl.",  "libgomp", "libomp",
+                                "libiomp5", "libasan", "libtsan", "libubsan"};
+// Bindings of MPI to Fortran, loaded beside C programs as well: their users are known by the names
+// of Fortran.
+constexpr std::array bindings = {"libmpifort", "libmpi_mpifh", "libmpi_usempi"};
+
+template <std::size_t count>
+bool is_one_of(std::string_view name, const std::array<const char*, count>& names) {
+  return std::ranges::any_of(names, [&](const char* one) { return name == one; });
+}
+template <std::size_t count>
+bool begins_with(std::string_view name, const std::array<const char*, count>& names) {
+  return std::ranges::any_of(names, [&](const char* one) { return name.starts_with(one); });
+}
+
+bool is_upper(char letter) { return letter >= 'A' && letter <= 'Z'; }
+
+// MPI_RECV, as some Fortran compilers write it, and not MPI_Recv.
+bool is_fortran(std::string_view name) {
+  if (name.starts_with("mpi_") || name.starts_with("pmpi_")) return true;
+  return name.starts_with("MPI_") && name.size() > 5 && is_upper(name[4]) && is_upper(name[5]);
+}
+
+bool is_foreign(std::string_view name) {
+  if (name.starts_with("MPIX_") || name.starts_with("PMPIX_") || is_fortran(name)) return true;
+  if (name.starts_with("PMPI_")) {
+    return is_one_of(name.substr(5), foreign) || is_one_of(name.substr(5), taken);
+  }
+  return name.starts_with("MPI_") && is_one_of(name.substr(4), foreign);
+}
+
+bool loads_objects(std::string_view name) { return name == "dlopen" || name == "dlmopen"; }
+
+std::string_view base_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
+// The dynamic section of one object.
+struct Object {
+  std::string name;  // of the file; empty: the program
+  const char* strings = nullptr;
+  const ElfW(Sym) * symbols = nullptr;
+  std::size_t count = 0;  // of symbols, all among them that anything refers to
+  std::vector<std::string> needed;
+};
+
+class Reader {
+ public:
+  explicit Reader(const dl_phdr_info& info) : base_(info.dlpi_addr) {
+    object_.name = info.dlpi_name == nullptr ? "" : info.dlpi_name;
+    for (int i = 0; i < info.dlpi_phnum; ++i) {
+      if (info.dlpi_phdr[i].p_type == PT_DYNAMIC) read(info.dlpi_phdr[i].p_vaddr + base_);
+    }
+  }
+  Object take() { return std::move(object_); }
+
+ private:
+  // The C library has added the object's address to most of these, but not to the vDSO's.
+  template <class T>
+  const T* at(ElfW(Addr) address) const {
+    return reinterpret_cast<const T*>(address < base_ ? address + base_ : address);
+  }
+  // The symbols are not counted anywhere: whatever is imported has a relocation.
+  void count(ElfW(Addr) relocations, std::size_t bytes) {
+    const auto* const first = at<ElfW(Rela)>(relocations);
+    for (std::size_t i = 0; i < bytes / sizeof *first; ++i) {
+      const std::size_t symbol = ELF64_R_SYM(first[i].r_info);
+      object_.count = std::max(object_.count, symbol + 1);
+    }
+  }
+  void read(ElfW(Addr) section) {
+    const auto* const first = reinterpret_cast<const ElfW(Dyn)*>(section);
+    std::array<ElfW(Addr), 2> tables{};
+    std::array<std::size_t, 2> bytes{};
+    for (const auto* entry = first; entry->d_tag != DT_NULL; ++entry) {
+      const ElfW(Addr) value = entry->d_un.d_val;
+      if (entry->d_tag == DT_STRTAB) object_.strings = at<char>(value);
+      if (entry->d_tag == DT_SYMTAB) object_.symbols = at<ElfW(Sym)>(value);
+      if (entry->d_tag == DT_JMPREL) tables[0] = value;
+      if (entry->d_tag == DT_PLTRELSZ) bytes[0] = value;
+      if (entry->d_tag == DT_RELA) tables[1] = value;
+      if (entry->d_tag == DT_RELASZ) bytes[1] = value;
+    }
+    for (std::size_t i = 0; i < tables.size(); ++i) {
+      if (tables[i] != 0) count(tables[i], bytes[i]);
+    }
+    for (const auto* entry = first; entry->d_tag != DT_NULL; ++entry) {
+      if (entry->d_tag != DT_NEEDED || object_.strings == nullptr) continue;
+      object_.needed.emplace_back(object_.strings + entry->d_un.d_val);
+    }
+  }
+
+  ElfW(Addr) base_;
+  Object object_;
+};
+
+std::vector<Object> loaded_objects() {
+  std::vector<Object> objects;
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* out) {
+        static_cast<std::vector<Object>*>(out)->push_back(Reader(*info).take());
+        return 0;
+      },
+      &objects);
+  return objects;
+}
+
+// MPI's library and what it needs.
+std::set<std::string, std::less<>> objects_of_mpi(const std::vector<Object>& objects) {
+  std::set<std::string, std::less<>> found{std::string(base_name(mpi::library().path))};
+  for (bool more = true; more;) {
+    more = false;
+    for (const Object& object : objects) {
+      if (!found.contains(base_name(object.name))) continue;
+      for (const std::string& name : object.needed) more = found.insert(name).second || more;
+    }
+  }
+  return found;
+}
+
+bool is_known(std::string_view file) {
+  return file.starts_with("libropewalk") || file.starts_with("mca_") || file.starts_with("ld-") ||
+         file.starts_with("linux-vdso") || begins_with(file, bindings);
+}
+
+std::string obstacle_in(const Object& object, bool looks_at_loaders) {
+  const std::string_view file = base_name(object.name);
+  const bool loader = looks_at_loaders && !begins_with(file, loaders);
+  for (std::size_t i = 0; i < object.count; ++i) {
+    const ElfW(Sym)& symbol = object.symbols[i];
+    if (symbol.st_shndx != SHN_UNDEF || symbol.st_name == 0) continue;
+    const std::string_view name = object.strings + symbol.st_name;
+    if (is_foreign(name) || (loader && loads_objects(name))) {
+      return std::string(file.empty() ? "the program" : file) + " calls " + std::string(name);
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string obstacle_to_promise(bool before_init) {
+  const std::vector<Object> objects = loaded_objects();
+  const auto of_mpi = objects_of_mpi(objects);
+  for (const Object& object : objects) {
+    const std::string_view file = base_name(object.name);
+    const bool skipped = !file.empty() && (is_known(file) || of_mpi.contains(file));
+    if (skipped || object.strings == nullptr || object.symbols == nullptr) continue;
+    std::string found = obstacle_in(object, before_init);
+    if (!found.empty()) return found;
+  }
+  return "";
+}
+
+}  // namespace ropewalk::preload::messages

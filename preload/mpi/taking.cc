@@ -1,0 +1,162 @@
+#include "taking.hpp"
+
+#include <algorithm>
+#include <climits>
+#include <cstring>
+#include <optional>
+#include <vector>
+
+#include "datatypes.hpp"
+#include "envelope.hpp"
+#include "local_mpi.hpp"
+#include "message_mpi.hpp"
+#include "message_peers.hpp"
+#include "os/relax.hpp"
+#include "ropewalk/memory.hpp"
+
+namespace ropewalk::preload::messages {
+namespace {
+
+constexpr std::size_t least_piece = std::size_t{32} << 10;
+constexpr std::size_t most_piece = std::size_t{256} << 10;
+constexpr std::size_t pieces_wanted = 16;  // so that two ranks end together
+
+std::size_t capacity(const Destination& to) {
+  return to.elements.bytes * static_cast<std::size_t>(to.count);
+}
+
+// MPI moves data between a buffer of this process and one with gaps.
+int copy_by_mpi(const void* from, int from_count, Word from_type, void* to, int to_count,
+                Word to_type) noexcept {
+  return real.sendrecv(from, from_count, from_type, 0, 0, to, to_count, to_type, 0, 0,
+                       ranks.self.value, reinterpret_cast<void*>(abi().status_ignore));
+}
+
+// The first bytes of what was received. False where MPI cannot say.
+bool first_bytes(const Destination& to, Descriptor& found) noexcept {
+  if (to.direct) {
+    std::memcpy(&found, to.buffer, sizeof found);
+    return true;
+  }
+  const std::size_t each = to.elements.bytes;
+  const std::size_t elements = (sizeof found + each - 1) / each;
+  if (each * elements > INT_MAX) return false;
+  try {
+    std::vector<std::byte> bytes(each * elements);
+    const int code =
+        copy_by_mpi(to.buffer, static_cast<int>(elements), to.elements.type.value, bytes.data(),
+                    static_cast<int>(bytes.size()), mpi::byte_type().value);
+    if (code != 0) return false;
+    std::memcpy(&found, bytes.data(), sizeof found);
+    return true;
+  } catch (...) {
+    return false;
+  }
+}
+
+// Copies on both sides, if the sender waits and sees where to. A sender that dies in the middle of
+// a piece leaves it to this rank.
+void copy_together(Slot& slot, const Peer& from, std::byte* to, const std::byte* data) noexcept {
+  const kernels::Stores stores = stores_for(slot.length);
+  copy_pieces(slot, to, data, stores);
+  for (unsigned looks = 1; !all_copied(slot); ++looks) {
+    os::relax();
+    constexpr unsigned looks_per_check = 1U << 16;
+    if (looks % looks_per_check == 0 && node::is_dead(*from.process)) {
+      return kernels::copy(to, data, slot.length, stores);
+    }
+  }
+}
+
+std::uint64_t target_of(const Destination& to, std::size_t bytes) noexcept {
+  try {
+    Arena& arena = Arena::process();
+    arena.note_communicated(to.buffer, bytes);
+    if (!arena.contains(to.buffer, bytes)) return nowhere;
+    arena.make_huge(to.buffer, bytes);
+    return arena.offset(to.buffer);
+  } catch (...) {
+    return nowhere;
+  }
+}
+
+// What there is room for. Open MPI 5.0.11 writes all of a message that is too long to a process'
+// receive from itself, so it gets none.
+int copy_by_this_rank(const Destination& to, const std::byte* data, std::size_t bytes) noexcept {
+  const std::size_t fits = std::min(bytes, capacity(to));
+  int code = 0;
+  if (to.direct) {
+    kernels::copy(to.buffer, data, fits, stores_for(fits));
+  } else {
+    code = copy_by_mpi(data, static_cast<int>(fits), mpi::byte_type().value, to.buffer, to.count,
+                       to.elements.type.value);
+  }
+  return code == 0 && fits < bytes ? error_truncate() : code;
+}
+
+void acknowledge(const Descriptor& descriptor, const Peer& sender) noexcept {
+  real.send(nullptr, 0, mpi::byte_type().value, sender.world_rank,
+            static_cast<int>(descriptor.slot), ranks.comm.value);
+}
+
+Taken receive(const Destination& to, const Descriptor& descriptor, const Peer& sender) noexcept {
+  Slot& slot = sender.slots[descriptor.slot];
+  const std::size_t bytes = descriptor.length;
+  const bool together = to.direct && bytes <= capacity(to);
+  const std::uint64_t target = together ? target_of(to, bytes) : nowhere;
+  const std::uint64_t piece =
+      std::clamp<std::uint64_t>(bytes / pieces_wanted, least_piece, most_piece);
+  const auto claimed = claim(slot, target, piece, [&] { return node::is_dead(*sender.process); });
+  if (!claimed) return {};  // nobody else can have claimed it
+  const std::byte* data = sender.process->base + claimed->place;
+  Taken taken{.code = 0, .bytes = static_cast<std::int64_t>(std::min(bytes, capacity(to)))};
+  if (together) {
+    copy_together(slot, sender, static_cast<std::byte*>(to.buffer), data);
+  } else {
+    taken.code = copy_by_this_rank(to, data, bytes);
+  }
+  const bool told = slot.acknowledged && !claimed->kept;
+  slot.state.store(State::copied, std::memory_order_release);  // pairs with is_copied()
+  if (told) acknowledge(descriptor, sender);
+  return taken;
+}
+
+// More than INT_MAX bytes an element: MPI has no count for it.
+Taken unreadable() {
+  return {.code = error_code("a message into a datatype of more than 2 GiB an element; set "
+                             "ROPEWALK_MESSAGES=off"),
+          .bytes = -1};
+}
+
+}  // namespace
+
+bool may_be_announced(void* buffer, int count, Word type, Word comm, Destination& to) noexcept {
+  if (count <= 0) return false;
+  const FoundElements elements = elements_of(type);
+  if (!elements) return false;
+  if (elements->bytes * static_cast<std::size_t>(count) < ranks.limits.least_bytes) return false;
+  to.buffer = buffer;
+  to.count = count;
+  to.elements = *elements;
+  to.elements.type = {clean(type)};
+  to.direct = !elements->packed && mpi::library().datatypes.find(clean(type)).has_value();
+  to.comm = clean(comm);
+  return true;
+}
+
+Taken take(const Destination& to, const void* status) noexcept {
+  int bytes = 0;
+  if (real.get_count(status, mpi::byte_type().value, &bytes) != 0) return {};
+  if (bytes != static_cast<int>(descriptor_bytes) || !ranks.ready) return {};
+  Descriptor descriptor{};
+  if (!first_bytes(to, descriptor)) return unreadable();
+  const Peer* sender = sender_of(descriptor);
+  return sender == nullptr ? Taken{} : receive(to, descriptor, *sender);
+}
+
+void mend(const Taken& taken, void* status) noexcept {
+  if (taken.bytes < 0) return;
+  real.status_set_elements_x(status, mpi::byte_type().value, taken.bytes);
+}
+
+}  // namespace ropewalk::preload::messages
