@@ -1,0 +1,232 @@
+// Random messages of a program that the drop-in takes through memory (ROPEWALK_MESSAGES=on): every
+// form of sending and receiving that it takes, and no other, so that each rank promises to
+// understand. Each byte, count and status is checked against what was to be sent.
+//
+//   messages [--seeds A..B] [--least BYTES]
+//
+// `least`: around this size messages are drawn most often, as around 0 and 64 bytes.
+#include <mpi.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "requests.hpp"
+
+namespace random_messages {
+namespace {
+
+// Random messages, all of them under way together.
+void graph(Random& random, World& world) {
+  std::vector<Message> messages;
+  const std::size_t number = 1 + below(random, 12);
+  for (std::size_t i = 0; i < number; ++i) {
+    messages.push_back(draw(random, world, static_cast<int>(100 + i)));
+  }
+  const std::size_t how = below(random, 10);
+  for (Message& m : messages) fill(world, m);
+  for (Message& m : messages) {
+    if (m.receive == Receive::irecv) post_receive(world, m);
+  }
+  const bool ready = std::any_of(messages.begin(), messages.end(), [](const Message& m) {
+    return m.send == Send::rsend || m.send == Send::irsend;
+  });
+  if (ready) MPI_Barrier(MPI_COMM_WORLD);
+  for (const bool blocking : {false, true}) {
+    for (Message& m : messages) {
+      if ((m.send <= Send::rsend) == blocking) start_send(m);
+    }
+  }
+  for (Message& m : messages) {
+    if (m.receive == Receive::recv) post_receive(world, m);
+  }
+  Random own(random() + static_cast<std::uint64_t>(rank));
+  Requests(own, messages).complete(how);
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
+// Everybody shifts a message around the ring.
+void shift(Random& random, World& world) {
+  const MPI_Comm comm = world.comms[below(random, world.comms.size())];
+  const std::size_t bytes = draw_bytes(random) / 8 * 8;
+  const bool replace = below(random, 3) == 0;
+  int own = 0;
+  MPI_Comm_rank(comm, &own);
+  const int to = (own + 1) % size, from = (own + size - 1) % size;
+  unsigned char* out = world.out.take(bytes + 64);
+  unsigned char* in = world.in.take(bytes + 64);
+  for (std::size_t i = 0; i < bytes; ++i) out[i] = byte_of(static_cast<std::uint64_t>(own), i);
+  MPI_Status status;
+  const int count = static_cast<int>(bytes / 8);
+  if (replace) {
+    MPI_Sendrecv_replace(out, count, MPI_DOUBLE, to, 1, from, 1, comm, &status);
+    in = out;
+  } else {
+    MPI_Sendrecv(out, count, MPI_DOUBLE, to, 1, in, count, MPI_DOUBLE, from, 1, comm, &status);
+  }
+  int got = -1;
+  MPI_Get_count(&status, MPI_DOUBLE, &got);
+  expect(got == count && status.MPI_SOURCE == from && status.MPI_TAG == 1, "status of a shift");
+  bool same = true;
+  for (std::size_t i = 0; i < bytes; ++i) {
+    same = same && in[i] == byte_of(static_cast<std::uint64_t>(from), i);
+  }
+  expect(same, "the bytes of a shift");
+}
+
+// Everybody sends a few messages of any size to one rank, which takes whatever comes.
+void anything(Random& random, World& world, MPI_Comm comm) {
+  const int root = static_cast<int>(below(random, static_cast<std::size_t>(size)));
+  const std::size_t each = 1 + below(random, 5);
+  std::vector<std::size_t> bytes(each * static_cast<std::size_t>(size));
+  for (std::size_t& one : bytes) one = std::max<std::size_t>(16, draw_bytes(random));
+  std::vector<MPI_Request> sent;
+  Random mine(random() + static_cast<std::uint64_t>(rank));
+  for (std::size_t i = 0; i < each && rank != root; ++i) {
+    const std::size_t n = bytes[static_cast<std::size_t>(rank) * each + i];
+    unsigned char* out = world.out.take(n);
+    std::memset(out, static_cast<int>(i + 1), n);
+    sent.emplace_back();
+    if (below(mine, 2) == 0) {
+      MPI_Isend(out, static_cast<int>(n), MPI_BYTE, root, static_cast<int>(i % 2), comm,
+                &sent.back());
+    } else {
+      sent.back() = MPI_REQUEST_NULL;
+      MPI_Send(out, static_cast<int>(n), MPI_BYTE, root, static_cast<int>(i % 2), comm);
+    }
+  }
+  if (rank == root) {
+    std::vector<std::size_t> next(static_cast<std::size_t>(size), 0);
+    unsigned char* in = world.in.take(most + 64);
+    for (std::size_t left = each * static_cast<std::size_t>(size - 1); left > 0; --left) {
+      MPI_Status status;
+      MPI_Recv(in, static_cast<int>(most), MPI_BYTE, MPI_ANY_SOURCE, MPI_ANY_TAG, comm, &status);
+      const auto from = static_cast<std::size_t>(status.MPI_SOURCE);
+      const std::size_t i = next[from]++, n = bytes[from * each + i];
+      int count = -1;
+      MPI_Get_count(&status, MPI_BYTE, &count);
+      expect(count == static_cast<int>(n), "messages of one rank come in order");
+      expect(status.MPI_TAG == static_cast<int>(i % 2), "their tags");
+      expect(std::all_of(
+                 in, in + n,
+                 [&](unsigned char byte) { return byte == static_cast<unsigned char>(i + 1); }),
+             "their bytes");
+    }
+  }
+  MPI_Waitall(static_cast<int>(sent.size()), sent.data(), MPI_STATUSES_IGNORE);
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
+void cancel(World& world) {
+  MPI_Request request;
+  MPI_Status status;
+  int cancelled = 0;
+  MPI_Irecv(world.in.take(least), static_cast<int>(least), MPI_BYTE, MPI_ANY_SOURCE, 99,
+            MPI_COMM_WORLD, &request);
+  MPI_Cancel(&request);
+  MPI_Wait(&request, &status);
+  MPI_Test_cancelled(&status, &cancelled);
+  expect(cancelled != 0, "a receive is cancelled");
+}
+
+// The standard's example of progress: the receive of `a` is posted, so the synchronous send of it
+// completes, though its receiver waits for `b`.
+void progress(World& world) {
+  const std::size_t n = std::max<std::size_t>(least * 2, 256);
+  unsigned char* a = rank == 0 ? world.out.take(n) : world.in.take(n);
+  int b = 0;
+  if (rank == 0) {
+    std::memset(a, 7, n);
+    MPI_Ssend(a, static_cast<int>(n), MPI_BYTE, 1, 1, MPI_COMM_WORLD);
+    MPI_Send(&b, 1, MPI_INT, 1, 2, MPI_COMM_WORLD);
+  } else if (rank == 1) {
+    MPI_Request request;
+    MPI_Irecv(a, static_cast<int>(n), MPI_BYTE, 0, 1, MPI_COMM_WORLD, &request);
+    MPI_Recv(&b, 1, MPI_INT, 0, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    expect(std::all_of(a, a + n, [](unsigned char byte) { return byte == 7; }), "what was sent");
+  }
+}
+
+// The same where its receiver is in a collective, which does not look after messages.
+void progress_in_barrier(World& world) {
+  const std::size_t n = std::max<std::size_t>(least * 2, 256);
+  MPI_Request request = MPI_REQUEST_NULL;
+  unsigned char* a = world.in.take(n);
+  if (rank == 1) {
+    MPI_Irecv(a, static_cast<int>(n), MPI_BYTE, 0, 3, MPI_COMM_WORLD, &request);
+  }
+  if (rank == 0) {
+    unsigned char* out = world.out.take(n);
+    std::memset(out, 9, n);
+    MPI_Ssend(out, static_cast<int>(n), MPI_BYTE, 1, 3, MPI_COMM_WORLD);
+    std::memset(out, 0, n);
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  if (rank != 1) return;
+  expect(std::all_of(a, a + n, [](unsigned char byte) { return byte == 9; }), "what was kept");
+}
+
+void run(World& world, MPI_Comm exclusive) {
+  Random random(seed * 64 + static_cast<std::uint64_t>(size));
+  for (int step = 0; step < 30; ++step) {
+    world.out.clear();
+    world.in.clear();
+    const std::size_t drawn = below(random, 10);
+    if (drawn < 6) {
+      graph(random, world);
+    } else if (drawn < 8) {
+      shift(random, world);
+    } else if (drawn < 9) {
+      anything(random, world, exclusive);
+    } else {
+      cancel(world);
+      if (size > 1) progress(world);
+      if (size > 1) progress_in_barrier(world);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace random_messages
+
+int main(int argc, char** argv) {
+  using namespace random_messages;
+  std::uint64_t first = 1, last = 10;
+  for (int i = 1; i + 1 < argc; i += 2) {
+    char* end = nullptr;
+    if (std::string(argv[i]) == "--seeds") {
+      first = last = std::strtoull(argv[i + 1], &end, 10);
+      if (*end == '.') last = std::strtoull(end + 2, nullptr, 10);
+    } else {
+      least = std::strtoull(argv[i + 1], nullptr, 10);
+    }
+  }
+  int provided = 0;
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_SINGLE, &provided);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  {
+    World world;
+    MPI_Comm exclusive, turned;
+    MPI_Comm_dup(MPI_COMM_WORLD, &exclusive);
+    MPI_Comm_split(MPI_COMM_WORLD, 0, size - rank, &turned);
+    world.comms = {MPI_COMM_WORLD, turned};
+    make_layouts();
+    for (int i = 0; i < 3; ++i) MPI_Barrier(MPI_COMM_WORLD);
+    for (seed = first; seed <= last; ++seed) run(world, exclusive);
+    for (std::size_t i = 0; i < layouts.size(); ++i) {
+      if (i % 3 != 0) MPI_Type_free(&layouts[i].type);
+    }
+    MPI_Comm_free(&turned);
+    MPI_Comm_free(&exclusive);
+  }
+  int all = 0;
+  MPI_Allreduce(&failures, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  MPI_Finalize();
+  return all == 0 ? 0 : 1;
+}
