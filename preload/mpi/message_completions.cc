@@ -46,7 +46,7 @@ class Call {
   // MPI has completed a request with this status.
   int complete(std::size_t at, void* status) const noexcept {
     Pending* entry = pending.find(handles_[at]);
-    if (entry == nullptr) return 0;
+    if (entry == nullptr || given_.get(at) == handles_[at]) return 0;  // MPI has not, after an error
     finish(*entry, status);
     const int code = mend_one(*entry, status);
     if (code != 0) failed_ = comm_of(*entry);
