@@ -11,6 +11,7 @@ import os
 import pathlib
 import sys
 import sysconfig
+import tomllib
 
 COMMAND = """#!{python}
 import sys
@@ -44,6 +45,22 @@ def link_package(
     link(preloads, package / "preload")
 
 
+def describe(source: pathlib.Path, folder: pathlib.Path) -> None:
+    """What pip would write of the package, as far as other packages look for it."""
+    project = tomllib.loads((source / "pyproject.toml").read_text())["project"]
+    facts = folder / "ropewalk.dist-info"
+    facts.mkdir(exist_ok=True)
+    name = f"Name: {project['name']}\nVersion: {project['version']}\n"
+    (facts / "METADATA").write_text(f"Metadata-Version: 2.1\n{name}")
+    groups = project["entry-points"].items()
+    (facts / "entry_points.txt").write_text(
+        "".join(
+            f"[{group}]\n" + "".join(f"{key} = {value}\n" for key, value in entries.items())
+            for group, entries in groups
+        )
+    )
+
+
 def install(package: pathlib.Path) -> None:
     site = pathlib.Path(sysconfig.get_path("purelib"))
     (site / "ropewalk-develop.pth").write_text(f"{package.parent}\n")
@@ -61,6 +78,7 @@ def main(arguments: list[str]) -> None:
     link_package(source, package, programs, preloads)
     environment = pathlib.Path(sys.prefix).absolute()
     if sys.prefix != sys.base_prefix and environment.is_relative_to(source):
+        describe(source, package.parent)
         install(package)
 
 

@@ -70,6 +70,10 @@ struct CollectivesOptions {
   // over several nodes. 0: ROPEWALK_REDUCTION_THREADS, or one for each core that the rank has for
   // itself, up to 8. The result does not depend on it. See docs/explanation/nodes.md, "Threads".
   int threads = 0;
+  // How many seconds a rank waits in a call for others of its node that do not come to it; 0: for
+  // as long as they live. Then it throws Error(peer_dead), which names them, and the communicator
+  // is of no use any more. Looked at on one node only. The same on all ranks.
+  int timeout_s = 0;
 };
 
 // The collectives of the ranks of an MPI communicator, which must outlive this object. Construction

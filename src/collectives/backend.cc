@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "collectives/algorithms.hpp"
 #include "collectives/nodes/algorithms.hpp"
 #include "collectives/nodes/nodes.hpp"
+#include "collectives/patience.hpp"
 #include "collectives/through_mpi.hpp"
 #include "node/machine_share.hpp"
 #include "node/rank_nodes.hpp"
@@ -72,8 +74,10 @@ class Alone final : public Backend {
 // Serves the ranks of one node.
 class OneNode final : public Backend {
  public:
-  explicit OneNode(std::unique_ptr<Engine> engine)
-      : Backend(engine->team().slots().calls()), engine_(std::move(engine)) {}
+  OneNode(std::unique_ptr<Engine> engine, int timeout_s)
+      : Backend(engine->team().slots().calls()), engine_(std::move(engine)) {
+    if (timeout_s > 0) patience_.emplace(engine_->team(), timeout_s);
+  }
 
   void barrier() override { collectives::barrier(*engine_); }
   void reduce(const void* send, void* receive, std::size_t count, const Operation& operation,
@@ -129,6 +133,7 @@ class OneNode final : public Backend {
   }
 
   std::unique_ptr<Engine> engine_;
+  std::optional<Patience> patience_;  // looked at by waits of the engine's team
 };
 
 // Serves ranks on several nodes. What fails inside a call is told to all there (Nodes::run).
@@ -200,7 +205,8 @@ std::unique_ptr<Backend> make_several(mpi::Comm comm, const nodes::Layout& layou
 
 }  // namespace
 
-std::unique_ptr<Backend> make_backend(mpi::Comm comm, int threads, BackendFacts& facts) {
+std::unique_ptr<Backend> make_backend(mpi::Comm comm, const CollectivesOptions& options,
+                                      BackendFacts& facts) {
   const int rank = mpi::rank(comm);
   const int size = mpi::size(comm);
   const nodes::Layout layout = nodes::layout_of(node::nodes_of_ranks(comm), rank);
@@ -210,9 +216,9 @@ std::unique_ptr<Backend> make_backend(mpi::Comm comm, int threads, BackendFacts&
   } else if (layout.most > largest_team) {
     facts.reason = "more than " + std::to_string(largest_team) + " ranks on a node";
   } else if (layout.count() > 1) {
-    backend = make_several(comm, layout, threads, facts);
+    backend = make_several(comm, layout, options.threads, facts);
   } else if (auto engine = Engine::create(comm, facts.reason, facts.attach_reason)) {
-    backend = std::make_unique<OneNode>(std::move(engine));
+    backend = std::make_unique<OneNode>(std::move(engine), options.timeout_s);
   }
   if (backend == nullptr) backend = std::make_unique<ThroughMpi>(comm, rank);
   return backend;

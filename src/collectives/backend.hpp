@@ -84,8 +84,8 @@ struct BackendFacts {
   std::string reason;         // why calls go to MPI
   std::string attach_reason;  // why private memory is not attached
 };
-// Collective. `threads` is the number of this rank's threads for large reductions over nodes; 0
-// takes what the environment says.
-std::unique_ptr<Backend> make_backend(mpi::Comm, int threads, BackendFacts&);
+// Collective. `threads` in the options is the number of this rank's threads for large reductions
+// over nodes; 0 takes what the environment says.
+std::unique_ptr<Backend> make_backend(mpi::Comm, const CollectivesOptions&, BackendFacts&);
 
 }  // namespace ropewalk::collectives

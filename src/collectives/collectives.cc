@@ -22,7 +22,7 @@ Collectives::Collectives(Communicator communicator, const CollectivesOptions& op
     state_.reset(new State);
     state_->rank = mpi::rank(comm);
     state_->size = mpi::size(comm);
-    state_->backend = collectives::make_backend(comm, options.threads, state_->facts);
+    state_->backend = collectives::make_backend(comm, options, state_->facts);
   });
 }
 

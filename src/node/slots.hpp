@@ -43,6 +43,10 @@ class Slots {
   bool has_arrived() const noexcept {
     return blocks_.own->arrived.load(std::memory_order_relaxed) == sequence_;
   }
+  // Whether a rank has come to the call of this rank's last claim(), or to a later one.
+  bool has_arrived(int rank) const noexcept {
+    return blocks_.of[rank]->arrived.load(std::memory_order_relaxed) >= sequence_;
+  }
   // Returns the slot of a rank in the call of the last claim(), once that rank has arrived.
   const Slot& arrival(int rank) {
     const std::uint64_t call = sequence_;

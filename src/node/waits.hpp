@@ -68,7 +68,9 @@ class Waits {
   // From now on waits behave as if there were more ranks than cores, because others that are no
   // part of the team share them. To be called on all ranks or on none.
   void share_cores() noexcept;
-  // A rank was found dead.
+  // The team is of no use any more: as if a rank had died.
+  void give_up() noexcept { broken_.store(true, std::memory_order_relaxed); }
+  // A rank was found dead, or the team was given up.
   bool broken() const noexcept { return broken_.load(std::memory_order_relaxed); }
 
  private:

@@ -80,6 +80,14 @@ def parser() -> Parser:
 
 
 def main(arguments: Sequence[str]) -> int:
+    if arguments[:1] == ["torch"]:  # no program under an MPI
+        from . import pytorch
+
+        return pytorch.main(arguments[1:])
+    return _main(arguments)
+
+
+def _main(arguments: Sequence[str]) -> int:
     name = arguments[0] if arguments and not arguments[0].startswith("-") else None
     words = arguments[1:] if name else arguments
     options, rest = parser().parse_known_args(words, namespace=BenchOptions())

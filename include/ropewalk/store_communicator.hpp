@@ -1,0 +1,44 @@
+// Communicators without MPI, for the ranks of one node: they find each other through a key-value
+// store that the program has, as the processes of torchrun have PyTorch's.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "ropewalk/communicator.hpp"
+#include "ropewalk/export.hpp"
+
+namespace ropewalk {
+
+// What all ranks of a communicator write to and read from. Calls come from any thread; what they
+// throw becomes an Error(mpi) that names the rank that was waited for.
+class RW_EXPORT KeyValueStore {
+ public:
+  virtual ~KeyValueStore() = default;
+  virtual void set(const std::string& key, const std::string& value) = 0;
+  // Waits until some rank has set the key; throws where that takes too long.
+  virtual std::string get(const std::string& key) = 0;
+  virtual void remove(const std::string& key) = 0;
+};
+
+// Collective over the `size` ranks that share the store. What is made from communicator() is made,
+// told of failures and ended through the store; the ranks' data goes through shared memory, as it
+// does beside an MPI. A second communicator takes a store with other keys.
+//
+// The first one makes the store this process's MPI, for good. Throws Error(unsupported) where the
+// process uses an MPI already, and on every rank where the ranks are on several nodes: messages
+// between nodes take an MPI.
+class RW_EXPORT StoreCommunicator {
+ public:
+  StoreCommunicator(std::shared_ptr<KeyValueStore> store, int rank, int size);
+  ~StoreCommunicator();
+  StoreCommunicator(const StoreCommunicator&) = delete;
+  StoreCommunicator& operator=(const StoreCommunicator&) = delete;
+
+  Communicator communicator() const noexcept { return made_; }
+
+ private:
+  Communicator made_;
+};
+
+}  // namespace ropewalk

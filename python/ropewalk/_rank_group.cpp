@@ -1,0 +1,274 @@
+#include "_rank_group.hpp"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <utility>
+
+#include "ropewalk/error.hpp"
+
+namespace ropewalk::python {
+namespace {
+
+// Waits for a message: some 20 us of looks, which is more than a small one takes, then yields, and
+// after 10 ms naps of 0.1 ms.
+constexpr int looks_at_full_speed = 500;
+constexpr auto awake = std::chrono::milliseconds(10);
+constexpr auto nap = std::chrono::microseconds(100);
+// Between two looks after messages that nobody waits for.
+constexpr auto look_after = std::chrono::milliseconds(1);
+
+}  // namespace
+
+// ---- messages -----------------------------------------------------------------------------------
+
+Messenger::Messenger(Communicator on) : process_(getpid()), channel_(on) {}
+
+Messenger::~Messenger() {
+  if (process_ != getpid()) {
+    static_cast<void>(new std::thread(std::move(thread_)));  // it is the parent's
+    return;
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    ending_ = true;
+    changed_.notify_all();
+  }
+  if (thread_.joinable()) thread_.join();
+  for (const MessagePointer& each : under_way_) withdraw(*each);
+}
+
+// Destroys it as an exception does: nobody is waited for.
+void Messenger::withdraw(Message& message) noexcept {
+  struct Thrown {};
+  try {
+    const MessageRequest last = std::move(message.request);
+    throw Thrown();
+  } catch (const Thrown&) {  // thrown for the destructor alone
+  }
+  message.completion.finish(std::make_exception_ptr(
+      Error(ErrorCode::argument,
+            "message: its process group was destroyed before it was complete, "
+            "expected a wait for it")));
+}
+
+template <class Start>
+Messenger::MessagePointer Messenger::begin(PyObject* keep, Start start) {
+  auto message = std::make_shared<Message>();
+  message->kept = keep;
+  const std::lock_guard lock(mutex_);
+  // First into the list: whatever is thrown, forget() gives its memory back.
+  complete_.push_back(message);
+  message->request = start();
+  if (look(*message)) return message;
+  under_way_.splice(under_way_.end(), complete_, std::prev(complete_.end()));
+  if (!thread_.joinable()) {
+    thread_ = std::thread([this] { progress(); });
+  } else if (under_way_.size() == 1) {
+    changed_.notify_all();
+  }
+  return message;
+}
+
+Messenger::MessagePointer Messenger::send(const void* data, std::size_t bytes, int to, int tag,
+                                          PyObject* keep) {
+  return begin(keep, [&] { return channel_.start_send(data, bytes, to, tag); });
+}
+
+Messenger::MessagePointer Messenger::receive(void* data, std::size_t bytes, int from, int tag,
+                                             PyObject* keep) {
+  return begin(keep, [&] { return channel_.start_receive(data, bytes, from, tag); });
+}
+
+// With the mutex held. Whether the message is over, by an error too.
+bool Messenger::look(Message& message) {
+  if (message.completion.done()) return true;
+  std::exception_ptr error;
+  try {
+    if (!message.request.test()) return false;
+    message.source = message.request.status().source;
+  } catch (...) {
+    error = std::current_exception();
+  }
+  message.completion.finish(std::move(error));
+  return true;
+}
+
+bool Messenger::test(Message& message) {
+  if (message.completion.done()) return true;
+  const std::lock_guard lock(mutex_);
+  return look(message);
+}
+
+bool Messenger::wait(Message& message, double seconds) {
+  using Clock = std::chrono::steady_clock;
+  for (int looks = 0; looks < looks_at_full_speed; ++looks) {
+    if (test(message)) return true;
+  }
+  const auto begun = Clock::now();
+  while (!test(message)) {
+    const std::chrono::duration<double> waited = Clock::now() - begun;
+    if (waited.count() > seconds) return false;
+    if (waited < awake) {
+      sched_yield();
+    } else {
+      std::this_thread::sleep_for(nap);
+    }
+  }
+  return true;
+}
+
+void Messenger::progress() {
+  std::unique_lock lock(mutex_);
+  while (!ending_) {
+    changed_.wait(lock, [&] { return ending_ || !under_way_.empty(); });
+    for (auto each = under_way_.begin(); each != under_way_.end();) {
+      const auto next = std::next(each);
+      if (look(**each)) complete_.splice(complete_.end(), under_way_, each);
+      each = next;
+    }
+    if (!ending_) changed_.wait_for(lock, look_after, [&] { return ending_; });
+  }
+}
+
+void Messenger::forget() {
+  std::list<MessagePointer> over;
+  {
+    // Not while another thread is in the channel: it may want the GIL to tell that a message is
+    // complete.
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    if (!lock) return;
+    over.swap(complete_);
+  }
+  for (const MessagePointer& each : over) Py_XDECREF(std::exchange(each->kept, nullptr));
+}
+
+// ---- the group ----------------------------------------------------------------------------------
+
+RankGroup::RankGroup(std::shared_ptr<KeyValueStore> store, int rank, int size,
+                     std::optional<std::uintptr_t> handle, int timeout_s)
+    : process_(getpid()) {
+  if (!handle) own_ = std::make_unique<StoreCommunicator>(std::move(store), rank, size);
+  const Communicator on = handle ? Communicator(*handle) : own_->communicator();
+  collectives_ = std::make_unique<Collectives>(on, CollectivesOptions{.timeout_s = timeout_s});
+  messenger_ = std::make_unique<Messenger>(on);
+}
+
+RankGroup::~RankGroup() {
+  if (process_ == getpid()) {
+    close(false);
+  } else {  // a child of fork: the threads are the parent's
+    static_cast<void>(messenger_.release());
+    static_cast<void>(collectives_.release());
+    static_cast<void>(own_.release());
+    for (CollectiveRequest& each : requests_) new CollectiveRequest(std::move(each));
+  }
+}
+
+void RankGroup::check_whole() {
+  const std::lock_guard lock(mutex_);
+  if (closed()) throw Error(ErrorCode::argument, "process group: destroyed, expected one in use");
+  if (!broken_.empty()) throw Error(ErrorCode::peer_dead, broken_);
+}
+
+void RankGroup::note(const Error& error) {
+  if (error.code() != ErrorCode::peer_dead) return;
+  const std::lock_guard lock(mutex_);
+  if (broken_.empty()) broken_ = error.what();
+}
+
+std::string RankGroup::broken() {
+  const std::lock_guard lock(mutex_);
+  return broken_;
+}
+
+void RankGroup::run(const Call& call) {
+  const std::lock_guard one(calling_);
+  calls_.fetch_add(1, std::memory_order_relaxed);
+  check_whole();
+  try {
+    call(*collectives_);
+  } catch (const Error& error) {
+    note(error);
+    throw;
+  }
+}
+
+RankGroup::StartedPointer RankGroup::start(Call call, PyObject* keep) {
+  auto started = std::make_shared<Started>();
+  started->kept = keep;
+  const std::lock_guard one(calling_);
+  calls_.fetch_add(1, std::memory_order_relaxed);
+  {
+    const std::lock_guard lock(mutex_);
+    kept_.push_back(started);
+  }
+  try {
+    check_whole();
+    CollectiveRequest request = collectives_->start(
+        [this, started, call = std::move(call)](Collectives& on) { make(*started, call, on); });
+    const std::lock_guard lock(mutex_);
+    requests_.push_back(std::move(request));
+  } catch (...) {
+    started->completion.finish(nullptr);  // nobody has it: for forget()
+    throw;
+  }
+  return started;
+}
+
+// On the thread of the collectives.
+void RankGroup::make(Started& started, const Call& call, Collectives& on) noexcept {
+  std::exception_ptr error;
+  try {
+    if (const std::string why = broken(); !why.empty()) throw Error(ErrorCode::peer_dead, why);
+    call(on);
+  } catch (const Error& thrown) {
+    note(thrown);
+    error = std::current_exception();
+  } catch (...) {
+    error = std::current_exception();
+  }
+  started.completion.finish(std::move(error));
+}
+
+void RankGroup::forget() {
+  std::list<StartedPointer> over;
+  {
+    const std::lock_guard lock(mutex_);
+    while (!kept_.empty() && kept_.front()->completion.done()) {
+      over.splice(over.end(), kept_, kept_.begin());
+    }
+    while (!requests_.empty() && requests_.front().test()) requests_.pop_front();
+  }
+  for (const StartedPointer& each : over) Py_XDECREF(std::exchange(each->kept, nullptr));
+  if (messenger_ != nullptr) messenger_->forget();
+}
+
+// By a call that cannot be.
+void RankGroup::refuse() noexcept {
+  try {
+    run([](Collectives& on) { on.broadcast(nullptr, 1, 0); });
+  } catch (const std::exception&) {  // the error that is wanted
+  }
+}
+
+// A Collectives that an exception ends tells the others so: their next call throws.
+void RankGroup::close(bool by_error) {
+  if (process_ != getpid()) return;  // the destructor knows what is the parent's
+  const std::lock_guard one(calling_);
+  if (closed()) return;
+  requests_.clear();  // waits for each
+  messenger_.reset();
+  struct Ended {};
+  try {
+    const std::unique_ptr<Collectives> last = std::move(collectives_);
+    if (by_error || !broken().empty()) throw Ended();
+  } catch (const Ended&) {  // thrown for the destructor alone
+  }
+  own_.reset();
+}
+
+}  // namespace ropewalk::python

@@ -1,0 +1,138 @@
+"""`ropewalk bench torch`: torch.distributed on the CPU, ropewalk beside Gloo.
+
+Ranks are children of this process, which has imported torch once for all of them; no MPI is needed.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import platform
+import re
+import shlex
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from ..errors import CommandError
+from ..options import Parser
+from . import jobs
+
+OPERATIONS = (
+    "all_reduce",
+    "broadcast",
+    "all_gather",
+    "reduce_scatter",
+    "all_to_all",
+    "send_recv",
+    "barrier",
+)
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+_SIZES = "8,64,1K,16K,64K,256K,1M,4M,16M,64M"
+_QUICK_SIZES = "8,1K,64K,1M"
+
+DESCRIPTION = """Times of torch.distributed's collectives on float32 tensors, ropewalk's backend
+beside Gloo in the same run, turn by turn; then a training with DistributedDataParallel. The times
+are those of calls from Python, as programs make them."""
+
+EXAMPLES = (
+    ("ropewalk bench torch", "two ranks, all operations"),
+    ("ropewalk bench torch --ops all_reduce --sizes 8,64K,4M --json torch.json", ""),
+    ("ropewalk bench torch -n 4 --quick", ""),
+)
+
+
+@dataclass
+class Options:
+    ranks: int = 2
+    ops: str = ",".join(OPERATIONS)
+    sizes: str | None = None
+    quick: bool = False
+    time: float | None = None
+    json: str | None = None
+    no_training: bool = False
+    help: bool = False
+    bytes: list[int] = field(default_factory=list)
+
+    @property
+    def seconds(self) -> float:
+        """For measuring, of all cases together."""
+        return self.time if self.time is not None else (6.0 if self.quick else 40.0)
+
+
+def parser() -> Parser:
+    made = Parser(
+        "ropewalk bench torch",
+        DESCRIPTION,
+        "ropewalk bench torch [options]",
+        examples=EXAMPLES,
+        add_help=False,
+    )
+    made.add_argument("-h", "--help", action="store_true", help="this")
+    made.add_argument("-n", "--ranks", type=int, metavar="N", help="ranks; default: 2")
+    made.add_argument("--ops", metavar="OP,...", help="of " + ", ".join(OPERATIONS))
+    made.add_argument("--sizes", metavar="SIZE,...", help=f"bytes of a tensor; default: {_SIZES}")
+    made.add_argument("--quick", action="store_true", help=f"a few seconds: {_QUICK_SIZES}")
+    made.add_argument("--time", type=float, metavar="S", help="seconds for the measurements")
+    made.add_argument("--no-training", action="store_true", help="the calls alone")
+    made.add_argument("--json", metavar="FILE", help="write the rows as JSON lines")
+    return made
+
+
+def _bytes(text: str) -> int:
+    found = re.fullmatch(r"(\d+)([KMG]?)", text)
+    if found is None or int(found[1]) == 0:
+        raise CommandError(f"--sizes: '{text}', expected bytes such as 8, 64K or 4M")
+    return int(found[1]) * _UNITS[found[2]]
+
+
+def options_of(words: Sequence[str]) -> Options:
+    options = parser().parse_args(words, namespace=Options())
+    unknown = [op for op in options.ops.split(",") if op not in OPERATIONS]
+    if unknown:
+        raise CommandError(f"--ops: '{unknown[0]}', expected {', '.join(OPERATIONS)}")
+    if options.ranks < 1:
+        raise CommandError(f"-n: {options.ranks}, expected 1 or more")
+    sizes = options.sizes or (_QUICK_SIZES if options.quick else _SIZES)
+    options.bytes = [_bytes(text) for text in sizes.split(",")]
+    folder = os.path.dirname(options.json or "") or "."
+    if not os.path.isdir(folder):
+        raise CommandError(f"--json: there is no folder '{folder}'; make it, or name another")
+    return options
+
+
+def main(words: Sequence[str]) -> int:
+    options = options_of(words)
+    if options.help:
+        parser().print_help()
+        return 0
+    if importlib.util.find_spec("torch") is None:
+        raise CommandError("torch: PyTorch is not installed; `pip install torch`", status=1)
+    from . import pytorch_ranks
+
+    with tempfile.TemporaryDirectory(prefix="ropewalk-torch-") as folder:
+        rows = pytorch_ranks.measure(options, folder)
+    if rows is None:
+        return 1
+    if options.json:
+        jobs.write_rows(options.json, [_machine(words), *rows])
+    return 0
+
+
+def _machine(words: Sequence[str]) -> jobs.Row:
+    import torch
+
+    with open("/proc/cpuinfo", encoding="utf-8") as file:
+        cpu = re.search(r"^model name\s*: (.*)$", file.read(), re.MULTILINE)
+    return {
+        "bench": "machine",
+        "host": platform.node(),
+        "kernel": f"{platform.system()} {platform.release()}",
+        "architecture": platform.machine(),
+        "cpu": cpu[1] if cpu else "",
+        "cores": os.cpu_count(),
+        "torch": torch.__version__,
+        "python": sys.version.split()[0],
+        "command": shlex.join(["ropewalk", "bench", "torch", *words]),
+    }

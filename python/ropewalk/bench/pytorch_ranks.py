@@ -1,0 +1,202 @@
+"""The ranks of `ropewalk bench torch`, and what they measure."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import signal
+import statistics
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import torch
+import torch.distributed as dist
+
+import ropewalk.torch  # noqa: F401  # the backend
+
+from . import pytorch_training
+from .jobs import Row
+
+if TYPE_CHECKING:
+    from .pytorch import Options
+
+Group: TypeAlias = "dist.ProcessGroup"
+Call = Callable[[Group], Any]
+
+_ROUNDS = 11  # of each backend, turn by turn; the median is of these
+_LONGEST_WAIT_S = 300
+
+
+def measure(options: Options, folder: str) -> list[Row] | None:
+    """Starts the ranks and waits for them. None where one has failed."""
+    torch.set_num_threads(1)
+    sys.stdout.flush()
+    children = []
+    for rank in range(options.ranks):
+        child = os.fork()
+        if child == 0:
+            os._exit(_live(rank, options, folder))
+        children.append(child)
+    fine = True
+    for child in children:
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        if status and fine:  # the others would wait for it
+            fine = False
+            for other in children[children.index(child) + 1 :]:
+                os.kill(other, signal.SIGTERM)
+    if not fine:
+        return None
+    with open(os.path.join(folder, "rows"), encoding="utf-8") as file:
+        return [json.loads(line) for line in file]
+
+
+def _live(rank: int, options: Options, folder: str) -> int:
+    try:
+        store = dist.FileStore(os.path.join(folder, "store"), options.ranks)
+        dist.init_process_group("gloo", store=store, rank=rank, world_size=options.ranks)
+        ours = dist.new_group(backend="ropewalk")
+        rows = _sweep(options, dist.group.WORLD, ours)
+        if not options.no_training:
+            rows += pytorch_training.train(options, dist.group.WORLD, ours)
+        dist.destroy_process_group()
+        if rank == 0:
+            with open(os.path.join(folder, "rows"), "w", encoding="utf-8") as file:
+                file.writelines(json.dumps(row) + "\n" for row in rows)
+        sys.stdout.flush()
+        return 0
+    except Exception:
+        traceback.print_exc()
+        return 1
+
+
+def _sweep(options: Options, gloo: Group, ours: Group) -> list[Row]:
+    rank = dist.get_rank()
+    if rank == 0:
+        print(f"{'call':15} {'bytes':>9} {'Gloo us':>10} {'ropewalk us':>11} {'ratio':>7}")
+    ops = options.ops.split(",")
+    cases = [(op, size) for op in ops for size in (options.bytes if op != "barrier" else [0])]
+    budget = options.seconds / max(1, len(cases))
+    rows = []
+    for op, size in cases:
+        row = _measure_case(op, size, budget, gloo, ours)
+        rows.append(row)
+        if rank == 0:
+            print(
+                f"{op:15} {size:>9} {row['peer_us']:>10.1f} {row['time_us']['median']:>11.2f} "
+                f"{row['ratio']:>7.1f}",
+                flush=True,
+            )
+    if rank == 0:
+        for op in ops:
+            ratios = [row["ratio"] for row in rows if row["op"] == op]
+            print(f"{op:15} {'geometric mean':>33} {statistics.geometric_mean(ratios):>13.1f}")
+    return rows
+
+
+def _measure_case(op: str, size: int, budget: float, gloo: Group, ours: Group) -> Row:
+    call, check = make_case(op, size)
+    verified = True
+    for group in (gloo, ours):
+        verified = verified and check(group)
+    # As many calls a turn as fit the budget, the same on all ranks.
+    calls = []
+    for group in (gloo, ours):
+        once = _agree(max(_time(call, group, 1) for _ in range(3)), ours)
+        calls.append(max(1, min(20_000, int(budget / 2 / _ROUNDS / once))))
+    times: tuple[list[float], list[float]] = ([], [])
+    for _ in range(_ROUNDS):
+        for group, count, found in zip((gloo, ours), calls, times, strict=True):
+            found.append(_agree(_time(call, group, count), ours) * 1e6)
+    peer, own = statistics.median(times[0]), statistics.median(times[1])
+    return {
+        "bench": "torch",
+        "op": op,
+        "bytes": size,
+        "ranks": dist.get_world_size(),
+        "dtype": "float32",
+        "buffers": "hot",
+        "time_us": {
+            "median": round(own, 3),
+            "min": round(min(times[1]), 3),
+            "p99": round(max(times[1]), 3),
+            "n": _ROUNDS,
+        },
+        "peer": "gloo",
+        "peer_us": round(peer, 3),
+        "ratio": round(peer / own, 3),
+        "verified": verified,
+    }
+
+
+def _time(call: Call, group: Group, count: int) -> float:
+    """Seconds a call."""
+    dist.barrier(group)
+    begun = time.perf_counter()
+    for _ in range(count):
+        call(group)
+    return (time.perf_counter() - begun) / count
+
+
+def _agree(seconds: float, group: Group) -> float:
+    """The longest of the ranks'."""
+    found = torch.tensor([seconds], dtype=torch.float64)
+    dist.all_reduce(found, dist.ReduceOp.MAX, group)
+    return float(found)
+
+
+def make_case(op: str, size: int) -> tuple[Call, Callable[[Group], bool]]:
+    """A call on tensors of so many bytes, and a check of what it gives. For calls with a tensor a
+    rank, the bytes are those of all of them together."""
+    rank, ranks = dist.get_rank(), dist.get_world_size()
+    count = max(1, size // 4)
+    part = math.ceil(count / ranks)
+    whole, block = torch.zeros(part * ranks), torch.zeros(part)
+    tensor = torch.zeros(count)
+    following, before = (rank + 1) % ranks, (rank - 1) % ranks
+
+    def exchange(group: Group) -> None:
+        if ranks == 1:
+            return
+        if rank % 2 == 0:
+            dist.send(tensor, following, group)
+            dist.recv(tensor, before, group)
+        else:
+            other = tensor.clone() if ranks % 2 else tensor
+            dist.recv(other, before, group)
+            dist.send(tensor, following, group)
+
+    calls: dict[str, Call] = {
+        "all_reduce": lambda group: dist.all_reduce(tensor, group=group),
+        "broadcast": lambda group: dist.broadcast(tensor, 0, group),
+        "all_gather": lambda group: dist.all_gather_into_tensor(whole, block, group),
+        "reduce_scatter": lambda group: dist.reduce_scatter_tensor(block, whole, group=group),
+        "all_to_all": lambda group: dist.all_to_all_single(received, whole, group=group),
+        "send_recv": exchange,
+        "barrier": lambda group: dist.barrier(group),
+    }
+    received = torch.zeros_like(whole)
+
+    def check(group: Group) -> bool:
+        tensor.fill_(rank + 1.0)
+        block.fill_(rank + 1.0)
+        whole.fill_(rank + 1.0)
+        calls[op](group)
+        total = ranks * (ranks + 1) / 2
+        expected = {
+            "all_reduce": (tensor, torch.full_like(tensor, total)),
+            "broadcast": (tensor, torch.ones_like(tensor)),
+            "all_gather": (whole, torch.arange(1.0, ranks + 1).repeat_interleave(part)),
+            "reduce_scatter": (block, torch.full_like(block, total)),
+            "all_to_all": (received, torch.arange(1.0, ranks + 1).repeat_interleave(part)),
+        }
+        found = expected.get(op)
+        fine = found is None or torch.equal(*found)
+        for each in (tensor, block, whole):
+            each.zero_()  # sums of sums would overflow
+        return fine
+
+    return calls[op], check

@@ -1,0 +1,52 @@
+"""PyTorch on CPUs: the backend `ropewalk` of torch.distributed.
+
+    import torch.distributed as dist
+    dist.init_process_group("ropewalk")   # under torchrun; no MPI is needed on one node
+
+An installed ropewalk registers the backend when torch is imported; `import ropewalk.torch` does so
+as well. Tensors of ropewalk.torch.empty lie in communication memory: the other ranks read and write
+them where they are.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import torch
+import torch.distributed as dist
+
+if TYPE_CHECKING:
+    from .group import ProcessGroup
+
+__all__ = ["empty", "register"]
+
+
+def register() -> None:
+    """Tells torch.distributed of the backend; done by importing this package."""
+    if dist.is_available() and "ropewalk" not in dist.Backend.backend_list:
+        dist.Backend.register_backend("ropewalk", _make, devices=["cpu"])
+
+
+def _make(store: dist.Store, rank: int, size: int, timeout: timedelta) -> ProcessGroup:
+    from .group import ProcessGroup  # only here: importing torch must stay as fast as it is
+
+    return ProcessGroup(store, rank, size, timeout)
+
+
+def empty(*shape: int | Sequence[int], dtype: torch.dtype | None = None) -> torch.Tensor:
+    """A tensor in communication memory, as torch.empty gives one: its elements are not set.
+
+    Collectives of large tensors of this kind copy nothing. The memory is given back with the last
+    tensor that uses it.
+    """
+    from .tensors import new
+
+    extents = torch.Size(shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape)
+    kind = torch.get_default_dtype() if dtype is None else dtype
+    return new(math.prod(extents), kind).view(extents)
+
+
+register()

@@ -1,0 +1,118 @@
+"""What the calls of a process group share: how one is made, here or on the group's thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from functools import wraps
+from typing import Any, TypeVar
+
+import torch.distributed as dist
+
+from .. import _core
+from .formation import Formation
+from .tensors import Tensor
+from .work import COMPLETE, PendingWork
+
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+
+
+class Base(dist.ProcessGroup):
+    """Rank, size, name and end of a group."""
+
+    def __init__(self, store: dist.Store, rank: int, size: int, timeout: timedelta) -> None:
+        super().__init__(rank, size)
+        self._formation = Formation(store, rank, size, timeout)
+        self._ranks = self._formation.ranks
+        self._my_rank = rank
+        self._group_size = size
+        self._patience = timeout.total_seconds()
+        self._name = ""
+        self._description = ""
+
+    # ---- under the names of C++, which torch's trampoline looks for
+
+    def getBackendName(self) -> str:
+        return "ropewalk"
+
+    def getGroupName(self) -> str:
+        return self._name
+
+    def setGroupName(self, name: str) -> None:
+        self._name = name
+
+    def getGroupDesc(self) -> str:
+        return self._description
+
+    def setGroupDesc(self, description: str) -> None:
+        self._description = description
+
+    # ---- what Python asks
+
+    def name(self) -> str:
+        return "ropewalk"
+
+    @property
+    def group_name(self) -> str:
+        return self._name
+
+    @property
+    def group_desc(self) -> str:
+        return self._description
+
+    def _set_group_name(self, name: str) -> None:
+        self._name = name
+
+    def _set_group_desc(self, description: str) -> None:
+        self._description = description
+
+    def shutdown(self) -> None:
+        """Gives memory and threads back; what is under way ends first. Every rank calls it."""
+        self._formation.close()
+
+    def abort(self) -> None:
+        """The same for a rank that gives up: the next call of the others raises an error."""
+        self._formation.close(by_error=True)
+
+    def __repr__(self) -> str:
+        if self._ranks.closed():
+            return "<ropewalk.torch process group, destroyed>"
+        return f"<ropewalk.torch process group, rank {self._my_rank} of {self._group_size}>"
+
+
+def make(
+    waits: bool,
+    calls: Sequence[tuple[Any, ...]],
+    tensors: list[Tensor],
+    kept: Any,
+    after: Callable[[], None] | None = None,
+) -> dist.Work:
+    """Makes or starts the calls, each a method of the ranks and its arguments. `kept`: what holds
+    their memory; `after`: what puts the result into `tensors`, if it is not there already."""
+    if not waits:
+        started = [method(*arguments, kept) for method, *arguments in calls]
+        return PendingWork(started, tensors, after)
+    for method, *arguments in calls:
+        method(*arguments, None)
+    if after is not None:
+        after()
+    return COMPLETE
+
+
+def refusing(method: _Method) -> _Method:
+    """What a rank alone finds wrong before it makes a call becomes an error of the others, too."""
+
+    @wraps(method)
+    def checked(self: Base, *arguments: Any, **named: Any) -> Any:
+        calls = self._ranks.calls()
+        try:
+            return method(self, *arguments, **named)
+        except Exception:
+            if self._ranks.calls() == calls:
+                self._ranks.refuse()
+            raise
+
+    return checked  # type: ignore[return-value]
+
+
+__all__ = ["COMPLETE", "Base", "_core", "make", "refusing"]

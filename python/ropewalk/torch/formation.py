@@ -1,0 +1,95 @@
+"""How the ranks of a process group come together: by MPI where it runs, else by torch's store."""
+
+from __future__ import annotations
+
+import math
+import sys
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import torch.distributed as dist
+
+from .. import _core
+from ..exceptions import PeerDeadError, UnsupportedError
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+
+class Keys:
+    """A store whose keys are waited for no longer than the group's time-out. Some stores wait for
+    longer, whatever they were made with."""
+
+    def __init__(self, store: dist.Store, timeout: timedelta) -> None:
+        self._store = store
+        self._timeout = timeout
+        self.set = store.set
+        self.delete_key = store.delete_key
+
+    def get(self, key: str) -> bytes:
+        self._store.wait([key], self._timeout)
+        found: bytes = self._store.get(key)
+        return found
+
+
+class Formation:
+    """The ranks of a group, and the MPI communicator made for them, if any. Collective."""
+
+    def __init__(self, store: dist.Store, rank: int, size: int, timeout: timedelta) -> None:
+        # A program may make the group again after it has destroyed it, with keys of the same names.
+        count = store.add(f"ropewalk/{rank}", 1)
+        keys = Keys(dist.PrefixStore(f"ropewalk/{count}", store), timeout)
+        seconds = max(1, math.ceil(timeout.total_seconds()))
+        self._mpi = _mpi_communicator(keys, rank, size)
+        handle = None if self._mpi is None else self._mpi.handle
+        self.ranks = _core.rank_group(keys, rank, size, handle, seconds)
+        if size > 1 and not self.ranks.direct() and self._mpi is None:
+            reason = self.ranks.reason()
+            self.close(by_error=True)
+            raise UnsupportedError(
+                f"process group: its ranks cannot share memory: {reason}; start them under an MPI, "
+                "and import mpi4py before the group is made, or use Gloo"
+            )
+
+    def close(self, by_error: bool = False) -> None:
+        self.ranks.close(by_error)
+        if self._mpi is not None and not _finalized():
+            self._mpi.Free()
+            self._mpi = None
+
+
+def _running_mpi() -> Any:
+    """mpi4py's module where the program has imported it and MPI runs, else None."""
+    module = sys.modules.get("mpi4py.MPI")
+    if module is None or not module.Is_initialized() or module.Is_finalized():
+        return None
+    return module
+
+
+def _finalized() -> bool:
+    return _running_mpi() is None
+
+
+def _told(keys: Keys, rank: int) -> str:
+    try:
+        return keys.get(f"mpi/{rank}").decode()
+    except RuntimeError as error:
+        raise PeerDeadError(
+            f"rank {rank} has not come to the making of the process group; start as many ranks as "
+            f"it has, or allow more time ({error})"
+        ) from None
+
+
+def _mpi_communicator(keys: Keys, rank: int, size: int) -> MPI.Intracomm | None:
+    """A communicator of the ranks of the group, in their order; None unless MPI has them all."""
+    mpi = _running_mpi()
+    own = "none" if mpi is None else str(mpi.COMM_WORLD.Get_rank())
+    keys.set(f"mpi/{rank}", own)
+    told = [_told(keys, each) for each in range(size)]
+    if "none" in told or len(set(told)) < size:
+        return None
+    world = mpi.COMM_WORLD
+    group = world.Get_group().Incl([int(each) for each in told])
+    made: MPI.Intracomm = world.Create_group(group)
+    group.Free()
+    return made

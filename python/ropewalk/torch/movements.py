@@ -1,0 +1,257 @@
+"""broadcast, the gathers, scatter, the all-to-alls and the barrier of a process group."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch.distributed as dist
+from torch._C._distributed_c10d import (
+    AllgatherOptions,
+    AllToAllOptions,
+    BarrierOptions,
+    BroadcastOptions,
+    GatherOptions,
+    ScatterOptions,
+)
+
+from ..exceptions import ArgumentError
+from . import tensors as of
+from .base import Base, make, refusing
+from .tensors import Tensor
+
+_BROADCAST = BroadcastOptions()
+_ALLGATHER = AllgatherOptions()
+_GATHER = GatherOptions()
+_SCATTER = ScatterOptions()
+_ALLTOALL = AllToAllOptions()
+_BARRIER = BarrierOptions()
+
+
+def _same_size(tensors: Sequence[Tensor], like: Tensor, size: int, name: str) -> None:
+    if len(tensors) != size:
+        raise ArgumentError(f"{name}: {len(tensors)} tensors, expected one a rank, {size}")
+    for each in tensors:
+        of.check(each, name)
+        if each.numel() != like.numel() or each.dtype != like.dtype:
+            raise ArgumentError(
+                f"{name}: {each.numel()} elements of {each.dtype}, expected {like.numel()} of "
+                f"{like.dtype}"
+            )
+
+
+class Movements(Base):
+    @refusing
+    def barrier(self, opts: BarrierOptions = _BARRIER) -> dist.Work:
+        return make(not opts.asyncOp, [(self._ranks.barrier,)], [], ())
+
+    @refusing
+    def broadcast(
+        self, tensors: Sequence[Tensor] | Tensor, opts: BroadcastOptions = _BROADCAST
+    ) -> dist.Work:
+        tensor = of.one(tensors, "tensors")
+        given = of.dense(tensor, "tensor")
+
+        def put() -> None:
+            if given is not tensor and opts.rootRank != self._my_rank:
+                tensor.copy_(given)
+
+        call = (self._ranks.broadcast, given.data_ptr(), given.nbytes, opts.rootRank)
+        return make(not opts.asyncOp, [call], [tensor], (tensor, given), put)
+
+    # ---- gathers
+
+    @refusing
+    def allgather(
+        self,
+        outputs: Sequence[Sequence[Tensor]],
+        inputs: Sequence[Tensor],
+        opts: AllgatherOptions = _ALLGATHER,
+    ) -> dist.Work:
+        return self._gather_lists([(outputs[0], of.one(inputs, "inputs"))], opts)
+
+    @refusing
+    def allgather_coalesced(
+        self,
+        output_lists: Sequence[Sequence[Tensor]],
+        inputs: Sequence[Tensor],
+        opts: AllgatherOptions = _ALLGATHER,
+    ) -> dist.Work:
+        """output_lists[r][i] gets the i-th input of rank r."""
+        pairs = [([each[i] for each in output_lists], given) for i, given in enumerate(inputs)]
+        return self._gather_lists(pairs, opts)
+
+    def _gather_lists(
+        self, pairs: Sequence[tuple[Sequence[Tensor], Tensor]], opts: AllgatherOptions
+    ) -> dist.Work:
+        calls, steps, kept = [], [], []
+        for outputs, tensor in pairs:
+            given = of.dense(tensor, "inputs")
+            _same_size(outputs, given, self._group_size, "outputs")
+            whole = outputs[0]
+            if not of.lie_together(outputs):
+                whole = of.new(given.numel() * self._group_size, given.dtype)
+                steps.append((whole, outputs))
+            calls.append((self._ranks.allgather, given.data_ptr(), whole.data_ptr(), given.nbytes))
+            kept.append((given, whole, outputs))
+
+        def put() -> None:
+            for whole, outputs in steps:
+                of.deal(whole, outputs)
+
+        flat = [each for outputs, _ in pairs for each in outputs]
+        return make(not opts.asyncOp, calls, flat, kept, put)
+
+    @refusing
+    def all_gather_single(
+        self, output: Tensor, given: Tensor, opts: AllgatherOptions = _ALLGATHER
+    ) -> dist.Work:
+        return self._gather_whole([(output, given)], opts)
+
+    @refusing
+    def all_gather_single_coalesced(
+        self,
+        outputs: Sequence[Tensor],
+        inputs: Sequence[Tensor],
+        opts: AllgatherOptions = _ALLGATHER,
+    ) -> dist.Work:
+        return self._gather_whole(list(zip(outputs, inputs, strict=True)), opts)
+
+    def _gather_whole(
+        self, pairs: Sequence[tuple[Tensor, Tensor]], opts: AllgatherOptions
+    ) -> dist.Work:
+        calls, steps, kept = [], [], []
+        for output, tensor in pairs:
+            of.check(output, "output")
+            given = of.dense(tensor, "input")
+            wanted = given.numel() * self._group_size
+            if output.numel() != wanted or output.dtype != given.dtype:
+                raise ArgumentError(
+                    f"output: {output.numel()} elements of {output.dtype}, expected {wanted} of "
+                    f"{given.dtype}"
+                )
+            whole = output if output.is_contiguous() else of.new(wanted, given.dtype)
+            if whole is not output:
+                steps.append((whole, output))
+            own = whole.data_ptr() + self._my_rank * given.nbytes
+            if given.data_ptr() != own and of.overlap(given, whole):
+                given = given.clone()
+            calls.append((self._ranks.allgather, given.data_ptr(), whole.data_ptr(), given.nbytes))
+            kept.append((given, whole))
+
+        def put() -> None:
+            for whole, output in steps:
+                output.copy_(whole.view(output.shape))
+
+        return make(not opts.asyncOp, calls, [output for output, _ in pairs], (pairs, kept), put)
+
+    @refusing
+    def gather(
+        self,
+        outputs: Sequence[Sequence[Tensor]],
+        inputs: Sequence[Tensor],
+        opts: GatherOptions = _GATHER,
+    ) -> dist.Work:
+        given = of.dense(of.one(inputs, "inputs"), "inputs")
+        results = list(outputs[0]) if opts.rootRank == self._my_rank else []
+        whole = given
+        if opts.rootRank == self._my_rank:
+            _same_size(results, given, self._group_size, "outputs")
+            whole = of.new(given.numel() * self._group_size, given.dtype)
+
+        def put() -> None:
+            of.deal(whole, results)
+
+        addresses = (given.data_ptr(), whole.data_ptr())
+        call = (self._ranks.gather, *addresses, given.nbytes, opts.rootRank)
+        return make(not opts.asyncOp, [call], results, (given, whole, results), put)
+
+    @refusing
+    def scatter(
+        self,
+        outputs: Sequence[Tensor],
+        inputs: Sequence[Sequence[Tensor]],
+        opts: ScatterOptions = _SCATTER,
+    ) -> dist.Work:
+        output = of.one(outputs, "outputs")
+        of.check(output, "outputs")
+        result = output if output.is_contiguous() else output.contiguous()
+        whole = result
+        if opts.rootRank == self._my_rank:
+            _same_size(inputs[0], output, self._group_size, "inputs")
+            whole = of.flat(inputs[0])
+
+        def put() -> None:
+            if result is not output:
+                output.copy_(result)
+
+        addresses = (whole.data_ptr(), result.data_ptr())
+        call = (self._ranks.scatter, *addresses, result.nbytes, opts.rootRank)
+        return make(not opts.asyncOp, [call], [output], (whole, result), put)
+
+    # ---- all-to-alls
+
+    @refusing
+    def all_to_all_single(
+        self,
+        output: Tensor,
+        given: Tensor,
+        output_splits: Sequence[int],
+        input_splits: Sequence[int],
+        opts: AllToAllOptions = _ALLTOALL,
+    ) -> dist.Work:
+        """Splits count rows of the first axis; none: as many for each rank."""
+        of.check(output, "output")
+        whole = of.dense(given, "input")
+        result = output if output.is_contiguous() else output.contiguous()
+        if of.overlap(whole, result):
+            whole = whole.clone()
+        sends = self._split_bytes(whole, input_splits, "input")
+        receives = self._split_bytes(result, output_splits, "output")
+
+        def put() -> None:
+            if result is not output:
+                output.copy_(result)
+
+        call = (self._ranks.alltoallv, whole.data_ptr(), sends, result.data_ptr(), receives)
+        return make(not opts.asyncOp, [call], [output], (whole, result, output), put)
+
+    def _split_bytes(self, tensor: Tensor, splits: Sequence[int], name: str) -> list[int]:
+        size = self._group_size
+        rows = tensor.shape[0] if tensor.dim() > 0 else 1
+        if not splits:
+            if rows % size != 0:
+                raise ArgumentError(f"{name}: {rows} rows, expected a multiple of {size}")
+            return [tensor.nbytes // size] * size
+        if len(splits) != size or sum(splits) != rows:
+            raise ArgumentError(
+                f"{name}_split_sizes: {list(splits)}, expected {size} numbers with the sum {rows}"
+            )
+        row = tensor.nbytes // rows if rows > 0 else 0
+        return [count * row for count in splits]
+
+    @refusing
+    def alltoall(
+        self,
+        outputs: Sequence[Tensor],
+        inputs: Sequence[Tensor],
+        opts: AllToAllOptions = _ALLTOALL,
+    ) -> dist.Work:
+        if len(outputs) != self._group_size or len(inputs) != self._group_size:
+            raise ArgumentError(f"tensors: expected lists of one a rank, {self._group_size}")
+        for each in (*outputs, *inputs):
+            of.check(each, "tensors")
+        whole = of.flat(inputs)
+        results = of.new(sum(each.numel() for each in outputs), outputs[0].dtype)
+        sends = [each.nbytes for each in inputs]
+        receives = [each.nbytes for each in outputs]
+
+        def put() -> None:
+            of.deal(results, outputs)
+
+        call = (self._ranks.alltoallv, whole.data_ptr(), sends, results.data_ptr(), receives)
+        return make(not opts.asyncOp, [call], list(outputs), (whole, results, outputs), put)
+
+    # The names that torch had for them before 2.13.
+    _allgather_base = all_gather_single
+    allgather_into_tensor_coalesced = all_gather_single_coalesced
+    alltoall_base = all_to_all_single

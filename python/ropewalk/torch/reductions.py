@@ -1,0 +1,219 @@
+"""allreduce, reduce and reduce_scatter of a process group."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch.distributed as dist
+from torch._C._distributed_c10d import (
+    AllreduceCoalescedOptions,
+    AllreduceOptions,
+    ReduceOptions,
+    ReduceScatterOptions,
+)
+
+from ..exceptions import ArgumentError
+from . import tensors as of
+from .base import COMPLETE, Base, make, refusing
+from .tensors import CODES, Tensor
+from .work import PendingWork
+
+_ALLREDUCE = AllreduceOptions()
+_COALESCED = AllreduceCoalescedOptions()
+_REDUCE = ReduceOptions()
+_REDUCE_SCATTER = ReduceScatterOptions()
+
+
+def _multiplied(tensor: Tensor, op: dist.ReduceOp) -> Tensor:
+    """What is summed: the tensor itself, or a copy multiplied by the factor of PREMUL_SUM."""
+    by = of.factor(op)
+    return tensor if by is None else tensor * by
+
+
+class Reductions(Base):
+    def allreduce(
+        self, tensors: Sequence[Tensor], opts: AllreduceOptions = _ALLREDUCE, *rest: Any
+    ) -> dist.Work:
+        """In place, of one tensor. The path of a small tensor: everything asked here once."""
+        if len(tensors) != 1 or rest or not isinstance(opts, AllreduceOptions):
+            return self._allreduce_otherwise(tensors, opts)
+        tensor = tensors[0]
+        code = CODES.get((tensor.dtype, hash(opts.reduceOp)))
+        if code is None or not tensor.is_cpu or tensor.is_sparse or not tensor.is_contiguous():
+            return self._allreduce(tensors, opts)
+        address = tensor.data_ptr()
+        if opts.asyncOp:
+            started = self._ranks.allreduce(address, address, tensor.numel(), *code, tensor)
+            return PendingWork((started,), [tensor])
+        self._ranks.allreduce(address, address, tensor.numel(), *code, None)
+        return COMPLETE
+
+    @refusing
+    def _allreduce_otherwise(self, tensors: Sequence[Tensor], opts: Any) -> dist.Work:
+        """The forms of ProcessGroup.allreduce that take an operation, or a tensor."""
+        options = opts
+        if not isinstance(opts, AllreduceOptions):
+            options = AllreduceOptions()
+            options.reduceOp = opts
+        given = of.one(tensors, "tensors")
+        return self._allreduce([given], options)
+
+    @refusing
+    def _allreduce(self, tensors: Sequence[Tensor], opts: AllreduceOptions) -> dist.Work:
+        """Any tensor, any operation."""
+        return self._reduce_all(list(tensors), opts.reduceOp, not opts.asyncOp)
+
+    @refusing
+    def allreduce_coalesced(
+        self, tensors: Sequence[Tensor], opts: AllreduceCoalescedOptions = _COALESCED
+    ) -> dist.Work:
+        """In place, of any number of tensors: those of one type go together."""
+        if not tensors:
+            raise ArgumentError("tensors: none, expected at least one")
+        return self._reduce_all(list(tensors), opts.reduceOp, not opts.asyncOp)
+
+    def _reduce_all(self, tensors: list[Tensor], op: dist.ReduceOp, waits: bool) -> dist.Work:
+        calls, steps, kept = [], [], []
+        for dtype in dict.fromkeys(each.dtype for each in tensors):
+            same = [each for each in tensors if each.dtype == dtype]
+            joined, after = self._joined(same, op)
+            address = joined.data_ptr()
+            code = of.codes(dtype, op)
+            calls.append((self._ranks.allreduce, address, address, joined.numel(), *code))
+            steps.append(after)
+            kept.append(joined)
+
+        def put() -> None:
+            for step in steps:
+                step()
+
+        return make(waits, calls, tensors, (tensors, kept), put)
+
+    def _joined(
+        self, tensors: list[Tensor], op: dist.ReduceOp
+    ) -> tuple[Tensor, Callable[[], None]]:
+        """The memory that is reduced, and what is to be done when it has been."""
+        for each in tensors:
+            of.check(each, "tensor")
+        first = tensors[0]
+        by = of.factor(op)
+        if len(tensors) == 1 and first.is_contiguous() and not first.is_conj() and by is None:
+            joined = first
+        else:
+            joined = of.flat(tensors)
+            if by is not None:
+                joined.mul_(by)
+
+        def put() -> None:
+            if of.is_average(op):
+                of.divide(joined, self._group_size)
+            if joined is not first:
+                of.deal(joined, tensors)
+
+        return joined, put
+
+    @refusing
+    def reduce(
+        self, tensors: Sequence[Tensor] | Tensor, opts: ReduceOptions = _REDUCE
+    ) -> dist.Work:
+        tensor = of.one(tensors, "tensors")
+        op = opts.reduceOp
+        code = of.codes(tensor.dtype, op)
+        given = _multiplied(of.dense(tensor, "tensor"), op)
+        is_root = opts.rootRank == self._my_rank
+        address = given.data_ptr()
+
+        def put() -> None:
+            if is_root and of.is_average(op):
+                of.divide(given, self._group_size)
+            if is_root and given is not tensor:
+                tensor.copy_(given)
+
+        call = (self._ranks.reduce, address, address, given.numel(), *code, opts.rootRank)
+        return make(not opts.asyncOp, [call], [tensor], (tensor, given), put)
+
+    @refusing
+    def reduce_scatter(
+        self,
+        outputs: Sequence[Tensor],
+        inputs: Sequence[Sequence[Tensor]],
+        opts: ReduceScatterOptions = _REDUCE_SCATTER,
+    ) -> dist.Work:
+        """Rank r gets the sum of all ranks' r-th tensors, which may differ in size."""
+        output = of.one(outputs, "outputs")
+        given = list(inputs[0])
+        if len(given) != self._group_size:
+            raise ArgumentError(f"inputs: {len(given)} tensors, expected {self._group_size}")
+        for each in given:
+            of.check(each, "inputs")
+        joined = of.flat(given)
+        return self._scatter_sum([(output, joined, [each.numel() for each in given])], opts)
+
+    @refusing
+    def reduce_scatter_single(
+        self,
+        output: Tensor,
+        given: Tensor,
+        opts: ReduceScatterOptions = _REDUCE_SCATTER,
+    ) -> dist.Work:
+        return self._scatter_sum([self._dealt(output, given)], opts)
+
+    @refusing
+    def reduce_scatter_single_coalesced(
+        self,
+        outputs: Sequence[Tensor],
+        inputs: Sequence[Tensor],
+        opts: ReduceScatterOptions = _REDUCE_SCATTER,
+    ) -> dist.Work:
+        pairs = zip(outputs, inputs, strict=True)
+        return self._scatter_sum([self._dealt(*pair) for pair in pairs], opts)
+
+    def _dealt(self, output: Tensor, given: Tensor) -> tuple[Tensor, Tensor, list[int]]:
+        of.check(output, "output")
+        if given.numel() != output.numel() * self._group_size:
+            raise ArgumentError(
+                f"input: {given.numel()} elements, expected {self._group_size} times the "
+                f"{output.numel()} of the output"
+            )
+        whole = of.dense(given, "input")
+        if of.overlap(output, whole):
+            whole = whole.clone()
+        return output, whole, [output.numel()] * self._group_size
+
+    def _scatter_sum(
+        self,
+        parts: Sequence[tuple[Tensor, Tensor, list[int]]],
+        opts: ReduceScatterOptions,
+    ) -> dist.Work:
+        """Of each part: the output, the input, and how many elements each rank gets."""
+        op = opts.reduceOp
+        calls, results, kept = [], [], []
+        for output, given, counts in parts:
+            if output.numel() != counts[self._my_rank] or output.dtype != given.dtype:
+                raise ArgumentError(
+                    f"output: {output.numel()} elements of {output.dtype}, expected "
+                    f"{counts[self._my_rank]} of {given.dtype}"
+                )
+            summed = _multiplied(given, op)
+            result = output if output.is_contiguous() else output.contiguous()
+            code = of.codes(given.dtype, op)
+            calls.append(
+                (self._ranks.reduce_scatter, summed.data_ptr(), result.data_ptr(), counts, *code)
+            )
+            results.append(result)
+            kept.append(summed)
+        outputs = [part[0] for part in parts]
+
+        def put() -> None:
+            for output, result in zip(outputs, results, strict=True):
+                if of.is_average(op):
+                    of.divide(result, self._group_size)
+                if result is not output:
+                    output.copy_(result)
+
+        return make(not opts.asyncOp, calls, outputs, (outputs, results, kept), put)
+
+    # The names that torch had for them before 2.13.
+    _reduce_scatter_base = reduce_scatter_single
+    reduce_scatter_tensor_coalesced = reduce_scatter_single_coalesced

@@ -1,0 +1,169 @@
+"""Tensors as the collectives take them: dense memory of the CPU, types and operations by number."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import torch
+import torch.distributed as dist
+
+from .. import _core
+from ..exceptions import ArgumentError, UnsupportedError
+
+Tensor: TypeAlias = "torch.Tensor"
+
+# By the numbers of ElementType (ropewalk/types.hpp). Other types are moved, not reduced.
+_TYPES = {
+    torch.int8: 0,
+    torch.uint8: 1,
+    torch.int16: 2,
+    torch.uint16: 3,
+    torch.int32: 4,
+    torch.uint32: 5,
+    torch.int64: 6,
+    torch.uint64: 7,
+    torch.float16: 8,
+    torch.bfloat16: 9,
+    torch.float32: 10,
+    torch.float64: 11,
+    torch.complex64: 13,
+    torch.complex128: 14,
+    torch.bool: 16,
+}
+_MAX, _MIN, _SUM, _PROD, _LAND, _BAND, _LOR, _BOR, _LXOR, _BXOR = range(10)  # ReductionOp
+_KINDS = dist.ReduceOp.RedOpType
+_OPERATIONS = {
+    _KINDS.SUM: _SUM,
+    _KINDS.PRODUCT: _PROD,
+    _KINDS.MIN: _MIN,
+    _KINDS.MAX: _MAX,
+    _KINDS.BAND: _BAND,
+    _KINDS.BOR: _BOR,
+    _KINDS.BXOR: _BXOR,
+}
+# A bool is true or false, whatever it is summed from.
+_OF_BOOL = {
+    _SUM: _LOR,
+    _MAX: _LOR,
+    _BOR: _LOR,
+    _PROD: _LAND,
+    _MIN: _LAND,
+    _BAND: _LAND,
+    _BXOR: _LXOR,
+}
+_BITWISE = (_BAND, _BOR, _BXOR)
+
+
+def _allowed(dtype: torch.dtype, operation: int) -> bool:
+    if dtype.is_complex:
+        return operation in (_SUM, _PROD)
+    return not (dtype.is_floating_point and operation in _BITWISE)
+
+
+# (type, hash of the ReduceOp): numbers of both. ReduceOp's hash is its kind, and costs a quarter of
+# what its attribute `op` does.
+CODES = {
+    (dtype, hash(dist.ReduceOp(kind))): (
+        number,
+        _OF_BOOL[operation] if dtype == torch.bool else operation,
+    )
+    for dtype, number in _TYPES.items()
+    for kind, operation in _OPERATIONS.items()
+    if _allowed(dtype, operation)
+}
+_SUM_HASH = hash(dist.ReduceOp(_KINDS.SUM))
+
+
+def codes(dtype: torch.dtype, op: dist.ReduceOp) -> tuple[int, int]:
+    """The numbers of a type and an operation; AVG and PREMUL_SUM are sums here."""
+    kind = op.op
+    wanted = _SUM_HASH if kind in (_KINDS.AVG, _KINDS.PREMUL_SUM) else hash(op)
+    found = CODES.get((dtype, wanted))
+    if found is not None:
+        return found
+    raise UnsupportedError(f"op: {kind} of {dtype} cannot be reduced; convert the tensor first")
+
+
+def factor(op: dist.ReduceOp) -> float | Tensor | None:
+    """By what PREMUL_SUM multiplies each rank's tensor; None for other operations."""
+    if op.op != _KINDS.PREMUL_SUM:
+        return None
+    given: float | Tensor = op.__getstate__()[1]
+    return given
+
+
+def is_average(op: dist.ReduceOp) -> bool:
+    return bool(op.op == _KINDS.AVG)
+
+
+def divide(tensor: Tensor, size: int) -> None:
+    """The last step of AVG, in place; integers are rounded towards zero."""
+    if tensor.dtype.is_floating_point or tensor.dtype.is_complex:
+        tensor.div_(size)
+    elif tensor.dtype != torch.bool:
+        tensor.div_(size, rounding_mode="trunc")
+
+
+def one(tensors: Sequence[Tensor] | Tensor, name: str) -> Tensor:
+    """The only tensor of a list, as calls for one device have it."""
+    if isinstance(tensors, torch.Tensor):
+        return tensors
+    if len(tensors) != 1:
+        raise ArgumentError(f"{name}: {len(tensors)} tensors, expected one")
+    return tensors[0]
+
+
+def check(tensor: Tensor, name: str) -> None:
+    if not isinstance(tensor, torch.Tensor):
+        raise ArgumentError(f"{name}: {type(tensor).__name__}, expected a tensor")
+    if not tensor.is_cpu:
+        raise ArgumentError(f"{name}: on {tensor.device}, expected the CPU; use NCCL for GPUs")
+    if tensor.layout != torch.strided:
+        raise UnsupportedError(f"{name}: layout {tensor.layout}, expected dense; use to_dense()")
+
+
+def dense(tensor: Tensor, name: str) -> Tensor:
+    """The tensor itself where its elements lie row by row without gaps, else a copy of it."""
+    check(tensor, name)
+    return tensor.resolve_conj().resolve_neg().contiguous()
+
+
+def new(count: int, dtype: torch.dtype) -> Tensor:
+    """So many elements in communication memory, where the other ranks reach them fastest."""
+    if count == 0:
+        return torch.empty(0, dtype=dtype)
+    return torch.from_numpy(_core.allocate(count * dtype.itemsize)).view(dtype)
+
+
+def flat(tensors: Sequence[Tensor]) -> Tensor:
+    """Copies of all, one behind the other."""
+    joined = new(sum(each.numel() for each in tensors), tensors[0].dtype)
+    begin = 0
+    for each in tensors:
+        joined[begin : begin + each.numel()].copy_(each.reshape(-1))
+        begin += each.numel()
+    return joined
+
+
+def deal(joined: Tensor, tensors: Sequence[Tensor]) -> None:
+    """The reverse of flat()."""
+    begin = 0
+    for each in tensors:
+        each.copy_(joined[begin : begin + each.numel()].view(each.shape))
+        begin += each.numel()
+
+
+def lie_together(tensors: Sequence[Tensor]) -> bool:
+    """Whether they lie one behind the other, so that they need no copy."""
+    end = tensors[0].data_ptr()
+    for each in tensors:
+        if not each.is_contiguous() or each.data_ptr() != end:
+            return False
+        end += each.numel() * each.element_size()
+    return True
+
+
+def overlap(one: Tensor, other: Tensor) -> bool:
+    first, second = one.data_ptr(), other.data_ptr()
+    return bool(first < second + other.nbytes and second < first + one.nbytes)

@@ -1,0 +1,185 @@
+"""Every call of torch.distributed beside Gloo's."""
+
+import pytest
+
+pytest.importorskip("torch.distributed", reason="torch is not installed: scripts/setup torch")
+
+import torch
+import torch.distributed as dist
+from cases import make_cases
+from forked import join, run
+
+SEED = 20261123
+
+
+def _compare(rank, size, file, count, seed):
+    """Ours and Gloo's, on all ranks and on some of them; asynchronous calls are in order with the
+    others. Returns which calls were made."""
+    join("gloo", rank, size, file)
+    some = [each for each in range(size) if each % 2 == 0]
+    groups = [(dist.group.WORLD, dist.new_group(backend="ropewalk"), rank, size)]
+    parts = (dist.new_group(some), dist.new_group(some, backend="ropewalk"))
+    if rank in some:
+        groups.append((*parts, some.index(rank), len(some)))
+    made = set()
+    for gloo, ours, own, number in groups:
+        for case in make_cases(count, seed, own, number):
+            expected = case.run(gloo, dense=True)
+            found = case.run(ours)
+            assert len(found) == len(expected)
+            for one, other in zip(found, expected, strict=True):
+                if not torch.equal(one, other):  # a plain assert would print all elements
+                    raise AssertionError(f"{case}: {(one != other).sum()} elements differ")
+            made.add(case.method.__name__)
+    dist.destroy_process_group()
+    return made
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 8])
+def test_random_calls_give_what_gloo_gives(size):
+    made = run(size, _compare, 150 if size < 4 else 60, SEED + size)
+    assert len(made[0]) == 13
+
+
+def _in_order(rank, size, file):
+    """Many calls are started before any is waited for, and some are not started."""
+    join("ropewalk", rank, size, file)
+    tensors = [torch.full((1000 * (i % 7),), float(rank + i)) for i in range(60)]
+    works = []
+    for i, tensor in enumerate(tensors):
+        work = dist.all_reduce(tensor, async_op=i % 3 != 0)
+        works.append(work)
+    for work in works:
+        if work is not None:
+            work.wait()
+            assert work.is_completed()
+    ranks = sum(range(size))
+    for i, tensor in enumerate(tensors):
+        assert torch.all(tensor == ranks + size * i)
+    dist.destroy_process_group()
+
+
+def test_started_calls_keep_their_order():
+    run(3, _in_order)
+
+
+def _other_types(rank, size, file):
+    """What Gloo lacks, or does differently."""
+    join("ropewalk", rank, size, file)
+    for dtype in (torch.complex64, torch.complex128):
+        tensor = torch.tensor([1 + 2j, rank * 1j], dtype=dtype)
+        dist.all_reduce(tensor)
+        assert tensor.tolist() == [size * (1 + 2j), sum(range(size)) * 1j]
+        conjugate = torch.tensor([1 + 2j], dtype=dtype).conj()
+        dist.group.WORLD.allreduce([conjugate], dist.AllreduceOptions()).wait()
+        assert conjugate.tolist() == [size * (1 - 2j)]
+    flags = torch.tensor([True, False, rank == 0])
+    dist.all_reduce(flags, dist.ReduceOp.SUM)
+    assert flags.tolist() == [True, False, True]
+    flags = torch.tensor([True, False, rank == 0])
+    dist.all_reduce(flags, dist.ReduceOp.MIN)
+    assert flags.tolist() == [True, False, False]
+    for dtype in (torch.float32, torch.bfloat16):
+        for start in (False, True):
+            mean = torch.full((3,), 2.0 * rank, dtype=dtype)
+            work = dist.all_reduce(mean, dist.ReduceOp.AVG, async_op=start)
+            if start:
+                work.wait()
+            assert mean.tolist() == [size - 1.0] * 3
+    by = dist._make_nccl_premul_sum(0.5)
+    halves = torch.full((4,), 2.0 * (rank + 1))
+    dist.all_reduce(halves, by)
+    assert halves.tolist() == [size * (size + 1) / 2] * 4
+    large = torch.full((3,), 2**40 + rank, dtype=torch.int64)
+    dist.all_reduce(large, dist.ReduceOp.MAX)
+    assert large.tolist() == [2**40 + size - 1] * 3
+    small = torch.arange(8, dtype=torch.float32).to(torch.float8_e4m3fn)
+    dist.broadcast(small, 0)  # moved, not reduced
+    with pytest.raises(NotImplementedError, match="float8_e4m3fn cannot be reduced"):
+        dist.all_reduce(small)
+    with pytest.raises(NotImplementedError, match="BAND"):
+        dist.all_reduce(torch.ones(3), dist.ReduceOp.BAND)
+    dist.destroy_process_group()
+
+
+def test_types_and_operations_beyond_gloo():
+    run(3, _other_types)
+
+
+def _coalesced(rank, size, file):
+    join("ropewalk", rank, size, file)
+    with dist._coalescing_manager(async_ops=True) as manager:
+        tensors = [torch.full((n,), float(rank)) for n in (1, 10, 1000)]
+        for tensor in tensors:
+            dist.all_reduce(tensor)
+    manager.wait()
+    for tensor in tensors:
+        assert torch.all(tensor == sum(range(size)))
+    outputs = [torch.empty(size * n) for n in (2, 30)]
+    inputs = [torch.full((n,), float(rank)) for n in (2, 30)]
+    with dist._coalescing_manager():
+        for output, given in zip(outputs, inputs, strict=True):
+            dist.all_gather_into_tensor(output, given)
+    for output in outputs:
+        assert output.view(size, -1)[:, 0].tolist() == list(range(size))
+    outputs = [torch.empty(n) for n in (2, 30)]
+    inputs = [torch.arange(float(size * n)) for n in (2, 30)]
+    with dist._coalescing_manager():
+        for output, given in zip(outputs, inputs, strict=True):
+            dist.reduce_scatter_tensor(output, given)
+    for output, given in zip(outputs, inputs, strict=True):
+        assert torch.equal(output, size * given.view(size, -1)[rank])
+    # In place: the input is this rank's part of the output.
+    whole = torch.zeros(5 * size)
+    part = whole[5 * rank : 5 * rank + 5]
+    part.fill_(rank + 1.0)
+    dist.all_gather_into_tensor(whole, part)
+    assert whole[::5].tolist() == [each + 1.0 for each in range(size)]
+    dist.destroy_process_group()
+
+
+def test_coalesced_calls_and_calls_in_place():
+    run(2, _coalesced)
+
+
+def _objects(rank, size, file):
+    join("ropewalk", rank, size, file)
+    told = [None] * size
+    dist.all_gather_object(told, {"rank": rank, "text": "x" * (100 * rank)})
+    assert [each["rank"] for each in told] == list(range(size))
+    given = [f"from {rank}", rank]
+    dist.broadcast_object_list(given, src=size - 1)
+    assert given == [f"from {size - 1}", size - 1]
+    if rank == 0:
+        tensor = torch.empty(3)
+        sources = {dist.recv(tensor) for _ in range(size - 1)}
+        assert sources == set(range(1, size))
+    else:
+        dist.send(torch.full((3,), float(rank)), 0)
+    work = dist.all_reduce(torch.ones(2), async_op=True)
+    future = work.get_future()
+    assert future.wait()[0].tolist() == [size, size]
+    dist.destroy_process_group()
+
+
+def test_objects_any_source_and_futures():
+    run(3, _objects)
+
+
+def _isend_then_barrier(rank, size, file):
+    """A message moves although its sender is busy with something else."""
+    join("ropewalk", rank, size, file)
+    tensor = torch.full((3_000_000,), float(rank))
+    if rank == 0:
+        sent = dist.isend(tensor, 1)
+        dist.barrier()
+        sent.wait()
+    else:
+        dist.recv(tensor, 0)
+        assert torch.all(tensor == 0)
+        dist.barrier()
+    dist.destroy_process_group()
+
+
+def test_a_message_needs_no_wait_of_its_sender():
+    run(2, _isend_then_barrier)

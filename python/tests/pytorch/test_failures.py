@@ -1,0 +1,176 @@
+"""Ranks that die, come late, make another call, or come back."""
+
+import os
+import signal
+import threading
+import time
+
+import pytest
+
+pytest.importorskip("torch.distributed", reason="torch is not installed: scripts/setup torch")
+
+import torch
+import torch.distributed as dist
+from forked import join, run
+
+import ropewalk.torch
+from ropewalk import ArgumentError, PeerDeadError
+
+
+def _killed(rank, size, file, start):
+    join("ropewalk", rank, size, file)
+    dist.barrier()
+    if rank == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    with pytest.raises(PeerDeadError, match=r"rank 1 .*has died"):
+        for _ in range(1000):
+            work = dist.all_reduce(torch.ones(100_000), async_op=start)
+            if start:
+                work.wait()
+            time.sleep(0.001)
+    with pytest.raises(PeerDeadError, match=r"rank 1 .*has died"):  # for good
+        dist.barrier()
+    dist.destroy_process_group()
+    return "told"
+
+
+@pytest.mark.parametrize("start", [False, True])
+def test_a_killed_rank_is_named(start):
+    assert run(3, _killed, start) == ["told", None, "told"]
+
+
+def _late(rank, size, file):
+    join("ropewalk", rank, size, file, timeout_s=2)
+    dist.barrier()
+    if rank == 2:
+        time.sleep(6)
+    else:
+        with pytest.raises(PeerDeadError, match="rank 2 has not come"):
+            dist.all_reduce(torch.ones(3))
+        with pytest.raises(PeerDeadError, match="message from rank 2"):
+            dist.recv(torch.ones(3), 2)
+    dist.destroy_process_group()
+    return "told"
+
+
+def test_a_late_rank_is_named_after_the_time_out():
+    assert run(3, _late) == ["told"] * 3
+
+
+def _absent(rank, size, file):
+    if rank == 1:
+        return "absent"
+    with pytest.raises(PeerDeadError, match="rank 1 has not come"):
+        join("ropewalk", rank, size, file, timeout_s=2)
+    return "told"
+
+
+def test_a_rank_that_never_comes_is_named():
+    assert run(2, _absent) == ["told", "absent"]
+
+
+def _different(rank, size, file):
+    join("ropewalk", rank, size, file)
+    with pytest.raises(ArgumentError, match="all ranks must make the same call"):
+        if rank == 0:
+            dist.all_reduce(torch.ones(100_000))
+        else:
+            dist.broadcast(torch.ones(100_000), 0)
+    # A rank that finds its arguments wrong by itself is no reason for the others to hang.
+    output = torch.empty(7 if rank == 0 else 2 * size)
+    with pytest.raises(ArgumentError, match="expected" if rank == 0 else "refused there"):
+        dist.all_gather_into_tensor(output, torch.ones(2))
+    total = torch.ones(2)
+    dist.all_reduce(total)
+    assert total.tolist() == [size] * 2
+    dist.destroy_process_group()
+    return "told"
+
+
+def test_an_error_of_one_rank_is_an_error_of_all():
+    assert run(2, _different) == ["told"] * 2
+
+
+def _again(rank, size, file):
+    """The same store, and so the same keys, three times."""
+    for round_ in range(3):
+        join("ropewalk", rank, size, file)
+        groups = [dist.new_group(list(range(first, size))) for first in range(size)]
+        for first, group in enumerate(groups):
+            if rank >= first:
+                total = torch.full((round_ + 1,), float(rank))
+                dist.all_reduce(total, group=group)
+                assert total[0] == sum(range(first, size))
+        if round_ == 1:
+            dist.destroy_process_group(groups[0])
+        dist.destroy_process_group()
+    return "done"
+
+
+def test_groups_are_destroyed_and_made_again():
+    assert run(3, _again) == ["done"] * 3
+
+
+def _threads(rank, size, file):
+    """Each thread has a group; all are in calls at the same time."""
+    join("ropewalk", rank, size, file)
+    groups = [dist.new_group() for _ in range(3)]
+    wrong = []
+
+    def use(number):
+        for i in range(200):
+            total = torch.full((1 + 300 * (i % 5),), float(rank + number))
+            work = dist.all_reduce(total, group=groups[number], async_op=i % 2 == 0)
+            if work is not None:
+                work.wait()
+            if not torch.all(total == sum(range(size)) + size * number):
+                wrong.append((number, i))
+
+    threads = [threading.Thread(target=use, args=(number,)) for number in range(3)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    dist.destroy_process_group()
+    return wrong
+
+
+def test_several_groups_in_several_threads():
+    assert run(2, _threads) == [[], []]
+
+
+def _forks(rank, size, file):
+    """A child of fork ends without touching its parent's group."""
+    join("ropewalk", rank, size, file)
+    dist.all_reduce(torch.ones(3), async_op=True).wait()
+    child = os.fork()
+    if child == 0:
+        dist.destroy_process_group()
+        os._exit(3)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 3
+    total = torch.ones(3)
+    dist.all_reduce(total)
+    assert total.tolist() == [size] * 3
+    dist.destroy_process_group()
+    return "done"
+
+
+def test_a_child_of_fork_ends_nothing_of_its_parents():
+    assert run(2, _forks) == ["done"] * 2
+
+
+def _arena(rank, size, file):
+    join("ropewalk", rank, size, file)
+    tensor = ropewalk.torch.empty(1000, 1000)
+    assert ropewalk.inspect(tensor.numpy()).peers_can_map
+    tensor.fill_(rank)
+    dist.all_reduce(tensor)
+    path = dist.group.WORLD._ranks.last_path()
+    assert torch.all(tensor == sum(range(size)))
+    assert ropewalk.torch.empty((2, 0), dtype=torch.int8).shape == (2, 0)
+    dist.destroy_process_group()
+    return path
+
+
+def test_tensors_of_the_arena_are_reduced_where_they_lie():
+    assert run(2, _arena) == ["mapped"] * 2

@@ -1,0 +1,135 @@
+"""What PyTorch builds on a process group: weights must be those that Gloo gives."""
+
+import pytest
+
+pytest.importorskip("torch.distributed", reason="torch is not installed: scripts/setup torch")
+
+import torch
+import torch.distributed as dist
+from forked import join, run
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
+from torch.distributed.optim import ZeroRedundancyOptimizer
+from torch.distributed.tensor import DTensor, Replicate, Shard, distribute_tensor
+from torch.nn.parallel import DistributedDataParallel
+
+
+def _model():
+    torch.manual_seed(7)
+    layers = [torch.nn.Linear(20, 64), torch.nn.Tanh(), torch.nn.Linear(64, 64)]
+    return torch.nn.Sequential(*layers, torch.nn.Tanh(), torch.nn.Linear(64, 3))
+
+
+class _Numbers(torch.utils.data.Dataset):
+    def __init__(self, rank):
+        self.rank = rank
+
+    def __len__(self):
+        return 48
+
+    def __getitem__(self, index):
+        generator = torch.Generator().manual_seed(1000 * self.rank + index)
+        return torch.randn(20, generator=generator), torch.randn(3, generator=generator)
+
+
+def _train(model, optimizer, rank, workers=0):
+    loader = torch.utils.data.DataLoader(
+        _Numbers(rank), batch_size=8, num_workers=workers, multiprocessing_context=_fork(workers)
+    )
+    for given, wanted in loader:
+        optimizer.zero_grad()
+        torch.nn.functional.mse_loss(model(given), wanted).backward()
+        optimizer.step()
+
+
+def _fork(workers):
+    return "fork" if workers else None
+
+
+def _weights(model):
+    """Of the whole model, on every rank."""
+    return [
+        each.full_tensor().detach() if isinstance(each, DTensor) else each.detach()
+        for each in model.parameters()
+    ]
+
+
+def _ddp(rank, size, file, backend, workers):
+    join(backend, rank, size, file)
+    model = DistributedDataParallel(_model(), bucket_cap_mb=0.01, gradient_as_bucket_view=True)
+    _train(model, torch.optim.SGD(model.parameters(), lr=0.1), rank, workers)
+    weights = _weights(model)
+    dist.destroy_process_group()
+    return weights
+
+
+def _zero(rank, size, file, backend):
+    join(backend, rank, size, file)
+    model = DistributedDataParallel(_model())
+    optimizer = ZeroRedundancyOptimizer(model.parameters(), torch.optim.Adam, lr=0.01)
+    _train(model, optimizer, rank)
+    weights = _weights(model)
+    dist.destroy_process_group()
+    return weights
+
+
+def _fsdp(rank, size, file, backend):
+    join(backend, rank, size, file)
+    mesh = init_device_mesh("cpu", (size,))
+    model = _model()
+    for layer in model:
+        if isinstance(layer, torch.nn.Linear):
+            fully_shard(layer, mesh=mesh)
+    fully_shard(model, mesh=mesh)
+    _train(model, torch.optim.Adam(model.parameters(), lr=0.01), rank)
+    weights = _weights(model)
+    dist.destroy_process_group()
+    return weights
+
+
+def _same_weights(body, size, *arguments):
+    ours = run(size, body, "ropewalk", *arguments)
+    expected = run(size, body, "gloo", *arguments)
+    for weights in ours[1:]:
+        assert all(torch.equal(one, other) for one, other in zip(weights, ours[0], strict=True))
+    for one, other in zip(ours[0], expected[0], strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
+    start = _model().parameters()
+    assert not any(torch.equal(one, old) for one, old in zip(ours[0], start, strict=True))
+
+
+@pytest.mark.parametrize("size", [1, 2, 4])
+def test_ddp(size):
+    _same_weights(_ddp, size, 0)
+
+
+def test_ddp_beside_a_data_loader_that_forks():
+    _same_weights(_ddp, 2, 2)
+
+
+def test_zero_redundancy_optimizer():
+    _same_weights(_zero, 3)
+
+
+def test_fsdp2():
+    _same_weights(_fsdp, 2)
+
+
+def _dtensor(rank, size, file):
+    join("ropewalk", rank, size, file)
+    mesh = init_device_mesh("cpu", (2, size // 2), mesh_dim_names=("rows", "columns"))
+    torch.manual_seed(3)
+    left, right = torch.randn(16, 12), torch.randn(12, 8)
+    one = distribute_tensor(left, mesh, [Shard(0), Replicate()])
+    other = distribute_tensor(right, mesh, [Replicate(), Shard(1)])
+    torch.testing.assert_close((one @ other).full_tensor(), left @ right)
+    inner = distribute_tensor(left, mesh, [Replicate(), Shard(1)])
+    outer = distribute_tensor(right, mesh, [Replicate(), Shard(0)])
+    torch.testing.assert_close((inner @ outer).full_tensor(), left @ right)
+    moved = one.redistribute(mesh, [Shard(1), Shard(0)])
+    torch.testing.assert_close(moved.full_tensor(), left)
+    dist.destroy_process_group()
+
+
+def test_dtensor_on_a_mesh_of_two_axes():
+    run(4, _dtensor)
