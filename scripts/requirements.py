@@ -1,6 +1,6 @@
 """What .venv needs, read from pyproject.toml so that it is written once.
 
-requirements.py GROUP            prints the requirements of run, test or lint, one a line
+requirements.py GROUP            prints the requirements of run, test, lint or torch, one a line
 requirements.py --older-than V P exits with 0 when the system's program P is missing or older than V
 """
 

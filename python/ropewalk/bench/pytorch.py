@@ -51,6 +51,7 @@ class Options:
     quick: bool = False
     time: float | None = None
     json: str | None = None
+    arena: bool = False
     no_training: bool = False
     help: bool = False
     bytes: list[int] = field(default_factory=list)
@@ -75,6 +76,7 @@ def parser() -> Parser:
     made.add_argument("--sizes", metavar="SIZE,...", help=f"bytes of a tensor; default: {_SIZES}")
     made.add_argument("--quick", action="store_true", help=f"a few seconds: {_QUICK_SIZES}")
     made.add_argument("--time", type=float, metavar="S", help="seconds for the measurements")
+    made.add_argument("--arena", action="store_true", help="tensors of ropewalk.torch.empty")
     made.add_argument("--no-training", action="store_true", help="the calls alone")
     made.add_argument("--json", metavar="FILE", help="write the rows as JSON lines")
     return made

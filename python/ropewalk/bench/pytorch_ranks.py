@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import torch
 import torch.distributed as dist
 
-import ropewalk.torch  # noqa: F401  # the backend
+import ropewalk.torch
 
 from . import pytorch_training
 from .jobs import Row
@@ -82,7 +82,7 @@ def _sweep(options: Options, gloo: Group, ours: Group) -> list[Row]:
     budget = options.seconds / max(1, len(cases))
     rows = []
     for op, size in cases:
-        row = _measure_case(op, size, budget, gloo, ours)
+        row = _measure_case(op, size, options, budget, (gloo, ours))
         rows.append(row)
         if rank == 0:
             print(
@@ -97,8 +97,11 @@ def _sweep(options: Options, gloo: Group, ours: Group) -> list[Row]:
     return rows
 
 
-def _measure_case(op: str, size: int, budget: float, gloo: Group, ours: Group) -> Row:
-    call, check = make_case(op, size)
+def _measure_case(
+    op: str, size: int, options: Options, budget: float, groups: tuple[Group, Group]
+) -> Row:
+    gloo, ours = groups
+    call, check = make_case(op, size, options.arena)
     verified = True
     for group in (gloo, ours):
         verified = verified and check(group)
@@ -119,6 +122,7 @@ def _measure_case(op: str, size: int, budget: float, gloo: Group, ours: Group) -
         "ranks": dist.get_world_size(),
         "dtype": "float32",
         "buffers": "hot",
+        "memory": "arena" if options.arena else "private",
         "time_us": {
             "median": round(own, 3),
             "min": round(min(times[1]), 3),
@@ -148,14 +152,15 @@ def _agree(seconds: float, group: Group) -> float:
     return float(found)
 
 
-def make_case(op: str, size: int) -> tuple[Call, Callable[[Group], bool]]:
+def make_case(op: str, size: int, arena: bool) -> tuple[Call, Callable[[Group], bool]]:
     """A call on tensors of so many bytes, and a check of what it gives. For calls with a tensor a
     rank, the bytes are those of all of them together."""
     rank, ranks = dist.get_rank(), dist.get_world_size()
     count = max(1, size // 4)
     part = math.ceil(count / ranks)
-    whole, block = torch.zeros(part * ranks), torch.zeros(part)
-    tensor = torch.zeros(count)
+    new = ropewalk.torch.empty if arena else torch.empty
+    whole, block, tensor = new(part * ranks), new(part), new(count)
+    received = new(part * ranks)
     following, before = (rank + 1) % ranks, (rank - 1) % ranks
 
     def exchange(group: Group) -> None:
@@ -169,16 +174,18 @@ def make_case(op: str, size: int) -> tuple[Call, Callable[[Group], bool]]:
             dist.recv(other, before, group)
             dist.send(tensor, following, group)
 
+    # Under their names of torch 2.13, or those before.
+    all_gather = getattr(dist, "all_gather_single", dist.all_gather_into_tensor)
+    reduce_scatter = getattr(dist, "reduce_scatter_single", dist.reduce_scatter_tensor)
     calls: dict[str, Call] = {
         "all_reduce": lambda group: dist.all_reduce(tensor, group=group),
         "broadcast": lambda group: dist.broadcast(tensor, 0, group),
-        "all_gather": lambda group: dist.all_gather_into_tensor(whole, block, group),
-        "reduce_scatter": lambda group: dist.reduce_scatter_tensor(block, whole, group=group),
+        "all_gather": lambda group: all_gather(whole, block, group),
+        "reduce_scatter": lambda group: reduce_scatter(block, whole, group=group),
         "all_to_all": lambda group: dist.all_to_all_single(received, whole, group=group),
         "send_recv": exchange,
         "barrier": lambda group: dist.barrier(group),
     }
-    received = torch.zeros_like(whole)
 
     def check(group: Group) -> bool:
         tensor.fill_(rank + 1.0)

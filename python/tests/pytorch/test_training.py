@@ -5,6 +5,7 @@ import pytest
 pytest.importorskip("torch.distributed", reason="torch is not installed: scripts/setup torch")
 
 import torch
+import torch._dynamo  # here: each rank would import it for itself
 import torch.distributed as dist
 from forked import join, run
 from torch.distributed.device_mesh import init_device_mesh

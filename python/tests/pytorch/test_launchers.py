@@ -1,0 +1,62 @@
+"""Started as users start it: by torchrun, and by the launcher of an MPI."""
+
+import pathlib
+import re
+import sys
+
+import pytest
+
+pytest.importorskip("torch.distributed", reason="torch is not installed: scripts/setup torch")
+
+from support import mpis, run
+
+EXAMPLE = pathlib.Path(__file__).resolve().parents[3] / "examples/ddp.py"
+
+
+def test_torchrun_needs_no_mpi_and_no_import():
+    assert "import ropewalk" not in EXAMPLE.read_text()
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node"]
+    done = run([*command, "2", EXAMPLE])
+    assert done.returncode == 0, done.stderr
+    error = re.fullmatch(r"2 ranks, mean squared error ([\d.]+)", done.stdout.strip())
+    assert error is not None and float(error[1]) < 0.1, done.stdout
+
+
+MPI_PROGRAM = """
+import sys
+from mpi4py import MPI
+import torch
+import torch.distributed as dist
+
+rank, size = MPI.COMM_WORLD.Get_rank(), MPI.COMM_WORLD.Get_size()
+own = size - 1 - rank  # the ranks of the group are those of MPI backwards
+store = dist.FileStore(sys.argv[1], size)
+dist.init_process_group("ropewalk", store=store, rank=own, world_size=size)
+told = torch.empty(size, dtype=torch.int64)
+dist.all_gather_into_tensor(told, torch.tensor([rank]))
+assert told.tolist() == list(range(size))[::-1], told
+some = dist.new_group([1])
+if own == 1:
+    total = torch.full((100_000,), 5.0)
+    dist.all_reduce(total, group=some)
+    assert torch.all(total == 5)
+total = torch.full((100_000,), float(own))
+dist.all_reduce(total)
+assert torch.all(total == sum(range(size)))
+nodes = dist.group.WORLD._ranks.nodes()
+dist.destroy_process_group()
+if rank == 0:
+    print("nodes", nodes)
+"""
+
+
+@mpis
+def test_an_mpi_that_runs_is_used(path, tmp_path):
+    nodes = "1,1" if "mpich" in path.name else "auto"  # one of each: torch is loaded for seconds
+    program = tmp_path / "program.py"
+    program.write_text(MPI_PROGRAM)
+    launcher = [sys.executable, "-m", "ropewalk", "run", "-n", "2", "--mpi", str(path)]
+    words = ["--env", f"ROPEWALK_NODES={nodes}", "--", sys.executable, program, tmp_path / "store"]
+    done = run([*launcher, *words])
+    assert done.returncode == 0, done.stderr
+    assert f"nodes {2 if nodes == '1,1' else 1}" in done.stdout
