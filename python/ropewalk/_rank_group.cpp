@@ -8,6 +8,7 @@
 #include <exception>
 #include <utility>
 
+#include "_core.hpp"
 #include "ropewalk/error.hpp"
 
 namespace ropewalk::python {
@@ -158,9 +159,10 @@ RankGroup::RankGroup(std::shared_ptr<KeyValueStore> store, int rank, int size,
 }
 
 RankGroup::~RankGroup() {
-  if (process_ == getpid()) {
+  if (process_ == getpid() && !abandoned()) {
+    const nanobind::gil_scoped_release released;  // calls under way may want it to tell their end
     close(false);
-  } else {  // a child of fork: the threads are the parent's
+  } else {  // nobody is waited for; in a child of fork the threads are the parent's
     static_cast<void>(messenger_.release());
     static_cast<void>(collectives_.release());
     static_cast<void>(own_.release());

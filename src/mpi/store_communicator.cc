@@ -108,6 +108,7 @@ std::vector<std::string> share(Member& member, const std::string& own) {
   const std::uint64_t number = member.exchanges++;
   member.store->set(key(member, number, member.rank), own);
   std::vector<std::string> all;
+  all.reserve(static_cast<std::size_t>(member.size));
   for (int rank = 0; rank < member.size; ++rank) {
     all.push_back(rank == member.rank ? own : value_of(member, number, rank));
   }
@@ -133,13 +134,19 @@ int store_dup(Word comm, Word* out) {
   });
 }
 
+// What a rank brings to a split.
+struct Choice {
+  int color;
+  int key;
+};
+
 // The ranks of one color, ordered by key and then by rank.
 Member split(Member& member, int color, const std::vector<std::string>& all) {
-  std::vector<std::pair<int, int>> order;
+  std::vector<std::pair<int, int>> order;  // key, rank
   for (int rank = 0; rank < member.size; ++rank) {
-    std::pair<int, int> other;  // color, key
+    Choice other{};
     std::memcpy(&other, all[static_cast<std::size_t>(rank)].data(), sizeof other);
-    if (other.first == color) order.emplace_back(other.second, rank);
+    if (other.color == color) order.emplace_back(other.key, rank);
   }
   std::ranges::sort(order);
   const auto own = std::ranges::find(order, member.rank, &std::pair<int, int>::second);
@@ -150,7 +157,7 @@ Member split(Member& member, int color, const std::vector<std::string>& all) {
 
 int store_split(Word comm, int color, int key, Word* out) {
   return on(comm, [&](Member& member) {
-    const std::pair<int, int> own(color, key);
+    const Choice own{color, key};
     std::string bytes(sizeof own, '\0');
     std::memcpy(bytes.data(), &own, sizeof own);
     const std::vector<std::string> all = share(member, bytes);

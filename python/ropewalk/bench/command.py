@@ -254,7 +254,8 @@ def _help(name: str | None, found: Mapping[str, str]) -> int:
     parser().print_help()
     print()
     if name is None:
-        print("benches: " + (", ".join(sorted(found)) or "none found; build them with `make`"))
+        known = ", ".join(sorted([*found, "torch"]))
+        print("benches: " + (known if found else "none found; build them with `make`"))
         return 0
     path = found[_names(name, [], found)[0]]
     print(f"options of {name}:", flush=True)

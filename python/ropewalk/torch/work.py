@@ -179,8 +179,12 @@ class MessageWork(dist.Work):
 
     def _complete(self) -> None:
         assert self._future is not None
-        self._put()
-        self._future.set_result([self._tensor])
+        error = self.exception()
+        if error is None:
+            self._put()
+            self._future.set_result([self._tensor])
+        else:
+            self._future.set_exception(error)
 
 
 COMPLETE = CompleteWork()
