@@ -73,6 +73,10 @@ struct Explanation {
 // and below.
 RW_EXPORT std::vector<Threshold> thresholds(const Situation&);
 
+// Why the profile of ROPEWALK_PROFILE is not used on this machine: how the machine that it names
+// differs. Empty: it is used, or there is none.
+RW_EXPORT std::string refused_profile();
+
 // Returns the collectives that explain_collective() knows.
 RW_EXPORT std::vector<std::string> explained_collectives();
 // Returns that of these which a name means: itself, or a name of MPI such as bcast,

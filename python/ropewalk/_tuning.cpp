@@ -78,6 +78,7 @@ nb::dict halo(const std::string& layout, const std::string& wanted, std::uint64_
 
 void define_tuning(nb::module_& module) {
   module.def("thresholds", &all_thresholds, "situation"_a);
+  module.def("refused_profile", &refused_profile);
   module.def("explained_collectives", &explained_collectives);
   module.def("explained_name", &explained_name, "collective"_a);
   module.def("explained_size", &explained_size, "collective"_a);

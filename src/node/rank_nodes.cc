@@ -8,7 +8,6 @@
 #include "mpi/settings.hpp"
 #include "node/node_number.hpp"
 #include "ropewalk/error.hpp"
-#include "settings/shared.hpp"
 
 namespace ropewalk::node {
 
@@ -19,7 +18,7 @@ std::vector<int> nodes_of_ranks(mpi::Comm comm) {
     std::uint64_t settings;  // their fingerprint
   };
   Fact own{};
-  own.settings = settings::fingerprint();
+  own.settings = mpi::settings_fingerprint();
   std::string malformed;
   try {
     const std::string name = node_name();

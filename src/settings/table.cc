@@ -92,6 +92,10 @@ constexpr Option rows[] = {
      "a [profile](thresholds.md#a-profile): sizes at which ropewalk goes another way, in place of "
      "its own. Ranks must have the same contents, whatever their paths; each process reads the "
      "file once"},
+    {Id::profile_machine, "ROPEWALK_PROFILE_MACHINE", Kind::choice, "same,any", "", "same", "",
+     Scope::all_ranks, Reader::library, "how-to/tune.md#another-machine",
+     "`any`: a profile counts on every machine. Otherwise one that was measured on another machine "
+     "is not used"},
     {Id::disable, "ROPEWALK_DISABLE", Kind::choice, "off,on", "", "off", "", Scope::all_ranks,
      Reader::drop_in, "explanation/drop-in.md",
      "`on`: the [drop-in](../explanation/drop-in.md) stands aside: every call and every allocation "

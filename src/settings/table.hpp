@@ -35,6 +35,7 @@ enum class Id : std::uint8_t {
   piece_bytes,
   movements,
   profile,
+  profile_machine,
   disable,
   stats,
   nonblocking,

@@ -9,7 +9,6 @@
 #include "os/file.hpp"
 #include "os/hash.hpp"
 #include "os/node_identity.hpp"
-#include "settings/shared.hpp"
 #include "settings/value.hpp"
 
 namespace ropewalk::transport {
@@ -165,7 +164,7 @@ EndpointFacts local_facts(const EndpointOptions& options, std::span<const int> c
   facts.threads = options.threads ? 1 : 0;
   facts.thread_level = static_cast<std::int32_t>(mpi::thread_level());
   facts.wish = static_cast<std::int32_t>(read_number(settings::Id::lanes, facts.wish_text));
-  facts.settings = settings::fingerprint();
+  facts.settings = mpi::settings_fingerprint();
   return facts;
 }
 

@@ -6,6 +6,7 @@
 
 #include "ropewalk/error.hpp"
 #include "settings/value.hpp"
+#include "topology/signature.hpp"
 #include "tuning/limits.hpp"
 #include "tuning/on_node.hpp"
 #include "tuning/over_nodes.hpp"
@@ -121,6 +122,8 @@ std::vector<Threshold> thresholds(const Situation& situation) {
   }
   return all;
 }
+
+std::string refused_profile() { return topology::refusal_of_profile(); }
 
 std::vector<std::string> explained_collectives() {
   std::vector<std::string> names;

@@ -8,6 +8,7 @@
 #include "settings/names.hpp"
 #include "settings/value.hpp"
 #include "topology/machine.hpp"
+#include "topology/signature.hpp"
 
 namespace ropewalk::tuning {
 namespace {
@@ -65,6 +66,34 @@ std::optional<std::size_t> number_of(const Row& row, std::string_view text) {
   return static_cast<std::size_t>(value.number);
 }
 
+// Lines that say what values rest on. A machine that was measured is compared by its signature.
+constexpr std::string_view of_machine = "machine.";
+constexpr std::string_view of_measurement = "measured.";
+constexpr std::string_view of_cost = "cost.";
+
+bool is_of_signature(std::string_view name) {
+  const auto known = topology::signature_names();
+  return std::ranges::find(known, name) != known.end();
+}
+
+bool is_note(std::string_view name) {
+  return name.starts_with(of_cost) || is_of_signature(name) ||
+         (name.starts_with(of_measurement) &&
+          tuning::find(name.substr(of_measurement.size())) != nullptr);
+}
+
+// Of the names of notes that are known, and the thresholds.
+std::string expected_note(std::string_view name) {
+  std::string all;
+  if (!name.starts_with(of_machine)) return unknown(name.substr(of_measurement.size()));
+  for (const std::string_view one : topology::signature_names()) {
+    all += (all.empty() ? "" : ", ") + std::string(one);
+  }
+  return quoted(name) + " is unknown, expected one of " + all + "; leave it out";
+}
+
+thread_local const Profile* tried = nullptr;
+
 std::string expected(const Row& row) {
   return std::string(row.unit == Unit::bytes ? "bytes, " : "a number, ") +
          value_text(row, row.least) + " to " + value_text(row, row.most);
@@ -88,9 +117,13 @@ void Profile::read(std::string_view line, int number) {
   if (equals == std::string_view::npos || name.empty()) {
     refuse(number, "found " + quoted(line) + ", expected NAME = VALUE; correct it");
   }
-  const Row* row = tuning::find(name);
-  if (row == nullptr) refuse(number, unknown(name));
   const std::string_view given = trimmed(line.substr(equals + 1));
+  if (is_note(name)) return read_note(name, given, number);
+  const Row* row = tuning::find(name);
+  if (row == nullptr) {
+    const bool note = name.starts_with(of_machine) || name.starts_with(of_measurement);
+    refuse(number, note ? expected_note(name) : unknown(name));
+  }
   const std::optional<std::size_t> value = number_of(*row, given);
   if (!value) {
     refuse(number, std::string(name) + ": found " + quoted(given) + ", expected " + expected(*row) +
@@ -104,11 +137,23 @@ void Profile::read(std::string_view line, int number) {
   place = {*value, number};
 }
 
+void Profile::read_note(std::string_view name, std::string_view text, int number) {
+  if (text.empty()) {
+    refuse(number, std::string(name) + ": found nothing, expected text; write it anew with " +
+                       "`ropewalk tune`, or leave the line out");
+  }
+  const auto [place, is_new] = notes_.try_emplace(std::string(name), number);
+  if (is_new) return;
+  refuse(number, std::string(name) + " is given on line " + std::to_string(place->second) +
+                     " already, expected once; leave one out");
+}
+
 void Profile::refuse(int number, const std::string& problem) const {
   refuse_file(file_ + ":" + std::to_string(number), problem);
 }
 
 Profile profile() {
+  if (tried != nullptr) return *tried;
   const settings::Value value = settings::get(settings::Id::profile);
   if (!value.given) return {};
   std::string file(value.text);
@@ -118,8 +163,15 @@ Profile profile() {
                           ", expected a file that can be read; correct the path, or "
                           "unset it");
   }
-  return {std::move(file), found.text};
+  Profile made(std::move(file), found.text);
+  if (!topology::refusal_of_profile().empty()) return {};
+  return made;
 }
+
+Trial::Trial(std::string_view text)
+    : profile_("a trial", text), before_(std::exchange(tried, &profile_)) {}
+
+Trial::~Trial() { tried = before_; }
 
 Facts facts_of(int ranks, bool crowded) {
   return {.ranks = ranks, .crowded = crowded, .cache_bytes = believed_cache_bytes()};

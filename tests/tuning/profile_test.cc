@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "ropewalk/collectives.hpp"
@@ -16,6 +17,7 @@
 #include "ropewalk/memory.hpp"
 #include "settings/value.hpp"
 #include "support/thread_mpi.hpp"
+#include "topology/signature.hpp"
 #include "tuning/limits.hpp"
 
 namespace ropewalk::tuning {
@@ -70,6 +72,48 @@ TEST(Profile, SaysWhichLineIsWrongAndWhatIsExpected) {
   EXPECT_EQ(error_of("# nothing\n"), "");
 }
 
+TEST(Profile, TakesNotesThatChangeNoValue) {
+  const Profile profile("p",
+                        "machine.cpu = any = thing\n"
+                        "measured.node.cma_bytes = time above/below: 4K 0.9\n"
+                        "cost.ranks = 2\n"
+                        "cost.allreduce.arena.mapped = 64:0.3 4096:0.8\n"
+                        "node.cma_bytes = 32K\n");
+  EXPECT_EQ(profile.line(Id::node_cma)->value, 32768U);
+}
+
+TEST(Profile, SaysWhichNoteIsWrong) {
+  EXPECT_EQ(error_of("\nmachine.color = blue"),
+            "ROPEWALK_PROFILE: p:2: \"machine.color\" is unknown, expected one of machine.cpu, "
+            "machine.cores, machine.caches, machine.numa, machine.pages, machine.kernel; leave it "
+            "out");
+  EXPECT_EQ(error_of("measured.node.cma_byte = 1"),
+            "ROPEWALK_PROFILE: p:1: \"node.cma_byte\" is unknown, expected a name that `ropewalk "
+            "explain thresholds` lists; did you mean node.cma_bytes?");
+  EXPECT_EQ(error_of("cost.ranks ="),
+            "ROPEWALK_PROFILE: p:1: cost.ranks: found nothing, expected text; write it anew with "
+            "`ropewalk tune`, or leave the line out");
+  EXPECT_EQ(error_of("machine.cpu = a\n\nmachine.cpu = a"),
+            "ROPEWALK_PROFILE: p:3: machine.cpu is given on line 1 already, expected once; leave "
+            "one out");
+}
+
+TEST(Trial, IsTheProfileOfItsThread) {
+  const std::size_t before = limits_for(2, false).cma_bytes;
+  {
+    const Trial outer("node.cma_bytes = 32K");
+    EXPECT_EQ(limits_for(2, false).cma_bytes, 32768U);
+    {
+      const Trial inner("node.cma_bytes = 64K");
+      EXPECT_EQ(limits_for(2, false).cma_bytes, 65536U);
+    }
+    EXPECT_EQ(limits_for(2, false).cma_bytes, 32768U);
+    std::thread([&] { EXPECT_EQ(limits_for(2, false).cma_bytes, before); }).join();
+  }
+  EXPECT_EQ(limits_for(2, false).cma_bytes, before);
+  EXPECT_THROW(Trial("node.cma_bytes = no"), Error);
+}
+
 TEST(Sizes, AreWrittenShortAndExactly) {
   EXPECT_EQ(size_text(0), "0");
   EXPECT_EQ(size_text(5184), "5184");
@@ -81,18 +125,21 @@ TEST(Sizes, AreWrittenShortAndExactly) {
 // ---- ranks, each with an environment of its own
 
 thread_local const char* profile_here = nullptr;
-thread_local const char* nodes_here = nullptr;  // ROPEWALK_NODES
+thread_local const char* nodes_here = nullptr;    // ROPEWALK_NODES
+thread_local const char* machine_here = nullptr;  // ROPEWALK_PROFILE_MACHINE
 
 const char* look_up(const char* name) {
   if (std::string_view(name) == "ROPEWALK_NODES") return nodes_here;
+  if (std::string_view(name) == "ROPEWALK_PROFILE_MACHINE") return machine_here;
   return std::string_view(name) == "ROPEWALK_PROFILE" ? profile_here : nullptr;
 }
 
 class With {
  public:
-  explicit With(const char* path, const char* nodes = nullptr)
+  explicit With(const char* path, const char* nodes = nullptr, const char* machine = nullptr)
       : before_(settings::replace_environment(&look_up)) {
     profile_here = path;
+    machine_here = machine;
     nodes_here = nodes;
   }
   With(const With&) = delete;
@@ -194,6 +241,71 @@ TEST(ProfileOfRanks, ThatDiffersIsAnErrorOnAll) {
   for (const std::string& error : errors_of({nullptr, one.path()})) {
     EXPECT_EQ(error.find("ROPEWALK_PROFILE: found \""), 0U) << error;
   }
+}
+
+// The lines of this machine's signature, with another processor where one is given.
+std::string machine_lines(const char* processor = nullptr) {
+  std::string lines;
+  for (const topology::MachineFact& fact : topology::signature()) {
+    const bool other = processor != nullptr && fact.name == "machine.cpu";
+    lines += std::string(fact.name) + " = " + (other ? processor : fact.value) + "\n";
+  }
+  return lines;
+}
+
+TEST(ProfileOfRanks, OfThisMachineIsUsed) {
+  const File file(machine_lines() + "node.inlined_bytes = 4K\n");
+  test::run_ranks(2, [&](int) {
+    const With profile(file.path());
+    EXPECT_EQ(topology::refusal_of_profile(), "");
+    EXPECT_EQ(path_of_allreduce(Collectives(Communicator::world())), Path::inlined);
+  });
+}
+
+TEST(ProfileOfRanks, OfAnotherMachineLeavesTheDefaults) {
+  const File file(machine_lines("Other CPU") + "node.inlined_bytes = 4K\n");
+  test::run_ranks(2, [&](int) {
+    {
+      const With profile(file.path());
+      EXPECT_EQ(topology::refusal_of_profile().find("machine.cpu is \"Other CPU\" in the profile"),
+                0U);
+      EXPECT_EQ(path_of_allreduce(Collectives(Communicator::world())), Path::mapped);
+    }
+    const With anywhere(file.path(), nullptr, "any");
+    EXPECT_EQ(topology::refusal_of_profile(), "");
+    EXPECT_EQ(path_of_allreduce(Collectives(Communicator::world())), Path::inlined);
+  });
+}
+
+TEST(ProfileOfRanks, OfTheMachineOfSomeRanksIsAnErrorOnAll) {
+  const File file(machine_lines() + "node.inlined_bytes = 4K\n");
+  std::vector<topology::MachineFact> other = topology::signature();
+  other[0].value = "Other CPU";
+  std::vector<std::string> errors(3);
+  test::run_ranks(3, [&](int rank) {
+    const With profile(file.path());
+    topology::replace_signature(rank == 2 ? &other : nullptr);
+    try {
+      const Collectives made(Communicator::world());
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::argument);
+      errors[static_cast<std::size_t>(rank)] = error.what();
+    }
+    topology::replace_signature(nullptr);
+  });
+  const std::string expected = "ROPEWALK_PROFILE: found refused on rank 2 (machine.cpu is \"" +
+                               topology::signature()[0].value +
+                               "\" in the profile, and \"Other CPU\" here) and used on rank 0, "
+                               "expected one kind of machine; start ranks on equal machines, unset "
+                               "it, or set ROPEWALK_PROFILE_MACHINE=any for all of them";
+  EXPECT_EQ(errors, std::vector<std::string>(3, expected));
+}
+
+TEST(ProfileOfRanks, OfAnotherMachineMustBeUnderstood) {
+  const File file(machine_lines("Other CPU") + "node.inlined_bytes = 6K\n");
+  const std::vector<std::string> errors = errors_of({file.path(), file.path()});
+  EXPECT_NE(errors[0].find("node.inlined_bytes: found \"6K\""), std::string::npos) << errors[0];
+  EXPECT_EQ(errors[0], errors[1]);
 }
 
 TEST(ProfileOfRanks, ThatCannotBeUnderstoodIsAnErrorOnAll) {
