@@ -10,8 +10,9 @@ Way fastest(const Buffers& buffers, const tuning::ChannelLimits& limits) noexcep
   const bool by_sender = buffers.destination.is_visible();
   if (by_receiver && by_sender && buffers.bytes >= limits.both_bytes) return Way::both;
   if (by_receiver) return Way::receiver;
-  // The kernel copies more slowly than two ranks do through a buffer.
-  return by_sender ? Way::sender : Way::pipeline;
+  if (by_sender) return Way::sender;
+  const bool by_kernel = is_reached(buffers.source) && is_reached(buffers.destination);
+  return by_kernel && buffers.bytes >= limits.kernel_bytes ? Way::both : Way::pipeline;
 }
 
 }  // namespace

@@ -209,8 +209,9 @@ bool Receiving::say(const Operation& receive, std::uint64_t what) noexcept {
 
 // Describes this rank's buffer. The kernel is asked only where a sender is to write by it.
 channel::Reference Receiving::destination(const Operation& receive) {
-  const bool asked = force_ == Mechanism::sender || force_ == Mechanism::both;
   const std::size_t bytes = receive.progress.bytes;
+  const bool asked = force_ == Mechanism::sender || force_ == Mechanism::both ||
+                     (force_ == Mechanism::none && bytes >= limits_.kernel_bytes);
   return asked ? near_.memory().reachable(receive.data, bytes)
                : near_.memory().visible(receive.data, bytes);
 }

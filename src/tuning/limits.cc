@@ -19,6 +19,7 @@ ChannelLimits channel_limits(int ranks, bool crowded) {
   const os::WaitPolicy& wait = crowded ? os::wait_for_ranks_crowded : os::wait_for_ranks;
   return {.slot_bytes = values[Id::channel_slot],
           .private_slot_bytes = values[Id::channel_private_slot],
+          .kernel_bytes = values[Id::channel_kernel],
           .both_bytes = values[Id::channel_both],
           .piece_bytes = values[Id::channel_piece],
           .pipeline_piece_bytes = values[Id::channel_pipeline_piece],

@@ -41,6 +41,7 @@ HaloLimits halo_limits();
 struct ChannelLimits {
   std::size_t slot_bytes;            // messages up to here are copied through slots
   std::size_t private_slot_bytes;    // the same for private memory
+  std::size_t kernel_bytes;          // from here on the kernel copies private to private memory
   std::size_t both_bytes;            // from here on both ranks copy, where both can
   std::size_t piece_bytes;           // least that one of two ranks copies at a time
   std::size_t pipeline_piece_bytes;  // of a pipeline

@@ -278,6 +278,11 @@ constexpr Row all[] = {
     {Id::channel_private_slot, "channel.private_slot_bytes", Unit::bytes, 32 * KiB, nullptr, "32K",
      104, most_slot, "send, receive", "the same for messages in private memory",
      "up to here slots take 0.7 to 0.9 of a pipeline's time", epyc},
+    {Id::channel_kernel, "channel.kernel_bytes", Unit::bytes, unbounded, nullptr, "1T: never", 1,
+     unbounded, "send, receive",
+     "from here on both ranks have the kernel copy a part of a message from private to private "
+     "memory; below, they copy it twice, through a pipeline",
+     "the kernel takes 1.7 to 3.4 times as long as a pipeline", epyc},
     {Id::channel_both, "channel.both_bytes", Unit::bytes, 64 * KiB, nullptr, "64K", 0, unbounded,
      "send, receive", "from here on both ranks copy a part, where each sees the other's buffer",
      "below, the flags between them take longer than what the second one copies", epyc},

@@ -73,6 +73,7 @@ enum class Id : std::uint8_t {
   // Messages between two ranks of one node.
   channel_slot,
   channel_private_slot,
+  channel_kernel,
   channel_both,
   channel_piece,
   channel_pipeline_piece,

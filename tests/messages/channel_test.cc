@@ -13,6 +13,7 @@
 #include "mpi/mpi.hpp"
 #include "ropewalk/memory.hpp"
 #include "support/thread_mpi.hpp"
+#include "tuning/profile.hpp"
 
 namespace ropewalk {
 namespace {
@@ -96,6 +97,36 @@ INSTANTIATE_TEST_SUITE_P(Channel, EachMechanism,
                          testing::Values(Mechanism::none, Mechanism::receiver, Mechanism::sender,
                                          Mechanism::both, Mechanism::pipeline),
                          [](const auto& each) { return name(each.param); });
+
+// The mechanism of a message of so many bytes from private to private memory.
+Mechanism private_mechanism(Channel& channel, std::size_t bytes) {
+  const Bytes sent = pattern(bytes, 5);
+  Bytes came(bytes);
+  if (channel.rank() == 0) {
+    channel.send(sent.data(), bytes, 1);
+    channel.receive(came.data(), bytes, 1);
+  } else {
+    channel.receive(came.data(), bytes, 0);
+    channel.send(sent.data(), bytes, 0);
+  }
+  EXPECT_EQ(came, sent);
+  return channel.last_mechanism();
+}
+
+TEST(Channel, TheKernelCopiesPrivateMemoryFromItsThresholdOn) {
+  test::run_ranks(2, [](int) {
+    Channel forced(Communicator::world(), {.force = Mechanism::both});
+    const Mechanism by_kernel = private_mechanism(forced, 70000);  // a pipeline: it refuses
+    Channel usual(Communicator::world());
+    EXPECT_EQ(private_mechanism(usual, 70000), Mechanism::pipeline);
+    const tuning::Trial trial("channel.kernel_bytes = 64K");
+    Channel tuned(Communicator::world());
+    EXPECT_EQ(private_mechanism(tuned, 64 * 1024 - 1), Mechanism::pipeline);
+    EXPECT_EQ(private_mechanism(tuned, 64 * 1024), by_kernel);
+    EXPECT_EQ(private_mechanism(tuned, 300001), by_kernel);
+    mpi::barrier(mpi::comm_world());
+  });
+}
 
 TEST(Channel, MatchesByTagOutOfOrder) {
   on_ranks(2, [](Channel& channel) {
