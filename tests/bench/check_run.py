@@ -48,6 +48,9 @@ def check_rows(lines, ranks, line_rate, run):
         fail(f"the first line is not the machine: {machine}, without {missing}", run)
     if not rows:
         fail("no rows", run)
+    if rows[0]["bench"] == "tune":
+        check_tune_rows(rows, run)
+        return len(rows)
     for row in rows:
         if BINDING - row.keys():
             fail(f"row without {BINDING - row.keys()}: {row}", run)
@@ -63,6 +66,32 @@ def check_rows(lines, ranks, line_rate, run):
         if row["bench"] == "p2p":
             check_p2p_row(row, run)
     return len(rows)
+
+
+def check_tune_rows(rows, run):
+    """The machine, then thresholds with what they rest on, and costs, as `ropewalk tune` reads
+    them."""
+    kinds = [row["what"] for row in rows]
+    if kinds[0] != "machine" or kinds.count("machine") != 1 or "machine.cpu" not in rows[0]:
+        fail(f"not one machine, or not first: {rows[0]}", run)
+    for row in rows[1:]:
+        if row["what"] == "threshold":
+            check_threshold(row, run)
+        elif not row["us"] > 0:
+            fail(f"a time is none: {row}", run)
+        elif row["what"] == "choice" and row["best_us"] > row["us"]:
+            fail(f"the best is not the best: {row}", run)
+
+
+def check_threshold(row, run):
+    if bool(row["skipped"]) == bool(row["sizes"]):
+        fail(f"neither measured nor skipped: {row}", run)
+    if (row["value"] != row["before"]) != (row["gain"] >= 0.03):
+        fail(f"changed for less than 3 %: {row}", run)
+    for size in row["sizes"]:
+        least = min(us for call in size["calls"] for us in call["us"])
+        if size["ratio"][0] != 1 or least <= 0:
+            fail(f"the first way is not 1, or a time is none: {size}", run)
 
 
 def check_p2p_row(row, run):

@@ -1,0 +1,164 @@
+#include "tune/copies.hpp"
+
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "common/pages.hpp"
+#include "common/statistics.hpp"
+#include "common/timed_threads.hpp"
+#include "kernels/kernels.hpp"
+#include "p2p/limit.hpp"
+
+namespace ropewalk::bench {
+namespace {
+
+constexpr std::size_t KiB = 1024;
+constexpr std::size_t least_copy = 4 * KiB;
+constexpr std::size_t largest_cached = 4096 * KiB;
+
+double median(const std::vector<double>& us) { return summarize(us).median; }
+
+std::vector<std::size_t> copy_sizes(std::size_t largest) {
+  std::vector<std::size_t> all;
+  for (std::size_t bytes = least_copy; bytes <= std::min(largest / 2, largest_cached); bytes *= 4) {
+    all.push_back(bytes);
+  }
+  return all;
+}
+
+// Where the next copy begins: at the same place, or behind the one before.
+class Place {
+ public:
+  Place(std::size_t bytes, std::size_t room, bool moves) : bytes_(bytes), room_(room) {
+    if (!moves) room_ = bytes_;
+  }
+  std::size_t next() {
+    const std::size_t at = at_;
+    at_ = at_ + 2 * bytes_ > room_ ? 0 : at_ + bytes_;
+    return at;
+  }
+
+ private:
+  std::size_t bytes_;
+  std::size_t room_;
+  std::size_t at_ = 0;
+};
+
+// Who reads from whom.
+enum class Pattern { alone, one_to_all, all_to_all };
+constexpr std::string_view pattern_names[] = {"alone", "one_to_all", "all_to_all"};
+
+struct RemoteBlock {
+  pid_t process = 0;
+  std::byte* data = nullptr;
+};
+
+// Of every rank. Process numbers and addresses are exact in a double.
+std::vector<RemoteBlock> remotes(const Ranks& ranks, const PageBlock& block) {
+  const auto address = reinterpret_cast<std::uintptr_t>(block.data());
+  std::vector<RemoteBlock> all;
+  const std::vector<double> own = {static_cast<double>(getpid()), static_cast<double>(address)};
+  for (const std::vector<double>& told : ranks.gather(own)) {
+    all.push_back({static_cast<pid_t>(told[0]),
+                   reinterpret_cast<std::byte*>(static_cast<std::uintptr_t>(told[1]))});
+  }
+  return all;
+}
+
+bool read_from(const RemoteBlock& from, std::byte* to, std::size_t bytes) {
+  const iovec local = {to, bytes};
+  const iovec remote = {from.data, bytes};
+  return process_vm_readv(from.process, &local, 1, &remote, 1, 0) == static_cast<ssize_t>(bytes);
+}
+
+// The rank that this one reads; itself: none.
+int source(Pattern pattern, int rank, int ranks) {
+  if (pattern == Pattern::all_to_all) return (rank + 1) % ranks;
+  if (pattern == Pattern::one_to_all || rank == 1) return 0;
+  return rank;
+}
+
+}  // namespace
+
+std::vector<TuneCost> flag_costs(const Ranks& ranks, const Effort& effort) {
+  if (ranks.size() % 2 != 0) return {};
+  P2pLimit limit(ranks, least_copy);
+  if (!ranks.all(limit.is_there())) return {};
+  P2pRun run;
+  run.rank = ranks.rank();
+  const Sample there_and_back = [&](int calls) {
+    run.iterations = calls;
+    return limit.time_flags(run).us;
+  };
+  return {{"flag", "arena", "flag", 0, median(in_turns(ranks, {there_and_back}, effort)[0]) / 2}};
+}
+
+std::vector<TuneCost> copy_costs(const Ranks& ranks, std::size_t largest, const Effort& effort) {
+  const PageBlock from = page_block("memalign", largest);
+  const PageBlock to = page_block("memalign", largest);
+  std::vector<TuneCost> all;
+  for (const bool moves : {false, true}) {
+    for (const std::size_t bytes : copy_sizes(largest)) {
+      std::vector<Sample> ways;
+      std::vector<Place> places(2, Place(bytes, largest, moves));
+      for (const auto stores : {kernels::Stores::temporal, kernels::Stores::streaming}) {
+        ways.emplace_back([&, bytes, stores](int calls) {
+          Place& place = places[stores == kernels::Stores::streaming ? 1 : 0];
+          const double begin = now_us();
+          for (int i = 0; i < calls; ++i) {
+            const std::size_t at = place.next();
+            kernels::copy(to.data() + at, from.data() + at, bytes, stores);
+          }
+          return now_us() - begin;
+        });
+      }
+      const Times times = in_turns(ranks, ways, effort);
+      const std::string memory = moves ? "memory" : "cached";
+      all.push_back({"copy", memory, "plain", bytes, median(times[0])});
+      all.push_back({"copy", memory, "streaming", bytes, median(times[1])});
+    }
+  }
+  return all;
+}
+
+std::vector<TuneCost> kernel_costs(const Ranks& ranks, std::size_t largest, const Effort& effort) {
+  const PageBlock from = page_block("memalign", largest);
+  const PageBlock to = page_block("memalign", largest);
+  const std::vector<RemoteBlock> others = remotes(ranks, from);
+  const auto next = static_cast<std::size_t>((ranks.rank() + 1) % ranks.size());
+  if (!ranks.all(read_from(others[next], to.data(), least_copy))) return {};
+  std::vector<TuneCost> all;
+  for (const std::size_t bytes : copy_sizes(largest)) {
+    std::vector<Sample> ways;
+    for (const Pattern pattern : {Pattern::alone, Pattern::one_to_all, Pattern::all_to_all}) {
+      const int of = source(pattern, ranks.rank(), ranks.size());
+      ways.emplace_back([&, bytes, of](int calls) {
+        if (of == ranks.rank()) return 0.0;
+        const double begin = now_us();
+        for (int i = 0; i < calls; ++i) {
+          read_from(others[static_cast<std::size_t>(of)], to.data(), bytes);
+        }
+        return now_us() - begin;
+      });
+    }
+    const Times times = in_turns(ranks, ways, effort);
+    for (std::size_t way = 0; way < ways.size(); ++way) {
+      all.push_back(
+          {"kernel", "private", std::string(pattern_names[way]), bytes, median(times[way])});
+    }
+  }
+  ranks.barrier();  // nobody reads any more from what goes now
+  return all;
+}
+
+int samples_of_copies(std::size_t largest) {
+  const auto sizes = static_cast<int>(copy_sizes(largest).size());
+  constexpr int ways_of_copies = 4;
+  constexpr int ways_of_kernel = 3;
+  return 1 + sizes * (ways_of_copies + ways_of_kernel);
+}
+
+}  // namespace ropewalk::bench

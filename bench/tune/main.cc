@@ -1,0 +1,175 @@
+// ropewalk-bench-tune: what the thresholds of ropewalk should be on this machine, and what each
+// mechanism costs. `ropewalk tune` starts it and writes the profile.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include "common/budget.hpp"
+#include "p2p/measure.hpp"
+#include "tune/measure.hpp"
+#include "tune/options.hpp"
+#include "tune/rows.hpp"
+
+namespace ropewalk::bench {
+namespace {
+
+constexpr double usual_way_us = 60'000;  // of a way at one size, where there is time enough
+constexpr double least_way_us = 2'000;
+// Share of the time that messages by every mechanism take; bench p2p deals with it itself.
+constexpr double share_of_choice = 0.25;
+
+const Op costed[] = {Op::allreduce, Op::reduce, Op::bcast,   Op::allgather,
+                     Op::alltoall,  Op::gather, Op::scatter, Op::reduce_scatter};
+
+// A part of the work: so many ways at one size, and what does it.
+struct Part {
+  std::string what;
+  int samples = 0;
+  std::function<void(const Effort&)> work;
+};
+
+class Tuning {
+ public:
+  Tuning(const TuneOptions& options, const Ranks& ranks, Report& report)
+      : options_(options), ranks_(ranks), report_(report), measurement_(ranks) {}
+
+  void run() {
+    report_.row(signature_row());
+    add_copies();
+    add_questions("channel");
+    add_questions("collectives");
+    if (options_.asks("collectives")) add_costs();
+    measure_parts();
+    if (options_.asks("channel") && ranks_.size() % 2 == 0) measure_choice();
+    int others = 0;
+    for (const TuneAnswer& one : answers_) others += one.finding.changes(one.before) ? 1 : 0;
+    report_.summary(fmt::format("{} thresholds, {} of them changed", answers_.size(), others));
+  }
+
+ private:
+  void add_copies();
+  void add_questions(const std::string& group);
+  void add_costs();
+  void measure_parts();
+  void measure_choice();
+  void keep(const std::vector<TuneCost>& costs) {
+    for (const TuneCost& one : costs) report_.row(to_row(one));
+  }
+  double share_of_parts() const { return options_.asks("channel") ? 1 - share_of_choice : 1; }
+  double seconds() const {
+    const CommonOptions& common = options_.common;
+    return common.time_seconds > 0 ? common.time_seconds : CommonOptions::default_seconds;
+  }
+
+  const TuneOptions& options_;
+  const Ranks& ranks_;
+  Report& report_;
+  TuneMeasurement measurement_;
+  std::vector<Part> parts_;
+  std::vector<TuneAnswer> answers_;
+};
+
+void Tuning::add_copies() {
+  if (!options_.asks("copies")) return;
+  const std::size_t largest = measurement_.largest();
+  parts_.push_back({"copies", samples_of_copies(largest), [this, largest](const Effort& effort) {
+                      keep(flag_costs(ranks_, effort));
+                      keep(copy_costs(ranks_, largest, effort));
+                      keep(kernel_costs(ranks_, largest, effort));
+                    }});
+}
+
+void Tuning::add_questions(const std::string& group) {
+  if (!options_.asks(group)) return;
+  for (const Question& question : questions()) {
+    if (question.of_channel != (group == "channel")) continue;
+    parts_.push_back({std::string(question.name()), measurement_.samples_of(question),
+                      [this, &question](const Effort& effort) {
+                        answers_.push_back(measurement_.answer(question, effort));
+                        report_.row(to_row(answers_.back()));
+                        report_.text("# " + line(answers_.back()) + "\n");
+                      }});
+  }
+}
+
+void Tuning::add_costs() {
+  for (const Op op : costed) {
+    for (const bool is_private : {false, true}) {
+      parts_.push_back({fmt::format("{} in {} memory", name(op), is_private ? "private" : "arena"),
+                        measurement_.samples_of_costs(), [this, op, is_private](const Effort& one) {
+                          keep(measurement_.costs(op, is_private, one));
+                        }});
+    }
+  }
+}
+
+// What one part does not need goes to those after it.
+void Tuning::measure_parts() {
+  CommonOptions common = options_.common;
+  common.time_seconds = seconds() * share_of_parts();
+  std::vector<Expected> expected;
+  for (const Part& part : parts_) {
+    expected.push_back({part.samples * usual_way_us, part.samples * least_way_us});
+  }
+  Budget budget(common, ranks_, expected);
+  report_.announce(
+      fmt::format("about {}, with as many rounds as fit (--time)", duration_text(seconds())),
+      seconds());
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    const Part& part = parts_[i];
+    const double share = static_cast<double>(i) / static_cast<double>(parts_.size());
+    report_.progress(part.what, share * share_of_parts());
+    budget.begin();
+    Effort effort;
+    if (part.samples > 0) {
+      // Clocks differ: what ranks measure must not.
+      const double left_us = ranks_.max(budget.left_us());
+      effort.way_us = std::clamp(left_us / part.samples, least_way_us, usual_way_us);
+    }
+    part.work(effort);
+  }
+}
+
+// Messages by what was found, and by each mechanism: the table that shows whether the choice is
+// right, and the cost of each.
+void Tuning::measure_choice() {
+  const tuning::Trial trial(measurement_.found());
+  P2pOptions p2p;
+  p2p.common = options_.common;
+  p2p.common.time_seconds = seconds() * share_of_choice;
+  p2p.modes = "latency";
+  p2p.modes_given = true;
+  p2p.buffers = "hot";
+  p2p.buffers_given = true;
+  p2p.memory = "arena,private";
+  p2p.mechanisms = "all";
+  p2p.sizes = "8,64,256,1K,2K,4K,8K,16K,32K,64K,128K,256K,512K,1M,4M,16M";
+  p2p.sizes_given = true;
+  check(p2p);
+  P2pMeasurement messages(p2p, ranks_);
+  const std::vector<P2pCase> all = cases(p2p);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const double share = static_cast<double>(i) / static_cast<double>(all.size());
+    report_.progress("messages", 1 - share_of_choice * (1 - share));
+    const P2pResult found = messages.measure(all[i]);
+    if (!found.wrong.empty()) {
+      throw CollectiveError(ErrorCode::internal, "received data: " + found.wrong);
+    }
+    keep(costs_of(found));
+    report_.row(choice_row(found));
+  }
+}
+
+}  // namespace
+}  // namespace ropewalk::bench
+
+int main(int argc, char** argv) {
+  using namespace ropewalk::bench;
+  TuneOptions options;
+  CLI::App app("What the thresholds of ropewalk should be on this machine.", "ropewalk-bench-tune");
+  describe(app, options);
+  const Program program{
+      &app, &options.common, Need::mpi, [&] { return check(options); },
+      [&](const Ranks& ranks, Report& report) { Tuning(options, ranks, report).run(); }};
+  return run(program, argc, argv);
+}

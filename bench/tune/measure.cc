@@ -1,0 +1,277 @@
+#include "tune/measure.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "collectives/calls.hpp"
+#include "common/machine.hpp"
+#include "common/parse.hpp"
+#include "common/statistics.hpp"
+#include "node/machine_share.hpp"
+#include "ropewalk/collectives.hpp"
+#include "ropewalk/error.hpp"
+#include "topology/machine.hpp"
+
+namespace ropewalk::bench {
+namespace {
+
+constexpr std::size_t KiB = 1024;
+constexpr std::size_t MiB = 1024 * KiB;
+constexpr std::size_t most_bytes = 32 * MiB;  // of a buffer, of which each rank has four
+constexpr std::size_t least_bytes = 4 * MiB;
+constexpr std::size_t memory_share = 16;  // a rank's buffers take a quarter of the free memory
+constexpr std::size_t largest_cost = 4 * MiB;
+const std::vector<std::size_t> cost_sizes = {64,       512,       4 * KiB, 16 * KiB,
+                                             64 * KiB, 256 * KiB, MiB,     largest_cost};
+
+void check_ranks(const Ranks& ranks) {
+  if (ranks.size() < 2) {
+    throw CollectiveError(ErrorCode::argument,
+                          "ranks: 1, expected 2 or more: what is tuned goes from rank to rank; "
+                          "start for example `ropewalk tune -n 2`");
+  }
+  if (ranks.all(ranks.node_size() == ranks.size())) return;
+  throw CollectiveError(ErrorCode::argument,
+                        "ranks: on several nodes, expected all on one: thresholds between nodes "
+                        "are not tuned; start `ropewalk tune` on one node");
+}
+
+std::size_t buffer_bytes(const Ranks& ranks) {
+  const auto all = static_cast<std::size_t>(ranks.node_size());
+  const std::size_t free = available_memory();
+  const std::size_t share = free == 0 ? most_bytes : free / memory_share / all;
+  return std::clamp(share / MiB * MiB, least_bytes, most_bytes);
+}
+
+// Outermost caches that the CPUs of this process lie on.
+std::size_t cache_domains() {
+  const topology::Machine machine = topology::read_machine();
+  int outermost = 0;
+  for (const topology::Cache& cache : machine.caches) outermost = std::max(outermost, cache.level);
+  std::set<int> first_cpus;
+  for (const topology::Cache& cache : machine.caches) {
+    if (cache.level == outermost && !cache.cpus.empty()) first_cpus.insert(cache.cpus.front());
+  }
+  return std::max<std::size_t>(first_cpus.size(), 1);
+}
+
+float* floats_of(std::byte* memory) { return reinterpret_cast<float*>(memory); }
+
+double median(const std::vector<double>& us) { return summarize(us).median; }
+
+}  // namespace
+
+// One of the two is there.
+struct TuneMeasurement::Way {
+  std::unique_ptr<Collectives> node;
+  std::unique_ptr<Channel> channel;
+
+  Way(const Ranks& ranks, const std::string& profile, bool of_channel) {
+    const tuning::Trial trial(profile);
+    if (of_channel) {
+      channel = std::make_unique<Channel>(ranks.communicator());
+    } else {
+      node = std::make_unique<Collectives>(ranks.communicator());
+    }
+  }
+};
+
+TuneMeasurement::TuneMeasurement(const Ranks& ranks) : ranks_(ranks) {
+  check_ranks(ranks);
+  facts_ = tuning::facts_of(ranks.size(), node::crowding(mpi::comm_world(), ranks.size()).here);
+  largest_ = static_cast<std::size_t>(-ranks.max(-static_cast<double>(buffer_bytes(ranks))));
+  ranks.collectively([&] {
+    arena_send_ = Buffer<float>(largest_ / sizeof(float));
+    arena_receive_ = Buffer<float>(largest_ / sizeof(float));
+    private_send_ = page_block("memalign", largest_);
+    private_receive_ = page_block("memalign", largest_);
+  });
+  std::fill_n(arena_send_.data(), arena_send_.size(), 1.0F);
+  std::fill_n(arena_receive_.data(), arena_receive_.size(), 1.0F);
+}
+
+float* TuneMeasurement::send(bool is_private) const {
+  return is_private ? floats_of(private_send_.data()) : const_cast<float*>(arena_send_.data());
+}
+
+float* TuneMeasurement::receive(bool is_private) const {
+  return is_private ? floats_of(private_receive_.data())
+                    : const_cast<float*>(arena_receive_.data());
+}
+
+std::size_t TuneMeasurement::buffer_of(Op op, std::size_t bytes) const {
+  std::size_t most = 0;
+  for (int rank = 0; rank < ranks_.size(); ++rank) {
+    const Shape shape{op, bytes, ranks_.size(), rank};
+    most = std::max({most, shape.send_count(), shape.receive_count(), shape.count()});
+  }
+  return most * sizeof(float);
+}
+
+std::size_t TuneMeasurement::in_force(tuning::Id id) const {
+  return tuning::Values(facts_, tuning::profile())[id];
+}
+
+std::vector<std::size_t> TuneMeasurement::sizes_around(const Question& question,
+                                                       std::size_t before) const {
+  if (question.has_border() && !question.sizes.empty()) return question.sizes;
+  const tuning::Row& row = tuning::row(question.id);
+  const std::size_t standard = tuning::default_value(row, facts_);
+  std::vector<std::size_t> all = around(std::min(before, standard), std::max(before, standard),
+                                        question.down, question.up, row.least, row.most);
+  std::erase_if(all, [&](std::size_t bytes) {
+    const auto too_large = [&](const Call& call) {
+      return buffer_of(call.op, call_bytes(call, bytes, ranks_.size())) > largest_;
+    };
+    return question.has_border() &&
+           (bytes > largest_ || std::ranges::any_of(question.calls, too_large));
+  });
+  return all;
+}
+
+std::string TuneMeasurement::reason_to_skip(const Question& question) const {
+  if (question.of_channel && ranks_.size() % 2 != 0) {
+    return "an odd number of ranks: messages are measured between two at a time";
+  }
+  if (sizes_around(question, in_force(question.id)).empty()) return "no size of it fits the memory";
+  if (question.id == tuning::Id::node_two_level) {
+    const std::size_t domains = cache_domains();
+    if (domains == 1) return "one cache domain";
+    if (domains >= static_cast<std::size_t>(ranks_.size())) {
+      return "no cache domain has two ranks";
+    }
+  }
+  return "";
+}
+
+Sample TuneMeasurement::message_sample(Channel& channel, bool is_private, std::size_t bytes) {
+  P2pRun run;
+  run.bytes = bytes;
+  run.rank = ranks_.rank();
+  run.send = reinterpret_cast<std::byte*>(send(is_private));
+  run.receive = reinterpret_cast<std::byte*>(receive(is_private));
+  return [this, &channel, run](int calls) mutable {
+    run.iterations = calls;
+    return time_channel(channel, plain_, run).us / run.messages();
+  };
+}
+
+Sample TuneMeasurement::call_sample(Collectives& node, Op op, bool is_private, bool rewritten,
+                                    std::size_t bytes) {
+  Run run;
+  run.shape = {op, bytes, ranks_.size(), ranks_.rank()};
+  run.send = send(is_private);
+  run.receive = receive(is_private);
+  run.rewritten = rewritten;
+  return [&node, run](int calls) mutable {
+    run.iterations = calls;
+    return time_ropewalk(node, run);
+  };
+}
+
+std::vector<Times> TuneMeasurement::times_of(const Question& question, const std::vector<Way>& ways,
+                                             std::size_t amount, const Effort& effort) {
+  std::vector<Times> cases;
+  if (question.of_channel) {
+    std::vector<Sample> samples;
+    for (const Way& way : ways) {
+      samples.push_back(message_sample(*way.channel, question.is_private, amount));
+    }
+    cases.push_back(in_turns(ranks_, samples, effort));
+  }
+  for (const Call& call : question.calls) {
+    const std::size_t bytes = call_bytes(call, amount, ranks_.size());
+    std::vector<Sample> samples;
+    for (const Way& way : ways) {
+      samples.push_back(
+          call_sample(*way.node, call.op, question.is_private, question.rewritten, bytes));
+    }
+    cases.push_back(in_turns(ranks_, samples, effort));
+  }
+  return cases;
+}
+
+Finding TuneMeasurement::search(const Question& question, std::size_t before,
+                                const Effort& effort) {
+  const tuning::Row& row = tuning::row(question.id);
+  const auto one_line = [&](std::size_t value) {
+    return fmt::format("{} = {}\n", row.name, value);
+  };
+  std::vector<std::size_t> sizes = sizes_around(question, before);
+  std::vector<Way> ways;
+  const auto add = [&](std::string_view profile) {
+    const std::string lines = std::string(question.beside) + std::string(profile);
+    ways.emplace_back(ranks_, with_found(lines, found_), question.of_channel);
+  };
+  const Measure measure = [&](std::size_t amount) {
+    return times_of(question, ways, amount, effort);
+  };
+  if (question.has_border()) {
+    add(question.below);
+    add(question.above);
+    return find_border({before, row.least, row.most, question.from_on, sizes}, measure);
+  }
+  std::erase(sizes, before);
+  sizes.insert(sizes.begin(), before);
+  for (const std::size_t value : sizes) add(one_line(value));
+  return find_value(sizes, question.sizes, measure);
+}
+
+TuneAnswer TuneMeasurement::answer(const Question& question, const Effort& effort) {
+  TuneAnswer made;
+  made.question = &question;
+  made.standard = tuning::default_value(tuning::row(question.id), facts_);
+  made.before = in_force(question.id);
+  made.finding.value = made.before;
+  made.skipped = reason_to_skip(question);
+  if (made.skipped.empty()) made.finding = search(question, made.before, effort);
+  found_[std::string(question.name())] = made.finding.value;
+  return made;
+}
+
+std::vector<TuneCost> TuneMeasurement::costs(Op op, bool is_private, const Effort& effort) {
+  std::vector<const ForcedPath*> forced;
+  std::vector<Way> ways;
+  for (const ForcedPath& one : forced_paths()) {
+    if (one.is_private != is_private) continue;
+    forced.push_back(&one);
+    ways.emplace_back(ranks_, std::string(one.profile), false);
+  }
+  std::vector<TuneCost> all;
+  for (const std::size_t bytes : cost_sizes) {
+    if (buffer_of(op, bytes) > largest_) continue;
+    std::vector<Sample> samples;
+    std::vector<const ForcedPath*> measured;
+    for (std::size_t i = 0; i < ways.size(); ++i) {
+      Sample one = call_sample(*ways[i].node, op, is_private, false, bytes);
+      one(1);
+      if (!ranks_.all(name(ways[i].node->last_path()) == forced[i]->path)) continue;
+      samples.push_back(std::move(one));
+      measured.push_back(forced[i]);
+    }
+    if (samples.empty()) continue;
+    const Times times = in_turns(ranks_, samples, effort);
+    for (std::size_t i = 0; i < samples.size(); ++i) {
+      all.push_back({name(op), is_private ? "private" : "arena", std::string(measured[i]->path),
+                     bytes, median(times[i])});
+    }
+  }
+  return all;
+}
+
+int TuneMeasurement::samples_of(const Question& question) const {
+  if (!reason_to_skip(question).empty()) return 0;
+  const auto sizes = static_cast<int>(sizes_around(question, in_force(question.id)).size());
+  const int cases = std::max<int>(static_cast<int>(question.calls.size()), 1);
+  if (question.has_border()) return 2 * cases * (sizes + 1);
+  return sizes * cases * static_cast<int>(question.sizes.size());
+}
+
+int TuneMeasurement::samples_of_costs() const {
+  constexpr int ways = 2;
+  return ways * static_cast<int>(cost_sizes.size());
+}
+
+}  // namespace ropewalk::bench

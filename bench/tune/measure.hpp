@@ -1,0 +1,71 @@
+// The searches on this machine: communicators and channels whose thresholds force each way, and
+// the time of the same calls by each of them.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "common/pages.hpp"
+#include "common/ranks.hpp"
+#include "p2p/ways.hpp"
+#include "tune/copies.hpp"
+#include "tune/questions.hpp"
+#include "tune/sampling.hpp"
+
+namespace ropewalk::bench {
+
+struct TuneAnswer {
+  const Question* question = nullptr;
+  std::size_t standard = 0;  // by default
+  std::size_t before = 0;    // in force while it was measured: the profile's, or the default
+  Finding finding;
+  std::string skipped;  // why it was not measured
+};
+
+class TuneMeasurement {
+ public:
+  // Collective. Error(argument) for one rank or several nodes, Error(memory).
+  explicit TuneMeasurement(const Ranks& ranks);
+
+  // Collective, both of them. `effort`: of a way at one size. Every rank finds the same, since all
+  // times are those of the slowest one.
+  TuneAnswer answer(const Question& question, const Effort& effort);
+  // By each path that this op and memory can go.
+  std::vector<TuneCost> costs(Op op, bool is_private, const Effort& effort);
+
+  // How many times in_turns() is called for a question, times the ways.
+  int samples_of(const Question& question) const;
+  int samples_of_costs() const;  // the same of costs()
+  // The profile of all that was found.
+  std::string found() const { return with_found("", found_); }
+  std::size_t largest() const noexcept { return largest_; }  // bytes of a buffer
+
+ private:
+  struct Way;
+
+  std::vector<std::size_t> sizes_around(const Question& question, std::size_t before) const;
+  std::string reason_to_skip(const Question& question) const;
+  Finding search(const Question& question, std::size_t before, const Effort& effort);
+  std::vector<Times> times_of(const Question& question, const std::vector<Way>& ways,
+                              std::size_t amount, const Effort& effort);
+  Sample message_sample(Channel& channel, bool is_private, std::size_t bytes);
+  Sample call_sample(Collectives& node, Op op, bool is_private, bool rewritten, std::size_t bytes);
+  float* send(bool is_private) const;
+  float* receive(bool is_private) const;
+  std::size_t buffer_of(Op op, std::size_t bytes) const;
+  std::size_t in_force(tuning::Id id) const;
+
+  const Ranks& ranks_;
+  tuning::Facts facts_;
+  std::map<std::string, std::size_t, std::less<>> found_;  // by the questions so far
+  std::size_t largest_ = 0;                                // bytes of a buffer
+  PlainMessages plain_;
+  Buffer<float> arena_send_;
+  Buffer<float> arena_receive_;
+  PageBlock private_send_;
+  PageBlock private_receive_;
+};
+
+}  // namespace ropewalk::bench

@@ -1,0 +1,213 @@
+#include "tune/questions.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace ropewalk::bench {
+namespace {
+
+using tuning::Id;
+
+constexpr std::size_t KiB = 1024;
+constexpr std::size_t MiB = 1024 * KiB;
+
+// Short messages through slots would hide what lies below them.
+constexpr std::string_view no_slots =
+    "channel.slot_bytes = 104\nchannel.private_slot_bytes = 104\n";
+// What comes before the kernel's copy.
+constexpr std::string_view no_pieces = "node.piecewise_bytes = 0\nnode.piecewise_alone_bytes = 0\n";
+
+const std::vector<Call> in_slots = {
+    {Op::allreduce}, {Op::reduce_scatter}, {Op::alltoall, Amount::all_blocks}};
+const std::vector<Call> rooted = {
+    {Op::bcast}, {Op::reduce}, {Op::gather}, {Op::scatter, Amount::other_blocks}};
+const std::vector<Call> piecewise = {
+    {Op::bcast}, {Op::allgather}, {Op::alltoall, Amount::all_blocks}};
+const std::vector<Call> alone = {{Op::allreduce}, {Op::reduce}, {Op::gather}};
+
+std::vector<Question> of_channel() {
+  return {
+      {.id = Id::channel_piece,
+       .of_channel = true,
+       .down = 2,
+       .up = 3,
+       .sizes = {128 * KiB, 512 * KiB, 2 * MiB}},
+      {.id = Id::channel_slot,
+       .of_channel = true,
+       .below = "channel.slot_bytes = 64K\n",
+       .above = "channel.slot_bytes = 104\n",
+       .down = 4,
+       .up = 3},
+      {.id = Id::channel_pipeline_piece,
+       .of_channel = true,
+       .is_private = true,
+       .beside = "channel.kernel_bytes = 1T\n",
+       .down = 2,
+       .up = 2,
+       .sizes = {96 * KiB, 384 * KiB, 1536 * KiB, 4 * MiB}},
+      // Without the kernel's own limit, so that both ways are there for every size.
+      {.id = Id::channel_kernel,
+       .of_channel = true,
+       .is_private = true,
+       .from_on = true,
+       .below = "channel.kernel_bytes = 1T\n",
+       .above = "channel.kernel_bytes = 1\nnode.cma_bytes = 1\n",
+       .beside = no_slots,
+       .sizes = {4 * KiB, 8 * KiB, 16 * KiB, 32 * KiB, 64 * KiB, 128 * KiB, 256 * KiB, MiB, 4 * MiB,
+                 16 * MiB}},
+      {.id = Id::channel_private_slot,
+       .of_channel = true,
+       .is_private = true,
+       .below = "channel.private_slot_bytes = 64K\n",
+       .above = "channel.private_slot_bytes = 104\n",
+       .down = 5,
+       .up = 1},
+      {.id = Id::channel_both,
+       .of_channel = true,
+       .from_on = true,
+       .below = "channel.both_bytes = 1T\n",
+       .above = "channel.both_bytes = 0\n",
+       .beside = no_slots,
+       .down = 4,
+       .up = 4},
+  };
+}
+
+std::vector<Question> small_calls() {
+  return {
+      {.id = Id::node_inlined,
+       .below = "node.inlined_bytes = 5184\n",
+       .above = "node.inlined_bytes = 0\n",
+       .down = 3,
+       .up = 3,
+       .calls = in_slots},
+      {.id = Id::node_inlined_allgather,
+       .below = "node.inlined_allgather_bytes = 5184\n",
+       .above = "node.inlined_allgather_bytes = 0\n",
+       .down = 4,
+       .up = 2,
+       .calls = {{Op::allgather}}},
+      {.id = Id::node_inlined_rooted,
+       .below = "node.inlined_rooted_bytes = 5184\n",
+       .above = "node.inlined_rooted_bytes = 0\n",
+       .down = 5,
+       .up = 1,
+       .calls = rooted},
+  };
+}
+
+std::vector<Question> private_calls() {
+  return {
+      {.id = Id::node_cma,
+       .is_private = true,
+       .from_on = true,
+       .below = "node.cma_bytes = 1T\n",
+       .above = "node.cma_bytes = 1\n",
+       .beside = no_pieces,
+       .down = 2,
+       .up = 7,
+       .calls = {{Op::bcast}, {Op::allreduce}, {Op::allgather}}},
+      {.id = Id::node_piecewise,
+       .is_private = true,
+       .below = "node.piecewise_bytes = 64M\n",
+       .above = "node.piecewise_bytes = 0\n",
+       .down = 4,
+       .up = 4,
+       .calls = piecewise},
+      {.id = Id::node_piecewise_alone,
+       .is_private = true,
+       .below = "node.piecewise_alone_bytes = 64M\n",
+       .above = "node.piecewise_alone_bytes = 0\n",
+       .down = 4,
+       .up = 4,
+       .calls = alone},
+      {.id = Id::node_piece,
+       .is_private = true,
+       .down = 1,
+       .up = 3,
+       .sizes = {32 * KiB, 128 * KiB, 256 * KiB},
+       .calls = piecewise},
+      {.id = Id::node_staging_chunk,
+       .is_private = true,
+       .down = 2,
+       .up = 3,
+       .sizes = {512 * KiB, 2 * MiB, 4 * MiB},
+       .calls = {{Op::allreduce}, {Op::bcast}}},
+  };
+}
+
+std::vector<Question> large_calls() {
+  return {
+      {.id = Id::node_two_level,
+       .from_on = true,
+       .below = "node.two_level_bytes = 1T\n",
+       .above = "node.two_level_bytes = 0\n",
+       .down = 4,
+       .up = 8,
+       .calls = {{Op::allreduce}, {Op::reduce}}},
+      // Rewritten, as by a program that computes them: what is stored past the caches costs those
+      // who then work on it.
+      {.id = Id::node_streaming,
+       .rewritten = true,
+       .from_on = true,
+       .below = "node.streaming_bytes = 1T\n",
+       .above = "node.streaming_bytes = 1\n",
+       .down = 5,
+       .up = 2,
+       .calls = {{Op::allreduce}, {Op::bcast}}},
+  };
+}
+
+}  // namespace
+
+const std::vector<Question>& questions() {
+  static const std::vector<Question> all = [] {
+    std::vector<Question> made = of_channel();
+    for (const auto& more : {small_calls(), private_calls(), large_calls()}) {
+      made.insert(made.end(), more.begin(), more.end());
+    }
+    return made;
+  }();
+  return all;
+}
+
+const std::vector<ForcedPath>& forced_paths() {
+  static const std::vector<ForcedPath> all = {
+      {false, "inlined",
+       "node.inlined_bytes = 5184\nnode.inlined_allgather_bytes = 5184\n"
+       "node.inlined_rooted_bytes = 5184\n"},
+      {false, "mapped",
+       "node.inlined_bytes = 0\nnode.inlined_allgather_bytes = 0\n"
+       "node.inlined_rooted_bytes = 0\n"},
+      {true, "staged",
+       "node.inlined_bytes = 0\nnode.inlined_allgather_bytes = 0\n"
+       "node.inlined_rooted_bytes = 0\nnode.piecewise_bytes = 64M\n"
+       "node.piecewise_alone_bytes = 64M\n"},
+      {true, "cma",
+       "node.inlined_bytes = 0\nnode.inlined_allgather_bytes = 0\n"
+       "node.inlined_rooted_bytes = 0\nnode.piecewise_bytes = 0\n"
+       "node.piecewise_alone_bytes = 0\nnode.cma_bytes = 1\n"},
+  };
+  return all;
+}
+
+std::string with_found(std::string_view lines,
+                       const std::map<std::string, std::size_t, std::less<>>& found) {
+  std::string all(lines);
+  for (const auto& [name, value] : found) {
+    if (lines.find(name + " = ") != std::string_view::npos) continue;
+    all += fmt::format("{} = {}\n", name, value);
+  }
+  return all;
+}
+
+std::size_t call_bytes(const Call& call, std::size_t amount, int ranks) {
+  const auto all = static_cast<std::size_t>(ranks);
+  std::size_t parts = 1;
+  if (call.amount == Amount::all_blocks) parts = all;
+  if (call.amount == Amount::other_blocks) parts = std::max<std::size_t>(all - 1, 1);
+  return std::max<std::size_t>(amount / parts / sizeof(float), 1) * sizeof(float);
+}
+
+}  // namespace ropewalk::bench
