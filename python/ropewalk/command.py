@@ -35,6 +35,11 @@ VERBS = (
         "explain",
         inside=True,
     ),
+    Verb(
+        "tune",
+        "measure this machine and write a profile of its thresholds",
+        "tune.command",
+    ),
     Verb("hugepages", "show, reserve and release the pool of huge pages", "hugepages"),
 )
 

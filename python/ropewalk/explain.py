@@ -16,6 +16,8 @@ from typing import Any, TypeAlias
 
 from .errors import CommandError
 from .options import Parser, nearest, whole_number
+from .tune import predict
+from .tune.profile import size_text
 
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _SIZE = re.compile(r"([0-9]+)([KMGT]?)(?:i?B)?", re.IGNORECASE)
@@ -33,12 +35,6 @@ def size_of(text: str) -> int:
     if match is None:
         raise ArgumentTypeError(f"'{text}', expected bytes, as in 4096, 64K or 1M")
     return int(match.group(1)) * _UNITS[match.group(2).upper()]
-
-
-def size_text(size: int) -> str:
-    """As people write it: 64K, 1M, 5184."""
-    fitting = [unit for unit in _UNITS if size and size % _UNITS[unit] == 0] or [""]
-    return f"{size // _UNITS[fitting[-1]]}{fitting[-1]}"
 
 
 def parser() -> Parser:
@@ -136,9 +132,9 @@ def main(words: Sequence[str]) -> int:
     if options.json:
         print(json.dumps(answer))
     elif subject == "thresholds":
-        print(_thresholds(answer["thresholds"], one=options.name is not None))
+        print(_thresholds(answer["thresholds"], one=options.name is not None) + _refused(answer))
     else:
-        print(_text(answer))
+        print(_text(answer) + _refused(answer))
     return 0
 
 
@@ -171,8 +167,13 @@ def _answer(core: Any, subject: str, options: Namespace) -> Answer:
 
     situation = _situation(options)
     try:
+        refused = core.refused_profile()
+        notes = predict.notes_in_force(refused)
         if subject == "thresholds":
-            return {"thresholds": _chosen(core.thresholds(situation), options.name)}
+            rows = _chosen(core.thresholds(situation), options.name)
+            if notes:
+                predict.add_measurements(rows, notes)
+            return {"thresholds": rows, "refused_profile": refused}
         asked = {"subject": subject, "size": options.size, **situation}
         if subject == "halo":
             asked |= {"layout": options.layout, "strategy": options.strategy}
@@ -180,7 +181,10 @@ def _answer(core: Any, subject: str, options: Namespace) -> Answer:
         else:
             asked["size_of"] = core.explained_size(subject)
             found = core.explain_collective(subject, options.size, situation)
-        return {"asked": asked, **found}
+        answer = {"asked": asked, **found, "refused_profile": refused}
+        if notes:
+            predict.add_times(answer, notes)
+        return answer
     except ArgumentError as error:
         raise CommandError(str(error), 1 if str(error).startswith("ROPEWALK_") else 2) from None
 
@@ -238,7 +242,8 @@ def _ways(answer: Answer) -> str:
     rows = []
     for one in answer["alternatives"]:
         mark = "->" if one["taken"] else "?" if one["why"] == "measured" else ""
-        rows.append([mark, one["path"], f"{one['how']}: {one['why']}"])
+        text = f"{one['how']}: {one['why']}{predict.time_text(one)}"
+        rows.append([mark, one["path"], text])
     return _columns(rows, _width())
 
 
@@ -259,6 +264,13 @@ def _thresholds(rows: list[Answer], *, one: bool = False) -> str:
     return _columns(table, _width())
 
 
+def _refused(answer: Answer) -> str:
+    why = answer["refused_profile"]
+    if not why:
+        return ""
+    return f"\n\nROPEWALK_PROFILE is not used: {why}; the defaults are; {predict.REMEDY}"
+
+
 def _in_full(row: Answer) -> str:
     facts = {
         "value": f"{_value(row)} ({_from(row)})",
@@ -268,6 +280,8 @@ def _in_full(row: Answer) -> str:
         "origin": row["origin"],
         "machine": row["machine"] or "nowhere measured",
     }
+    if row.get("measured"):
+        facts["measured"] = row["measured"]
     lines = [row["name"], *textwrap.wrap(row["meaning"], 96), ""]
     return "\n".join([*lines, *(f"{name:<10}{text}" for name, text in facts.items())])
 

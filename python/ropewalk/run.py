@@ -282,6 +282,25 @@ def notes(request: plan.Request) -> Iterator[str]:
             f"{one.prefix}; without --mpi it gets its own"
         )
     yield from config.unknown_names({**os.environ, **dict(request.variables)})
+    yield from _refused_profile()
+
+
+def _refused_profile() -> Iterator[str]:
+    """The library, which prints nothing, goes by its defaults then. What it cannot understand is an
+    error of the ranks."""
+    if not os.environ.get("ROPEWALK_PROFILE"):
+        return
+    from .exceptions import ArgumentError
+    from .tune.predict import REMEDY
+
+    try:
+        from . import _core
+
+        why = _core.refused_profile()
+    except (ImportError, ArgumentError):
+        return
+    if why:
+        yield f"ROPEWALK_PROFILE is not used: {why}; the defaults are; {REMEDY}"
 
 
 def _variable(text: str) -> tuple[str, str]:

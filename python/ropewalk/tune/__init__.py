@@ -1,0 +1,1 @@
+"""`ropewalk tune`: a profile of this machine, measured."""

@@ -1,0 +1,253 @@
+"""`ropewalk tune`: measures what decides which mechanism is fastest here, and writes a profile.
+
+The measuring is ropewalk-bench-tune's, which searches each threshold; this starts it, shows what
+it has found, and makes the profile of its rows.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import re
+import sys
+import tempfile
+from argparse import ArgumentTypeError, Namespace
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from .. import cores, installations, plan
+from ..bench import budget, jobs
+from ..errors import CommandError
+from ..options import Parser, nearest, whole_number
+from . import profile
+
+_PROGRAM = "tune"
+_GROUPS = ("copies", "channel", "collectives")
+_DEFAULT_OUTPUT = "ropewalk.profile"
+_MOST_RANKS = 16  # by default: more take longer than two minutes
+_CLOSE = 1.1  # times the fastest mechanism: the choice should not take longer
+
+Row = dict[str, Any]
+
+
+def _groups(text: str) -> str:
+    for word in text.split(","):
+        if word not in _GROUPS:
+            expected = f"expected {', '.join(_GROUPS)}{nearest(word, _GROUPS)}"
+            raise ArgumentTypeError(f"'{word}', {expected}")
+    return text
+
+
+def parser() -> Parser:
+    made = Parser(
+        "ropewalk tune",
+        "Measure this machine and write a profile: the sizes at which ropewalk should go another "
+        "way here, what each rests on, and what each mechanism costs. Takes less than two minutes.",
+        "ropewalk tune [-n RANKS] [--time TIME] [--output FILE] [--only NAME,...] [--json]",
+        notes="A default stays unless another value saves more than 3 % and more than the noise. "
+        "Programs use the profile with ROPEWALK_PROFILE=FILE, on machines like this one; "
+        "`ropewalk explain` shows its measurements. Leave the machine alone meanwhile.",
+        examples=[
+            ("ropewalk tune", "one rank a core"),
+            ("ropewalk tune -n 8 --output node.profile", ""),
+            ("ropewalk tune --only channel --time 20s", "messages alone"),
+            ("ROPEWALK_PROFILE=ropewalk.profile ropewalk explain thresholds", "what it changed"),
+        ],
+        statuses=[("0", "the profile is written"), ("1", "it is not, and no file was changed")],
+    )
+    made.add_argument(
+        "-n",
+        "--ranks",
+        type=whole_number,
+        metavar="RANKS",
+        help=f"ranks (one a core, 2 to {_MOST_RANKS})",
+    )
+    made.add_argument("--mpi", metavar="NAME", help="mpich, openmpi, intel, system, or a prefix")
+    made.add_argument(
+        "--time", metavar="TIME", default="90s", help="what measuring may take, as 30s or 2m (90s)"
+    )
+    made.add_argument(
+        "-o", "--output", metavar="FILE", default=_DEFAULT_OUTPUT, help=f"({_DEFAULT_OUTPUT})"
+    )
+    made.add_argument(
+        "--only",
+        type=_groups,
+        default=",".join(_GROUPS),
+        metavar="NAME,...",
+        help="copies, channel, collectives: measure these, and write nothing of the others",
+    )
+    made.add_argument("--json", action="store_true", help="one JSON object instead of text")
+    return made
+
+
+def main(words: Sequence[str]) -> int:
+    """Measures, shows and writes; the exit status."""
+    options = parser().parse_args(words)
+    ranks = _ranks(options)
+    seconds = budget.seconds(options.time)
+    _check_output(options.output)
+    installation = installations.choose(options.mpi)
+    rows = _measured(options, ranks, seconds, installation)
+    heading = _heading(words, rows, installation)
+    profile.write(options.output, profile.text(rows, heading, ranks))
+    if options.json:
+        print(json.dumps({"profile": options.output, "ranks": ranks, "rows": rows[1:]}))
+    else:
+        print(_text(rows, options.output))
+    return 0
+
+
+def _ranks(options: Namespace) -> int:
+    if options.ranks is None:
+        return max(2, min(cores.usable_cores(), _MOST_RANKS))
+    if options.ranks < 2:
+        raise CommandError(
+            f"--ranks: {options.ranks}, expected 2 or more: what is tuned goes from rank to rank"
+        )
+    return int(options.ranks)
+
+
+def _check_output(path: str) -> None:
+    """Before anything is measured for it."""
+    folder = os.path.dirname(path) or "."
+    if not os.path.isdir(folder):
+        raise CommandError(f"--output: there is no folder '{folder}'; make it, or name another")
+    if os.path.isdir(path):
+        raise CommandError(f"--output: '{path}' is a folder, expected a file; name one in it")
+
+
+def _measured(
+    options: Namespace, ranks: int, seconds: float, installation: installations.Installation
+) -> list[Row]:
+    """The rows of the program; CommandError where it failed, and then nothing is left of it."""
+    found = jobs.programs()
+    if _PROGRAM not in found:
+        raise CommandError(
+            f"no program {jobs.PREFIX}{_PROGRAM} in {', '.join(jobs.folders())}; build it with "
+            "`make build`, or give its folder in ROPEWALK_LIBEXEC",
+            status=1,
+        )
+    with tempfile.TemporaryDirectory(prefix="ropewalk-tune-") as folder:
+        file = os.path.join(folder, "rows.json")
+        program = [found[_PROGRAM], "--only", options.only, "--time", f"{seconds:g}"]
+        job = jobs.Job(_PROGRAM, [*program, "--json", file], installation, ranks)
+        bench = jobs.BenchOptions(mpi=[options.mpi] if options.mpi else [])
+        with _to_stderr(options.json):
+            status, passed = jobs.start(plan.make(job.request(bench)))
+        rows = jobs.read_rows(file, installation)
+    if status:
+        why = "was interrupted" if passed is not None else f"ended with status {status}"
+        raise CommandError(f"the measurement {why}; {options.output} was not written", status=1)
+    return rows
+
+
+@contextmanager
+def _to_stderr(wanted: bool) -> Iterator[None]:
+    """What the program prints is no part of a JSON object."""
+    if not wanted:
+        yield
+        return
+    sys.stdout.flush()
+    kept = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)
+
+
+def _heading(
+    words: Sequence[str], rows: list[Row], installation: installations.Installation
+) -> list[str]:
+    now = datetime.datetime.now(datetime.UTC)
+    commit = rows[0].get("commit", "unknown") if rows else "unknown"
+    return [
+        " ".join(["ropewalk tune", *words]),
+        f"{now:%Y-%m-%d %H:%M} UTC, {installation.title}, commit {commit}",
+    ]
+
+
+# ---- as text -------------------------------------------------------------------------------------
+
+
+def _table(rows: list[list[str]]) -> str:
+    """The first two columns to the left, the others to the right."""
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    lines = []
+    for row in rows:
+        cells = [
+            f"{cell:<{width}}" if i < 1 else f"{cell:>{width}}"
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines.append(("  " + "  ".join(cells)).rstrip())
+    return "\n".join(lines)
+
+
+def _value(row: Row, which: str) -> str:
+    return profile.size_text(row[which]) if row["unit"] == "bytes" else str(row[which])
+
+
+def _thresholds(rows: list[Row]) -> str:
+    table = [["threshold", "default", "before", "now", "saves", "noise"]]
+    for row in rows:
+        changed = row["value"] != row["before"]
+        table.append(
+            [
+                row["name"],
+                _value(row, "default"),
+                _value(row, "before"),
+                "-" if row["skipped"] else _value(row, "value"),
+                f"{100 * row['gain']:.0f} %" if changed else "",
+                f"{100 * row['noise']:.0f} %" if changed else "",
+            ]
+        )
+    return _table(table)
+
+
+def _skipped(rows: list[Row]) -> list[str]:
+    return [f"  {row['name']}: not measured: {row['skipped']}" for row in rows if row["skipped"]]
+
+
+def _choices(rows: list[Row]) -> str:
+    table = [["memory", "bytes", "chosen", "us", "fastest", "us", "chosen/fastest", "plain MPI us"]]
+    for row in rows:
+        table.append(
+            [
+                row["memory"],
+                profile.size_text(row["bytes"]),
+                row["path"],
+                f"{row['us']:.3g}",
+                row["best"],
+                f"{row['best_us']:.3g}",
+                f"{row['mechanism_us'] / row['best_us']:.2f}",
+                f"{row['plain_us']:.3g}",
+            ]
+        )
+    return _table(table)
+
+
+def _of(rows: list[Row], what: str) -> list[Row]:
+    return [row for row in rows if row.get("what") == what]
+
+
+def _text(rows: list[Row], output: str) -> str:
+    thresholds, choices = _of(rows, "threshold"), _of(rows, "choice")
+    parts = []
+    if thresholds:
+        parts.append(
+            f"\nthresholds; what another value saves of the time where it differs:\n"
+            f"{_thresholds(thresholds)}"
+        )
+        parts += _skipped(thresholds)
+    if choices:
+        close = sum(row["mechanism_us"] <= _CLOSE * row["best_us"] for row in choices)
+        parts.append(
+            f"\nmessages by this profile, beside each mechanism by itself:\n{_choices(choices)}\n"
+            f"  mechanism within 10 % of the fastest one: {close} of {len(choices)}"
+        )
+    name = re.sub(r"^(?=[^/])", "./", output) if "/" not in output else output
+    parts.append(f"\n{output} is written; use it with ROPEWALK_PROFILE={name}")
+    return "\n".join(parts)

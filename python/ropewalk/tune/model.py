@@ -1,0 +1,124 @@
+"""What a mechanism costs: a latency, and the time of a byte in each level of the caches.
+
+t(b) = latency + sum over the levels of (bytes of b in the level) x (time of a byte there)
+
+The bytes of a level are those between the sizes at which the buffers of two ranks leave the caches
+below and this one. A time never falls with the size, since no term is negative.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import re
+from collections.abc import Sequence
+
+Point = tuple[int, float]  # bytes, microseconds
+
+_CACHE = re.compile(r"L(\d+) (\d+)K for (\d+)")
+
+
+@dataclasses.dataclass(frozen=True)
+class Model:
+    """Fitted to `points`; `limits` are the sizes at which one level ends and the next begins."""
+
+    latency: float  # microseconds
+    rates: tuple[float, ...]  # microseconds a byte, one more than limits
+    limits: tuple[int, ...]
+    points: tuple[Point, ...]
+
+    def predicted(self, size: int) -> float:
+        """Microseconds of `size` bytes."""
+        return self.latency + sum(
+            rate * part for rate, part in zip(self.rates, parts(size, self.limits), strict=True)
+        )
+
+    def error(self) -> float:
+        """How far it is off at the worst of its points: 0.1 is 10 %."""
+        return max(abs(self.predicted(size) / us - 1) for size, us in self.points)
+
+    def observed(self, size: int) -> float | None:
+        """What was measured for this very size."""
+        return dict(self.points).get(size)
+
+    def reaches(self, size: int) -> bool:
+        """Whether the size lies among those that were measured."""
+        return self.points[0][0] <= size <= self.points[-1][0]
+
+
+def parts(size: int, limits: Sequence[int]) -> list[int]:
+    """The bytes of `size` in each level."""
+    borders = [0, *limits]
+    ends = [*limits, max(size, *borders)]
+    return [max(0, min(size, end) - begin) for begin, end in zip(borders, ends, strict=True)]
+
+
+def cache_limits(caches: str) -> tuple[int, ...]:
+    """From machine.caches of a profile: sizes at which two buffers leave each cache. A cache that
+    several CPUs share is shared by ranks as well."""
+    found: dict[int, int] = {}
+    for level, kilobytes, shared in _CACHE.findall(caches):
+        each = int(kilobytes) * 1024 // (int(shared) if int(level) > 2 else 1)
+        found[int(level)] = each // 2
+    return tuple(sorted(found.values()))
+
+
+def fit(points: Sequence[Point], limits: Sequence[int]) -> Model:
+    """The model whose squared relative errors are least together; no term is negative. Levels in
+    which nothing was measured join the one below."""
+    ordered = tuple(sorted(points))
+    used = _levels_with_points([size for size, _ in ordered], limits)
+    rows = [[1 / us, *(part / us for part in parts(size, used))] for size, us in ordered]
+    latency, *rates = _least_squares(rows)
+    return Model(latency, tuple(rates), used, ordered)
+
+
+def _levels_with_points(sizes: Sequence[int], limits: Sequence[int]) -> tuple[int, ...]:
+    used: list[int] = []
+    for limit in sorted(limits):
+        below = used[-1] if used else 0
+        if any(below < size <= limit for size in sizes) and max(sizes) > limit:
+            used.append(limit)
+    return tuple(used)
+
+
+def _least_squares(rows: Sequence[Sequence[float]]) -> list[float]:
+    """x >= 0 with the least |rows x - 1|: the best of the solutions with some terms left out, of
+    which there are few."""
+    count = len(rows[0])
+    best, least = [0.0] * count, float("inf")
+    for chosen in itertools.product((False, True), repeat=count):
+        columns = [i for i in range(count) if chosen[i]]
+        found = _solved([[row[i] for i in columns] for row in rows]) if columns else None
+        if found is None or min(found) < 0:
+            continue
+        full = [0.0] * count
+        for i, value in zip(columns, found, strict=True):
+            full[i] = value
+        error = sum((sum(a * x for a, x in zip(row, full, strict=True)) - 1) ** 2 for row in rows)
+        if error < least:
+            best, least = full, error
+    return best
+
+
+def _solved(rows: Sequence[Sequence[float]]) -> list[float] | None:
+    """The normal equations by Gauss and Jordan; None where they have no single solution."""
+    columns = list(zip(*rows, strict=True))
+    scale = [max(map(abs, column)) or 1.0 for column in columns]
+    scaled = [[value / one for value in column] for column, one in zip(columns, scale, strict=True)]
+    matrix = [[*(_dot(left, right) for right in scaled), sum(left)] for left in scaled]
+    for column in range(len(matrix)):
+        pivot = max(range(column, len(matrix)), key=lambda row: abs(matrix[row][column]))
+        if abs(matrix[pivot][column]) < 1e-12:
+            return None
+        matrix[column], matrix[pivot] = matrix[pivot], matrix[column]
+        top = matrix[column]
+        for row, values in enumerate(matrix):
+            if row != column:
+                factor = values[column] / top[column]
+                matrix[row] = [a - factor * b for a, b in zip(values, top, strict=True)]
+    return [row[-1] / row[i] / scale[i] for i, row in enumerate(matrix)]
+
+
+def _dot(left: Sequence[float], right: Sequence[float]) -> float:
+    return sum(a * b for a, b in zip(left, right, strict=True))

@@ -1,0 +1,159 @@
+"""The profile that `ropewalk tune` writes, and what `ropewalk explain` reads of one.
+
+Values of thresholds and the machine are the library's to judge (src/tuning/profile.hpp). Here are
+the lines that say what the values rest on: `measured.NAME`, and `cost.SUBJECT.MEMORY.PATH`, which
+has pairs of bytes and microseconds.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import tempfile
+from typing import Any
+
+from ..errors import CommandError
+from . import model
+
+_RANKS = "cost.ranks"
+
+
+@dataclasses.dataclass
+class Notes:
+    """Of a profile, besides its values."""
+
+    ranks: int | None = None  # that the costs were measured with
+    measured: dict[str, str] = dataclasses.field(default_factory=dict)  # by threshold
+    # By subject, memory and path.
+    costs: dict[tuple[str, str, str], model.Model] = dataclasses.field(default_factory=dict)
+
+
+def _refuse(path: str, number: int, problem: str) -> CommandError:
+    remedy = "write it anew with `ropewalk tune`, or leave the line out"
+    return CommandError(f"ROPEWALK_PROFILE: {path}:{number}: {problem}; {remedy}", 1)
+
+
+def read(path: str) -> Notes:
+    """The notes of a profile; none where it has none. CommandError names file and line."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            lines = file.read().splitlines()
+    except OSError as error:
+        raise CommandError(f"ROPEWALK_PROFILE: {path}: {error.strerror}", 1) from None
+    notes = Notes()
+    points: dict[tuple[str, str, str], list[model.Point]] = {}
+    limits: tuple[int, ...] = ()
+    for number, line in enumerate(lines, 1):
+        name, _, value = (part.strip() for part in line.partition("#")[0].partition("="))
+        if name == "machine.caches":
+            limits = model.cache_limits(value)
+        elif name == _RANKS:
+            notes.ranks = _ranks(path, number, value)
+        elif name.startswith("measured."):
+            notes.measured[name.removeprefix("measured.")] = value
+        elif name.startswith("cost."):
+            points[_key(path, number, name)] = _points(path, number, name, value)
+    notes.costs = {key: model.fit(all_points, limits) for key, all_points in points.items()}
+    return notes
+
+
+def _ranks(path: str, number: int, value: str) -> int:
+    if value.isdecimal() and int(value) > 0:
+        return int(value)
+    raise _refuse(path, number, f'{_RANKS}: found "{value}", expected a number of ranks')
+
+
+def _key(path: str, number: int, name: str) -> tuple[str, str, str]:
+    words = name.split(".")
+    if len(words) == 4 and all(words):
+        return words[1], words[2], words[3]
+    raise _refuse(path, number, f'found "{name}", expected cost.SUBJECT.MEMORY.PATH')
+
+
+def _points(path: str, number: int, name: str, value: str) -> list[model.Point]:
+    points: list[model.Point] = []
+    for word in value.split():
+        size, _, time = word.partition(":")
+        try:
+            points.append((int(size), float(time)))
+        except ValueError:
+            points.append((-1, 0.0))
+        if points[-1][0] < 0 or not 0 < points[-1][1] < float("inf"):
+            expected = "BYTES:MICROSECONDS, as in 4096:0.25"
+            raise _refuse(path, number, f'{name}: found "{word}", expected {expected}')
+    if points:
+        return points
+    raise _refuse(path, number, f"{name}: found nothing, expected BYTES:MICROSECONDS pairs")
+
+
+# ---- writing -------------------------------------------------------------------------------------
+
+
+def size_text(size: int) -> str:
+    """As the library writes it: 64K, 1M, 5184."""
+    for power, letter in ((40, "T"), (30, "G"), (20, "M"), (10, "K")):
+        if size and size % (1 << power) == 0:
+            return f"{size >> power}{letter}"
+    return str(size)
+
+
+def _value(row: dict[str, Any], which: str) -> str:
+    return size_text(row[which]) if row["unit"] == "bytes" else str(row[which])
+
+
+def _measured(row: dict[str, Any]) -> str:
+    """What a value rests on, in a line: the times of both ways, or of all values, by size."""
+    if row["skipped"]:
+        return f"not measured: {row['skipped']}"
+    sizes = []
+    for size in sorted(row["sizes"], key=lambda one: int(one["bytes"])):
+        ratios = " ".join(f"{one:.2f}" for one in size["ratio"][1:])
+        sizes.append(f"{size_text(size['bytes'])} {ratios}")
+    what = "above/below" if row["border"] else f"others/{_value(row, 'before')}"
+    saves = ""
+    if row["value"] != row["before"]:
+        saves = f"; {_value(row, 'value')} saves {100 * row['gain']:.0f} % of "
+        saves += f"{_value(row, 'before')}, noise {100 * row['noise']:.0f} %"
+    return f"time {what}: {', '.join(sizes)}{saves}"
+
+
+def text(rows: list[dict[str, Any]], heading: list[str], ranks: int) -> str:
+    """The profile of what was measured: `rows` as the bench writes them."""
+    lines = [*(f"# {one}" for one in heading), ""]
+    for row in rows:
+        if row.get("what") == "machine":
+            lines += [f"{name} = {value}" for name, value in row.items() if "machine." in name]
+    lines.append("")
+    for row in (one for one in rows if one.get("what") == "threshold"):
+        if row["value"] != row["default"]:
+            comment = f"# default {_value(row, 'default')}"
+            lines.append(f"{row['name']} = {_value(row, 'value')}  {comment}")
+        lines.append(f"measured.{row['name']} = {_measured(row)}")
+    costs: dict[str, list[str]] = {}
+    for row in (one for one in rows if one.get("what") == "cost"):
+        name = f"cost.{row['subject']}.{row['memory']}.{row['path']}"
+        costs.setdefault(name, []).append(f"{row['bytes']}:{row['us']:.4g}")
+    if costs:
+        lines += ["", f"{_RANKS} = {ranks}"]
+    lines += [f"{name} = {' '.join(points)}" for name, points in sorted(costs.items())]
+    return "\n".join(lines) + "\n"
+
+
+def write(path: str, contents: str) -> None:
+    """All of it or nothing: an interruption leaves the file that was there before."""
+    folder = os.path.dirname(path) or "."
+    temporary = None
+    try:
+        with tempfile.NamedTemporaryFile(
+            "w", encoding="utf-8", dir=folder, prefix=".ropewalk-", delete=False
+        ) as file:
+            temporary = file.name
+            file.write(contents)
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+        temporary = None
+    except OSError as error:
+        raise CommandError(f"--output: {path}: {error.strerror}", 1) from None
+    finally:
+        if temporary is not None:
+            os.unlink(temporary)
