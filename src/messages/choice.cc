@@ -12,7 +12,9 @@ Way fastest(const Buffers& buffers, const tuning::ChannelLimits& limits) noexcep
   if (by_receiver) return Way::receiver;
   if (by_sender) return Way::sender;
   const bool by_kernel = is_reached(buffers.source) && is_reached(buffers.destination);
-  return by_kernel && buffers.bytes >= limits.kernel_bytes ? Way::both : Way::pipeline;
+  if (!by_kernel || buffers.bytes < limits.kernel_bytes) return Way::pipeline;
+  // Of one piece, only one of the two could copy anything.
+  return buffers.bytes > limits.piece_bytes ? Way::both : Way::receiver;
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "tuning/limits.hpp"
 
+#include <algorithm>
+
 #include "os/waiting.hpp"
 #include "tuning/profile.hpp"
 
@@ -24,7 +26,7 @@ ChannelLimits channel_limits(int ranks, bool crowded) {
           .piece_bytes = values[Id::channel_piece],
           .pipeline_piece_bytes = values[Id::channel_pipeline_piece],
           .streaming_bytes = values[Id::node_streaming],
-          .by_kernel_bytes = values[Id::node_cma],
+          .by_kernel_bytes = std::min(values[Id::node_cma], values[Id::channel_kernel]),
           .attach_bytes = values[Id::node_attach],
           .spins = wait.spins,
           .crowded = crowded};
