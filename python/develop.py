@@ -33,7 +33,7 @@ def link_package(
     source: pathlib.Path, package: pathlib.Path, programs: pathlib.Path, preloads: pathlib.Path
 ) -> None:
     folder = source / "python/ropewalk"
-    files = [one for kind in ("*.py", "*.pyi", "py.typed") for one in folder.rglob(kind)]
+    files = [one for kind in ("*.py", "*.pyi", "*.css", "py.typed") for one in folder.rglob(kind)]
     for old in package.rglob("*.py*"):
         if old.is_symlink() and not old.exists():  # deleted in the source
             old.unlink()

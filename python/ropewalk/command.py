@@ -21,6 +21,7 @@ class Verb(NamedTuple):
 VERBS = (
     Verb("run", "start an MPI program with the settings its MPI needs", "run"),
     Verb("bench", "measure communication and memory on this machine", "bench.command"),
+    Verb("report", "make a page with pictures of what benches have measured", "report.command"),
     Verb("cluster", "run a command on several nodes, made on this machine", "cluster.command"),
     Verb("doctor", "what this machine gives, and what each shortfall costs", "doctor.command"),
     Verb(
@@ -48,6 +49,7 @@ _EXAMPLES = (
     ("ropewalk run -n 4 --dry-run -- ./program", "what that would start, and why"),
     ("ropewalk doctor", "what falls short on this machine"),
     ("ropewalk bench", "the quick suite, about a minute"),
+    ("ropewalk report rows.json", "a page with pictures of what a bench wrote"),
     ("ropewalk cluster --nodes 4 -- ./program", "four nodes on this machine"),
 )
 _STATUSES = (

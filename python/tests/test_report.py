@@ -1,0 +1,228 @@
+"""`ropewalk report`: what it reads, what it computes, and what it says of differences."""
+
+import json
+import math
+import pathlib
+import statistics
+
+import numpy as np
+import pytest
+
+from ropewalk import command
+from ropewalk.errors import CommandError
+from ropewalk.report import compare, peers, quantities, rows, sections
+from ropewalk.report.charts import Lines, Strips
+
+DATA = pathlib.Path(__file__).resolve().parents[2] / "docs/results/data"
+
+
+def row(op, size, ours, *, ratios=None, plain=None, **more):
+    made = {"bench": "collectives", "op": op, "bytes": size, "ranks": 2, "verified": True}
+    made["time_us"] = {"median": ours, "min": 0.9 * ours, "p99": 1.1 * ours, "n": 5}
+    made |= {"ratios": ratios} if ratios else {}
+    made |= {"plain_us": plain, "mpi": "MPICH"} if plain else {}
+    return made | more
+
+
+def write(path, *written):
+    machine = {"bench": "machine", "cpu": "A Processor", "cores": 2, "mpi": "MPICH"}
+    path.write_text("".join(json.dumps(one) + "\n" for one in (machine, *written)))
+    return path
+
+
+# ---- numbers -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("form", "value", "text"),
+    [
+        ("size", 8, "8 B"),
+        ("size", 1536, "1.5 KiB"),
+        ("size", 1 << 20, "1 MiB"),
+        ("time", 0.0805, "80.5 ns"),
+        ("time", 999.9999, "1 ms"),
+        ("time", 2.5e6, "2.5 s"),
+        ("rate", 126680.0, "127 GB/s"),
+        ("count", 16777216, "16 Mi"),
+        ("count", 1000, "1 000"),
+        ("ratio", 0.876, "0.88×"),
+        ("ratio", 12.84, "12.8×"),
+        ("percent", 99.6, "100 %"),
+    ],
+)
+def test_numbers_as_people_read_them(form, value, text):
+    assert quantities.FORMS[form](value).replace("\N{NO-BREAK SPACE}", " ") == text
+
+
+def test_ticks_lie_inside_and_get_fewer():
+    for form, low, high in (("size", 8, 1 << 24), ("time", 0.03, 4e5), ("rate", 31, 47)):
+        sets = [one for one in quantities.log_ticks(low, high, form) if one]
+        assert all(low * 0.99 <= tick <= high * 1.01 for one in sets for tick in one)
+        assert len(sets[0]) >= len(sets[-1])
+        assert len(sets[0]) >= 3
+    assert 1 << 20 in quantities.log_ticks(8, 1 << 24, "size")[-1]
+
+
+# ---- reading -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "no rows of a bench"),
+        ('{"bench": "machine"}\n', "no rows of a bench"),
+        ('{"bench": "memory"}\n{"bench": "mem', "wrong.json:2: not JSON"),
+        ("[1, 2]\n", "wrong.json:1: no row of a bench"),
+        ('\n{"op": "reduce"}\n', "wrong.json:2: no row of a bench"),
+        ('{"bench": "x", "time_us": "fast"}\n', 'wrong.json:1: time_us: "fast", expected'),
+        ('{"bench": "x", "time_us": {"min": 3}}\n', "wrong.json:1: time_us"),
+        ('{"bench": "x", "bytes": "8"}\n', 'wrong.json:1: bytes: "8", expected a number'),
+        ('{"bench": "x", "ratio": NaN}\n', "wrong.json:1: not JSON: NaN is no number"),
+        ('{"bench": "x", "ratios": [1]}\n', "wrong.json:1: ratios"),
+    ],
+)
+def test_what_cannot_be_read_is_named(tmp_path, text, message):
+    path = tmp_path / "wrong.json"
+    path.write_text(text)
+    with pytest.raises(CommandError, match=message.replace("[", r"\[")):
+        rows.read(str(path))
+
+
+def test_files_that_are_none(tmp_path, capsys):
+    assert command.main(["report", str(tmp_path / "none.json")]) == 1
+    assert "none.json: No such file or directory" in capsys.readouterr().err
+    assert command.main(["report", str(tmp_path)]) == 1
+    assert "Is a directory" in capsys.readouterr().err
+    (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
+    assert command.main(["report", str(tmp_path / "binary")]) == 1
+    assert "binary: no text" in capsys.readouterr().err
+    assert command.main(["report"]) == 2
+    assert "FILES: none is given" in capsys.readouterr().err
+    good = write(tmp_path / "good.json", row("reduce", 8, 1.0, plain=2.0))
+    assert command.main(["report", str(good), "-o", str(tmp_path / "no/a.html")]) == 1
+    assert "-o: " in capsys.readouterr().err
+
+
+# ---- what is computed ----------------------------------------------------------------------------
+
+
+def test_the_best_peer_is_the_one_that_comes_nearest():
+    made = [
+        row("reduce", 8, 2.0, ratios={"mpich": 3.0, "openmpi": 1.5}),
+        row("reduce", 64, 4.0, ratios={"mpich": 0.5, "openmpi": 2.0}),
+    ]
+    finding = peers.findings(made)[0]
+    assert finding.figure == quantities.ratio(math.sqrt(1.5 * 0.5))
+    assert "Least 0.5× (reduce, 64\N{NO-BREAK SPACE}B, mpich)" in finding.words
+    strips, lines = peers.charts(made)
+    assert strips.title == "ropewalk is faster than the best peer in 1 of 2 cases"
+    drawn = {one.name: [(point.x, point.y) for point in one.points] for one in lines.series}
+    assert drawn["mpich"] == [(8, 6.0), (64, 2.0)]  # each at its ratio to the time shown
+    assert drawn["openmpi"] == [(8, 3.0), (64, 8.0)]
+
+
+def test_rows_of_single_runs_do_not_count_twice():
+    made = [
+        row("reduce", 8, 2.0, plain=9.0, run="mpich"),
+        row("reduce", 8, 2.0, ratios={"mpich": 4.5}),
+        row("reduce", 8, 2.0, plain=6.0, ranks=8),
+    ]
+    assert [peers.best(one) for one in peers.rated(made)] == [4.5, 3.0]
+
+
+def test_every_result_of_the_documentation_has_pictures():
+    for path in sorted(DATA.glob("*.jsonl")):
+        for section in sections.sections(rows.read(str(path)).rows):
+            assert section.charts or section.tables, path
+            for chart in section.charts:
+                assert isinstance(chart, (Lines, Strips))
+                assert chart.title and chart.meaning.endswith(".")
+                assert "None" not in chart.title + chart.meaning, (path, chart.title)
+
+
+def test_an_unknown_bench_has_its_rows_as_a_table():
+    made = sections.sections([{"bench": "new", "thing": "a", "speed": 3, "deep": {"x": 1}}])
+    assert made[0].tables[0].head == ("thing", "speed")
+    assert made[0].tables[0].lines == (("a", "3"),)
+
+
+def test_wrong_data_is_said():
+    made = sections.sections([row("reduce", 8, 1.0, plain=2.0) | {"verified": False}])
+    assert any("WRONG DATA, the first: op reduce, bytes 8" in note for note in made[0].notes)
+
+
+# ---- comparing -----------------------------------------------------------------------------------
+
+
+def summarized(samples):
+    """As bench/common/statistics.cc; the ranks of the interval by the binomial distribution."""
+    samples = sorted(samples)
+    n = len(samples)
+    below = [sum(math.comb(n, j) for j in range(k + 1)) / 2**n for k in range(n)]
+    k = sum(value <= 0.025 for value in below)
+    return {
+        "median": statistics.median(samples),
+        "min": samples[0],
+        "p99": samples[-1],
+        "n": n,
+        "interval_95": [samples[k - 1], samples[n - k]],
+    }
+
+
+def test_equal_times_are_seldom_called_different():
+    random = np.random.default_rng(7)
+    verdicts = []
+    for _ in range(600):
+        a, b = ({"time_us": summarized(random.lognormal(1.0, 0.3, 15))} for _ in range(2))
+        low, high = compare.ratio_interval(a, b)
+        verdicts.append(low <= 1 <= high)
+    assert statistics.mean(verdicts) > 0.93
+
+
+def test_a_real_difference_is_found():
+    random = np.random.default_rng(8)
+    for _ in range(50):
+        a = {"time_us": summarized(random.lognormal(1.0, 0.1, 15))}
+        b = {"time_us": summarized(random.lognormal(1.0, 0.1, 15) / 2)}
+        low, high = compare.ratio_interval(a, b)
+        assert 1 < low < high
+        assert low < 2.5
+        assert high > 1.6
+
+
+def test_without_intervals_only_ranges_that_lie_apart_decide():
+    def timed(median, n):
+        return {"time_us": {"median": median, "min": median - 1, "p99": median + 1, "n": n}}
+
+    assert compare.separated(timed(10, 4), timed(5, 4)) == "faster"  # 2 / 70
+    assert compare.separated(timed(5, 4), timed(10, 4)) == "slower"
+    assert compare.separated(timed(10, 3), timed(5, 3)) == "undecided"  # 2 / 20
+    assert compare.separated(timed(10, 4), timed(9, 4)) == "undecided"
+    assert compare.separated({"time_us": 10}, timed(5, 9)) == "undecided"
+
+
+def test_compares_case_by_case(tmp_path, capsys):
+    a = write(tmp_path / "a.json", row("reduce", 8, 4.0), row("reduce", 64, 4.0), row("scan", 8, 1))
+    b = write(tmp_path / "b.json", row("reduce", 64, 4.1), row("reduce", 8, 2.0), row("x", 8, 1.0))
+    out = tmp_path / "c.html"
+    words = ["report", "--compare", str(a), str(b), "-o", str(out), "--json"]
+    assert command.main(words) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["sections"][0]["findings"][1] == "1 faster 0 slower, 1 undecided of 2 cases"
+    assert any("2 cases are in one file alone" in note for note in told["sections"][0]["notes"])
+    assert "undecided" in out.read_text()
+
+
+def test_rows_of_the_same_case_are_compared_in_order():
+    def run(*times):
+        return rows.Run("x", (), tuple(row("reduce", 8, time) for time in times))
+
+    found = compare.cases(run(4.0, 6.0), run(2.0, 2.0))
+    assert [case.ratio for case in found] == [2.0, 3.0]
+
+
+def test_nothing_in_common(tmp_path, capsys):
+    a = write(tmp_path / "a.json", row("reduce", 8, 4.0))
+    b = write(tmp_path / "b.json", row("scan", 8, 4.0))
+    assert command.main(["report", "--compare", str(a), str(b), "-o", str(tmp_path / "c")]) == 0
+    assert "0 cases are in both files" in capsys.readouterr().out
