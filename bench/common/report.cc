@@ -107,6 +107,7 @@ std::string duration_text(double seconds) {
 Json to_json(const Summary& t, Means means) {
   Json json = {
       {"median", rounded(t.median)}, {"min", rounded(t.min)}, {"p99", rounded(t.p99)}, {"n", t.n}};
+  if (t.high95 > 0) json["interval_95"] = {rounded(t.low95), rounded(t.high95)};
   if (means == Means::yes) {
     json["mean"] = rounded(t.mean);
     json["error"] = rounded(t.error);

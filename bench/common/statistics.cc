@@ -22,6 +22,27 @@ double standard_error(const std::vector<double>& samples, double mean) {
   return std::sqrt(squares / (n * (n - 1)));
 }
 
+// How many samples from either end the 95 % interval of the median begins, counted from 1; 0 where
+// there are too few. P(fewer than k samples lie below the median) is that of a fair coin.
+std::size_t interval_rank(std::size_t n) {
+  constexpr double tail = 0.025;
+  constexpr std::size_t exact = 1000;  // 2^-1000 is still a number; beyond, the normal distribution
+  constexpr double deviations = 1.96;
+  if (n > exact) {
+    const double samples = static_cast<double>(n);
+    return static_cast<std::size_t>(0.5 * (samples - deviations * std::sqrt(samples)));
+  }
+  double term = std::pow(0.5, static_cast<double>(n));
+  double sum = term;
+  std::size_t rank = 0;
+  while (sum <= tail) {
+    ++rank;
+    term *= static_cast<double>(n - rank + 1) / static_cast<double>(rank);
+    sum += term;
+  }
+  return rank;
+}
+
 }  // namespace
 
 Summary summarize(std::vector<double> samples) {
@@ -38,6 +59,10 @@ Summary summarize(std::vector<double> samples) {
   // The tolerance keeps 0.99 x 100 at rank 99 whatever the last bit of the product is.
   const auto rank = static_cast<std::size_t>(std::ceil(0.99 * n - 1e-9));
   summary.p99 = samples[std::max<std::size_t>(rank, 1) - 1];
+  if (const std::size_t k = interval_rank(summary.n); k > 0) {
+    summary.low95 = samples[k - 1];
+    summary.high95 = samples[summary.n - k];
+  }
   return summary;
 }
 

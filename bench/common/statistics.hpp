@@ -13,6 +13,11 @@ struct Summary {
   double min = 0;
   double max = 0;
   double p99 = 0;  // nearest rank: the smallest value that 99 % of the samples do not exceed
+  // 95 % interval of the median from order statistics, whatever the distribution: the narrowest
+  // pair of samples, as many from either end, between which the median lies with that probability
+  // by the binomial distribution. Zeros below 6 samples, of which no pair is wide enough.
+  double low95 = 0;
+  double high95 = 0;
   std::size_t n = 0;
 };
 

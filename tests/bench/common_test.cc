@@ -168,6 +168,25 @@ TEST(Statistics, P99IsTheNearestRank) {
   EXPECT_DOUBLE_EQ(summarize({5, 9}).p99, 9);
 }
 
+// Ranks as tables of the sign test have them: 6 of 6, 2 and 9 of 10, 40 and 61 of 100.
+TEST(Statistics, IntervalOfTheMedianHasTheRanksOfTheBinomialDistribution) {
+  const auto interval = [](std::size_t n) {
+    std::vector<double> samples(n);
+    std::iota(samples.rbegin(), samples.rend(), 1.0);
+    const Summary summary = summarize(samples);
+    return std::pair(summary.low95, summary.high95);
+  };
+  EXPECT_EQ(interval(5), std::pair(0.0, 0.0));
+  EXPECT_EQ(interval(6), std::pair(1.0, 6.0));
+  EXPECT_EQ(interval(10), std::pair(2.0, 9.0));
+  EXPECT_EQ(interval(20), std::pair(6.0, 15.0));
+  EXPECT_EQ(interval(100), std::pair(40.0, 61.0));
+  EXPECT_EQ(interval(1000), std::pair(469.0, 532.0));
+  const auto [low, high] = interval(10000);
+  EXPECT_NEAR(low, 4902, 1);
+  EXPECT_NEAR(high, 5099, 1);
+}
+
 // By hand: mean 5, squares 9+1+1+1+0+0+4+16 = 32, sqrt(32 / (8 * 7)).
 TEST(Statistics, ErrorIsThatOfTheMean) {
   const Summary summary = summarize({2, 4, 4, 4, 5, 5, 7, 9});
