@@ -1,0 +1,115 @@
+"""The pages of the site: docs/ as it is, and besides what is made from sources.
+
+docs_pages.py FOLDER   fills the folder: a copy of docs/, a page for each public header and for the
+                       Python package, and one for each file outside docs/ that a page links to
+
+A header's page has its first comment as text and the rest as it stands, because the headers are
+written to be read. Of the Python package mkdocstrings makes what its docstrings say.
+"""
+
+import os
+import pathlib
+import re
+import shutil
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+LINK = re.compile(r"(\]\()([^)#\s:]+)(#[^)\s]*)?(\))")
+LANGUAGES = {".hpp": "cpp", ".cpp": "cpp", ".cc": "cpp", ".h": "c", ".c": "c", ".py": "python"}
+# What the package offers: a page's heading, and the modules below it.
+MODULES = {
+    "Collectives": ["ropewalk.collectives"],
+    "Messages": ["ropewalk.channel"],
+    "Endpoints and halos": ["ropewalk.exchange"],
+    "Repeated reductions": ["ropewalk.reduction"],
+    "Memory": ["ropewalk.arrays"],
+    "Errors": ["ropewalk.exceptions"],
+}
+
+
+def write(path: pathlib.Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def source_page(path: pathlib.Path) -> str:
+    """A file of the tree as a page."""
+    if path.suffix == ".md":
+        return path.read_text()
+    language = LANGUAGES.get(path.suffix, "")
+    return f"# {path.relative_to(ROOT)}\n\n````{language}\n{path.read_text()}````\n"
+
+
+def header_page(path: pathlib.Path) -> str:
+    """The first comment as text, the rest as it stands."""
+    lines = path.read_text().splitlines()
+    end = next(k for k, line in enumerate(lines) if not line.startswith("//"))
+    about = "\n".join(line.removeprefix("//").strip() for line in lines[:end])
+    code = "\n".join(lines[end:]).strip()
+    name = path.relative_to(ROOT / "include")
+    return f"# {name}\n\n{about}\n\n```cpp\n{code}\n```\n"
+
+
+def python_page() -> str:
+    parts = ["# The Python package\n\nMade from its docstrings.\n"]
+    for title, modules in MODULES.items():
+        made = "\n\n".join(
+            f"::: {module}\n    options:\n      show_root_heading: false\n      heading_level: 3"
+            for module in modules
+        )
+        parts.append(f"## {title}\n\n{made}\n")
+    return "\n".join(parts)
+
+
+def headers(folder: pathlib.Path) -> None:
+    lines = ["# The C++ and C interface\n\nA page for each public header, as it is installed.\n"]
+    for path in sorted((ROOT / "include/ropewalk").glob("*.h*")):
+        write(folder / f"interfaces/{path.name}.md", header_page(path))
+        lines.append(f"- [ropewalk/{path.name}]({path.name}.md)")
+    write(folder / "interfaces/headers.md", "\n".join(lines) + "\n")
+
+
+def listed(page: pathlib.Path, path: pathlib.Path, folder: pathlib.Path) -> str:
+    """A folder of docs/ as a page that names its files; of other folders their names are enough."""
+    if ROOT / "docs" not in path.parents:
+        return "#"
+    made = folder / path.relative_to(ROOT / "docs") / "files.md"
+    names = sorted(one.name for one in path.iterdir() if one.is_file())
+    write(made, f"# {path.name}\n\n" + "".join(f"- [{name}]({name})\n" for name in names))
+    return os.path.relpath(made, page.parent)
+
+
+def linked(page: pathlib.Path, target: str, folder: pathlib.Path) -> str:
+    """The link as the site has it: what lies outside docs/ gets a page of its own."""
+    origin = ROOT / "docs" / page.relative_to(folder)
+    path = pathlib.Path(os.path.normpath(origin.parent / target))
+    if path.is_dir():
+        return listed(page, path, folder)
+    if not path.exists() or ROOT / "docs" in path.parents:
+        return target
+    made = folder / "sources" / f"{path.relative_to(ROOT)}{'' if path.suffix == '.md' else '.md'}"
+    if not made.exists():
+        write(made, source_page(path))
+    return os.path.relpath(made, page.parent)
+
+
+def relink(page: pathlib.Path, folder: pathlib.Path) -> None:
+    text = page.read_text()
+    made = LINK.sub(
+        lambda match: f"{match[1]}{linked(page, match[2], folder)}{match[3] or ''}{match[4]}", text
+    )
+    if made != text:
+        page.write_text(made)
+
+
+def main(folder: pathlib.Path) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(ROOT / "docs", folder)
+    for page in sorted(folder.rglob("*.md")):
+        relink(page, folder)
+    headers(folder)
+    write(folder / "interfaces/python.md", python_page())
+
+
+if __name__ == "__main__":
+    main(pathlib.Path(sys.argv[1]).resolve())
