@@ -41,6 +41,7 @@ VERBS = (
         "measure this machine and write a profile of its thresholds",
         "tune.command",
     ),
+    Verb("completion", "print what a shell needs to complete all this", "completion"),
     Verb("hugepages", "show, reserve and release the pool of huge pages", "hugepages"),
 )
 
