@@ -43,10 +43,11 @@ class Call {
     }
     return all;
   }
-  // MPI has completed a request with this status.
+  // MPI has completed a request with this status. After an error of another it may not have: then
+  // the handle stands.
   int complete(std::size_t at, void* status) const noexcept {
     Pending* entry = pending.find(handles_[at]);
-    if (entry == nullptr || given_.get(at) == handles_[at]) return 0;  // MPI has not, after an error
+    if (entry == nullptr || given_.get(at) == handles_[at]) return 0;
     finish(*entry, status);
     const int code = mend_one(*entry, status);
     if (code != 0) failed_ = comm_of(*entry);
