@@ -35,7 +35,8 @@ Pending* PendingRequests::find(Word handle) noexcept {
 }
 
 void PendingRequests::add_receive(Word handle, const Destination& to) {
-  Pending entry{.to = to};
+  Pending entry;
+  entry.to = to;
   if (!mpi::library().datatypes.find(to.elements.type.value)) {
     entry.to.elements.type = duplicate(to.elements.type);  // the program may free its own
     entry.owns_type = true;
@@ -44,7 +45,9 @@ void PendingRequests::add_receive(Word handle, const Destination& to) {
 }
 
 void PendingRequests::add_send(Word handle, Outgoing& out) {
-  entries_.insert_or_assign(handle, Pending{.out = &out});
+  Pending entry;
+  entry.out = &out;
+  entries_.insert_or_assign(handle, entry);
 }
 
 PendingRequests::Entries::iterator PendingRequests::drop(Entries::iterator at) noexcept {
