@@ -14,6 +14,7 @@
 
 #include "_core.hpp"
 #include "_sides.hpp"
+#include "ropewalk/averages.hpp"
 #include "ropewalk/collectives.hpp"
 #include "ropewalk/error.hpp"
 
@@ -196,51 +197,62 @@ nb::object barrier(HeldCollectives& self, bool start) {
 
 using Reduction = void (Collectives::*)(const void*, void*, std::size_t, ElementType, ReductionOp);
 
+using Average = void (*)(Collectives&, const void*, void*, std::size_t, ElementType);
 // The template serves allreduce, scan and exscan.
-template <Reduction reduction>
+template <Reduction reduction, Average average = nullptr>
 nb::object reduce_on_all(HeldCollectives& self, nb::handle array, nb::handle out, nb::handle op,
                          bool start) {
   Collectives& on = self.get();
-  ReductionOp wanted{};
+  const bool averages = average != nullptr && is_average(op);
+  ReductionOp wanted = ReductionOp::sum;
   ElementType kind{};
   Sides sides = prepared(on, [&] {
-    wanted = operation(op);
+    if (!averages) wanted = operation(op);
     Sides both = sides_of(array, out, same_shape());
     kind = type(both.send);
     return both;
   });
   return run(on, start, std::move(sides.buffers),
              [from = sides.send.data, to = sides.receive.data, count = sides.send.size, kind,
-              wanted](Collectives& here) { (here.*reduction)(from, to, count, kind, wanted); });
+              wanted, averages](Collectives& here) {
+               if constexpr (average != nullptr) {
+                 if (averages) return average(here, from, to, count, kind);
+               }
+               (here.*reduction)(from, to, count, kind, wanted);
+             });
 }
 
 nb::object reduce(HeldCollectives& self, nb::handle array, nb::handle out, nb::handle op,
                   nb::handle root_given, bool start) {
   Collectives& on = self.get();
   int root = 0;
-  ReductionOp wanted{};
+  const bool averages = is_average(op);
+  ReductionOp wanted = ReductionOp::sum;
   ElementType kind{};
   Sides sides = prepared(on, [&] {
     root = root_of(on, root_given);
-    wanted = operation(op);
+    if (!averages) wanted = operation(op);
     Sides both = on.rank() == root ? sides_of(array, out, same_shape()) : sent_only(array);
     kind = type(both.send);
     return both;
   });
-  return run(
-      on, start, std::move(sides.buffers),
-      [from = sides.send.data, to = sides.receive.data, count = sides.send.size, kind, wanted,
-       root](Collectives& here) { here.reduce(from, to, count, kind, wanted, root); });
+  return run(on, start, std::move(sides.buffers),
+             [from = sides.send.data, to = sides.receive.data, count = sides.send.size, kind,
+              wanted, root, averages](Collectives& here) {
+               if (averages) return reduce_average(here, from, to, count, kind, root);
+               here.reduce(from, to, count, kind, wanted, root);
+             });
 }
 
 nb::object reduce_scatter(HeldCollectives& self, nb::handle array, nb::handle out, nb::handle op,
                           nb::handle counts, bool start) {
   Collectives& on = self.get();
-  ReductionOp wanted{};
+  const bool averages = is_average(op);
+  ReductionOp wanted = ReductionOp::sum;
   ElementType kind{};
   Counts elements;
   Sides sides = prepared(on, [&] {
-    wanted = operation(op);
+    if (!averages) wanted = operation(op);
     Counts rows;
     Sides both = sides_of(array, out, [&](const Side& send) {
       if (!counts.is_none()) {
@@ -256,10 +268,12 @@ nb::object reduce_scatter(HeldCollectives& self, nb::handle array, nb::handle ou
     for (const std::size_t count : rows) elements.push_back(count * row);
     return both;
   });
-  return run(
-      on, start, std::move(sides.buffers),
-      [from = sides.send.data, to = sides.receive.data, counts_ = std::move(elements), kind,
-       wanted](Collectives& here) { here.reduce_scatter(from, to, counts_.data(), kind, wanted); });
+  return run(on, start, std::move(sides.buffers),
+             [from = sides.send.data, to = sides.receive.data, counts_ = std::move(elements), kind,
+              wanted, averages](Collectives& here) {
+               if (averages) return reduce_scatter_average(here, from, to, counts_.data(), kind);
+               here.reduce_scatter(from, to, counts_.data(), kind, wanted);
+             });
 }
 
 nb::object broadcast(HeldCollectives& self, nb::handle array, nb::handle root_given, bool start) {
@@ -464,7 +478,7 @@ void define_collectives(nb::module_& module) {
     collectives.def(name, function, arguments..., nb::arg());
   };
   const auto any = nb::arg().none();
-  method("allreduce", &reduce_on_all<&Collectives::allreduce>, any, any, any);
+  method("allreduce", &reduce_on_all<&Collectives::allreduce, &allreduce_average>, any, any, any);
   method("scan", &reduce_on_all<&Collectives::scan>, any, any, any);
   method("exscan", &reduce_on_all<&Collectives::exscan>, any, any, any);
   method("reduce", &reduce, any, any, any, any);

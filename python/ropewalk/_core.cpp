@@ -227,6 +227,15 @@ HeldHalo make_face_halo(const CartesianGrid& grid, Endpoints& endpoints,
       std::make_unique<Halo>(grid, endpoints.get(), packets, halo_options(wanted, false)));
 }
 
+// A halo that owns its faces; `bytes` of each direction.
+HeldHalo make_buffer_halo(const CartesianGrid& grid, Endpoints& endpoints,
+                          std::vector<std::size_t> bytes, const std::string& wanted) {
+  return HeldHalo(std::make_unique<Halo>(grid, endpoints.get(), HaloBuffers{std::move(bytes)},
+                                         halo_options(wanted, false)));
+}
+
+std::uintptr_t word(const void* address) { return reinterpret_cast<std::uintptr_t>(address); }
+
 void define_halo(nb::module_& module) {
   nb::class_<CartesianGrid>(module, "Grid")
       .def("extents", &CartesianGrid::extents)
@@ -247,11 +256,17 @@ void define_halo(nb::module_& module) {
           "exchange", [](HeldHalo& halo) { halo.value->exchange(); }, release_gil())
       .def("strategy",
            [](const HeldHalo& halo) { return std::string(name(halo.value->strategy())); })
-      .def("send_bytes", [](const HeldHalo& halo) { return halo.value->send_bytes(); });
+      .def("send_bytes", [](const HeldHalo& halo) { return halo.value->send_bytes(); })
+      // 0 in a direction without a face.
+      .def("send_buffer",
+           [](const HeldHalo& halo, int at) { return word(halo.value->send_buffer(at)); })
+      .def("receive_buffer",
+           [](const HeldHalo& halo, int at) { return word(halo.value->receive_buffer(at)); });
   module.def("grid", &make_grid, "handle"_a.none(), "extents"_a, "periodic"_a, release_gil());
   module.def("check_strategy", [](const std::string& wanted) { (void)strategy(wanted); });
   module.def("field_halo", &make_field_halo, release_gil());
   module.def("face_halo", &make_face_halo, release_gil());
+  module.def("buffer_halo", &make_buffer_halo, release_gil());
 }
 
 }  // namespace

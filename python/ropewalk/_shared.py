@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import html
 from collections.abc import Callable, Generator
 from typing import Any, Generic, Protocol, Self, TypeVar
 
@@ -28,6 +29,12 @@ class OfRanks:
     def size(self) -> int:
         """How many ranks there are."""
         return self._core.size()
+
+    def _repr_html_(self) -> str:
+        """As a notebook shows it: its repr, in a box."""
+        words = html.escape(repr(self).strip("<>"))
+        style = "border:1px solid;border-radius:6px;padding:2px 8px;opacity:0.9"
+        return f'<code style="{style}">{words}</code>'
 
 
 class ClosedTogether:

@@ -134,6 +134,10 @@ void check_dealt(const Side& side, const Counts& counts, const char* name) {
          ", expected the first axis of " + text(side.shape));
 }
 
+bool is_average(nb::handle op) {
+  std::string wanted;
+  return nb::try_cast(op, wanted, false) && wanted == "average";
+}
 ReductionOp operation(nb::handle given) {
   std::string wanted;
   if (!nb::try_cast(given, wanted, false)) refuse("op: not a string");
@@ -143,7 +147,8 @@ ReductionOp operation(nb::handle given) {
     if (wanted == name(op)) return op;
     known += std::string(index == 0 ? "" : ", ") + name(op);
   }
-  refuse("op: '" + wanted + "', expected one of " + known);
+  if (wanted == "average") refuse("op: average, which scans do not have; divide their sums");
+  refuse("op: '" + wanted + "', expected one of " + known + ", average");
 }
 
 int root_of(const Collectives& on, nb::handle given) {

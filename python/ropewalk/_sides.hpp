@@ -56,6 +56,8 @@ void check_elements(const Side& side, std::size_t size, const Side& like, const 
 // Whether rows that are dealt out are those of the array.
 void check_dealt(const Side& side, const Counts& counts, const char* name);
 ReductionOp operation(nanobind::handle given);
+// An average is a sum that the library divides; allreduce, reduce and reduce_scatter have it.
+bool is_average(nanobind::handle op);
 int root_of(const Collectives& on, nanobind::handle given);
 Counts counts_of(const Collectives& on, nanobind::handle given, const char* name);
 // Rows of the first axis that each rank gets when all get as many.

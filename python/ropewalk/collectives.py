@@ -14,6 +14,8 @@ which the other ranks reach fastest.
 
 from __future__ import annotations
 
+import contextlib
+import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -22,7 +24,7 @@ import numpy as np
 from . import _core, reduction
 from ._shared import ClosedTogether, OfRanks, Pending
 from .arrays import Array
-from .exceptions import ArgumentError
+from .exceptions import ArgumentError, Error
 from .exchange import _handle
 
 if TYPE_CHECKING:
@@ -61,9 +63,11 @@ class Communicator(OfRanks, ClosedTogether):
     ROPEWALK_REDUCTION_THREADS.
 
     Every call takes `out`, an array for the result; without it the result is a new array. For a
-    call in place pass the same array twice. `op` is one of max, min, sum, prod, land, band, lor,
-    bor, lxor, bxor. A wrong argument of one rank is an ArgumentError on every rank. While a rank
-    waits, its other Python threads run.
+    call in place pass the same array twice. `op` is one of max, min, sum, prod, land, band,
+    lor, bor, lxor, bxor; allreduce, reduce and reduce_scatter of floating-point and complex
+    elements also take average, a sum divided by the number of ranks before it is rounded. A
+    wrong argument of one rank is an ArgumentError on every rank. While a rank waits, its other
+    Python threads run.
 
     The forms that begin with start_ return a PendingCollective at once.
     """
@@ -111,6 +115,14 @@ class Communicator(OfRanks, ClosedTogether):
         before MPI ends."""
         core = _core.split_collectives(self.mpi_handle(), color, key, 0)
         return None if core is None else Communicator._made(core)
+
+    def group(self, ranks: Sequence[int]) -> Communicator | None:
+        """A communicator of these ranks of this one, in this order; None for the others. Collective
+        over all ranks of this communicator, as mpi4py's Create is, and every rank gives the same
+        list. Close it, or leave its `with`, before MPI ends."""
+        listed = _group_ranks(self, ranks)
+        mine = listed.index(self.rank) if self.rank in listed else None
+        return self.split(None if mine is None else 0, mine or 0)
 
     def close(self) -> None:
         """Gives memory and threads back. Every rank must close it, in any order."""
@@ -191,7 +203,7 @@ class Communicator(OfRanks, ClosedTogether):
     ) -> Any:
         """The rows of all ranks, one after the other. counts[r] is the number of rank r's rows;
         without it the ranks tell each other first, which takes another call."""
-        return self._core.allgatherv(array, out, self._row_counts(array, counts), False)
+        return self._core.allgatherv(array, out, _row_counts(self, array, counts), False)
 
     def gatherv(
         self,
@@ -201,7 +213,7 @@ class Communicator(OfRanks, ClosedTogether):
         root: int = 0,
     ) -> Any:
         """The same; only the root gets the result, the others None."""
-        return self._core.gatherv(array, out, self._row_counts(array, counts), root, False)
+        return self._core.gatherv(array, out, _row_counts(self, array, counts), root, False)
 
     def scatterv(
         self,
@@ -226,12 +238,6 @@ class Communicator(OfRanks, ClosedTogether):
         if receive_counts is None:
             receive_counts = self.alltoall(np.asarray(send_counts)).tolist()
         return self._core.alltoallv(array, out, send_counts, receive_counts, False)
-
-    def _row_counts(self, array: ArrayLike, counts: Sequence[int] | None) -> Sequence[int]:
-        if counts is not None:
-            return counts
-        told: list[int] = self.allgather(_row_number(array)).tolist()
-        return told
 
     # ---- started
 
@@ -292,6 +298,44 @@ class Communicator(OfRanks, ClosedTogether):
 
 
 # ---- what the compiled part asks for -------------------------------------------------------------
+
+
+def _group_ranks(comm: Communicator, ranks: Sequence[int]) -> list[int]:
+    """The ranks of a group, compared on all ranks; an error of one is an error of every one."""
+    try:
+        listed = _checked_ranks(ranks, comm.size)
+    except ArgumentError:
+        with contextlib.suppress(Error):
+            comm.broadcast(np.empty(0), root=-1)  # the others' next call fails
+        raise
+    told = np.full((comm.size,), -1, np.int64)
+    told[: len(listed)] = listed
+    every = comm.allgather(told)
+    if not (every == every[0]).all():
+        raise ArgumentError("ranks: they differ between ranks, expected one list on every rank")
+    return listed
+
+
+def _checked_ranks(ranks: Sequence[int], size: int) -> list[int]:
+    try:
+        listed = [operator.index(rank) for rank in ranks]
+    except TypeError:
+        raise ArgumentError(f"ranks: {ranks!r}, expected a list of ranks") from None
+    wrong = [rank for rank in listed if not 0 <= rank < size]
+    if wrong:
+        raise ArgumentError(f"ranks: {wrong[0]}, expected ranks from 0 to {size - 1}")
+    if len(set(listed)) < len(listed) or not listed:
+        raise ArgumentError(f"ranks: {listed}, expected at least one rank, and none of them twice")
+    return listed
+
+
+def _row_counts(
+    comm: Communicator, array: ArrayLike, counts: Sequence[int] | None
+) -> Sequence[int]:
+    if counts is not None:
+        return counts
+    told: list[int] = comm.allgather(_row_number(array)).tolist()
+    return told
 
 
 def _row_number(array: ArrayLike) -> int:

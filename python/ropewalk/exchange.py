@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import math
 import operator
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -23,6 +24,7 @@ from .exceptions import ArgumentError, Error
 
 if TYPE_CHECKING:
     from mpi4py import MPI
+    from numpy.typing import DTypeLike
 
     from .collectives import Communicator
 
@@ -131,6 +133,11 @@ class EndpointSet(OfRanks, ClosedTogether):
         (array, peer, tag, lane)."""
         return MessagePlan(self, sends, receives)
 
+    def __repr__(self) -> str:
+        kind = "with threads" if self.has_threads else "without threads"
+        ranks = f"rank {self.rank} of {self.size}"
+        return f"<ropewalk.EndpointSet, {ranks}, {self.lanes} lanes {kind}>"
+
     def close(self) -> None:
         """Ends the comm threads and frees the communicators. Collective."""
         self._core.close()
@@ -188,6 +195,10 @@ class CartesianGrid(OfRanks):
             periodic = [bool(one) for one in periodic]
         self._core: _core.Grid = _core.grid(handle, extents, periodic)
 
+    def __repr__(self) -> str:
+        extents = " x ".join(map(str, self.extents))
+        return f"<ropewalk.CartesianGrid, {extents}, this rank at {self.coordinates}>"
+
     @property
     def dimensions(self) -> int:
         return len(self.extents)
@@ -218,6 +229,8 @@ class Halo:
     plan is made here, once and collectively; between start() and wait() the interior may be read
     but not the ghosts.
     """
+
+    _faces: Sequence[tuple[tuple[int, ...], np.dtype[Any]]] = ()  # of buffers()
 
     def __init__(
         self,
@@ -263,6 +276,53 @@ class Halo:
         halo._core = _core.face_halo(grid._core, endpoints._core, sent, received, sizes, strategy)
         return halo
 
+    @classmethod
+    def buffers(
+        cls,
+        grid: CartesianGrid,
+        endpoints: EndpointSet,
+        shapes: Iterable[int | Sequence[int] | None],
+        dtype: DTypeLike = np.float64,
+        *,
+        strategy: str = "automatic",
+    ) -> Self:
+        """Faces in memory that the halo owns: shapes[2d] is that of the face towards + of dimension
+        d, shapes[2d+1] of the one towards -, None leaves a direction out; both sides of a face have
+        as many bytes. Write send_buffer(), exchange(), read receive_buffer(). On one node the
+        strategy `put` copies nothing: a face is written where its receiver reads it."""
+        halo = cls.__new__(cls)
+        with _refusing_halo(grid, endpoints):
+            halo._faces = [_face_view(shape, dtype) for shape in shapes]
+            sizes = [_count(shape) * kind.itemsize for shape, kind in halo._faces]
+            _core.check_strategy(strategy)
+        halo._kept = [grid, endpoints]
+        halo._core = _core.buffer_halo(grid._core, endpoints._core, sizes, strategy)
+        return halo
+
+    def send_buffer(self, direction: int) -> Array:
+        """Where the face of the next exchange is written. It may be elsewhere after each exchange:
+        ask again for every one. Of halos made by buffers()."""
+        return self._view(direction, self._core.send_buffer)
+
+    def receive_buffer(self, direction: int) -> Array:
+        """What the last exchange has received; to be read before the next start(), and not
+        written."""
+        view = self._view(direction, self._core.receive_buffer)
+        view.flags.writeable = False
+        return view
+
+    def _view(self, direction: int, address: Callable[[int], int]) -> Array:
+        if not self._faces:
+            raise ArgumentError("direction: this halo has no buffers, expected one of buffers()")
+        at = _whole("direction", direction, _LARGEST_INT)
+        if not 0 <= at < len(self._faces):
+            raise ArgumentError(f"direction: {at}, expected 0 to {len(self._faces) - 1}")
+        shape, kind = self._faces[at]
+        place = address(at)
+        if place == 0 and _count(shape):
+            raise ArgumentError(f"direction: {at} has no neighbour, beyond an open boundary")
+        return np.asarray(_Memory(self, place, shape, kind)) if place else np.empty(shape, kind)
+
     def start(self) -> None:
         self._core.start()
 
@@ -277,6 +337,9 @@ class Halo:
         """start() and wait()."""
         self._core.exchange()
 
+    def __repr__(self) -> str:
+        return f"<ropewalk.Halo, {self.strategy}, sends {self.send_bytes} bytes>"
+
     @property
     def strategy(self) -> str:
         """The strategy in use; with `automatic`, the one that was chosen."""
@@ -286,6 +349,45 @@ class Halo:
     def send_bytes(self) -> int:
         """The bytes that this rank sends in one exchange."""
         return self._core.send_bytes()
+
+
+class _Memory:
+    """Memory of a halo, which the arrays that show it keep alive."""
+
+    def __init__(
+        self, halo: Halo, address: int, shape: tuple[int, ...], kind: np.dtype[Any]
+    ) -> None:
+        self._halo = halo
+        # A structure's fields are in `descr`; of all others `typestr` says as much.
+        self.__array_interface__ = {
+            "version": 3,
+            "data": (address, False),
+            "shape": shape,
+            "typestr": kind.str,
+            "descr": kind.descr,
+        }
+
+
+def _count(shape: Iterable[int]) -> int:
+    return math.prod(shape)
+
+
+def _face_view(
+    shape: int | Sequence[int] | None, dtype: DTypeLike
+) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    """Shape and type of a face; that of no face has no element."""
+    kind = np.dtype(dtype)
+    if kind.hasobject:
+        raise ArgumentError(f"dtype: {kind} holds Python objects, expected plain data")
+    if shape is None:
+        return (0,), kind
+    given: Any = shape
+    extents = tuple(
+        _whole("shapes", one, sys.maxsize) for one in (given if np.ndim(given) else (given,))
+    )
+    if any(extent < 0 for extent in extents):
+        raise ArgumentError(f"shapes: {shape}, expected extents of 0 or more")
+    return extents, kind
 
 
 @contextlib.contextmanager
