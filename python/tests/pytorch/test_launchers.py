@@ -8,15 +8,16 @@ import pytest
 
 pytest.importorskip("torch.distributed", reason="torch is not installed: scripts/setup torch")
 
-from support import mpis, run
+from support import environment, mpis, run
 
 EXAMPLE = pathlib.Path(__file__).resolve().parents[3] / "examples/ddp.py"
 
 
-def test_torchrun_needs_no_mpi_and_no_import():
+def test_torchrun_needs_no_mpi_and_no_import(tmp_path):
     assert "import ropewalk" not in EXAMPLE.read_text()
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node"]
-    done = run([*command, "2", EXAMPLE])
+    own = {**environment(), "TMPDIR": str(tmp_path)}  # torchrun leaves a folder there
+    done = run([*command, "2", EXAMPLE], env=own)
     assert done.returncode == 0, done.stderr
     error = re.fullmatch(r"2 ranks, mean squared error ([\d.]+)", done.stdout.strip())
     assert error is not None and float(error[1]) < 0.1, done.stdout
