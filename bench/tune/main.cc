@@ -94,6 +94,7 @@ void Tuning::add_questions(const std::string& group) {
 
 void Tuning::add_costs() {
   for (const Op op : costed) {
+    if (options_.common.quick && op != Op::allreduce) continue;
     for (const bool is_private : {false, true}) {
       parts_.push_back({fmt::format("{} in {} memory", name(op), is_private ? "private" : "arena"),
                         measurement_.samples_of_costs(), [this, op, is_private](const Effort& one) {
@@ -144,6 +145,7 @@ void Tuning::measure_choice() {
   p2p.memory = "arena,private";
   p2p.mechanisms = "all";
   p2p.sizes = "8,64,256,1K,2K,4K,8K,16K,32K,64K,128K,256K,512K,1M,4M,16M";
+  if (p2p.common.quick) p2p.sizes = "8,4K,256K";
   p2p.sizes_given = true;
   check(p2p);
   P2pMeasurement messages(p2p, ranks_);

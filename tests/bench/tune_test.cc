@@ -116,6 +116,16 @@ TEST(TuneBorder, GoesNoFartherThanWhatWasMeasured) {
   EXPECT_EQ(find_border({2 * KiB, 700, 1 << 20, false, sizes}, second.measure()).value, 700U);
 }
 
+TEST(TuneBorder, IsASizeThatGoesTheWayOfTheThresholdItself) {
+  for (const bool from_on : {false, true}) {
+    Machine machine(cross_at_8k, 0);
+    const Finding found = find_border(border(1 * KiB, from_on), machine.measure());
+    const auto at = std::ranges::find(found.sizes, found.value, &SizeFound::bytes);
+    ASSERT_NE(at, found.sizes.end());
+    EXPECT_EQ(at->ratio[1] <= 1, from_on);
+  }
+}
+
 TEST(TuneBorder, MeasuresItsSizesAndTwoMoreAtMost) {
   Machine machine(cross_at_8k, 0);
   const Border asked = border(1 * KiB, false);
