@@ -60,6 +60,11 @@ def test_the_manual_has_every_verb_and_no_stray_request():
         assert not line.startswith(".") or line.split()[0] in known, line
 
 
+def test_what_man_would_take_for_its_own_is_escaped():
+    text = completion._roff("a \\b --c\n.x\n'y")
+    assert text == "a \\eb \\-\\-c\n\\&.x\n\\&'y"
+
+
 def test_man_reads_the_manual(tmp_path):
     groff = shutil.which("groff") or pytest.skip("no groff here")
     page = tmp_path / "ropewalk.1"
