@@ -95,9 +95,13 @@ const std::vector<Shown>* point_all_inputs(Engine& engine, node::Slot& own, cons
     gather_payloads(engine, own, bytes);
     return nullptr;
   }
+  engine.path = Path::mapped;  // unless the inputs are shown in copies
   const auto& shown = engine.meet(own, show_for_scan(engine, send, receive, bytes));
-  engine.path = read_by_cma(shown) ? Path::cma : Path::mapped;
-  if (engine.path == Path::mapped) point_inputs(engine, shown, bytes);
+  if (read_by_cma(shown)) {
+    engine.path = Path::cma;
+  } else {
+    point_inputs(engine, shown, bytes);
+  }
   return &shown;
 }
 
