@@ -1,5 +1,6 @@
 #include "collectives/nodes/error_notices.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <new>
@@ -30,6 +31,31 @@ ErrorNotice notice_of_current_exception() noexcept {
 
 }  // namespace
 
+ErrorNotices::ErrorNotices(MessageComms& comms, const Layout& layout, node::Liveness* liveness)
+    : comms_(comms), layout_(layout), liveness_(liveness) {
+  comms_.settle_with([](void* notices) noexcept { static_cast<ErrorNotices*>(notices)->settle(); },
+                     this);
+}
+
+ErrorNotices::~ErrorNotices() {
+  if (!comms_.is_here() || comms_.ended()) return;
+  settle();
+  comms_.settle_with(nullptr, nullptr);
+}
+
+// MPICH ends a program that frees a communicator with messages that nobody has received, so that
+// all that have come are received first. Where this rank has refused a call that another has not,
+// or not yet, messages of that one may still come. Nobody can wait for them, since the others may
+// have ended, so MPI keeps the communicators.
+void ErrorNotices::settle() noexcept {
+  constexpr int patience = 1000;  // looks, about 1 ms: MPI may need several to find what has come
+  for (int looks = 0; looks < patience && !comms_.abandoned(); ++looks) {
+    receive_outside_calls();
+    if (refusals_.empty()) return;
+  }
+  comms_.abandon();
+}
+
 void ErrorNotices::throw_reason() const {
   throw Error(static_cast<ErrorCode>(reason_.code), reason_.text);
 }
@@ -39,6 +65,10 @@ void ErrorNotices::begin_call() {
   if (comms_.ended()) throw Error(ErrorCode::mpi, "collective: called after MPI_Finalize began");
   ++calls_;
   in_call_ = true;
+  heed_early();
+}
+
+void ErrorNotices::heed_early() {
   for (const auto& [notice, source] : std::exchange(early_, {})) heed(notice, source);
 }
 
@@ -99,7 +129,31 @@ void ErrorNotices::refuse_all_calls() noexcept {
 void ErrorNotices::refuse(ErrorCode code, bool last, const char* text) noexcept {
   if (broken_ || comms_.ended()) return;
   refused_ = ++calls_;
+  expect_notices();
   send_all(notice_of(calls_, code, last, text));
+  // A rank that only refuses never waits, so it looks here: the notices of others do not pile up.
+  receive_outside_calls();
+}
+
+void ErrorNotices::expect_notices() noexcept {
+  try {
+    refusals_.push_back({calls_, layout_.size() - 1});
+  } catch (const std::bad_alloc&) {
+    comms_.abandon();
+  }
+}
+
+// Outside calls nothing is thrown: the next call says why it cannot be made.
+void ErrorNotices::receive_outside_calls() noexcept {
+  try {
+    try {
+      heed_early();
+      look();
+    } catch (...) {
+      fail_call();
+    }
+  } catch (...) {  // fail_call() has kept it
+  }
 }
 
 void ErrorNotices::send_all(const ErrorNotice& notice) noexcept {
@@ -136,6 +190,12 @@ void ErrorNotices::look() {
   }
 }
 
+// Of a call that this rank has made, no message is left when the notice has been received.
+void ErrorNotices::count(const ErrorNotice& notice) noexcept {
+  const auto found = std::ranges::find(refusals_, notice.call, &Refusal::call);
+  if (found != refusals_.end() && --found->missing == 0) refusals_.erase(found);
+}
+
 void ErrorNotices::heed(const ErrorNotice& notice, int source) {
   const bool refusal = notice.call != 0;
   const bool last = refusal && notice.last != 0;
@@ -145,7 +205,7 @@ void ErrorNotices::heed(const ErrorNotice& notice, int source) {
   }
   // This rank has refused that call, too, or has come through it without the other.
   const bool past = notice.call < calls_ || !in_call_ || refused_ == calls_;
-  if (refusal && !last && past) return;
+  if (refusal && !last && past) return count(notice);
   give_up();
   reason_ = notice;
   reason_.call = 0;

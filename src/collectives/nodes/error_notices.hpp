@@ -30,8 +30,10 @@ static_assert(sizeof(ErrorNotice) == 512);  // below every MPI's eager limit
 class ErrorNotices {
  public:
   // `liveness` is null where nobody notices the dead of other nodes. Both outlive the notices.
-  ErrorNotices(MessageComms& comms, const Layout& layout, node::Liveness* liveness)
-      : comms_(comms), layout_(layout), liveness_(liveness) {}
+  ErrorNotices(MessageComms& comms, const Layout& layout, node::Liveness* liveness);
+  ~ErrorNotices();
+  ErrorNotices(const ErrorNotices&) = delete;
+  ErrorNotices& operator=(const ErrorNotices&) = delete;
 
   // Counts the calls that this rank has begun or refused. The reference stays valid.
   const std::uint64_t& calls() const noexcept { return calls_; }
@@ -52,11 +54,23 @@ class ErrorNotices {
   void look();
 
  private:
+  // A call that this rank has refused. Where all ranks have refused it, each of them has sent this
+  // one a notice; when these have come, no message of the call is left.
+  struct Refusal {
+    std::uint64_t call;
+    int missing;  // notices of other ranks that have not come
+  };
+
   [[noreturn]] void throw_reason() const;
   [[noreturn]] void explain();
   void refuse(ErrorCode code, bool last, const char* text) noexcept;
   void give_up() noexcept;
+  void expect_notices() noexcept;
+  void receive_outside_calls() noexcept;
+  void settle() noexcept;  // before MPI frees the communicators
+  void heed_early();
   void heed(const ErrorNotice& notice, int source);
+  void count(const ErrorNotice& notice) noexcept;
   void send(const ErrorNotice& notice, int rank) noexcept;
   void send_all(const ErrorNotice& notice) noexcept;
 
@@ -65,7 +79,8 @@ class ErrorNotices {
   node::Liveness* liveness_;
   std::uint64_t calls_ = 0;
   bool in_call_ = false;
-  std::uint64_t refused_ = 0;  // the last call that this rank has refused
+  std::uint64_t refused_ = 0;      // the last call that this rank has refused
+  std::vector<Refusal> refusals_;  // those of which notices are missing, the oldest first
   // These are notices of calls that this rank has not begun yet, and the ranks that refuse them.
   std::vector<std::pair<ErrorNotice, int>> early_;
   bool broken_ = false;   // no call can be made any more

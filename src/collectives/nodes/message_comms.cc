@@ -52,6 +52,7 @@ void MessageComms::release(void* value) noexcept {
   auto* record = static_cast<Record*>(value);
   record->ended = true;
   taken.fetch_sub(record->taken, std::memory_order_relaxed);
+  if (record->settle != nullptr) record->settle(record->settler);
   try {
     if (!record->abandoned) {
       mpi::free(record->all);

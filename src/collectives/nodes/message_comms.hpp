@@ -37,15 +37,23 @@ class MessageComms {
   mpi::Comm lane(int number) const {
     return number == 0 ? all() : record_->lanes[static_cast<std::size_t>(number) - 1];
   }
+  // From now on settle(object) runs when MPI_Finalize begins, before the communicators are freed,
+  // and may abandon() them. Null: nothing runs.
+  void settle_with(void (*settle)(void*) noexcept, void* object) noexcept {
+    record_->settle = settle;
+    record_->settler = object;
+  }
   int lanes() const noexcept { return 1 + static_cast<int>(record_->lanes.size()); }
 
   // Collective. Where MPI has too few communicators left, nothing is made, on any rank.
   void split_leaders(const Layout&, int slices);
   void split_lanes(int lanes, int rank);
 
-  // The call of some rank has failed: messages may lie unread for ever, and a later user of such a
-  // communicator would receive them as its own. So MPI keeps all of these communicators to its end.
+  // The call of some rank has failed, or not all ranks have refused it: messages may lie unread for
+  // ever, and a later user of such a communicator would receive them as its own. So MPI keeps all
+  // of these communicators to its end.
   void abandon() noexcept { record_->abandoned = true; }
+  bool abandoned() const noexcept { return record_->abandoned; }
   bool ended() const noexcept { return record_->ended; }  // MPI_Finalize has begun
   bool is_here() const noexcept;                          // false in a child of fork
 
@@ -59,6 +67,8 @@ class MessageComms {
     bool ended = false;
     bool abandoned = false;
     bool orphaned = false;  // nobody but the attribute has it any more
+    void (*settle)(void*) noexcept = nullptr;
+    void* settler = nullptr;
   };
   static void release(void* record) noexcept;
   bool may_all_take(int more) const;
