@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "mpi/collectively.hpp"
 #include "mpi/mpi.hpp"
 #include "ropewalk/collectives.hpp"
 
@@ -115,7 +116,10 @@ int by_a_root() {
   const bool refused =
       fails([&] { on.reduce(&one, nullptr, 1, ElementType::int64, ReductionOp::sum, 0); });
   wrong += on.rank() == 0 && !refused;
-  mpi::barrier(mpi::comm_world());
+  // Where a rank has waited for the root in vain, no rank can make the next call.
+  const bool failed = fails([&] { wrong += !sums_ranks(on); });
+  const bool any = !mpi::true_on_all(mpi::comm_world(), !failed);
+  wrong += failed != any;
   return wrong;
 }
 

@@ -209,7 +209,9 @@ void ErrorNotices::heed(const ErrorNotice& notice, int source) {
   give_up();
   reason_ = notice;
   reason_.call = 0;
-  if (refusal && !last) send(reason_, source);  // it goes on, but not with us
+  // The rank that has refused goes on, and so does one that needed nothing of it in that call: all
+  // must learn that this rank makes no more calls, or they wait for it.
+  if (refusal && !last) send_all(reason_);
   throw_reason();
 }
 
