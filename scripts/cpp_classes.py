@@ -119,6 +119,8 @@ class Reader:
         self.tokens = tokens_of(text)
         self.at = 0
         self.found: list[tuple[str, int]] = []
+        self.outermost: list[str] = []  # the names of those in no other class
+        self.within_class = False
 
     def read(self, name: str | None, counts: bool) -> int:
         """Reads one scope up to its closing brace; how many functions it declares."""
@@ -153,8 +155,12 @@ class Reader:
             self.read("::".join(filter(None, (scope, inner))), counts=False)
             return True
         if inner := class_name(head):
+            if not self.within_class and "::" not in inner:
+                self.outermost.append(inner)
             self.at += 1
+            outer, self.within_class = self.within_class, True
             self.read("::".join(filter(None, (scope, inner))), counts=True)
+            self.within_class = outer
             head[:] = ["using"]  # what comes before the semicolon declares no function
             return False
         self.at = skipped(self.tokens, self.at)
@@ -162,9 +168,19 @@ class Reader:
         return is_function(head) and following not in (",", "{", ";")
 
 
-def classes(text: str) -> Iterator[tuple[str, int]]:
-    """Each class defined in the text, with its namespaces, and its number of member functions."""
+def whole(text: str) -> Reader:
+    """A reader that has walked to the end of the text."""
     reader = Reader(text)
     while reader.at < len(reader.tokens):
         reader.read(None, counts=False)
-    yield from reader.found
+    return reader
+
+
+def classes(text: str) -> Iterator[tuple[str, int]]:
+    """Each class defined in the text, with its namespaces, and its number of member functions."""
+    yield from whole(text).found
+
+
+def outermost(text: str) -> list[str]:
+    """The names, without namespaces, of the classes defined in the text within no other class."""
+    return whole(text).outermost

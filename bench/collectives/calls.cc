@@ -47,7 +47,7 @@ double repeat(const Run& run, Call call) {
   return now_us() - begin;
 }
 
-std::vector<std::size_t> part_counts(const Shape& shape) {
+std::vector<std::size_t> part_counts(const CallShape& shape) {
   std::vector<std::size_t> counts;
   counts.reserve(static_cast<std::size_t>(shape.ranks));
   for (int part = 0; part < shape.ranks; ++part) {
@@ -79,7 +79,7 @@ struct EqualBlocks {
 // The bytes of one call of this rank, straight between the ranks' buffers.
 class Bare {
  public:
-  Bare(const Everybody& all, const Shape& shape, kernels::Stores stores)
+  Bare(const Everybody& all, const CallShape& shape, kernels::Stores stores)
       : all_(all),
         shape_(shape),
         stores_(stores),
@@ -146,7 +146,7 @@ class Bare {
   }
 
   const Everybody& all_;
-  Shape shape_;
+  CallShape shape_;
   kernels::Stores stores_;
   std::size_t n_;
   std::size_t rank_;
@@ -209,7 +209,7 @@ double time_plain_blocks(const Plain::State& plain, const Run& run) {
   const auto& call = mpi::library().call;
   const auto comm = plain.comm.value;
   const auto type = plain.type.value;
-  const Shape& shape = run.shape;
+  const CallShape& shape = run.shape;
   const auto n = static_cast<int>(shape.count());
   const EqualBlocks<int> blocks(shape.count(), shape.ranks);
   const int* const counts = blocks.counts.data();
@@ -230,7 +230,7 @@ double time_plain_blocks(const Plain::State& plain, const Run& run) {
 }
 
 double time_ropewalk_blocks(Collectives& node, const Run& run) {
-  const Shape& shape = run.shape;
+  const CallShape& shape = run.shape;
   const EqualBlocks<std::size_t> blocks(shape.bytes, shape.ranks);
   const std::size_t* const counts = blocks.counts.data();
   const std::size_t* const begins = blocks.begins.data();
@@ -255,7 +255,7 @@ double time_plain(const Plain& plain, const Run& run) {
   const mpi::Comm comm = plain.state().comm;
   const mpi::Datatype type = plain.state().type;
   const mpi::Op sum = plain.state().sum;
-  const Shape& shape = run.shape;
+  const CallShape& shape = run.shape;
   const std::size_t n = shape.count();
   float* const s = run.send;
   float* const r = run.receive;
@@ -292,7 +292,7 @@ double time_plain(const Plain& plain, const Run& run) {
 double time_ropewalk(Collectives& node, const Run& run) {
   constexpr auto type = ElementType::float32;
   constexpr auto sum = ReductionOp::sum;
-  const Shape& shape = run.shape;
+  const CallShape& shape = run.shape;
   const std::size_t n = shape.count();
   float* const s = run.send;
   float* const r = run.receive;

@@ -45,7 +45,7 @@ using Serial = unsigned;
 // `iterations` calls, one after the other; microseconds of this rank for all of them. With
 // `rewritten` the send buffer gets flat_value(rank, first + i) before call i.
 struct Run {
-  Shape shape;
+  CallShape shape;
   float* send = nullptr;
   float* receive = nullptr;
   int iterations = 1;

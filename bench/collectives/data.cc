@@ -14,7 +14,7 @@ struct Source {
   std::size_t index;
 };
 
-Source source(const Shape& shape, std::size_t i) {
+Source source(const CallShape& shape, std::size_t i) {
   const std::size_t n = shape.count();
   const auto mine = static_cast<std::size_t>(shape.rank);
   switch (without_counts(shape.op)) {
@@ -33,7 +33,7 @@ Source source(const Shape& shape, std::size_t i) {
 bool sums(Op op) { return op == Op::allreduce || op == Op::reduce || op == Op::reduce_scatter; }
 
 template <class Value>
-float expected(const Shape& shape, std::size_t i, Value value_of) {
+float expected(const CallShape& shape, std::size_t i, Value value_of) {
   if (!sums(shape.op)) {
     const Source from = source(shape, i);
     return value_of(from.from, from.index);
@@ -45,7 +45,7 @@ float expected(const Shape& shape, std::size_t i, Value value_of) {
 }
 
 template <class Value>
-std::string compare(const Shape& shape, const float* receive, Value value_of) {
+std::string compare(const CallShape& shape, const float* receive, Value value_of) {
   for (std::size_t i = 0; i < shape.receive_count(); ++i) {
     const float right = expected(shape, i, value_of);
     if (receive[i] == right) continue;
@@ -63,7 +63,7 @@ float value(int rank, std::size_t index, unsigned serial) {
   return static_cast<float>(mixed & 1023);
 }
 
-void fill(const Shape& shape, float* send, unsigned serial) {
+void fill(const CallShape& shape, float* send, unsigned serial) {
   for (std::size_t i = 0; i < shape.send_count(); ++i) send[i] = value(shape.rank, i, serial);
 }
 
@@ -71,11 +71,11 @@ float flat_value(int rank, unsigned serial) {
   return static_cast<float>((static_cast<unsigned>(rank) * 131 + serial) & 1023);
 }
 
-void rewrite(const Shape& shape, float* send, unsigned serial) {
+void rewrite(const CallShape& shape, float* send, unsigned serial) {
   std::fill_n(send, shape.send_count(), flat_value(shape.rank, serial));
 }
 
-std::string check(const Shape& shape, const float* receive, unsigned serial, Filled filled) {
+std::string check(const CallShape& shape, const float* receive, unsigned serial, Filled filled) {
   if (filled == Filled::flat) {
     return compare(shape, receive, [&](int rank, std::size_t) { return flat_value(rank, serial); });
   }
@@ -83,7 +83,7 @@ std::string check(const Shape& shape, const float* receive, unsigned serial, Fil
                  [&](int rank, std::size_t index) { return value(rank, index, serial); });
 }
 
-void spoil(const Shape& shape, float* receive) {
+void spoil(const CallShape& shape, float* receive) {
   std::fill_n(receive, shape.receive_count(), -1.0F);
 }
 

@@ -43,7 +43,7 @@ std::size_t largest_buffer(const CollectivesBenchOptions& options, int ranks) {
   std::size_t largest = 4096;
   for (const Op op : options.op_list) {
     for (const std::size_t bytes : sizes_of(options, op, ranks)) {
-      const Shape root{op, bytes, ranks, 0};
+      const CallShape root{op, bytes, ranks, 0};
       const std::size_t count = std::max(root.send_count(), root.receive_count());
       largest = std::max({largest, bytes, count * sizeof(float)});
     }

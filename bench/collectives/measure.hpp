@@ -53,7 +53,7 @@ class CollectivesMeasurement {
   // Returns the number of ranks on each node, the root's first; empty where ropewalk does not serve
   // them.
   const std::vector<int>& ranks_on() const noexcept { return ranks_on_; }
-  const std::map<std::string, Backing>& backings() const noexcept { return backings_; }
+  const std::map<std::string, BackingReport>& backings() const noexcept { return backings_; }
 
  private:
   struct Memory;
@@ -82,7 +82,7 @@ class CollectivesMeasurement {
   Plain plain_;
   Collectives node_;
   std::map<std::string, std::unique_ptr<Memory>> memory_;
-  std::map<std::string, Backing> backings_;
+  std::map<std::string, BackingReport> backings_;
   Everybody everybody_;  // the arena's buffers
   std::vector<int> ranks_on_;
   std::optional<Model> model_;

@@ -95,7 +95,7 @@ std::vector<std::size_t> sizes_of(const CollectivesBenchOptions& options, Op op,
   std::vector<std::size_t> sizes = options.size_list;
   if (options.sizes_given || options.line_rate == 0) return sizes;
   std::erase_if(sizes, [&](std::size_t bytes) {
-    const Shape root{op, bytes, ranks, 0};
+    const CallShape root{op, bytes, ranks, 0};
     return std::max(root.send_count(), root.receive_count()) * sizeof(float) > largest_on_network;
   });
   return sizes;

@@ -41,11 +41,11 @@ Op without_counts(Op op) {
   }
 }
 
-std::size_t Shape::part_begin(int part) const {
+std::size_t CallShape::part_begin(int part) const {
   return count() * static_cast<std::size_t>(part) / static_cast<std::size_t>(ranks);
 }
 
-std::size_t Shape::send_count() const {
+std::size_t CallShape::send_count() const {
   switch (without_counts(op)) {
     case Op::barrier:
       return 0;
@@ -60,7 +60,7 @@ std::size_t Shape::send_count() const {
   }
 }
 
-std::size_t Shape::receive_count() const {
+std::size_t CallShape::receive_count() const {
   switch (without_counts(op)) {
     case Op::barrier:
       return 0;

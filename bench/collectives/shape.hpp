@@ -33,7 +33,7 @@ const std::string& name(Op op);
 Op op_of(const std::string& name);  // one of op_names()
 Op without_counts(Op op);           // allgatherv: allgather; the others: themselves
 
-struct Shape {
+struct CallShape {
   Op op = Op::barrier;
   std::size_t bytes = 0;  // a multiple of 4: float elements
   int ranks = 1;

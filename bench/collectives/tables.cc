@@ -43,7 +43,7 @@ Quartiles ratio_quartiles(const CollectiveResult& result) {
 
 Json row(const CollectivesContext& context, const CollectiveResult& result) {
   const double ours = median(result.ropewalk);
-  const Backing& backing = context.backings.at(result.memory);
+  const BackingReport& backing = context.backings.at(result.memory);
   const Quartiles quartiles = ratio_quartiles(result);
   Json json = {{"bench", "collectives"},
                {"op", name(result.op)},
@@ -82,7 +82,7 @@ std::string table(const std::vector<CollectiveResult>& results) {
                                       "quartiles", "limit us", "/ limit"};
   if (first.predicted_us) headers.emplace_back("predicted us");
   headers.insert(headers.end(), {"path", "verified"});
-  Table lines(headers);
+  TextTable lines(headers);
   for (const CollectiveResult& result : results) {
     const double ours = median(result.ropewalk);
     const Quartiles quartiles = ratio_quartiles(result);

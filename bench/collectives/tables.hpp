@@ -11,7 +11,7 @@ namespace ropewalk::bench {
 struct CollectivesContext {
   int ranks = 0;
   std::string mpi;
-  std::map<std::string, Backing> backings;
+  std::map<std::string, BackingReport> backings;
   std::vector<int> ranks_on;  // of each node, the root's first
   double line_rate = 0;       // MB/s of a node, one way; 0: not known
 };

@@ -66,8 +66,8 @@ std::string cpu_model() {
 
 }  // namespace
 
-std::vector<Cache> caches(const std::string& root) {
-  std::vector<Cache> found;
+std::vector<CoreCache> caches(const std::string& root) {
+  std::vector<CoreCache> found;
   for (int index = 0; index < 16; ++index) {
     const std::string folder = fmt::format("{}/index{}/", root, index);
     const std::string type = first_line(folder + "type");
@@ -78,12 +78,12 @@ std::vector<Cache> caches(const std::string& root) {
                      first_line(folder + "shared_cpu_list")});
   }
   std::sort(found.begin(), found.end(),
-            [](const Cache& a, const Cache& b) { return a.bytes < b.bytes; });
+            [](const CoreCache& a, const CoreCache& b) { return a.bytes < b.bytes; });
   return found;
 }
 
 std::size_t last_level_bytes() {
-  const std::vector<Cache> found = caches();
+  const std::vector<CoreCache> found = caches();
   return found.empty() ? std::size_t{32} << 20 : found.back().bytes;
 }
 
@@ -95,7 +95,7 @@ Json machine_line(const std::string& program, const std::string& command) {
   utsname system = {};
   uname(&system);
   Json cache_list = Json::array();
-  for (const Cache& cache : caches()) {
+  for (const CoreCache& cache : caches()) {
     cache_list.push_back({{"level", cache.level},
                           {"type", cache.type},
                           {"bytes", cache.bytes},

@@ -8,14 +8,14 @@
 
 namespace ropewalk::bench {
 
-struct Cache {
+struct CoreCache {
   int level = 0;
   std::string type;  // "Data", "Unified"
   std::size_t bytes = 0;
   std::string shared_by;  // cores, "0-1"
 };
 // Data and unified caches of the first core, smallest first. From `root`, for tests.
-std::vector<Cache> caches(const std::string& root = "/sys/devices/system/cpu/cpu0/cache");
+std::vector<CoreCache> caches(const std::string& root = "/sys/devices/system/cpu/cpu0/cache");
 std::size_t last_level_bytes();  // of the largest cache; 32 MiB where the kernel tells none
 std::size_t available_memory();  // MemAvailable in bytes; 0 where unknown
 

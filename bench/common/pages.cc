@@ -56,9 +56,9 @@ PageBlock page_block(const std::string& kind, std::size_t bytes) {
   return PageBlock(bytes, memory_options(kind));
 }
 
-Backing backing_of(const std::string& kind, const void* address, std::size_t bytes) {
+BackingReport backing_of(const std::string& kind, const void* address, std::size_t bytes) {
   const Inspection found = inspect(address, bytes);
-  Backing result;
+  BackingReport result;
   result.kind = kind;
   result.all_huge = found.all_huge();
   result.text = shares(found);
@@ -66,21 +66,21 @@ Backing backing_of(const std::string& kind, const void* address, std::size_t byt
   return result;
 }
 
-Backing backing(const std::string& kind, const PageBlock& block) {
-  Backing result = backing_of(kind, block.data(), block.bytes());
+BackingReport backing(const std::string& kind, const PageBlock& block) {
+  BackingReport result = backing_of(kind, block.data(), block.bytes());
   result.source = name(block.source());
   result.downgrade = block.downgrade();
   return result;
 }
 
-Json to_json(const Backing& found) {
+Json to_json(const BackingReport& found) {
   Json json = {{"found", found.text}, {"all_huge", found.all_huge}, {"method", found.method}};
   if (!found.source.empty()) json["source"] = found.source;
   if (!found.downgrade.empty()) json["downgrade"] = found.downgrade;
   return json;
 }
 
-std::string line(const Backing& found) {
+std::string line(const BackingReport& found) {
   std::string text = fmt::format("{}: ", found.kind);
   if (!found.source.empty()) text += found.source + ", ";
   text += fmt::format("{} ({})", found.text, found.method);

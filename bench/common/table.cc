@@ -44,12 +44,12 @@ void append_line(std::string& text, const std::vector<std::string>& cells,
 
 }  // namespace
 
-Table::Table(std::vector<std::string> headers, std::size_t left)
+TextTable::TextTable(std::vector<std::string> headers, std::size_t left)
     : headers_(std::move(headers)), left_(left) {}
 
-void Table::add(std::vector<std::string> cells) { cells_.push_back(std::move(cells)); }
+void TextTable::add(std::vector<std::string> cells) { cells_.push_back(std::move(cells)); }
 
-std::string Table::text() const {
+std::string TextTable::text() const {
   std::vector<std::size_t> widths;
   for (const std::string& header : headers_) widths.push_back(header.size());
   for (const auto& row : cells_) {

@@ -10,9 +10,9 @@ namespace ropewalk::bench {
 using Json = nlohmann::ordered_json;  // keeps the order in which a row was written
 
 // Columns as wide as their widest cell, right-aligned but for the first `left` columns.
-class Table {
+class TextTable {
  public:
-  explicit Table(std::vector<std::string> headers, std::size_t left = 0);
+  explicit TextTable(std::vector<std::string> headers, std::size_t left = 0);
   void add(std::vector<std::string> cells);  // missing cells at the end are empty
   std::string text() const;                  // each line ends in a newline
   std::size_t rows() const noexcept { return cells_.size(); }

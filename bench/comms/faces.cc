@@ -62,13 +62,13 @@ const char* name(CopyWay way) {
   return way == CopyWay::streaming ? "streaming stores" : "memcpy";
 }
 
-std::string label(const Lattice& lattice) {
+std::string label(const LocalLattice& lattice) {
   const std::vector<int>& local = lattice.local;
   const bool cube = std::all_of(local.begin(), local.end(), [&](int e) { return e == local[0]; });
   return cube ? std::to_string(local[0]) : dotted(local);
 }
 
-std::size_t face_bytes(const Lattice& lattice, int dimension) {
+std::size_t face_bytes(const LocalLattice& lattice, int dimension) {
   std::size_t sites = static_cast<std::size_t>(lattice.Ls);
   for (int d = 0; d < static_cast<int>(lattice.local.size()); ++d) {
     if (d != dimension) sites *= static_cast<std::size_t>(lattice.local[d]);
@@ -76,7 +76,7 @@ std::size_t face_bytes(const Lattice& lattice, int dimension) {
   return sites * half_spinor_bytes;
 }
 
-std::size_t exchange_bytes(const Lattice& lattice, const std::vector<int>& rank_grid) {
+std::size_t exchange_bytes(const LocalLattice& lattice, const std::vector<int>& rank_grid) {
   std::size_t bytes = 0;
   for (int d = 0; d < static_cast<int>(rank_grid.size()); ++d) {
     if (rank_grid[d] > 1) bytes += 2 * face_bytes(lattice, d);
@@ -84,7 +84,7 @@ std::size_t exchange_bytes(const Lattice& lattice, const std::vector<int>& rank_
   return bytes;
 }
 
-std::size_t slot_bytes(const Lattice& lattice, const std::vector<int>& rank_grid) {
+std::size_t slot_bytes(const LocalLattice& lattice, const std::vector<int>& rank_grid) {
   std::size_t bytes = 0;
   for (int d = 0; d < static_cast<int>(rank_grid.size()); ++d) {
     if (rank_grid[d] > 1) bytes += 4 * rounded(face_bytes(lattice, d));
@@ -92,7 +92,7 @@ std::size_t slot_bytes(const Lattice& lattice, const std::vector<int>& rank_grid
   return bytes;
 }
 
-FaceBuffers::FaceBuffers(std::byte* memory, const Lattice& lattice, const CartesianGrid& grid,
+FaceBuffers::FaceBuffers(std::byte* memory, const LocalLattice& lattice, const CartesianGrid& grid,
                          int slots)
     : grid_(grid) {
   for (int slot = 0; slot < slots; ++slot) {

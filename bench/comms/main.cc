@@ -41,7 +41,7 @@ void print(const CommsOptions& options, const Context& context, const std::vecto
 
 void run_comms(const CommsOptions& options, const Ranks& ranks, Report& report) {
   const std::vector<int> grid = rank_grid(options, ranks.size());
-  const std::vector<Lattice> list = lattices(options, grid);
+  const std::vector<LocalLattice> list = lattices(options, grid);
   Measurement measurement(options, ranks, grid, list);
   const Context context{ranks.size(), measurement.lanes(),  ranks.library(),
                         grid,         options.line_rate_mb, measurement.backings()};
@@ -50,7 +50,7 @@ void run_comms(const CommsOptions& options, const Ranks& ranks, Report& report) 
   std::vector<Result> results;
   const double each = 1.0 / static_cast<double>(list.size() * options.buffer_list.size());
   std::string wrong;
-  for (const Lattice& lattice : list) {
+  for (const LocalLattice& lattice : list) {
     for (const std::string& buffers : options.buffer_list) {
       const double done = each * static_cast<double>(results.size());
       results.push_back(measurement.measure(lattice, buffers, report, done, each));

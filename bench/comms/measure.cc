@@ -94,7 +94,8 @@ std::vector<double> slowest(const Column& column) {
 }
 
 Measurement::Measurement(const CommsOptions& options, const Ranks& ranks,
-                         const std::vector<int>& rank_grid, const std::vector<Lattice>& lattices)
+                         const std::vector<int>& rank_grid,
+                         const std::vector<LocalLattice>& lattices)
     : options_(options),
       ranks_(ranks),
       grid_(ranks.communicator(), rank_grid, std::vector<bool>(rank_grid.size(), true)),
@@ -110,7 +111,7 @@ Measurement::Measurement(const CommsOptions& options, const Ranks& ranks,
     plain_ = std::make_unique<EndpointSet>(ranks.communicator(), one_lane);
   }
   std::size_t largest = 0;
-  for (const Lattice& lattice : lattices) {
+  for (const LocalLattice& lattice : lattices) {
     for (const std::string& buffers : options.buffer_list) {
       const auto slots = static_cast<std::size_t>(slots_for(lattice, buffers));
       largest = std::max(largest, slots * slot_bytes(lattice, rank_grid));
@@ -155,7 +156,7 @@ double Measurement::full_sample_us(bool exchanges) const {
 }
 
 // What the parts will take, at rates that machines usually have.
-Expected Measurement::expected(const Lattice& lattice, const std::string& buffers) const {
+Expected Measurement::expected(const LocalLattice& lattice, const std::string& buffers) const {
   const auto slots = static_cast<double>(slots_for(lattice, buffers));
   const auto bytes = static_cast<double>(exchange_bytes(lattice, grid_.extents()));
   const bool network = options_.line_rate_mb > 0;
@@ -175,9 +176,9 @@ Expected Measurement::expected(const Lattice& lattice, const std::string& buffer
   return sum;
 }
 
-std::vector<Expected> Measurement::expected(const std::vector<Lattice>& lattices) const {
+std::vector<Expected> Measurement::expected(const std::vector<LocalLattice>& lattices) const {
   std::vector<Expected> all;
-  for (const Lattice& lattice : lattices) {
+  for (const LocalLattice& lattice : lattices) {
     for (const std::string& buffers : options_.buffer_list) {
       all.push_back(expected(lattice, buffers));
     }
@@ -187,7 +188,7 @@ std::vector<Expected> Measurement::expected(const std::vector<Lattice>& lattices
 
 Measurement::~Measurement() = default;
 
-int Measurement::slots_for(const Lattice& lattice, const std::string& buffers) const {
+int Measurement::slots_for(const LocalLattice& lattice, const std::string& buffers) const {
   if (buffers == "hot") return 1;
   const std::size_t slot = slot_bytes(lattice, grid_.extents());
   const std::size_t wanted = (2 * last_level_bytes() + slot - 1) / slot;
@@ -210,7 +211,7 @@ bool Measurement::add_halos(Case& one, Strategy strategy, EndpointSet& endpoints
   return true;
 }
 
-std::vector<Measurement::Case> Measurement::cases(const Lattice& lattice, int slots) {
+std::vector<Measurement::Case> Measurement::cases(const LocalLattice& lattice, int slots) {
   std::vector<Case> all;
   std::shared_ptr<FaceBuffers> shared;
   if (shared_pool_.size() > 0) {
@@ -292,7 +293,7 @@ Column Measurement::column(Case& one) const {
   return result;
 }
 
-Result Measurement::measure(const Lattice& lattice, const std::string& buffers, Report& report,
+Result Measurement::measure(const LocalLattice& lattice, const std::string& buffers, Report& report,
                             double share, double share_each) {
   budget_.begin();
   const int slots = slots_for(lattice, buffers);

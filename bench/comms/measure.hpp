@@ -31,7 +31,7 @@ struct Column {
 std::vector<double> slowest(const Column& column);
 
 struct Result {
-  Lattice lattice;
+  LocalLattice lattice;
   std::string buffers;  // "hot" or "cold"
   int slots = 1;
   std::vector<Column> columns;
@@ -41,28 +41,28 @@ class Measurement {
  public:
   // Collective. Allocates the pools that the largest lattice needs. Errors are joint.
   Measurement(const CommsOptions& options, const Ranks& ranks, const std::vector<int>& rank_grid,
-              const std::vector<Lattice>& lattices);
+              const std::vector<LocalLattice>& lattices);
   ~Measurement();
 
   const CartesianGrid& grid() const noexcept { return grid_; }
   int lanes() const noexcept { return endpoints_.lanes(); }
   int rounds() const noexcept { return rounds_; }  // at most, of a lattice
   const Budget& budget() const noexcept { return budget_; }
-  const std::map<std::string, Backing>& backings() const noexcept { return backings_; }
+  const std::map<std::string, BackingReport>& backings() const noexcept { return backings_; }
   // Collective.
-  Result measure(const Lattice& lattice, const std::string& buffers, Report& report, double share,
-                 double share_each);
+  Result measure(const LocalLattice& lattice, const std::string& buffers, Report& report,
+                 double share, double share_each);
 
  private:
   struct Case;
-  int slots_for(const Lattice& lattice, const std::string& buffers) const;
+  int slots_for(const LocalLattice& lattice, const std::string& buffers) const;
   void make_shared_pool(std::size_t bytes);
   bool add_halos(Case& one, Strategy strategy, EndpointSet& endpoints);
   bool wants_plain() const;
   double full_sample_us(bool exchanges) const;
-  Expected expected(const Lattice& lattice, const std::string& buffers) const;
-  std::vector<Expected> expected(const std::vector<Lattice>& lattices) const;
-  std::vector<Case> cases(const Lattice& lattice, int slots);
+  Expected expected(const LocalLattice& lattice, const std::string& buffers) const;
+  std::vector<Expected> expected(const std::vector<LocalLattice>& lattices) const;
+  std::vector<Case> cases(const LocalLattice& lattice, int slots);
   double sample(Case& one, int iterations);
   double checked_sample(Case& one, int iterations);
   int calibrate(Case& one, int slots, double shortened);
@@ -80,7 +80,7 @@ class Measurement {
   std::map<std::string, PageBlock> pools_;
   Buffer<std::byte>
       shared_pool_;  // huge pages of the arena, for `direct`; empty where not possible
-  std::map<std::string, Backing> backings_;
+  std::map<std::string, BackingReport> backings_;
 };
 
 }  // namespace ropewalk::bench

@@ -157,13 +157,13 @@ std::vector<int> rank_grid(const CommsOptions& options, int ranks) {
   return options.extents;
 }
 
-std::vector<Lattice> lattices(const CommsOptions& options, const std::vector<int>& grid) {
-  std::vector<Lattice> all;
+std::vector<LocalLattice> lattices(const CommsOptions& options, const std::vector<int>& grid) {
+  std::vector<LocalLattice> all;
   if (options.global.empty()) {
     for (const int L : options.sizes) all.push_back({std::vector<int>(dimensions, L), options.Ls});
     return all;
   }
-  Lattice one{options.global, options.Ls};
+  LocalLattice one{options.global, options.Ls};
   for (int d = 0; d < dimensions; ++d) {
     if (one.local[d] % grid[d] != 0) {
       throw Error(

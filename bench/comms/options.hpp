@@ -42,6 +42,6 @@ bool check(CommsOptions& options);
 // The grid of ranks, and the lattices to measure, for a known number of ranks. Throws
 // Error(argument), alike on every rank.
 std::vector<int> rank_grid(const CommsOptions& options, int ranks);
-std::vector<Lattice> lattices(const CommsOptions& options, const std::vector<int>& rank_grid);
+std::vector<LocalLattice> lattices(const CommsOptions& options, const std::vector<int>& rank_grid);
 
 }  // namespace ropewalk::bench

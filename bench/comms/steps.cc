@@ -16,7 +16,7 @@
 namespace ropewalk::bench {
 namespace {
 
-HaloBuffers sizes_of(const Lattice& lattice, const CartesianGrid& grid) {
+HaloBuffers sizes_of(const LocalLattice& lattice, const CartesianGrid& grid) {
   HaloBuffers out;
   for (int d = 0; d < grid.dimensions(); ++d) {
     out.bytes.insert(out.bytes.end(), 2, grid.extents()[d] > 1 ? face_bytes(lattice, d) : 0);
@@ -175,7 +175,7 @@ const StepColumn& StepResult::best() const {
 }
 
 StepResult measure_steps(const StepOptions& options, const Ranks& ranks, const CartesianGrid& grid,
-                         EndpointSet& endpoints, const Lattice& lattice) {
+                         EndpointSet& endpoints, const LocalLattice& lattice) {
   const HaloBuffers sizes = sizes_of(lattice, grid);
   std::vector<Case> all = cases(ranks, grid, endpoints, sizes);
   StepResult result;

@@ -40,6 +40,6 @@ struct StepOptions {
 // Collective. `limit` gathers into memory of the rank's own and reads what it gathered the step
 // before: the loads and stores of a step, on the same pages, without another rank.
 StepResult measure_steps(const StepOptions&, const Ranks&, const CartesianGrid&, EndpointSet&,
-                         const Lattice&);
+                         const LocalLattice&);
 
 }  // namespace ropewalk::bench

@@ -165,7 +165,7 @@ std::string paper_table(const Context& context, const std::vector<Result>& resul
   }
   headers.push_back(limit_header(context));
   headers.push_back("best %");
-  Table table(headers);
+  TextTable table(headers);
   for (const Result& result : results) {
     if (result.buffers == buffers) table.add(paper_line(context, result));
   }

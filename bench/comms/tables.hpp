@@ -15,7 +15,7 @@ struct Context {
   std::string mpi;
   std::vector<int> rank_grid;
   double line_rate_mb = 0;  // one way; 0: the measured copy is 100 %
-  std::map<std::string, Backing> backings;
+  std::map<std::string, BackingReport> backings;
 };
 
 // Microseconds of the fastest copy of an exchange, over the kinds of pages.

@@ -47,7 +47,7 @@ class GradientMeasurement {
   const Budget& budget() const noexcept { return *budget_; }
   int nodes() const noexcept { return node_.nodes(); }
   int threads() const noexcept { return improved_ ? improved_->threads() : 0; }
-  const Backing& backing() const noexcept { return backing_; }
+  const BackingReport& backing() const noexcept { return backing_; }
 
  private:
   struct Variant;
@@ -70,7 +70,7 @@ class GradientMeasurement {
   std::unique_ptr<ImprovedRing> improved_;
   std::unique_ptr<ReductionPlan> plan_;  // of the length at hand
   Everybody everybody_;
-  Backing backing_;
+  BackingReport backing_;
   int rounds_;
   std::optional<Budget> budget_;
   unsigned serial_ = 0;

@@ -66,7 +66,7 @@ std::string figure(const std::string& title, const GradientContext& context,
                    const std::vector<GradientResult>& results, Cell cell) {
   std::vector<std::string> headers = {"floats"};
   for (const GradientColumn& column : results.front().columns) headers.push_back(column.variant);
-  Table lines(headers);
+  TextTable lines(headers);
   for (const GradientResult& result : results) {
     std::vector<std::string> cells = {length_text(result.length)};
     for (const GradientColumn& column : result.columns) {
@@ -83,7 +83,7 @@ std::string wall_figure(const GradientContext& context,
   std::vector<std::string> headers = {"floats"};
   for (const GradientColumn& column : results.front().columns) headers.push_back(column.variant);
   headers.insert(headers.end(), {"limit", "% of limit", "x published", "path", "verified"});
-  Table lines(headers);
+  TextTable lines(headers);
   for (const GradientResult& result : results) {
     std::vector<std::string> cells = {length_text(result.length)};
     for (const GradientColumn& column : result.columns) {

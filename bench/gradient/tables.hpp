@@ -16,7 +16,7 @@ struct GradientContext {
   int threads = 1;  // of a rank, for `improved`
   std::string mpi;
   double line_rate = 0;  // bytes/s of a node, one way; 0: not known
-  Backing backing;
+  BackingReport backing;
 };
 
 // What a rank sends and receives in a ring that moves the least: 2 (n-1)/n of the vector each way

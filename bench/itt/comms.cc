@@ -179,7 +179,7 @@ Summary fastest(const std::vector<std::vector<double>>& ways) {
 
 StencilResult measure_faces(const IttOptions& options, const Ranks& ranks,
                             const CartesianGrid& grid, EndpointSet& endpoints,
-                            const Lattice& lattice, FaceBuffers& buffers, double us_each,
+                            const LocalLattice& lattice, FaceBuffers& buffers, double us_each,
                             std::uint64_t& serial) {
   StencilResult result;
   Halo halo(grid, endpoints, buffers.packets(0), {Strategy::automatic, Corners::no});
@@ -265,12 +265,12 @@ Expected expected_stencil(const IttOptions& options, int L) {
 
 std::vector<StencilResult> measure_stencil(const IttOptions& options, const IttLayout& layout,
                                            const Ranks& ranks, Budget& budget, Report& report,
-                                           Share share, Backing& pages) {
+                                           Share share, BackingReport& pages) {
   const std::vector<int> extents(layout.rank_grid.begin(), layout.rank_grid.end());
   const CartesianGrid grid(ranks.communicator(), extents, {true, true, true, true});
   EndpointSet endpoints(ranks.communicator(), endpoint_options(options));
   const std::vector<int> all = stencil_sizes(options);
-  const Lattice largest{std::vector<int>(4, all.back()), stencil_Ls};
+  const LocalLattice largest{std::vector<int>(4, all.back()), stencil_Ls};
   const std::size_t most = slot_bytes(largest, extents);
   ranks.collectively([&] { check_shm(options, all.back(), most); });
   Buffer<std::byte> memory;
@@ -281,7 +281,7 @@ std::vector<StencilResult> measure_stencil(const IttOptions& options, const IttL
   for (const int L : all) {
     budget.begin();
     report.progress(fmt::format("stencil exchange, L={}", L), share.at(L / 36.0));
-    const Lattice lattice{std::vector<int>(4, L), stencil_Ls};
+    const LocalLattice lattice{std::vector<int>(4, L), stencil_Ls};
     FaceBuffers buffers(memory.data(), lattice, grid, 1);
     const double us_each = budget.sample_us(full_stencil_us(options), stencil_columns);
     StencilResult result =

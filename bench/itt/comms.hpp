@@ -57,7 +57,7 @@ std::vector<int> stencil_sizes(const IttOptions& options);
 // Collective; several ranks. Each size is a part of the budget, too.
 std::vector<StencilResult> measure_stencil(const IttOptions& options, const IttLayout& layout,
                                            const Ranks& ranks, Budget& budget, Report& report,
-                                           Share share, Backing& pages);
+                                           Share share, BackingReport& pages);
 Expected expected_stencil(const IttOptions& options, int L);
 
 }  // namespace ropewalk::bench

@@ -36,7 +36,7 @@ std::string step_us(const StepResult& step, const std::string& name) {
 
 std::string roofline_table(const IttContext& context, double peak_gflops,
                            const std::vector<Level>& levels) {
-  Table table({"level", "set of a rank", "GB/s", "flop/B to reach the peak"}, 1);
+  TextTable table({"level", "set of a rank", "GB/s", "flop/B to reach the peak"}, 1);
   for (const Level& level : levels) {
     table.add({level.name, size_text(static_cast<std::size_t>(level.bytes)),
                fmt::format("{:.1f}", level.mb_per_s / 1e3),
@@ -52,7 +52,8 @@ std::string roofline_table(const IttContext& context, double peak_gflops,
 }
 
 std::string stencil_details(const std::vector<StencilResult>& results) {
-  Table table({"L", "bytes", "by", "MB/s uni, median", "by MPI, median", "x MPI", "copy limit"}, 3);
+  TextTable table({"L", "bytes", "by", "MB/s uni, median", "by MPI, median", "x MPI", "copy limit"},
+                  3);
   for (const StencilResult& one : results) {
     table.add({std::to_string(one.L), std::to_string(one.bytes), one.strategy,
                fmt::format("{:.1f}", one.node_bytes / one.us.median),
@@ -68,8 +69,8 @@ std::string stencil_details(const std::vector<StencilResult>& results) {
 }
 
 std::string step_table(const std::vector<StencilResult>& results) {
-  Table table({"L", "bytes", "limit us", "plain us", "direct us", "put us", "x MPI", "limit x",
-               "cost us: plain", "ours", "x MPI"});
+  TextTable table({"L", "bytes", "limit us", "plain us", "direct us", "put us", "x MPI", "limit x",
+                   "cost us: plain", "ours", "x MPI"});
   for (const StencilResult& one : results) {
     const StepResult& step = one.step;
     const double plain = step.cost_us(step.plain());
@@ -91,9 +92,9 @@ std::string step_table(const std::vector<StencilResult>& results) {
 
 std::string operator_table(const IttContext& context, const std::string& title,
                            const std::vector<OperatorResult>& results) {
-  Table table({"operator", "L", "Ls", "case", "mean", "err", "min", "max", "median", "flop/B",
-               "MiB", "from", "roof", "%"},
-              1);
+  TextTable table({"operator", "L", "Ls", "case", "mean", "err", "min", "max", "median", "flop/B",
+                   "MiB", "from", "roof", "%"},
+                  1);
   const int ranks = context.layout.ranks;
   std::string left_out;
   for (const OperatorResult& one : results) {

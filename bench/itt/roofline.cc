@@ -114,7 +114,7 @@ void pass(Way way, float* numbers, std::size_t count) {
 }
 
 // A cache is private where no other core, or only another thread of the same core, has it.
-int cores_sharing(const Cache& cache) {
+int cores_sharing(const CoreCache& cache) {
   int cores = 0;
   for (const std::string& range : split(cache.shared_by, ',')) {
     const std::size_t dash = range.find('-');
@@ -170,10 +170,10 @@ double peak_gflops(ThreadTeam& team, bool doubles, int samples) {
   return best;
 }
 
-std::vector<Level> levels(const std::vector<Cache>& caches, int threads, int ranks_per_node,
+std::vector<Level> levels(const std::vector<CoreCache>& caches, int threads, int ranks_per_node,
                           int cores) {
   std::vector<Level> made;
-  for (const Cache& cache : caches) {
+  for (const CoreCache& cache : caches) {
     if (cache.bytes == 0) continue;
     const int sharing = cores_sharing(cache);
     const double of_node = static_cast<double>(cache.bytes) * std::max(1, cores / sharing);

@@ -30,7 +30,7 @@ struct Level {
 };
 // By the caches of a core: private ones count once for each thread; one that several cores share
 // is divided among the ranks of its node.
-std::vector<Level> levels(const std::vector<Cache>& caches, int threads, int ranks_per_node,
+std::vector<Level> levels(const std::vector<CoreCache>& caches, int threads, int ranks_per_node,
                           int cores);
 const Level& level_of(const std::vector<Level>& levels, double bytes);
 

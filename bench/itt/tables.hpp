@@ -16,7 +16,7 @@ struct IttContext {
   const IttLayout& layout;
   std::string mpi;
   int threads = 1;
-  Backing pages;  // of the buffers of the stencil table
+  BackingReport pages;  // of the buffers of the stencil table
 };
 
 // Columns L, bytes (of a pass, all ranks), GB/s, Gflop/s, seconds (of all passes), GB/s / node.

@@ -228,7 +228,7 @@ class Benchmark {
     std::vector<std::string> headers = {"bytes", "size"};
     for (const std::string& kind : options_.kinds) headers.push_back(kind + " GB/s");
     for (const char* header : {"limit GB/s", "% of limit", "Gflop/s"}) headers.emplace_back(header);
-    Table text(headers);
+    TextTable text(headers);
     for (std::size_t index = 0; index < options_.bytes.size(); ++index) {
       const std::size_t size = options_.bytes[index];
       budget_.begin();
@@ -309,7 +309,7 @@ class Benchmark {
   Budget budget_;
   TimedThreads team_;
   std::map<std::string, PageBlock> blocks_;
-  std::map<std::string, Backing> backings_;
+  std::map<std::string, BackingReport> backings_;
   double best_gb_ = 0;
   double largest_gb_ = 0;
   double largest_share_ = 0;

@@ -89,16 +89,16 @@ std::vector<std::string> case_cells(const OverlapResult& one) {
 std::string tenths(double value) { return fmt::format("{:.1f}", value); }
 std::string hundredths(double value) { return fmt::format("{:.2f}", value); }
 
-void add(Table& table, std::vector<std::string> cells, const std::vector<std::string>& more) {
+void add(TextTable& table, std::vector<std::string> cells, const std::vector<std::string>& more) {
   cells.insert(cells.end(), more.begin(), more.end());
   table.add(std::move(cells));
 }
 
 // This is Meadows' first figure, with the share of it that is exchange.
-Table times_table(const OverlapResults& all) {
-  Table table({"rank grid", "strategy", "comm threads", "compute", "exchange", "one after other",
-               "overlapped", "waits", "limit", "hidden %", "gain"},
-              2);
+TextTable times_table(const OverlapResults& all) {
+  TextTable table({"rank grid", "strategy", "comm threads", "compute", "exchange",
+                   "one after other", "overlapped", "waits", "limit", "hidden %", "gain"},
+                  2);
   for (const OverlapResult& one : all.cases) {
     add(table, case_cells(one),
         {tenths(one.median(Way::compute)), tenths(one.median(Way::exchange)),
@@ -110,10 +110,10 @@ Table times_table(const OverlapResults& all) {
 }
 
 // This is his second figure, the bandwidth.
-Table rates_table(const OverlapResults& all) {
-  Table table({"rank grid", "strategy", "comm threads", "exchange MB/s", "overlapped MB/s",
-               "weak scaling", "of it CPU", "of hideable"},
-              2);
+TextTable rates_table(const OverlapResults& all) {
+  TextTable table({"rank grid", "strategy", "comm threads", "exchange MB/s", "overlapped MB/s",
+                   "weak scaling", "of it CPU", "of hideable"},
+                  2);
   for (const OverlapResult& one : all.cases) {
     add(table, case_cells(one),
         {tenths(rate_of(one, Way::exchange)), tenths(rate_of(one, Way::overlapped)),
@@ -126,8 +126,8 @@ Table rates_table(const OverlapResults& all) {
 
 std::string overlap_table(const OverlapContext& context, const OverlapResults& all) {
   if (all.cases.empty()) return "";
-  const Table times = times_table(all);
-  const Table rates = rates_table(all);
+  const TextTable times = times_table(all);
+  const TextTable rates = rates_table(all);
   const OverlapResult& first = all.cases.front();
   return fmt::format(
       "\n{}, {} precision, {} a rank, Ls = {}: {} ranks x {} thread{}, {} lane{}, {} sent by a "

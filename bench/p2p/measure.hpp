@@ -50,7 +50,7 @@ class P2pMeasurement {
   int rounds() const noexcept { return rounds_; }
   const std::string& reason() const noexcept { return choice_.reason(); }
   bool is_limited() const noexcept { return limited_; }
-  const std::map<std::string, Backing>& backings() const noexcept { return backings_; }
+  const std::map<std::string, BackingReport>& backings() const noexcept { return backings_; }
 
  private:
   struct Column;
@@ -80,7 +80,7 @@ class P2pMeasurement {
   bool limited_ = false;           // on all ranks
   PageBlock private_send_;
   PageBlock private_receive_;
-  std::map<std::string, Backing> backings_;
+  std::map<std::string, BackingReport> backings_;
   std::optional<Budget> budget_;
   std::uint64_t serial_ = 0;
 };

@@ -49,7 +49,7 @@ std::string buffers_text(const P2pResult& result) {
 
 // What every row of a case begins with.
 Json case_row(const P2pContext& context, const P2pResult& result) {
-  const Backing& backing = context.backings.at(result.memory);
+  const BackingReport& backing = context.backings.at(result.memory);
   return {{"bench", "p2p"},
           {"op", name(result.mode)},
           {"bytes", result.bytes},
@@ -225,7 +225,7 @@ std::vector<Json> rows(const P2pContext& context, const P2pResult& result) {
 
 std::string table(const P2pContext& context, const std::vector<P2pResult>& results) {
   const std::vector<Mechanism> forced = forced_in(results);
-  Table lines(headers(results.front().mode, forced));
+  TextTable lines(headers(results.front().mode, forced));
   for (const P2pResult& result : results) lines.add(cells(context, result, forced));
   return fmt::format("\n{}\n{}", buffers_text(results.front()), lines.text());
 }

@@ -12,7 +12,7 @@ namespace ropewalk::bench {
 struct P2pContext {
   int ranks = 0;
   std::string mpi;
-  std::map<std::string, Backing> backings;
+  std::map<std::string, BackingReport> backings;
 
   int pairs() const { return ranks / 2; }
 };

@@ -108,7 +108,7 @@ std::string text(const std::optional<Contiguity>& found) {
                      size_text(found->mean_run_bytes()));
 }
 
-Mapping::Mapping(int descriptor, std::size_t bytes) : bytes_(rounded(bytes, small_page)) {
+BlockMapping::BlockMapping(int descriptor, std::size_t bytes) : bytes_(rounded(bytes, small_page)) {
   // One 2 MiB more, cut to a 2 MiB boundary, and the file over it.
   const std::size_t reserved = bytes_ + huge_page;
   void* range =
@@ -129,11 +129,11 @@ Mapping::Mapping(int descriptor, std::size_t bytes) : bytes_(rounded(bytes, smal
   data_ = static_cast<std::byte*>(address);
 }
 
-Mapping::~Mapping() {
+BlockMapping::~BlockMapping() {
   if (data_ != nullptr) munmap(data_, bytes_);
 }
 
-void Mapping::swap(Mapping& other) noexcept {
+void BlockMapping::swap(BlockMapping& other) noexcept {
   std::swap(data_, other.data_);
   std::swap(bytes_, other.bytes_);
 }
@@ -149,7 +149,7 @@ SmallPages::SmallPages(std::size_t bytes)
     out_of_memory("ftruncate", bytes);
   }
   try {
-    mapping_ = Mapping(descriptor_, bytes);
+    mapping_ = BlockMapping(descriptor_, bytes);
   } catch (const Error&) {
     close(descriptor_);
     throw;

@@ -37,23 +37,23 @@ Contiguity contiguity_of(const std::vector<unsigned long long>& frames);
 std::string text(const std::optional<Contiguity>& found);
 
 // A mapping that ends with its scope.
-class Mapping {
+class BlockMapping {
  public:
-  Mapping() = default;
+  BlockMapping() = default;
   // Maps a descriptor from its beginning, on a 2 MiB boundary, so that whole huge pages can be
   // used.
-  Mapping(int descriptor, std::size_t bytes);
-  Mapping(Mapping&& other) noexcept { swap(other); }
-  Mapping& operator=(Mapping&& other) noexcept {
+  BlockMapping(int descriptor, std::size_t bytes);
+  BlockMapping(BlockMapping&& other) noexcept { swap(other); }
+  BlockMapping& operator=(BlockMapping&& other) noexcept {
     swap(other);
     return *this;
   }
-  ~Mapping();
+  ~BlockMapping();
   std::byte* data() const noexcept { return data_; }
   std::size_t bytes() const noexcept { return bytes_; }
 
  private:
-  void swap(Mapping& other) noexcept;
+  void swap(BlockMapping& other) noexcept;
   std::byte* data_ = nullptr;
   std::size_t bytes_ = 0;
 };
@@ -71,7 +71,7 @@ class SmallPages {
 
  private:
   int descriptor_ = -1;
-  Mapping mapping_;
+  BlockMapping mapping_;
 };
 
 }  // namespace ropewalk::bench

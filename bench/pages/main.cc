@@ -159,8 +159,8 @@ class Benchmark {
   }
 
   void measure(TransferPath& path) {
-    Table table({"bytes", "size", "fresh scattered us", "fresh huge us", "ratio",
-                 "steady scattered us", "steady huge us", "ratio", "ns/4 KiB page"});
+    TextTable table({"bytes", "size", "fresh scattered us", "fresh huge us", "ratio",
+                     "steady scattered us", "steady huge us", "ratio", "ns/4 KiB page"});
     const double total = static_cast<double>(options_.bytes.size());
     for (std::size_t i = 0; i < options_.bytes.size(); ++i) {
       const std::size_t bytes = options_.bytes[i];
@@ -235,7 +235,7 @@ class Benchmark {
   int rounds_;
   std::size_t largest_;
   Budget budget_;
-  std::map<std::string, Backing> backings_;
+  std::map<std::string, BackingReport> backings_;
   std::map<std::string, std::optional<Contiguity>> runs_;
   std::string worst_;
   bool verified_ = true;

@@ -73,7 +73,7 @@ double MappedPath::fresh(const std::string& pages, std::size_t bytes) {
     if (thread == 0) return;
     time -= now_us();
     {
-      const Mapping view(source->descriptor(), source->mappable_bytes());
+      const BlockMapping view(source->descriptor(), source->mappable_bytes());
       std::memcpy(destination_.data(), view.data(), bytes);
     }
     time += now_us();
@@ -88,7 +88,7 @@ double MappedPath::steady(const std::string& pages, std::size_t bytes, int count
   const std::uint64_t key = pattern_key(0, 0, 1, ++serial_);
   const PageBuffer source(pages, bytes);
   fill_pattern(source.data(), bytes, key);
-  const Mapping view(source.descriptor(), source.mappable_bytes());
+  const BlockMapping view(source.descriptor(), source.mappable_bytes());
   double time = 0;
   team_.run([&](int thread) {
     if (thread == 0) return;

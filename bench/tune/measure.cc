@@ -104,7 +104,7 @@ float* TuneMeasurement::receive(bool is_private) const {
 std::size_t TuneMeasurement::buffer_of(Op op, std::size_t bytes) const {
   std::size_t most = 0;
   for (int rank = 0; rank < ranks_.size(); ++rank) {
-    const Shape shape{op, bytes, ranks_.size(), rank};
+    const CallShape shape{op, bytes, ranks_.size(), rank};
     most = std::max({most, shape.send_count(), shape.receive_count(), shape.count()});
   }
   return most * sizeof(float);
@@ -122,7 +122,7 @@ std::vector<std::size_t> TuneMeasurement::sizes_around(const Question& question,
   std::vector<std::size_t> all = around(std::min(before, standard), std::max(before, standard),
                                         question.down, question.up, row.least, row.most);
   std::erase_if(all, [&](std::size_t bytes) {
-    const auto too_large = [&](const Call& call) {
+    const auto too_large = [&](const TuneCall& call) {
       return buffer_of(call.op, call_bytes(call, bytes, ranks_.size())) > largest_;
     };
     return question.has_border() &&
@@ -181,7 +181,7 @@ std::vector<Times> TuneMeasurement::times_of(const Question& question, const std
     }
     cases.push_back(in_turns(ranks_, samples, effort));
   }
-  for (const Call& call : question.calls) {
+  for (const TuneCall& call : question.calls) {
     const std::size_t bytes = call_bytes(call, amount, ranks_.size());
     std::vector<Sample> samples;
     for (const Way& way : ways) {

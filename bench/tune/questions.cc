@@ -18,13 +18,13 @@ constexpr std::string_view no_slots =
 // What comes before the kernel's copy.
 constexpr std::string_view no_pieces = "node.piecewise_bytes = 0\nnode.piecewise_alone_bytes = 0\n";
 
-const std::vector<Call> in_slots = {
+const std::vector<TuneCall> in_slots = {
     {Op::allreduce}, {Op::reduce_scatter}, {Op::alltoall, Amount::all_blocks}};
-const std::vector<Call> rooted = {
+const std::vector<TuneCall> rooted = {
     {Op::bcast}, {Op::reduce}, {Op::gather}, {Op::scatter, Amount::other_blocks}};
-const std::vector<Call> piecewise = {
+const std::vector<TuneCall> piecewise = {
     {Op::bcast}, {Op::allgather}, {Op::alltoall, Amount::all_blocks}};
-const std::vector<Call> alone = {{Op::allreduce}, {Op::reduce}, {Op::gather}};
+const std::vector<TuneCall> alone = {{Op::allreduce}, {Op::reduce}, {Op::gather}};
 
 std::vector<Question> of_channel() {
   return {
@@ -201,7 +201,7 @@ std::string with_found(std::string_view lines,
   return all;
 }
 
-std::size_t call_bytes(const Call& call, std::size_t amount, int ranks) {
+std::size_t call_bytes(const TuneCall& call, std::size_t amount, int ranks) {
   const auto all = static_cast<std::size_t>(ranks);
   std::size_t parts = 1;
   if (call.amount == Amount::all_blocks) parts = all;

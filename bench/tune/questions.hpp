@@ -15,10 +15,10 @@
 
 namespace ropewalk::bench {
 
-// What a threshold is compared with, in terms of the bytes of a call (Shape).
+// What a threshold is compared with, in terms of the bytes of a call (CallShape).
 enum class Amount { bytes, all_blocks, other_blocks };
 
-struct Call {
+struct TuneCall {
   Op op = Op::allreduce;
   Amount amount = Amount::bytes;
 };
@@ -36,7 +36,7 @@ struct Question {
   int down = 0;  // factors of two of the sizes, or of the values, around the default
   int up = 0;
   std::vector<std::size_t> sizes = {};  // of values; of a border whose default is none of them
-  std::vector<Call> calls = {};         // of collectives
+  std::vector<TuneCall> calls = {};     // of collectives
 
   bool has_border() const { return !below.empty(); }
   std::string_view name() const { return tuning::row(id).name; }
@@ -57,6 +57,6 @@ struct ForcedPath {
 const std::vector<ForcedPath>& forced_paths();
 
 // Bytes of the call where the threshold sees `amount`.
-std::size_t call_bytes(const Call& call, std::size_t amount, int ranks);
+std::size_t call_bytes(const TuneCall& call, std::size_t amount, int ranks);
 
 }  // namespace ropewalk::bench

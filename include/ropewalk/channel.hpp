@@ -54,8 +54,8 @@ struct ChannelOptions {
 };
 
 namespace messages {
-class Engine;
-struct Operation;
+class MessageEngine;
+struct MessageOperation;
 }  // namespace messages
 
 // A message under way. Destruction waits until it is complete; while an exception unwinds the
@@ -76,13 +76,13 @@ class RW_EXPORT MessageRequest {
  private:
   friend class Channel;
   friend class PersistentMessage;
-  MessageRequest(std::shared_ptr<messages::Engine>, messages::Operation*);
+  MessageRequest(std::shared_ptr<messages::MessageEngine>, messages::MessageOperation*);
   explicit MessageRequest(const MessageStatus& status) : status_(status) {}
   void finish();
   void end() noexcept;
 
-  std::shared_ptr<messages::Engine> engine_;
-  messages::Operation* operation_ = nullptr;  // null: complete
+  std::shared_ptr<messages::MessageEngine> engine_;
+  messages::MessageOperation* operation_ = nullptr;  // null: complete
   MessageStatus status_;
   detail::Unwinding unwinding_;
 };
@@ -161,7 +161,7 @@ class RW_EXPORT Channel {
   std::optional<MessageStatus> probe(int from, int tag = any_tag);
 
  private:
-  std::shared_ptr<messages::Engine> engine_;
+  std::shared_ptr<messages::MessageEngine> engine_;
 };
 
 }  // namespace ropewalk

@@ -20,15 +20,15 @@ std::string broadcast_from(Collectives& ranks, std::string text, int root) {
 }
 
 // The values one after the other; a zero ends each, as no value has one.
-std::string joined(const std::vector<Fact>& facts) {
+std::string joined(const std::vector<AgreedFact>& facts) {
   std::string out;
-  for (const Fact& fact : facts) out += fact.value + '\0';
+  for (const AgreedFact& fact : facts) out += fact.value + '\0';
   return out;
 }
 
-void compare(const std::vector<Fact>& facts, const std::string& first, int rank) {
+void compare(const std::vector<AgreedFact>& facts, const std::string& first, int rank) {
   std::size_t begin = 0;
-  for (const Fact& fact : facts) {
+  for (const AgreedFact& fact : facts) {
     const std::string there = first.substr(begin, first.find('\0', begin) - begin);
     begin += there.size() + 1;
     if (there == fact.value) continue;
@@ -73,7 +73,7 @@ void require_inverse(const char* name, double value, double divisor, const char*
                                        ", expected an operator that can be solved; take another");
 }
 
-void agree(Collectives& ranks, const std::vector<Fact>& facts) {
+void agree(Collectives& ranks, const std::vector<AgreedFact>& facts) {
   ropewalk::collectively(ranks, [&] {
     const std::string own = joined(facts);
     ropewalk::meet(ranks);
@@ -81,7 +81,7 @@ void agree(Collectives& ranks, const std::vector<Fact>& facts) {
   });
 }
 
-void agree(const Lattice& lattice, const std::vector<Fact>& facts) {
+void agree(const Lattice& lattice, const std::vector<AgreedFact>& facts) {
   if (lattice.size() > 1) agree(lattice.collectives(), facts);
 }
 

@@ -27,7 +27,7 @@ auto made_collectively(const Lattice& lattice, Make make) {
 }
 
 // Something that all ranks must have passed alike.
-struct Fact {
+struct AgreedFact {
   std::string name;
   std::string value;
   std::string remedy = "pass the same on every rank";
@@ -42,8 +42,8 @@ void require_inverse(const char* name, double value, double divisor, const char*
 
 // Collective, with the same facts by name on every rank. Throws Error(argument) on every rank that
 // names the first one that differs, and both values.
-void agree(Collectives&, const std::vector<Fact>&);
-void agree(const Lattice&, const std::vector<Fact>&);
+void agree(Collectives&, const std::vector<AgreedFact>&);
+void agree(const Lattice&, const std::vector<AgreedFact>&);
 
 // Collective. Runs `work` as collectively() does, but on rank 0 alone.
 void on_rank_zero(const Lattice&, const Work& work);

@@ -82,7 +82,7 @@ Faces<Real>::Faces(const Layout& layout, const HopTable& table, Strategy strateg
 }
 
 template <class Real>
-void Faces<Real>::project(const kernels::Table<Real>& kernels,
+void Faces<Real>::project(const kernels::OperatorTable<Real>& kernels,
                           const kernels::LaneTables<Real>& lanes, const Real* in, bool dagger,
                           int worker, int workers) {
   for (int leg = 0; leg < leg_count; ++leg) {

@@ -24,8 +24,8 @@ class Faces {
   Faces(const Layout&, const HopTable&, Strategy);
 
   // Projects what other ranks need from `in` into the send buffers: one worker's share.
-  void project(const kernels::Table<Real>&, const kernels::LaneTables<Real>&, const Real* in,
-               bool dagger, int worker, int workers);
+  void project(const kernels::OperatorTable<Real>&, const kernels::LaneTables<Real>&,
+               const Real* in, bool dagger, int worker, int workers);
 
   // Collective, once: whether projected faces are stored past the caches. Where ranks read each
   // other's memory, storing to lines that another core has read since may cost it 30 ns a line.

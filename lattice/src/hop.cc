@@ -121,7 +121,7 @@ kernels::HopArguments<Real> Hop<Real>::arguments(const Part& part,
   a.inner = layout.inner();
   const double sites = static_cast<double>(call.out.size() + call.in.size());
   const double bytes = (sites + links.reals(call.out.sites())) * sizeof(Real);
-  const Limits& cache = limits();
+  const OperatorLimits& cache = limits();
   const double shared_bytes = bytes * sharers;
   a.from_memory = shared_bytes > cache.cached_bytes;
   a.spinors_from_memory =
@@ -158,7 +158,7 @@ template <class Real>
 void Hop<Real>::compute_what_can_be(const Job& job, int worker, std::ptrdiff_t begin,
                                     std::ptrdiff_t end) {
   if (job.part.faces->arrived()) return job.kernel(job.arguments, begin, end);
-  const kernels::Row* rows = job.part.table.rows.data();
+  const kernels::HopRow* rows = job.part.table.rows.data();
   PutOff& later = job.part.put_off[static_cast<std::size_t>(worker)];
   while (begin < end) {
     const bool surface = needs_other_rank(rows[begin]);

@@ -98,7 +98,7 @@ struct Hop {
 
   Layout layout;
   OperatorOptions options;
-  const kernels::Table<Real>& kernels;
+  const kernels::OperatorTable<Real>& kernels;
   kernels::LaneTables<Real> lanes;
   OperatorLinks<Real> links;
   std::shared_ptr<ThreadTeam> team;  // of the lattice

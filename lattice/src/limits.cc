@@ -19,7 +19,7 @@ double value_of(const std::vector<Threshold>& all, std::string_view name) {
   return static_cast<double>(found->value);
 }
 
-Limits from_table() {
+OperatorLimits from_table() {
   const std::vector<Threshold> all = thresholds({});
   return {.streamed_links_bytes = value_of(all, "lattice.streamed_links_bytes"),
           .amortising_extent = static_cast<int>(value_of(all, "lattice.amortising_extent")),
@@ -30,8 +30,8 @@ Limits from_table() {
 
 }  // namespace
 
-const Limits& limits() {
-  static const Limits taken = from_table();
+const OperatorLimits& limits() {
+  static const OperatorLimits taken = from_table();
   return taken;
 }
 

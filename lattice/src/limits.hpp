@@ -4,7 +4,7 @@
 
 namespace ropewalk::lattice::detail {
 
-struct Limits {
+struct OperatorLimits {
   double streamed_links_bytes;  // larger links of a rank come from memory in every hop
   int amortising_extent;        // fifth dimensions from here on use a link that has been read often
   double cached_bytes;          // beyond, data of the ranks on one cache come from memory
@@ -13,6 +13,6 @@ struct Limits {
 };
 
 // Taken once a process. Throws Error(argument) where the profile cannot be understood.
-const Limits& limits();
+const OperatorLimits& limits();
 
 }  // namespace ropewalk::lattice::detail

@@ -151,7 +151,7 @@ void OperatorLinks<Real>::choose_form(const GaugeField<Real>& gauge, Links wante
   const double bytes = static_cast<double>(gauge.size() * 2 * sizeof(Real));
   // Links that come from memory in every hop take less time with two rows: the arithmetic of the
   // third is hidden. A fifth dimension uses each link several times once it is read.
-  const detail::Limits& limits = detail::limits();
+  const detail::OperatorLimits& limits = detail::limits();
   const bool streams =
       bytes > limits.streamed_links_bytes && layout_.fifth_extent() < limits.amortising_extent;
   if (bad > 0 || (wanted == Links::automatic && !streams)) return;
@@ -230,7 +230,7 @@ Buffer<Real> OperatorLinks<Real>::by_row(const HopTable& table, Sites sites) con
   const kernels::LaneTables<Real> lanes = lane_tables<Real>(layout_);
   const std::vector<Real> inside(kernels::max_lanes, Real(1));
   for (std::size_t r = 0; r < table.rows.size(); ++r) {
-    const kernels::Row& row = table.rows[r];
+    const kernels::HopRow& row = table.rows[r];
     const auto v = static_cast<std::size_t>(row.out) + layout_.first(sites);
     for (int leg = 0; leg < leg_count; ++leg) {
       Real* to =
@@ -252,7 +252,7 @@ Buffer<Real> OperatorLinks<Real>::by_row(const HopTable& table, Sites sites) con
 template <class Real>
 const Real* OperatorLinks<Real>::attach(HopTable& table, Sites sites) {
   if (sites == Sites::all) {
-    for (kernels::Row& row : table.rows) {
+    for (kernels::HopRow& row : table.rows) {
       for (int leg = 0; leg < leg_count; ++leg) {
         row.link[leg] = slots_.slot[static_cast<std::size_t>(row.out)][leg];
       }

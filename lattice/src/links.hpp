@@ -36,8 +36,8 @@ class OperatorLinks {
     return slots * static_cast<double>(link_reals_) + (sites == Sites::all ? extra_reals() : 0);
   }
 
-  // Sets Row::link of a table onto `sites`, and returns the links it counts in. Those of one parity
-  // are made at first use.
+  // Sets HopRow::link of a table onto `sites`, and returns the links it counts in. Those of one
+  // parity are made at first use.
   const Real* attach(HopTable& table, Sites sites);
 
  private:

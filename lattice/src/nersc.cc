@@ -227,7 +227,7 @@ NerscHeader header_of(const std::string& path, const SharedFile& file) {
 }
 
 // Ranks that see different files would go different ways at the first error.
-std::vector<Fact> facts(const std::string& path, const NerscHeader& header) {
+std::vector<AgreedFact> facts(const std::string& path, const NerscHeader& header) {
   const std::string remedy = "every rank must see the same file under this path";
   return {{path + ": DATATYPE", name(header.data), remedy},
           {path + ": FLOATING_POINT", name(header.floating_point), remedy},

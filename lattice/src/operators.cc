@@ -38,8 +38,8 @@ void check_layout(const Lattice& links, const Layout& layout) {
 std::string yes_or_no(bool value) { return value ? "true" : "false"; }
 
 // Numbers of threads are each rank's own.
-std::vector<Fact> facts(const Layout& layout, const OperatorOptions& options,
-                        std::size_t bytes_per_real) {
+std::vector<AgreedFact> facts(const Layout& layout, const OperatorOptions& options,
+                              std::size_t bytes_per_real) {
   return {{"precision", bytes_per_real == sizeof(float) ? "single" : "double"},
           {"layout: vectors", name(layout.vectors())},
           {"layout: fifth_extent", std::to_string(layout.fifth_extent())},

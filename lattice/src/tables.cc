@@ -69,9 +69,9 @@ struct Builder {
     }
   }
 
-  kernels::Row row(std::size_t v, std::array<std::int32_t, leg_count>& faces) const {
+  kernels::HopRow row(std::size_t v, std::array<std::int32_t, leg_count>& faces) const {
     const Extents& site = layout.sub_lattice_site(v);
-    kernels::Row out{};
+    kernels::HopRow out{};
     out.out = static_cast<std::int32_t>(v - layout.first(sites));
     for (int leg = 0; leg < leg_count; ++leg) {
       const Neighbour from = neighbour(layout, site, leg);

@@ -48,17 +48,17 @@ kernels::LaneTables<Real> lane_tables(const Layout&);
 
 // Rows of the hop onto `sites`, in the order in which they are computed.
 struct HopTable {
-  std::vector<kernels::Row> rows;
+  std::vector<kernels::HopRow> rows;
   std::vector<std::int32_t> faces;  // kernels::leg_count a row
   std::ptrdiff_t surface = 0;       // rows that need other ranks
   // For each leg, the sites of the input (numbered in its field) that this rank sends to the rank
   // that needs them for that leg.
   std::array<std::vector<std::int32_t>, kernels::leg_count> face_sites;
 };
-inline bool needs_other_rank(const kernels::Row& row) {
+inline bool needs_other_rank(const kernels::HopRow& row) {
   return (row.legs & kernels::remote_legs) != 0;
 }
-// Row::link is left to who owns the links. antiperiodic: marks the legs over the boundary of t.
+// HopRow::link is left to who owns the links. antiperiodic: marks the legs over the boundary of t.
 HopTable hop_table(const Layout&, Sites sites, bool antiperiodic);
 
 // Links by site: slot 4 v + mu is U_mu at vector site v. What a backward leg needs from over an

@@ -65,7 +65,7 @@ int first_trim(std::size_t pad) { return find_next() ? next.malloc_trim(pad) : 0
 
 // ---- where the bootstrap was needed: its blocks may come back at any time -----------------------
 
-Next real;
+NextAllocator real;
 
 void* careful_realloc(void* address, std::size_t bytes) {
   if (!in_bootstrap(address)) return real.realloc(address, bytes);
@@ -100,10 +100,10 @@ void find(Function*& entry, const char* name, Function* otherwise) noexcept {
 
 }  // namespace
 
-constinit Next next{first_malloc,   first_calloc,         first_realloc,       first_free,
-                    first_memalign, first_posix_memalign, first_aligned_alloc, first_valloc,
-                    first_pvalloc,  first_usable,         first_trim,          first_madvise,
-                    first_mprotect};
+constinit NextAllocator next{
+    first_malloc,         first_calloc,        first_realloc, first_free,    first_memalign,
+    first_posix_memalign, first_aligned_alloc, first_valloc,  first_pvalloc, first_usable,
+    first_trim,           first_madvise,       first_mprotect};
 
 bool find_next() noexcept {
   if (searching) return false;
@@ -121,7 +121,7 @@ bool find_next() noexcept {
   find(real.malloc_trim, "malloc_trim", no_trim);
   find(real.madvise, "madvise", next.madvise);
   find(real.mprotect, "mprotect", next.mprotect);
-  Next found = real;
+  NextAllocator found = real;
   if (bootstrap_used()) {
     found.realloc = careful_realloc;
     found.free = careful_free;

@@ -7,7 +7,7 @@
 namespace ropewalk::malloc_library {
 
 // Until they are found, the entries find all and call again.
-struct alignas(64) Next {
+struct alignas(64) NextAllocator {
   void* (*malloc)(std::size_t);
   void* (*calloc)(std::size_t, std::size_t);
   void* (*realloc)(void*, std::size_t);
@@ -24,7 +24,7 @@ struct alignas(64) Next {
 };
 
 // Hidden, so that the hot path reads it with one instruction.
-extern Next next;
+extern NextAllocator next;
 
 // Returns false while the search is under way in this very thread.
 bool find_next() noexcept;

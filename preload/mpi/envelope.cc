@@ -6,14 +6,14 @@ namespace ropewalk::preload::messages {
 
 namespace {
 
-std::uint64_t pieces_of(const Slot& slot) noexcept {
+std::uint64_t pieces_of(const EnvelopeSlot& slot) noexcept {
   return (slot.length + slot.piece - 1) / slot.piece;
 }
 
 }  // namespace
 
 // The finalizer of splitmix64, over all fields.
-std::uint64_t checksum_of(const Descriptor& descriptor) noexcept {
+std::uint64_t checksum_of(const MessageDescriptor& descriptor) noexcept {
   std::uint64_t hash = 0;
   for (const std::uint64_t word :
        {descriptor.key[0], descriptor.key[1], descriptor.inode, descriptor.sender, descriptor.slot,
@@ -26,7 +26,7 @@ std::uint64_t checksum_of(const Descriptor& descriptor) noexcept {
   return hash;
 }
 
-void arm(Slot& slot, std::int32_t destination, std::uint64_t serial, std::uint64_t place,
+void arm(EnvelopeSlot& slot, std::int32_t destination, std::uint64_t serial, std::uint64_t place,
          std::uint64_t length, bool acknowledged) noexcept {
   slot.destination = destination;
   slot.acknowledged = acknowledged;
@@ -39,21 +39,22 @@ void arm(Slot& slot, std::int32_t destination, std::uint64_t serial, std::uint64
   slot.state.store(State::armed, std::memory_order_release);  // pairs with claim()
 }
 
-void help(Slot& slot, std::byte* base, const std::byte* data, kernels::Stores stores) noexcept {
+void help(EnvelopeSlot& slot, std::byte* base, const std::byte* data,
+          kernels::Stores stores) noexcept {
   if (slot.target != nowhere) copy_pieces(slot, base + slot.target, data, stores);
 }
 
-bool begin_move(Slot& slot) noexcept {
+bool begin_move(EnvelopeSlot& slot) noexcept {
   State expected = State::armed;
   return slot.state.compare_exchange_strong(expected, State::moving, std::memory_order_acq_rel);
 }
 
-void end_move(Slot& slot, std::uint64_t kept_place) noexcept {
+void end_move(EnvelopeSlot& slot, std::uint64_t kept_place) noexcept {
   slot.kept_place = kept_place;
   slot.state.store(State::kept, std::memory_order_release);  // pairs with claim()
 }
 
-void copy_pieces(Slot& slot, std::byte* to, const std::byte* from,
+void copy_pieces(EnvelopeSlot& slot, std::byte* to, const std::byte* from,
                  kernels::Stores stores) noexcept {
   const std::uint64_t pieces = pieces_of(slot);
   for (;;) {
@@ -65,7 +66,7 @@ void copy_pieces(Slot& slot, std::byte* to, const std::byte* from,
   }
 }
 
-bool all_copied(const Slot& slot) noexcept {
+bool all_copied(const EnvelopeSlot& slot) noexcept {
   return slot.copied.load(std::memory_order_acquire) == pieces_of(slot);
 }
 

@@ -21,7 +21,7 @@ namespace ropewalk::preload::messages {
 // Random, of one process: what carries it was made for that process by a rank of its job.
 using Key = std::array<std::uint64_t, 2>;
 
-struct Descriptor {
+struct MessageDescriptor {
   Key key;               // of the receiver
   std::uint64_t inode;   // of the sender's arena
   std::uint64_t sender;  // in MPI_COMM_WORLD
@@ -33,14 +33,14 @@ struct Descriptor {
 // MPICH refuses bytes for a receive type with gaps that end inside an element: all of 1, 2, 4, 8,
 // 16 or 32 bytes divide this.
 inline constexpr std::size_t descriptor_bytes = 64;
-static_assert(sizeof(Descriptor) == descriptor_bytes);
-std::uint64_t checksum_of(const Descriptor&) noexcept;
+static_assert(sizeof(MessageDescriptor) == descriptor_bytes);
+std::uint64_t checksum_of(const MessageDescriptor&) noexcept;
 
 enum class State : std::uint32_t { free, armed, moving, kept, claimed, copied };
 
 inline constexpr std::uint64_t nowhere = ~std::uint64_t{0};
 
-struct alignas(128) Slot {
+struct alignas(128) EnvelopeSlot {
   std::atomic<State> state{State::free};
   std::int32_t destination = -1;  // in MPI_COMM_WORLD
   bool acknowledged = false;      // the receiver of an armed slot tells the sender by MPI, too
@@ -60,14 +60,14 @@ struct alignas(128) Slot {
 // ---- of the sender
 
 // Fills a free slot. The slot's descriptor may be sent afterwards.
-void arm(Slot&, std::int32_t destination, std::uint64_t serial, std::uint64_t place,
+void arm(EnvelopeSlot&, std::int32_t destination, std::uint64_t serial, std::uint64_t place,
          std::uint64_t length, bool acknowledged) noexcept;
 // The sender copies pieces as well, if the receiver has said where to. `base`: of the receiver's
 // arena, as the sender maps it.
-void help(Slot&, std::byte* base, const std::byte* data, kernels::Stores) noexcept;
+void help(EnvelopeSlot&, std::byte* base, const std::byte* data, kernels::Stores) noexcept;
 // Whether the sender has taken back the right to move its data: then settle() must follow.
-bool begin_move(Slot&) noexcept;
-void end_move(Slot&, std::uint64_t kept_place) noexcept;
+bool begin_move(EnvelopeSlot&) noexcept;
+void end_move(EnvelopeSlot&, std::uint64_t kept_place) noexcept;
 
 // ---- of the receiver
 
@@ -78,7 +78,8 @@ struct Claim {
 // Says where the data goes, and claims the slot. `gone`: asked while the sender moves its data;
 // true when it has died. Nothing where the slot is not on its way to anybody.
 template <class Gone>
-std::optional<Claim> claim(Slot& slot, std::uint64_t target, std::uint64_t piece, Gone gone) {
+std::optional<Claim> claim(EnvelopeSlot& slot, std::uint64_t target, std::uint64_t piece,
+                           Gone gone) {
   slot.target = target;
   slot.piece = piece;
   for (;;) {
@@ -97,7 +98,7 @@ std::optional<Claim> claim(Slot& slot, std::uint64_t target, std::uint64_t piece
   }
 }
 // Copies pieces until all are copied, by whomever. `gone` as above: then the rest is copied here.
-void copy_pieces(Slot&, std::byte* to, const std::byte* from, kernels::Stores) noexcept;
-bool all_copied(const Slot&) noexcept;
+void copy_pieces(EnvelopeSlot&, std::byte* to, const std::byte* from, kernels::Stores) noexcept;
+bool all_copied(const EnvelopeSlot&) noexcept;
 
 }  // namespace ropewalk::preload::messages

@@ -66,7 +66,7 @@ class Call {
     entry.settled = true;
   }
 
-  Requests given_;
+  ProgramRequests given_;
   std::vector<Word> handles_;
   mutable Word failed_ = 0;
 };
@@ -233,7 +233,7 @@ int Request_get_status(Word request, int* flag, void* status) {
 
 // It goes on: a receive is taken, and a send's data read, though nobody asks for it any more.
 int Request_free(void* request) {
-  const Requests given(request);
+  const ProgramRequests given(request);
   Pending* entry = pending.empty() ? nullptr : pending.find(given.get(0));
   if (entry == nullptr) return next.Request_free(request);
   entry->freed = true;
@@ -244,7 +244,7 @@ int Request_free(void* request) {
 
 // A send that has begun is not cancelled, which the standard allows.
 int Cancel(void* request) {
-  Pending* entry = pending.empty() ? nullptr : pending.find(Requests(request).get(0));
+  Pending* entry = pending.empty() ? nullptr : pending.find(ProgramRequests(request).get(0));
   if (entry == nullptr) return next.Cancel(request);
   if (entry->out != nullptr) return 0;
   entry->cancelling = true;

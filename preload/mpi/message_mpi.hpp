@@ -41,9 +41,9 @@ inline bool is_ignored(const void* status) noexcept {
 }
 
 // Requests of the program.
-class Requests {
+class ProgramRequests {
  public:
-  explicit Requests(void* first) noexcept : first_(static_cast<std::byte*>(first)) {}
+  explicit ProgramRequests(void* first) noexcept : first_(static_cast<std::byte*>(first)) {}
   Word get(std::size_t at) const noexcept {
     Word handle = 0;
     std::memcpy(&handle, first_ + at * bytes(), bytes());

@@ -21,7 +21,7 @@
 
 namespace ropewalk::preload::messages {
 
-Ranks ranks;
+MessageRanks ranks;
 
 bool wanted() noexcept {
   const settings::Value value = settings::read(settings::Id::messages);
@@ -51,9 +51,9 @@ struct Facts {
 
 void make_slots() {
   Arena& arena = Arena::process();
-  void* memory = arena.allocate(sizeof(Slot) * ranks.limits.slots, alignof(Slot));
-  ranks.slots = static_cast<Slot*>(memory);
-  for (std::size_t i = 0; i < ranks.limits.slots; ++i) new (ranks.slots + i) Slot;
+  void* memory = arena.allocate(sizeof(EnvelopeSlot) * ranks.limits.slots, alignof(EnvelopeSlot));
+  ranks.slots = static_cast<EnvelopeSlot*>(memory);
+  for (std::size_t i = 0; i < ranks.limits.slots; ++i) new (ranks.slots + i) EnvelopeSlot;
   struct stat file {};
   if (fstat(arena.descriptor(), &file) == 0) ranks.inode = file.st_ino;
 }
@@ -83,13 +83,13 @@ Facts own_facts(const Collectives& team) noexcept {
 }
 
 void note(const Facts& facts, const std::shared_ptr<node::Peer>& process) {
-  Peer& peer = ranks.peers[static_cast<std::size_t>(facts.world_rank)];
+  MessagePeer& peer = ranks.peers[static_cast<std::size_t>(facts.world_rank)];
   peer.process = process;
   peer.world_rank = static_cast<int>(facts.world_rank);
   peer.promised = facts.promises != 0 && !process->self;
   peer.key = facts.key;
   peer.inode = facts.inode;
-  peer.slots = reinterpret_cast<Slot*>(process->base + facts.slots);
+  peer.slots = reinterpret_cast<EnvelopeSlot*>(process->base + facts.slots);
   peer.slot_count = facts.slot_count;
   peer.least_bytes = facts.least_bytes;
 }
@@ -153,7 +153,7 @@ void meet(Collectives& team, mpi::Comm comm) {
   if (mpi::true_on_all(comm, room)) come_together(team, comm, all);
 }
 
-const Peer* peer_of(Word word, int rank) noexcept {
+const MessagePeer* peer_of(Word word, int rank) noexcept {
   if (!ranks.ready || rank < 0) return nullptr;
   CommunicatorEntry* entry = entry_as_it_is(clean(word));
   if (entry == nullptr || rank >= entry->size) return nullptr;
@@ -167,18 +167,18 @@ const Peer* peer_of(Word word, int rank) noexcept {
   }
   const int world = entry->world_ranks[static_cast<std::size_t>(rank)];
   if (world < 0 || static_cast<std::size_t>(world) >= ranks.peers.size()) return nullptr;
-  const Peer& peer = ranks.peers[static_cast<std::size_t>(world)];
+  const MessagePeer& peer = ranks.peers[static_cast<std::size_t>(world)];
   return peer.promised ? &peer : nullptr;
 }
 
-const Peer* sender_of(const Descriptor& descriptor) noexcept {
+const MessagePeer* sender_of(const MessageDescriptor& descriptor) noexcept {
   if (!ranks.ready || descriptor.key != ranks.key) return nullptr;
   if (descriptor.checksum != checksum_of(descriptor)) return nullptr;
   if (descriptor.sender >= ranks.peers.size()) return nullptr;
-  const Peer& peer = ranks.peers[descriptor.sender];
+  const MessagePeer& peer = ranks.peers[descriptor.sender];
   if (!peer.promised || peer.inode != descriptor.inode) return nullptr;
   if (descriptor.slot >= peer.slot_count) return nullptr;
-  const Slot& slot = peer.slots[descriptor.slot];
+  const EnvelopeSlot& slot = peer.slots[descriptor.slot];
   const State state = slot.state.load(std::memory_order_acquire);  // pairs with arm()
   const bool under_way = state == State::armed || state == State::moving || state == State::kept;
   const bool same = slot.serial == descriptor.serial && slot.length == descriptor.length &&

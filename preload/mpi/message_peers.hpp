@@ -14,43 +14,43 @@
 
 namespace ropewalk::preload::messages {
 
-struct Peer {
+struct MessagePeer {
   std::shared_ptr<node::Peer> process;
   int world_rank = 0;
   bool promised = false;
   Key key{};
   std::uint64_t inode = 0;
-  Slot* slots = nullptr;  // in its arena, as mapped here
+  EnvelopeSlot* slots = nullptr;  // in its arena, as mapped here
   std::size_t slot_count = 0;
   std::size_t least_bytes = 0;
 };
 
-struct Ranks {
+struct MessageRanks {
   bool understands = false;  // this process takes all that it receives through us
   bool ready = false;        // ranks have promised, and told so
   bool crowded = false;      // more ranks than cores
   int world_rank = 0;
   Key key{};                // of this process
   std::uint64_t inode = 0;  // of its arena
-  Slot* slots = nullptr;
+  EnvelopeSlot* slots = nullptr;
   tuning::EnvelopeLimits limits{};
   std::size_t streaming_bytes = 0;
-  std::vector<Peer> peers;  // by rank of MPI_COMM_WORLD
+  std::vector<MessagePeer> peers;  // by rank of MPI_COMM_WORLD
   // For acknowledgements: the same ranks, and nobody else's messages.
   mpi::Comm comm;
   mpi::Comm self;  // this process alone: for copies that MPI makes
 };
-extern Ranks ranks;
+extern MessageRanks ranks;
 
 // To be called by MPI_Init, before MPI's own and behind it.
 void before_init() noexcept;
 void after_init() noexcept;
 
 // Who is behind a rank of a communicator; null unless a message may go to it through memory.
-const Peer* peer_of(Word comm, int rank) noexcept;
+const MessagePeer* peer_of(Word comm, int rank) noexcept;
 // Who has sent this; null unless it is a descriptor that a rank has made for this process, whose
 // slot is still on its way.
-const Peer* sender_of(const Descriptor&) noexcept;
+const MessagePeer* sender_of(const MessageDescriptor&) noexcept;
 
 inline kernels::Stores stores_for(std::size_t bytes) noexcept {
   return bytes >= ranks.streaming_bytes ? kernels::Stores::streaming : kernels::Stores::temporal;

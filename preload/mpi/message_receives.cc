@@ -88,7 +88,7 @@ class Received {
 // The sending half, through memory or by MPI.
 class Sent {
  public:
-  int start(const Sending& send, std::size_t bytes) noexcept {
+  int start(const SendArguments& send, std::size_t bytes) noexcept {
     out_ = bytes == 0 ? nullptr : begin(send, bytes, false);
     if (out_ != nullptr) return post(*out_, send, false);
     return next.Isend(send.data, send.count, send.type, send.destination, send.tag, send.comm,
@@ -146,7 +146,7 @@ int Irecv(void* buffer, int count, Word type, int source, int tag, Word comm, vo
   Destination to;
   if (code != 0 || source == mpi::proc_null()) return code;
   if (!may_be_announced(buffer, count, type, comm, to)) return code;
-  const Requests given(request);
+  const ProgramRequests given(request);
   try {
     pending.add_receive(given.get(0), to);
     return 0;
@@ -162,7 +162,7 @@ int Irecv(void* buffer, int count, Word type, int source, int tag, Word comm, vo
 int Sendrecv(const void* data, int count, Word type, int destination, int send_tag, void* buffer,
              int room, Word room_type, int source, int tag, Word comm, void* given) {
   Destination to;
-  const Sending send{data, count, type, destination, send_tag, comm};
+  const SendArguments send{data, count, type, destination, send_tag, comm};
   const std::size_t bytes = large_bytes(send);
   const bool large = may_be_announced(buffer, room, room_type, comm, to);
   if (bytes == 0 && !large && pending.empty()) {

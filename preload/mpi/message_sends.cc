@@ -43,7 +43,7 @@ int finish(Outgoing& out, Word comm) {
 }
 
 template <class Pass>
-int send_or_pass(const Sending& send, bool synchronous, Pass pass) {
+int send_or_pass(const SendArguments& send, bool synchronous, Pass pass) {
   const std::size_t bytes = large_bytes(send);
   if (bytes == 0) return pass();
   Watch watch(Function::send, bytes);
@@ -67,7 +67,7 @@ void give_up(Word request) noexcept {
 
 // Adds the program's handle for a message on its way; the message is withdrawn where there is no
 // memory for that.
-int hand_out(Outgoing& out, const Sending& send, bool synchronous, void* request) {
+int hand_out(Outgoing& out, const SendArguments& send, bool synchronous, void* request) {
   Word handle = 0;
   int code = real.irecv(nullptr, 0, mpi::byte_type().value, out.peer->world_rank, number(out),
                         ranks.comm.value, &handle);
@@ -80,7 +80,7 @@ int hand_out(Outgoing& out, const Sending& send, bool synchronous, void* request
     return raise({clean(send.comm)}, "no memory to keep a request in mind");
   }
   code = post(out, send, synchronous);
-  if (code == 0) return Requests(request).set(0, handle), 0;
+  if (code == 0) return ProgramRequests(request).set(0, handle), 0;
   pending.find(handle)->out = nullptr;
   pending.erase(handle);
   give_up(handle);
@@ -88,7 +88,7 @@ int hand_out(Outgoing& out, const Sending& send, bool synchronous, void* request
 }
 
 template <class Pass>
-int start_or_pass(const Sending& send, bool synchronous, void* request, Pass pass) {
+int start_or_pass(const SendArguments& send, bool synchronous, void* request, Pass pass) {
   const std::size_t bytes = large_bytes(send);
   if (bytes == 0) return pass();
   Watch watch(Function::isend, bytes);

@@ -59,8 +59,8 @@ Outgoing* free_place() noexcept {
   return nullptr;
 }
 
-Descriptor describe(const Outgoing& message) noexcept {
-  Descriptor made{};
+MessageDescriptor describe(const Outgoing& message) noexcept {
+  MessageDescriptor made{};
   made.key = message.peer->key;
   made.inode = ranks.inode;
   made.sender = static_cast<std::uint64_t>(ranks.world_rank);
@@ -121,7 +121,7 @@ int number(const Outgoing& message) noexcept {
   return static_cast<int>(message.slot - ranks.slots);
 }
 
-std::size_t large_bytes(const Sending& send) noexcept {
+std::size_t large_bytes(const SendArguments& send) noexcept {
   if (!ranks.ready || send.count <= 0) return 0;
   const auto count = static_cast<std::size_t>(send.count);
   if (count * most_element < ranks.limits.least_bytes) return 0;  // a quick look
@@ -129,9 +129,9 @@ std::size_t large_bytes(const Sending& send) noexcept {
   return bytes < ranks.limits.least_bytes || bytes > INT_MAX ? 0 : bytes;
 }
 
-Outgoing* begin(const Sending& send, std::size_t bytes, bool acknowledged) noexcept {
+Outgoing* begin(const SendArguments& send, std::size_t bytes, bool acknowledged) noexcept {
   if (!is_in_arena(send.data, bytes)) return nullptr;
-  const Peer* peer = peer_of(send.comm, send.destination);
+  const MessagePeer* peer = peer_of(send.comm, send.destination);
   if (peer == nullptr || bytes < peer->least_bytes) return nullptr;
   sweep();
   Outgoing* message = free_place();
@@ -149,7 +149,7 @@ Outgoing* begin(const Sending& send, std::size_t bytes, bool acknowledged) noexc
   return message;
 }
 
-int post(Outgoing& message, const Sending& send, bool synchronous) noexcept {
+int post(Outgoing& message, const SendArguments& send, bool synchronous) noexcept {
   message.synchronous = synchronous;
   const auto isend = synchronous ? real.issend : real.isend;
   const int code = isend(&message.descriptor, descriptor_bytes, mpi::byte_type().value,

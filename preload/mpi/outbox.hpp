@@ -16,17 +16,17 @@ struct Outgoing {
   bool ended = false;        // the program's send is complete
   bool synchronous = false;  // complete no earlier than its receive has begun
   bool matched = false;  // MPI has the descriptor off our hands; of a synchronous send: received
-  Slot* slot = nullptr;
-  const Peer* peer = nullptr;
+  EnvelopeSlot* slot = nullptr;
+  const MessagePeer* peer = nullptr;
   const std::byte* data = nullptr;
   std::size_t bytes = 0;
   std::int64_t since_ns = 0;
   Word posted = 0;       // MPI's request for the descriptor
   void* copy = nullptr;  // of the data, once it is kept
-  Descriptor descriptor{};
+  MessageDescriptor descriptor{};
 };
 
-struct Sending {
+struct SendArguments {
   const void* data;
   int count;
   Word type;
@@ -36,12 +36,12 @@ struct Sending {
 };
 
 // Bytes of a message that may be announced, by its size and type alone; else 0.
-std::size_t large_bytes(const Sending&) noexcept;
+std::size_t large_bytes(const SendArguments&) noexcept;
 // A slot for this message, armed; null where it is to be MPI's own. `acknowledged`: the receiver is
 // to send a message of no bytes on ranks.comm, its tag the number of the slot.
-Outgoing* begin(const Sending&, std::size_t bytes, bool acknowledged) noexcept;
+Outgoing* begin(const SendArguments&, std::size_t bytes, bool acknowledged) noexcept;
 // Sends the descriptor. A code of MPI's: then the message is no more.
-int post(Outgoing&, const Sending&, bool synchronous) noexcept;
+int post(Outgoing&, const SendArguments&, bool synchronous) noexcept;
 // Whether the receiver has all data, or a copy of it is kept: the program may use its buffer.
 // Copies as well where the receiver wants that; past the patience copies the data away.
 bool is_over(Outgoing&) noexcept;

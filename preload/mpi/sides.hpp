@@ -28,7 +28,7 @@ class Side {
   Side& operator=(const Side&) = delete;
 
   bool usable() const noexcept { return static_cast<bool>(elements_); }
-  collectives::typed::Buffer buffer() const { return {data_, count_, *elements_}; }
+  collectives::typed::TypedBuffer buffer() const { return {data_, count_, *elements_}; }
 
  private:
   FoundElements elements_;
@@ -60,7 +60,7 @@ class Sides {
   Sides& operator=(const Sides&) = delete;
 
   bool usable() const noexcept { return usable_; }
-  collectives::typed::Buffers buffers() const {
+  collectives::typed::TypedBuffers buffers() const {
     return {data_, counts_, displacements_, *elements_};
   }
 

@@ -33,7 +33,7 @@ int copy_by_mpi(const void* from, int from_count, Word from_type, void* to, int 
 }
 
 // The first bytes of what was received. False where MPI cannot say.
-bool first_bytes(const Destination& to, Descriptor& found) noexcept {
+bool first_bytes(const Destination& to, MessageDescriptor& found) noexcept {
   if (to.direct) {
     std::memcpy(&found, to.buffer, sizeof found);
     return true;
@@ -56,7 +56,8 @@ bool first_bytes(const Destination& to, Descriptor& found) noexcept {
 
 // Copies on both sides, if the sender waits and sees where to. A sender that dies in the middle of
 // a piece leaves it to this rank.
-void copy_together(Slot& slot, const Peer& from, std::byte* to, const std::byte* data) noexcept {
+void copy_together(EnvelopeSlot& slot, const MessagePeer& from, std::byte* to,
+                   const std::byte* data) noexcept {
   const kernels::Stores stores = stores_for(slot.length);
   copy_pieces(slot, to, data, stores);
   for (unsigned looks = 1; !all_copied(slot); ++looks) {
@@ -94,13 +95,14 @@ int copy_by_this_rank(const Destination& to, const std::byte* data, std::size_t 
   return code == 0 && fits < bytes ? error_truncate() : code;
 }
 
-void acknowledge(const Descriptor& descriptor, const Peer& sender) noexcept {
+void acknowledge(const MessageDescriptor& descriptor, const MessagePeer& sender) noexcept {
   real.send(nullptr, 0, mpi::byte_type().value, sender.world_rank,
             static_cast<int>(descriptor.slot), ranks.comm.value);
 }
 
-Taken receive(const Destination& to, const Descriptor& descriptor, const Peer& sender) noexcept {
-  Slot& slot = sender.slots[descriptor.slot];
+Taken receive(const Destination& to, const MessageDescriptor& descriptor,
+              const MessagePeer& sender) noexcept {
+  EnvelopeSlot& slot = sender.slots[descriptor.slot];
   const std::size_t bytes = descriptor.length;
   const bool together = to.direct && bytes <= capacity(to);
   const std::uint64_t target = together ? target_of(to, bytes) : nowhere;
@@ -148,9 +150,9 @@ Taken take(const Destination& to, const void* status) noexcept {
   int bytes = 0;
   if (real.get_count(status, mpi::byte_type().value, &bytes) != 0) return {};
   if (bytes != static_cast<int>(descriptor_bytes) || !ranks.ready) return {};
-  Descriptor descriptor{};
+  MessageDescriptor descriptor{};
   if (!first_bytes(to, descriptor)) return unreadable();
-  const Peer* sender = sender_of(descriptor);
+  const MessagePeer* sender = sender_of(descriptor);
   return sender == nullptr ? Taken{} : receive(to, descriptor, *sender);
 }
 

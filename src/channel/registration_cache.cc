@@ -73,9 +73,9 @@ void RegistrationCache::release(std::span<Entry* const> entries) noexcept {
   }
 }
 
-RegistrationCounts RegistrationCache::counts() const {
+CacheCounts RegistrationCache::counts() const {
   const std::lock_guard lock(mutex_);
-  RegistrationCounts counts = counts_;
+  CacheCounts counts = counts_;
   counts.entries = entries_.size() + retired_.size();
   return counts;
 }

@@ -29,7 +29,7 @@
 
 namespace ropewalk::channel {
 
-struct RegistrationCounts {
+struct CacheCounts {
   std::uint64_t hits = 0;
   std::uint64_t misses = 0;     // attached, or refused
   std::uint64_t evictions = 0;  // detached to make room; not: replaced by a larger one
@@ -63,7 +63,7 @@ class RegistrationCache {
   Registration acquire(Segment, std::uint64_t address, std::size_t bytes);
   void release(std::span<Entry* const>) noexcept;
 
-  RegistrationCounts counts() const;
+  CacheCounts counts() const;
 
  private:
   using Entries = std::list<Entry>;
@@ -90,7 +90,7 @@ class RegistrationCache {
   std::map<Segment, Peer> peers_;
   Entries entries_;  // in the trees of the peers; oldest first
   Entries retired_;  // replaced or closed while pinned: detached when released
-  RegistrationCounts counts_;
+  CacheCounts counts_;
 };
 
 struct RegistrationCache::Entry {

@@ -193,7 +193,7 @@ class SeveralNodes final : public Backend {
   std::unique_ptr<nodes::Nodes> hierarchy_;
 };
 
-std::unique_ptr<Backend> make_several(mpi::Comm comm, const nodes::Layout& layout, int threads,
+std::unique_ptr<Backend> make_several(mpi::Comm comm, const nodes::NodeLayout& layout, int threads,
                                       BackendFacts& facts) {
   auto hierarchy = nodes::Nodes::create(comm, layout, threads, facts.reason, facts.attach_reason);
   const node::Crowding crowding = node::crowding(comm, layout.size());
@@ -209,7 +209,7 @@ std::unique_ptr<Backend> make_backend(mpi::Comm comm, const CollectivesOptions& 
                                       BackendFacts& facts) {
   const int rank = mpi::rank(comm);
   const int size = mpi::size(comm);
-  const nodes::Layout layout = nodes::layout_of(node::nodes_of_ranks(comm), rank);
+  const nodes::NodeLayout layout = nodes::layout_of(node::nodes_of_ranks(comm), rank);
   std::unique_ptr<Backend> backend;
   if (size == 1) {
     backend = std::make_unique<Alone>();

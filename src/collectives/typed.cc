@@ -41,11 +41,11 @@ struct Sides {
 
 std::size_t ranks_of(const Collectives& on) { return static_cast<std::size_t>(on.size()); }
 
-View view_of(const Collectives& on, const Buffers& side) {
+View view_of(const Collectives& on, const TypedBuffers& side) {
   return {side.elements, side.data, side.counts, side.displacements, on.size()};
 }
 // Views the side that the root alone has.
-View view_at(const Collectives& on, const Buffers& side, int root) {
+View view_at(const Collectives& on, const TypedBuffers& side, int root) {
   return {side.elements, side.data, side.counts, side.displacements,
           on.rank() == root ? on.size() : 0};
 }
@@ -140,14 +140,14 @@ void reduce_scatter_block(Collectives& on, const void* send, void* receive, std:
   });
 }
 
-void broadcast(Collectives& on, const Buffer& data, int root) {
+void broadcast(Collectives& on, const TypedBuffer& data, int root) {
   View view = or_refuse(on, [&] { return View(data.elements, data.data, data.count); });
   if (on.rank() == root) or_refuse(on, [&] { view.pack(); });
   on.broadcast(view.data(), view.bytes(), root);
   if (on.rank() != root) view.unpack();
 }
 
-void allgather(Collectives& on, const Buffer& send, const Buffer& receive) {
+void allgather(Collectives& on, const TypedBuffer& send, const TypedBuffer& receive) {
   const bool stays = is_in_place(send.data);
   Sides sides(
       on, send.data, [&] { return View(send.elements, send.data, stays ? 0 : send.count); },
@@ -157,7 +157,7 @@ void allgather(Collectives& on, const Buffer& send, const Buffer& receive) {
   sides.receive.unpack();
 }
 
-void allgatherv(Collectives& on, const Buffer& send, const Buffers& receive) {
+void allgatherv(Collectives& on, const TypedBuffer& send, const TypedBuffers& receive) {
   const bool stays = is_in_place(send.data);
   Sides sides(
       on, send.data, [&] { return View(send.elements, send.data, stays ? 0 : send.count); },
@@ -167,7 +167,7 @@ void allgatherv(Collectives& on, const Buffer& send, const Buffers& receive) {
   sides.receive.unpack();
 }
 
-void gather(Collectives& on, const Buffer& send, const Buffer& receive, int root) {
+void gather(Collectives& on, const TypedBuffer& send, const TypedBuffer& receive, int root) {
   const bool stays = is_in_place(send.data);
   const std::size_t results = on.rank() == root ? receive.count * ranks_of(on) : 0;
   Sides sides(
@@ -178,7 +178,7 @@ void gather(Collectives& on, const Buffer& send, const Buffer& receive, int root
   sides.receive.unpack();
 }
 
-void gatherv(Collectives& on, const Buffer& send, const Buffers& receive, int root) {
+void gatherv(Collectives& on, const TypedBuffer& send, const TypedBuffers& receive, int root) {
   const bool stays = is_in_place(send.data);
   Sides sides(
       on, send.data, [&] { return View(send.elements, send.data, stays ? 0 : send.count); },
@@ -188,7 +188,7 @@ void gatherv(Collectives& on, const Buffer& send, const Buffers& receive, int ro
   sides.receive.unpack();
 }
 
-void scatter(Collectives& on, const Buffer& send, const Buffer& receive, int root) {
+void scatter(Collectives& on, const TypedBuffer& send, const TypedBuffer& receive, int root) {
   const bool stays = is_in_place(receive.data);
   const std::size_t all = on.rank() == root ? send.count * ranks_of(on) : 0;
   Sides sides(
@@ -199,7 +199,7 @@ void scatter(Collectives& on, const Buffer& send, const Buffer& receive, int roo
   sides.receive.unpack();
 }
 
-void scatterv(Collectives& on, const Buffers& send, const Buffer& receive, int root) {
+void scatterv(Collectives& on, const TypedBuffers& send, const TypedBuffer& receive, int root) {
   const bool stays = is_in_place(receive.data);
   Sides sides(
       on, send.data, [&] { return view_at(on, send, root); },
@@ -209,7 +209,7 @@ void scatterv(Collectives& on, const Buffers& send, const Buffer& receive, int r
   sides.receive.unpack();
 }
 
-void alltoall(Collectives& on, const Buffer& send, const Buffer& receive) {
+void alltoall(Collectives& on, const TypedBuffer& send, const TypedBuffer& receive) {
   const bool stays = is_in_place(send.data);
   Sides sides(
       on, send.data,
@@ -219,7 +219,7 @@ void alltoall(Collectives& on, const Buffer& send, const Buffer& receive) {
   sides.receive.unpack();
 }
 
-void alltoallv(Collectives& on, const Buffers& send, const Buffers& receive) {
+void alltoallv(Collectives& on, const TypedBuffers& send, const TypedBuffers& receive) {
   Sides sides(
       on, send.data,
       [&] {
@@ -231,9 +231,9 @@ void alltoallv(Collectives& on, const Buffers& send, const Buffers& receive) {
   sides.receive.unpack();
 }
 
-void neighbours(Collectives& on, std::span<const int> peers, const Buffers& send,
-                const Buffers& receive) {
-  const auto view = [&](const Buffers& side) {
+void neighbours(Collectives& on, std::span<const int> peers, const TypedBuffers& send,
+                const TypedBuffers& receive) {
+  const auto view = [&](const TypedBuffers& side) {
     return View(side.elements, side.data, side.counts, side.displacements,
                 static_cast<int>(peers.size()));
   };

@@ -34,12 +34,12 @@ void reduce_scatter_block(Collectives&, const void* send, void* receive, std::si
 // The first is a buffer of one block of elements, the second has a block for each rank (in
 // elements, as in the forms of MPI that end in v). A side in which a rank takes no part is empty,
 // and its type is not looked at.
-struct Buffer {
+struct TypedBuffer {
   const void* data;
   std::size_t count;
   const Elements& elements;
 };
-struct Buffers {
+struct TypedBuffers {
   const void* data;
   const std::size_t* counts;
   const std::size_t* displacements;
@@ -48,18 +48,18 @@ struct Buffers {
 
 // The two sides of a movement may have types of their own, for the same bytes. Counts are those of
 // MPI: in allgather and gather, `receive` has the count of one rank's block, as `send` in scatter.
-void broadcast(Collectives&, const Buffer&, int root);
-void allgather(Collectives&, const Buffer& send, const Buffer& receive);
-void allgatherv(Collectives&, const Buffer& send, const Buffers& receive);
-void gather(Collectives&, const Buffer& send, const Buffer& receive, int root);
-void gatherv(Collectives&, const Buffer& send, const Buffers& receive, int root);
-void scatter(Collectives&, const Buffer& send, const Buffer& receive, int root);
-void scatterv(Collectives&, const Buffers& send, const Buffer& receive, int root);
-void alltoall(Collectives&, const Buffer& send, const Buffer& receive);
-void alltoallv(Collectives&, const Buffers& send, const Buffers& receive);
+void broadcast(Collectives&, const TypedBuffer&, int root);
+void allgather(Collectives&, const TypedBuffer& send, const TypedBuffer& receive);
+void allgatherv(Collectives&, const TypedBuffer& send, const TypedBuffers& receive);
+void gather(Collectives&, const TypedBuffer& send, const TypedBuffer& receive, int root);
+void gatherv(Collectives&, const TypedBuffer& send, const TypedBuffers& receive, int root);
+void scatter(Collectives&, const TypedBuffer& send, const TypedBuffer& receive, int root);
+void scatterv(Collectives&, const TypedBuffers& send, const TypedBuffer& receive, int root);
+void alltoall(Collectives&, const TypedBuffer& send, const TypedBuffer& receive);
+void alltoallv(Collectives&, const TypedBuffers& send, const TypedBuffers& receive);
 // There is a block for each direction, see exchange_neighbours(). It works only where ranks are
 // joined directly.
-void neighbours(Collectives&, std::span<const int> peers, const Buffers& send,
-                const Buffers& receive);
+void neighbours(Collectives&, std::span<const int> peers, const TypedBuffers& send,
+                const TypedBuffers& receive);
 
 }  // namespace ropewalk::collectives::typed

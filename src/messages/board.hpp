@@ -69,7 +69,7 @@ constexpr std::uint64_t cells = node::slots_unless_modelled(64);
 // stays in the second cache together with its opposite.
 constexpr std::size_t slot_memory_bytes = node::slots_unless_modelled(1024) * node::flag_stride;
 
-struct Ring {
+struct MessageRing {
   Cell cell[cells];
   std::byte slot_memory[slot_memory_bytes];
 };

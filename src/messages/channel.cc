@@ -28,7 +28,7 @@ void check_data(const void* data, std::size_t bytes) {
   }
 }
 
-void check_send(const messages::Engine& engine, const void* data, std::size_t bytes, int to,
+void check_send(const messages::MessageEngine& engine, const void* data, std::size_t bytes, int to,
                 int tag) {
   if (to < 0 || to >= engine.size()) [[unlikely]] {
     refuse_rank("to", to, engine.size(), false);
@@ -39,7 +39,7 @@ void check_send(const messages::Engine& engine, const void* data, std::size_t by
   check_data(data, bytes);
 }
 
-void check_from(const messages::Engine& engine, int from, int tag) {
+void check_from(const messages::MessageEngine& engine, int from, int tag) {
   if (from < any_source || from >= engine.size()) [[unlikely]] {
     refuse_rank("from", from, engine.size(), true);
   }
@@ -48,8 +48,8 @@ void check_from(const messages::Engine& engine, int from, int tag) {
   }
 }
 
-void check_receive(const messages::Engine& engine, const void* data, std::size_t bytes, int from,
-                   int tag) {
+void check_receive(const messages::MessageEngine& engine, const void* data, std::size_t bytes,
+                   int from, int tag) {
   check_from(engine, from, tag);
   check_data(data, bytes);
 }
@@ -65,7 +65,7 @@ const char* name(Mechanism mechanism) {
 // ---- Channel
 
 Channel::Channel(Communicator communicator, const ChannelOptions& options)
-    : engine_(messages::Engine::create(mpi::Comm{communicator.handle()}, options)) {}
+    : engine_(messages::MessageEngine::create(mpi::Comm{communicator.handle()}, options)) {}
 Channel::~Channel() = default;
 Channel::Channel(Channel&&) noexcept = default;
 Channel& Channel::operator=(Channel&&) noexcept = default;
@@ -102,7 +102,7 @@ MessageStatus Channel::send_receive(const void* send, std::size_t send_bytes, in
 
 MessageRequest Channel::start_send(const void* data, std::size_t bytes, int to, int tag) {
   check_send(*engine_, data, bytes, to, tag);
-  messages::Operation* operation = engine_->start_send(data, bytes, to, tag);
+  messages::MessageOperation* operation = engine_->start_send(data, bytes, to, tag);
   if (operation == nullptr) return MessageRequest(MessageStatus{to, tag, bytes});
   return {engine_, operation};
 }
@@ -145,8 +145,8 @@ std::optional<MessageStatus> Channel::probe(int from, int tag) {
 
 // ---- MessageRequest
 
-MessageRequest::MessageRequest(std::shared_ptr<messages::Engine> engine,
-                               messages::Operation* operation)
+MessageRequest::MessageRequest(std::shared_ptr<messages::MessageEngine> engine,
+                               messages::MessageOperation* operation)
     : engine_(std::move(engine)), operation_(operation) {}
 
 MessageRequest::MessageRequest(MessageRequest&& other) noexcept
@@ -180,8 +180,8 @@ void MessageRequest::wait() {
 
 void MessageRequest::finish() {
   status_ = operation_->status;
-  messages::Operation& operation = *std::exchange(operation_, nullptr);
-  const std::shared_ptr<messages::Engine> engine = std::move(engine_);
+  messages::MessageOperation& operation = *std::exchange(operation_, nullptr);
+  const std::shared_ptr<messages::MessageEngine> engine = std::move(engine_);
   engine->finish(operation);
 }
 

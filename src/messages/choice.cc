@@ -5,7 +5,7 @@ namespace {
 
 bool is_reached(channel::Reference buffer) noexcept { return !buffer.is_none(); }
 
-Way fastest(const Buffers& buffers, const tuning::ChannelLimits& limits) noexcept {
+Way fastest(const MessageBuffers& buffers, const tuning::ChannelLimits& limits) noexcept {
   const bool by_receiver = buffers.source.is_visible();
   const bool by_sender = buffers.destination.is_visible();
   if (by_receiver && by_sender && buffers.bytes >= limits.both_bytes) return Way::both;
@@ -19,7 +19,8 @@ Way fastest(const Buffers& buffers, const tuning::ChannelLimits& limits) noexcep
 
 }  // namespace
 
-Way choose(const Buffers& buffers, const tuning::ChannelLimits& limits, Mechanism force) noexcept {
+Way choose(const MessageBuffers& buffers, const tuning::ChannelLimits& limits,
+           Mechanism force) noexcept {
   const bool by_receiver = is_reached(buffers.source);
   const bool by_sender = is_reached(buffers.destination);
   if (!by_receiver && !by_sender) return Way::pipeline;

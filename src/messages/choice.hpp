@@ -11,14 +11,14 @@
 
 namespace ropewalk::messages {
 
-struct Buffers {
+struct MessageBuffers {
   channel::Reference source;
   channel::Reference destination;
   std::size_t bytes = 0;
 };
 
 // `force` is the mechanism that was asked for, none for the fastest.
-Way choose(const Buffers&, const tuning::ChannelLimits&, Mechanism force) noexcept;
+Way choose(const MessageBuffers&, const tuning::ChannelLimits&, Mechanism force) noexcept;
 
 // How a transfer's bytes are counted in the answer to the user.
 Mechanism mechanism_of(Way) noexcept;

@@ -33,8 +33,8 @@ std::vector<int> ranks_on(const std::vector<int>& nodes, int node) {
   return ranks;
 }
 
-Operation described(bool is_send, const void* data, std::size_t bytes, int peer, int tag) {
-  Operation operation;
+MessageOperation described(bool is_send, const void* data, std::size_t bytes, int peer, int tag) {
+  MessageOperation operation;
   operation.is_send = is_send;
   operation.data = const_cast<std::byte*>(static_cast<const std::byte*>(data));
   operation.bytes = bytes;
@@ -46,7 +46,7 @@ Operation described(bool is_send, const void* data, std::size_t bytes, int peer,
 // Finishes a message that both ranks have begun. The other rank copies, so it ends soon, unless
 // that rank is dead. Once a third rank has died, the other one may not look any more. Then nothing
 // more is copied, and copies that are under way get time to end.
-void finish_with(Engine& engine, const Operation& operation, int place) {
+void finish_with(MessageEngine& engine, const MessageOperation& operation, int place) {
   NearRanks& near = *engine.near();
   const std::int64_t begun = os::steady_ns();
   while (!operation.complete && !node::is_dead(near.team().peer(place)) && !near.has_ended(place)) {
@@ -63,19 +63,20 @@ void finish_with(Engine& engine, const Operation& operation, int place) {
 
 }  // namespace
 
-std::shared_ptr<Engine> Engine::create(mpi::Comm comm, const ChannelOptions& options) {
-  std::shared_ptr<Engine> engine;
+std::shared_ptr<MessageEngine> MessageEngine::create(mpi::Comm comm,
+                                                     const ChannelOptions& options) {
+  std::shared_ptr<MessageEngine> engine;
   mpi::collectively(comm, [&] {
-    engine.reset(new Engine(comm));
+    engine.reset(new MessageEngine(comm));
     engine->meet(comm, options.force);
   });
   return engine;
 }
 
-Engine::Engine(mpi::Comm comm)
+MessageEngine::MessageEngine(mpi::Comm comm)
     : rank_(mpi::rank(comm)), size_(mpi::size(comm)), posted_(size_), watch_(*this) {}
 
-void Engine::meet(mpi::Comm comm, Mechanism force) {
+void MessageEngine::meet(mpi::Comm comm, Mechanism force) {
   const std::vector<int> nodes = node::nodes_of_ranks(comm);
   const std::vector<int> near = ranks_on(nodes, nodes[static_cast<std::size_t>(rank_)]);
   const bool all_near = static_cast<int>(near.size()) == size_;
@@ -103,7 +104,7 @@ void Engine::meet(mpi::Comm comm, Mechanism force) {
   far_ = std::make_unique<Far>(comm, rank_, posted_);
 }
 
-void Engine::serve_near(Mechanism force) {
+void MessageEngine::serve_near(Mechanism force) {
   node::Waits& waits = near_->team().waits();
   limits_ = tuning::channel_limits(near_->size(), waits.crowded());
   if (force != Mechanism::none) {
@@ -115,15 +116,15 @@ void Engine::serve_near(Mechanism force) {
   receiving_ = std::make_unique<Receiving>(*near_, posted_, size_, limits_, force);
 }
 
-Engine::~Engine() {
+MessageEngine::~MessageEngine() {
   if (unwinding_ && far_ != nullptr) far_->leave();
   if (near_ != nullptr) near_->end();
 }
 
 // ---- calls
 
-bool Engine::receive_now(void* data, std::size_t bytes, int from, int tag, unsigned looks,
-                         MessageStatus& status) {
+bool MessageEngine::receive_now(void* data, std::size_t bytes, int from, int tag, unsigned looks,
+                                MessageStatus& status) {
   watch_.require_whole();
   if (from == any_source || from == rank_ || !is_near(from) || !sending_->idle()) return false;
   const int place = near_->place_of(from);
@@ -136,24 +137,24 @@ bool Engine::receive_now(void* data, std::size_t bytes, int from, int tag, unsig
   return false;
 }
 
-void Engine::send(const void* data, std::size_t bytes, int to, int tag) {
-  Operation* operation = start_send(data, bytes, to, tag);
+void MessageEngine::send(const void* data, std::size_t bytes, int to, int tag) {
+  MessageOperation* operation = start_send(data, bytes, to, tag);
   if (operation != nullptr) complete(*operation);
 }
 
-MessageStatus Engine::receive(void* data, std::size_t bytes, int from, int tag) {
+MessageStatus MessageEngine::receive(void* data, std::size_t bytes, int from, int tag) {
   MessageStatus status;
   // As long as a wait in the team spins, there is nothing else to do.
   if (receive_now(data, bytes, from, tag, limits_.spins, status)) return status;
   return complete(*start_receive(data, bytes, from, tag));
 }
 
-Operation* Engine::start_send(const void* data, std::size_t bytes, int to, int tag) {
+MessageOperation* MessageEngine::start_send(const void* data, std::size_t bytes, int to, int tag) {
   watch_.require_whole();
   if (to != rank_ && is_near(to) && sending_->send_now(data, bytes, near_->place_of(to), tag)) {
     return nullptr;
   }
-  Operation& operation = pool_.take();
+  MessageOperation& operation = pool_.take();
   operation = described(true, data, bytes, to, tag);
   if (!is_near(to)) {
     far_->start_send(operation);
@@ -167,9 +168,9 @@ Operation* Engine::start_send(const void* data, std::size_t bytes, int to, int t
   return &operation;
 }
 
-Operation* Engine::start_receive(void* data, std::size_t bytes, int from, int tag) {
+MessageOperation* MessageEngine::start_receive(void* data, std::size_t bytes, int from, int tag) {
   watch_.require_whole();
-  Operation& operation = pool_.take();
+  MessageOperation& operation = pool_.take();
   operation = described(false, data, bytes, from, tag);
   const bool may_be_near = from == any_source || is_near(from);
   if (near_ != nullptr && may_be_near && receiving_->take_unexpected(operation)) return &operation;
@@ -178,7 +179,7 @@ Operation* Engine::start_receive(void* data, std::size_t bytes, int from, int ta
   return &operation;
 }
 
-std::optional<MessageStatus> Engine::probe(int from, int tag) {
+std::optional<MessageStatus> MessageEngine::probe(int from, int tag) {
   watch_.require_whole();
   advance();
   if (near_ != nullptr && (from == any_source || is_near(from))) {
@@ -190,7 +191,7 @@ std::optional<MessageStatus> Engine::probe(int from, int tag) {
 
 // ---- waiting
 
-void Engine::advance() {
+void MessageEngine::advance() {
   if (near_ != nullptr) {
     sending_->advance();
     receiving_->advance();
@@ -198,7 +199,7 @@ void Engine::advance() {
   if (far_ != nullptr) far_->advance();
 }
 
-bool Engine::test(Operation& operation) {
+bool MessageEngine::test(MessageOperation& operation) {
   if (operation.complete) return true;
   advance();
   if (operation.complete) return true;
@@ -215,7 +216,7 @@ bool Engine::test(Operation& operation) {
   return operation.complete;
 }
 
-void Engine::wait(Operation& operation) {
+void MessageEngine::wait(MessageOperation& operation) {
   watch_.wait_for(&operation);
   const auto ready = [&] {
     advance();
@@ -233,7 +234,7 @@ void Engine::wait(Operation& operation) {
 }
 
 // For the calls that return when their message is complete.
-MessageStatus Engine::complete(Operation& operation) {
+MessageStatus MessageEngine::complete(MessageOperation& operation) {
   try {
     if (!operation.complete) wait(operation);
   } catch (...) {
@@ -243,7 +244,7 @@ MessageStatus Engine::complete(Operation& operation) {
   return finish(operation);
 }
 
-MessageStatus Engine::finish(Operation& operation) {
+MessageStatus MessageEngine::finish(MessageOperation& operation) {
   const MessageStatus status = operation.status;
   const std::optional<Error> error = std::move(operation.error);
   pool_.put(operation);
@@ -251,7 +252,7 @@ MessageStatus Engine::finish(Operation& operation) {
   return status;
 }
 
-void Engine::withdraw(Operation& operation) noexcept {
+void MessageEngine::withdraw(MessageOperation& operation) noexcept {
   watch_.wait_for(nullptr);
   try {
     if (!operation.complete) take_back(operation);
@@ -260,7 +261,7 @@ void Engine::withdraw(Operation& operation) noexcept {
   pool_.put(operation);
 }
 
-void Engine::take_back(Operation& operation) {
+void MessageEngine::take_back(MessageOperation& operation) {
   if (operation.posted) return posted_.remove(operation);
   const int peer = operation.is_send ? operation.peer : operation.status.source;
   if (!is_near(peer)) return far_->withdraw(operation);

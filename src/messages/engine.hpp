@@ -22,13 +22,13 @@
 
 namespace ropewalk::messages {
 
-class Engine final {
+class MessageEngine final {
  public:
   // Makes the engine. Collective.
-  static std::shared_ptr<Engine> create(mpi::Comm comm, const ChannelOptions&);
-  ~Engine();
-  Engine(const Engine&) = delete;
-  Engine& operator=(const Engine&) = delete;
+  static std::shared_ptr<MessageEngine> create(mpi::Comm comm, const ChannelOptions&);
+  ~MessageEngine();
+  MessageEngine(const MessageEngine&) = delete;
+  MessageEngine& operator=(const MessageEngine&) = delete;
 
   int rank() const noexcept { return rank_; }
   int size() const noexcept { return size_; }
@@ -40,31 +40,31 @@ class Engine final {
   void send(const void* data, std::size_t bytes, int to, int tag);
   MessageStatus receive(void* data, std::size_t bytes, int from, int tag);
   // Returns null where the message is complete.
-  Operation* start_send(const void* data, std::size_t bytes, int to, int tag);
-  Operation* start_receive(void* data, std::size_t bytes, int from, int tag);
+  MessageOperation* start_send(const void* data, std::size_t bytes, int to, int tag);
+  MessageOperation* start_receive(void* data, std::size_t bytes, int from, int tag);
   // Receives a message that comes within so many looks and needs nothing but to be copied.
   bool receive_now(void* data, std::size_t bytes, int from, int tag, unsigned looks,
                    MessageStatus&);
   std::optional<MessageStatus> probe(int from, int tag);
 
-  bool test(Operation&);
-  void wait(Operation&);
+  bool test(MessageOperation&);
+  void wait(MessageOperation&);
   // After the end of a message; throws what went wrong with it.
-  MessageStatus finish(Operation&);
+  MessageStatus finish(MessageOperation&);
   // Replaces finish() for a rank that an exception takes away: a message that both ranks have begun
   // is completed, any other is taken back.
-  void withdraw(Operation&) noexcept;
+  void withdraw(MessageOperation&) noexcept;
 
   // Moves everything on.
   void advance();
   NearRanks* near() noexcept { return near_.get(); }
 
  private:
-  explicit Engine(mpi::Comm comm);
+  explicit MessageEngine(mpi::Comm comm);
   void meet(mpi::Comm comm, Mechanism force);
   void serve_near(Mechanism force);
-  MessageStatus complete(Operation&);
-  void take_back(Operation&);
+  MessageStatus complete(MessageOperation&);
+  void take_back(MessageOperation&);
 
   static constexpr unsigned tests_per_look = 64;
 
@@ -79,7 +79,7 @@ class Engine final {
   std::unique_ptr<Sending> sending_;
   std::unique_ptr<Receiving> receiving_;
   std::unique_ptr<Far> far_;  // null: all ranks are near
-  Watch watch_;
+  MessageWatch watch_;
   unsigned tests_ = 0;  // in vain
   detail::Unwinding unwinding_;
 };

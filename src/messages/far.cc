@@ -35,7 +35,7 @@ Far::~Far() {
   if (comm_ != mpi::comm_null() && getpid() == process_ && !mpi::finalized()) mpi::free(comm_);
 }
 
-void Far::start_send(Operation& send) {
+void Far::start_send(MessageOperation& send) {
   send.request = mpi::isend(send.data, send.bytes, send.peer, send.tag, comm_);
   send.status = {send.peer, send.tag, send.bytes};
   if (mpi::test(send.request)) {
@@ -46,8 +46,8 @@ void Far::start_send(Operation& send) {
 }
 
 void Far::advance() {
-  under_way_.advance_all([&](Operation& operation) { return advance(operation); });
-  for (Operation* each = posted_.first(); each != nullptr;) {
+  under_way_.advance_all([&](MessageOperation& operation) { return advance(operation); });
+  for (MessageOperation* each = posted_.first(); each != nullptr;) {
     mpi::Status status;
     if (!found(each->peer, each->tag, status)) {
       each = each->next;
@@ -64,17 +64,17 @@ bool Far::found(int source, int tag, mpi::Status& status) {
 
 // A message has come that a receive matches. An earlier receive may match it, too: it was probed
 // for before the message came, and now finds that one or another of the same source before it.
-void Far::receive_found(const Operation& probed, mpi::Status status) {
-  const Operation* last = &probed;
+void Far::receive_found(const MessageOperation& probed, mpi::Status status) {
+  const MessageOperation* last = &probed;
   while (true) {
-    Operation* first = posted_.match(status.source, status.tag);
+    MessageOperation* first = posted_.match(status.source, status.tag);
     if (first == last) return receive(*first, status);
     last = first;
     if (!found(status.source, first->tag, status)) return;
   }
 }
 
-void Far::receive(Operation& operation, const mpi::Status& status) {
+void Far::receive(MessageOperation& operation, const mpi::Status& status) {
   posted_.remove(operation);
   operation.status = status_of(status);
   if (operation.status.bytes > operation.bytes) {
@@ -93,13 +93,13 @@ void Far::receive(Operation& operation, const mpi::Status& status) {
   }
 }
 
-bool Far::advance(Operation& operation) {
+bool Far::advance(MessageOperation& operation) {
   if (!mpi::test(operation.request)) return false;
   operation.complete = true;
   return true;
 }
 
-void Far::withdraw(Operation& operation) noexcept {
+void Far::withdraw(MessageOperation& operation) noexcept {
   under_way_.remove(operation);
   if (operation.is_send) {
     mpi::leave(operation.request);

@@ -23,20 +23,20 @@ class Far {
   Far(const Far&) = delete;
   Far& operator=(const Far&) = delete;
 
-  void start_send(Operation&);
+  void start_send(MessageOperation&);
   // Moves everything on.
   void advance();
   // Withdraws a message that is under way: a receive is cancelled, a send is left to MPI.
-  void withdraw(Operation&) noexcept;
+  void withdraw(MessageOperation&) noexcept;
   std::optional<MessageStatus> probe(int source, int tag);
   // MPI keeps the communicator: an exception takes this rank away.
   void leave() noexcept { comm_ = mpi::comm_null(); }
 
  private:
   bool found(int source, int tag, mpi::Status&);
-  void receive_found(const Operation& probed, mpi::Status);
-  void receive(Operation&, const mpi::Status&);
-  bool advance(Operation&);
+  void receive_found(const MessageOperation& probed, mpi::Status);
+  void receive(MessageOperation&, const mpi::Status&);
+  bool advance(MessageOperation&);
 
   mpi::Comm comm_;
   int process_;  // that made it

@@ -48,14 +48,14 @@ class Inbox {
     // Pairs with the release in Outbox::make_ring() of the peer.
     const std::uint64_t place = peer_->ring.load(std::memory_order_acquire);
     if (place == 0) return false;
-    ring_ = reinterpret_cast<const Ring*>(base_ + (place - 1));
+    ring_ = reinterpret_cast<const MessageRing*>(base_ + (place - 1));
     return true;
   }
 
   PeerLine* own_;
   const PeerLine* peer_;
   const std::byte* base_;
-  const Ring* ring_ = nullptr;
+  const MessageRing* ring_ = nullptr;
   std::uint64_t next_ = 1;
 };
 

@@ -15,8 +15,8 @@
 
 namespace ropewalk::messages {
 
-// Progress describes the bytes of a message on their way, as one of its two ranks sees them.
-struct Progress {
+// MessageProgress describes the bytes of a message on their way, as one of its two ranks sees them.
+struct MessageProgress {
   Transfer* transfer = nullptr;  // null: the message is not offered, or its bytes have come
   std::uint64_t number = 0;      // of the transfer's use
   bool answered = false;
@@ -33,7 +33,7 @@ struct Progress {
   std::byte* buffer = nullptr;  // of a pipeline, as it is seen here
 };
 
-struct Operation {
+struct MessageOperation {
   bool is_send = false;
   bool complete = false;
   int peer = any_source;  // the rank that was named; may be any_source
@@ -42,12 +42,12 @@ struct Operation {
   std::size_t bytes = 0;  // of the buffer
   MessageStatus status;
   std::optional<Error> error;  // thrown by whoever waits
-  Progress progress;
+  MessageProgress progress;
   mpi::Request request;  // of a message to or from another node
   bool posted = false;   // in the list of receives without a message
   // The list that it is in.
-  Operation* before = nullptr;
-  Operation* next = nullptr;
+  MessageOperation* before = nullptr;
+  MessageOperation* next = nullptr;
 };
 
 // A list of operations in the order they were added. An operation is in one list at most.
@@ -58,20 +58,20 @@ class OperationList {
   OperationList& operator=(OperationList&&) = delete;
 
   bool empty() const noexcept { return first_ == nullptr; }
-  Operation* first() const noexcept { return first_; }
-  void add(Operation& operation) noexcept {
+  MessageOperation* first() const noexcept { return first_; }
+  void add(MessageOperation& operation) noexcept {
     operation.before = last_;
     operation.next = nullptr;
     (last_ != nullptr ? last_->next : first_) = &operation;
     last_ = &operation;
   }
-  void add_first(Operation& operation) noexcept {
+  void add_first(MessageOperation& operation) noexcept {
     operation.before = nullptr;
     operation.next = first_;
     (first_ != nullptr ? first_->before : last_) = &operation;
     first_ = &operation;
   }
-  void remove(Operation& operation) noexcept {
+  void remove(MessageOperation& operation) noexcept {
     (operation.before != nullptr ? operation.before->next : first_) = operation.next;
     (operation.next != nullptr ? operation.next->before : last_) = operation.before;
     operation.before = operation.next = nullptr;
@@ -80,8 +80,8 @@ class OperationList {
   // meanwhile.
   template <class Advance>
   void advance_all(Advance&& advance) {
-    for (Operation* each = first_; each != nullptr;) {
-      Operation& operation = *each;
+    for (MessageOperation* each = first_; each != nullptr;) {
+      MessageOperation& operation = *each;
       const bool over = advance(operation);
       each = operation.next;
       if (over) remove(operation);
@@ -89,29 +89,29 @@ class OperationList {
   }
 
  private:
-  Operation* first_ = nullptr;
-  Operation* last_ = nullptr;
+  MessageOperation* first_ = nullptr;
+  MessageOperation* last_ = nullptr;
 };
 
 // Operations of nonblocking calls, kept for later ones: a call in a steady state allocates nothing.
 class OperationPool {
  public:
-  Operation& take() {
+  MessageOperation& take() {
     if (free_.empty()) {
-      all_.push_back(std::make_unique<Operation>());
+      all_.push_back(std::make_unique<MessageOperation>());
       free_.reserve(all_.size());  // so that put() never allocates
       return *all_.back();
     }
-    Operation& operation = *free_.back();
+    MessageOperation& operation = *free_.back();
     free_.pop_back();
-    operation = Operation{};
+    operation = MessageOperation{};
     return operation;
   }
-  void put(Operation& operation) noexcept { free_.push_back(&operation); }
+  void put(MessageOperation& operation) noexcept { free_.push_back(&operation); }
 
  private:
-  std::vector<std::unique_ptr<Operation>> all_;
-  std::vector<Operation*> free_;
+  std::vector<std::unique_ptr<MessageOperation>> all_;
+  std::vector<MessageOperation*> free_;
 };
 
 }  // namespace ropewalk::messages

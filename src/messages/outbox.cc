@@ -39,9 +39,9 @@ void Outbox::put_in_slot(const void* data, std::size_t bytes, int tag) noexcept 
 }
 
 void Outbox::make_ring() {
-  void* memory = Arena::process().allocate(sizeof(Ring), 4096);
-  std::memset(memory, 0, sizeof(Ring));
-  ring_ = new (memory) Ring;
+  void* memory = Arena::process().allocate(sizeof(MessageRing), 4096);
+  std::memset(memory, 0, sizeof(MessageRing));
+  ring_ = new (memory) MessageRing;
   // Pairs with the acquire in Inbox::open() of the peer. No block of an arena begins at 0 bytes
   // behind the board, but one may begin at offset 0: 1 is added.
   own_->ring.store(Arena::process().offset(memory) + 1, std::memory_order_release);

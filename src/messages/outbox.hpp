@@ -44,7 +44,7 @@ class Outbox {
 
   // Returns the ring of this process, to be given back when the peer looks at it no more; null
   // where it was never made.
-  Ring* ring() const noexcept { return ring_; }
+  MessageRing* ring() const noexcept { return ring_; }
 
  private:
   Cell& begin(int tag, Carriage carriage, std::size_t bytes) noexcept {
@@ -72,7 +72,7 @@ class Outbox {
 
   PeerLine* own_;
   const PeerLine* peer_;
-  Ring* ring_ = nullptr;
+  MessageRing* ring_ = nullptr;
   std::uint64_t next_ = 1;   // message
   std::uint64_t taken_ = 0;  // messages that the peer is known to have taken
   // Counts slot memory by bytes since the beginning; behind its end it goes on at the start.

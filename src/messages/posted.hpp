@@ -22,26 +22,26 @@ class Posted {
   bool wants(int source) const noexcept {
     return from_any_ != 0 || from_[static_cast<std::size_t>(source)] != 0;
   }
-  Operation* first() const noexcept { return list_.first(); }
-  Operation* match(int source, int tag) const noexcept {
-    for (Operation* each = list_.first(); each != nullptr; each = each->next) {
+  MessageOperation* first() const noexcept { return list_.first(); }
+  MessageOperation* match(int source, int tag) const noexcept {
+    for (MessageOperation* each = list_.first(); each != nullptr; each = each->next) {
       if (matches(each->peer, each->tag, source, tag)) return each;
     }
     return nullptr;
   }
-  void add(Operation& operation) noexcept {
+  void add(MessageOperation& operation) noexcept {
     list_.add(operation);
     operation.posted = true;
     ++count_of(operation);
   }
-  void remove(Operation& operation) noexcept {
+  void remove(MessageOperation& operation) noexcept {
     list_.remove(operation);
     operation.posted = false;
     --count_of(operation);
   }
 
  private:
-  int& count_of(const Operation& operation) noexcept {
+  int& count_of(const MessageOperation& operation) noexcept {
     return operation.peer == any_source ? from_any_
                                         : from_[static_cast<std::size_t>(operation.peer)];
   }

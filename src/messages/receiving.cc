@@ -56,7 +56,7 @@ void Receiving::copy_out(const Inbox& inbox, const Cell& cell, std::byte* data) 
 // ---- matching
 
 void Receiving::advance() {
-  incoming_.advance_all([&](Operation& operation) { return advance(operation); });
+  incoming_.advance_all([&](MessageOperation& operation) { return advance(operation); });
   for (int place = 0; place < near_.size(); ++place) {
     if (place == near_.place()) continue;
     // Messages that nobody waits for are taken before they keep their sender from others.
@@ -84,7 +84,7 @@ bool Receiving::deliver(const Cell& cell, int place) {
   const int source = near_.rank_at(place);
   const int tag = cell.tag;
   const std::size_t bytes = cell.bytes;
-  Operation* receive = posted_.match(source, tag);
+  MessageOperation* receive = posted_.match(source, tag);
   if (receive == nullptr) return false;
   if (cell.carriage == Carriage::offer) {
     Offer offer{};
@@ -115,7 +115,7 @@ void Receiving::keep(const Cell& cell, int place) {
   unexpected_.add(near_.rank_at(place), std::move(message));
 }
 
-bool Receiving::take_unexpected(Operation& receive) {
+bool Receiving::take_unexpected(MessageOperation& receive) {
   while (const auto found = unexpected_.find(receive.peer, receive.tag)) {
     const UnexpectedMessage message = unexpected_.take(*found);
     receive.status = {found->source, message.tag, message.bytes};
@@ -135,9 +135,9 @@ bool Receiving::take_unexpected(Operation& receive) {
   return false;
 }
 
-void Receiving::send_to_self(const Operation& send) {
+void Receiving::send_to_self(const MessageOperation& send) {
   const int self = near_.rank_at(near_.place());
-  Operation* receive = posted_.match(self, send.tag);
+  MessageOperation* receive = posted_.match(self, send.tag);
   if (receive == nullptr) {
     UnexpectedMessage message{send.tag, send.bytes, Carriage::slot, nullptr, {}};
     message.data = std::make_unique_for_overwrite<std::byte[]>(message.bytes);
@@ -170,7 +170,7 @@ std::optional<MessageStatus> Receiving::probe(int source, int tag) {
 
 // ---- messages that lie in their sender's buffer
 
-bool Receiving::answer(Operation& receive, int source, int tag, std::size_t bytes,
+bool Receiving::answer(MessageOperation& receive, int source, int tag, std::size_t bytes,
                        const Offer& offer) {
   const int place = near_.place_of(source);
   auto& transfer = *reinterpret_cast<Transfer*>(near_.base(place) + offer.transfer);
@@ -197,8 +197,8 @@ bool Receiving::answer(Operation& receive, int source, int tag, std::size_t byte
 }
 
 // Returns false where the sender has withdrawn its offer.
-bool Receiving::say(const Operation& receive, std::uint64_t what) noexcept {
-  const Progress& progress = receive.progress;
+bool Receiving::say(const MessageOperation& receive, std::uint64_t what) noexcept {
+  const MessageProgress& progress = receive.progress;
   std::uint64_t expected = state::of(progress.number, state::offered);
   // Pairs with the acquire in Sending::advance() there.
   const bool said = progress.transfer->state.compare_exchange_strong(
@@ -208,7 +208,7 @@ bool Receiving::say(const Operation& receive, std::uint64_t what) noexcept {
 }
 
 // Describes this rank's buffer. The kernel is asked only where a sender is to write by it.
-channel::Reference Receiving::destination(const Operation& receive) {
+channel::Reference Receiving::destination(const MessageOperation& receive) {
   const std::size_t bytes = receive.progress.bytes;
   const bool asked = force_ == Mechanism::sender || force_ == Mechanism::both ||
                      (force_ == Mechanism::none && bytes >= limits_.kernel_bytes);
@@ -217,8 +217,8 @@ channel::Reference Receiving::destination(const Operation& receive) {
 }
 
 // What both need to know of the copies.
-void Receiving::begin_copies(Operation& receive, int place, channel::Reference source) {
-  Progress& progress = receive.progress;
+void Receiving::begin_copies(MessageOperation& receive, int place, channel::Reference source) {
+  MessageProgress& progress = receive.progress;
   const channel::Reference own = destination(receive);
   progress.way = choose({source, own, progress.bytes}, limits_, force_);
   progress.there = source;
@@ -240,8 +240,8 @@ void Receiving::begin_copies(Operation& receive, int place, channel::Reference s
   quiet_since_ns_[static_cast<std::size_t>(place)] = 0;  // the sender has time to see the answer
 }
 
-bool Receiving::advance(Operation& receive) {
-  Progress& progress = receive.progress;
+bool Receiving::advance(MessageOperation& receive) {
+  MessageProgress& progress = receive.progress;
   if (progress.way == Way::pipeline) empty_pipeline(receive);
   if (progress.way == Way::receiver || progress.way == Way::both) {
     while (copy_claimed(receive, UINT32_MAX)) {
@@ -264,7 +264,7 @@ bool Receiving::advance(Operation& receive) {
 }
 
 // Counts the pieces that are in their place.
-std::uint64_t Receiving::copied_by_sender(const Progress& progress) noexcept {
+std::uint64_t Receiving::copied_by_sender(const MessageProgress& progress) noexcept {
   if (progress.way == Way::pipeline) return progress.emptied;
   // Pairs with the release in Sending::copy_claimed() there.
   return progress.transfer->sent.load(std::memory_order_acquire);
@@ -272,8 +272,8 @@ std::uint64_t Receiving::copied_by_sender(const Progress& progress) noexcept {
 
 // Whether the sender should copy and does not look: it computes, or has no core. A piece of any
 // message says that it does.
-bool Receiving::is_starved(Operation& receive) noexcept {
-  Progress& progress = receive.progress;
+bool Receiving::is_starved(MessageOperation& receive) noexcept {
+  MessageProgress& progress = receive.progress;
   if (progress.way == Way::receiver || progress.way == Way::both) return false;
   if (progress.there.is_none() || force_ != Mechanism::none) return false;
   std::int64_t& since =
@@ -292,8 +292,8 @@ bool Receiving::is_starved(Operation& receive) noexcept {
 
 // Copies what it can claim at once; returns false where nothing is left. A part that the kernel
 // refuses counts as copied.
-bool Receiving::copy_claimed(Operation& receive, std::uint32_t most) {
-  Progress& progress = receive.progress;
+bool Receiving::copy_claimed(MessageOperation& receive, std::uint32_t most) {
+  MessageProgress& progress = receive.progress;
   const End from = progress.way == Way::pipeline ? End::back : End::front;
   const Pieces claimed = claim(progress.transfer->unclaimed, from, most);
   if (claimed.count == 0) return false;
@@ -311,8 +311,8 @@ bool Receiving::copy_claimed(Operation& receive, std::uint32_t most) {
   return true;
 }
 
-void Receiving::empty_pipeline(Operation& receive) {
-  Progress& progress = receive.progress;
+void Receiving::empty_pipeline(MessageOperation& receive) {
+  MessageProgress& progress = receive.progress;
   Transfer& transfer = *progress.transfer;
   // Pairs with the release in Sending::fill_pipeline() there.
   while (transfer.sent.load(std::memory_order_acquire) != progress.emptied) {
@@ -330,8 +330,8 @@ void Receiving::empty_pipeline(Operation& receive) {
   }
 }
 
-void Receiving::complete(Operation& receive, std::uint64_t how) {
-  Progress& progress = receive.progress;
+void Receiving::complete(MessageOperation& receive, std::uint64_t how) {
+  MessageProgress& progress = receive.progress;
   // The sender may use its buffer, and the transfer, again.
   progress.transfer->state.store(state::of(progress.number, how), std::memory_order_release);
   near_.team().waits().wake_sleepers();

@@ -42,13 +42,13 @@ class Receiving {
   }
   // A receive that is to be posted: true where a message that had come before is for it, which it
   // has taken.
-  bool take_unexpected(Operation&);
+  bool take_unexpected(MessageOperation&);
   // Sends a message of this rank to itself.
-  void send_to_self(const Operation& send);
+  void send_to_self(const MessageOperation& send);
   // Moves everything on.
   void advance();
   // Forgets a message whose other rank is gone.
-  void forget(Operation& operation) noexcept { incoming_.remove(operation); }
+  void forget(MessageOperation& operation) noexcept { incoming_.remove(operation); }
   // Returns the first message that a receive would take.
   std::optional<MessageStatus> probe(int source, int tag);
   Mechanism last() const noexcept { return last_; }
@@ -62,20 +62,20 @@ class Receiving {
   bool deliver(const Cell&, int place);
   void keep(const Cell&, int place);
   // Answers an offer, and begins its transfer; returns false where its sender has withdrawn it.
-  bool answer(Operation&, int source, int tag, std::size_t bytes, const Offer&);
-  bool say(const Operation&, std::uint64_t what) noexcept;
-  void begin_copies(Operation&, int place, channel::Reference source);
-  channel::Reference destination(const Operation&);
+  bool answer(MessageOperation&, int source, int tag, std::size_t bytes, const Offer&);
+  bool say(const MessageOperation&, std::uint64_t what) noexcept;
+  void begin_copies(MessageOperation&, int place, channel::Reference source);
+  channel::Reference destination(const MessageOperation&);
   kernels::Stores stores_for(std::size_t bytes) const noexcept {
     return bytes >= limits_.streaming_bytes ? kernels::Stores::streaming
                                             : kernels::Stores::temporal;
   }
-  bool advance(Operation&);
-  static std::uint64_t copied_by_sender(const Progress&) noexcept;
-  bool is_starved(Operation&) noexcept;
-  bool copy_claimed(Operation&, std::uint32_t most);
-  void empty_pipeline(Operation&);
-  void complete(Operation&, std::uint64_t how);
+  bool advance(MessageOperation&);
+  static std::uint64_t copied_by_sender(const MessageProgress&) noexcept;
+  bool is_starved(MessageOperation&) noexcept;
+  bool copy_claimed(MessageOperation&, std::uint32_t most);
+  void empty_pipeline(MessageOperation&);
+  void complete(MessageOperation&, std::uint64_t how);
 
   NearRanks& near_;
   Posted& posted_;

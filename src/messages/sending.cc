@@ -14,7 +14,7 @@ kernels::Stores stores_for(std::size_t bytes, const tuning::ChannelLimits& limit
   return bytes >= limits.streaming_bytes ? kernels::Stores::streaming : kernels::Stores::temporal;
 }
 
-void complete_send(Operation& operation) {
+void complete_send(MessageOperation& operation) {
   operation.status = {operation.peer, operation.tag, operation.bytes};
   operation.complete = true;
 }
@@ -34,7 +34,7 @@ Sending::~Sending() {
   for (Transfer* each : free_transfers_) near_.keep(each);
   for (const Buffer& each : free_buffers_) near_.keep(each.memory);
   // After an error: receivers may still look at them.
-  offered_.advance_all([&](const Operation& operation) {
+  offered_.advance_all([&](const MessageOperation& operation) {
     near_.keep(operation.progress.transfer);
     near_.keep(operation.progress.buffer);
     return true;
@@ -53,7 +53,7 @@ bool Sending::put(Peer& peer, const void* data, std::size_t bytes, int tag) {
   return true;
 }
 
-void Sending::start(Operation& operation, int place) {
+void Sending::start(MessageOperation& operation, int place) {
   Peer& peer = peers_[static_cast<std::size_t>(place)];
   if (peer.waiting.empty() && try_to_put(peer, operation)) return;
   peer.waiting.add(operation);
@@ -66,7 +66,7 @@ bool Sending::fits_slot(const void* data, std::size_t bytes) const {
   return bytes <= limits_.private_slot_bytes && near_.memory().visible(data, bytes).is_none();
 }
 
-bool Sending::try_to_put(Peer& peer, Operation& operation) {
+bool Sending::try_to_put(Peer& peer, MessageOperation& operation) {
   if (fits_slot(operation.data, operation.bytes)) {
     if (!put(peer, operation.data, operation.bytes, operation.tag)) return false;
     complete_send(operation);
@@ -94,11 +94,11 @@ bool Sending::try_to_put(Peer& peer, Operation& operation) {
 void Sending::advance() {
   if (!offered_.empty()) {
     for (Peer& peer : peers_) peer.is_filling = false;
-    offered_.advance_all([&](Operation& operation) { return advance(operation); });
+    offered_.advance_all([&](MessageOperation& operation) { return advance(operation); });
   }
   if (waiting_ == 0) return;
   for (Peer& peer : peers_) {
-    while (Operation* first = peer.waiting.first()) {
+    while (MessageOperation* first = peer.waiting.first()) {
       if (!try_first(peer, *first)) break;
       --waiting_;
     }
@@ -106,7 +106,7 @@ void Sending::advance() {
 }
 
 // An operation is in one list at most: in that of the waiting again, where it cannot be sent yet.
-bool Sending::try_first(Peer& peer, Operation& first) {
+bool Sending::try_first(Peer& peer, MessageOperation& first) {
   peer.waiting.remove(first);
   bool sent = false;
   try {
@@ -119,8 +119,8 @@ bool Sending::try_first(Peer& peer, Operation& first) {
   return sent;
 }
 
-bool Sending::advance(Operation& operation) {
-  Progress& progress = operation.progress;
+bool Sending::advance(MessageOperation& operation) {
+  MessageProgress& progress = operation.progress;
   // Pairs with the releases of the receiver: its answer, and that it is done with our memory.
   std::uint64_t now = progress.transfer->state.load(std::memory_order_acquire);
   if (state::what(now) == state::offered) return false;
@@ -135,8 +135,8 @@ bool Sending::advance(Operation& operation) {
   return true;
 }
 
-void Sending::read_answer(Operation& operation) {
-  Progress& progress = operation.progress;
+void Sending::read_answer(MessageOperation& operation) {
+  MessageProgress& progress = operation.progress;
   const Transfer& transfer = *progress.transfer;
   progress.answered = true;
   progress.way = transfer.way;
@@ -150,8 +150,8 @@ void Sending::read_answer(Operation& operation) {
   }
 }
 
-void Sending::copy_claimed(Operation& operation) {
-  Progress& progress = operation.progress;
+void Sending::copy_claimed(MessageOperation& operation) {
+  MessageProgress& progress = operation.progress;
   Transfer& transfer = *progress.transfer;
   const int place = near_.place_of(operation.peer);
   const kernels::Stores stores = stores_for(operation.bytes, limits_);
@@ -175,14 +175,14 @@ void Sending::copy_claimed(Operation& operation) {
 }
 
 // Only one pipeline to a peer runs at a time, so that the buffers stay in the second cache.
-void Sending::fill_in_turn(Operation& operation) {
+void Sending::fill_in_turn(MessageOperation& operation) {
   Peer& peer = peers_[static_cast<std::size_t>(near_.place_of(operation.peer))];
   if (!peer.is_filling) peer.is_filling = fill_pipeline(operation);
 }
 
 // Whether there is more to fill, once the receiver has made room.
-bool Sending::fill_pipeline(Operation& operation) {
-  Progress& progress = operation.progress;
+bool Sending::fill_pipeline(MessageOperation& operation) {
+  MessageProgress& progress = operation.progress;
   Transfer& transfer = *progress.transfer;
   if (progress.buffer == nullptr) {
     progress.buffer = take_buffer(pipeline_depth * progress.piece_bytes);
@@ -204,8 +204,8 @@ bool Sending::fill_pipeline(Operation& operation) {
   }
 }
 
-void Sending::end(Operation& operation, std::uint64_t state) {
-  Progress& progress = operation.progress;
+void Sending::end(MessageOperation& operation, std::uint64_t state) {
+  MessageProgress& progress = operation.progress;
   if (state == state::refused) {
     near_.explain_refusal(near_.place_of(operation.peer));
     operation.error.emplace(ErrorCode::system,
@@ -221,8 +221,8 @@ void Sending::end(Operation& operation, std::uint64_t state) {
   complete_send(operation);
 }
 
-bool Sending::withdraw(Operation& operation, int place) noexcept {
-  Progress& progress = operation.progress;
+bool Sending::withdraw(MessageOperation& operation, int place) noexcept {
+  MessageProgress& progress = operation.progress;
   if (progress.transfer == nullptr) {
     peers_[static_cast<std::size_t>(place)].waiting.remove(operation);
     --waiting_;

@@ -27,14 +27,14 @@ class Sending {
     return put(peer, data, bytes, tag);
   }
   // Begins to send; the operation may be complete when this returns.
-  void start(Operation&, int place);
+  void start(MessageOperation&, int place);
   // Moves everything on.
   void advance();
   // Forgets a message whose other rank is gone.
-  void forget(Operation& operation) noexcept { offered_.remove(operation); }
+  void forget(MessageOperation& operation) noexcept { offered_.remove(operation); }
   bool idle() const noexcept { return waiting_ == 0 && offered_.empty(); }
   // Takes a message back that its receiver has not begun to take; false where it has.
-  bool withdraw(Operation&, int place) noexcept;
+  bool withdraw(MessageOperation&, int place) noexcept;
 
  private:
   struct Peer {
@@ -44,14 +44,14 @@ class Sending {
   };
   bool put(Peer&, const void* data, std::size_t bytes, int tag);
   bool fits_slot(const void* data, std::size_t bytes) const;
-  bool try_to_put(Peer&, Operation&);
-  bool try_first(Peer&, Operation& first);
-  bool advance(Operation&);
-  void read_answer(Operation&);
-  void copy_claimed(Operation&);
-  void fill_in_turn(Operation&);
-  bool fill_pipeline(Operation&);
-  void end(Operation&, std::uint64_t state);
+  bool try_to_put(Peer&, MessageOperation&);
+  bool try_first(Peer&, MessageOperation& first);
+  bool advance(MessageOperation&);
+  void read_answer(MessageOperation&);
+  void copy_claimed(MessageOperation&);
+  void fill_in_turn(MessageOperation&);
+  bool fill_pipeline(MessageOperation&);
+  void end(MessageOperation&, std::uint64_t state);
   Transfer& take_transfer();
   std::byte* take_buffer(std::size_t bytes);
 

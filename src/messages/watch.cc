@@ -7,7 +7,7 @@
 namespace ropewalk::messages {
 namespace {
 
-[[noreturn]] void throw_gone(const Operation& operation) {
+[[noreturn]] void throw_gone(const MessageOperation& operation) {
   const std::string who = operation.peer == any_source
                               ? "all other ranks have"
                               : "rank " + std::to_string(operation.peer) + " has";
@@ -18,7 +18,7 @@ namespace {
 
 }  // namespace
 
-void Watch::require_whole() const {
+void MessageWatch::require_whole() const {
   if (engine_.near() != nullptr && engine_.near()->team().waits().broken()) {
     throw Error(ErrorCode::peer_dead,
                 "channel: a rank has died: this channel cannot be used any more; end the job");
@@ -28,7 +28,7 @@ void Watch::require_whole() const {
 
 // A rank that has ended its channel sends and takes nothing more. What it had sent before is looked
 // for once more, now that nothing can follow.
-void Watch::look() {
+void MessageWatch::look() {
   if (liveness_ != nullptr) liveness_->look();
   if (awaited_ == nullptr || awaited_->complete || !is_gone(*awaited_)) return;
   engine_.advance();
@@ -39,10 +39,10 @@ void Watch::look() {
   if (!is_under_way) throw_gone(*awaited_);
 }
 
-void Watch::lost(int place) { engine_.near()->throw_dead(place); }
+void MessageWatch::lost(int place) { engine_.near()->throw_dead(place); }
 
 // Tells whether the other rank, or every rank that it may be, has ended its channel.
-bool Watch::is_gone(const Operation& operation) const {
+bool MessageWatch::is_gone(const MessageOperation& operation) const {
   if (operation.peer != any_source) return has_ended(operation.peer);
   for (int rank = 0; rank < engine_.size(); ++rank) {
     if (rank != engine_.rank() && !has_ended(rank)) return false;
@@ -50,7 +50,7 @@ bool Watch::is_gone(const Operation& operation) const {
   return engine_.size() > 1;
 }
 
-bool Watch::has_ended(int rank) const {
+bool MessageWatch::has_ended(int rank) const {
   return rank != engine_.rank() && engine_.is_near(rank) &&
          engine_.near()->has_ended(engine_.near()->place_of(rank));
 }

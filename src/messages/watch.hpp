@@ -8,30 +8,30 @@
 
 namespace ropewalk::messages {
 
-class Engine;
+class MessageEngine;
 
-class Watch final : public node::Watcher {
+class MessageWatch final : public node::Watcher {
  public:
-  explicit Watch(Engine& engine) noexcept : engine_(engine) {}
+  explicit MessageWatch(MessageEngine& engine) noexcept : engine_(engine) {}
 
   // Watches ranks on other nodes; `liveness` is null where nobody notices their death, and outlives
   // this.
   void watch_far(node::Liveness* liveness) noexcept { liveness_ = liveness; }
   // Throws Error(peer_dead) where a rank is known to have died.
   void require_whole() const;
-  void wait_for(const Operation* awaited) noexcept { awaited_ = awaited; }
+  void wait_for(const MessageOperation* awaited) noexcept { awaited_ = awaited; }
   // Throws Error(peer_dead) where the message that is waited for can never come or never be taken.
   void look() override;
   // Throws: says the number that the rank has in the channel.
   void lost(int place) override;
 
  private:
-  bool is_gone(const Operation&) const;
+  bool is_gone(const MessageOperation&) const;
   bool has_ended(int rank) const;
 
-  Engine& engine_;
+  MessageEngine& engine_;
   node::Liveness* liveness_ = nullptr;
-  const Operation* awaited_ = nullptr;
+  const MessageOperation* awaited_ = nullptr;
 };
 
 }  // namespace ropewalk::messages

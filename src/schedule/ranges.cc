@@ -23,7 +23,7 @@ Ranges::Taken block(std::uint64_t number) noexcept {
 Ranges::Ranges(int workers, int sharing)
     : workers_(workers),
       sharing_(sharing),
-      slots_(std::make_unique<Slot[]>(static_cast<std::size_t>(workers))) {}
+      slots_(std::make_unique<WorkerSlot[]>(static_cast<std::size_t>(workers))) {}
 
 std::uint64_t Ranges::share(int worker) const noexcept {
   const int first = workers_ - sharing_;
@@ -37,7 +37,7 @@ std::uint64_t Ranges::share(int worker) const noexcept {
 void Ranges::reset(std::uint64_t blocks) noexcept {
   blocks_ = blocks;
   for (int worker = 0; worker < workers_; ++worker) {
-    Slot& slot = at(worker);
+    WorkerSlot& slot = at(worker);
     slot.loop = 0;
     slot.entered = 0;
     slot.range[0].store(share(worker), relaxed);
@@ -46,7 +46,7 @@ void Ranges::reset(std::uint64_t blocks) noexcept {
 }
 
 Ranges::Taken Ranges::take(int worker) noexcept {
-  Slot& own = at(worker);
+  WorkerSlot& own = at(worker);
   Word& range = own.range[own.loop % 2];
   std::uint64_t seen = range.load(relaxed);
   while (blocks_in(seen) != 0) {
@@ -61,7 +61,7 @@ Ranges::Taken Ranges::take(int worker) noexcept {
 
 // Takes half of what the fullest range has, rounded up; of one block, that block.
 Ranges::Taken Ranges::steal(int worker) noexcept {
-  Slot& own = at(worker);
+  WorkerSlot& own = at(worker);
   for (;;) {
     int absent = -1;
     const Victim victim = largest(worker, absent);
@@ -80,13 +80,13 @@ Ranges::Taken Ranges::steal(int worker) noexcept {
 
 // Among workers of the same NUMA node first: their iterations lie in the memory at hand.
 Ranges::Victim Ranges::largest(int worker, int& absent) noexcept {
-  const Slot& own = at(worker);
+  const WorkerSlot& own = at(worker);
   const int place = own.place.load(relaxed);
   Victim near;
   Victim far;
   for (int other = 0; other < workers_; ++other) {
     if (other == worker) continue;
-    const Slot& slot = at(other);
+    const WorkerSlot& slot = at(other);
     if (slot.ready.load(relaxed) <= own.loop) absent = other;
     const std::uint64_t seen = slot.range[own.loop % 2].load(relaxed);
     Victim& best = slot.place.load(relaxed) == place ? near : far;
@@ -96,7 +96,7 @@ Ranges::Victim Ranges::largest(int worker, int& absent) noexcept {
 }
 
 Ranges::Taken Ranges::leave(int worker) noexcept {
-  Slot& own = at(worker);
+  WorkerSlot& own = at(worker);
   ++own.loop;
   own.range[own.loop % 2].store(share(worker), relaxed);
   own.ready.store(own.loop + 1, relaxed);
@@ -104,7 +104,7 @@ Ranges::Taken Ranges::leave(int worker) noexcept {
 }
 
 bool Ranges::enters(int worker) noexcept {
-  Slot& own = at(worker);
+  WorkerSlot& own = at(worker);
   if (own.entered > own.loop) return false;
   own.entered = own.loop + 1;
   return true;

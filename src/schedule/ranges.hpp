@@ -40,7 +40,7 @@ namespace ropewalk::schedule {
 // 128 B: the pair of lines that the prefetcher of current x86 cores fetches together.
 constexpr std::size_t stride = 128;
 
-struct Slot {
+struct WorkerSlot {
   // Read and written by thieves as well as the owner.
   alignas(stride) Word range[2];        // of even and odd loops
   std::atomic<std::uint64_t> ready{0};  // loops that the owner has filled its words for
@@ -73,14 +73,16 @@ class Ranges {
 
   bool enters(int worker) noexcept;  // true once a loop
   void set_place(int worker, int node) noexcept;
-  const Slot& slot(int worker) const noexcept { return slots_[static_cast<std::size_t>(worker)]; }
+  const WorkerSlot& slot(int worker) const noexcept {
+    return slots_[static_cast<std::size_t>(worker)];
+  }
 
  private:
   struct Victim {
     int worker = -1;
     std::uint64_t seen = 0;
   };
-  Slot& at(int worker) noexcept { return slots_[static_cast<std::size_t>(worker)]; }
+  WorkerSlot& at(int worker) noexcept { return slots_[static_cast<std::size_t>(worker)]; }
   std::uint64_t share(int worker) const noexcept;
   Taken steal(int worker) noexcept;
   Victim largest(int worker, int& absent) noexcept;
@@ -89,7 +91,7 @@ class Ranges {
   int workers_;
   int sharing_;
   std::uint64_t blocks_ = 0;
-  std::unique_ptr<Slot[]> slots_;
+  std::unique_ptr<WorkerSlot[]> slots_;
 };
 
 }  // namespace ropewalk::schedule

@@ -130,7 +130,7 @@ WorkStealing::Counts WorkStealing::counts(int worker) const {
     refuse("worker: " + std::to_string(worker) + ", expected 0 to " +
            std::to_string(workers() - 1) + "; pass one of the loop's workers");
   }
-  const schedule::Slot& slot = state_->ranges.slot(worker);
+  const schedule::WorkerSlot& slot = state_->ranges.slot(worker);
   return {slot.own, slot.stolen};
 }
 

@@ -66,7 +66,7 @@ TEST(Collectives, BuffersOfAllRanksFitTogether) {
     const auto total = [&](Op op, bool sent) {
       std::size_t sum = 0;
       for (int rank = 0; rank < ranks; ++rank) {
-        const Shape shape{op, bytes, ranks, rank};
+        const CallShape shape{op, bytes, ranks, rank};
         sum += sent ? shape.send_count() : shape.receive_count();
       }
       return sum;
@@ -90,7 +90,7 @@ TEST(Collectives, TrafficStoresWhatIsReceived) {
   for (const std::string& word : op_names()) {
     std::size_t received = 0;
     for (int rank = 0; rank < ranks; ++rank) {
-      received += Shape{op_of(word), bytes, ranks, rank}.receive_count() * sizeof(float);
+      received += CallShape{op_of(word), bytes, ranks, rank}.receive_count() * sizeof(float);
     }
     if (op_of(word) == Op::barrier) received = 0;
     EXPECT_EQ(traffic(op_of(word), bytes, ranks).stored, received) << word;
@@ -134,7 +134,7 @@ TEST(Collectives, CheckFindsOneWrongElement) {
   constexpr unsigned serial = 5;
   const std::size_t n = 8;
   for (int rank = 0; rank < ranks; ++rank) {
-    const Shape sum{Op::allreduce, n * sizeof(float), ranks, rank};
+    const CallShape sum{Op::allreduce, n * sizeof(float), ranks, rank};
     std::vector<float> result(n);
     for (std::size_t i = 0; i < n; ++i) result[i] = value(0, i, serial) + value(1, i, serial);
     EXPECT_EQ(check(sum, result.data(), serial, Filled::by_place), "");
@@ -142,7 +142,7 @@ TEST(Collectives, CheckFindsOneWrongElement) {
     EXPECT_NE(check(sum, result.data(), serial, Filled::by_place).find("element 3 "),
               std::string::npos);
 
-    const Shape all{Op::alltoall, n * sizeof(float), ranks, rank};
+    const CallShape all{Op::alltoall, n * sizeof(float), ranks, rank};
     result.resize(ranks * n);
     for (std::size_t i = 0; i < ranks * n; ++i) {
       const std::size_t place = static_cast<std::size_t>(rank) * n + i % n;
@@ -158,7 +158,7 @@ TEST(Collectives, CheckFindsOneWrongElement) {
 }
 
 TEST(Collectives, RewritingChangesWhatIsExpected) {
-  const Shape shape{Op::allgather, 16, 2, 0};
+  const CallShape shape{Op::allgather, 16, 2, 0};
   std::vector<float> send(4);
   rewrite(shape, send.data(), 7);
   for (const float one : send) EXPECT_EQ(one, flat_value(0, 7));
@@ -204,7 +204,7 @@ CollectiveResult result_of(double plain, double ours, double limit) {
 
 TEST(CollectivesTables, RowsSayWhatTheDesignAsksFor) {
   CollectivesContext context{2, "MPICH 5.0.2", {}, {2}, 0};
-  context.backings["arena"] = Backing{};
+  context.backings["arena"] = BackingReport{};
   const Json with = row(context, result_of(30, 10, 8));
   EXPECT_EQ(with["bench"], "collectives");
   EXPECT_EQ(with["plain_us"], 30.0);
@@ -230,7 +230,7 @@ TEST(CollectivesTables, QuartilesAreOfTheRatiosOfEachRound) {
   EXPECT_EQ(ratio_quartiles(result).low, 2.0);
   EXPECT_EQ(ratio_quartiles(result).high, 4.0);
   CollectivesContext context{8, "MPICH 5.0.2", {}, {2, 2, 2, 2}, 125};
-  context.backings["arena"] = Backing{};
+  context.backings["arena"] = BackingReport{};
   const Json json = row(context, result);
   EXPECT_EQ(json["ratio_quartiles"][1], 4.0);
   EXPECT_EQ(json["ranks_on_nodes"].size(), 4U);

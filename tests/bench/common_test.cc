@@ -259,14 +259,14 @@ TEST(Pages, EveryKindHasOptions) {
 
 TEST(Pages, BackingTellsWhatTheKernelGave) {
   const PageBlock block = page_block("small", 1 << 16);
-  const Backing found = backing("small", block);
+  const BackingReport found = backing("small", block);
   EXPECT_FALSE(found.all_huge);
   EXPECT_NE(found.text.find("4 KiB 100 %"), std::string::npos) << found.text;
   EXPECT_EQ(to_json(found).value("source", ""), "shmem-small");
 }
 
 TEST(Pages, HugeThatIsSmallIsNamed) {
-  Backing found;
+  BackingReport found;
   found.kind = "huge";
   found.text = "4 KiB 100 %";
   found.downgrade = "no pool";
@@ -286,7 +286,7 @@ TEST(Machine, CachesAreReadAsTheKernelWritesThem) {
     const char* files[] = {"level", "type", "size", "shared_cpu_list"};
     for (int f = 0; f < 4; ++f) std::ofstream(folder / files[f]) << entries[i][f] << '\n';
   }
-  const std::vector<Cache> found = caches(root.string());
+  const std::vector<CoreCache> found = caches(root.string());
   std::filesystem::remove_all(root);
   ASSERT_EQ(found.size(), 2U);
   EXPECT_EQ(found[0].bytes, 48U << 10);

@@ -26,7 +26,7 @@ TEST(Comms, FaceBytesAreThoseOfThePaper) {
   const std::vector<std::size_t> paper = {49152,   393216,   1327104,  3145728,
                                           6144000, 10616832, 16859136, 25165824};
   const CommsOptions options = parsed({});
-  const std::vector<Lattice> all = lattices(options, {1, 1, 1, 2});
+  const std::vector<LocalLattice> all = lattices(options, {1, 1, 1, 2});
   ASSERT_EQ(all.size(), paper.size());
   for (std::size_t i = 0; i < all.size(); ++i) {
     for (int d = 0; d < 4; ++d) EXPECT_EQ(face_bytes(all[i], d), paper[i]);
@@ -36,7 +36,7 @@ TEST(Comms, FaceBytesAreThoseOfThePaper) {
 }
 
 TEST(Comms, OnlyDividedDimensionsCommunicate) {
-  const Lattice lattice{{4, 4, 8, 16}, 8};
+  const LocalLattice lattice{{4, 4, 8, 16}, 8};
   EXPECT_EQ(label(lattice), "4.4.8.16");
   EXPECT_EQ(exchange_bytes(lattice, {1, 1, 1, 1}), 0U);
   EXPECT_EQ(exchange_bytes(lattice, {1, 1, 2, 1}), 2 * 4U * 4 * 16 * 8 * 96);

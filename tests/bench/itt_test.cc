@@ -244,7 +244,7 @@ TEST(Itt, TheRoofIsTheLowerOfTwo) {
 
 // There are two cores with 1 MiB each, and 32 MiB for both.
 TEST(Itt, LevelsOfAWorkingSet) {
-  const std::vector<Cache> caches = {
+  const std::vector<CoreCache> caches = {
       {1, "Data", 32 << 10, "0"}, {2, "Unified", 1 << 20, "0"}, {3, "Unified", 32 << 20, "0-1"}};
   const auto level = [&](double bytes, int threads, int ranks) {
     return level_of(levels(caches, threads, ranks, 2), bytes).name;

@@ -35,7 +35,7 @@ std::vector<std::string> lines_of(const std::string& path) {
 }
 
 TEST(TableText, AlignsColumns) {
-  Table table({"name", "MB/s"}, 1);
+  TextTable table({"name", "MB/s"}, 1);
   table.add({"a", "1.0"});
   table.add({"longer", "12345.0"});
   table.add({"short"});

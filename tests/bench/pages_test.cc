@@ -45,7 +45,7 @@ TEST(Fragmented, PagesStaySmall) {
 TEST(Fragmented, SecondMappingSeesTheSameBytes) {
   const SmallPages pages(3 * 4096);
   std::memcpy(pages.data() + 4096, "ropewalk", 8);
-  const Mapping view(pages.descriptor(), 3 * 4096);
+  const BlockMapping view(pages.descriptor(), 3 * 4096);
   EXPECT_NE(view.data(), pages.data());
   EXPECT_EQ(std::memcmp(view.data() + 4096, "ropewalk", 8), 0);
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(view.data()) % (2 * mebibyte), 0U);

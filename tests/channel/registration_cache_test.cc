@@ -104,7 +104,7 @@ TEST(RegistrationCache, TheSecondUseIsAHitWithinWholePages) {
   EXPECT_TRUE(touch(cache, 7, 12 * page + 5, 1));
   EXPECT_FALSE(touch(cache, 7, 13 * page, 1));      // the page after
   EXPECT_FALSE(touch(cache, 7, 10 * page - 1, 1));  // the page before
-  const RegistrationCounts counts = cache.counts();
+  const CacheCounts counts = cache.counts();
   EXPECT_EQ(counts.hits, 2U);
   EXPECT_EQ(counts.misses, 3U);
   EXPECT_EQ(counts.entries, 3U);  // neighbours stay apart
@@ -286,7 +286,7 @@ TEST(RegistrationCache, RandomCallsDoWhatTheModelDoes) {
         ASSERT_TRUE(provider.shows(one.registration.local, one.segment, one.address, one.bytes))
             << "step " << step;
       }
-      const RegistrationCounts counts = cache.counts();
+      const CacheCounts counts = cache.counts();
       ASSERT_EQ(counts.hits, hits) << "step " << step;
       ASSERT_EQ(counts.evictions, model.evictions) << "step " << step;
       ASSERT_EQ(counts.entries, provider.live());
@@ -321,7 +321,7 @@ TEST(RegistrationCache, ThreadsMayShareIt) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(provider.live(), 0U);
-  const RegistrationCounts counts = cache.counts();
+  const CacheCounts counts = cache.counts();
   EXPECT_EQ(counts.hits + counts.misses, 8000U);
 }
 

@@ -101,7 +101,7 @@ class RankCache {
   RankCache(const RankCache&) = delete;
   RankCache& operator=(const RankCache&) = delete;
 
-  channel::RegistrationCounts counts() const { return cache_.counts(); }
+  channel::CacheCounts counts() const { return cache_.counts(); }
 
  private:
   channel::RegistrationCache cache_;
@@ -151,10 +151,10 @@ TEST(AttachedCollectives, PrivateBuffersTakeTheMappedPath) {
     for (int kind = 1; kind < collective_count; ++kind) {
       drawn.collective = static_cast<Collective>(kind);
       drawn.seed = static_cast<std::uint64_t>(kind);
-      const channel::RegistrationCounts before = cache.counts();
+      const channel::CacheCounts before = cache.counts();
       ASSERT_EQ(run(communicator, drawn), "") << text(drawn, communicator);
       EXPECT_EQ(communicator.last_path(), Path::mapped) << text(drawn, communicator);
-      const channel::RegistrationCounts after = cache.counts();
+      const channel::CacheCounts after = cache.counts();
       // The root of a gather or scatter leaves it to the others.
       if (rank != drawn.common_root) {
         EXPECT_GT(after.hits + after.misses, before.hits + before.misses)

@@ -6,8 +6,8 @@
 namespace ropewalk::collectives::nodes {
 namespace {
 
-TEST(Layout, RanksOfEachNodeInTheirOrder) {
-  const Layout layout = layout_of({7, 7, 2, 7, 2}, 3);
+TEST(NodeLayout, RanksOfEachNodeInTheirOrder) {
+  const NodeLayout layout = layout_of({7, 7, 2, 7, 2}, 3);
   EXPECT_EQ(layout.members, (std::vector<std::vector<int>>{{0, 1, 3}, {2, 4}}));
   EXPECT_EQ(layout.node_of, (std::vector<int>{0, 0, 1, 0, 1}));
   EXPECT_EQ(layout.place_of, (std::vector<int>{0, 1, 0, 2, 1}));
@@ -18,7 +18,7 @@ TEST(Layout, RanksOfEachNodeInTheirOrder) {
   EXPECT_FALSE(layout.contiguous);
 }
 
-TEST(Layout, BlocksOfRanksAreContiguous) {
+TEST(NodeLayout, BlocksOfRanksAreContiguous) {
   EXPECT_TRUE(layout_of({0, 0, 1, 2, 2}, 0).contiguous);
   EXPECT_FALSE(layout_of({0, 1, 0}, 0).contiguous);
 }

@@ -21,6 +21,6 @@ constexpr int lanes = 32 / sizeof(Real);
 
 }  // namespace
 
-const Table<Real> double_table = ROPEWALK_LATTICE_TABLE("avx2");
+const OperatorTable<Real> double_table = ROPEWALK_LATTICE_TABLE("avx2");
 
 }  // namespace ropewalk::lattice::kernels::avx2

@@ -21,6 +21,6 @@ constexpr int lanes = 64 / sizeof(Real);
 
 }  // namespace
 
-const Table<Real> double_table = ROPEWALK_LATTICE_TABLE("avx512");
+const OperatorTable<Real> double_table = ROPEWALK_LATTICE_TABLE("avx512");
 
 }  // namespace ropewalk::lattice::kernels::avx512

@@ -21,6 +21,6 @@ constexpr int lanes = 16 / sizeof(Real);
 
 }  // namespace
 
-const Table<Real> float_table = ROPEWALK_LATTICE_TABLE("baseline");
+const OperatorTable<Real> float_table = ROPEWALK_LATTICE_TABLE("baseline");
 
 }  // namespace ropewalk::lattice::kernels::baseline

@@ -11,7 +11,8 @@ namespace ropewalk::lattice::kernels {
 namespace {
 
 template <class Real>
-const Table<Real>& entry(const Table<float>& single, const Table<double>& twice) {
+const OperatorTable<Real>& entry(const OperatorTable<float>& single,
+                                 const OperatorTable<double>& twice) {
   if constexpr (sizeof(Real) == sizeof(float)) {
     return static_cast<void>(twice), single;
   } else {
@@ -21,9 +22,9 @@ const Table<Real>& entry(const Table<float>& single, const Table<double>& twice)
 
 // The widest set comes first.
 template <class Real>
-const std::vector<const Table<Real>*>& tables() {
-  static const std::vector<const Table<Real>*> made = [] {
-    std::vector<const Table<Real>*> out;
+const std::vector<const OperatorTable<Real>*>& tables() {
+  static const std::vector<const OperatorTable<Real>*> made = [] {
+    std::vector<const OperatorTable<Real>*> out;
 #if defined(__x86_64__)
     const InstructionSet set = instruction_set();
     if (set >= InstructionSet::avx512) {
@@ -44,7 +45,7 @@ template <class Real>
 std::span<const int> counts() {
   static const std::vector<int> made = [] {
     std::vector<int> out;
-    for (const Table<Real>* table : tables<Real>()) out.push_back(table->lanes);
+    for (const OperatorTable<Real>* table : tables<Real>()) out.push_back(table->lanes);
     return out;
   }();
   return made;
@@ -57,8 +58,8 @@ std::span<const int> lane_counts(std::size_t bytes_per_real) {
 }
 
 template <class Real>
-const Table<Real>& table(int lanes) {
-  for (const Table<Real>* made : tables<Real>()) {
+const OperatorTable<Real>& table(int lanes) {
+  for (const OperatorTable<Real>* made : tables<Real>()) {
     if (made->lanes == lanes) return *made;
   }
   std::string known;
@@ -69,7 +70,7 @@ const Table<Real>& table(int lanes) {
                                        known + "; pass 0 for the best that fits");
 }
 
-template const Table<float>& table<float>(int);
-template const Table<double>& table<double>(int);
+template const OperatorTable<float>& table<float>(int);
+template const OperatorTable<double>& table<double>(int);
 
 }  // namespace ropewalk::lattice::kernels

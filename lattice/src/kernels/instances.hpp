@@ -5,10 +5,10 @@
 
 namespace ropewalk::lattice::kernels {
 
-#define ROPEWALK_LATTICE_TABLES(isa)       \
-  namespace isa {                          \
-  extern const Table<float> float_table;   \
-  extern const Table<double> double_table; \
+#define ROPEWALK_LATTICE_TABLES(isa)               \
+  namespace isa {                                  \
+  extern const OperatorTable<float> float_table;   \
+  extern const OperatorTable<double> double_table; \
   }
 ROPEWALK_LATTICE_TABLES(scalar)
 ROPEWALK_LATTICE_TABLES(baseline)

@@ -11,7 +11,7 @@ namespace ropewalk::lattice::kernels {
 // Legs of the hopping term: mu is the hop from x + mu, 4 + mu that from x - mu.
 inline constexpr int leg_count = 8;
 
-// How a site gets the half spinor of a leg; Row::legs has two bits for each leg.
+// How a site gets the half spinor of a leg; HopRow::legs has two bits for each leg.
 enum class Leg : std::uint32_t {
   local = 0,     // as it lies
   permuted = 1,  // over the edge of the sub-lattices: lanes change places
@@ -20,7 +20,7 @@ enum class Leg : std::uint32_t {
 };
 
 // One output vector site of a hop; `out` and `source` number the vector sites of their fields.
-struct Row {
+struct HopRow {
   std::int32_t out;
   std::uint32_t legs;  // Leg of each leg; bits 16 and up: leg crosses the antiperiodic boundary
   std::int32_t source[leg_count];
@@ -56,7 +56,7 @@ struct LaneTables {
 
 template <class Real>
 struct HopArguments {
-  const Row* rows = nullptr;
+  const HopRow* rows = nullptr;
   std::ptrdiff_t row_count = 0;
   const std::int32_t* faces = nullptr;  // leg_count a row
   const LaneTables<Real>* lanes = nullptr;
@@ -129,7 +129,7 @@ using FifthFunction = void (*)(const FifthArguments<Real>&, std::ptrdiff_t begin
                                std::ptrdiff_t end);
 
 template <class Real>
-struct Table {
+struct OperatorTable {
   const char* isa;
   int lanes;
   HopFunction<Real> hop[link_form_count][link_order_count][2];  // the last by dagger
@@ -140,6 +140,6 @@ struct Table {
 // Returns the numbers of lanes that this machine has, widest first; ROPEWALK_ISA limits them.
 std::span<const int> lane_counts(std::size_t bytes_per_real);
 template <class Real>
-const Table<Real>& table(int lanes);
+const OperatorTable<Real>& table(int lanes);
 
 }  // namespace ropewalk::lattice::kernels

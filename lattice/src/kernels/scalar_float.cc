@@ -24,6 +24,6 @@ constexpr int lanes = 1;
 
 }  // namespace
 
-const Table<Real> float_table = ROPEWALK_LATTICE_TABLE("scalar");
+const OperatorTable<Real> float_table = ROPEWALK_LATTICE_TABLE("scalar");
 
 }  // namespace ropewalk::lattice::kernels::scalar

@@ -23,7 +23,7 @@ constexpr std::size_t line_bytes = 64;  // slices end on borders of lines
 
 // A stream of bytes is made of all blocks, node after node from a first one on.
 struct Stream {
-  const Layout& layout;
+  const NodeLayout& layout;
   const Blocks& blocks;
   int first = 0;
 
@@ -50,7 +50,7 @@ struct Stream {
 };
 
 // All ranks must agree on all counts.
-std::uint32_t form_of(const Layout& layout, const Blocks& blocks) {
+std::uint32_t form_of(const NodeLayout& layout, const Blocks& blocks) {
   return os::hash_counts(blocks.counts, layout.size());
 }
 
@@ -58,7 +58,7 @@ std::uint32_t form_of(const Layout& layout, const Blocks& blocks) {
 
 // The blocks of nodes own, own + 1, ... lie behind each other at `stream`; the first is there.
 void exchange_all(Nodes& nodes, const Header& header, const Stream& stream, std::byte* data) {
-  const Layout& layout = nodes.layout();
+  const NodeLayout& layout = nodes.layout();
   const int count = layout.count();
   std::size_t have = stream.bytes_of(layout.node);
   for (int distance = 1; distance < count; distance *= 2) {
@@ -84,7 +84,7 @@ void exchange_all(Nodes& nodes, const Header& header, const Stream& stream, std:
 
 // This node's blocks, in the order of its ranks.
 void gather_own(Nodes& nodes, const void* send, const Blocks& blocks, std::byte* data) {
-  const Layout& layout = nodes.layout();
+  const NodeLayout& layout = nodes.layout();
   const std::size_t own = blocks.counts[layout.rank];
   if (nodes.alone()) {
     if (own > 0) std::memcpy(data, send, own);
@@ -104,7 +104,7 @@ void gather_own(Nodes& nodes, const void* send, const Blocks& blocks, std::byte*
 
 void through_leaders(Nodes& nodes, const void* send, void* receive, const Blocks& blocks,
                      std::size_t total, std::uint32_t form) {
-  const Layout& layout = nodes.layout();
+  const NodeLayout& layout = nodes.layout();
   const Stream stream{layout, blocks, layout.node};
   const CallMemory data(total);
   gather_own(nodes, send, blocks, data.data());
@@ -171,7 +171,7 @@ struct AllgatherMoves {
   }
 
   const void* source(std::size_t number, std::size_t slot) {
-    const Layout& layout = nodes.layout();
+    const NodeLayout& layout = nodes.layout();
     const Range range = sends[number].range;
     const std::byte* seen = nullptr;
     std::byte* to = nullptr;
@@ -206,7 +206,7 @@ struct AllgatherMoves {
 
   // Pulls the blocks of the other ranks of the node, one chunk at a time.
   bool work() {
-    const Layout& layout = nodes.layout();
+    const NodeLayout& layout = nodes.layout();
     const auto ranks = static_cast<int>(layout.own().size());
     if (step >= ranks) return false;
     const int place = (layout.place() + step) % ranks;
@@ -225,7 +225,7 @@ struct AllgatherMoves {
 // Lists the slices of all nodes' bytes, as the leaders of one slice exchange them, by their
 // distance.
 void list_chunks(Nodes& nodes, AllgatherMoves& moves, Traffic& traffic) {
-  const Layout& layout = nodes.layout();
+  const NodeLayout& layout = nodes.layout();
   const int count = layout.count();
   const int place = layout.place();
   if (place >= layout.least) return;
@@ -251,7 +251,7 @@ void list_chunks(Nodes& nodes, AllgatherMoves& moves, Traffic& traffic) {
   }
 }
 
-std::size_t end_of(const Layout& layout, const Blocks& blocks) {
+std::size_t end_of(const NodeLayout& layout, const Blocks& blocks) {
   std::size_t end = 0;
   for (int rank = 0; rank < layout.size(); ++rank) {
     if (blocks.counts[rank] == 0) continue;
@@ -262,7 +262,7 @@ std::size_t end_of(const Layout& layout, const Blocks& blocks) {
 
 void in_slices(Nodes& nodes, const void* send, void* receive, const Blocks& blocks,
                std::size_t total, std::uint32_t form) {
-  const Layout& layout = nodes.layout();
+  const NodeLayout& layout = nodes.layout();
   Engine& engine = nodes.engine();
   const Scratch scratch(engine);
   const std::size_t own_bytes = blocks.counts[layout.rank];
@@ -293,7 +293,7 @@ void in_slices(Nodes& nodes, const void* send, void* receive, const Blocks& bloc
 }  // namespace
 
 void allgather(Nodes& nodes, const void* send, void* receive, const Blocks& blocks) {
-  const Layout& layout = nodes.layout();
+  const NodeLayout& layout = nodes.layout();
   std::size_t total = 0;
   for (int rank = 0; rank < layout.size(); ++rank) total += blocks.counts[rank];
   using tuning::AllgatherWay;

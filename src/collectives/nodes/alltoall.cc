@@ -52,7 +52,7 @@ struct AlltoallMoves {
 
   static constexpr std::size_t depth = 16;
 
-  const Layout& layout() const { return nodes.layout(); }
+  const NodeLayout& layout() const { return nodes.layout(); }
   const Table& own() const { return tables[static_cast<std::size_t>(layout().place())]; }
   const std::vector<int>& members(int node) const {
     return layout().members[static_cast<std::size_t>(node)];
@@ -123,7 +123,7 @@ struct AlltoallMoves {
 };
 
 // Returns the rank of `node` that leads what goes between it and `other`.
-int leader_of(const Layout& layout, int node, int other) {
+int leader_of(const NodeLayout& layout, int node, int other) {
   const auto& members = layout.members[static_cast<std::size_t>(node)];
   return members[static_cast<std::size_t>(other) % members.size()];
 }
@@ -179,7 +179,7 @@ void AlltoallMoves::list(Traffic& traffic) {
   }
 }
 
-std::size_t end_of(const Layout& layout, const Blocks& blocks) {
+std::size_t end_of(const NodeLayout& layout, const Blocks& blocks) {
   std::size_t end = 0;
   for (int rank = 0; rank < layout.size(); ++rank) {
     if (blocks.counts[rank] == 0) continue;
@@ -200,7 +200,7 @@ void show_blocks(Engine& engine, node::Slot& own, std::size_t ranks, const Block
 // `each` has the bytes of every block, where all are alike.
 void exchange(Nodes& nodes, const void* send, const Blocks& sends, void* receive,
               const Blocks& receives, std::optional<std::size_t> each) {
-  const Layout& layout = nodes.layout();
+  const NodeLayout& layout = nodes.layout();
   Engine& engine = nodes.engine();
   const Scratch scratch(engine);
   const auto ranks = static_cast<std::size_t>(layout.size());

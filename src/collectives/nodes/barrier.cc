@@ -19,7 +19,7 @@ void arrive_at_leader(Engine& engine) {
 
 // In round k each node hears of 2^k more (Hensgen, Finkel and Manber 1988).
 void disseminate(Nodes& nodes) {
-  const Layout& layout = nodes.layout();
+  const NodeLayout& layout = nodes.layout();
   const Header mine = header_of(Kind::barrier, 0);
   const int count = layout.count();
   for (int distance = 1; distance < count; distance *= 2) {

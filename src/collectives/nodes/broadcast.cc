@@ -24,12 +24,12 @@ constexpr std::size_t page_bytes = 4096;  // slices end on borders of small page
 // ---- small
 
 // Returns the rank of a node that gets the data first: on the root's own node, the root itself.
-int leader_of(const Layout& layout, int node, int root) {
+int leader_of(const NodeLayout& layout, int node, int root) {
   return node == layout.node_of[static_cast<std::size_t>(root)] ? root : layout.at(node, 0);
 }
 
 void through_tree(Nodes& nodes, void* data, std::size_t bytes, int root) {
-  const Layout& layout = nodes.layout();
+  const NodeLayout& layout = nodes.layout();
   const int count = layout.count();
   const int first = layout.node_of[static_cast<std::size_t>(root)];
   const auto distance = static_cast<unsigned>((layout.node - first + count) % count);
@@ -113,7 +113,7 @@ struct ChainMoves {
 };
 
 void along_chain(Nodes& nodes, void* data, std::size_t bytes, int root) {
-  const Layout& layout = nodes.layout();
+  const NodeLayout& layout = nodes.layout();
   Engine& engine = nodes.engine();
   const Scratch scratch(engine);
   node::Slot& own =

@@ -31,7 +31,7 @@ ErrorNotice notice_of_current_exception() noexcept {
 
 }  // namespace
 
-ErrorNotices::ErrorNotices(MessageComms& comms, const Layout& layout, node::Liveness* liveness)
+ErrorNotices::ErrorNotices(MessageComms& comms, const NodeLayout& layout, node::Liveness* liveness)
     : comms_(comms), layout_(layout), liveness_(liveness) {
   comms_.settle_with([](void* notices) noexcept { static_cast<ErrorNotices*>(notices)->settle(); },
                      this);

@@ -30,7 +30,7 @@ static_assert(sizeof(ErrorNotice) == 512);  // below every MPI's eager limit
 class ErrorNotices {
  public:
   // `liveness` is null where nobody notices the dead of other nodes. Both outlive the notices.
-  ErrorNotices(MessageComms& comms, const Layout& layout, node::Liveness* liveness);
+  ErrorNotices(MessageComms& comms, const NodeLayout& layout, node::Liveness* liveness);
   ~ErrorNotices();
   ErrorNotices(const ErrorNotices&) = delete;
   ErrorNotices& operator=(const ErrorNotices&) = delete;
@@ -75,7 +75,7 @@ class ErrorNotices {
   void send_all(const ErrorNotice& notice) noexcept;
 
   MessageComms& comms_;
-  const Layout& layout_;
+  const NodeLayout& layout_;
   node::Liveness* liveness_;
   std::uint64_t calls_ = 0;
   bool in_call_ = false;

@@ -21,7 +21,7 @@ constexpr std::size_t depth = 8;
 
 // These are the blocks of one node's ranks, out of all blocks.
 struct OwnBlocks {
-  OwnBlocks(const Layout& layout, const Blocks& all) {
+  OwnBlocks(const NodeLayout& layout, const Blocks& all) {
     for (const int rank : layout.own()) {
       counts.push_back(all.counts[rank]);
       displacements.push_back(all.displacements[rank]);
@@ -39,7 +39,8 @@ struct Item {
 };
 
 // At the root: what comes from, or goes to, the other nodes.
-std::vector<Item> items_of(const Layout& layout, const Blocks& blocks, std::size_t together_bytes) {
+std::vector<Item> items_of(const NodeLayout& layout, const Blocks& blocks,
+                           std::size_t together_bytes) {
   std::vector<Item> items;
   for (int distance = 1; distance < layout.count(); ++distance) {
     const int node = (layout.node + distance) % layout.count();
@@ -55,7 +56,7 @@ std::vector<Item> items_of(const Layout& layout, const Blocks& blocks, std::size
   return items;
 }
 
-int peer_of(const Layout& layout, const Item& item) {
+int peer_of(const NodeLayout& layout, const Item& item) {
   return item.rank >= 0 ? item.rank : layout.at(item.node, 0);
 }
 
@@ -65,7 +66,7 @@ std::size_t together_bytes(const Nodes& nodes) {
 }
 
 struct RootMoves {
-  const Layout& layout;
+  const NodeLayout& layout;
   const Blocks& blocks;
   std::byte* data;
   std::size_t together_bytes;
@@ -200,7 +201,7 @@ void scatter_elsewhere(Nodes& nodes, const Header& header, void* receive, std::s
 
 void gather_at_root(Nodes& nodes, const Header& header, const void* send, std::size_t bytes,
                     void* receive, const Blocks& blocks) {
-  const Layout& layout = nodes.layout();
+  const NodeLayout& layout = nodes.layout();
   RootMoves moves{layout, blocks, static_cast<std::byte*>(receive), together_bytes(nodes)};
   Traffic traffic(nodes, header, depth);
   for (const Item& item : moves.items) traffic.receive(peer_of(layout, item), item.bytes);
@@ -218,7 +219,7 @@ void gather_at_root(Nodes& nodes, const Header& header, const void* send, std::s
 
 void scatter_at_root(Nodes& nodes, const Header& header, const void* send, const Blocks& blocks,
                      void* receive, std::size_t bytes) {
-  const Layout& layout = nodes.layout();
+  const NodeLayout& layout = nodes.layout();
   RootMoves moves{layout, blocks, static_cast<std::byte*>(const_cast<void*>(send)),
                   together_bytes(nodes)};
   Traffic traffic(nodes, header, depth);
@@ -251,7 +252,7 @@ bool serves_scatter(const Nodes& nodes, const Blocks& blocks, std::size_t bytes)
 
 void gather(Nodes& nodes, const void* send, std::size_t bytes, void* receive, const Blocks& blocks,
             int root) {
-  const Layout& layout = nodes.layout();
+  const NodeLayout& layout = nodes.layout();
   if (!serves_gather(nodes, blocks, bytes)) {
     ThroughMpi(nodes).gather(send, bytes, receive, blocks, root);
     return;
@@ -272,7 +273,7 @@ void gather(Nodes& nodes, const void* send, std::size_t bytes, void* receive, co
 
 void scatter(Nodes& nodes, const void* send, const Blocks& blocks, void* receive, std::size_t bytes,
              int root) {
-  const Layout& layout = nodes.layout();
+  const NodeLayout& layout = nodes.layout();
   if (!serves_scatter(nodes, blocks, bytes)) {
     ThroughMpi(nodes).scatter(send, blocks, receive, bytes, root);
     return;

@@ -4,8 +4,8 @@
 
 namespace ropewalk::collectives::nodes {
 
-Layout layout_of(const std::vector<int>& numbers, int rank) {
-  Layout layout;
+NodeLayout layout_of(const std::vector<int>& numbers, int rank) {
+  NodeLayout layout;
   layout.rank = rank;
   std::vector<int> seen;
   for (std::size_t one = 0; one < numbers.size(); ++one) {

@@ -6,7 +6,7 @@
 
 namespace ropewalk::collectives::nodes {
 
-struct Layout {
+struct NodeLayout {
   int rank = 0;                           // this one
   int node = 0;                           // its node
   std::vector<int> node_of;               // of each rank
@@ -28,6 +28,6 @@ struct Layout {
 };
 
 // From the number of each rank's node; nodes are numbered by their lowest rank.
-Layout layout_of(const std::vector<int>& numbers, int rank);
+NodeLayout layout_of(const std::vector<int>& numbers, int rank);
 
 }  // namespace ropewalk::collectives::nodes

@@ -79,7 +79,7 @@ void MessageComms::count_taken(int more) noexcept {
 }
 
 // In rounds: as many slices as the smallest node has ranks have leaders that are all different.
-void MessageComms::split_leaders(const Layout& layout, int slices) {
+void MessageComms::split_leaders(const NodeLayout& layout, int slices) {
   const int each = layout.least;
   const int ranks = static_cast<int>(layout.own().size());
   const int rounds = (slices + each - 1) / each;

@@ -46,7 +46,7 @@ class MessageComms {
   int lanes() const noexcept { return 1 + static_cast<int>(record_->lanes.size()); }
 
   // Collective. Where MPI has too few communicators left, nothing is made, on any rank.
-  void split_leaders(const Layout&, int slices);
+  void split_leaders(const NodeLayout&, int slices);
   void split_lanes(int lanes, int rank);
 
   // The call of some rank has failed, or not all ranks have refused it: messages may lie unread for

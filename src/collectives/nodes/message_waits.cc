@@ -4,7 +4,7 @@
 
 namespace ropewalk::collectives::nodes {
 
-MessageWaits::MessageWaits(const Layout& layout, node::Team& team, ErrorNotices& notices,
+MessageWaits::MessageWaits(const NodeLayout& layout, node::Team& team, ErrorNotices& notices,
                            node::Liveness* liveness)
     : layout_(layout),
       team_(team),

@@ -15,8 +15,8 @@
 
 namespace ropewalk::collectives::nodes {
 
-// Requests under way. These requests are under way. Where an exception leaves their scope, receives
-// are withdrawn: nothing is written to buffers that may be gone. Sends are left to MPI.
+// These requests are under way. Where an exception leaves their scope, receives are withdrawn:
+// nothing is written to buffers that may be gone. Sends are left to MPI.
 struct Requests {
   std::vector<mpi::Request> receives;
   std::vector<mpi::Request> sends;
@@ -41,7 +41,7 @@ class MessageWaits final : public node::Watcher {
  public:
   // All of these outlive the waits. `liveness` is null where nobody notices the dead of other
   // nodes.
-  MessageWaits(const Layout& layout, node::Team& team, ErrorNotices& notices,
+  MessageWaits(const NodeLayout& layout, node::Team& team, ErrorNotices& notices,
                node::Liveness* liveness);
   MessageWaits(const MessageWaits&) = delete;
   MessageWaits& operator=(const MessageWaits&) = delete;
@@ -73,7 +73,7 @@ class MessageWaits final : public node::Watcher {
   void lost(int place) override;
   void wait_slowly(bool (*ready)(void*), void* test);
 
-  const Layout& layout_;
+  const NodeLayout& layout_;
   node::Team& team_;
   ErrorNotices& notices_;
   node::Liveness* liveness_;

@@ -63,7 +63,7 @@ constexpr int movement = 0x2000;  // to 0x2fff: broadcast, allgather and all tha
 class Messages {
  public:
   // All of these outlive the messages.
-  Messages(const Layout& layout, MessageComms& comms, const ErrorNotices& notices,
+  Messages(const NodeLayout& layout, MessageComms& comms, const ErrorNotices& notices,
            MessageWaits& waits)
       : layout_(layout), comms_(comms), notices_(notices), waits_(waits) {}
 
@@ -91,7 +91,7 @@ class Messages {
     return static_cast<int>(notices_.calls() % tags);
   }
 
-  const Layout& layout_;
+  const NodeLayout& layout_;
   MessageComms& comms_;
   const ErrorNotices& notices_;
   MessageWaits& waits_;

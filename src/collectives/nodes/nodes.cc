@@ -57,7 +57,7 @@ struct ScopedComm {
 
 }  // namespace
 
-std::unique_ptr<Nodes> Nodes::create(mpi::Comm comm, Layout layout, int threads,
+std::unique_ptr<Nodes> Nodes::create(mpi::Comm comm, NodeLayout layout, int threads,
                                      std::string& reason, std::string& attach_reason) {
   std::unique_ptr<Engine> engine;
   NodesSettings settings;
@@ -86,7 +86,7 @@ std::unique_ptr<Nodes> Nodes::create(mpi::Comm comm, Layout layout, int threads,
                                           std::move(liveness), std::move(liveness_reason)));
 }
 
-Nodes::Nodes(Layout layout, std::unique_ptr<Engine> engine, const NodesSettings& settings,
+Nodes::Nodes(NodeLayout layout, std::unique_ptr<Engine> engine, const NodesSettings& settings,
              mpi::Comm messages, std::unique_ptr<node::Liveness> liveness,
              std::string liveness_reason)
     : layout_(std::move(layout)),

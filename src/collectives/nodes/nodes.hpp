@@ -36,12 +36,12 @@ class Nodes final {
   // Collective over `comm`. Returns null on every rank where a node's ranks cannot be a team;
   // `reason` then says why. `attach_reason`: why this node does not attach private memory.
   // `threads`: of this rank, for large reductions; 0: as ROPEWALK_REDUCTION_THREADS says.
-  static std::unique_ptr<Nodes> create(mpi::Comm comm, Layout layout, int threads,
+  static std::unique_ptr<Nodes> create(mpi::Comm comm, NodeLayout layout, int threads,
                                        std::string& reason, std::string& attach_reason);
   Nodes(const Nodes&) = delete;
   Nodes& operator=(const Nodes&) = delete;
 
-  const Layout& layout() const noexcept { return layout_; }
+  const NodeLayout& layout() const noexcept { return layout_; }
   // Returns the engine of this node's ranks, by their place. It has a team of one rank where the
   // node has one; algorithms want two or more.
   Engine& engine() noexcept { return *engine_; }
@@ -111,10 +111,10 @@ class Nodes final {
   // A rank whose calls never wait, since it only sends to a root, looks around all the same.
   static constexpr std::uint64_t calls_per_look = 64;
 
-  Nodes(Layout layout, std::unique_ptr<Engine> engine, const NodesSettings& settings,
+  Nodes(NodeLayout layout, std::unique_ptr<Engine> engine, const NodesSettings& settings,
         mpi::Comm messages, std::unique_ptr<node::Liveness> liveness, std::string liveness_reason);
 
-  Layout layout_;
+  NodeLayout layout_;
   std::unique_ptr<Engine> engine_;
   NodesSettings settings_;
   std::unique_ptr<node::Liveness> liveness_;

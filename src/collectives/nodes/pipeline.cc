@@ -268,7 +268,7 @@ class Pipeline {
 
   Nodes& nodes_;
   Engine& engine_;
-  const Layout& layout_;
+  const NodeLayout& layout_;
   const Vectors& vectors_;
   const Operation& operation_;
   Operation sum_;  // the same, not divided

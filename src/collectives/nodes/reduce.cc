@@ -13,7 +13,7 @@ namespace ropewalk::collectives::nodes {
 namespace {
 
 // One rank a node: the root on its own node, the lowest elsewhere.
-std::vector<int> leaders_of(const Layout& layout, int root) {
+std::vector<int> leaders_of(const NodeLayout& layout, int root) {
   std::vector<int> leaders;
   for (const std::vector<int>& members : layout.members) leaders.push_back(members.front());
   if (root >= 0) {
@@ -35,7 +35,7 @@ void reduce_inside(Nodes& nodes, const void* send, void* receive, std::size_t co
 
 void reduce_through_leaders(Nodes& nodes, const void* send, void* receive, std::size_t count,
                             const Operation& operation, int root) {
-  const Layout& layout = nodes.layout();
+  const NodeLayout& layout = nodes.layout();
   const std::vector<int> leaders = leaders_of(layout, root);
   const int leader = leaders[static_cast<std::size_t>(layout.node)];
   const int place = layout.place_of[static_cast<std::size_t>(leader)];

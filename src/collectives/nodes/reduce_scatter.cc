@@ -73,7 +73,7 @@ struct ReduceScatterMoves {
   void* sink(std::size_t, std::size_t slot) { return receive_rooms + slot * chunk; }
   // Parts of a chunk come from the nodes at distance 1, 2, ...; all are kept until the last.
   void received(std::size_t number, std::size_t slot) {
-    const Layout& layout = nodes.layout();
+    const NodeLayout& layout = nodes.layout();
     const auto others = static_cast<std::size_t>(layout.count() - 1);
     const int distance = 1 + static_cast<int>(number % others);
     const int from = (layout.node - distance + layout.count()) % layout.count();
@@ -82,7 +82,7 @@ struct ReduceScatterMoves {
   }
   void combine_all(std::size_t index) {
     const Part& part = own[index];
-    const Layout& layout = nodes.layout();
+    const NodeLayout& layout = nodes.layout();
     combine_own(part, own_room);
     inputs[static_cast<std::size_t>(layout.node)] = own_room;
     void* to = result + bytes(part.first - first);
@@ -94,7 +94,7 @@ struct ReduceScatterMoves {
 };
 
 // Returns the rank of `node` that combines for `rank`, which is on another node.
-int leader_of(const Layout& layout, int node, int rank) {
+int leader_of(const NodeLayout& layout, int node, int rank) {
   const auto& members = layout.members[static_cast<std::size_t>(node)];
   const int place = layout.place_of[static_cast<std::size_t>(rank)];
   return members[static_cast<std::size_t>(place) % members.size()];
@@ -103,7 +103,7 @@ int leader_of(const Layout& layout, int node, int rank) {
 // Moves are listed by chunk, then by the distance of nodes.
 void ReduceScatterMoves::list(Traffic& traffic, const std::vector<std::size_t>& firsts,
                               const std::size_t* counts) {
-  const Layout& layout = nodes.layout();
+  const NodeLayout& layout = nodes.layout();
   const int count = layout.count();
   const std::size_t elements = std::max<std::size_t>(1, chunk / operation.element_bytes);
   const auto part_of = [&](int rank, std::size_t begin) {
@@ -129,13 +129,13 @@ void ReduceScatterMoves::list(Traffic& traffic, const std::vector<std::size_t>& 
   }
 }
 
-bool keeps_order(const Layout& layout, const Operation& operation) {
+bool keeps_order(const NodeLayout& layout, const Operation& operation) {
   return layout.contiguous || !operation.by_mpi || mpi::commutative(operation.mpi_op);
 }
 
 void exchange(Nodes& nodes, const void* send, void* receive, const std::size_t* counts,
               const Operation& operation) {
-  const Layout& layout = nodes.layout();
+  const NodeLayout& layout = nodes.layout();
   std::vector<std::size_t> firsts;
   std::size_t total = 0;
   for (int rank = 0; rank < layout.size(); ++rank) {

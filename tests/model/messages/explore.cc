@@ -13,11 +13,11 @@ namespace {
 
 using ropewalk::messages::Board;
 using ropewalk::messages::Cell;
-using ropewalk::messages::Engine;
-using ropewalk::messages::Operation;
+using ropewalk::messages::MessageEngine;
+using ropewalk::messages::MessageOperation;
+using ropewalk::messages::MessageProgress;
+using ropewalk::messages::MessageRing;
 using ropewalk::messages::PeerLine;
-using ropewalk::messages::Progress;
-using ropewalk::messages::Ring;
 using ropewalk::messages::Transfer;
 
 constexpr std::size_t ring_alignment = 4096;
@@ -47,14 +47,14 @@ FlagFacts describe_board(std::size_t offset) {
 // A rank's board is its first block, and rings alone are so long or begin on pages.
 FlagFacts describe(const FlagPlace& flag) {
   if (flag.block == 0) return describe_board(flag.offset);
-  const bool is_ring = flag.block_bytes == sizeof(Ring) && flag.block % ring_alignment == 0;
+  const bool is_ring = flag.block_bytes == sizeof(MessageRing) && flag.block % ring_alignment == 0;
   return is_ring ? FlagFacts{"number", true} : describe_transfer(flag.offset);
 }
 
 std::array<const Rank*, max_ranks> selves{};
 
-std::uint64_t hash_of(const Operation& operation) {
-  const Progress& progress = operation.progress;
+std::uint64_t hash_of(const MessageOperation& operation) {
+  const MessageProgress& progress = operation.progress;
   std::uint64_t hash = progress.number;
   for (const bool each : {operation.complete, operation.posted, operation.error.has_value(),
                           progress.answered, progress.failed, progress.buffer != nullptr}) {
@@ -68,7 +68,7 @@ std::uint64_t hash_of(const Operation& operation) {
   return mix(hash, static_cast<std::uint64_t>(operation.status.tag));
 }
 
-void run(Engine& engine, const Scenario& scenario, int rank) {
+void run(MessageEngine& engine, const Scenario& scenario, int rank) {
   Rank self{engine, rank, scenario.ranks};
   selves[static_cast<std::size_t>(rank)] = &self;
   bool thrown = false;
@@ -91,7 +91,7 @@ void Rank::note_step(std::uint64_t more) {
 std::uint64_t remembered() {
   const Rank& self = *selves[static_cast<std::size_t>(model::rank())];
   std::uint64_t hash = mix(self.step, hash_of_seen());
-  for (const Operation* operation : self.under_way) {
+  for (const MessageOperation* operation : self.under_way) {
     hash = mix(hash, operation != nullptr ? hash_of(*operation) : 0);
   }
   return hash;
@@ -100,14 +100,14 @@ std::uint64_t remembered() {
 bool is_withdrawing() { return selves[static_cast<std::size_t>(model::rank())]->withdraws; }
 
 Result explore(const Scenario& scenario, const Options& options) {
-  std::vector<std::shared_ptr<Engine>> engines;
+  std::vector<std::shared_ptr<MessageEngine>> engines;
   Program program;
   program.describe = describe;
   program.pauses = true;
   program.set_up = [&] {
     for (int rank = 0; rank < scenario.ranks; ++rank) {
       set_rank(rank);
-      engines.push_back(Engine::create({}, {.force = scenario.force}));
+      engines.push_back(MessageEngine::create({}, {.force = scenario.force}));
     }
   };
   program.run = [&](int rank) { run(*engines[static_cast<std::size_t>(rank)], scenario, rank); };

@@ -5,18 +5,18 @@
 #include <cstdint>
 
 namespace ropewalk::messages {
-class Engine;
-struct Operation;
+class MessageEngine;
+struct MessageOperation;
 }  // namespace ropewalk::messages
 
 namespace ropewalk::model::messages {
 
 struct Rank {
-  ropewalk::messages::Engine& engine;
+  ropewalk::messages::MessageEngine& engine;
   int rank;
   int size;
   std::uint64_t step = 0;  // of the scenario, and what it remembers
-  std::array<const ropewalk::messages::Operation*, 2> under_way{};
+  std::array<const ropewalk::messages::MessageOperation*, 2> under_way{};
   bool withdraws = false;  // a message, now
 
   // Behind each step of the scenario.

@@ -11,7 +11,7 @@
 namespace ropewalk::model::messages {
 namespace {
 
-using ropewalk::messages::Operation;
+using ropewalk::messages::MessageOperation;
 
 // These are numbers of elements: of a message that goes in its cell, of one that just needs a slot,
 // of the longest that goes through a slot, and of one that is offered and has three pieces.
@@ -54,7 +54,7 @@ void receive(Rank& self, int number, std::size_t count, int from) {
   self.note_step();
 }
 
-void finish(Rank& self, Operation& operation) {
+void finish(Rank& self, MessageOperation& operation) {
   self.engine.wait(operation);
   self.engine.finish(operation);
   self.note_step();
@@ -62,12 +62,13 @@ void finish(Rank& self, Operation& operation) {
 
 // Does the same with messages that are offered.
 void offer(Rank& self, const void* data, int number, int to) {
-  Operation& operation = *self.engine.start_send(data, in_pieces * sizeof(Element), to, number);
+  MessageOperation& operation =
+      *self.engine.start_send(data, in_pieces * sizeof(Element), to, number);
   self.under_way[0] = &operation;
   finish(self, operation);
 }
 void take(Rank& self, void* data, int number, int from) {
-  Operation& operation =
+  MessageOperation& operation =
       *self.engine.start_receive(data, in_pieces * sizeof(Element), from, number);
   self.under_way[0] = &operation;
   finish(self, operation);
@@ -94,10 +95,10 @@ void receive_shared(Rank& self, Shared& buffer, int number, int from) {
   buffer.fill(self.rank, -number);
 }
 
-Operation& start_send(Rank& self, const Shared& buffer, int number, int to) {
+MessageOperation& start_send(Rank& self, const Shared& buffer, int number, int to) {
   return *self.engine.start_send(buffer.data(), in_pieces * sizeof(Element), to, number);
 }
-Operation& start_receive(Rank& self, const Shared& buffer, int number, int from) {
+MessageOperation& start_receive(Rank& self, const Shared& buffer, int number, int from) {
   return *self.engine.start_receive(buffer.data(), in_pieces * sizeof(Element), from, number);
 }
 // ---- the ring, which goes round
@@ -231,8 +232,8 @@ void two_offers(Rank& self) {
   if (self.rank == 0) {
     first.fill(0, 1);
     second.fill(0, 2);
-    Operation& one = start_send(self, first, 1, 1);
-    Operation& two = start_send(self, second, 2, 1);
+    MessageOperation& one = start_send(self, first, 1, 1);
+    MessageOperation& two = start_send(self, second, 2, 1);
     self.under_way = {&one, &two};
     self.engine.wait(one);
     first.fill(0, 9);
@@ -249,7 +250,7 @@ void offer_against_cell(Rank& self) {
   Shared buffer(in_pieces);
   const int other = 1 - self.rank;
   if (self.rank == 1) {
-    Operation& coming = start_receive(self, buffer, 1, other);
+    MessageOperation& coming = start_receive(self, buffer, 1, other);
     self.under_way[0] = &coming;
     Message message;
     message.fill(self.rank, 2);
@@ -259,7 +260,7 @@ void offer_against_cell(Rank& self) {
     return;
   }
   buffer.fill(self.rank, 1);
-  Operation& going = start_send(self, buffer, 1, other);
+  MessageOperation& going = start_send(self, buffer, 1, other);
   self.under_way[0] = &going;
   Message message;
   self.engine.receive(message.data.data(), sizeof message.data, other, 2);
@@ -278,7 +279,7 @@ void offer_too_long(Rank& self) {
   }
   bool thrown = false;
   try {
-    Operation& operation = *self.engine.start_receive(buffer.data(), sizeof(Element), 0, 1);
+    MessageOperation& operation = *self.engine.start_receive(buffer.data(), sizeof(Element), 0, 1);
     self.under_way[0] = &operation;
     self.engine.wait(operation);
     self.engine.finish(operation);
@@ -295,7 +296,7 @@ void offer_too_long(Rank& self) {
 // Takes an offer back unless it was answered, and uses the buffer again at once.
 void withdraw_one(Rank& self, Shared& buffer, int number) {
   buffer.fill(self.rank, number);
-  Operation& operation = start_send(self, buffer, number, 1);
+  MessageOperation& operation = start_send(self, buffer, number, 1);
   self.under_way[0] = &operation;
   self.withdraws = true;
   self.engine.withdraw(operation);
@@ -314,7 +315,7 @@ void withdrawals(Rank& self) {
   }
   int last = 0;
   while (last != 2) {
-    Operation& operation = start_receive(self, buffer, any_tag, 0);
+    MessageOperation& operation = start_receive(self, buffer, any_tag, 0);
     self.under_way[0] = &operation;
     self.engine.wait(operation);
     const MessageStatus status = self.engine.finish(operation);
@@ -328,7 +329,7 @@ void withdrawals(Rank& self) {
 
 // ---- ends
 
-bool ends_with_error(Rank& self, Operation& operation) {
+bool ends_with_error(Rank& self, MessageOperation& operation) {
   self.under_way[0] = &operation;
   try {
     self.engine.wait(operation);

@@ -88,9 +88,9 @@ namespace messages {
 
 Far::Far(mpi::Comm comm, int /*rank*/, Posted& posted) : comm_(comm), posted_(posted) {}
 Far::~Far() = default;
-void Far::start_send(Operation& /*operation*/) {}
+void Far::start_send(MessageOperation& /*operation*/) {}
 void Far::advance() {}
-void Far::withdraw(Operation& /*operation*/) noexcept {}
+void Far::withdraw(MessageOperation& /*operation*/) noexcept {}
 std::optional<MessageStatus> Far::probe(int /*source*/, int /*tag*/) { return {}; }
 
 }  // namespace messages
