@@ -229,12 +229,12 @@ void list_chunks(Nodes& nodes, AllgatherMoves& moves, Traffic& traffic) {
   const int count = layout.count();
   const int place = layout.place();
   if (place >= layout.least) return;
-  const std::size_t chunk = moves.chunk_bytes();
+  const std::size_t length = moves.chunk_bytes();
   const auto each = [&](int node, auto add) {
     const Range slice =
         collectives::slice(moves.stream.bytes_of(node), place, layout.least, line_bytes);
-    for (std::size_t at = slice.begin; at < slice.end; at += chunk) {
-      add(NodeChunk{node, {at, std::min(at + chunk, slice.end)}});
+    for (std::size_t at = slice.begin; at < slice.end; at += length) {
+      add(NodeChunk{node, {at, std::min(at + length, slice.end)}});
     }
   };
   for (int distance = 1; distance < count; ++distance) {

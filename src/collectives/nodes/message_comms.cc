@@ -25,7 +25,8 @@ void free_all(std::vector<mpi::Comm>& comms) {
 }  // namespace
 
 MessageComms::MessageComms(mpi::Comm all) {
-  auto record = std::make_unique<Record>(Record{.all = all, .process = getpid()});
+  auto record =
+      std::make_unique<Record>(Record{.all = all, .leaders = {}, .lanes = {}, .process = getpid()});
   mpi::Keyval keyval = mpi::create_keyval(&MessageComms::release);
   mpi::set_attribute(mpi::comm_self(), keyval, record.get());
   record_ = record.release();
