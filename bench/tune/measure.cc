@@ -176,6 +176,7 @@ std::vector<Times> TuneMeasurement::times_of(const Question& question, const std
   std::vector<Times> cases;
   if (question.of_channel) {
     std::vector<Sample> samples;
+    samples.reserve(ways.size());
     for (const Way& way : ways) {
       samples.push_back(message_sample(*way.channel, question.is_private, amount));
     }
@@ -184,6 +185,7 @@ std::vector<Times> TuneMeasurement::times_of(const Question& question, const std
   for (const TuneCall& call : question.calls) {
     const std::size_t bytes = call_bytes(call, amount, ranks_.size());
     std::vector<Sample> samples;
+    samples.reserve(ways.size());
     for (const Way& way : ways) {
       samples.push_back(
           call_sample(*way.node, call.op, question.is_private, question.rewritten, bytes));
