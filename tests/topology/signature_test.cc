@@ -3,8 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <stdexcept>
 #include <string>
 
 namespace ropewalk::topology {
@@ -15,8 +17,8 @@ namespace fs = std::filesystem;
 // A sysfs and a procfs of two CPUs, gone at the end.
 class Trees {
  public:
-  Trees() : root_(testing::TempDir() + "ropewalk-signature") {
-    fs::remove_all(root_);
+  Trees() {
+    if (mkdtemp(root_.data()) == nullptr) throw std::runtime_error("no temporary folder");
     write("sys/devices/system/cpu/online", "0-1");
     for (const std::string cpu : {"0", "1"}) {
       const std::string folder = "sys/devices/system/cpu/cpu" + cpu;
@@ -57,7 +59,7 @@ class Trees {
     write(folder + "shared_cpu_list", cpus);
   }
 
-  std::string root_;
+  std::string root_ = testing::TempDir() + "signature-test-XXXXXX";  // tests run side by side
 };
 
 std::string text_of(const std::vector<MachineFact>& facts) {
