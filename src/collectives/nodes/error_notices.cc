@@ -210,8 +210,13 @@ void ErrorNotices::heed(const ErrorNotice& notice, int source) {
   reason_ = notice;
   reason_.call = 0;
   // The rank that has refused goes on, and so does one that needed nothing of it in that call: all
-  // must learn that this rank makes no more calls, or they wait for it.
-  if (refusal && !last) send_all(reason_);
+  // must learn that this rank makes no more calls, or they wait for it. The number of the call lets
+  // those that are still in an earlier one complete it.
+  if (refusal && !last) {
+    ErrorNotice told = notice;
+    told.last = 1;
+    send_all(told);
+  }
   throw_reason();
 }
 
