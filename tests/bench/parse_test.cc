@@ -3,23 +3,12 @@
 
 #include <gtest/gtest.h>
 
-#include "ropewalk/error.hpp"
+#include "bench/command_line.hpp"
 
 namespace ropewalk::bench {
 namespace {
 
 using Ints = std::vector<int>;
-
-template <class Action>
-std::string refusal(const Action& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::argument);
-    return error.what();
-  }
-  return "accepted";
-}
 
 TEST(Parse, Integers) {
   EXPECT_EQ(integers("--L", "4", 1, 256), Ints({4}));
@@ -31,7 +20,7 @@ TEST(Parse, Integers) {
 TEST(Parse, IntegersRefuse) {
   for (const char* text : {"", "4,", "x", "4x", "0", "257", "-4", "..,8", "4,..,8", "8,4,..,1",
                            "4,8,..", "99999999999999999999"}) {
-    const std::string message = refusal([&] { integers("--L", text, 1, 256); });
+    const std::string message = refusal_of([&] { integers("--L", text, 1, 256); });
     EXPECT_EQ(message.rfind("--L: ", 0), 0U) << text << ": " << message;
     EXPECT_NE(message.find("4,8"), std::string::npos) << text << ": " << message;
   }
@@ -47,7 +36,7 @@ TEST(Parse, Bytes) {
 
 TEST(Parse, BytesRefuse) {
   for (const char* text : {"", "K", "0", "-1", "1.5M", "2MB", "9999999999999G"}) {
-    const std::string message = refusal([&] { bytes("--sizes", text); });
+    const std::string message = refusal_of([&] { bytes("--sizes", text); });
     EXPECT_NE(message.find("--sizes: "), std::string::npos) << text << ": " << message;
     EXPECT_NE(message.find("64K"), std::string::npos) << text << ": " << message;
   }
@@ -57,7 +46,7 @@ TEST(Parse, Extents) {
   EXPECT_EQ(extents("--mpi-grid", "1.1.1.2", 4), Ints({1, 1, 1, 2}));
   EXPECT_EQ(extents("--mpi-grid", "3.2", 0), Ints({3, 2}));
   for (const char* text : {"1.1.2", "1.1.1.0", "1.1.1.", "a.1.1.1", "1x1x1x2"}) {
-    const std::string message = refusal([&] { extents("--mpi-grid", text, 4); });
+    const std::string message = refusal_of([&] { extents("--mpi-grid", text, 4); });
     EXPECT_NE(message.find("1.1.1.2"), std::string::npos) << message;
   }
 }
@@ -67,7 +56,7 @@ TEST(Parse, Times) {
   EXPECT_DOUBLE_EQ(seconds("--time", "0.5s"), 0.5);
   EXPECT_DOUBLE_EQ(seconds("--time", "1.5m"), 90);
   for (const char* text : {"", "s", "0", "-1", "5h", "1 m", "nan", "inf", "1441m", "90ss"}) {
-    const std::string message = refusal([&] { seconds("--time", text); });
+    const std::string message = refusal_of([&] { seconds("--time", text); });
     EXPECT_NE(message.find("--time 90s"), std::string::npos) << text << ": " << message;
   }
 }
@@ -75,7 +64,7 @@ TEST(Parse, Times) {
 TEST(Parse, Words) {
   const std::vector<std::string> known = {"hot", "cold"};
   EXPECT_EQ(words("--buffers", "cold,hot,cold", known), std::vector<std::string>({"cold", "hot"}));
-  const std::string message = refusal([&] { words("--buffers", "warm", known); });
+  const std::string message = refusal_of([&] { words("--buffers", "warm", known); });
   EXPECT_NE(message.find("hot,cold"), std::string::npos) << message;
 }
 

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <vector>
 
+#include "collectives/sums_ranks.hpp"
 #include "mpi/mpi.hpp"
 #include "ropewalk/collectives.hpp"
 #include "ropewalk/process.hpp"
@@ -12,13 +13,6 @@
 namespace {
 
 using namespace ropewalk;
-
-bool sums_ranks(Collectives& on) {
-  const std::int64_t one = 1;
-  std::int64_t all = 0;
-  on.allreduce(&one, &all, 1, ElementType::int64, ReductionOp::sum);
-  return all == on.size();
-}
 
 // Every rank finds that the others call something else, and tells them: these error notices, too,
 // stay unread.

@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "collectives/sums_ranks.hpp"
 #include "mpi/collectively.hpp"
 #include "mpi/mpi.hpp"
 #include "ropewalk/collectives.hpp"
@@ -15,13 +16,6 @@
 namespace {
 
 using namespace ropewalk;
-
-bool sums_ranks(Collectives& on) {
-  const std::int64_t one = 1;
-  std::int64_t all = 0;
-  on.allreduce(&one, &all, 1, ElementType::int64, ReductionOp::sum);
-  return all == on.size();
-}
 
 // A rank that passes null refuses; the others get that error.
 bool is_refused(Collectives& on, const std::int64_t* given = nullptr) {

@@ -1,4 +1,4 @@
-"""What an asynchronous call returns: a torch.distributed.Work."""
+"""The torch.distributed.Work objects that the calls of a process group return."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ from ..exceptions import PeerDeadError
 
 
 class CompleteWork(dist.Work):
-    """Of a call that was complete when it returned. One for all of them: making one costs more
-    than a small collective does."""
+    """Stands for a call that was complete when it returned.
+
+    All such calls share one object: making one costs more than a small collective does.
+    """
 
     def wait(self, timeout: timedelta | None = None) -> bool:
         return True
@@ -34,54 +36,36 @@ class CompleteWork(dist.Work):
         return future
 
 
-class PendingWork(dist.Work):
-    """Of calls that threads of the group make, one after the other.
+class BackgroundWork(dist.Work):
+    """Is what work in the background has in common; a subclass knows how to wait for it.
 
     `after`, where there is one, puts the result into the tensors. It runs once: in wait(), or
     before the future is told.
     """
 
-    def __init__(
-        self,
-        started: Sequence[_core.StartedCall],
-        tensors: list[torch.Tensor],
-        after: Callable[[], None] | None = None,
-    ) -> None:
+    def __init__(self, tensors: list[torch.Tensor], after: Callable[[], None] | None) -> None:
         super().__init__()
-        self._started = started
         self._tensors = tensors
         self._after = after
         self._lock = threading.Lock()
         self._future: torch.futures.Future[list[torch.Tensor]] | None = None
 
+    def _wait(self, timeout: timedelta | None) -> None:
+        """Waits until the work is complete, and raises what has gone wrong."""
+        raise NotImplementedError
+
+    def _test(self) -> bool:
+        """Returns whether the work is complete, and raises what has gone wrong."""
+        raise NotImplementedError
+
+    def _tell(self, complete: Callable[[], None]) -> None:
+        """Has a thread of the group call `complete` when the work is complete."""
+        raise NotImplementedError
+
     def wait(self, timeout: timedelta | None = None) -> bool:
-        for each in self._started:
-            each.wait()
+        self._wait(timeout)
         self._put()
         return True
-
-    def _put(self) -> None:
-        with self._lock:
-            after, self._after = self._after, None
-            if after is not None:
-                after()
-
-    def is_completed(self) -> bool:
-        try:
-            return all(each.test() for each in self._started)
-        except Exception:  # wait() raises it
-            return True
-
-    def is_success(self) -> bool:
-        return self.is_completed() and self.exception() is None
-
-    def exception(self) -> Exception | None:
-        try:
-            for each in self._started:
-                each.test()
-        except Exception as error:
-            return error
-        return None
 
     def synchronize(self) -> None:
         self.wait()
@@ -90,14 +74,35 @@ class PendingWork(dist.Work):
         self.wait()
         return self._tensors
 
+    def is_completed(self) -> bool:
+        try:
+            return self._test()
+        except Exception:  # wait() raises it
+            return True
+
+    def exception(self) -> Exception | None:
+        try:
+            self._test()
+        except Exception as error:
+            return error
+        return None
+
+    def is_success(self) -> bool:
+        return self.is_completed() and self.exception() is None
+
     def get_future(self) -> Any:
         if self._future is None:
             self._future = torch.futures.Future()
-            self._started[-1].tell(self._complete)
+            self._tell(self._complete)
         return self._future
 
+    def _put(self) -> None:
+        with self._lock:
+            after, self._after = self._after, None
+            if after is not None:
+                after()
+
     def _complete(self) -> None:
-        """By the thread of the group, behind the last of the calls."""
         assert self._future is not None
         error = self.exception()
         if error is None:
@@ -107,8 +112,32 @@ class PendingWork(dist.Work):
             self._future.set_exception(error)
 
 
-class MessageWork(dist.Work):
-    """Of a message that is sent or received. `after` as for PendingWork."""
+class PendingWork(BackgroundWork):
+    """Stands for calls that threads of the group make, one after the other."""
+
+    def __init__(
+        self,
+        started: Sequence[_core.StartedCall],
+        tensors: list[torch.Tensor],
+        after: Callable[[], None] | None = None,
+    ) -> None:
+        super().__init__(tensors, after)
+        self._started = started
+
+    def _wait(self, timeout: timedelta | None) -> None:
+        for each in self._started:
+            each.wait()
+
+    def _test(self) -> bool:
+        states = [each.test() for each in self._started]  # all, for an error of any is raised
+        return all(states)
+
+    def _tell(self, complete: Callable[[], None]) -> None:
+        self._started[-1].tell(complete)  # the last call is complete after the others
+
+
+class MessageWork(BackgroundWork):
+    """Stands for a message that is sent or received."""
 
     def __init__(
         self,
@@ -118,15 +147,12 @@ class MessageWork(dist.Work):
         what: str,
         after: Callable[[], None] | None = None,
     ) -> None:
-        super().__init__()
+        super().__init__([tensor], after)
         self._started = started
-        self._tensor = tensor
         self._patience = patience
         self._what = what
-        self._after = after
-        self._future: torch.futures.Future[list[torch.Tensor]] | None = None
 
-    def wait(self, timeout: timedelta | None = None) -> bool:
+    def _wait(self, timeout: timedelta | None) -> None:
         seconds = self._patience
         if timeout is not None and timeout > timedelta(0):
             seconds = timeout.total_seconds()
@@ -135,56 +161,17 @@ class MessageWork(dist.Work):
                 f"time-out: {self._what} was not complete within {math.ceil(seconds)} s; look at "
                 "what that rank does, or allow more time"
             )
-        self._put()
-        return True
 
-    def _put(self) -> None:
-        after, self._after = self._after, None
-        if after is not None:
-            after()
+    def _test(self) -> bool:
+        return self._started.test()
 
-    def is_completed(self) -> bool:
-        try:
-            return self._started.test()
-        except Exception:  # wait() raises it
-            return True
-
-    def is_success(self) -> bool:
-        return self.is_completed() and self.exception() is None
-
-    def exception(self) -> Exception | None:
-        try:
-            self._started.test()
-        except Exception as error:
-            return error
-        return None
-
-    def synchronize(self) -> None:
-        self.wait()
+    def _tell(self, complete: Callable[[], None]) -> None:
+        self._started.tell(complete)
 
     def source_rank(self) -> int:
         return self._started.source()
 
     _source_rank = source_rank
-
-    def result(self) -> list[torch.Tensor]:
-        self.wait()
-        return [self._tensor]
-
-    def get_future(self) -> Any:
-        if self._future is None:
-            self._future = torch.futures.Future()
-            self._started.tell(self._complete)
-        return self._future
-
-    def _complete(self) -> None:
-        assert self._future is not None
-        error = self.exception()
-        if error is None:
-            self._put()
-            self._future.set_result([self._tensor])
-        else:
-            self._future.set_exception(error)
 
 
 COMPLETE = CompleteWork()
