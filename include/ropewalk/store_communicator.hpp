@@ -1,5 +1,5 @@
-// Communicators without MPI, for the ranks of one node: they find each other through a key-value
-// store that the program has, as the processes of torchrun have PyTorch's.
+// This file makes communicators without MPI, for the ranks of one node. They find each other
+// through a key-value store that the program has, as the processes of torchrun have PyTorch's.
 #pragma once
 
 #include <memory>
@@ -10,24 +10,26 @@
 
 namespace ropewalk {
 
-// What all ranks of a communicator write to and read from. Calls come from any thread; what they
-// throw becomes an Error(mpi) that names the rank that was waited for.
+// All ranks of a communicator write to this store and read from it. Calls come from any thread.
+// What they throw becomes an Error(mpi). Where get() threw it, the error names the rank that was
+// waited for.
 class RW_EXPORT KeyValueStore {
  public:
   virtual ~KeyValueStore() = default;
   virtual void set(const std::string& key, const std::string& value) = 0;
-  // Waits until some rank has set the key; throws where that takes too long.
+  // Waits until some rank has set the key, and throws where that takes too long.
   virtual std::string get(const std::string& key) = 0;
   virtual void remove(const std::string& key) = 0;
 };
 
-// Collective over the `size` ranks that share the store. What is made from communicator() is made,
-// told of failures and ended through the store; the ranks' data goes through shared memory, as it
-// does beside an MPI. A second communicator takes a store with other keys.
+// The constructor is collective over the `size` ranks that share the store. What is made from
+// communicator() is made, told of failures and ended through the store. The ranks' data goes
+// through shared memory, as it does beside an MPI. A second communicator needs a store with other
+// keys.
 //
-// The first one makes the store this process's MPI, for good. Throws Error(unsupported) where the
-// process uses an MPI already, and on every rank where the ranks are on several nodes: messages
-// between nodes take an MPI.
+// The first communicator makes the store this process's MPI, for good. The constructor throws
+// Error(unsupported) where the process uses an MPI already, and on every rank where the ranks are
+// on several nodes, because messages between nodes need an MPI.
 class RW_EXPORT StoreCommunicator {
  public:
   StoreCommunicator(std::shared_ptr<KeyValueStore> store, int rank, int size);

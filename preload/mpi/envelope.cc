@@ -12,7 +12,7 @@ std::uint64_t pieces_of(const EnvelopeSlot& slot) noexcept {
 
 }  // namespace
 
-// The finalizer of splitmix64, over all fields.
+// The checksum chains the finalizer of splitmix64 over all fields.
 std::uint64_t checksum_of(const MessageDescriptor& descriptor) noexcept {
   std::uint64_t hash = 0;
   for (const std::uint64_t word :
@@ -36,7 +36,8 @@ void arm(EnvelopeSlot& slot, std::int32_t destination, std::uint64_t serial, std
   slot.target = nowhere;
   slot.begun.store(0, std::memory_order_relaxed);
   slot.copied.store(0, std::memory_order_relaxed);
-  slot.state.store(State::armed, std::memory_order_release);  // pairs with claim()
+  // This release pairs with the acquire in claim().
+  slot.state.store(State::armed, std::memory_order_release);
 }
 
 void help(EnvelopeSlot& slot, std::byte* base, const std::byte* data,
@@ -51,7 +52,8 @@ bool begin_move(EnvelopeSlot& slot) noexcept {
 
 void end_move(EnvelopeSlot& slot, std::uint64_t kept_place) noexcept {
   slot.kept_place = kept_place;
-  slot.state.store(State::kept, std::memory_order_release);  // pairs with claim()
+  // This release pairs with the acquire in claim().
+  slot.state.store(State::kept, std::memory_order_release);
 }
 
 void copy_pieces(EnvelopeSlot& slot, std::byte* to, const std::byte* from,
@@ -62,11 +64,13 @@ void copy_pieces(EnvelopeSlot& slot, std::byte* to, const std::byte* from,
     if (one >= pieces) return;
     const std::uint64_t at = one * slot.piece;
     kernels::copy(to + at, from + at, std::min(slot.piece, slot.length - at), stores);
-    slot.copied.fetch_add(1, std::memory_order_release);  // pairs with all_copied()
+    // This release pairs with the acquire in all_copied().
+    slot.copied.fetch_add(1, std::memory_order_release);
   }
 }
 
 bool all_copied(const EnvelopeSlot& slot) noexcept {
+  // This acquire pairs with the releases in copy_pieces().
   return slot.copied.load(std::memory_order_acquire) == pieces_of(slot);
 }
 

@@ -1,5 +1,6 @@
-// MPI_Wait, MPI_Test and the like: what waits for no large message is MPI's alone; else the call
-// looks after messages until nothing is left to do, and then has MPI complete the requests.
+// This file serves MPI_Wait, MPI_Test and the like. A call that waits for no large message is MPI's
+// alone. Any other looks after messages until nothing is left to do, and then has MPI complete the
+// requests.
 #include <cstddef>
 #include <vector>
 
@@ -12,7 +13,7 @@ namespace {
 
 using namespace messages;
 
-// After MPI has completed a request: corrects its status. Returns a code, or 0.
+// Corrects the status of a request that MPI has completed. Returns an error code, or 0.
 int mend_one(const Pending& entry, void* status) noexcept {
   if (is_ignored(status)) return entry.taken.code;
   if (entry.out != nullptr) {
@@ -25,7 +26,8 @@ int mend_one(const Pending& entry, void* status) noexcept {
 
 Word comm_of(const Pending& entry) noexcept { return entry.to.comm; }
 
-// The requests of one call, which MPI nulls when it completes them.
+// A Call keeps the handles of the requests of one call, since MPI nulls them when it completes the
+// requests.
 class Call {
  public:
   Call(int count, void* requests) : given_(requests) {
@@ -34,7 +36,7 @@ class Call {
   }
   std::size_t size() const noexcept { return handles_.size(); }
   Pending* entry(std::size_t at) const noexcept { return pending.find(handles_[at]); }
-  // Looks at all; whether all of ours are settled.
+  // Looks at all of the requests, and returns true where all of ours are settled.
   bool settle_all() const noexcept {
     bool all = true;
     for (const Word handle : handles_) {
@@ -43,8 +45,8 @@ class Call {
     }
     return all;
   }
-  // MPI has completed a request with this status. After an error of another it may not have: then
-  // the handle stands.
+  // Finishes a request that MPI has completed with this status. After an error of another request
+  // MPI may not have completed it; then its handle still stands, and nothing is done.
   int complete(std::size_t at, void* status) const noexcept {
     Pending* entry = pending.find(handles_[at]);
     if (entry == nullptr || given_.get(at) == handles_[at]) return 0;
@@ -57,7 +59,7 @@ class Call {
   Word failed() const noexcept { return failed_; }
 
  private:
-  // It was complete no earlier than in the call itself.
+  // Takes the message of a receive that became complete only in MPI's own call.
   static void finish(Pending& entry, const void* status) noexcept {
     if (entry.settled || entry.out != nullptr) return;
     int cancelled = 0;
@@ -71,7 +73,7 @@ class Call {
   mutable Word failed_ = 0;
 };
 
-// Statuses of the program, or others in their place.
+// Statuses holds those of the program or, where it ignores them, others in their place.
 class Statuses {
  public:
   Statuses(void* given, std::size_t count) : first_(given) {
@@ -87,10 +89,11 @@ class Statuses {
   void* first_;
 };
 
-// Of a call that returns several statuses: each says what became of its request.
+// Raises the error of a call that returns several statuses, each of which says what became of its
+// request.
 int failed_in_status(const Call& call) { return raise_code(call.failed(), error_in_status()); }
 
-// MPI has completed all; `code` is its own.
+// Finishes all requests after MPI has completed them with `code`.
 int complete_all(const Call& call, const Statuses& statuses, int code) {
   bool failed = false;
   std::vector<int> codes(call.size());
@@ -231,7 +234,8 @@ int Request_get_status(Word request, int* flag, void* status) {
   return code;
 }
 
-// It goes on: a receive is taken, and a send's data read, though nobody asks for it any more.
+// The freed request goes on: its receive is taken, or the data of its send is read, though nobody
+// asks for it any more.
 int Request_free(void* request) {
   const ProgramRequests given(request);
   Pending* entry = pending.empty() ? nullptr : pending.find(given.get(0));

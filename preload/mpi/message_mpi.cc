@@ -55,7 +55,7 @@ int raise_code(Word comm, int code) noexcept {
   return code;
 }
 
-// From each mpi.h. A class is a code of its own.
+// The numbers are from each MPI's mpi.h. An error class is a valid error code, too.
 int error_in_status() noexcept {
   switch (abi().family) {
     case mpi::Family::mpich:

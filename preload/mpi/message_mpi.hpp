@@ -1,5 +1,5 @@
-// Functions of MPI that messages need beside those that the drop-in takes, and the program's arrays
-// of requests and statuses, whatever their layout.
+// This file has the functions of MPI that messages need beside those that the drop-in takes. It
+// also reads the program's arrays of requests and statuses, whatever their layout.
 #pragma once
 
 #include <cstddef>
@@ -30,9 +30,10 @@ struct MessageFunctions {
   int (*status_set_cancelled)(void*, int) = nullptr;
   int (*comm_call_errhandler)(Word, int) = nullptr;
 };
-// All of them, or false.
+// Looks up all of the functions. Returns false where MPI lacks one.
 bool load_message_functions() noexcept;
-extern MessageFunctions real;  // filled by load_message_functions()
+// load_message_functions() fills these in.
+extern MessageFunctions real;
 
 inline const mpi::Abi& abi() noexcept { return mpi::library().abi; }
 inline bool is_ignored(const void* status) noexcept {
@@ -40,7 +41,7 @@ inline bool is_ignored(const void* status) noexcept {
   return word == abi().status_ignore || word == abi().statuses_ignore;
 }
 
-// Requests of the program.
+// A ProgramRequests reads and writes an array of requests of the program.
 class ProgramRequests {
  public:
   explicit ProgramRequests(void* first) noexcept : first_(static_cast<std::byte*>(first)) {}
@@ -63,9 +64,9 @@ inline std::byte* status_at(void* statuses, std::size_t at) noexcept {
 }
 void set_error(void* status, int code) noexcept;
 
-// Hands a code of MPI's to the communicator's error handler; returns the code.
+// Hands a code of MPI's to the communicator's error handler, and returns the code.
 int raise_code(Word comm, int code) noexcept;
-// MPI_ERR_IN_STATUS and MPI_ERR_TRUNCATE of the loaded MPI.
+// These return MPI_ERR_IN_STATUS and MPI_ERR_TRUNCATE of the loaded MPI.
 int error_in_status() noexcept;
 int error_truncate() noexcept;
 

@@ -38,7 +38,7 @@ std::string obstacle(bool before_init) noexcept {
   }
 }
 
-// What each rank tells the others; sent as bytes.
+// Each rank tells the others these facts, which are sent as bytes.
 struct Facts {
   std::int64_t promises;
   std::int64_t world_rank;
@@ -58,7 +58,7 @@ void make_slots() {
   if (fstat(arena.descriptor(), &file) == 0) ranks.inode = file.st_ino;
 }
 
-// What this rank promises; nothing where it lacks anything.
+// Returns what this rank promises. Where it lacks anything, it promises nothing.
 Facts own_facts(const Collectives& team) noexcept {
   Facts facts{};
   ranks.world_rank = mpi::rank(mpi::comm_world());
@@ -76,7 +76,7 @@ Facts own_facts(const Collectives& team) noexcept {
     facts.slots = Arena::process().offset(ranks.slots);
     facts.slot_count = ranks.limits.slots;
     facts.least_bytes = ranks.limits.least_bytes;
-  } catch (...) {  // no memory
+  } catch (...) {  // there is no memory
     facts.promises = 0;
   }
   return facts;
@@ -99,7 +99,7 @@ bool has_the_world(Collectives& team) {
   return engine != nullptr && team.size() == mpi::size(mpi::comm_world());
 }
 
-// All ranks have said what they promise.
+// Exchanges what all ranks promise, and notes it.
 void come_together(Collectives& team, mpi::Comm comm, std::vector<Facts>& all) {
   node::Team& node = team.state().backend->engine()->team();
   ranks.crowded = node.waits().crowded();
@@ -123,7 +123,8 @@ void before_init() noexcept {
   ranks.understands = reason.empty();
 }
 
-// Under MPI_THREAD_MULTIPLE another thread may complete a request while we look at it.
+// A process with MPI_THREAD_MULTIPLE cannot promise, because another thread may complete a request
+// while we look at it.
 void after_init() noexcept {
   try {
     const bool one_thread = mpi::thread_level() != mpi::ThreadLevel::multiple;
@@ -179,7 +180,8 @@ const MessagePeer* sender_of(const MessageDescriptor& descriptor) noexcept {
   if (!peer.promised || peer.inode != descriptor.inode) return nullptr;
   if (descriptor.slot >= peer.slot_count) return nullptr;
   const EnvelopeSlot& slot = peer.slots[descriptor.slot];
-  const State state = slot.state.load(std::memory_order_acquire);  // pairs with arm()
+  // This acquire pairs with the release in arm().
+  const State state = slot.state.load(std::memory_order_acquire);
   const bool under_way = state == State::armed || state == State::moving || state == State::kept;
   const bool same = slot.serial == descriptor.serial && slot.length == descriptor.length &&
                     slot.destination == ranks.world_rank;

@@ -1,4 +1,4 @@
-// What this process has promised, and the processes that have promised it the same.
+// This file knows what this process has promised, and which processes have promised it the same.
 #pragma once
 
 #include <cstddef>
@@ -20,36 +20,37 @@ struct MessagePeer {
   bool promised = false;
   Key key{};
   std::uint64_t inode = 0;
-  EnvelopeSlot* slots = nullptr;  // in its arena, as mapped here
+  EnvelopeSlot* slots = nullptr;  // its slots, as this process maps them
   std::size_t slot_count = 0;
   std::size_t least_bytes = 0;
 };
 
 struct MessageRanks {
   bool understands = false;  // this process takes all that it receives through us
-  bool ready = false;        // ranks have promised, and told so
+  bool ready = false;        // this rank has promised, and the ranks have told each other
   bool crowded = false;      // more ranks than cores
   int world_rank = 0;
-  Key key{};                // of this process
-  std::uint64_t inode = 0;  // of its arena
+  Key key{};                // key of this process
+  std::uint64_t inode = 0;  // inode of its arena
   EnvelopeSlot* slots = nullptr;
   tuning::EnvelopeLimits limits{};
   std::size_t streaming_bytes = 0;
-  std::vector<MessagePeer> peers;  // by rank of MPI_COMM_WORLD
-  // For acknowledgements: the same ranks, and nobody else's messages.
+  std::vector<MessagePeer> peers;  // one for each rank of MPI_COMM_WORLD
+  // This communicator is for acknowledgements. It has the same ranks, and nobody else's messages.
   mpi::Comm comm;
-  mpi::Comm self;  // this process alone: for copies that MPI makes
+  mpi::Comm self;  // this process alone, for copies that MPI makes
 };
 extern MessageRanks ranks;
 
-// To be called by MPI_Init, before MPI's own and behind it.
+// MPI_Init must call these, the first before MPI's own initialization and the second after it.
 void before_init() noexcept;
 void after_init() noexcept;
 
-// Who is behind a rank of a communicator; null unless a message may go to it through memory.
+// Returns the process behind a rank of a communicator, or null unless a message may go to it
+// through memory.
 const MessagePeer* peer_of(Word comm, int rank) noexcept;
-// Who has sent this; null unless it is a descriptor that a rank has made for this process, whose
-// slot is still on its way.
+// Returns the sender of what was received, or null unless that is a descriptor that a rank has made
+// for this process, and whose message is still under way.
 const MessagePeer* sender_of(const MessageDescriptor&) noexcept;
 
 inline kernels::Stores stores_for(std::size_t bytes) noexcept {

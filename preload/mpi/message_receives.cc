@@ -1,4 +1,4 @@
-// MPI_Recv and the like: MPI's own receive, and a look at what it has brought.
+// This file serves MPI_Recv and the like, by MPI's own receive and a look at what it has brought.
 #include <cstddef>
 #include <new>
 #include <string>
@@ -17,7 +17,7 @@ namespace {
 
 using namespace messages;
 
-// A receive is over, without an error of MPI's: takes what it has brought.
+// Takes what a receive has brought that is over without an error of MPI's.
 int take_now(const Destination& to, void* status) noexcept {
   const Taken taken = take(to, status);
   mend(taken, status);
@@ -25,7 +25,7 @@ int take_now(const Destination& to, void* status) noexcept {
   return 0;
 }
 
-// The program's status, or one in its place.
+// An OwnStatus is the program's status or, where the program ignores it, another in its place.
 class OwnStatus {
  public:
   explicit OwnStatus(void* status) noexcept : status_(is_ignored(status) ? &own_ : status) {}
@@ -36,11 +36,11 @@ class OwnStatus {
   void* status_;
 };
 
-// One of MPI's own requests, which is tested until it is complete.
+// A Started is one of MPI's own requests, which is tested until it is complete.
 class Started {
  public:
   Word* place() noexcept { return &request_; }
-  // Of MPI's test, once it has failed.
+  // Returns the code of MPI's test, once that has failed.
   int code() const noexcept { return code_; }
   bool is_over(void* status) noexcept {
     if (over_) return true;
@@ -61,7 +61,7 @@ class Started {
   bool over_ = false;
 };
 
-// The receiving half of an exchange.
+// A Received is the receiving half of an exchange.
 class Received {
  public:
   Received(const Destination& to, bool large, void* status) noexcept
@@ -85,7 +85,7 @@ class Received {
   bool over_ = false;
 };
 
-// The sending half, through memory or by MPI.
+// A Sent is the sending half of an exchange, which goes through memory or by MPI.
 class Sent {
  public:
   int start(const SendArguments& send, std::size_t bytes) noexcept {

@@ -1,5 +1,5 @@
-// MPI_Send and the like: a large message whose receiver has promised to understand goes through
-// memory, every other one is MPI's.
+// This file serves MPI_Send and the like. A large message whose receiver has promised to understand
+// goes through memory, and every other one is MPI's.
 #include <cstddef>
 #include <string>
 
@@ -26,8 +26,8 @@ int lost(const Outgoing& out, Word comm) noexcept {
   return raise({clean(comm)}, text.c_str());
 }
 
-// The blocking sends. Meanwhile this rank takes what comes for its own receives: the other one may
-// wait in a send to it.
+// Waits in a blocking send until it is over. Meanwhile this rank takes what comes for its own
+// receives, since the other rank may wait in a send to this one.
 int finish(Outgoing& out, Word comm) {
   int code = 0;
   unsigned looks = 0;

@@ -1,15 +1,16 @@
-// Large messages between ranks of one node: the envelope through MPI, the data through memory.
+// This file has the entry points for large messages between ranks of one node, whose envelope goes
+// through MPI and whose data goes through memory.
 //
 // Instead of the data, the sender sends a descriptor of 64 bytes, with the same communicator and
-// tag. MPI matches it as it would have matched the message. The receiver's own receive gets it,
-// which is larger; the receiver knows it by a random key, copies the data from the arena of the
-// sender, and corrects the status. docs/explanation/drop-in-messages.md has the protocol and why
-// it is safe.
+// tag. MPI matches it as it would have matched the message. The receiver's own receive, which is
+// larger, gets the descriptor. The receiver recognizes it by a random key, copies the data from the
+// arena of the sender, and corrects the status. docs/explanation/drop-in-messages.md describes the
+// protocol and says why it is safe.
 //
 // A descriptor goes only to a process that has promised to understand it in every receive that it
-// has made since MPI_Init. The parts: envelope.hpp (what lies in shared memory), promise.hpp (who
-// promises), message_peers.hpp (who has promised), outbox.hpp (messages on their way out),
-// taking.hpp (a message that has come), pending.hpp (requests of the program).
+// has made since MPI_Init. The parts are envelope.hpp (what lies in shared memory), promise.hpp
+// (who can promise), message_peers.hpp (who has promised), outbox.hpp (messages on their way out),
+// taking.hpp (a message that has come) and pending.hpp (requests of the program).
 #pragma once
 
 #include "mpi/mpi.hpp"
@@ -17,14 +18,16 @@
 
 namespace ropewalk::preload::messages {
 
-bool wanted() noexcept;  // by ROPEWALK_MESSAGES
+// Says whether ROPEWALK_MESSAGES asks for such messages.
+bool wanted() noexcept;
 
-// Collective over the ranks of a team that has just been made; nothing unless messages are wanted
-// and the team has all of MPI_COMM_WORLD on one node. From then on its ranks may send. Throws
-// nothing on one rank alone.
+// Lets the ranks of a team that has just been made exchange their promises; it is collective over
+// them. From then on they may send descriptors. The call does nothing unless messages are wanted
+// and the team has all of MPI_COMM_WORLD on one node. It throws on all ranks or on none.
 void meet(Collectives& team, mpi::Comm comm);
 
-// MPI is about to end. Waits for nothing that another rank's program must do.
+// Ends all messages when MPI is about to end. It waits for nothing that another rank's program must
+// do.
 void end() noexcept;
 
 }  // namespace ropewalk::preload::messages

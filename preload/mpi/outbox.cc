@@ -14,17 +14,17 @@ namespace ropewalk::preload::messages {
 namespace {
 
 struct Outbox {
-  std::vector<Outgoing> messages;  // by slot
+  std::vector<Outgoing> messages;  // one for each slot
   std::size_t turn = 0;
-  std::size_t ended = 0;  // the program's sends are complete, and the slots not free yet
+  std::size_t ended = 0;  // number of complete sends whose slots are not free yet
   std::size_t kept_bytes = 0;
   std::uint64_t serial = 0;
 };
 Outbox outbox;
 
-// MPICH takes a descriptor for elements that divide it.
+// MPICH accepts a descriptor in place of elements only if their size, in bytes, divides its own.
 constexpr std::size_t most_element = 32;
-// Beyond the bytes that are kept freely.
+// A message beyond the bytes that are kept freely waits for this many times the patience.
 constexpr std::int64_t longer = 100;
 
 bool is_pair(mpi::DatatypeName name) {
@@ -33,7 +33,8 @@ bool is_pair(mpi::DatatypeName name) {
          (name >= two_integer && name <= two_double_precision);
 }
 
-// Bytes of one element of a type whose descriptor MPI takes wherever it takes the data; else 0.
+// Returns the bytes of one element if MPI takes a descriptor wherever it takes data of this type,
+// else 0.
 std::size_t element_bytes(Word type) noexcept {
   const auto name = mpi::library().datatypes.find(clean(type));
   if (!name || is_pair(*name) || *name == mpi::DatatypeName::packed) return 0;
@@ -71,7 +72,7 @@ MessageDescriptor describe(const Outgoing& message) noexcept {
   return made;
 }
 
-// The arena hears of all that the program communicates, wherever it lies.
+// The arena is told of all memory that the program communicates, wherever it lies.
 bool is_in_arena(const void* data, std::size_t bytes) noexcept {
   try {
     Arena& arena = Arena::process();
@@ -79,7 +80,7 @@ bool is_in_arena(const void* data, std::size_t bytes) noexcept {
     if (!arena.contains(data, bytes)) return false;
     arena.make_huge(data, bytes);
     return true;
-  } catch (...) {  // no arena
+  } catch (...) {  // there is no arena
     return false;
   }
 }
@@ -98,7 +99,8 @@ void free_copy(Outgoing& message) noexcept {
   message.copy = nullptr;
 }
 
-// Of a message that the program is done with.
+// Frees the slot of a message whose send has ended, once the receiver has the data and MPI needs
+// the descriptor no longer.
 void free_if_received(Outgoing& message) noexcept {
   if (!is_copied(message)) return;
   look_at_posted(message);
@@ -124,7 +126,8 @@ int number(const Outgoing& message) noexcept {
 std::size_t large_bytes(const SendArguments& send) noexcept {
   if (!ranks.ready || send.count <= 0) return 0;
   const auto count = static_cast<std::size_t>(send.count);
-  if (count * most_element < ranks.limits.least_bytes) return 0;  // a quick look
+  // This quick look spares small messages the search for their type.
+  if (count * most_element < ranks.limits.least_bytes) return 0;
   const std::size_t bytes = element_bytes(send.type) * count;
   return bytes < ranks.limits.least_bytes || bytes > INT_MAX ? 0 : bytes;
 }
@@ -159,7 +162,7 @@ int post(Outgoing& message, const SendArguments& send, bool synchronous) noexcep
 }
 
 bool is_copied(const Outgoing& message) noexcept {
-  // Acquire pairs with the release in take(): the receiver has read all data.
+  // This acquire pairs with the release in receive(), before which the receiver has read all data.
   return message.slot->state.load(std::memory_order_acquire) == State::copied;
 }
 
@@ -167,7 +170,8 @@ bool is_kept(const Outgoing& message) noexcept { return message.copy != nullptr;
 
 bool is_over(Outgoing& message) noexcept {
   if (is_kept(message) || is_copied(message)) return true;
-  // Acquire pairs with claim(): where the data goes.
+  // This acquire pairs with the release in claim(), before which the receiver has written where the
+  // data goes.
   if (message.slot->state.load(std::memory_order_acquire) == State::claimed) {
     help(*message.slot, message.peer->process->base, message.data, stores_for(message.bytes));
     return is_copied(message);

@@ -1,4 +1,5 @@
-// Messages on their way out: those of the program whose data a receiver is to copy.
+// The outbox holds the messages on their way out: those of the program whose data a receiver is to
+// copy.
 #pragma once
 
 #include <array>
@@ -15,14 +16,15 @@ struct Outgoing {
   bool used = false;         // the slot is this message's
   bool ended = false;        // the program's send is complete
   bool synchronous = false;  // complete no earlier than its receive has begun
-  bool matched = false;  // MPI has the descriptor off our hands; of a synchronous send: received
+  // MPI needs the descriptor no longer. Where the send is synchronous, its receive has begun.
+  bool matched = false;
   EnvelopeSlot* slot = nullptr;
   const MessagePeer* peer = nullptr;
   const std::byte* data = nullptr;
   std::size_t bytes = 0;
   std::int64_t since_ns = 0;
   Word posted = 0;       // MPI's request for the descriptor
-  void* copy = nullptr;  // of the data, once it is kept
+  void* copy = nullptr;  // the copy of the data, once it is kept
   MessageDescriptor descriptor{};
 };
 
@@ -35,32 +37,39 @@ struct SendArguments {
   Word comm;
 };
 
-// Bytes of a message that may be announced, by its size and type alone; else 0.
+// Returns the bytes of a message whose size and type allow it to be announced, and 0 for any other.
 std::size_t large_bytes(const SendArguments&) noexcept;
-// A slot for this message, armed; null where it is to be MPI's own. `acknowledged`: the receiver is
-// to send a message of no bytes on ranks.comm, its tag the number of the slot.
+// Arms a slot for this message, and returns null where the message is to be MPI's own. Where it is
+// `acknowledged`, the receiver is to send a message of no bytes on ranks.comm, whose tag is the
+// number of the slot.
 Outgoing* begin(const SendArguments&, std::size_t bytes, bool acknowledged) noexcept;
-// Sends the descriptor. A code of MPI's: then the message is no more.
+// Sends the descriptor. Where it returns an error code of MPI's, the message is withdrawn.
 int post(Outgoing&, const SendArguments&, bool synchronous) noexcept;
-// Whether the receiver has all data, or a copy of it is kept: the program may use its buffer.
-// Copies as well where the receiver wants that; past the patience copies the data away.
+// Returns true where the receiver has all data, or a copy of it is kept, so that the program may
+// use its buffer. The call helps to copy where the receiver wants that, and keeps a copy once the
+// message has waited for longer than the patience.
 bool is_over(Outgoing&) noexcept;
-// The same without a copy for the receiver's sake alone: it may be long.
+// Returns true where the receiver has all data. Unlike is_over(), it copies nothing, which may take
+// long.
 bool is_copied(const Outgoing&) noexcept;
+// Returns true where a copy of the data is kept.
 bool is_kept(const Outgoing&) noexcept;
-// Copies the data away, so that the program's send is complete; false where it cannot be now.
+// Copies the data away, so that the program's send is complete. Returns false where that cannot be
+// done now.
 bool keep(Outgoing&) noexcept;
-// What has no descriptor yet is no more.
+// Gives up a message whose descriptor has not been sent, and frees its slot.
 void withdraw(Outgoing&) noexcept;
-// The receiver is dead, and has not received the message: nobody will.
+// Returns true where the receiver has died without receiving the message, so that nobody will.
 bool is_lost(const Outgoing&) noexcept;
-// The program's send is complete. The slot is free when the receiver has its data.
+// Notes that the program's send is complete. The slot becomes free once the receiver has the data.
 void leave(Outgoing&) noexcept;
-int number(const Outgoing&) noexcept;  // of its slot
+// Returns the number of the message's slot.
+int number(const Outgoing&) noexcept;
 
-// Frees what has been received since.
+// Frees the slots of ended messages that have been received since.
 void sweep() noexcept;
-// MPI is about to end: keeps what nobody has taken, and waits for MPI's own requests.
+// Empties the outbox when MPI is about to end: it waits for MPI's own requests, and keeps a copy of
+// what nobody has taken.
 void end_outbox() noexcept;
 
 }  // namespace ropewalk::preload::messages

@@ -12,7 +12,7 @@ PendingRequests pending;
 
 namespace {
 
-// Looks at MPI's requests cost some 50 ns each.
+// A look at one of MPI's requests costs some 50 ns, so that only so many are looked at in a call.
 constexpr int most_looks = 16;
 
 bool is_complete(Word handle, mpi::RawStatus& status) noexcept {
@@ -73,8 +73,8 @@ bool PendingRequests::settle(Word handle, Pending& entry) noexcept {
   return true;
 }
 
-// An acknowledgement is on its way where the receiver has claimed the program's buffer; there is
-// none where it was kept, and then MPI's receive of it is cancelled.
+// The receiver sends an acknowledgement where it has claimed the program's buffer. Where the data
+// was kept, it sends none, and MPI's receive of the acknowledgement is cancelled.
 bool PendingRequests::settle_send(Word handle, Pending& entry) noexcept {
   if (!is_over(*entry.out)) return false;
   if (is_kept(*entry.out)) {

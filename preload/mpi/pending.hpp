@@ -1,7 +1,9 @@
-// Requests of the program behind which a message may go through memory: large receives, and sends
-// whose data a receiver is to copy. While there are none, a wait or a test is MPI's alone.
+// This table holds the requests of the program behind which a message may go through memory: large
+// receives, and sends whose data a receiver is to copy. While it is empty, a wait or a test is
+// MPI's alone.
 //
-// The handle of a send is MPI's receive of an acknowledgement, so whoever completes it is right.
+// The handle of a send is MPI's own receive of an acknowledgement, so that it is valid in every
+// function of MPI that completes requests.
 #pragma once
 
 #include <cstddef>
@@ -16,12 +18,12 @@
 namespace ropewalk::preload::messages {
 
 struct Pending {
-  Destination to;           // of a receive
-  Outgoing* out = nullptr;  // of a send
-  Taken taken{};            // once it is settled
-  bool settled = false;     // MPI's part is complete, and ours: no waiting is left
+  Destination to;           // where a receive puts its data
+  Outgoing* out = nullptr;  // the message of a send
+  Taken taken{};            // what a settled receive has brought
+  bool settled = false;     // MPI's part and ours are complete: no waiting is left
   bool cancelling = false;
-  bool freed = false;  // by the program: it ends by itself
+  bool freed = false;  // the program has freed the request, which ends by itself
   bool owns_type = false;
 };
 
@@ -29,16 +31,16 @@ class PendingRequests {
  public:
   bool empty() const noexcept { return entries_.empty(); }
   Pending* find(Word handle) noexcept;
-  // Throws std::bad_alloc, and then there is no entry.
+  // Each of these adds an entry, or throws std::bad_alloc and adds none.
   void add_receive(Word handle, const Destination&);
   void add_send(Word handle, Outgoing&);
-  // The program has completed the request.
+  // Removes the entry of a request that the program has completed.
   void erase(Word handle) noexcept;
-  // Takes what has come for a few of the receives; makes MPI progress.
+  // Takes what has come for a few of the receives, and lets MPI make progress.
   void look() noexcept;
-  // Whether an entry is settled; a look at it. Never waits.
+  // Looks at an entry, and returns true where it is settled. It never waits.
   bool settle(Word handle, Pending&) noexcept;
-  // MPI is about to end.
+  // Ends all requests when MPI is about to end.
   void end() noexcept;
 
  private:
@@ -51,7 +53,7 @@ class PendingRequests {
 };
 extern PendingRequests pending;
 
-// Waits until ready() is true, and takes meanwhile what comes for others.
+// Waits until ready() returns true, and meanwhile takes what comes for other receives.
 template <class Ready>
 void wait_until(Ready ready) {
   os::Waiting wait(ranks.crowded ? os::wait_for_nodes_crowded : os::wait_for_nodes);

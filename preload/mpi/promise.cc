@@ -17,8 +17,9 @@
 namespace ropewalk::preload::messages {
 namespace {
 
-// Behind MPI_ or PMPI_: ways to receive, to look at a message or to complete a request that the
-// drop-in does not take, and those by which a communicator may be told that receives are exact.
+// These names follow MPI_ or PMPI_. They are the ways to receive, to look at a message or to
+// complete a request that the drop-in does not take, and the functions by which a communicator may
+// be told that receives are exact.
 constexpr std::array foreign = {"Probe",
                                 "Iprobe",
                                 "Mprobe",
@@ -44,17 +45,17 @@ constexpr std::array foreign = {"Probe",
                                 "Comm_set_info",
                                 "Comm_dup_with_info",
                                 "Comm_idup_with_info"};
-// The same by the PMPI name alone: the drop-in takes the other.
+// These are foreign by their PMPI name alone, since the drop-in takes the MPI name.
 constexpr std::array taken = {"Recv",       "Irecv",        "Sendrecv", "Sendrecv_replace",
                               "Wait",       "Waitall",      "Waitany",  "Waitsome",
                               "Test",       "Testall",      "Testany",  "Testsome",
                               "Cancel",     "Request_free", "Init",     "Request_get_status",
                               "Init_thread"};
-// Libraries beside the program that load objects which know nothing of MPI.
+// These libraries beside the program load only objects that know nothing of MPI.
 constexpr std::array loaders = {"libc.so",  "libdl.",  "libgomp", "libomp",
                                 "libiomp5", "libasan", "libtsan", "libubsan"};
-// Bindings of MPI to Fortran, loaded beside C programs as well: their users are known by the names
-// of Fortran.
+// These bindings of MPI to Fortran are loaded beside C programs as well. An object that uses them
+// is known by Fortran's names.
 constexpr std::array bindings = {"libmpifort", "libmpi_mpifh", "libmpi_usempi"};
 
 template <std::size_t count>
@@ -68,7 +69,7 @@ bool begins_with(std::string_view name, const std::array<const char*, count>& na
 
 bool is_upper(char letter) { return letter >= 'A' && letter <= 'Z'; }
 
-// MPI_RECV, as some Fortran compilers write it, and not MPI_Recv.
+// Some Fortran compilers write mpi_recv, and some MPI_RECV, but none writes MPI_Recv.
 bool is_fortran(std::string_view name) {
   if (name.starts_with("mpi_") || name.starts_with("pmpi_")) return true;
   return name.starts_with("MPI_") && name.size() > 5 && is_upper(name[4]) && is_upper(name[5]);
@@ -86,12 +87,12 @@ bool loads_objects(std::string_view name) { return name == "dlopen" || name == "
 
 std::string_view base_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
-// The dynamic section of one object.
+// An Object holds what is needed of the dynamic section of one loaded object.
 struct Object {
-  std::string name;  // of the file; empty: the program
+  std::string name;  // name of the file; empty for the program
   const char* strings = nullptr;
   const ElfW(Sym) * symbols = nullptr;
-  std::size_t count = 0;  // of symbols, all among them that anything refers to
+  std::size_t count = 0;  // number of symbols, which covers all that a relocation refers to
   std::vector<std::string> needed;
 };
 
@@ -111,7 +112,8 @@ class Reader {
   const T* at(ElfW(Addr) address) const {
     return reinterpret_cast<const T*>(address < base_ ? address + base_ : address);
   }
-  // The symbols are not counted anywhere: whatever is imported has a relocation.
+  // No entry of the section counts the symbols. Whatever is imported has a relocation, so the
+  // largest number in a relocation tells how many must be looked at.
   void count(ElfW(Addr) relocations, std::size_t bytes) {
     const auto* const first = at<ElfW(Rela)>(relocations);
     for (std::size_t i = 0; i < bytes / sizeof *first; ++i) {
@@ -156,7 +158,7 @@ std::vector<Object> loaded_objects() {
   return objects;
 }
 
-// MPI's library and what it needs.
+// Returns the file names of MPI's library and of all that it needs.
 std::set<std::string, std::less<>> objects_of_mpi(const std::vector<Object>& objects) {
   std::set<std::string, std::less<>> found{std::string(base_name(mpi::library().path))};
   for (bool more = true; more;) {

@@ -19,20 +19,21 @@ namespace {
 
 constexpr std::size_t least_piece = std::size_t{32} << 10;
 constexpr std::size_t most_piece = std::size_t{256} << 10;
-constexpr std::size_t pieces_wanted = 16;  // so that two ranks end together
+// With so many pieces, two ranks that copy together end at about the same time.
+constexpr std::size_t pieces_wanted = 16;
 
 std::size_t capacity(const Destination& to) {
   return to.elements.bytes * static_cast<std::size_t>(to.count);
 }
 
-// MPI moves data between a buffer of this process and one with gaps.
+// Lets MPI move data between two buffers of this process, one of which has gaps.
 int copy_by_mpi(const void* from, int from_count, Word from_type, void* to, int to_count,
                 Word to_type) noexcept {
   return real.sendrecv(from, from_count, from_type, 0, 0, to, to_count, to_type, 0, 0,
                        ranks.self.value, reinterpret_cast<void*>(abi().status_ignore));
 }
 
-// The first bytes of what was received. False where MPI cannot say.
+// Reads the first bytes of what was received. Returns false where MPI cannot unpack them.
 bool first_bytes(const Destination& to, MessageDescriptor& found) noexcept {
   if (to.direct) {
     std::memcpy(&found, to.buffer, sizeof found);
@@ -54,8 +55,8 @@ bool first_bytes(const Destination& to, MessageDescriptor& found) noexcept {
   }
 }
 
-// Copies on both sides, if the sender waits and sees where to. A sender that dies in the middle of
-// a piece leaves it to this rank.
+// Copies the data, together with the sender if that waits and sees where the data goes. Where the
+// sender dies in the middle of a piece, this rank copies everything anew.
 void copy_together(EnvelopeSlot& slot, const MessagePeer& from, std::byte* to,
                    const std::byte* data) noexcept {
   const kernels::Stores stores = stores_for(slot.length);
@@ -81,8 +82,8 @@ std::uint64_t target_of(const Destination& to, std::size_t bytes) noexcept {
   }
 }
 
-// What there is room for. Open MPI 5.0.11 writes all of a message that is too long to a process'
-// receive from itself, so it gets none.
+// Copies what there is room for. It gives MPI no more than that: Open MPI 5.0.11 writes all of a
+// message from a process to itself, even where it is too long for the receive.
 int copy_by_this_rank(const Destination& to, const std::byte* data, std::size_t bytes) noexcept {
   const std::size_t fits = std::min(bytes, capacity(to));
   int code = 0;
@@ -109,7 +110,7 @@ Taken receive(const Destination& to, const MessageDescriptor& descriptor,
   const std::uint64_t piece =
       std::clamp<std::uint64_t>(bytes / pieces_wanted, least_piece, most_piece);
   const auto claimed = claim(slot, target, piece, [&] { return node::is_dead(*sender.process); });
-  if (!claimed) return {};  // nobody else can have claimed it
+  if (!claimed) return {};  // this does not happen: nobody else can have claimed it
   const std::byte* data = sender.process->base + claimed->place;
   Taken taken{.code = 0, .bytes = static_cast<std::int64_t>(std::min(bytes, capacity(to)))};
   if (together) {
@@ -118,12 +119,13 @@ Taken receive(const Destination& to, const MessageDescriptor& descriptor,
     taken.code = copy_by_this_rank(to, data, bytes);
   }
   const bool told = slot.acknowledged && !claimed->kept;
-  slot.state.store(State::copied, std::memory_order_release);  // pairs with is_copied()
+  // This release pairs with the acquire in is_copied().
+  slot.state.store(State::copied, std::memory_order_release);
   if (told) acknowledge(descriptor, sender);
   return taken;
 }
 
-// More than INT_MAX bytes an element: MPI has no count for it.
+// An element that has more than INT_MAX bytes cannot be unpacked, since MPI has no count for it.
 Taken unreadable() {
   return {.code = error_code("a message into a datatype of more than 2 GiB an element; set "
                              "ROPEWALK_MESSAGES=off"),

@@ -1,5 +1,5 @@
-// A message that has come: told from the program's own bytes, and copied to where it was to be
-// received.
+// These functions take a message that has come: they tell a descriptor from the program's own
+// bytes, and copy the data to where it was to be received.
 #pragma once
 
 #include <cstddef>
@@ -10,25 +10,28 @@
 
 namespace ropewalk::preload::messages {
 
-// Where a receive goes.
+// A Destination says where a receive puts its data.
 struct Destination {
   void* buffer = nullptr;
   int count = 0;
   collectives::Elements elements;
-  bool direct = false;  // elements of a predefined type, side by side: copied here, else by MPI
+  // The elements are of a predefined type and side by side, so that this process copies them. Any
+  // others are copied by MPI.
+  bool direct = false;
   Word comm = 0;
 };
-// False for a receive that no descriptor can be for: it has no room for a large message, or MPI
-// must judge its arguments.
+// Fills in the destination, and returns true where a descriptor may come for this receive. It
+// returns false where the receive has no room for a large message, or MPI must judge its arguments.
 bool may_be_announced(void* buffer, int count, Word type, Word comm, Destination&) noexcept;
 
 struct Taken {
-  int code = 0;             // of MPI's, of the receive
-  std::int64_t bytes = -1;  // received; -1: it was the program's own message, the status is right
+  int code = 0;  // MPI's code for the receive
+  // The number of bytes received; -1 where it was the program's own message, whose status is right.
+  std::int64_t bytes = -1;
 };
-// What a completed receive has brought. Copies the data where that was a descriptor.
+// Says what a completed receive has brought, and copies the data where that was a descriptor.
 Taken take(const Destination&, const void* status) noexcept;
-// Sets the status of a receive to what was taken.
+// Corrects the status of a receive to what was taken.
 void mend(const Taken&, void* status) noexcept;
 
 }  // namespace ropewalk::preload::messages

@@ -1,5 +1,5 @@
-// Averages; see averages.hpp. The kernels divide a sum before they round it; what MPI has summed is
-// divided here.
+// This file implements averages.hpp. The kernels divide a sum before they round it; what MPI has
+// summed is divided here.
 #include "ropewalk/averages.hpp"
 
 #include <string>

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::int64_t ns_per_s = 1'000'000'000;
 
-// "rank 1", "ranks 1 and 2", ...; empty where all have come.
+// Returns a text such as "rank 1" or "ranks 1 and 2", which is empty where all have come.
 std::string missing_ranks(node::Team& team) {
   std::string text;
   int count = 0;

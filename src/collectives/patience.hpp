@@ -1,4 +1,5 @@
-// How long a rank waits inside a collective for others of its node that do not come.
+// Patience limits how long a rank waits inside a collective for others of its node that do not
+// come.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +11,15 @@ namespace ropewalk::collectives {
 class Patience final : public node::Watcher {
  public:
   Patience(node::Team& team, int timeout_s);
-  // Throws Error(peer_dead) when the call under way has been waited in for the time-out. Its clock
-  // starts at the first look, so that calls which wait for a moment only read none.
+  // Throws Error(peer_dead) when this rank has waited in the call under way for the time-out. The
+  // time begins at the first look, so that calls that wait for a moment only read no clock.
   void look() override;
-  void lost(int /*rank*/) override {}  // the team says it
+  void lost(int /*rank*/) override {}  // the team itself reports a lost rank
 
  private:
   node::Team& team_;
   int timeout_s_;
-  std::uint64_t call_ = 0;  // that is under way
+  std::uint64_t call_ = 0;  // the call under way
   std::int64_t since_ns_ = 0;
 };
 

@@ -1,6 +1,6 @@
-// An MPI as small as the making of a team on one node needs it, over a key-value store. It fills
-// the table of MPI functions, so that no room above knows of it; what it lacks fails with a text
-// that says so.
+// This file is an MPI over a key-value store, as small as making a team on one node allows.
+// It fills the table of MPI functions, so that no room above knows of it. A function that it lacks
+// fails with a text that says so.
 #include "ropewalk/store_communicator.hpp"
 
 #include <algorithm>
@@ -20,7 +20,8 @@
 namespace ropewalk::mpi {
 namespace {
 
-constexpr int failed = 1;  // the code of every error; its text is last_error
+// This is the code of every error, whose text is in last_error.
+constexpr int failed = 1;
 thread_local std::string last_error;
 
 const Abi& abi() {
@@ -28,14 +29,15 @@ const Abi& abi() {
   return facts;
 }
 
-// A communicator as one of its ranks sees it.
+// A Member is a communicator as one of its ranks sees it.
 struct Member {
   std::shared_ptr<KeyValueStore> store;
-  std::string prefix;  // of its keys
+  std::string prefix;  // prefix of its keys
   int rank = 0;
   int size = 1;
-  std::uint64_t exchanges = 0;  // the same on all ranks, as is the next
-  std::uint64_t made = 0;       // communicators made from it
+  // The next two are the same on all ranks.
+  std::uint64_t exchanges = 0;
+  std::uint64_t made = 0;  // number of communicators made from it
   std::map<int, void*> attributes = {};
 };
 using MemberPointer = std::shared_ptr<Member>;
@@ -52,7 +54,7 @@ struct Table {
   std::vector<Keyval> keyvals;
 };
 
-// Never destroyed: teams may be ended after static objects.
+// The table is never destroyed, since teams may be ended after static objects.
 Table& table() {
   static auto* const made = new Table;
   return *made;
@@ -87,7 +89,7 @@ int on(Word comm, Work work) noexcept {
   }
 }
 
-// ---- the one thing that ranks do together
+// ---- All that the ranks do together goes through share().
 
 std::string key(const Member& member, std::uint64_t exchange, int rank) {
   return member.prefix + std::to_string(exchange) + "/" + std::to_string(rank);
@@ -103,7 +105,7 @@ std::string value_of(Member& member, std::uint64_t exchange, int rank) {
   }
 }
 
-// What every rank has brought, by rank.
+// Brings this rank's own text, waits for the others', and returns all of them by rank.
 std::vector<std::string> share(Member& member, const std::string& own) {
   const std::uint64_t number = member.exchanges++;
   member.store->set(key(member, number, member.rank), own);
@@ -112,12 +114,12 @@ std::vector<std::string> share(Member& member, const std::string& own) {
   for (int rank = 0; rank < member.size; ++rank) {
     all.push_back(rank == member.rank ? own : value_of(member, number, rank));
   }
-  // All have come here, so all have read what was written at the exchange before.
+  // All ranks have come here, so all have read what was written at the exchange before.
   if (number > 0) member.store->remove(key(member, number - 1, member.rank));
   return all;
 }
 
-// ---- communicators
+// ---- These functions make communicators and describe them.
 
 int store_rank(Word comm, int* rank) {
   return on(comm, [&](const Member& member) { *rank = member.rank; });
@@ -134,15 +136,15 @@ int store_dup(Word comm, Word* out) {
   });
 }
 
-// What a rank brings to a split.
+// A Choice is what a rank brings to a split.
 struct Choice {
   int color;
   int key;
 };
 
-// The ranks of one color, ordered by key and then by rank.
+// Makes the communicator of the ranks of one color, ordered by key and then by rank.
 Member split(Member& member, int color, const std::vector<std::string>& all) {
-  std::vector<std::pair<int, int>> order;  // key, rank
+  std::vector<std::pair<int, int>> order;  // each pair is a key and a rank
   for (int rank = 0; rank < member.size; ++rank) {
     Choice other{};
     std::memcpy(&other, all[static_cast<std::size_t>(rank)].data(), sizeof other);
@@ -166,7 +168,7 @@ int store_split(Word comm, int color, int key, Word* out) {
   });
 }
 
-// All ranks are on this node.
+// All ranks share this node, so that they are of one color.
 int store_split_type(Word comm, int /*type*/, int key, Word /*info*/, Word* out) {
   return store_split(comm, 0, key, out);
 }
@@ -229,13 +231,14 @@ void fill_communicators(Functions& call) {
   call.comm_test_inter = [](Word, int* flag) { return *flag = 0; };
   call.comm_set_errhandler = [](Word, Word) { return 0; };  // errors are returned in any case
   call.comm_create_keyval = &store_create_keyval;
-  call.comm_free_keyval = [](int*) { return 0; };  // its function stays for what is set still
+  // The key's function stays, for attributes that are still set.
+  call.comm_free_keyval = [](int*) { return 0; };
   call.comm_set_attr = &store_set_attr;
   call.comm_get_attr = &store_get_attr;
   call.comm_delete_attr = &store_delete_attr;
 }
 
-// ---- collectives: a few bytes, or integers
+// ---- The collectives carry a few bytes or numbers.
 
 void require_bytes(Word type) {
   if (type == abi().datatype(DatatypeName::byte_)) return;
@@ -278,7 +281,7 @@ T combine(Word op, T one, T other) {
   throw Error(ErrorCode::mpi, "operation: none of min, max and sum");
 }
 
-// In place, and in the order of ranks, so that all get the same bits.
+// Combines in place and in the order of ranks, so that all get the same bits.
 template <class T>
 void combine_all(Member& member, T* values, std::size_t count, Word op) {
   const std::vector<std::string> all =
@@ -308,10 +311,11 @@ int store_allreduce(const void* send, void* values, int count, Word type, Word o
   });
 }
 
-// ---- the library
+// ---- These functions make the library.
 
-// In place of whatever is not here. Called by the pointer types of other functions: in the C
-// calling conventions of x86-64 and AArch64 it is the caller who takes arguments away.
+// This stands in place of every function that is not here, and is called through pointers of other
+// types. That works in the C calling conventions of x86-64 and AArch64, in which the caller takes
+// the arguments away.
 int unsupported() {
   last_error =
       "these ranks have no MPI, and the store that they share carries no messages; several nodes "
@@ -328,7 +332,7 @@ void fill_environment(Functions& call) {
   call.finalized = [](int* flag) { return *flag = 0, 0; };
   call.finalize = [] { return 0; };
   call.error_string = [](int, char* text, int* length) {
-    constexpr std::size_t room = 511;  // of MPI_MAX_ERROR_STRING, 512 in MPICH and less nowhere
+    constexpr std::size_t room = 511;  // MPI_MAX_ERROR_STRING is 512 in MPICH, and less nowhere
     const std::size_t bytes = std::min(last_error.size(), room);
     std::memcpy(text, last_error.data(), bytes);
     text[bytes] = '\0';
@@ -349,10 +353,10 @@ const Library* make_library() {
   auto* made = new Library(abi(), "a key-value store");
   Functions& call = made->call;
   load_functions(call, [](const char* name) {
-    const std::string text = name;  // those of MPI 4 may be absent
+    const std::string text = name;  // the functions of MPI 4 may be absent
     return text.ends_with("_c") ? nullptr : reinterpret_cast<void*>(&unsupported);
   });
-  // Absent: those who would call them do without.
+  // These are absent: their callers do without them.
   call.comm_get_errhandler = nullptr;
   call.errhandler_free = nullptr;
   call.grequest_start = nullptr;

@@ -1,7 +1,7 @@
-// refused_program: calls over nodes that ranks refuse for their arguments. Every rank that refuses
-// gets its own error and may go on; the error notices of the others are not in the way of later
-// calls, of the communicator's end, nor of the end of MPI: MPICH ends a program that frees a
-// communicator whose messages nobody has received.
+// This program makes calls over nodes that ranks refuse for their arguments. Every rank that
+// refuses gets its own error and may go on. The error notices of the others are in the way neither
+// of later calls, nor of the end of the communicator, nor of the end of MPI: MPICH ends a program
+// that frees a communicator whose messages nobody has received.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -38,7 +38,7 @@ bool is_refused_when_started(Collectives& on) {
   return false;
 }
 
-// ---- cases; each makes its own communicator and ends it
+// ---- Each case makes its own communicator and ends it.
 
 int once() {
   Collectives on(Communicator::world());
@@ -52,7 +52,7 @@ int when_started() {
   return wrong + !sums_ranks(on) + !is_refused_when_started(on);
 }
 
-// More than any MPI keeps in the memory of one connection.
+// The notices are more than any MPI keeps in the memory of one connection.
 int often() {
   Collectives on(Communicator::world());
   int wrong = 0;
@@ -70,8 +70,8 @@ int among_good_calls() {
   return wrong;
 }
 
-// Some ranks of a communicator that was split from the program's, which ends later. There may be
-// one node alone.
+// The ranks refuse calls on a communicator that was split from the program's, which ends later. The
+// split one may have one node alone.
 int after_a_split() {
   Collectives whole(Communicator::world());
   mpi::Comm part = mpi::split(mpi::comm_world(), mpi::rank(mpi::comm_world()) % 2, 0);
@@ -84,7 +84,8 @@ int after_a_split() {
   return wrong + !sums_ranks(whole) + !is_refused(whole);
 }
 
-// The others hear of it: nobody waits, and nobody has to know whether it has heard.
+// The others hear that one rank refuses. Nobody waits for it, and it need not know whether all have
+// heard.
 int by_one_rank(int rank) {
   Collectives on(Communicator::world());
   int wrong = !sums_ranks(on);
@@ -93,8 +94,8 @@ int by_one_rank(int rank) {
   return wrong;
 }
 
-// The root refuses a call for which some of the others need not wait: they end with the notices
-// unread.
+// The root refuses a call in which some of the others need not wait, so that they end it with the
+// notices unread.
 int by_a_root() {
   Collectives on(Communicator::world());
   int wrong = !sums_ranks(on);
@@ -117,7 +118,7 @@ int by_a_root() {
   return wrong;
 }
 
-// More communicators than ropewalk may have over nodes at one time: none of these is lost.
+// These are more communicators than ropewalk may have over nodes at one time. None of them is lost.
 int on_many_communicators() {
   int wrong = 0;
   for (int number = 0; number < 150; ++number) {
@@ -153,7 +154,7 @@ int all_cases() {
 int main() {
   mpi::init(mpi::ThreadLevel::multiple);
   int wrong = all_cases();
-  // MPI ends before this one does.
+  // MPI ends before this communicator does.
   const auto last = std::make_unique<Collectives>(Communicator::world());
   wrong += !sums_ranks(*last) + !is_refused(*last);
   mpi::finalize();

@@ -1,4 +1,4 @@
-// Collectives of ranks that have no MPI but a key-value store.
+// These tests run collectives of ranks that have a key-value store instead of an MPI.
 #include "ropewalk/store_communicator.hpp"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@
 namespace ropewalk {
 namespace {
 
-// Of this process, for ranks that are its threads.
+// A Shelf is a store within this process, for ranks that are its threads.
 class Shelf final : public KeyValueStore {
  public:
   void set(const std::string& key, const std::string& value) override {
@@ -51,7 +51,7 @@ class Shelf final : public KeyValueStore {
   std::map<std::string, std::string> values_;
 };
 
-// Puts what was there back, for the other tests of this program.
+// The fixture puts the library that was there back, for the other tests of this program.
 class StoreCommunicatorTest : public testing::Test {
  protected:
   void SetUp() override { before_ = mpi::exchange_library(nullptr); }
@@ -59,7 +59,7 @@ class StoreCommunicatorTest : public testing::Test {
 
   template <class Body>
   void run(int ranks, Body body) {
-    shelf_ = std::make_shared<Shelf>();  // keys of one communicator
+    shelf_ = std::make_shared<Shelf>();  // a shelf holds the keys of one communicator
     std::vector<std::thread> threads;
     for (int rank = 0; rank < ranks; ++rank) {
       threads.emplace_back([&, rank] {
@@ -126,7 +126,8 @@ TEST_F(StoreCommunicatorTest, FewKeysStayInTheStore) {
   run(3, [](Communicator on, int) {
     for (int i = 0; i < 10; ++i) Collectives collectives(on);
   });
-  EXPECT_LE(shelf_->size(), 6U);  // of each rank the last of the communicator and of a copy of it
+  // For each rank, the last key of the communicator and that of a copy of it stay.
+  EXPECT_LE(shelf_->size(), 6U);
 }
 
 TEST_F(StoreCommunicatorTest, ARankThatDoesNotComeIsNamed) {

@@ -1,5 +1,6 @@
-/* What a large message may end in: a receive that is too small, by every call that tells, and one
- * whose request was freed. Also the program's own message of as many bytes as a descriptor has. */
+/* This program sends large messages to receives that are too small, with every call that reports
+ * such an error, and to one whose request was freed. It also sends its own message of as many bytes
+ * as a descriptor has. */
 #include "check.h"
 
 enum { big = 1 << 20, room = 1 << 19, descriptor = 64 };
@@ -21,7 +22,7 @@ static void tell(int source, int destination) {
   }
 }
 
-/* Whatever arrives of it, the rest of the buffer is as it was. */
+/* Whatever part of a message arrives, the rest of the buffer must be as it was. */
 static void check_rest(void) {
   int untouched = 1;
   for (int i = room; i < big; ++i) untouched = untouched && in[i] == 0xee;
@@ -60,7 +61,7 @@ static void truncated(int form) {
   check_rest();
 }
 
-/* As long as a descriptor, but none. */
+/* The program's own message is as long as a descriptor, but is none. */
 static void own_bytes(void) {
   unsigned char bytes[descriptor];
   MPI_Status status;

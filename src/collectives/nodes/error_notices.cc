@@ -16,7 +16,7 @@ ErrorNotice notice_of(std::uint64_t call, ErrorCode code, bool last, const char*
   return notice;
 }
 
-// Describes the exception that is being handled. Takes no memory: there may be none left.
+// Describes the exception that is being handled. It allocates no memory, as none may be left.
 ErrorNotice notice_of_current_exception() noexcept {
   try {
     throw;
@@ -43,12 +43,13 @@ ErrorNotices::~ErrorNotices() {
   comms_.settle_with(nullptr, nullptr);
 }
 
-// MPICH ends a program that frees a communicator with messages that nobody has received, so that
-// all that have come are received first. Where this rank has refused a call that another has not,
-// or not yet, messages of that one may still come. Nobody can wait for them, since the others may
-// have ended, so MPI keeps the communicators.
+// MPICH ends a program that frees a communicator with messages that nobody has received. So all
+// that have come are received first. Where this rank has refused a call that another has not, or
+// not yet, messages of that one may still come. Nobody can wait for them, since the others may have
+// ended, so MPI keeps the communicators.
 void ErrorNotices::settle() noexcept {
-  constexpr int patience = 1000;  // looks, about 1 ms: MPI may need several to find what has come
+  // So many looks take about 1 ms. MPI may need several to find what has come.
+  constexpr int patience = 1000;
   for (int looks = 0; looks < patience && !comms_.abandoned(); ++looks) {
     receive_outside_calls();
     if (refusals_.empty()) return;
@@ -143,7 +144,7 @@ void ErrorNotices::expect_notices() noexcept {
   }
 }
 
-// Outside calls nothing is thrown: the next call says why it cannot be made.
+// Outside calls nothing is thrown; the next call says why it cannot be made.
 void ErrorNotices::receive_outside_calls() noexcept {
   try {
     try {
@@ -190,7 +191,8 @@ void ErrorNotices::look() {
   }
 }
 
-// Of a call that this rank has made, no message is left when the notice has been received.
+// Counts a notice of a call that this rank has refused. Where this rank has made the call instead,
+// there is nothing to count: no message of it is left when the notice has been received.
 void ErrorNotices::count(const ErrorNotice& notice) noexcept {
   const auto found = std::ranges::find(refusals_, notice.call, &Refusal::call);
   if (found != refusals_.end() && --found->missing == 0) refusals_.erase(found);

@@ -16,17 +16,18 @@
 
 namespace ropewalk::collectives::nodes {
 
-// As it is sent, in one message.
+// A notice is sent in one message, as these bytes.
 struct ErrorNotice {
-  std::uint64_t call;  // number of the call that its sender has refused; 0: it makes no more calls
+  std::uint64_t call;  // the call that its sender has refused; 0 where it makes no more calls
   std::int64_t code;   // ErrorCode
-  std::int64_t last;   // 1: its sender refuses all later calls, too
+  std::int64_t last;   // 1 where its sender refuses all later calls, too
   char text[488];
 };
 static_assert(sizeof(ErrorNotice) == 512);  // below every MPI's eager limit
 
-// The calls of one rank on one communicator, and the notices that concern them. Ranks make the same
-// calls in the same order, so the number of a call is the same on all.
+// This class counts the calls of one rank on one communicator, and sends and receives the notices
+// that concern them. Ranks make the same calls in the same order, so the number of a call is the
+// same on all.
 class ErrorNotices {
  public:
   // `liveness` is null where nobody notices the dead of other nodes. Both outlive the notices.
@@ -40,14 +41,14 @@ class ErrorNotices {
   // Throws where no call can be made any more, or where another rank has refused this one already.
   void begin_call();
   void end_call() noexcept { in_call_ = false; }
-  // To be called in a catch clause within a call. Throws what is being handled or, where that
-  // follows from the death of a rank, Error(peer_dead). The others are told, and no later call is
-  // made.
+  // Must be called in a catch clause within a call. It throws what is being handled or, where that
+  // follows from the death of a rank, Error(peer_dead). The others are told, and no later call can
+  // be made.
   [[noreturn]] void fail_call();
-  // For a rank that refuses its arguments before the call: the others get an error, unless they
-  // refuse theirs as well.
+  // Tells the others that this rank refuses its arguments before the call. They get an error,
+  // unless they refuse theirs as well.
   void refuse_call(const char* reason) noexcept;
-  // The same for all calls to come, by a rank that an exception takes away.
+  // Tells the others the same for all calls to come, where an exception takes this rank away.
   void refuse_all_calls() noexcept;
 
   // Receives the notices that have come, and throws an error where one concerns the call under way.
@@ -67,7 +68,7 @@ class ErrorNotices {
   void give_up() noexcept;
   void expect_notices() noexcept;
   void receive_outside_calls() noexcept;
-  void settle() noexcept;  // before MPI frees the communicators
+  void settle() noexcept;  // this is called before MPI frees the communicators
   void heed_early();
   void heed(const ErrorNotice& notice, int source);
   void count(const ErrorNotice& notice) noexcept;
@@ -80,11 +81,11 @@ class ErrorNotices {
   std::uint64_t calls_ = 0;
   bool in_call_ = false;
   std::uint64_t refused_ = 0;      // the last call that this rank has refused
-  std::vector<Refusal> refusals_;  // those of which notices are missing, the oldest first
+  std::vector<Refusal> refusals_;  // those that miss notices, the oldest first
   // These are notices of calls that this rank has not begun yet, and the ranks that refuse them.
   std::vector<std::pair<ErrorNotice, int>> early_;
   bool broken_ = false;   // no call can be made any more
-  ErrorNotice reason_{};  // why
+  ErrorNotice reason_{};  // the reason for that
   std::unique_ptr<ErrorNotice> spare_ = std::make_unique<ErrorNotice>();  // where memory is out
 };
 

@@ -1,10 +1,11 @@
-// Random messages of a program that the drop-in takes through memory (ROPEWALK_MESSAGES=on): every
-// form of sending and receiving that it takes, and no other, so that each rank promises to
-// understand. Each byte, count and status is checked against what was to be sent.
+// This program sends random messages, which the drop-in takes through memory with
+// ROPEWALK_MESSAGES=on. It uses every form of sending and receiving that the drop-in takes, and no
+// other, so that each rank promises to understand. It checks each byte, count and status against
+// what was to be sent.
 //
 //   messages [--seeds A..B] [--least BYTES]
 //
-// `least`: around this size messages are drawn most often, as around 0 and 64 bytes.
+// Sizes around `least` are drawn most often, as are those around 0 and 64 bytes.
 #include <mpi.h>
 
 #include <algorithm>
@@ -19,7 +20,7 @@
 namespace random_messages {
 namespace {
 
-// Random messages, all of them under way together.
+// Sends random messages, all of which are under way together.
 void graph(Random& random, World& world) {
   std::vector<Message> messages;
   const std::size_t number = 1 + below(random, 12);
@@ -48,7 +49,7 @@ void graph(Random& random, World& world) {
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
-// Everybody shifts a message around the ring.
+// Every rank shifts a message around the ring.
 void shift(Random& random, World& world) {
   const MPI_Comm comm = world.comms[below(random, world.comms.size())];
   const std::size_t bytes = draw_bytes(random) / 8 * 8;
@@ -77,7 +78,7 @@ void shift(Random& random, World& world) {
   expect(same, "the bytes of a shift");
 }
 
-// Everybody sends a few messages of any size to one rank, which takes whatever comes.
+// Every rank sends a few messages of any size to one rank, which takes whatever comes.
 void anything(Random& random, World& world, MPI_Comm comm) {
   const int root = static_cast<int>(below(random, static_cast<std::size_t>(size)));
   const std::size_t each = 1 + below(random, 5);
@@ -132,8 +133,8 @@ void cancel(World& world) {
   expect(cancelled != 0, "a receive is cancelled");
 }
 
-// The standard's example of progress: the receive of `a` is posted, so the synchronous send of it
-// completes, though its receiver waits for `b`.
+// This is the standard's example of progress: the receive of `a` is posted, so that its synchronous
+// send completes, though the receiver waits for `b`.
 void progress(World& world) {
   const std::size_t n = std::max<std::size_t>(least * 2, 256);
   unsigned char* a = rank == 0 ? world.out.take(n) : world.in.take(n);
@@ -151,7 +152,8 @@ void progress(World& world) {
   }
 }
 
-// The same where its receiver is in a collective, which does not look after messages.
+// Here the receiver is in a collective, which does not look after messages, and the synchronous
+// send must complete all the same.
 void progress_in_barrier(World& world) {
   const std::size_t n = std::max<std::size_t>(least * 2, 256);
   MPI_Request request = MPI_REQUEST_NULL;

@@ -1,5 +1,5 @@
-// One random message: its memory, its datatypes, how it is sent and received, and the checks of
-// what has come.
+// This file describes one random message: its memory, its datatypes, and how it is sent and
+// received. It also checks what has come.
 #pragma once
 
 #include <mpi.h>
@@ -28,7 +28,8 @@ inline void expect(bool holds, const char* what) {
                static_cast<unsigned long long>(seed), what);
 }
 
-// Memory of the arena, where there is one, as MPI gives it; handed out anew in each round.
+// A Pool is memory that MPI gives, which is the arena's where there is one. It is handed out anew
+// in each round.
 class Pool {
  public:
   Pool() { MPI_Alloc_mem(static_cast<MPI_Aint>(pool_bytes), MPI_INFO_NULL, &memory_); }
@@ -48,11 +49,12 @@ class Pool {
   std::size_t used_ = 0;
 };
 
-// One layout of elements in memory: `unit` is what a count of 1 of the type holds.
+// A Layout says how elements lie in memory. A unit is what a count of 1 of the type holds, and
+// unit() returns its bytes without gaps.
 struct Layout {
   MPI_Datatype basic, type;
   std::size_t basic_bytes;
-  std::vector<std::size_t> offsets;  // of each basic element in a unit
+  std::vector<std::size_t> offsets;  // offset of each basic element in a unit
   std::size_t extent;
   std::size_t unit() const { return offsets.size() * basic_bytes; }
 };
@@ -71,7 +73,7 @@ inline Layout strided(MPI_Datatype type, std::size_t bytes) {
   return made;
 }
 
-// Three elements and a gap, as a struct of a program is.
+// The type has three elements and a gap, as a struct of a program may have.
 inline Layout triple(MPI_Datatype type, std::size_t bytes) {
   Layout made{type, MPI_DATATYPE_NULL, bytes, {0, bytes, 2 * bytes}, 4 * bytes};
   MPI_Datatype three;
@@ -118,7 +120,7 @@ struct Message {
   std::size_t bytes() const { return units * 12 * layouts[out_layout].basic_bytes; }
 };
 
-// Units are of 12 elements, which each layout has a count for.
+// A message is a number of units of 12 elements each, which every layout can express as a count.
 inline int count_of(std::size_t layout, std::size_t units) {
   return static_cast<int>(units * 12 / layouts[layout].offsets.size());
 }
@@ -177,7 +179,7 @@ inline Message draw(Random& random, const World& world, int tag) {
   m.arena_out = below(random, 10) < 8;
   m.arena_in = below(random, 10) < 6;
   const bool blocks = m.send <= Send::rsend;
-  // What blocks, and what must be received at once, finds its receive posted.
+  // A send that blocks, or that must find its receive, has its receive posted before.
   if (blocks || m.send == Send::irsend || m.source == m.destination) m.receive = Receive::irecv;
   int own = 0;
   MPI_Comm_rank(m.comm, &own);

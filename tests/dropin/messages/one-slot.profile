@@ -1,3 +1,3 @@
-# One at a time: all others go through MPI.
+# One message at a time goes through memory, and all others go through MPI.
 messages.envelope_bytes = 64
 messages.slots = 1

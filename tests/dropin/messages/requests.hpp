@@ -1,4 +1,4 @@
-// The ways to complete the requests of random messages.
+// This file completes the requests of random messages in every way that MPI has for it.
 #pragma once
 
 #include <utility>
@@ -8,7 +8,7 @@
 
 namespace random_messages {
 
-// Requests of this rank, in a random order, with null ones, a receive to cancel and a barrier.
+// A Requests holds the requests of this rank in a random order, among them a null one.
 class Requests {
  public:
   Requests(Random& random, std::vector<Message>& messages) {
