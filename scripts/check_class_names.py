@@ -1,8 +1,8 @@
-"""A class has its name for itself: fails where two headers of the tree define one of the same name.
+"""This check fails where two headers of the tree define classes of the same name.
 
-A class, struct or union counts that a header defines in a namespace, whatever the namespace; not
-one inside another class, nor one that a source file has for itself, nor an enumeration.
-exceptions.toml lists what is doubled today, each with its reason.
+It looks at the classes, structs and unions that headers define in any namespace. It leaves out
+those inside another class, those of a source file, and enumerations. exceptions.toml lists the
+names that two headers define today, each with its reason.
 """
 
 import pathlib
@@ -18,7 +18,7 @@ AREAS = ["include", "src", "preload", "lattice", "bench"]
 
 
 def headers() -> list[str]:
-    """The headers that git tracks or would take, from the root of the tree."""
+    """Returns the headers that git tracks or would take, as paths from the root of the tree."""
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z", "--"]
     command += [f"{area}/*.{suffix}" for area in AREAS for suffix in ("hpp", "h")]
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout

@@ -1,10 +1,10 @@
-"""The pages of the site: docs/ as it is, and besides what is made from sources.
+"""This script makes the pages of the site: docs/ as it is, and pages that are made from sources.
 
-docs_pages.py FOLDER   fills the folder: a copy of docs/, a page for each public header and for the
-                       Python package, and one for each file outside docs/ that a page links to
+`docs_pages.py FOLDER` fills the folder with a copy of docs/, a page for each public header, a page
+for the Python package, and a page for each file outside docs/ that another page links to.
 
 A header's page has its first comment as text and the rest as it stands, because the headers are
-written to be read. Of the Python package mkdocstrings makes what its docstrings say.
+written to be read. mkdocstrings makes the page of the Python package from the docstrings.
 """
 
 import os
@@ -16,7 +16,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LINK = re.compile(r"(\]\()([^)#\s:]+)(#[^)\s]*)?(\))")
 LANGUAGES = {".hpp": "cpp", ".cpp": "cpp", ".cc": "cpp", ".h": "c", ".c": "c", ".py": "python"}
-# What the package offers: a page's heading, and the modules below it.
+# Each heading on the page of the Python package has these modules below it.
 MODULES = {
     "Collectives": ["ropewalk.collectives"],
     "Messages": ["ropewalk.channel"],
@@ -33,7 +33,7 @@ def write(path: pathlib.Path, text: str) -> None:
 
 
 def source_page(path: pathlib.Path) -> str:
-    """A file of the tree as a page."""
+    """Returns the page that shows a file of the tree."""
     if path.suffix == ".md":
         return path.read_text()
     language = LANGUAGES.get(path.suffix, "")
@@ -41,7 +41,7 @@ def source_page(path: pathlib.Path) -> str:
 
 
 def header_page(path: pathlib.Path) -> str:
-    """The first comment as text, the rest as it stands."""
+    """Returns the page of a header, with the first comment as text and the rest as it stands."""
     lines = path.read_text().splitlines()
     end = next(k for k, line in enumerate(lines) if not line.startswith("//"))
     about = "\n".join(line.removeprefix("//").strip() for line in lines[:end])
@@ -70,7 +70,8 @@ def headers(folder: pathlib.Path) -> None:
 
 
 def listed(page: pathlib.Path, path: pathlib.Path, folder: pathlib.Path) -> str:
-    """A folder of docs/ as a page that names its files; of other folders their names are enough."""
+    """Makes a page that names the files of a folder of docs/, and returns the link to it. A folder
+    outside docs/ gets no page, because its name is enough."""
     if ROOT / "docs" not in path.parents:
         return "#"
     made = folder / path.relative_to(ROOT / "docs") / "files.md"
@@ -80,7 +81,7 @@ def listed(page: pathlib.Path, path: pathlib.Path, folder: pathlib.Path) -> str:
 
 
 def linked(page: pathlib.Path, target: str, folder: pathlib.Path) -> str:
-    """The link as the site has it: what lies outside docs/ gets a page of its own."""
+    """Returns the link as the site has it. A file outside docs/ gets a page of its own."""
     origin = ROOT / "docs" / page.relative_to(folder)
     path = pathlib.Path(os.path.normpath(origin.parent / target))
     if path.is_dir():

@@ -1,5 +1,5 @@
-// The end of a call that another thread makes: waited for, asked for, or told to a function of
-// Python's.
+// A completion stands for the end of a call that another thread makes. A caller may wait for it,
+// ask whether it has come, or have a Python function called when it comes.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -14,15 +14,16 @@ namespace ropewalk::python {
 
 class Completion {
  public:
-  // By whoever has made the call; error: what it has thrown, or null. Takes the GIL only where a
-  // function is to be called.
+  // Says that the call is done. Whoever has made the call calls this, with what the call has
+  // thrown, or null. Takes the GIL only where a function is to be called.
   void finish(std::exception_ptr error) noexcept;
 
   bool done() const noexcept { return done_.load(std::memory_order_acquire); }
-  void wait();  // without the GIL
-  // Throws what the call has thrown; only where it is done.
+  // Waits until the call is done. The caller must not hold the GIL.
+  void wait();
+  // Throws what the call has thrown. May be called only when the call is done.
   void check() const;
-  // Calls the function without arguments when the call is done: at once where it is.
+  // Calls the function without arguments when the call is done, or at once if it is done already.
   void tell(nanobind::object function);
 
  private:
@@ -30,9 +31,11 @@ class Completion {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::atomic<bool> done_{false};  // released after error_ is set
+  // finish() sets this with release after it has set error_; done() pairs with it by acquire.
+  std::atomic<bool> done_{false};
   std::exception_ptr error_;
-  std::vector<PyObject*> functions_;  // references; changed with the GIL and the mutex held
+  // These are references. tell() adds one with the GIL and the mutex held.
+  std::vector<PyObject*> functions_;
 };
 
 }  // namespace ropewalk::python

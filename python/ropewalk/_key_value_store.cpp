@@ -30,7 +30,7 @@ class PythonStore final : public KeyValueStore {
     });
     return value;
   }
-  // A wish: some stores keep everything.
+  // Some stores cannot delete a key, so this does not fail where the store refuses.
   void remove(const std::string& key) override {
     try {
       call([&] { store_.attr("delete_key")(key.c_str()); });
@@ -39,7 +39,8 @@ class PythonStore final : public KeyValueStore {
   }
 
  private:
-  // An exception of Python's must not leave the GIL.
+  // Turns a Python exception into an Error, because a Python exception may exist only while the GIL
+  // is held.
   template <class Call>
   static void call(Call call) {
     const nb::gil_scoped_acquire held;

@@ -1,4 +1,5 @@
-// A key-value store of Python's, as the processes of torchrun share one.
+// This header makes a KeyValueStore of a Python object, such as the store that the processes of
+// torchrun share.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -9,8 +10,9 @@
 
 namespace ropewalk::python {
 
-// `store` has the methods set(key, bytes), get(key) and delete_key(key) of torch.distributed.Store.
-// To be called with the GIL.
+// Returns a store that calls the Python object `store`. The object must have the methods
+// set(key, bytes), get(key) and delete_key(key) of torch.distributed.Store. The caller must hold
+// the GIL.
 std::shared_ptr<KeyValueStore> key_value_store(nanobind::object store);
 
 }  // namespace ropewalk::python

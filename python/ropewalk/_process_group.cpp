@@ -1,7 +1,8 @@
-// What ropewalk/torch calls: the collectives and messages of a RankGroup, by address.
+// This file defines what ropewalk/torch calls: the collectives and messages of a RankGroup, which
+// take addresses.
 //
-// `keep` of each call is None for a call that is made at once, with the GIL released. Otherwise the
-// call is started, and keeps the object until it is complete.
+// Where `keep` is None, a collective is made at once, with the GIL released. Otherwise it is
+// started, and keeps the object until it is complete. Messages are always started.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
@@ -31,7 +32,7 @@ using Address = std::uintptr_t;
 using Sizes = std::vector<std::size_t>;
 
 void* at(Address address) { return reinterpret_cast<void*>(address); }
-// Both sides of a call; a call in place says so.
+// Returns the address of the data that a call sends, or `in_place` where it receives there as well.
 const void* sent(Address send, Address receive) { return send == receive ? in_place : at(send); }
 
 // ---- what is under way --------------------------------------------------------------------------
@@ -64,7 +65,7 @@ struct StartedMessage {
     state->completion.check();
     return true;
   }
-  // False where it is not complete after so many seconds.
+  // Returns false where the message is not complete after `seconds`.
   bool wait(double seconds) const {
     {
       const nb::gil_scoped_release released;
@@ -149,7 +150,7 @@ nb::object alltoall(RankGroup& self, Address send, Address receive, std::size_t 
   return run(self, keep, [=](Collectives& on) { on.alltoall(at(send), at(receive), bytes); });
 }
 
-// Byte counts of blocks that lie one behind the other, and where each begins.
+// This holds the sizes in bytes of blocks that lie one behind the other, and where each begins.
 struct Blocks {
   explicit Blocks(Sizes its) : counts(std::move(its)) {
     std::size_t end = 0;

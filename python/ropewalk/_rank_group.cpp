@@ -14,12 +14,13 @@
 namespace ropewalk::python {
 namespace {
 
-// Waits for a message: some 20 us of looks, which is more than a small one takes, then yields, and
-// after 10 ms naps of 0.1 ms.
+// A rank that waits for a message first looks at it without a pause, for some 20 us, which is more
+// than a small message takes. Then it yields between two looks, and after 10 ms it sleeps for
+// 0.1 ms between them.
 constexpr int looks_at_full_speed = 500;
 constexpr auto awake = std::chrono::milliseconds(10);
 constexpr auto nap = std::chrono::microseconds(100);
-// Between two looks after messages that nobody waits for.
+// The thread sleeps for this long between two looks at the messages that nobody waits for.
 constexpr auto look_after = std::chrono::milliseconds(1);
 
 }  // namespace
@@ -30,7 +31,7 @@ Messenger::Messenger(Communicator on) : process_(getpid()), channel_(on) {}
 
 Messenger::~Messenger() {
   if (process_ != getpid()) {
-    static_cast<void>(new std::thread(std::move(thread_)));  // it is the parent's
+    static_cast<void>(new std::thread(std::move(thread_)));  // the thread is the parent's
     return;
   }
   {
@@ -42,13 +43,13 @@ Messenger::~Messenger() {
   for (const MessagePointer& each : under_way_) withdraw(*each);
 }
 
-// Destroys it as an exception does: nobody is waited for.
+// Destroys the request as an exception would, so that it does not wait for the other rank.
 void Messenger::withdraw(Message& message) noexcept {
   struct Thrown {};
   try {
     const MessageRequest last = std::move(message.request);
     throw Thrown();
-  } catch (const Thrown&) {  // thrown for the destructor alone
+  } catch (const Thrown&) {  // was thrown only so that the destructor runs during unwinding
   }
   message.completion.finish(std::make_exception_ptr(
       Error(ErrorCode::argument,
@@ -61,7 +62,8 @@ Messenger::MessagePointer Messenger::begin(PyObject* keep, Start start) {
   auto message = std::make_shared<Message>();
   message->kept = keep;
   const std::lock_guard lock(mutex_);
-  // First into the list: whatever is thrown, forget() gives its memory back.
+  // The message goes into this list first, so that forget() gives its memory back whatever is
+  // thrown.
   complete_.push_back(message);
   message->request = start();
   if (look(*message)) return message;
@@ -84,7 +86,7 @@ Messenger::MessagePointer Messenger::receive(void* data, std::size_t bytes, int 
   return begin(keep, [&] { return channel_.start_receive(data, bytes, from, tag); });
 }
 
-// With the mutex held. Whether the message is over, by an error too.
+// Returns whether the message is over, which it is after an error, too. The caller holds the mutex.
 bool Messenger::look(Message& message) {
   if (message.completion.done()) return true;
   std::exception_ptr error;
@@ -138,8 +140,8 @@ void Messenger::progress() {
 void Messenger::forget() {
   std::list<MessagePointer> over;
   {
-    // Not while another thread is in the channel: it may want the GIL to tell that a message is
-    // complete.
+    // Returns at once if another thread is in the channel, because that thread may wait for the GIL
+    // in order to tell that a message is complete.
     const std::unique_lock lock(mutex_, std::try_to_lock);
     if (!lock) return;
     over.swap(complete_);
@@ -160,9 +162,11 @@ RankGroup::RankGroup(std::shared_ptr<KeyValueStore> store, int rank, int size,
 
 RankGroup::~RankGroup() {
   if (process_ == getpid() && !abandoned()) {
-    const nanobind::gil_scoped_release released;  // calls under way may want it to tell their end
+    const nanobind::gil_scoped_release released;  // calls under way may need it
     close(false);
-  } else {  // nobody is waited for; in a child of fork the threads are the parent's
+  } else {
+    // Nothing is destroyed here, because that would wait for other ranks. In a child of fork the
+    // threads are the parent's.
     static_cast<void>(messenger_.release());
     static_cast<void>(collectives_.release());
     static_cast<void>(own_.release());
@@ -215,13 +219,13 @@ RankGroup::StartedPointer RankGroup::start(Call call, PyObject* keep) {
     const std::lock_guard lock(mutex_);
     requests_.push_back(std::move(request));
   } catch (...) {
-    started->completion.finish(nullptr);  // nobody has it: for forget()
+    started->completion.finish(nullptr);  // nobody else has it, so forget() takes it
     throw;
   }
   return started;
 }
 
-// On the thread of the collectives.
+// Makes a started call. The thread of the collectives runs this.
 void RankGroup::make(Started& started, const Call& call, Collectives& on) noexcept {
   std::exception_ptr error;
   try {
@@ -249,26 +253,26 @@ void RankGroup::forget() {
   if (messenger_ != nullptr) messenger_->forget();
 }
 
-// By a call that cannot be.
+// Makes a call that is always refused, so that the call of the others fails.
 void RankGroup::refuse() noexcept {
   try {
     run([](Collectives& on) { on.broadcast(nullptr, 1, 0); });
-  } catch (const std::exception&) {  // the error that is wanted
+  } catch (const std::exception&) {  // this error is the purpose
   }
 }
 
-// A Collectives that an exception ends tells the others so: their next call throws.
+// When an exception ends a Collectives, it tells the other ranks, and their next call throws.
 void RankGroup::close(bool by_error) {
-  if (process_ != getpid()) return;  // the destructor knows what is the parent's
+  if (process_ != getpid()) return;  // the destructor leaves alone what is the parent's
   const std::lock_guard one(calling_);
   if (closed()) return;
-  requests_.clear();  // waits for each
+  requests_.clear();  // the destructors wait for each call
   messenger_.reset();
   struct Ended {};
   try {
     const std::unique_ptr<Collectives> last = std::move(collectives_);
     if (by_error || !broken().empty()) throw Ended();
-  } catch (const Ended&) {  // thrown for the destructor alone
+  } catch (const Ended&) {  // was thrown only so that the destructor runs during unwinding
   }
   own_.reset();
 }

@@ -1,6 +1,6 @@
-// The ranks of one process group of PyTorch's: their collectives and messages, by address. What a
-// tensor is, and which call torch wants, is known to ropewalk/torch; here nothing is checked that
-// the library checks.
+// A RankGroup holds the ranks of one process group of PyTorch, and makes their collectives and
+// messages, which take addresses. Only ropewalk/torch knows what a tensor is and which call torch
+// wants. Nothing is checked here that the library checks.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -23,8 +23,8 @@
 
 namespace ropewalk::python {
 
-// Messages under way, of a channel that takes one call at a time. A thread looks after those that
-// nobody waits for.
+// A messenger holds the messages under way on a channel, which takes one call at a time. A thread
+// makes progress on the messages that nobody waits for.
 class Messenger {
  public:
   explicit Messenger(Communicator on);
@@ -35,18 +35,21 @@ class Messenger {
   struct Message {
     Completion completion;
     MessageRequest request;
-    int source = any_source;   // of a message that is complete
-    PyObject* kept = nullptr;  // what holds the memory; given back with the GIL, see forget()
+    // The sender, which is known when the message is complete.
+    int source = any_source;
+    // This object holds the memory of the message. forget() gives it back, with the GIL.
+    PyObject* kept = nullptr;
   };
   using MessagePointer = std::shared_ptr<Message>;
 
-  // `keep` is a new reference.
+  // Starts a message. `keep` is a new reference.
   MessagePointer send(const void* data, std::size_t bytes, int to, int tag, PyObject* keep);
   MessagePointer receive(void* data, std::size_t bytes, int from, int tag, PyObject* keep);
-  // Without the GIL. False where the message is not complete after so many seconds.
+  // Returns false where the message is not complete after `seconds`. The caller must not hold the
+  // GIL.
   bool wait(Message&, double seconds);
   bool test(Message&);
-  // Gives the memory of complete messages back; with the GIL.
+  // Gives the memory of complete messages back. The caller must hold the GIL.
   void forget();
 
  private:
@@ -56,9 +59,10 @@ class Messenger {
   static void withdraw(Message&) noexcept;
   void progress();
 
-  int process_;  // that has made it: a child of fork has no thread
+  // The process that has made the messenger. The thread does not run in a child of fork.
+  int process_;
   Channel channel_;
-  std::mutex mutex_;  // of the channel, and of what follows
+  std::mutex mutex_;  // guards the channel, and the members below
   std::condition_variable changed_;
   std::list<MessagePointer> under_way_;
   std::list<MessagePointer> complete_;
@@ -68,7 +72,8 @@ class Messenger {
 
 class RankGroup {
  public:
-  // Collective. One of the two is given: a store that only this group uses, or a communicator.
+  // Making a group is collective. Either a store is given that only this group uses, or the handle
+  // of a communicator.
   RankGroup(std::shared_ptr<KeyValueStore> store, int rank, int size,
             std::optional<std::uintptr_t> handle, int timeout_s);
   ~RankGroup();
@@ -77,24 +82,28 @@ class RankGroup {
 
   struct Started {
     Completion completion;
-    PyObject* kept = nullptr;  // as in a message
+    PyObject* kept = nullptr;  // holds the memory of the call, as in a Message
   };
   using StartedPointer = std::shared_ptr<Started>;
   using Call = std::function<void(Collectives&)>;
 
   Collectives& collectives() const noexcept { return *collectives_; }
   Messenger& messenger() const noexcept { return *messenger_; }
-  // Without the GIL: makes the call here, behind those that were started.
+  // Makes the call on the caller's thread, after those that were started. The caller must not hold
+  // the GIL.
   void run(const Call&);
-  // Has a thread of the group make it; `keep` is a new reference.
+  // Has a thread of the group make the call. `keep` is a new reference.
   StartedPointer start(Call, PyObject* keep);
-  void forget();  // see Messenger
-  // Instead of a call that this rank cannot make: that of the others becomes an error.
+  // Gives the memory of complete calls and messages back. The caller must hold the GIL.
+  void forget();
+  // A rank calls this instead of a call that it cannot make. The call of the others then fails,
+  // too.
   void refuse() noexcept;
   std::uint64_t calls() const noexcept { return calls_.load(std::memory_order_relaxed); }
-  // Why no call can be made any more; empty where calls can.
+  // Returns why no call can be made any more, or an empty text where calls can be made.
   std::string broken();
-  // Ends it without waiting for the others; what is under way ends first.
+  // Waits for the calls under way, then ends the group without waiting for the other ranks. Where
+  // `by_error` is set, the next call of the others throws.
   void close(bool by_error);
   bool closed() const noexcept { return collectives_ == nullptr; }
 
@@ -107,9 +116,9 @@ class RankGroup {
   std::unique_ptr<StoreCommunicator> own_;
   std::unique_ptr<Collectives> collectives_;
   std::unique_ptr<Messenger> messenger_;
-  std::atomic<std::uint64_t> calls_{0};  // made or started
+  std::atomic<std::uint64_t> calls_{0};  // counts the calls that were made or started
   std::mutex calling_;                   // the collectives take calls of one thread at a time
-  std::mutex mutex_;                     // of what follows
+  std::mutex mutex_;                     // guards the members below
   std::string broken_;
   std::list<StartedPointer> kept_;
   std::list<CollectiveRequest> requests_;

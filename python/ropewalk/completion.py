@@ -1,4 +1,4 @@
-"""`ropewalk completion`: what a shell completes, and `ropewalk manual`: the page for man.
+"""`ropewalk completion` prints what a shell completes. scripts/manual makes the page for man.
 
 Both are made from the parsers of the verbs, so they say what `--help` says.
 """
@@ -17,7 +17,7 @@ SHELLS = ("bash", "zsh", "fish")
 
 
 def main(words: Sequence[str]) -> int:
-    """Prints the completion of a shell; the exit status."""
+    """Prints the completion of a shell, and returns the exit status."""
     options = parser().parse_args(words)
     if options.shell not in SHELLS:
         expected = f"expected {', '.join(SHELLS)}{nearest(options.shell, SHELLS)}"
@@ -43,7 +43,7 @@ def parser() -> Parser:
 
 
 def parsers() -> dict[str, tuple[str, Parser]]:
-    """{verb: (its line of help, its parser)}."""
+    """Returns for each verb its line of help and its parser."""
     from .command import VERBS
 
     return {
@@ -135,7 +135,7 @@ def _quoted(text: str) -> str:
 
 
 def manual() -> str:
-    """The page ropewalk(1), for man: the help of every verb."""
+    """Returns the page ropewalk(1) for man, which has the help of every verb."""
     from . import __version__
 
     parts = [
@@ -152,6 +152,7 @@ def manual() -> str:
 
 
 def _roff(text: str) -> str:
-    """Text as it is: no line of it is a request, no backslash an escape, no hyphen a dash."""
+    """Escapes a text so that man shows it as it is: no line of it is a request, no backslash an
+    escape, no hyphen a dash."""
     text = text.replace("\\", "\\e").replace("-", "\\-")
     return re.sub(r"^([.'])", r"\\&\1", text, flags=re.MULTILINE)

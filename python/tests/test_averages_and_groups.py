@@ -1,4 +1,4 @@
-"""ropewalk.Communicator: averages against NumPy, and groups of ranks."""
+"""These tests compare averages of ropewalk.Communicator with NumPy, and make groups of ranks."""
 
 import pytest
 

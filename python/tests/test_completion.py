@@ -1,4 +1,4 @@
-"""`ropewalk completion` and the manual: what they say is what the parsers of the verbs have."""
+"""`ropewalk completion` and the manual must say what the parsers of the verbs have."""
 
 import shutil
 import subprocess
@@ -9,7 +9,7 @@ from ropewalk import command, completion
 
 
 def completed(line):
-    """What bash offers behind the words of a line."""
+    """Returns what bash offers after the words of a line."""
     words = line.split(" ")
     quoted = " ".join(f"'{word}'" for word in words)
     script = completion.bash() + (

@@ -1,4 +1,4 @@
-"""ropewalk.Halo.buffers: faces that the halo owns, against plain NumPy, and `put`."""
+"""These tests compare faces that ropewalk.Halo.buffers owns with plain NumPy, also with `put`."""
 
 import pytest
 
@@ -9,7 +9,7 @@ try:
 except ImportError:
     pytest.skip("the extension is not built", allow_module_level=True)
 
-# Each rank knows the faces of all, and so what its neighbours put.
+# Each rank knows the faces of all ranks, so it knows what its neighbours put.
 FACES = """
 import gc, json, weakref, numpy as np, ropewalk
 SHAPE, PERIODIC, STRATEGY = GIVEN

@@ -1,4 +1,4 @@
-"""`ropewalk bench torch`: torch.distributed on the CPU, ropewalk beside Gloo.
+"""`ropewalk bench torch` measures torch.distributed on the CPU, with ropewalk beside Gloo.
 
 Ranks are children of this process, which has imported torch once for all of them; no MPI is needed.
 """
@@ -58,7 +58,7 @@ class Options:
 
     @property
     def seconds(self) -> float:
-        """For measuring, of all cases together."""
+        """Returns how long the measurements of all cases may take together."""
         return self.time if self.time is not None else (6.0 if self.quick else 40.0)
 
 

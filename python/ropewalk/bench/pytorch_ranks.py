@@ -1,4 +1,4 @@
-"""The ranks of `ropewalk bench torch`, and what they measure."""
+"""This module starts the ranks of `ropewalk bench torch` and defines what they measure."""
 
 from __future__ import annotations
 
@@ -27,12 +27,13 @@ if TYPE_CHECKING:
 Group: TypeAlias = "dist.ProcessGroup"
 Call = Callable[[Group], Any]
 
-_ROUNDS = 11  # of each backend, turn by turn; the median is of these
+# Each backend has this number of rounds, turn by turn. Medians are those of the rounds.
+_ROUNDS = 11
 _LONGEST_WAIT_S = 300
 
 
 def measure(options: Options, folder: str) -> list[Row] | None:
-    """Starts the ranks and waits for them. None where one has failed."""
+    """Starts the ranks and waits for them. Returns their rows, or None where a rank has failed."""
     torch.set_num_threads(1)
     sys.stdout.flush()
     children = []
@@ -44,7 +45,7 @@ def measure(options: Options, folder: str) -> list[Row] | None:
     fine = True
     for child in children:
         status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-        if status and fine:  # the others would wait for it
+        if status and fine:  # the other ranks would wait for this one
             fine = False
             for other in children[children.index(child) + 1 :]:
                 os.kill(other, signal.SIGTERM)
@@ -105,7 +106,7 @@ def _measure_case(
     verified = True
     for group in (gloo, ours):
         verified = verified and check(group)
-    # As many calls a turn as fit the budget, the same on all ranks.
+    # Each turn makes as many calls as fit the budget. The number is the same on all ranks.
     calls = []
     for group in (gloo, ours):
         once = _agree(max(_time(call, group, 1) for _ in range(3)), ours)
@@ -137,7 +138,7 @@ def _measure_case(
 
 
 def _time(call: Call, group: Group, count: int) -> float:
-    """Seconds a call."""
+    """Returns the seconds that one of `count` calls takes on average."""
     dist.barrier(group)
     begun = time.perf_counter()
     for _ in range(count):
@@ -146,15 +147,15 @@ def _time(call: Call, group: Group, count: int) -> float:
 
 
 def _agree(seconds: float, group: Group) -> float:
-    """The longest of the ranks'."""
+    """Returns the longest time that any rank of the group has given."""
     found = torch.tensor([seconds], dtype=torch.float64)
     dist.all_reduce(found, dist.ReduceOp.MAX, group)
     return float(found)
 
 
 def make_case(op: str, size: int, arena: bool) -> tuple[Call, Callable[[Group], bool]]:
-    """A call on tensors of so many bytes, and a check of what it gives. For calls with a tensor a
-    rank, the bytes are those of all of them together."""
+    """Returns a call on tensors of `size` bytes, and a check of its results. Where a call has a
+    tensor for each rank, all of these together have `size` bytes."""
     rank, ranks = dist.get_rank(), dist.get_world_size()
     count = max(1, size // 4)
     part = math.ceil(count / ranks)
@@ -174,7 +175,7 @@ def make_case(op: str, size: int, arena: bool) -> tuple[Call, Callable[[Group], 
             dist.recv(other, before, group)
             dist.send(tensor, following, group)
 
-    # Under their names of torch 2.13, or those before.
+    # These calls have new names since torch 2.13.
     all_gather = getattr(dist, "all_gather_single", dist.all_gather_into_tensor)
     reduce_scatter = getattr(dist, "reduce_scatter_single", dist.reduce_scatter_tensor)
     calls: dict[str, Call] = {

@@ -1,4 +1,4 @@
-"""A small training with DistributedDataParallel, for `ropewalk bench torch`."""
+"""This module times a small training with DistributedDataParallel for `ropewalk bench torch`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .jobs import Row
 if TYPE_CHECKING:
     from .pytorch import Options
 
-# A model whose gradients (11 MB) take as long to exchange as to compute at a small batch.
+# The gradients of this model (11 MB) take as long to exchange as to compute at a small batch.
 _WIDTH, _LAYERS, _BATCH = 800, 4, 16
 _ROUNDS = 7
 
@@ -30,7 +30,7 @@ def _model() -> Any:
 
 
 def _steps(model: Any, given: Any, wanted: Any, count: int, alone: bool) -> float:
-    """Seconds a step; `alone`: without any communication."""
+    """Returns the seconds that a step takes. Where `alone` is set, ranks do not communicate."""
     begun = time.perf_counter()
     with model.no_sync() if alone else contextlib.nullcontext():
         for _ in range(count):
@@ -40,7 +40,7 @@ def _steps(model: Any, given: Any, wanted: Any, count: int, alone: bool) -> floa
 
 
 def train(options: Options, gloo: Any, ours: Any) -> list[Row]:
-    """Samples/s of both backends, turn by turn; the same model, data and seeds."""
+    """Measures samples/s of both backends, turn by turn, with the same model, data and seeds."""
     models = {
         name: DistributedDataParallel(_model(), process_group=group, gradient_as_bucket_view=True)
         for name, group in (("gloo", gloo), ("ropewalk", ours))

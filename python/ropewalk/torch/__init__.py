@@ -1,4 +1,4 @@
-"""PyTorch on CPUs: the backend `ropewalk` of torch.distributed.
+"""This package gives PyTorch on CPUs the backend `ropewalk` of torch.distributed.
 
     import torch.distributed as dist
     dist.init_process_group("ropewalk")   # under torchrun; no MPI is needed on one node
@@ -25,19 +25,19 @@ __all__ = ["empty", "register"]
 
 
 def register() -> None:
-    """Tells torch.distributed of the backend; done by importing this package."""
+    """Tells torch.distributed of the backend. Importing this package calls it."""
     if dist.is_available() and "ropewalk" not in dist.Backend.backend_list:
         dist.Backend.register_backend("ropewalk", _make, devices=["cpu"])
 
 
 def _make(store: dist.Store, rank: int, size: int, timeout: timedelta) -> ProcessGroup:
-    from .group import ProcessGroup  # only here: importing torch must stay as fast as it is
+    from .group import ProcessGroup  # imported here so that importing torch stays as fast as it is
 
     return ProcessGroup(store, rank, size, timeout)
 
 
 def empty(*shape: int | Sequence[int], dtype: torch.dtype | None = None) -> torch.Tensor:
-    """A tensor in communication memory, as torch.empty gives one: its elements are not set.
+    """Returns a tensor in communication memory. Its elements are not set, as with torch.empty.
 
     Collectives of large tensors of this kind copy nothing. The memory is given back with the last
     tensor that uses it.

@@ -1,4 +1,5 @@
-"""What the calls of a process group share: how one is made, here or on the group's thread."""
+"""This module has what all calls of a process group share: the class that they are methods of, and
+the function that makes a call on the caller's thread or has the group's thread make it."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
 class Base(dist.ProcessGroup):
-    """Rank, size, name and end of a group."""
+    """This class knows the rank, the size and the name of a group, and ends the group."""
 
     def __init__(self, store: dist.Store, rank: int, size: int, timeout: timedelta) -> None:
         super().__init__(rank, size)
@@ -30,7 +31,7 @@ class Base(dist.ProcessGroup):
         self._name = ""
         self._description = ""
 
-    # ---- under the names of C++, which torch's trampoline looks for
+    # ---- torch's trampoline looks for these methods by their C++ names
 
     def getBackendName(self) -> str:
         return "ropewalk"
@@ -47,7 +48,7 @@ class Base(dist.ProcessGroup):
     def setGroupDesc(self, description: str) -> None:
         self._description = description
 
-    # ---- what Python asks
+    # ---- torch's Python code asks for these
 
     def name(self) -> str:
         return "ropewalk"
@@ -67,11 +68,13 @@ class Base(dist.ProcessGroup):
         self._description = description
 
     def shutdown(self) -> None:
-        """Gives memory and threads back; what is under way ends first. Every rank calls it."""
+        """Waits for the calls under way, then gives memory and threads back. Every rank calls
+        it."""
         self._formation.close()
 
     def abort(self) -> None:
-        """The same for a rank that gives up: the next call of the others raises an error."""
+        """Does what shutdown() does, for a rank that gives up: the next call of the others raises
+        an error."""
         self._formation.close(by_error=True)
 
     def __repr__(self) -> str:
@@ -87,8 +90,9 @@ def make(
     kept: Any,
     after: Callable[[], None] | None = None,
 ) -> dist.Work:
-    """Makes or starts the calls, each a method of the ranks and its arguments. `kept`: what holds
-    their memory; `after`: what puts the result into `tensors`, if it is not there already."""
+    """Makes the calls if the caller waits, else starts them. Each call is a method of the ranks
+    with its arguments. `kept` holds the memory of the calls until they are complete. `after`, where
+    there is one, puts the results into `tensors`."""
     if not waits:
         started = [method(*arguments, kept) for method, *arguments in calls]
         return PendingWork(started, tensors, after)
@@ -100,7 +104,8 @@ def make(
 
 
 def refusing(method: _Method) -> _Method:
-    """What a rank alone finds wrong before it makes a call becomes an error of the others, too."""
+    """Wraps a method so that an error which only this rank finds, before it makes its call, becomes
+    an error of the other ranks, too."""
 
     @wraps(method)
     def checked(self: Base, *arguments: Any, **named: Any) -> Any:

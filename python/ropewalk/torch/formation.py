@@ -1,4 +1,4 @@
-"""How the ranks of a process group come together: by MPI where it runs, else by torch's store."""
+"""The ranks of a process group come together here: by MPI where it runs, else by torch's store."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 
 class Keys:
-    """A store whose keys are waited for no longer than the group's time-out. Some stores wait for
-    longer, whatever they were made with."""
+    """This store waits for a key no longer than the group's time-out. Some of torch's stores wait
+    for longer, whatever time-out they were made with."""
 
     def __init__(self, store: dist.Store, timeout: timedelta) -> None:
         self._store = store
@@ -33,7 +33,8 @@ class Keys:
 
 
 class Formation:
-    """The ranks of a group, and the MPI communicator made for them, if any. Collective."""
+    """A formation owns the ranks of a group and the MPI communicator that was made for them, if
+    any. Making one is collective."""
 
     def __init__(self, store: dist.Store, rank: int, size: int, timeout: timedelta) -> None:
         # A program may make the group again after it has destroyed it, with keys of the same names.
@@ -59,7 +60,7 @@ class Formation:
 
 
 def _running_mpi() -> Any:
-    """mpi4py's module where the program has imported it and MPI runs, else None."""
+    """Returns mpi4py's module where the program has imported it and MPI runs, else None."""
     module = sys.modules.get("mpi4py.MPI")
     if module is None or not module.Is_initialized() or module.Is_finalized():
         return None
@@ -81,7 +82,8 @@ def _told(keys: Keys, rank: int) -> str:
 
 
 def _mpi_communicator(keys: Keys, rank: int, size: int) -> MPI.Intracomm | None:
-    """A communicator of the ranks of the group, in their order; None unless MPI has them all."""
+    """Returns a communicator of the ranks of the group, in their order, or None where MPI does not
+    have them all."""
     mpi = _running_mpi()
     own = "none" if mpi is None else str(mpi.COMM_WORLD.Get_rank())
     keys.set(f"mpi/{rank}", own)

@@ -1,8 +1,9 @@
-"""The process group of the backend `ropewalk`.
+"""This module defines the process group of the backend `ropewalk`.
 
 torch calls its methods from Python, and from C++ (DDP, functional collectives) through a trampoline
-for Python subclasses of ProcessGroup. `asyncOp` of the options says whether the caller goes on:
-then a thread of the group makes the call, else the caller's. Both are in the order of the calls.
+for Python subclasses of ProcessGroup. Where `asyncOp` of the options is set, the caller goes on and
+a thread of the group makes the call; otherwise the caller's own thread makes it. Calls of both
+kinds are made in the order in which the program asks for them.
 """
 
 from __future__ import annotations
@@ -13,4 +14,4 @@ from .reductions import Reductions
 
 
 class ProcessGroup(Reductions, Movements, Messages):
-    """All that torch.distributed asks of a backend for the CPU."""
+    """This class has all that torch.distributed asks of a backend for the CPU."""

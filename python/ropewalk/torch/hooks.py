@@ -1,10 +1,10 @@
-"""A communication hook of DistributedDataParallel: gradients travel as bfloat16.
+"""This communication hook of DistributedDataParallel sends gradients as bfloat16.
 
     model = DistributedDataParallel(...)
     model.register_comm_hook(Bfloat16(), average_as_bfloat16)
 
 Half of the bytes are moved. What rounding takes from a gradient is kept and added to the next one
-(error feedback), so that it is not lost but late.
+(error feedback), so that it arrives late instead of being lost.
 """
 
 from typing import Any
@@ -16,10 +16,10 @@ from .tensors import Tensor, new
 
 
 class Bfloat16:
-    """The state of the hook for one model: for each bucket of gradients what travels, in memory
-    that the other ranks reach fastest, and what rounding has kept back.
+    """This is the state of the hook for one model. For each bucket of gradients it holds what
+    travels, in memory that the other ranks reach fastest, and what rounding has kept back.
 
-    `group`: the process group of the model; None: the default group.
+    `group` is the process group of the model; None stands for the default group.
     """
 
     def __init__(self, group: Any = None) -> None:
@@ -27,8 +27,8 @@ class Bfloat16:
         self._buckets: dict[int, tuple[Tensor, Tensor]] = {}
 
     def bucket(self, index: int, like: Tensor) -> tuple[Tensor, Tensor]:
-        """(what travels, what was kept back) of a bucket. After the first step of a training DDP
-        makes other buckets: what was kept back then is given up."""
+        """Returns what travels of a bucket, and what was kept back. DDP makes other buckets after
+        the first step of a training; what that step kept back is given up."""
         found = self._buckets.get(index)
         if found is None or found[1].shape != like.shape:
             found = (new(like.numel(), torch.bfloat16), torch.zeros_like(like))
@@ -36,11 +36,11 @@ class Bfloat16:
         return found
 
 
-# DDP compares the annotations with these classes, so they are not texts.
+# DDP compares the annotations with these classes, so they must not be strings.
 def average_as_bfloat16(
     state: Bfloat16, bucket: dist.GradBucket
 ) -> torch.futures.Future[torch.Tensor]:
-    """The hook itself: the average over the ranks, in the type of the gradients."""
+    """Averages a bucket of gradients over the ranks, and returns the average in their own type."""
     gradients = bucket.buffer()
     sent, kept = state.bucket(bucket.index(), gradients)
     kept.add_(gradients)
@@ -50,7 +50,7 @@ def average_as_bfloat16(
     size = dist.get_world_size(state.group)
 
     def average(future: Any) -> Tensor:
-        future.value()  # raises what has gone wrong
+        future.value()  # raises the error of the reduction, if there was one
         gradients.copy_(sent).div_(size)
         result: Tensor = gradients
         return result

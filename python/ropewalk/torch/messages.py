@@ -1,4 +1,4 @@
-"""send, recv and recv_anysource of a process group."""
+"""This module has send, recv and recv_anysource of a process group."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .tensors import Tensor
 from .work import MessageWork
 
 _ANY_SOURCE = -1
-_LARGEST_TAG = 32767  # largest_tag of ropewalk/channel.hpp
+_LARGEST_TAG = 32767  # This is largest_tag of ropewalk/channel.hpp.
 
 
 def _check_tag(tag: int) -> None:

@@ -1,4 +1,5 @@
-"""broadcast, the gathers, scatter, the all-to-alls and the barrier of a process group."""
+"""This module has the calls of a process group that move data without reducing it: broadcast, the
+gathers, scatter and the all-to-alls. It has the barrier, too."""
 
 from __future__ import annotations
 
@@ -76,7 +77,7 @@ class Movements(Base):
         inputs: Sequence[Tensor],
         opts: AllgatherOptions = _ALLGATHER,
     ) -> dist.Work:
-        """output_lists[r][i] gets the i-th input of rank r."""
+        """Gathers several tensors at once: output_lists[r][i] gets the i-th input of rank r."""
         pairs = [([each[i] for each in output_lists], given) for i, given in enumerate(inputs)]
         return self._gather_lists(pairs, opts)
 
@@ -199,7 +200,8 @@ class Movements(Base):
         input_splits: Sequence[int],
         opts: AllToAllOptions = _ALLTOALL,
     ) -> dist.Work:
-        """Splits count rows of the first axis; none: as many for each rank."""
+        """Sends rows to each rank. The splits count rows of the first axis. Where they are empty,
+        each rank gets equally many rows."""
         of.check(output, "output")
         whole = of.dense(given, "input")
         result = output if output.is_contiguous() else output.contiguous()
@@ -251,7 +253,7 @@ class Movements(Base):
         call = (self._ranks.alltoallv, whole.data_ptr(), sends, results.data_ptr(), receives)
         return make(not opts.asyncOp, [call], list(outputs), (whole, results, outputs), put)
 
-    # The names that torch had for them before 2.13.
+    # Before version 2.13 torch called these methods by the following names.
     _allgather_base = all_gather_single
     allgather_into_tensor_coalesced = all_gather_single_coalesced
     alltoall_base = all_to_all_single

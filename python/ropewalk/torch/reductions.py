@@ -1,4 +1,4 @@
-"""allreduce, reduce and reduce_scatter of a process group."""
+"""This module has allreduce, reduce and reduce_scatter of a process group."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _REDUCE_SCATTER = ReduceScatterOptions()
 
 
 def _multiplied(tensor: Tensor, op: dist.ReduceOp) -> Tensor:
-    """What is summed: the tensor itself, or a copy multiplied by the factor of PREMUL_SUM."""
+    """Returns what is summed: the tensor itself, or a copy multiplied by PREMUL_SUM's factor."""
     by = of.factor(op)
     return tensor if by is None else tensor * by
 
@@ -35,7 +35,8 @@ class Reductions(Base):
     def allreduce(
         self, tensors: Sequence[Tensor], opts: AllreduceOptions = _ALLREDUCE, *rest: Any
     ) -> dist.Work:
-        """In place, of one tensor. The path of a small tensor: everything asked here once."""
+        """Reduces one tensor in place. A small tensor takes this path, so each question about it is
+        asked once, and here."""
         if len(tensors) != 1 or rest or not isinstance(opts, AllreduceOptions):
             return self._allreduce_otherwise(tensors, opts)
         tensor = tensors[0]
@@ -51,7 +52,7 @@ class Reductions(Base):
 
     @refusing
     def _allreduce_otherwise(self, tensors: Sequence[Tensor], opts: Any) -> dist.Work:
-        """The forms of ProcessGroup.allreduce that take an operation, or a tensor."""
+        """Serves the forms of ProcessGroup.allreduce that take an operation, or a single tensor."""
         options = opts
         if not isinstance(opts, AllreduceOptions):
             options = AllreduceOptions()
@@ -61,14 +62,14 @@ class Reductions(Base):
 
     @refusing
     def _allreduce(self, tensors: Sequence[Tensor], opts: AllreduceOptions) -> dist.Work:
-        """Any tensor, any operation."""
+        """Reduces a tensor of any layout in memory, by any operation."""
         return self._reduce_all(list(tensors), opts.reduceOp, not opts.asyncOp)
 
     @refusing
     def allreduce_coalesced(
         self, tensors: Sequence[Tensor], opts: AllreduceCoalescedOptions = _COALESCED
     ) -> dist.Work:
-        """In place, of any number of tensors: those of one type go together."""
+        """Reduces any number of tensors in place. Tensors of one type are reduced together."""
         if not tensors:
             raise ArgumentError("tensors: none, expected at least one")
         return self._reduce_all(list(tensors), opts.reduceOp, not opts.asyncOp)
@@ -93,7 +94,7 @@ class Reductions(Base):
     def _joined(
         self, tensors: list[Tensor], op: dist.ReduceOp
     ) -> tuple[Tensor, Callable[[], None]]:
-        """The memory that is reduced, and what is to be done when it has been."""
+        """Returns the memory to reduce, and a function that is to be called when it is reduced."""
         for each in tensors:
             of.check(each, "tensor")
         first = tensors[0]
@@ -140,7 +141,8 @@ class Reductions(Base):
         inputs: Sequence[Sequence[Tensor]],
         opts: ReduceScatterOptions = _REDUCE_SCATTER,
     ) -> dist.Work:
-        """Rank r gets the sum of all ranks' r-th tensors, which may differ in size."""
+        """Gives rank r the sum of all ranks' r-th tensors. The r-th tensor may differ in size from
+        the others."""
         output = of.one(outputs, "outputs")
         given = list(inputs[0])
         if len(given) != self._group_size:
@@ -186,7 +188,8 @@ class Reductions(Base):
         parts: Sequence[tuple[Tensor, Tensor, list[int]]],
         opts: ReduceScatterOptions,
     ) -> dist.Work:
-        """Of each part: the output, the input, and how many elements each rank gets."""
+        """Reduces and scatters each part, which consists of the output, the input, and the number
+        of elements that each rank gets."""
         op = opts.reduceOp
         calls, results, kept = [], [], []
         for output, given, counts in parts:
@@ -214,6 +217,6 @@ class Reductions(Base):
 
         return make(not opts.asyncOp, calls, outputs, (outputs, results, kept), put)
 
-    # The names that torch had for them before 2.13.
+    # Before version 2.13 torch called these methods by the following names.
     _reduce_scatter_base = reduce_scatter_single
     reduce_scatter_tensor_coalesced = reduce_scatter_single_coalesced

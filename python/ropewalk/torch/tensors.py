@@ -1,4 +1,5 @@
-"""Tensors as the collectives take them: dense memory of the CPU, types and operations by number."""
+"""This module turns tensors into what the collectives take: dense memory of the CPU, and numbers
+for types and operations."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from ..exceptions import ArgumentError, UnsupportedError
 
 Tensor: TypeAlias = "torch.Tensor"
 
-# By the numbers of ElementType (ropewalk/types.hpp). Other types are moved, not reduced.
+# Each type has its number in ElementType (ropewalk/types.hpp). Other types are moved, not reduced.
 _TYPES = {
     torch.int8: 0,
     torch.uint8: 1,
@@ -31,7 +32,8 @@ _TYPES = {
     torch.complex128: 14,
     torch.bool: 16,
 }
-_MAX, _MIN, _SUM, _PROD, _LAND, _BAND, _LOR, _BOR, _LXOR, _BXOR = range(10)  # ReductionOp
+# These are the numbers of ReductionOp.
+_MAX, _MIN, _SUM, _PROD, _LAND, _BAND, _LOR, _BOR, _LXOR, _BXOR = range(10)
 _KINDS = dist.ReduceOp.RedOpType
 _OPERATIONS = {
     _KINDS.SUM: _SUM,
@@ -42,7 +44,7 @@ _OPERATIONS = {
     _KINDS.BOR: _BOR,
     _KINDS.BXOR: _BXOR,
 }
-# A bool is true or false, whatever it is summed from.
+# A bool stays true or false, so bools are reduced by these logical operations instead.
 _OF_BOOL = {
     _SUM: _LOR,
     _MAX: _LOR,
@@ -61,8 +63,8 @@ def _allowed(dtype: torch.dtype, operation: int) -> bool:
     return not (dtype.is_floating_point and operation in _BITWISE)
 
 
-# (type, hash of the ReduceOp): numbers of both. ReduceOp's hash is its kind, and costs a quarter of
-# what its attribute `op` does.
+# This maps a type and the hash of a ReduceOp to the numbers of both. The hash of a ReduceOp is its
+# kind, and takes a quarter of the time that its attribute `op` takes.
 CODES = {
     (dtype, hash(dist.ReduceOp(kind))): (
         number,
@@ -76,7 +78,7 @@ _SUM_HASH = hash(dist.ReduceOp(_KINDS.SUM))
 
 
 def codes(dtype: torch.dtype, op: dist.ReduceOp) -> tuple[int, int]:
-    """The numbers of a type and an operation; AVG and PREMUL_SUM are sums here."""
+    """Returns the numbers of a type and an operation. AVG and PREMUL_SUM count as sums here."""
     kind = op.op
     wanted = _SUM_HASH if kind in (_KINDS.AVG, _KINDS.PREMUL_SUM) else hash(op)
     found = CODES.get((dtype, wanted))
@@ -86,7 +88,8 @@ def codes(dtype: torch.dtype, op: dist.ReduceOp) -> tuple[int, int]:
 
 
 def factor(op: dist.ReduceOp) -> float | Tensor | None:
-    """By what PREMUL_SUM multiplies each rank's tensor; None for other operations."""
+    """Returns the factor by which PREMUL_SUM multiplies each rank's tensor, or None for other
+    operations."""
     if op.op != _KINDS.PREMUL_SUM:
         return None
     given: float | Tensor = op.__getstate__()[1]
@@ -98,7 +101,7 @@ def is_average(op: dist.ReduceOp) -> bool:
 
 
 def divide(tensor: Tensor, size: int) -> None:
-    """The last step of AVG, in place; integers are rounded towards zero."""
+    """Divides in place, which is the last step of AVG. Integers are rounded towards zero."""
     if tensor.dtype.is_floating_point or tensor.dtype.is_complex:
         tensor.div_(size)
     elif tensor.dtype != torch.bool:
@@ -106,7 +109,7 @@ def divide(tensor: Tensor, size: int) -> None:
 
 
 def one(tensors: Sequence[Tensor] | Tensor, name: str) -> Tensor:
-    """The only tensor of a list, as calls for one device have it."""
+    """Returns the only tensor of a list. torch passes such lists to calls for one device."""
     if isinstance(tensors, torch.Tensor):
         return tensors
     if len(tensors) != 1:
@@ -124,20 +127,20 @@ def check(tensor: Tensor, name: str) -> None:
 
 
 def dense(tensor: Tensor, name: str) -> Tensor:
-    """The tensor itself where its elements lie row by row without gaps, else a copy of it."""
+    """Returns the tensor itself where its elements lie row by row without gaps, else a copy."""
     check(tensor, name)
     return tensor.resolve_conj().resolve_neg().contiguous()
 
 
 def new(count: int, dtype: torch.dtype) -> Tensor:
-    """So many elements in communication memory, where the other ranks reach them fastest."""
+    """Returns `count` elements in communication memory, which the other ranks reach fastest."""
     if count == 0:
         return torch.empty(0, dtype=dtype)
     return torch.from_numpy(_core.allocate(count * dtype.itemsize)).view(dtype)
 
 
 def flat(tensors: Sequence[Tensor]) -> Tensor:
-    """Copies of all, one behind the other."""
+    """Returns one tensor that holds copies of all the given ones, one behind the other."""
     joined = new(sum(each.numel() for each in tensors), tensors[0].dtype)
     begin = 0
     for each in tensors:
@@ -147,7 +150,7 @@ def flat(tensors: Sequence[Tensor]) -> Tensor:
 
 
 def deal(joined: Tensor, tensors: Sequence[Tensor]) -> None:
-    """The reverse of flat()."""
+    """Copies the parts of a joined tensor into the given ones, which reverses flat()."""
     begin = 0
     for each in tensors:
         each.copy_(joined[begin : begin + each.numel()].view(each.shape))
@@ -155,7 +158,7 @@ def deal(joined: Tensor, tensors: Sequence[Tensor]) -> None:
 
 
 def lie_together(tensors: Sequence[Tensor]) -> bool:
-    """Whether they lie one behind the other, so that they need no copy."""
+    """Returns whether the tensors lie one behind the other, so that they need no copy."""
     end = tensors[0].data_ptr()
     for each in tensors:
         if not each.is_contiguous() or each.data_ptr() != end:

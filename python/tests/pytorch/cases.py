@@ -1,4 +1,4 @@
-"""Random calls of torch.distributed, made on two groups; the results must be the same.
+"""Random calls of torch.distributed are made on two groups, whose results must be the same.
 
 Numbers are small integers in every type, so that no order of summation rounds.
 """
@@ -16,7 +16,7 @@ SHAPES = [(), (0,), (1,), (7,), (3, 5), (2, 3, 4), (1000,), (70_001,)]
 
 
 def tensor_of(shape, dtype, seed, gaps=False):
-    """Small integers; with gaps: every other column of a larger tensor."""
+    """Returns a tensor of small integers. With `gaps` it is every other column of a larger one."""
     generator = torch.Generator().manual_seed(seed)
     if gaps and shape:
         wide = (*shape[:-1], 2 * shape[-1])
@@ -25,7 +25,7 @@ def tensor_of(shape, dtype, seed, gaps=False):
 
 
 class Case:
-    """One call, the same on all ranks but for the tensors' elements."""
+    """A case is one call. It is the same on all ranks except for the elements of the tensors."""
 
     def __init__(self, draw, rank, size, seed):
         self.rank, self.size, self.seed = rank, size, seed
@@ -48,7 +48,7 @@ class Case:
         )
 
     def new(self, shape=None, rank=None):
-        """The same tensor whenever the case is made again."""
+        """Makes the next tensor of the case. Each run of the case gets the same tensors."""
         shape = self.shape if shape is None else shape
         rank = self.rank if rank is None else rank
         seed = self.seed * 1000 + rank * 50 + next(self.numbers)
@@ -59,8 +59,8 @@ class Case:
         return [self.new() for _ in range(self.size)]
 
     def run(self, group, dense=False):
-        """What the call has left in its tensors. `dense`: without the gaps, for Gloo, which takes
-        the elements between them for the tensor's."""
+        """Makes the call and returns the tensors that hold its results. With `dense` the tensors
+        have no gaps. That is for Gloo, which takes the elements in the gaps for the tensor's."""
         self.dense = dense
         self.numbers = itertools.count()
         work, results = self.method(self, group, not self.waits)
@@ -138,7 +138,8 @@ def all_to_all(case, group, start):
 
 
 def messages(case, group, start):
-    """A ring: to the next rank, from the one before. Always started first."""
+    """Sends to the next rank and receives from the one before, in a ring. Both messages are always
+    started before either is waited for."""
     following = dist.get_global_rank(group, (case.rank + 1) % case.size)
     before = dist.get_global_rank(group, (case.rank - 1) % case.size)
     tensor, output = case.new().contiguous(), case.new().contiguous()

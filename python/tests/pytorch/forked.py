@@ -1,4 +1,4 @@
-"""Ranks of torch.distributed as children of the test: torch is imported once for all of them."""
+"""Ranks of torch.distributed are children of the test, so that torch is imported only once."""
 
 import contextlib
 import faulthandler
@@ -20,14 +20,14 @@ PATIENCE_S = 120
 
 
 def join(backend, rank, size, file, timeout_s=60):
-    """The default group of this rank."""
+    """Makes the default group of this rank."""
     store = dist.FileStore(file, size)
     seconds = timedelta(seconds=timeout_s)
     dist.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=seconds)
 
 
 def _live(body, rank, size, folder, arguments):
-    """A rank's life, in its process. What it returns, or its error, goes into a file."""
+    """Runs the body of a rank in its process, and writes its result or its error to a file."""
     torch.set_num_threads(1)
     faulthandler.dump_traceback_later(PATIENCE_S - 5, exit=True)
     try:
@@ -39,8 +39,8 @@ def _live(body, rank, size, folder, arguments):
 
 
 def run(size, body, *arguments):
-    """body(rank, size, file of the store, *arguments) in each of `size` processes; what they
-    return, by rank. A rank that has ended by a signal returns None."""
+    """Calls body(rank, size, file of the store, *arguments) in each of `size` processes. Returns
+    their results in the order of ranks, with None for a rank that has ended by a signal."""
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         children = []

@@ -1,4 +1,4 @@
-"""Ranks that die, come late, make another call, or come back."""
+"""These tests are about ranks that die, come late, make another call, or make the group again."""
 
 import os
 import signal
@@ -28,7 +28,7 @@ def _killed(rank, size, file, start):
             if start:
                 work.wait()
             time.sleep(0.001)
-    with pytest.raises(PeerDeadError, match=r"rank 1 .*has died"):  # for good
+    with pytest.raises(PeerDeadError, match=r"rank 1 .*has died"):  # stays so
         dist.barrier()
     dist.destroy_process_group()
     return "told"
@@ -92,7 +92,7 @@ def test_an_error_of_one_rank_is_an_error_of_all():
 
 
 def _again(rank, size, file):
-    """The same store, and so the same keys, three times."""
+    """Makes groups three times with the same store, and so with the same keys."""
     for round_ in range(3):
         join("ropewalk", rank, size, file)
         groups = [dist.new_group(list(range(first, size))) for first in range(size)]
@@ -112,7 +112,7 @@ def test_groups_are_destroyed_and_made_again():
 
 
 def _threads(rank, size, file):
-    """Each thread has a group; all are in calls at the same time."""
+    """Each thread has a group, and all threads make calls at the same time."""
     join("ropewalk", rank, size, file)
     groups = [dist.new_group() for _ in range(3)]
     wrong = []

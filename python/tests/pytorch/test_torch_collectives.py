@@ -1,4 +1,4 @@
-"""Every call of torch.distributed beside Gloo's."""
+"""These tests compare every call of torch.distributed with Gloo's."""
 
 import pytest
 
@@ -13,8 +13,8 @@ SEED = 20261123
 
 
 def _compare(rank, size, file, count, seed):
-    """Ours and Gloo's, on all ranks and on some of them; asynchronous calls are in order with the
-    others. Returns which calls were made."""
+    """Compares our calls with Gloo's, on all ranks and on some of them. Asynchronous calls must
+    keep their order among the others. Returns which calls were made."""
     join("gloo", rank, size, file)
     some = [each for each in range(size) if each % 2 == 0]
     groups = [(dist.group.WORLD, dist.new_group(backend="ropewalk"), rank, size)]
@@ -64,7 +64,7 @@ def test_started_calls_keep_their_order():
 
 
 def _other_types(rank, size, file):
-    """What Gloo lacks, or does differently."""
+    """Tries types and operations that Gloo lacks, or that give something else with Gloo."""
     join("ropewalk", rank, size, file)
     for dtype in (torch.complex64, torch.complex128):
         tensor = torch.tensor([1 + 2j, rank * 1j], dtype=dtype)
@@ -94,7 +94,7 @@ def _other_types(rank, size, file):
     dist.all_reduce(large, dist.ReduceOp.MAX)
     assert large.tolist() == [2**40 + size - 1] * 3
     small = torch.arange(8, dtype=torch.float32).to(torch.float8_e4m3fn)
-    dist.broadcast(small, 0)  # moved, not reduced
+    dist.broadcast(small, 0)  # this type is moved, not reduced
     with pytest.raises(NotImplementedError, match="float8_e4m3fn cannot be reduced"):
         dist.all_reduce(small)
     with pytest.raises(NotImplementedError, match="BAND"):
@@ -129,7 +129,7 @@ def _coalesced(rank, size, file):
             dist.reduce_scatter_tensor(output, given)
     for output, given in zip(outputs, inputs, strict=True):
         assert torch.equal(output, size * given.view(size, -1)[rank])
-    # In place: the input is this rank's part of the output.
+    # This call is in place, because the input is this rank's part of the output.
     whole = torch.zeros(5 * size)
     part = whole[5 * rank : 5 * rank + 5]
     part.fill_(rank + 1.0)

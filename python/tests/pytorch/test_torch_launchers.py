@@ -1,4 +1,4 @@
-"""Started as users start it: by torchrun, and by the launcher of an MPI."""
+"""Programs are started here as users start them: by torchrun, and by the launcher of an MPI."""
 
 import pathlib
 import re
@@ -53,7 +53,8 @@ if rank == 0:
 
 @mpis
 def test_an_mpi_that_runs_is_used(path, tmp_path):
-    nodes = "1,1" if "mpich" in path.name else "auto"  # one of each: torch is loaded for seconds
+    # Each MPI has one case only, because torch takes seconds to load.
+    nodes = "1,1" if "mpich" in path.name else "auto"
     program = tmp_path / "program.py"
     program.write_text(MPI_PROGRAM)
     launcher = [sys.executable, "-m", "ropewalk", "run", "-n", "2", "--mpi", str(path)]

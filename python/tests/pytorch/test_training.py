@@ -1,11 +1,11 @@
-"""What PyTorch builds on a process group: weights must be those that Gloo gives."""
+"""These tests train with what PyTorch builds on a process group. The weights must be Gloo's."""
 
 import pytest
 
 pytest.importorskip("torch.distributed", reason="torch is not installed: scripts/setup torch")
 
 import torch
-import torch._dynamo  # here: each rank would import it for itself
+import torch._dynamo  # imported here, since else each rank would import it
 import torch.distributed as dist
 from forked import join, run
 from torch.distributed.device_mesh import init_device_mesh
@@ -50,7 +50,7 @@ def _fork(workers):
 
 
 def _weights(model):
-    """Of the whole model, on every rank."""
+    """Returns the weights of the whole model on every rank."""
     return [
         each.full_tensor().detach() if isinstance(each, DTensor) else each.detach()
         for each in model.parameters()
@@ -119,7 +119,7 @@ def test_fsdp2():
 
 
 class _Constant(torch.nn.Module):
-    """Its gradient is the same in every step, and no number of bfloat16."""
+    """The gradient of this model is the same in every step, and bfloat16 cannot hold it exactly."""
 
     def __init__(self):
         super().__init__()
@@ -149,8 +149,9 @@ def _compressed(rank, size, file):
 
 
 def test_gradients_as_bfloat16_lose_nothing_for_good():
-    # Of all steps together it lacks what was kept back at last: half a unit of bfloat16 at 1, and
-    # a little for sums in float32. With nothing kept back, some would lack 65 times as much.
+    # The sum of all steps lacks what was kept back at last, which is half a unit of bfloat16 at 1,
+    # and a little for sums in float32. If nothing were kept back, some elements would lack 65 times
+    # as much.
     assert max(run(2, _compressed)) < 2 * 2**-8
 
 
