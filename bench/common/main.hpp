@@ -1,5 +1,5 @@
-// The main function that benchmark programs share: their options have describe(), check() and a
-// member `common`.
+// Benchmark programs share this main function. It expects of their options a describe(), a check()
+// and a member `common`.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -9,8 +9,8 @@
 
 namespace ropewalk::bench {
 
-// Parses the command line and calls body(options, ranks, report). A check() that returns nothing
-// means that no comm threads are used.
+// Parses the command line, calls body(options, ranks, report), and returns the exit status. A
+// check() that returns nothing means that no comm threads are used.
 template <class Options, class Body>
 int run_main(const char* title, const char* name, Need need, Body body, int argc, char** argv) {
   Options options;

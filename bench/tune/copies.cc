@@ -29,7 +29,7 @@ std::vector<std::size_t> copy_sizes(std::size_t largest) {
   return all;
 }
 
-// Where the next copy begins: at the same place, or behind the one before.
+// Place says where the next copy begins: at the same place, or behind the copy before.
 class Place {
  public:
   Place(std::size_t bytes, std::size_t room, bool moves) : bytes_(bytes), room_(room) {
@@ -47,7 +47,7 @@ class Place {
   std::size_t at_ = 0;
 };
 
-// Who reads from whom.
+// Pattern says who reads from whom.
 enum class Pattern { alone, one_to_all, all_to_all };
 constexpr std::string_view pattern_names[] = {"alone", "one_to_all", "all_to_all"};
 
@@ -56,7 +56,8 @@ struct RemoteBlock {
   std::byte* data = nullptr;
 };
 
-// Of every rank. Process numbers and addresses are exact in a double.
+// Returns the block of every rank. Doubles carry process numbers and addresses between the ranks,
+// and hold them exactly.
 std::vector<RemoteBlock> remotes(const Ranks& ranks, const PageBlock& block) {
   const auto address = reinterpret_cast<std::uintptr_t>(block.data());
   std::vector<RemoteBlock> all;
@@ -74,7 +75,7 @@ bool read_from(const RemoteBlock& from, std::byte* to, std::size_t bytes) {
   return process_vm_readv(from.process, &local, 1, &remote, 1, 0) == static_cast<ssize_t>(bytes);
 }
 
-// The rank that this one reads; itself: none.
+// Returns the rank that `rank` reads from; `rank` itself means that it does not read.
 int source(Pattern pattern, int rank, int ranks) {
   if (pattern == Pattern::all_to_all) return (rank + 1) % ranks;
   if (pattern == Pattern::one_to_all || rank == 1) return 0;
@@ -150,7 +151,7 @@ std::vector<TuneCost> kernel_costs(const Ranks& ranks, std::size_t largest, cons
           {"kernel", "private", std::string(pattern_names[way]), bytes, median(times[way])});
     }
   }
-  ranks.barrier();  // nobody reads any more from what goes now
+  ranks.barrier();  // no rank still reads the memory that is freed now
   return all;
 }
 

@@ -1,4 +1,5 @@
-// What a machine's flags and copies take, without messages and collectives around them.
+// These functions measure what flags and copies cost on this machine by themselves, without
+// messages and collectives around them.
 #pragma once
 
 #include <cstddef>
@@ -10,24 +11,28 @@
 
 namespace ropewalk::bench {
 
-// A point of the cost of a mechanism.
+// A TuneCost is one point of the cost of a mechanism: the time for one size.
 struct TuneCost {
   std::string subject;  // a collective, message, flag, copy, or kernel (its copies)
-  std::string memory;   // arena or private; of copies: cached or memory
+  std::string memory;   // arena or private; for copies: cached or memory
   std::string path;     // the mechanism
   std::size_t bytes = 0;
   double us = 0;
 };
 
-// All collective. The way of a cache line from rank to rank; none for an odd number of ranks.
+// All three functions are collective. flag_costs() returns the time that a cache line takes from
+// rank to rank, and nothing for an odd number of ranks.
 std::vector<TuneCost> flag_costs(const Ranks& ranks, const Effort& effort);
-// All ranks copy memory of their own at once: the same again and again (cached), or another part of
-// `largest` bytes each time (memory); with plain stores and with those past the caches.
+// Returns the times of copies that all ranks make at once, each within its own memory. A rank
+// copies the same part again and again (cached), or another part of `largest` bytes each time
+// (memory), with plain stores and with stores that bypass the caches.
 std::vector<TuneCost> copy_costs(const Ranks& ranks, std::size_t largest, const Effort& effort);
-// Copies by the kernel between processes: of one rank alone, of all others from rank 0, of each
-// from the next. None where the kernel refuses.
+// Returns the times of the kernel's copies between processes when one rank reads alone, when all
+// others read from rank 0, and when each reads from the next. Returns nothing where the kernel
+// refuses such copies.
 std::vector<TuneCost> kernel_costs(const Ranks& ranks, std::size_t largest, const Effort& effort);
-// in_turns() that all these make together, times their ways.
+// Returns how many samples all three functions take together: the calls of in_turns(), each counted
+// once for each of its ways.
 int samples_of_copies(std::size_t largest);
 
 }  // namespace ropewalk::bench

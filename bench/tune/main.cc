@@ -1,5 +1,5 @@
-// ropewalk-bench-tune: what the thresholds of ropewalk should be on this machine, and what each
-// mechanism costs. `ropewalk tune` starts it and writes the profile.
+// ropewalk-bench-tune measures what the thresholds of ropewalk should be on this machine, and what
+// each mechanism costs. `ropewalk tune` starts it and writes the profile.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -13,15 +13,17 @@
 namespace ropewalk::bench {
 namespace {
 
-constexpr double usual_way_us = 60'000;  // of a way at one size, where there is time enough
+constexpr double usual_way_us = 60'000;  // for one way at one size, with time enough
 constexpr double least_way_us = 2'000;
-// Share of the time that messages by every mechanism take; bench p2p deals with it itself.
+// Messages by every mechanism take this share of the time, which the measurement of bench p2p
+// divides among its own cases.
 constexpr double share_of_choice = 0.25;
 
 const Op costed[] = {Op::allreduce, Op::reduce, Op::bcast,   Op::allgather,
                      Op::alltoall,  Op::gather, Op::scatter, Op::reduce_scatter};
 
-// A part of the work: so many ways at one size, and what does it.
+// A Part is one piece of the work: its name, how many samples it takes (one for each way at one
+// size), and the function that does it.
 struct Part {
   std::string what;
   int samples = 0;
@@ -104,7 +106,7 @@ void Tuning::add_costs() {
   }
 }
 
-// What one part does not need goes to those after it.
+// Measures all parts. Time that one part does not need goes to those after it.
 void Tuning::measure_parts() {
   CommonOptions common = options_.common;
   common.time_seconds = seconds() * share_of_parts();
@@ -123,7 +125,7 @@ void Tuning::measure_parts() {
     budget.begin();
     Effort effort;
     if (part.samples > 0) {
-      // Clocks differ: what ranks measure must not.
+      // The clocks of the ranks differ, but all must measure with the same effort.
       const double left_us = ranks_.max(budget.left_us());
       effort.way_us = std::clamp(left_us / part.samples, least_way_us, usual_way_us);
     }
@@ -131,8 +133,8 @@ void Tuning::measure_parts() {
   }
 }
 
-// Messages by what was found, and by each mechanism: the table that shows whether the choice is
-// right, and the cost of each.
+// Measures messages with the values that were found, and by each mechanism. The rows show whether
+// the choice is right, and what each mechanism costs.
 void Tuning::measure_choice() {
   const tuning::Trial trial(measurement_.found());
   P2pOptions p2p;

@@ -19,9 +19,10 @@ namespace {
 
 constexpr std::size_t KiB = 1024;
 constexpr std::size_t MiB = 1024 * KiB;
-constexpr std::size_t most_bytes = 32 * MiB;  // of a buffer, of which each rank has four
+constexpr std::size_t most_bytes = 32 * MiB;  // of one buffer; each rank has four
 constexpr std::size_t least_bytes = 4 * MiB;
-constexpr std::size_t memory_share = 16;  // a rank's buffers take a quarter of the free memory
+// The four buffers of all ranks together take a quarter of the free memory.
+constexpr std::size_t memory_share = 16;
 constexpr std::size_t largest_cost = 4 * MiB;
 const std::vector<std::size_t> cost_sizes = {64,       512,       4 * KiB, 16 * KiB,
                                              64 * KiB, 256 * KiB, MiB,     largest_cost};
@@ -45,7 +46,8 @@ std::size_t buffer_bytes(const Ranks& ranks) {
   return std::clamp(share / MiB * MiB, least_bytes, most_bytes);
 }
 
-// Outermost caches that the CPUs of this process lie on.
+// Returns how many outermost caches the machine has for the CPUs of this process, and 1 where it
+// has none.
 std::size_t cache_domains() {
   const topology::Machine machine = topology::read_machine();
   int outermost = 0;
@@ -63,7 +65,7 @@ double median(const std::vector<double>& us) { return summarize(us).median; }
 
 }  // namespace
 
-// One of the two is there.
+// A way has either a communicator or a channel, made under the thresholds of its profile.
 struct TuneMeasurement::Way {
   std::unique_ptr<Collectives> node;
   std::unique_ptr<Channel> channel;

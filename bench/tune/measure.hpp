@@ -1,5 +1,5 @@
-// The searches on this machine: communicators and channels whose thresholds force each way, and
-// the time of the same calls by each of them.
+// TuneMeasurement runs the searches on this machine: it makes communicators and channels whose
+// thresholds force each way, and measures the same calls with each of them.
 #pragma once
 
 #include <functional>
@@ -18,27 +18,29 @@ namespace ropewalk::bench {
 
 struct TuneAnswer {
   const Question* question = nullptr;
-  std::size_t standard = 0;  // by default
-  std::size_t before = 0;    // in force while it was measured: the profile's, or the default
+  std::size_t standard = 0;  // the default
+  std::size_t before = 0;    // in force before the search: the profile's, or the default
   Finding finding;
-  std::string skipped;  // why it was not measured
+  std::string skipped;  // why it was not measured; empty where it was
 };
 
 class TuneMeasurement {
  public:
-  // Collective. Error(argument) for one rank or several nodes, Error(memory).
+  // Collective. Throws Error(argument) for one rank and for several nodes, and Error(memory) where
+  // there is too little memory for the buffers.
   explicit TuneMeasurement(const Ranks& ranks);
 
-  // Collective, both of them. `effort`: of a way at one size. Every rank finds the same, since all
-  // times are those of the slowest one.
+  // answer() and costs() are collective. `effort` holds for one way at one size. Every rank finds
+  // the same, since all times are those of the slowest rank.
   TuneAnswer answer(const Question& question, const Effort& effort);
-  // By each path that this op and memory can go.
+  // Returns the times of `op` by each path that it can take with this kind of memory.
   std::vector<TuneCost> costs(Op op, bool is_private, const Effort& effort);
 
-  // How many times in_turns() is called for a question, times the ways.
+  // Returns how many samples a question takes, about: the calls of in_turns(), each counted once
+  // for each of its ways.
   int samples_of(const Question& question) const;
-  int samples_of_costs() const;  // the same of costs()
-  // The profile of all that was found.
+  int samples_of_costs() const;  // the same for costs()
+  // Returns the lines of a profile with all values that were found.
   std::string found() const { return with_found("", found_); }
   std::size_t largest() const noexcept { return largest_; }  // bytes of a buffer
 
@@ -59,7 +61,7 @@ class TuneMeasurement {
 
   const Ranks& ranks_;
   tuning::Facts facts_;
-  std::map<std::string, std::size_t, std::less<>> found_;  // by the questions so far
+  std::map<std::string, std::size_t, std::less<>> found_;  // by the name of the threshold
   std::size_t largest_ = 0;                                // bytes of a buffer
   PlainMessages plain_;
   Buffer<float> arena_send_;

@@ -1,4 +1,4 @@
-// The command line of ropewalk-bench-tune.
+// This header declares the command line of ropewalk-bench-tune.
 #pragma once
 
 #include <string>
@@ -10,17 +10,18 @@ namespace ropewalk::bench {
 
 struct TuneOptions {
   CommonOptions common;
-  // The options as they were written.
+  // This option is kept as it was written.
   std::string only = "copies,channel,collectives";
 
-  // What check() has made of them.
+  // check() splits `only` into these groups.
   std::vector<std::string> groups;
 
+  // Says whether the group is to be measured.
   bool asks(const std::string& group) const;
 };
 
 void describe(CLI::App& app, TuneOptions& options);
-// Throws Error(argument). Comm threads are never needed: false.
+// Throws Error(argument) for a wrong option. Returns false, because no comm threads are needed.
 bool check(TuneOptions& options);
 
 }  // namespace ropewalk::bench

@@ -12,10 +12,11 @@ using tuning::Id;
 constexpr std::size_t KiB = 1024;
 constexpr std::size_t MiB = 1024 * KiB;
 
-// Short messages through slots would hide what lies below them.
+// Short messages would go through slots, whatever the ways that are compared. These lines lower the
+// slots' limits to their least values.
 constexpr std::string_view no_slots =
     "channel.slot_bytes = 104\nchannel.private_slot_bytes = 104\n";
-// What comes before the kernel's copy.
+// These lines switch off the copies in pieces, which would be taken before the kernel's copy.
 constexpr std::string_view no_pieces = "node.piecewise_bytes = 0\nnode.piecewise_alone_bytes = 0\n";
 
 const std::vector<TuneCall> in_slots = {
@@ -145,8 +146,8 @@ std::vector<Question> large_calls() {
        .down = 4,
        .up = 8,
        .calls = {{Op::allreduce}, {Op::reduce}}},
-      // Rewritten, as by a program that computes them: what is stored past the caches costs those
-      // who then work on it.
+      // The buffers are rewritten before each call, as a program does that computes them: results
+      // that were stored past the caches cost time when the program then works on them.
       {.id = Id::node_streaming,
        .rewritten = true,
        .from_on = true,

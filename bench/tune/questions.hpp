@@ -1,5 +1,5 @@
-// The thresholds that are searched: for each, the two ways between which it decides, or the values
-// that are tried, and the calls that show the difference.
+// This header lists the thresholds that `ropewalk tune` searches. Each has the two ways between
+// which it decides, or the values that are tried, and the calls that show the difference.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,8 @@
 
 namespace ropewalk::bench {
 
-// What a threshold is compared with, in terms of the bytes of a call (CallShape).
+// Amount says what a threshold is compared with, in terms of the bytes of a call (CallShape): these
+// bytes themselves, or times the number of ranks, or times the number of the other ranks.
 enum class Amount { bytes, all_blocks, other_blocks };
 
 struct TuneCall {
@@ -25,30 +26,35 @@ struct TuneCall {
 
 struct Question {
   tuning::Id id;
-  bool of_channel = false;  // messages; otherwise collectives
-  bool is_private = false;  // memory
-  bool rewritten = false;   // the send buffers, before each call
-  bool from_on = false;
-  // Profiles that force the ways of a border: below and above it; none for values.
+  bool of_channel = false;  // it is asked by messages, otherwise by collectives
+  bool is_private = false;  // the buffers are private memory, otherwise in the arena
+  bool rewritten = false;   // the send buffers are written anew before each call
+  bool from_on = false;     // as in Border
+  // These profiles force the ways below and above a border. They are empty where values are tried.
   std::string_view below = {};
   std::string_view above = {};
-  std::string_view beside = {};  // lines for all ways
-  int down = 0;  // factors of two of the sizes, or of the values, around the default
+  std::string_view beside = {};  // lines of the profile for all ways
+  // So many factors of two below and above the default are measured: sizes for a border, values
+  // otherwise.
+  int down = 0;
   int up = 0;
-  std::vector<std::size_t> sizes = {};  // of values; of a border whose default is none of them
-  std::vector<TuneCall> calls = {};     // of collectives
+  // These sizes are measured for values, and for a border whose default lies far from all of them.
+  std::vector<std::size_t> sizes = {};
+  std::vector<TuneCall> calls = {};  // the collectives that are measured
 
   bool has_border() const { return !below.empty(); }
   std::string_view name() const { return tuning::row(id).name; }
 };
 
-// In their order: what one finds is in force for those after it.
+// Returns the questions in the order in which they are asked. What one finds is in force for those
+// after it.
 const std::vector<Question>& questions();
-// `lines`, and those of `found` whose thresholds they do not name.
+// Returns `lines`, and a line for each of `found` whose threshold they do not name.
 std::string with_found(std::string_view lines,
                        const std::map<std::string, std::size_t, std::less<>>& found);
 
-// A way that a collective can be made to go, for the cost of each path.
+// A ForcedPath is a profile that makes a collective take one path, so that its cost can be
+// measured.
 struct ForcedPath {
   bool is_private;
   std::string_view path;  // name(Path)
@@ -56,7 +62,7 @@ struct ForcedPath {
 };
 const std::vector<ForcedPath>& forced_paths();
 
-// Bytes of the call where the threshold sees `amount`.
+// Returns the bytes of the call for which the threshold is compared with `amount`.
 std::size_t call_bytes(const TuneCall& call, std::size_t amount, int ranks);
 
 }  // namespace ropewalk::bench

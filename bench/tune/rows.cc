@@ -10,7 +10,7 @@
 namespace ropewalk::bench {
 namespace {
 
-// Of one size: the ways' times, for each of the calls.
+// Returns the row of one size, which has the times of the ways for each of the calls.
 Json size_row(const SizeFound& size, const Question& question) {
   Json cases = Json::array();
   for (std::size_t i = 0; i < size.us.size(); ++i) {

@@ -1,4 +1,5 @@
-// What was found as JSON rows, which `ropewalk tune` makes a profile of, and as lines of a table.
+// These functions write what was found as JSON rows, of which `ropewalk tune` makes a profile, and
+// as lines of text.
 #pragma once
 
 #include <string>
@@ -9,18 +10,18 @@
 
 namespace ropewalk::bench {
 
-// The machine that is measured, by the names of a profile.
+// Returns the machine that is measured, under the names that a profile uses.
 Json signature_row();
 Json to_row(const TuneAnswer& answer);
 Json to_row(const TuneCost& cost);
-// The cost of each mechanism that was forced.
+// Returns the cost of each mechanism that was forced, and that of the chosen one where it was not.
 std::vector<TuneCost> costs_of(const P2pResult& result);
-// The choice by what was found, beside the fastest mechanism. `mechanism_us`: the faster one of two
-// channels that go by the mechanism that was chosen, of which one was forced to; they differ in
-// where their memory lies.
+// Returns the mechanism that is chosen with the values that were found, beside the fastest one. Two
+// channels use the chosen mechanism, the one that chose it and one that was forced to it; they
+// differ in where their memory lies. `mechanism_us` is the time of the faster of the two.
 Json choice_row(const P2pResult& result);
 
-// "channel.slot_bytes: 4K, was 8K: saves 12 %".
+// Returns one line of text, such as "channel.slot_bytes: 4K, was 8K: saves 12 % where it differs".
 std::string line(const TuneAnswer& answer);
 
 }  // namespace ropewalk::bench

@@ -8,18 +8,21 @@
 namespace ropewalk::bench {
 namespace {
 
-constexpr double longest_sample_us = 2000;  // so that its ends vanish; longer ones gain nothing
+// In a sample of this length its beginning and its end no longer count; longer ones gain nothing.
+constexpr double longest_sample_us = 2000;
 constexpr double shortest_sample_us = 200;
-constexpr double least_us = 0.001;  // less the reading of the clock, a time may be nothing
+// The time of reading the clock is subtracted, which may leave nothing of a time. Ratios need more.
+constexpr double least_us = 0.001;
 
-// Calls a sample, the same on all ranks; and what one takes on the wall.
+// Calibrated has the number of calls in a sample, which is the same on all ranks, and the
+// wall-clock time of one call on the slowest rank.
 struct Calibrated {
   int calls = 1;
   double call_us = 0;
 };
 
 Calibrated calibrated(const Ranks& ranks, const Sample& way, double wanted_us) {
-  way(1);  // connections, registrations and pages
+  way(1);  // The first call makes connections, registrations and pages.
   for (int calls = 1;;) {
     ranks.barrier();
     const double begin = now_us();
@@ -48,7 +51,7 @@ Times in_turns(const Ranks& ranks, const std::vector<Sample>& ways, const Effort
   for (int round = 0; round < rounds; ++round) {
     for (std::size_t i = 0; i < ways.size(); ++i) {
       const std::size_t way = (i + static_cast<std::size_t>(round)) % ways.size();
-      ways[way](1);  // the others have left the caches as they like
+      ways[way](1);  // The other ways have left their own data in the caches.
       ranks.barrier();
       const double us = ranks.max(ways[way](all[way].calls));
       times[way].push_back(std::max(us / all[way].calls, least_us));

@@ -1,4 +1,4 @@
-// Samples of several ways in turns, by all ranks together.
+// in_turns() takes samples of several ways in turns, on all ranks together.
 #pragma once
 
 #include <functional>
@@ -9,18 +9,19 @@
 
 namespace ropewalk::bench {
 
-// So many calls one after the other; microseconds of this rank for all of them, 0 where it is
-// another one that holds the clock.
+// A Sample makes so many calls one after the other. It returns the microseconds that all of them
+// took on this rank, or 0 where another rank measures the time.
 using Sample = std::function<double(int calls)>;
 
-// How long the ways of one size may take.
+// Effort says how long the ways of one size may take.
 struct Effort {
   double way_us = 20'000;  // each way, with all its rounds
   int rounds = 15;         // at most
   static constexpr int least_rounds = 5;
 };
 
-// Collective: a value a way and a round, of the slowest rank. Each round begins with another way.
+// Collective. Returns for each way and round the microseconds of one call on the slowest rank. Each
+// round begins with another way.
 Times in_turns(const Ranks& ranks, const std::vector<Sample>& ways, const Effort& effort);
 
 }  // namespace ropewalk::bench

@@ -8,7 +8,7 @@ namespace ropewalk::bench {
 namespace {
 
 constexpr int halvings = 2;
-constexpr std::size_t step = 64;  // borders found by halves are whole cache lines
+constexpr std::size_t step = 64;  // Borders found by halving are whole cache lines, in bytes.
 
 double quantile(std::vector<double> values, double share) {
   std::ranges::sort(values);
@@ -20,7 +20,9 @@ double quantile(std::vector<double> values, double share) {
 
 double median(const std::vector<double>& values) { return quantile(values, 0.5); }
 
-// The standard error of a median of values that spread as a normal distribution, twice.
+// Returns twice the standard error of the median, for values that spread as a normal distribution:
+// its interquartile range is 1.35 standard deviations, and the error of a median is 1.25 times that
+// of a mean.
 double noise_of(const std::vector<double>& values) {
   const double spread = (quantile(values, 0.75) - quantile(values, 0.25)) / 1.35;
   return 2 * 1.25 * spread / std::sqrt(static_cast<double>(values.size()));
@@ -59,13 +61,14 @@ SizeFound measured(std::size_t bytes, const Measure& measure) {
   return found;
 }
 
-// What a change saves in all, as a logarithm, and on average; with the noise of the average.
+// Saving says what a change saves over all sizes and on average, as logarithms of times, and the
+// noise of the average.
 struct Saving {
   double all = 0;
   double each = 0;
   double noise = 0;
   bool pays() const {
-    return each > -std::log1p(-least_gain) && each > noise;  // at least 3 % of the time
+    return each > -std::log1p(-least_gain) && each > noise;  // more than 3 % of the time
   }
 };
 
@@ -88,7 +91,7 @@ class Sum {
   int count_ = 0;
 };
 
-// Way 1 is taken from the size number `border` on.
+// Returns the index of the first size for which way 1 is taken by default.
 std::size_t default_border(const Border& border) {
   const auto below = [&](std::size_t bytes) {
     return border.from_on ? bytes < border.standard : bytes <= border.standard;
@@ -96,17 +99,19 @@ std::size_t default_border(const Border& border) {
   return static_cast<std::size_t>(std::ranges::count_if(border.sizes, below));
 }
 
-// A border that is moved up takes way 0 for more sizes.
+// Returns what is saved by moving the border from index `from` to index `to`. A border that is
+// moved up takes way 0 for more sizes.
 Saving saving_of(const std::vector<SizeFound>& sizes, std::size_t from, std::size_t to) {
   Sum sum;
   for (std::size_t i = std::min(from, to); i < std::max(from, to); ++i) {
-    const double slower = std::log(sizes[i].ratio[1]);  // way 1 than way 0
+    const double slower = std::log(sizes[i].ratio[1]);  // by how much way 1 is slower than way 0
     sum.add(to > from ? slower : -slower, sizes[i].noise[1]);
   }
   return sum.saving();
 }
 
-// The threshold between `below` and `above`, which may be none of the sizes.
+// Returns the threshold between the sizes `below` and `above`. It measures the middle and keeps the
+// half in which the border lies, `halvings` times, and adds what it measured to `sizes`.
 std::size_t halved(const Border& border, std::size_t below, std::size_t above,
                    const Measure& measure, std::vector<SizeFound>& sizes) {
   for (int i = 0; i < halvings; ++i) {

@@ -1,4 +1,4 @@
-"""scripts/docs_pages.py: every link of the pages of the site leads to a page or a file of it."""
+"""These tests check the links and pages of the site that scripts/docs_pages.py makes."""
 
 import pathlib
 import re
@@ -15,9 +15,9 @@ def test_links_of_the_site_lead_somewhere(tmp_path):
     pages = sorted(folder.rglob("*.md"))
     assert len(pages) > 50
     for page in pages:
-        text = re.sub(r"(`{3,}).*?\1", "", page.read_text(), flags=re.DOTALL)  # no code
+        text = re.sub(r"(`{3,}).*?\1", "", page.read_text(), flags=re.DOTALL)  # Code has no links.
         for target in re.findall(r"\]\(([^)#\s:]+)(?:#[^)]*)?\)", text):
-            if "sources" not in page.relative_to(folder).parts:  # copies of pages link on
+            if "sources" not in page.relative_to(folder).parts:  # Copies of sources lead on.
                 assert (page.parent / target).exists(), (page, target)
 
 

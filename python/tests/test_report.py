@@ -1,4 +1,4 @@
-"""`ropewalk report`: what it reads, what it computes, and what it says of differences."""
+"""These tests check what `ropewalk report` reads, computes, and says of differences."""
 
 import json
 import math
@@ -117,7 +117,7 @@ def test_the_best_peer_is_the_one_that_comes_nearest():
     strips, lines = peers.charts(made)
     assert strips.title == "ropewalk is faster than the best peer in 1 of 2 cases"
     drawn = {one.name: [(point.x, point.y) for point in one.points] for one in lines.series}
-    assert drawn["mpich"] == [(8, 6.0), (64, 2.0)]  # each at its ratio to the time shown
+    assert drawn["mpich"] == [(8, 6.0), (64, 2.0)]  # Each is at its ratio to the time shown.
     assert drawn["openmpi"] == [(8, 3.0), (64, 8.0)]
 
 
@@ -155,7 +155,7 @@ def test_wrong_data_is_said():
 
 
 def summarized(samples):
-    """As bench/common/statistics.cc; the ranks of the interval by the binomial distribution."""
+    """Returns what bench/common/statistics.cc does, the interval by the binomial distribution."""
     samples = sorted(samples)
     n = len(samples)
     below = [sum(math.comb(n, j) for j in range(k + 1)) / 2**n for k in range(n)]

@@ -1,5 +1,6 @@
-"""The page of `ropewalk report` as a reader gets it: texts that do not overlap, contrast, all
-widths. Without a browser by the drawing's own coordinates, with Chromium by what it lays out."""
+"""These tests check that the page of `ropewalk report` can be read: texts do not overlap, contrast
+is sufficient, and it fits screens of all widths. Without a browser they go by the coordinates of
+the drawings, and with Chromium by what it lays out."""
 
 import html
 import itertools
@@ -16,7 +17,7 @@ from ropewalk import command
 from ropewalk.report import page, svg
 
 DATA = pathlib.Path(__file__).resolve().parents[2] / "docs/results/data"
-# Results with pictures of every kind, and the longest names.
+# These results have pictures of every kind, and the longest names.
 FILES = [DATA / f"{name}.jsonl" for name in (
     "collectives", "nodes", "comms", "dropin", "gradient", "itt", "lattice", "malloc", "memory",
     "overlap",
@@ -41,7 +42,7 @@ def drawings(text):
 
 
 def box(element):
-    """left, top, right, bottom of a text, as wide as it may become."""
+    """Returns left, top, right and bottom of a text that is as wide as it may become."""
     x, y = float(element.get("x")), float(element.get("y"))
     bold = 1.08 if "strong" in element.get("class", "") else 1.0
     width = bold * svg.text_width(element.text)
@@ -101,7 +102,7 @@ def test_words_of_rows_are_no_markup(tmp_path):
 
 
 def schemes():
-    """{scheme: {variable: colour}} of the style sheet."""
+    """Returns {scheme: {variable: colour}} of the style sheet."""
     light, dark = re.findall(r":root \{(.*?)\}", page.style(), re.DOTALL)
     colours = re.compile(r"--([a-z0-9]+): (#[0-9a-f]{6})")
     return {"light": dict(colours.findall(light)), "dark": dict(colours.findall(dark))}
@@ -140,7 +141,7 @@ def test_both_schemes_have_the_same_colours():
 
 # ---- in Chromium ---------------------------------------------------------------------------------
 
-# Writes what the browser has laid out into the page, as JSON.
+# This script writes what the browser has laid out into the page, as JSON.
 _MEASURE = """<script>
 function solid(element) {
   for (; element; element = element.parentElement) {
@@ -182,7 +183,7 @@ def browser():
 
 
 def laid_out(path, width, scheme, folder):
-    """What a browser of that width says of the page."""
+    """Returns what a browser of that width has laid out."""
     measured = folder / "measured.html"
     measured.write_text(path.read_text().replace("</body>", _MEASURE))
     command = [browser(), "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"]

@@ -1,4 +1,5 @@
-"""`ropewalk tune`: its model, its profile, and the verb with a made-up program."""
+"""These tests check the model and the profile of `ropewalk tune`, and run it with a program that
+writes given rows instead of measuring."""
 
 import itertools
 import json
@@ -40,7 +41,7 @@ def test_a_fit_finds_the_terms_that_made_the_points():
 
 
 def test_the_fit_is_at_least_as_good_as_terms_near_it():
-    """By a search beside it, which knows nothing of normal equations."""
+    """Compares with a search of the neighbourhood, which knows nothing of normal equations."""
     random.seed(3)
     points = [(1 << i, (0.3 + 5e-5 * (1 << i)) * random.uniform(0.8, 1.2)) for i in range(6, 22)]
 
@@ -162,7 +163,7 @@ def test_a_file_that_cannot_be_written_leaves_nothing(tmp_path):
 
 @pytest.fixture
 def explained(tmp_path, monkeypatch, capsys):
-    """explained(WORD...): the answer with a profile in force that has costs, but no machine."""
+    """explained(WORD...) returns the answer under a profile that has costs and names no machine."""
     pytest.importorskip("ropewalk._core")
     path = tmp_path / "p"
     path.write_text(profile.text(ROWS[1:], [], 2))
@@ -252,7 +253,7 @@ cat "$ROWS" >"$file"
 
 @pytest.fixture
 def tune(tmp_path, monkeypatch, prefix):
-    """tune(WORD...): the command line that measures with a made-up program and MPI."""
+    """tune(WORD...) returns a command line whose MPI starts PROGRAM instead of the bench."""
     rows = tmp_path / "rows"
     rows.write_text("".join(json.dumps(row) + "\n" for row in [{"bench": "machine"}, *ROWS]))
     write_program(tmp_path / "libexec/ropewalk-bench-tune", PROGRAM)
@@ -274,7 +275,7 @@ def started(words, folder, **more):
 
 
 def left_over(tmp_path):
-    """What a run has made, in its folder and among temporary files."""
+    """Returns the names of what a run has left in its folder and among temporary files."""
     return sorted(
         path.name for part in ("work", "temporary") for path in (tmp_path / part).iterdir()
     )

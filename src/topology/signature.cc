@@ -31,7 +31,7 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(blanks) - begin + 1);
 }
 
-// What stands behind a colon in the first line that begins with `key`.
+// Returns the text after the colon in the line in which `key` occurs first.
 std::string field(std::string_view text, std::string_view key) {
   const std::size_t at = text.find(key);
   if (at == std::string_view::npos) return "";
@@ -40,7 +40,7 @@ std::string field(std::string_view text, std::string_view key) {
   return colon == std::string_view::npos ? "" : std::string(trimmed(line.substr(colon + 1)));
 }
 
-// A `#` would begin a comment of the profile.
+// Returns the text as one line without `#`, which would begin a comment in a profile.
 std::string one_line(std::string text) {
   std::ranges::replace_if(
       text, [](char letter) { return letter == '#' || letter == '\n'; }, ' ');
@@ -48,7 +48,7 @@ std::string one_line(std::string text) {
   return kept.empty() ? "unknown" : std::string(kept);
 }
 
-// Arm's /proc/cpuinfo has numbers in place of a name.
+// Returns the name of the processor. On Arm /proc/cpuinfo has numbers in place of a name.
 std::string processor(const std::string& procfs) {
   const std::string text = os::read_text(procfs + "/cpuinfo").value_or("");
   std::string model = field(text, "model name");
@@ -62,7 +62,8 @@ std::string cores(const Machine& machine) {
          " CPUs";
 }
 
-// Equal caches of a level are one entry: "L2 1024K for 2 CPUs".
+// Returns the data caches, such as "L1 32K for 1, L2 1024K for 2", where the last number of each is
+// how many CPUs share it. Equal caches of a level become one entry.
 std::string caches(const Machine& machine) {
   std::string all;
   std::string last;
@@ -78,7 +79,7 @@ std::string caches(const Machine& machine) {
   return all;
 }
 
-// How many nodes there are, and how many CPUs each has.
+// Returns how many NUMA nodes there are, and how many CPUs each has.
 std::string numa(const Machine& machine) {
   std::map<std::size_t, int> nodes_with;
   for (const NumaNode& node : machine.nodes) ++nodes_with[node.cpus.size()];
@@ -90,7 +91,7 @@ std::string numa(const Machine& machine) {
   return all;
 }
 
-// "always [madvise] never": "madvise".
+// Returns the word in brackets: "madvise" for a file with "always [madvise] never".
 std::string chosen(const std::string& path) {
   const std::string text = os::read_text(path).value_or("");
   const std::size_t open = text.find('[');
@@ -105,9 +106,10 @@ std::string pages(const std::string& sysfs) {
          ", shared " + chosen(huge + "shmem_enabled");
 }
 
-// MADV_COLLAPSE came with Linux 6.1: with it memory that is shared has pages of 2 MiB wherever it
-// is. ptrace_scope decides whether ranks read each other's memory. The version itself changes with
-// every update, and no measurement depends on it.
+// Returns the properties of the kernel that measurements depend on. MADV_COLLAPSE came with Linux
+// 6.1 and gives shared memory pages of 2 MiB whatever the kernel's settings are. ptrace_scope
+// decides whether ranks may read each other's memory. The version itself is left out, because it
+// changes with every update and no measurement depends on it.
 std::string kernel(const std::string& procfs) {
   const std::string version = os::read_text(procfs + "/sys/kernel/osrelease").value_or("0.0");
   int major = 0;

@@ -1,5 +1,6 @@
-// What of a machine the measurements of a profile depend on (tuning/profile.hpp), as lines of text
-// that people read, and how the machine of a profile differs from this one.
+// The signature of a machine lists, as lines of text for people, what the measurements of a profile
+// (tuning/profile.hpp) depend on. Here is how it is read, and how the machine that a profile names
+// is compared with this one.
 #pragma once
 
 #include <span>
@@ -9,31 +10,36 @@
 
 namespace ropewalk::topology {
 
-// A line of the signature: `machine.NAME = VALUE` in a profile.
+// A MachineFact is one line of the signature; a profile has it as `machine.NAME = VALUE`.
 struct MachineFact {
   std::string_view name;  // "machine.cpu"
   std::string value;      // one line, without `#`
 };
 
-// The names of a signature, in its order: processor, cores, caches and how many CPUs share each,
-// NUMA nodes, kinds of pages, and what of the kernel decides which mechanisms there are.
+// Returns the names of a signature, in its order. They stand for the processor, the cores, the
+// caches with the number of CPUs that share each, the NUMA nodes, the kinds of pages, and those
+// properties of the kernel that decide which mechanisms are available.
 std::span<const std::string_view> signature_names() noexcept;
 
-// Of the machine that these trees show. What they do not tell is "unknown".
+// Returns the signature of the machine that is described by the folders `sysfs` and `procfs`. A
+// fact that they do not contain has the value "unknown".
 std::vector<MachineFact> signature(const std::string& sysfs, const std::string& procfs);
-// Of this machine: read at the first call and kept. Allocates; from any thread.
+// Returns the signature of this machine, which is read at the first call and kept. The first call
+// allocates. May be called from any thread.
 const std::vector<MachineFact>& signature();
-// For tests of ranks that are threads, and so are on one machine: where set, signature() of the
-// calling thread. Returns the one before; null is the machine itself.
+// Makes signature() return these facts on the calling thread, or the real machine's where null is
+// given, and returns the pointer that was set before. It serves tests whose ranks are threads, and
+// therefore all run on one machine. The facts must outlive their use.
 const std::vector<MachineFact>* replace_signature(const std::vector<MachineFact>*) noexcept;
 
-// How the machine that the text of a profile names differs from `here`: "machine.cpu is A in the
-// profile, and B here"; several are joined by semicolons. Empty: in nothing that it names.
+// Returns how the machine that the text of a profile names differs from `here`, such as
+// "machine.cpu is A in the profile, and B here". Several differences are joined by semicolons. The
+// text is empty where all facts that the profile names are the same.
 std::string difference(std::string_view profile, std::span<const MachineFact> here);
 
-// Why the profile of ROPEWALK_PROFILE is not used on this machine: difference(). Empty: it is used,
-// there is none, or ROPEWALK_PROFILE_MACHINE=any says that the machine does not matter. Reads the
-// environment.
+// Returns why the profile of ROPEWALK_PROFILE is not used on this machine, as difference() says it.
+// The text is empty where the profile is used, where there is none, and where
+// ROPEWALK_PROFILE_MACHINE=any says that the machine does not matter. Reads the environment.
 std::string refusal_of_profile();
 
 }  // namespace ropewalk::topology

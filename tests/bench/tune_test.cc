@@ -1,5 +1,5 @@
-// The search of `ropewalk tune` with times that are made up: a constant that is shifted is found
-// again, and noise changes nothing.
+// These tests run the search of `ropewalk tune` on times that are computed, not measured. They
+// check that a threshold that was shifted is found again, and that noise changes nothing.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,11 +19,11 @@ namespace {
 
 constexpr std::size_t KiB = 1024;
 
-// Microseconds of a way for a size.
+// A Cost returns the microseconds of one way for a size in bytes.
 using Cost = std::function<double(std::size_t)>;
 
-// As a machine would measure: `rounds` times of each way, each off by up to `noise`, and now and
-// then one that an interrupt makes five times as long.
+// Machine imitates the measurements of a machine. It returns 15 times for each way, each off by a
+// share of up to `noise`, and now and then one is five times as long, as after an interrupt.
 class Machine {
  public:
   Machine(std::vector<Cost> ways, double noise) : ways_(std::move(ways)), noise_(noise) {}
@@ -59,7 +59,7 @@ Cost line(double latency, double each) {
   return [=](std::size_t bytes) { return latency + each * static_cast<double>(bytes); };
 }
 
-// Equal at 8 KiB: 0.1 + 8192 x against 0.5 + 8192 y.
+// The two ways take the same time at 8 KiB, since 8192 x 0.5e-4 is 0.4096.
 const std::vector<Cost> cross_at_8k = {line(0.1, 1e-4), line(0.1 + 0.4096, 0.5e-4)};
 
 Border border(std::size_t standard, bool from_on) {
@@ -92,7 +92,7 @@ TEST(TuneBorder, ThatIsRightStays) {
 }
 
 TEST(TuneBorder, StaysWhereTheOtherWaySavesLittle) {
-  Machine machine({line(1, 0), line(0.98, 0)}, 0);  // 2 % everywhere
+  Machine machine({line(1, 0), line(0.98, 0)}, 0);  // way 1 saves 2 % everywhere
   EXPECT_EQ(find_border(border(8 * KiB, false), machine.measure()).value, 8 * KiB);
 }
 
@@ -136,7 +136,7 @@ TEST(TuneBorder, MeasuresItsSizesAndTwoMoreAtMost) {
 
 TEST(TuneValue, ThatIsShiftedIsFoundAgain) {
   const std::vector<std::size_t> values = {64 * KiB, 4 * KiB, 8 * KiB, 16 * KiB, 32 * KiB};
-  std::vector<Cost> costs;  // least at 16 KiB
+  std::vector<Cost> costs;  // They are least at 16 KiB.
   for (const std::size_t value : values) {
     const double off = std::abs(std::log2(static_cast<double>(value) / (16.0 * KiB)));
     costs.push_back(line(1 + 0.2 * off, 1e-5));

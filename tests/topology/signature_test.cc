@@ -1,4 +1,5 @@
-// What a machine is for a profile, from trees of files that the test makes up.
+// These tests check the signature of a machine, by which a profile recognises it. They read it from
+// folders that imitate /sys and /proc.
 #include "topology/signature.hpp"
 
 #include <gtest/gtest.h>
@@ -14,7 +15,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A sysfs and a procfs of two CPUs, gone at the end.
+// Trees makes folders that imitate /sys and /proc of a machine with two CPUs, and deletes them at
+// the end.
 class Trees {
  public:
   Trees() {

@@ -1,21 +1,22 @@
-"""What a picture shows, before it is drawn. Two kinds are enough: lines over an axis, and strips,
-where each row has its cases as dots on one axis of ratios or shares."""
+"""These classes hold what a picture shows, before it is drawn. Two kinds are enough: lines over an
+axis, and strips, where each row has its cases as dots on one axis of ratios or shares."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Point:
-    """`low` and `high` are the spread of y: its least value and its 99th percentile."""
+    """`low` and `high` are the spread of y, its least value and its 99th percentile. In strips they
+    are the 95 % interval of x."""
 
     x: float
     y: float
     low: float | None = None
     high: float | None = None
-    note: str = ""  # shown with the value when a pointer rests on it
+    note: str = ""  # shown with the value while a pointer rests on it
 
 
-# What a series stands for, and so how it looks.
+# The role of a series says what it stands for, and decides how it looks.
 OWN, PEER, LIMIT = "own", "peer", "limit"
 
 
@@ -29,13 +30,13 @@ class Series:
 @dataclass(frozen=True)
 class Axis:
     label: str
-    form: str  # of quantities.FORMS
+    form: str  # a key of quantities.FORMS
     log: bool = True
 
 
 @dataclass(frozen=True)
 class Lines:
-    """`title` says what was found, `meaning` in one sentence what the picture is."""
+    """`title` says what was found, and `meaning` says in one sentence what the picture is."""
 
     title: str
     meaning: str
@@ -46,12 +47,12 @@ class Lines:
 
 @dataclass(frozen=True)
 class Strip:
-    """One row: dots at the x of its points, and `centre`, which stands for all of them."""
+    """A strip is one row, with dots at the x of its points. `centre` stands for all of them."""
 
     name: str
     points: tuple[Point, ...]
     centre: float
-    verdict: str = ""  # in words, where colour says it too
+    verdict: str = ""  # in words, so that colour is not the only sign
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ class Strips:
     rows: tuple[Strip, ...]
     reference: float | None = None
     reference_name: str = ""
-    worse_below: bool = True  # than the reference: such dots look different
+    worse_below: bool = True  # Dots below the reference are worse, and look different.
 
 
 Chart = Lines | Strips
@@ -70,7 +71,7 @@ Chart = Lines | Strips
 
 @dataclass(frozen=True)
 class Table:
-    """Of the papers' kind: a heading, columns and lines of text."""
+    """A table, as the papers print them, has a heading, columns and lines of text."""
 
     title: str
     meaning: str
@@ -80,7 +81,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Finding:
-    """A number as people read it, and what it is."""
+    """A finding is a number as people read it, with words that say what it is."""
 
     figure: str
     words: str
@@ -91,7 +92,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Section:
-    """All of one bench."""
+    """A section shows all that is known of one bench."""
 
     name: str  # of the bench
     title: str

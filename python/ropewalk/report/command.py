@@ -1,4 +1,4 @@
-"""`ropewalk report`: reads files of rows, writes the page."""
+"""`ropewalk report` reads files of rows and writes the page."""
 
 import dataclasses
 import datetime
@@ -69,7 +69,7 @@ def parser() -> Parser:
 
 
 def main(words: Sequence[str]) -> int:
-    """Writes the page; the exit status."""
+    """Writes the page. Returns the exit status."""
     options = parser().parse_args(words, namespace=ReportOptions())
     if not options.files and options.compare is None:
         raise CommandError(

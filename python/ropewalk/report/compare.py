@@ -1,12 +1,12 @@
-"""What differs between two files of rows, and whether the spread of their rounds explains it.
+"""The comparison says what differs between two files of rows, and whether that can be chance.
 
-Rows hold of each time the median, its 95 % interval from order statistics (interval_95, whatever
-the distribution, from six rounds on), the least, the 99th percentile and the number of rounds. From
-the intervals of both sides that of the ratio follows on logarithmic axes: the distances of each
-side's bounds from its median are added in quadrature (method of variance estimates recovery).
-Where it holds 1, the
-case is undecided. Rows without intervals are decided only where the two ranges lie wholly apart and
-the probability of that, 2 / C(n + m, n) by the test of Mann and Whitney, is under 5 %.
+Rows hold of each time the median, its 95 % interval from order statistics (interval_95, which holds
+for any distribution and exists from six rounds on), the least, the 99th percentile and the number
+of rounds. The interval of the ratio follows from those of both sides on logarithmic axes: the
+distances of each side's bounds from its median are added in quadrature (method of variance
+estimates recovery). Where it contains 1, the case is undecided. Rows without intervals are decided
+only where the two ranges lie wholly apart and the probability of that by chance, 2 / C(n + m, n) by
+the test of Mann and Whitney, is under 5 %.
 """
 
 import math
@@ -17,7 +17,7 @@ from .charts import Axis, Finding, Point, Section, Strip, Strips, Table
 from .quantities import mean, ratio, size, time
 from .rows import Row, Run, differing, grouped, number, positive, short, word
 
-# What tells cases apart, in the order of reading; everything else of a row is a figure.
+# These fields tell cases apart, in the order of reading. Everything else in a row is a figure.
 _CASE = (
     "bench", "table", "op", "operator", "workload", "program", "variant", "mode", "transfer",
     "level", "type", "dtype", "bytes", "floats", "L", "Ls", "precision", "local", "mpi_grid",
@@ -25,7 +25,7 @@ _CASE = (
     "pages", "stores", "buffers", "links", "vectors", "exchange", "loop", "backend", "mpi_family",
     "run", "peer_name",
 )  # fmt: skip
-# What a row of the picture may stand for.
+# A row of the picture stands for one value of some of these fields.
 _GROUPS = (
     "table", "op", "operator", "workload", "variant", "strategy", "memory", "buffers", "transfer",
     "pages", "mpi_family", "run",
@@ -35,14 +35,14 @@ _LEVEL = 0.05
 
 @dataclass(frozen=True)
 class Case:
-    """`ratio`: the time in A over that in B, so more than 1 means that B is faster."""
+    """A case is in both files. `ratio` is the time in A over that in B: above 1, B is faster."""
 
     key: tuple[str, ...]
     row: Row
     a: float
     b: float
     interval: tuple[float, float] | None
-    verdict: str  # "faster", "slower", "undecided"
+    verdict: str  # "faster", "slower" or "undecided"
 
     @property
     def ratio(self) -> float:
@@ -50,14 +50,14 @@ class Case:
 
 
 def cases(a: Run, b: Run) -> list[Case]:
-    """The cases that both files have, in the order of A."""
+    """Returns the cases that both files have, in the order of A."""
     left, right = _by_case(a.rows), _by_case(b.rows)
     return [_case(key, left[key], right[key]) for key in left if key in right]
 
 
 def _by_case(rows: Sequence[Row]) -> dict[tuple[str, ...], Row]:
-    """Rows of the same case are numbered, so that the first is compared with the first."""
-    joined = {row["bench"] for row in rows if "ratios" in row}  # beside the rows of their runs
+    """Returns rows by case. Those of the same case are numbered: first is compared with first."""
+    joined = {row["bench"] for row in rows if "ratios" in row}  # They also have a row for each run.
     found: dict[tuple[str, ...], Row] = {}
     for row in rows:
         if not positive(row, "time_us") or (row["bench"] in joined and "run" in row):
@@ -90,7 +90,7 @@ def _bounds(row: Row) -> tuple[float, float] | None:
 
 
 def ratio_interval(a: Row, b: Row) -> tuple[float, float] | None:
-    """The 95 % interval of the ratio of the medians, A over B; None without both intervals."""
+    """Returns the 95 % interval of the medians' ratio, A over B, or None without both intervals."""
     first, second = _bounds(a), _bounds(b)
     before, after = positive(a, "time_us"), positive(b, "time_us")
     if first is None or second is None or before is None or after is None:
@@ -102,7 +102,7 @@ def ratio_interval(a: Row, b: Row) -> tuple[float, float] | None:
 
 
 def separated(a: Row, b: Row) -> str:
-    """The verdict where there are no intervals: by ranges that lie wholly apart."""
+    """Returns the verdict where there are no intervals, by ranges that lie wholly apart."""
     ranges = [
         (number(row, "time_us.min"), number(row, "time_us.p99"), number(row, "time_us.n"))
         for row in (a, b)
@@ -111,7 +111,7 @@ def separated(a: Row, b: Row) -> str:
     if None in (low_a, high_a, n, low_b, high_b, m):
         return "undecided"
     assert low_a and high_a and n and low_b and high_b and m
-    # Up to 99 rounds the 99th percentile by the nearest rank is the greatest of them.
+    # Up to 99 rounds the 99th percentile by the nearest rank is the greatest of the times.
     if max(n, m) > 99 or 2 / math.comb(int(n + m), int(n)) >= _LEVEL:
         return "undecided"
     return "faster" if high_b < low_a else "slower" if high_a < low_b else "undecided"
@@ -121,7 +121,7 @@ def separated(a: Row, b: Row) -> str:
 
 
 def section(a: Run, b: Run, found: Sequence[Case]) -> Section:
-    """The comparison as a section of the page."""
+    """Returns the comparison as a section of the page."""
     names = f"B ({short(b.file)}) against A ({short(a.file)})"
     if not found:
         note = (
@@ -192,7 +192,7 @@ def _point(case: Case) -> Point:
 
 
 def name(case: Case, fields: Sequence[str] = _CASE[1:]) -> str:
-    """The case in words, of these fields."""
+    """Returns the case in words, made of these fields."""
     bytes_ = number(case.row, "bytes")
     told = {field: word(case.row.get(field)) for field in fields if field in case.row}
     if bytes_ is not None and "bytes" in told:

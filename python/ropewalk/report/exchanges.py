@@ -1,5 +1,6 @@
-"""Pictures of comms (tables I to IV of Boyle et al. 2017), overlap (the figures of Meadows et al.
-2018), gradient (figures 1 to 5 of Boyle et al.), memory, pages and malloc."""
+"""This module makes the pictures of comms (tables I to IV of Boyle et al. 2017), overlap (the
+figures of Meadows et al. 2018), gradient (figures 1 to 5 of Boyle et al.), memory, pages and
+malloc."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -23,7 +24,7 @@ from .rows import Row, differing, grouped, number, positive, word
 
 
 def curve(rows: Sequence[Row], x: str, y: str, scale: float = 1.0) -> tuple[Point, ...]:
-    """The points of the rows that have both, by x."""
+    """Returns the points of the rows that have both fields, sorted by x. `scale` multiplies y."""
     points = [
         Point(across, up * scale)
         for row in rows
@@ -35,7 +36,7 @@ def curve(rows: Sequence[Row], x: str, y: str, scale: float = 1.0) -> tuple[Poin
 def curves(
     rows: Sequence[Row], fields: Sequence[str], x: str, y: str, own: Callable[[Row], bool]
 ) -> list[Series]:
-    """A series for each combination of the fields."""
+    """Returns a series for each combination of the fields' values."""
     made = []
     for key, group in grouped(rows, fields).items():
         points = curve(group, x, y)
@@ -54,7 +55,7 @@ def limit_line(rows: Sequence[Row], x: str, y: str, name: str = "limit") -> list
 
 
 def comms(rows: Sequence[Row]) -> tuple[Chart, ...]:
-    """Bandwidth against the size of a face, by strategy; a panel for each kind of pages."""
+    """Returns bandwidth by face size and strategy, in a panel for each kind of pages."""
     fields = differing(rows, ("mpi", "buffers", "lanes", "mpi_grid"))
     made: list[Chart] = []
     for key, group in grouped(rows, ["pages", *fields]).items():
@@ -86,7 +87,7 @@ def _is_own(row: Row) -> bool:
 
 
 def comms_tables(rows: Sequence[Row]) -> tuple[Table, ...]:
-    """As the paper prints them: a line for each lattice, a column for each strategy."""
+    """Returns the table as the paper prints it: lines are lattices, columns are strategies."""
     strategies = list(dict.fromkeys(word(row.get("strategy")) for row in rows))
     fields = ["L", "bytes", *differing(rows, ("pages", "mpi", "buffers", "lanes"))]
     lines = []
@@ -141,7 +142,7 @@ _NAMES = {"published": "as published", "improved": "as improved", "mpi": "MPI_Al
 
 
 def gradient(rows: Sequence[Row]) -> tuple[Chart, ...]:
-    """The five figures, for each MPI."""
+    """Returns the five figures of the paper, for each MPI."""
     fields = differing(rows, ("mpi", "nodes", "ranks"))
     made = []
     for key, group in grouped(rows, fields).items():
@@ -176,7 +177,7 @@ def _gradient_figure(
 
 
 def _largest(series: Sequence[Series], form: str) -> str:
-    """What ropewalk has at the greatest length, and the one that comes nearest to it."""
+    """Returns, in words, ropewalk's value at the greatest length and the value nearest to it."""
     ends = {one.name: one.points[-1].y for one in series if one.points and one.role != LIMIT}
     own = ends.pop("ropewalk", None)
     if own is None or not ends:
@@ -212,7 +213,7 @@ _STEPS = (
 
 
 def overlap(rows: Sequence[Row]) -> tuple[Chart, ...]:
-    """Over comm threads, as the paper; where there is one number of them alone, over L."""
+    """Returns times over comm threads, as the paper does, or over L if their number is the same."""
     x, label = ("comm_threads", "comm threads")
     if len({row.get("comm_threads") for row in rows}) < 2:
         x, label = ("L", "sites along one side of a rank's lattice (L)")
@@ -322,7 +323,7 @@ def pages(rows: Sequence[Row]) -> tuple[Chart, ...]:
 
 
 def malloc(rows: Sequence[Row]) -> tuple[Chart, ...]:
-    """The rows' ratio is the time with the library over that without it."""
+    """Returns times without the library over times with it: the inverse of the rows' `ratio`."""
     strips = []
     for key, group in grouped(rows, ["workload"]).items():
         points = tuple(

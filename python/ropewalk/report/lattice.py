@@ -1,4 +1,5 @@
-"""Pictures of itt: what Grid's Benchmark_ITT and tables V and VI of Boyle et al. 2017 show."""
+"""This module makes the pictures of itt, which show what Grid's Benchmark_ITT and tables V and VI
+of Boyle et al. 2017 do."""
 
 from collections.abc import Sequence
 
@@ -28,7 +29,7 @@ def charts(rows: Sequence[Row]) -> tuple[Chart, ...]:
 
 
 def _bandwidths(rows: Sequence[Row], time: str) -> tuple[Point, ...]:
-    """Bytes sent and received by a node over a time of the rows."""
+    """Returns the bytes that a node sends and receives, over the field `time` of the rows."""
     made = [
         {**row, "bandwidth": 2 * row["node_bytes"] / row[time]}
         for row in rows
@@ -61,7 +62,7 @@ def _stencil(rows: Sequence[Row]) -> Chart | None:
 
 
 def _steps(rows: Sequence[Row]) -> Chart | None:
-    """Whole steps: faces gathered, exchanged and read."""
+    """Returns the times of whole steps, in which faces are gathered, exchanged and read."""
     mine = [row for row in _of(rows, "stencil") if isinstance(row.get("step"), dict)]
     names = {"plain": "MPI messages", "direct": "direct", "put": "put", "limit": "limit"}
     series = []
@@ -89,7 +90,7 @@ def _steps(rows: Sequence[Row]) -> Chart | None:
 
 
 def _operators(rows: Sequence[Row], table: str) -> Chart | None:
-    """The best case of each operator at each L."""
+    """Returns the rates of the best case of each operator at each L."""
     mine = _of(rows, table)
     best: dict[tuple[str, ...], Row] = {}
     for row in mine:
@@ -165,7 +166,7 @@ def _memory(rows: Sequence[Row]) -> Chart | None:
 
 
 def tables(rows: Sequence[Row]) -> tuple[Table, ...]:
-    """The comparison points, and the operators as the paper prints them."""
+    """Returns tables of the comparison points, and of the operators as the paper prints them."""
     made = []
     points = _of(rows, "comparison")
     if points:

@@ -1,4 +1,4 @@
-"""Lines over an axis, each with its name at its end."""
+"""This module draws lines over an axis, each with its name at its end."""
 
 from collections.abc import Sequence
 
@@ -10,12 +10,12 @@ from .svg import Scale
 HEIGHT = 250.0
 _TOP, _BOTTOM = 24.0, 36.0
 _MARK = 14.0  # from the end of the axis to a name, with the mark between them
-_COLOURS = 6  # of peers, in the style sheet
-_MOST = int((HEIGHT - _TOP - _BOTTOM) // svg.LINE) + 1  # names that have room
+_COLOURS = 6  # The style sheet has so many colours for peers.
+_MOST = int((HEIGHT - _TOP - _BOTTOM) // svg.LINE) + 1  # Names have room up to this number.
 
 
 def shown(chart: Lines) -> tuple[Series, ...]:
-    """The series a picture has room for: ropewalk and the limit first."""
+    """Returns the series for which a picture has room. ropewalk and the limit come before peers."""
     order = sorted(
         chart.series,
         key=lambda one: (OWN, LIMIT).index(one.role) if one.role in (OWN, LIMIT) else 2,
@@ -25,7 +25,7 @@ def shown(chart: Lines) -> tuple[Series, ...]:
 
 
 def kinds(series: Sequence[Series]) -> list[tuple[str, int]]:
-    """The class and the mark of each series."""
+    """Returns the class and the mark of each series. The mark -1 is none."""
     found, peers, own = [], 0, 0
     for one in series:
         if one.role == OWN:
@@ -40,7 +40,7 @@ def kinds(series: Sequence[Series]) -> list[tuple[str, int]]:
 
 
 def draw(chart: Lines, name: str) -> str:
-    """The chart as SVG; `name` is unique on the page."""
+    """Returns the chart as SVG. `name` must be unique on the page."""
     series = shown(chart)
     x, y = _scales(chart, series)
     parts = [*_axes(series, x, y), *_series(series, x, y), *_names(series, x, y)]
@@ -68,7 +68,7 @@ def _across(series: Sequence[Series]) -> list[float]:
 
 
 def _inside(x: Scale, tick: float) -> float:
-    """The middle of a tick's label, moved so that it stays in the drawing."""
+    """Returns the middle of a tick's label, moved so that the label stays in the drawing."""
     half = svg.text_width(x.label(tick)) / 2
     return min(max(x.at(tick), half), svg.WIDTH - half)
 
@@ -94,7 +94,7 @@ def _axes(series: Sequence[Series], x: Scale, y: Scale) -> list[str]:
 
 def _series(series: Sequence[Series], x: Scale, y: Scale) -> list[str]:
     parts = []
-    # ropewalk's lie on top.
+    # ropewalk's series are drawn last, so that they lie on top.
     for one, (kind, shape) in sorted(
         zip(series, kinds(series), strict=True), key=lambda pair: pair[0].role == OWN
     ):
@@ -125,17 +125,17 @@ def _told(series: Series, point: Point, x: Scale, y: Scale) -> str:
 
 
 def _places(series: Sequence[Series], y: Scale) -> list[float]:
-    """Heights of the names: those of the lines' ends, but a line of text apart."""
+    """Returns the heights of the names: those of the lines' ends, but a line of text apart."""
     wanted = [y.at(one.points[-1].y) for one in series]
     order = sorted(range(len(series)), key=lambda k: wanted[k])
     low, high = _TOP + 2, HEIGHT - _BOTTOM - 2
     places = dict.fromkeys(order, 0.0)
     at = low - svg.LINE
-    for k in order:  # downwards, each at least a line below the one above it
+    for k in order:  # Going down, each is at least a line below the last.
         at = max(at + svg.LINE, wanted[k])
         places[k] = at
     limit = high + svg.LINE
-    for k in reversed(order):  # and back up from the lower edge
+    for k in reversed(order):  # Going up, all move above the lower edge.
         limit = min(limit - svg.LINE, places[k])
         places[k] = limit
     return [places[k] for k in range(len(series))]

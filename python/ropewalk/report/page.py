@@ -1,5 +1,5 @@
-"""The page: sections, their pictures and what was measured on, as one file of HTML that needs
-nothing else, neither script nor network."""
+"""This module writes the page: sections, their pictures, and the machines that were measured. It is
+one file of HTML that needs neither script nor network."""
 
 import itertools
 import os
@@ -21,7 +21,7 @@ def style() -> str:
 def page(
     title: str, subtitle: str, sections: Sequence[Section], runs: Sequence[Run], made: str
 ) -> str:
-    """The whole file; `made` says how and when it was made."""
+    """Returns the whole file. `made` says how and when it was made."""
     numbers = itertools.count(1)
     body = "\n".join(_section(section, numbers) for section in sections)
     return f"""<!doctype html>
@@ -56,7 +56,7 @@ def page(
 
 
 def _cards(sections: Sequence[Section]) -> str:
-    """What was found, before all pictures: a card for each section."""
+    """Returns a card of findings for each section, which stand before all pictures."""
     cards = [
         f'<li><h3><a href="#{escape(section.name)}">{escape(section.title)}</a></h3>'
         + "".join(
@@ -99,7 +99,7 @@ def _figure(chart: Chart, number: int) -> str:
 
 
 def _numbers(chart: Chart) -> tuple[Sequence[str], Iterable[Sequence[str]]]:
-    """Heading and lines of the table that a picture shows."""
+    """Returns heading and lines of the table with the numbers that a picture shows."""
     if isinstance(chart, Lines):
         return _numbers_of_lines(chart)
     form = FORMS[chart.axis.form]
@@ -152,7 +152,7 @@ def _table_card(table: Table) -> str:
 
 
 def _machines(runs: Sequence[Run]) -> str:
-    """Each file with its machine; what several files share stands once."""
+    """Returns each file with its machine. Facts that several files share appear once."""
     facts: dict[tuple[tuple[str, str], ...], list[str]] = {}
     for run in runs:
         for machine in run.machines or ({},):
@@ -166,7 +166,7 @@ def _machines(runs: Sequence[Run]) -> str:
 def _joined(
     facts: dict[tuple[tuple[str, str], ...], list[str]],
 ) -> Iterable[tuple[list[tuple[str, str]], list[tuple[str, str]]]]:
-    """[(facts of a machine, [(file, command)])]: runs differ in commands, MPIs and settings."""
+    """Returns [(facts of a machine, [(file, what differs: MPI, settings, command, commit)])]."""
     own = ("MPI", "Settings of the MPI", "Command", "Commit")
     machines: dict[tuple[tuple[str, str], ...], list[tuple[str, str]]] = {}
     for key, files in facts.items():

@@ -1,5 +1,6 @@
-"""Pictures of rows that have a peer's time beside ropewalk's: collectives, p2p, dropin, torch, and
-any bench whose rows have `time_us` and `plain_us` or `ratios`."""
+"""This module makes the pictures of rows that have a peer's time beside ropewalk's: those of
+collectives, p2p, dropin, torch, and any bench whose rows have `time_us` and `plain_us` or `ratios`.
+"""
 
 from collections.abc import Sequence
 
@@ -7,7 +8,7 @@ from .charts import LIMIT, OWN, Axis, Chart, Finding, Lines, Point, Series, Stri
 from .quantities import mean, ratio, size
 from .rows import Row, differing, grouped, number, positive, spread, word
 
-# What tells two tables of a bench apart, beside the operation.
+# These fields tell the panels of a bench apart.
 _FIELDS = (
     "op", "workload", "mode", "dtype", "type", "memory", "buffers", "mechanism", "loop", "program",
     "ranks", "nodes", "threads", "backend",
@@ -15,7 +16,7 @@ _FIELDS = (
 
 
 def ratios_of(row: Row) -> dict[str, float]:
-    """{peer: its time over ropewalk's}, of one run each."""
+    """Returns {peer: its time over ropewalk's}. Both times of a ratio are of the same run."""
     if isinstance(row.get("ratios"), dict):
         found = {name: number(row["ratios"], name) for name in row["ratios"]}
         return {name: value for name, value in found.items() if value and value > 0}
@@ -28,14 +29,14 @@ def ratios_of(row: Row) -> dict[str, float]:
 
 
 def rated(rows: Sequence[Row]) -> list[Row]:
-    """The rows that compare; of --against those that join the runs."""
+    """Returns the rows that compare. Of rows of --against, they are those that join the runs."""
     found = [row for row in rows if positive(row, "time_us") and ratios_of(row)]
     joined = any("ratios" in row for row in found)
     return [row for row in found if "ratios" in row or not (joined and "run" in row)]
 
 
 def best(row: Row) -> float:
-    """The ratio to the peer that comes nearest."""
+    """Returns the ratio to the fastest peer."""
     return min(ratios_of(row).values())
 
 
@@ -46,7 +47,7 @@ def case(row: Row) -> str:
 
 
 def _keys(rows: Sequence[Row]) -> list[str]:
-    """The fields that name a panel: what differs, and MPIs that were measured one by one."""
+    """Returns the fields that name a panel: those that differ, and MPIs measured one by one."""
     fields = differing(rows, _FIELDS)
     several = not any("ratios" in row for row in rows) and differing(rows, ("mpi",))
     return [*fields, "mpi"] if several else fields or ["op"]

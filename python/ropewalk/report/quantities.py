@@ -1,4 +1,4 @@
-"""Numbers as people read them, and where an axis has its ticks."""
+"""These functions write numbers as people read them, and place the ticks of an axis."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -7,7 +7,7 @@ Form = Callable[[float], str]
 
 
 def significant(value: float, digits: int = 3) -> str:
-    """0.0798, 1.25, 72.1, 110, 1 598: without an exponent, thousands apart."""
+    """Returns 0.0798, 1.25, 110 or 1 598: there is no exponent, and thousands are set apart."""
     if value == 0 or not math.isfinite(value):
         return f"{value:g}"
     places = max(0, digits - 1 - math.floor(math.log10(abs(value)) + 1e-12))
@@ -16,31 +16,31 @@ def significant(value: float, digits: int = 3) -> str:
 
 
 def _scaled(value: float, units: Sequence[tuple[float, str]]) -> str:
-    """The value in the largest unit that leaves at least one of it."""
+    """Returns the value in the largest unit of which there is at least one."""
     for size, unit in units:
-        if abs(value) >= 0.9995 * size:  # what would be written as 1 000 of the smaller
+        if abs(value) >= 0.9995 * size:  # 0.9995 would be written as 1 000 of the smaller unit.
             return f"{significant(value / size)}\N{NO-BREAK SPACE}{unit}"
     size, unit = units[-1]
     return f"{significant(value / size)}\N{NO-BREAK SPACE}{unit}"
 
 
 def size(value: float) -> str:
-    """Bytes: 8 B, 1 KiB, 1.5 MiB."""
+    """Returns bytes as 8 B, 1 KiB or 1.5 MiB."""
     return _scaled(value, ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"), (1, "B")))
 
 
 def time(value: float) -> str:
-    """Microseconds, in the unit that suits them."""
+    """Returns microseconds in the unit that suits them."""
     return _scaled(value, ((1e6, "s"), (1e3, "ms"), (1, "µs"), (1e-3, "ns")))
 
 
 def rate(value: float) -> str:
-    """10^6 bytes a second."""
+    """Returns a rate, which is given in 10^6 bytes a second, in the unit that suits it."""
     return _scaled(value, ((1e6, "TB/s"), (1e3, "GB/s"), (1, "MB/s"), (1e-3, "kB/s")))
 
 
 def count(value: float) -> str:
-    """A count that may be large: 4 Ki, 16 Mi, as lengths of vectors are written."""
+    """Returns a count that may be large as 4 Ki or 16 Mi, as lengths of vectors are written."""
     if value < 1024 or value % 1024:
         return significant(value)
     return _scaled(value, ((1 << 30, "Gi"), (1 << 20, "Mi"), (1 << 10, "Ki")))
@@ -68,12 +68,12 @@ FORMS: dict[str, Form] = {
     "gflops": gflops,
     "number": significant,
 }
-# Axes of these have ticks at powers of two.
+# Axes with these forms have ticks at powers of two.
 _BINARY = ("size", "count")
 
 
 def log_ticks(low: float, high: float, form: str) -> list[list[float]]:
-    """Sets of ticks between two positive numbers, the closest first."""
+    """Returns sets of ticks between two positive numbers, the densest set first."""
     if form in _BINARY:
         first, last = math.ceil(math.log2(low) - 1e-9), math.floor(math.log2(high) + 1e-9)
         steps = (1, 2, 3, 5, 10)
@@ -89,12 +89,12 @@ def log_ticks(low: float, high: float, form: str) -> list[list[float]]:
 
 
 def _with_thirds(low: float, high: float) -> list[list[float]]:
-    """Of less than half a decade: as an even axis has them."""
+    """Returns ticks for less than half a decade, which are those of an even axis."""
     return [[tick for tick in ticks if tick > 0] for ticks in linear_ticks(low, high)]
 
 
 def linear_ticks(low: float, high: float) -> list[list[float]]:
-    """Sets of ticks from low to high, the closest first."""
+    """Returns sets of ticks from low to high, the densest set first."""
     span = (high - low) or 1.0
     power = 10.0 ** math.floor(math.log10(span / 10))
     sets = []
@@ -105,5 +105,5 @@ def linear_ticks(low: float, high: float) -> list[list[float]]:
 
 
 def mean(values: Sequence[float]) -> float:
-    """The geometric mean of positive numbers: that of ratios."""
+    """Returns the geometric mean of positive numbers, which is the right one for ratios."""
     return math.exp(sum(math.log(value) for value in values) / len(values))

@@ -1,5 +1,5 @@
-"""Rows of JSON lines, as benches write them: reading and checking them, and what rows have in
-common."""
+"""This module reads and checks the JSON lines that benches write, and reads the fields that rows
+have in common."""
 
 import dataclasses
 import json
@@ -13,14 +13,14 @@ from ..errors import CommandError
 
 Row = dict[str, Any]
 
-# What a picture takes from a row as a number, where the row has it at all.
+# Pictures take these fields as numbers. A row may lack any of them.
 _NUMBERS = ("bytes", "ranks", "ratio", "plain_us", "peer_us", "limit_us", "floats", "mb_per_s")
 _TIMES = ("time_us", "plain_time_us")
 
 
 @dataclasses.dataclass(frozen=True)
 class Run:
-    """What one file holds: what was measured on, and the rows."""
+    """A run is what one file holds: the machines that were measured, and the rows."""
 
     file: str
     machines: tuple[Row, ...]
@@ -28,7 +28,7 @@ class Run:
 
 
 def read(file: str) -> Run:
-    """The rows of a file, or of standard input for "-". An error names file, line and field."""
+    """Returns the rows of a file, or of stdin for "-". An error names file, line and field."""
     machines: list[Row] = []
     rows: list[Row] = []
     for number, line in enumerate(_lines(file), 1):
@@ -93,7 +93,7 @@ def _wrong_fields(row: Row) -> Iterator[tuple[str, str]]:
 
 
 def number(row: Mapping[str, Any], path: str) -> float | None:
-    """The number at "time_us.min", or the median of several; None where the row has none."""
+    """Returns the number at a path such as "time_us.min", or its median; None if there is none."""
     value: Any = row
     for part in path.split("."):
         value = value.get(part) if isinstance(value, dict) else None
@@ -105,18 +105,18 @@ def number(row: Mapping[str, Any], path: str) -> float | None:
 
 
 def positive(row: Mapping[str, Any], path: str) -> float | None:
-    """The same; None for what no logarithmic axis can show."""
+    """Returns the same number, but None for one that no logarithmic axis can show."""
     value = number(row, path)
     return value if value is not None and value > 0 else None
 
 
 def spread(row: Mapping[str, Any], path: str) -> tuple[float | None, float | None]:
-    """The least value and the 99th percentile."""
+    """Returns the least value and the 99th percentile."""
     return positive(row, f"{path}.min"), positive(row, f"{path}.p99")
 
 
 def differing(rows: Sequence[Row], fields: Iterable[str]) -> list[str]:
-    """Those fields in which the rows differ."""
+    """Returns those fields in which the rows differ."""
     return [field for field in fields if len({word(row.get(field)) for row in rows}) > 1]
 
 
@@ -125,7 +125,7 @@ def word(value: Any) -> str:
 
 
 def grouped(rows: Iterable[Row], fields: Sequence[str]) -> dict[tuple[str, ...], list[Row]]:
-    """The rows by the values of the fields, in the order in which they come."""
+    """Returns the rows by the values of the fields, in the order in which they come."""
     groups: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:
         groups.setdefault(tuple(word(row.get(field)) for field in fields), []).append(row)
@@ -136,7 +136,7 @@ def grouped(rows: Iterable[Row], fields: Sequence[str]) -> dict[tuple[str, ...],
 
 
 def machine_facts(machine: Row) -> list[tuple[str, str]]:
-    """What was measured on, as pairs of a name and words."""
+    """Returns the machine that was measured, as pairs of a name and words."""
     from .quantities import size
 
     pages, caches = machine.get("pages"), machine.get("caches")
@@ -165,7 +165,7 @@ def _page_words(pages: Row) -> str:
 
 
 def page_backing(rows: Sequence[Row]) -> str:
-    """What the kernel gave the buffers, in a sentence; "" where the rows do not say."""
+    """Returns a sentence on the pages that the buffers got; "" where the rows do not say."""
     found = [row["page_backing"] for row in rows if isinstance(row.get("page_backing"), dict)]
     if not found:
         named = sorted({word(row["pages"]) for row in rows if row.get("pages")})

@@ -1,5 +1,5 @@
-"""One section of the page for each bench. A new bench is a row of BENCHES, or, where its rows have
-a peer's time beside ropewalk's, no row at all."""
+"""The page has one section for each bench. A new bench gets an entry in BENCHES, but needs none
+where its rows have a peer's time beside ropewalk's."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ class Bench:
     tables: Callable[[Sequence[Row]], tuple[Table, ...]] = _no_tables
 
 
-# In the order of the page.
+# The benches stand in the order of the page.
 BENCHES = {
     "collectives": Bench(
         "Collectives",
@@ -93,7 +93,7 @@ BENCHES = {
 
 
 def sections(rows: Sequence[Row]) -> list[Section]:
-    """Those of the benches that have rows, in the order of BENCHES."""
+    """Returns the sections of the benches that have rows, in the order of BENCHES."""
     groups = {key[0]: group for key, group in grouped(rows, ["bench"]).items()}
     order = [
         *(name for name in BENCHES if name in groups),
@@ -115,7 +115,7 @@ def _section(name: str, rows: Sequence[Row]) -> Section:
 
 
 def notes(rows: Sequence[Row]) -> tuple[str, ...]:
-    """What a reader must know besides: pages, MPIs, and data that were wrong."""
+    """Returns what a reader must know besides: pages, ranks, MPIs, and data that were wrong."""
     made = [page_backing(rows)]
     ranks = sorted({int(row["ranks"]) for row in rows if isinstance(row.get("ranks"), int)})
     mpis = list(dict.fromkeys(word(row.get("mpi")) for row in rows if row.get("mpi")))
@@ -133,7 +133,7 @@ _MOST_COLUMNS = 10
 
 
 def raw(rows: Sequence[Row]) -> Table:
-    """The rows as they are, where nothing is known of them."""
+    """Returns the rows as they are, for a bench of which nothing is known."""
     fields = [
         field for field in dict.fromkeys(key for row in rows for key in row) if field != "bench"
     ]

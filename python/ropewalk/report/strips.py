@@ -1,4 +1,4 @@
-"""Strips: a row each for what is compared, a dot for each of its cases."""
+"""This module draws strips: each thing that is compared has a row, with a dot for each case."""
 
 from . import svg
 from .charts import Strip, Strips
@@ -6,12 +6,12 @@ from .quantities import FORMS
 from .svg import Scale
 
 _TOP, _BOTTOM = 22.0, 36.0
-_ROW, _TALL = 24.0, 38.0  # a row whose name stands beside its dots, and above them
-_LONGEST = 104.0  # of names beside their dots
+_ROW, _TALL = 24.0, 38.0  # The name stands beside the dots of a row, or above them.
+_LONGEST = 104.0  # Longer names do not stand beside their dots.
 
 
 def draw(chart: Strips, name: str) -> str:
-    """The chart as SVG; `name` is unique on the page."""
+    """Returns the chart as SVG. `name` must be unique on the page."""
     x = _scale(chart)
     parts = [*_axis(chart, x), *(part for place in _rows(chart) for part in _row(chart, x, *place))]
     return svg.drawing(_height(chart), name, f"{chart.title}. {chart.meaning}", parts)
@@ -26,7 +26,7 @@ def _height(chart: Strips) -> float:
 
 
 def _rows(chart: Strips) -> list[tuple[Strip, float]]:
-    """Each row and the height of its dots."""
+    """Returns each row with the height at which its dots lie."""
     step, first = (_TALL, 26.0) if _stacked(chart) else (_ROW, 12.0)
     return [(row, _TOP + first + k * step) for k, row in enumerate(chart.rows)]
 

@@ -1,6 +1,6 @@
-"""Parts of SVG: text whose width is known before a browser has seen it, marks, scales.
+"""This module has parts of SVG: marks, scales, and text whose width is known without a browser.
 
-Colours are classes; the page's style sheet says what they are in light and in dark.
+Colours are given as classes. The page's style sheet says what they are in light and in dark.
 """
 
 import html
@@ -11,26 +11,26 @@ from collections.abc import Sequence
 from .charts import Axis
 from .quantities import FORMS, linear_ticks, log_ticks
 
-WIDTH = 360.0  # units of a drawing's own; a phone shows about as many pixels
-FONT = 11.0  # height of letters in these units
-LINE = 14.0  # between two lines of text
+WIDTH = 360.0  # in units of the drawing; a phone is about as many pixels wide
+FONT = 11.0  # the height of letters in these units
+LINE = 14.0  # the distance of two lines of text
 
-# Widths of letters as parts of the font's height, those of DejaVu Sans: the widest font that a
-# browser takes where a machine has no other.
+# The widths of letters, as parts of the font's height, are those of DejaVu Sans, the widest font
+# that a browser takes where a machine has no other.
 _NARROW = dict.fromkeys("ijlI.,:;'|! \N{NO-BREAK SPACE}", 0.33) | dict.fromkeys("frt/()-[]", 0.42)
 _WIDE = dict.fromkeys("mM", 0.98) | dict.fromkeys("wW%", 0.96) | dict.fromkeys("+×=<>~≥", 0.84)
 _USUAL, _CAPITAL = 0.64, 0.74
 
 
 def text_width(text: str, font: float = FONT) -> float:
-    """At most this many units wide."""
+    """Returns the width in units that the text has at most."""
     known = {**_NARROW, **_WIDE}
     parts = (known.get(one, _CAPITAL if one.isupper() else _USUAL) for one in text)
     return font * sum(parts)
 
 
 def n(value: float) -> str:
-    """A coordinate, to a tenth of a unit."""
+    """Returns a coordinate as text, to a tenth of a unit."""
     return f"{value:.1f}".removesuffix(".0")
 
 
@@ -53,7 +53,7 @@ def polyline(points: Sequence[tuple[float, float]], kind: str) -> str:
     return f'<path class="{kind}" d="M{way}"/>'
 
 
-# Marks tell series apart without their colours; each is about 7 units across.
+# Marks tell series apart without their colours. Each is about 7 units across.
 _MARKS = (
     "m-3.5 0a3.5 3.5 0 1 0 7 0a3.5 3.5 0 1 0-7 0z",
     "m-3 -3h6v6h-6z",
@@ -67,14 +67,14 @@ _MARKS = (
 
 
 def mark(shape: int, x: float, y: float, kind: str, words: str = "") -> str:
-    """A mark at (x, y); `words` appear when a pointer rests on it."""
+    """Returns a mark at (x, y). `words` appear while a pointer rests on it."""
     way = f"M{n(x)} {n(y)}{_MARKS[shape % len(_MARKS)]}"
     told = f"<title>{escape(words)}</title>" if words else ""
     return f'<path class="{kind}" d="{way}">{told}</path>'
 
 
 def drawing(height: float, name: str, what: str, parts: Sequence[str]) -> str:
-    """A whole drawing; `name` is unique on the page, `what` is for readers that do not see."""
+    """Returns a drawing. `name` must be unique on the page; `what` is for those who do not see."""
     return (
         f'<svg viewBox="0 0 {n(WIDTH)} {n(height)}" role="img" aria-labelledby="{name}">'
         f'<title id="{name}">{escape(what)}</title>{"".join(parts)}</svg>'
@@ -82,7 +82,7 @@ def drawing(height: float, name: str, what: str, parts: Sequence[str]) -> str:
 
 
 class Scale:
-    """Values of an axis onto units of a drawing, from `start` to `end`."""
+    """A scale maps the values of an axis to units of a drawing, from `start` to `end`."""
 
     def __init__(self, axis: Axis, low: float, high: float, start: float, end: float) -> None:
         self.axis, self.low, self.high, self.start, self.end = axis, low, high, start, end
@@ -97,8 +97,8 @@ class Scale:
         return FORMS[self.axis.form](tick)
 
     def ticks(self, across: bool, values: Sequence[float] = ()) -> list[float]:
-        """As many as have room for their labels, across or one above the other; on an even axis
-        at these values, if they have."""
+        """Returns as many ticks as have room for their labels, across or one above the other. On an
+        even axis they are these values, if those have room."""
         if values and not self.axis.log and self._fit(sorted(set(values)), across):
             return sorted(set(values))
         make = (
@@ -123,7 +123,7 @@ class Scale:
 
 
 def span(axis: Axis, values: Sequence[float], zero: bool = True) -> tuple[float, float]:
-    """From where to where an axis goes that shows these values, and an even one zero besides."""
+    """Returns the ends of an axis that shows these values. With `zero` an even one shows 0 too."""
     low, high = min(values), max(values)
     if not axis.log:
         return (

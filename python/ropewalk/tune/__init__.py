@@ -1,1 +1,1 @@
-"""`ropewalk tune`: a profile of this machine, measured."""
+"""`ropewalk tune` measures this machine and writes a profile of it."""

@@ -1,7 +1,7 @@
-"""`ropewalk tune`: measures what decides which mechanism is fastest here, and writes a profile.
+"""`ropewalk tune` measures which mechanism is fastest on this machine, and writes a profile.
 
-The measuring is ropewalk-bench-tune's, which searches each threshold; this starts it, shows what
-it has found, and makes the profile of its rows.
+The program ropewalk-bench-tune measures and searches each threshold. This module starts it, shows
+what it has found, and makes the profile of its rows.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from . import profile
 _PROGRAM = "tune"
 _GROUPS = ("copies", "channel", "collectives")
 _DEFAULT_OUTPUT = "ropewalk.profile"
-_MOST_RANKS = 16  # by default: more take longer than two minutes
-_CLOSE = 1.1  # times the fastest mechanism: the choice should not take longer
+_MOST_RANKS = 16  # The default goes no higher: more ranks take longer than two minutes.
+_CLOSE = 1.1  # The choice should take at most this many times as long as the fastest mechanism.
 
 Row = dict[str, Any]
 
@@ -83,7 +83,7 @@ def parser() -> Parser:
 
 
 def main(words: Sequence[str]) -> int:
-    """Measures, shows and writes; the exit status."""
+    """Measures, shows what was found, and writes the profile. Returns the exit status."""
     options = parser().parse_args(words)
     ranks = _ranks(options)
     seconds = budget.seconds(options.time)
@@ -110,7 +110,7 @@ def _ranks(options: Namespace) -> int:
 
 
 def _check_output(path: str) -> None:
-    """Before anything is measured for it."""
+    """Raises CommandError for a path that cannot be written, before anything is measured for it."""
     folder = os.path.dirname(path) or "."
     if not os.path.isdir(folder):
         raise CommandError(f"--output: there is no folder '{folder}'; make it, or name another")
@@ -121,7 +121,7 @@ def _check_output(path: str) -> None:
 def _measured(
     options: Namespace, ranks: int, seconds: float, installation: installations.Installation
 ) -> list[Row]:
-    """The rows of the program; CommandError where it failed, and then nothing is left of it."""
+    """Returns the program's rows. Raises CommandError if it failed, and then leaves nothing."""
     found = jobs.programs()
     if _PROGRAM not in found:
         raise CommandError(
@@ -145,7 +145,7 @@ def _measured(
 
 @contextmanager
 def _to_stderr(wanted: bool) -> Iterator[None]:
-    """What the program prints is no part of a JSON object."""
+    """Sends to stderr what the program prints, where stdout is to have one JSON object alone."""
     if not wanted:
         yield
         return
@@ -174,7 +174,7 @@ def _heading(
 
 
 def _table(rows: list[list[str]]) -> str:
-    """The first two columns to the left, the others to the right."""
+    """Returns the rows in columns, the first set to the left and the others to the right."""
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     lines = []
     for row in rows:

@@ -1,9 +1,10 @@
-"""What a mechanism costs: a latency, and the time of a byte in each level of the caches.
+"""The model of what a mechanism costs has a latency, and the time of a byte in each cache level.
 
 t(b) = latency + sum over the levels of (bytes of b in the level) x (time of a byte there)
 
-The bytes of a level are those between the sizes at which the buffers of two ranks leave the caches
-below and this one. A time never falls with the size, since no term is negative.
+The bytes of a level are those between the size at which the buffers of two ranks leave the level
+below and the size at which they leave this one. A predicted time never falls with the size, since
+no term is negative.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _CACHE = re.compile(r"L(\d+) (\d+)K for (\d+)")
 
 @dataclasses.dataclass(frozen=True)
 class Model:
-    """Fitted to `points`; `limits` are the sizes at which one level ends and the next begins."""
+    """The model was fitted to `points`. A level ends and the next begins at each of `limits`."""
 
     latency: float  # microseconds
     rates: tuple[float, ...]  # microseconds a byte, one more than limits
@@ -28,34 +29,34 @@ class Model:
     points: tuple[Point, ...]
 
     def predicted(self, size: int) -> float:
-        """Microseconds of `size` bytes."""
+        """Returns the microseconds that the model predicts for `size` bytes."""
         return self.latency + sum(
             rate * part for rate, part in zip(self.rates, parts(size, self.limits), strict=True)
         )
 
     def error(self) -> float:
-        """How far it is off at the worst of its points: 0.1 is 10 %."""
+        """Returns how far the model is off at the worst of its points: 0.1 is 10 %."""
         return max(abs(self.predicted(size) / us - 1) for size, us in self.points)
 
     def observed(self, size: int) -> float | None:
-        """What was measured for this very size."""
+        """Returns what was measured for this very size, or None where it was not measured."""
         return dict(self.points).get(size)
 
     def reaches(self, size: int) -> bool:
-        """Whether the size lies among those that were measured."""
+        """Says whether the size lies between the least and the largest that were measured."""
         return self.points[0][0] <= size <= self.points[-1][0]
 
 
 def parts(size: int, limits: Sequence[int]) -> list[int]:
-    """The bytes of `size` in each level."""
+    """Returns how many of the `size` bytes belong to each level."""
     borders = [0, *limits]
     ends = [*limits, max(size, *borders)]
     return [max(0, min(size, end) - begin) for begin, end in zip(borders, ends, strict=True)]
 
 
 def cache_limits(caches: str) -> tuple[int, ...]:
-    """From machine.caches of a profile: sizes at which two buffers leave each cache. A cache that
-    several CPUs share is shared by ranks as well."""
+    """Returns the sizes at which two buffers leave each cache, from machine.caches of a profile.
+    Ranks share a cache above L2 as its CPUs do; L1 and L2 count for one rank alone."""
     found: dict[int, int] = {}
     for level, kilobytes, shared in _CACHE.findall(caches):
         each = int(kilobytes) * 1024 // (int(shared) if int(level) > 2 else 1)
@@ -64,8 +65,8 @@ def cache_limits(caches: str) -> tuple[int, ...]:
 
 
 def fit(points: Sequence[Point], limits: Sequence[int]) -> Model:
-    """The model whose squared relative errors are least together; no term is negative. Levels in
-    which nothing was measured join the one below."""
+    """Returns the model with the least sum of squared relative errors and no negative term. Levels
+    in which nothing was measured join the one below."""
     ordered = tuple(sorted(points))
     used = _levels_with_points([size for size, _ in ordered], limits)
     rows = [[1 / us, *(part / us for part in parts(size, used))] for size, us in ordered]
@@ -83,8 +84,8 @@ def _levels_with_points(sizes: Sequence[int], limits: Sequence[int]) -> tuple[in
 
 
 def _least_squares(rows: Sequence[Sequence[float]]) -> list[float]:
-    """x >= 0 with the least |rows x - 1|: the best of the solutions with some terms left out, of
-    which there are few."""
+    """Returns the x >= 0 with the least |rows x - 1|. It tries all ways to leave some terms out, of
+    which there are few, and takes the best solution."""
     count = len(rows[0])
     best, least = [0.0] * count, float("inf")
     for chosen in itertools.product((False, True), repeat=count):
@@ -102,7 +103,8 @@ def _least_squares(rows: Sequence[Sequence[float]]) -> list[float]:
 
 
 def _solved(rows: Sequence[Sequence[float]]) -> list[float] | None:
-    """The normal equations by Gauss and Jordan; None where they have no single solution."""
+    """Solves the normal equations by Gauss and Jordan. Returns None if there is no single
+    solution."""
     columns = list(zip(*rows, strict=True))
     scale = [max(map(abs, column)) or 1.0 for column in columns]
     scaled = [[value / one for value in column] for column, one in zip(columns, scale, strict=True)]

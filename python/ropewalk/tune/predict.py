@@ -1,4 +1,4 @@
-"""What a profile that `ropewalk tune` wrote adds to the answers of `ropewalk explain`."""
+"""These functions add what `ropewalk tune` has measured to the answers of `ropewalk explain`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from . import profile
 
 Answer = dict[str, Any]
 
-# Names of the bench, where the library has others; forms with counts cost what those without do.
+# The bench has other names for these subjects. Forms with counts cost what those without do.
 _SUBJECTS = {
     "broadcast": "bcast",
     "allgatherv": "allgather",
@@ -22,21 +22,22 @@ REMEDY = "run `ropewalk tune` here, or set ROPEWALK_PROFILE_MACHINE=any"
 
 
 def notes_in_force(refused: str) -> profile.Notes | None:
-    """Of ROPEWALK_PROFILE; None where it is not set, or refused."""
+    """Returns the notes of ROPEWALK_PROFILE, or None where it is not set or is refused."""
     path = os.environ.get("ROPEWALK_PROFILE")
     return profile.read(path) if path and not refused else None
 
 
 def add_measurements(rows: list[Answer], notes: profile.Notes) -> None:
-    """To thresholds: what their values rest on."""
+    """Adds to the rows of thresholds what their values rest on."""
     for row in rows:
         row["measured"] = notes.measured.get(row["name"], "")
 
 
 def add_times(answer: Answer, notes: profile.Notes) -> None:
-    """To the alternatives of a collective: `predicted_us`, `measured_us` where this very size was
-    measured, and `model_error`, the share by which the model is off at the worst of its points;
-    None where the profile has no such cost. To `assumed`: where they are from."""
+    """Adds to each alternative of a collective `predicted_us`, `measured_us` where this very size
+    was measured, and `model_error`, the share by which the model is off at the worst of its points.
+    They are None where the profile has no such cost. Adds to `assumed` for what the times do not
+    hold."""
     asked = answer["asked"]
     fits = asked["nodes"] == 1 and asked["ranks"] == notes.ranks and not asked["crowded"]
     if notes.costs and not fits:
@@ -47,7 +48,7 @@ def add_times(answer: Answer, notes: profile.Notes) -> None:
     memory = "private" if asked["private_memory"] else "arena"
     beyond = False
     for one in answer["alternatives"]:
-        # What travels in the slots is copied there from any memory.
+        # Data that travels in the slots is copied there, so the kind of its memory does not matter.
         of = "arena" if one["path"] == "inlined" else memory
         cost = notes.costs.get((subject, of, one["path"])) if fits else None
         one["predicted_us"] = cost.predicted(asked["size"]) if cost else None
@@ -61,7 +62,7 @@ def add_times(answer: Answer, notes: profile.Notes) -> None:
 
 
 def time_text(alternative: Answer) -> str:
-    """ "; about 12 us (measured 11.8, model within 9 %)"; empty where no time is known."""
+    """Returns "; 12 us predicted (measured 11.8, model within 9 %)", or "" without a time."""
     predicted = alternative.get("predicted_us")
     if predicted is None:
         return ""

@@ -1,8 +1,8 @@
-"""The profile that `ropewalk tune` writes, and what `ropewalk explain` reads of one.
+"""This module writes profiles for `ropewalk tune`, and reads their notes for `ropewalk explain`.
 
-Values of thresholds and the machine are the library's to judge (src/tuning/profile.hpp). Here are
-the lines that say what the values rest on: `measured.NAME`, and `cost.SUBJECT.MEMORY.PATH`, which
-has pairs of bytes and microseconds.
+The library itself reads the values of thresholds and the machine (src/tuning/profile.hpp). This
+module reads the lines that say what the values rest on: `measured.NAME`, and
+`cost.SUBJECT.MEMORY.PATH`, which has pairs of bytes and microseconds.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ _RANKS = "cost.ranks"
 
 @dataclasses.dataclass
 class Notes:
-    """Of a profile, besides its values."""
+    """Notes are what a profile says besides the values of thresholds."""
 
-    ranks: int | None = None  # that the costs were measured with
+    ranks: int | None = None  # with which the costs were measured
     measured: dict[str, str] = dataclasses.field(default_factory=dict)  # by threshold
-    # By subject, memory and path.
+    # The keys are subject, memory and path.
     costs: dict[tuple[str, str, str], model.Model] = dataclasses.field(default_factory=dict)
 
 
@@ -34,7 +34,7 @@ def _refuse(path: str, number: int, problem: str) -> CommandError:
 
 
 def read(path: str) -> Notes:
-    """The notes of a profile; none where it has none. CommandError names file and line."""
+    """Returns the notes of a profile, which may be empty. A CommandError names file and line."""
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
             lines = file.read().splitlines()
@@ -90,7 +90,7 @@ def _points(path: str, number: int, name: str, value: str) -> list[model.Point]:
 
 
 def size_text(size: int) -> str:
-    """As the library writes it: 64K, 1M, 5184."""
+    """Returns the size as the library writes it: 64K, 1M, 5184."""
     for power, letter in ((40, "T"), (30, "G"), (20, "M"), (10, "K")):
         if size and size % (1 << power) == 0:
             return f"{size >> power}{letter}"
@@ -102,7 +102,7 @@ def _value(row: dict[str, Any], which: str) -> str:
 
 
 def _measured(row: dict[str, Any]) -> str:
-    """What a value rests on, in a line: the times of both ways, or of all values, by size."""
+    """Returns what a value rests on, in one line: by size the ratios of the times of its ways."""
     if row["skipped"]:
         return f"not measured: {row['skipped']}"
     sizes = []
@@ -118,7 +118,7 @@ def _measured(row: dict[str, Any]) -> str:
 
 
 def text(rows: list[dict[str, Any]], heading: list[str], ranks: int) -> str:
-    """The profile of what was measured: `rows` as the bench writes them."""
+    """Returns the profile of what was measured, out of the rows that the bench has written."""
     lines = [*(f"# {one}" for one in heading), ""]
     for row in rows:
         if row.get("what") == "machine":
@@ -140,7 +140,7 @@ def text(rows: list[dict[str, Any]], heading: list[str], ranks: int) -> str:
 
 
 def write(path: str, contents: str) -> None:
-    """All of it or nothing: an interruption leaves the file that was there before."""
+    """Writes the whole file or nothing: an interruption leaves the file that was there before."""
     folder = os.path.dirname(path) or "."
     temporary = None
     try:
