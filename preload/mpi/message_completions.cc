@@ -16,9 +16,9 @@ using namespace messages;
 // Corrects the status of a request that MPI has completed. Returns an error code, or 0.
 int mend_one(const Pending& entry, void* status) noexcept {
   if (is_ignored(status)) return entry.taken.code;
-  if (entry.out != nullptr) {
-    if (is_kept(*entry.out)) real.status_set_cancelled(status, 0);
-    return 0;
+  if (entry.out != nullptr) {  // only MPI's receive of the acknowledgement may be cancelled
+    real.status_set_cancelled(status, 0);
+    return entry.taken.code;
   }
   mend(entry.taken, status);
   return entry.taken.code;

@@ -90,6 +90,7 @@ class Sent {
  public:
   int start(const SendArguments& send, std::size_t bytes) noexcept {
     out_ = bytes == 0 ? nullptr : begin(send, bytes, false);
+    comm_ = clean(send.comm);
     if (out_ != nullptr) return post(*out_, send, false);
     return next.Isend(send.data, send.count, send.type, send.destination, send.tag, send.comm,
                       plain_.place());
@@ -98,20 +99,22 @@ class Sent {
   bool is_over() noexcept {
     if (out_ == nullptr) return plain_.is_over(reinterpret_cast<void*>(abi().status_ignore));
     if (over_) return true;
-    constexpr unsigned looks_per_check = 1U << 12;
-    over_ = messages::is_over(*out_) || (++looks_ % looks_per_check == 0 && is_lost(*out_));
+    over_ = messages::is_over(*out_);
+    if (!over_) lost_ = over_ = is_found_dead(*out_) && is_lost(*out_);
     return over_;
   }
   int end() noexcept {
     if (out_ == nullptr) return plain_.code();
+    const int code = lost_ ? raise_code(comm_, code_of_loss(*out_)) : 0;
     leave(*out_);
-    return 0;
+    return code;
   }
 
  private:
   Outgoing* out_ = nullptr;
   Started plain_;
-  unsigned looks_ = 0;
+  Word comm_ = 0;
+  bool lost_ = false;  // the receiver has died
   bool over_ = false;
 };
 

@@ -1,7 +1,6 @@
 // This file serves MPI_Send and the like. A large message whose receiver has promised to understand
 // goes through memory, and every other one is MPI's.
 #include <cstddef>
-#include <string>
 
 #include "communicators.hpp"
 #include "datatypes.hpp"
@@ -19,27 +18,16 @@ using namespace messages;
 
 Path path_of(const Outgoing& out) noexcept { return is_kept(out) ? Path::staged : Path::mapped; }
 
-int lost(const Outgoing& out, Word comm) noexcept {
-  const std::string text = "rank " + std::to_string(out.peer->world_rank) + " (process " +
-                           std::to_string(out.peer->process->process) +
-                           ") has died while it received a message";
-  return raise({clean(comm)}, text.c_str());
-}
-
 // Waits in a blocking send until it is over. Meanwhile this rank takes what comes for its own
 // receives, since the other rank may wait in a send to this one.
 int finish(Outgoing& out, Word comm) {
-  int code = 0;
-  unsigned looks = 0;
+  bool lost = false;
   wait_until([&] {
     if (is_over(out)) return true;
-    constexpr unsigned looks_per_check = 1U << 12;
-    if (++looks % looks_per_check != 0 || !is_lost(out)) return false;
-    code = -1;
-    return true;
+    lost = is_found_dead(out) && is_lost(out);
+    return lost;
   });
-  if (code != 0) return lost(out, comm);
-  return 0;
+  return lost ? raise_code(clean(comm), code_of_loss(out)) : 0;
 }
 
 template <class Pass>
@@ -73,7 +61,7 @@ int hand_out(Outgoing& out, const SendArguments& send, bool synchronous, void* r
                         ranks.comm.value, &handle);
   if (code != 0) return withdraw(out), raise_code(send.comm, code);
   try {
-    pending.add_send(handle, out);
+    pending.add_send(handle, out, clean(send.comm));
   } catch (...) {
     give_up(handle);
     withdraw(out);
@@ -99,7 +87,7 @@ int start_or_pass(const SendArguments& send, bool synchronous, void* request, Pa
     return code;
   }
   const int code = hand_out(*out, send, synchronous, request);
-  watch.served(Path::mapped);
+  if (code == 0) watch.served(Path::mapped);  // or staged, which shows when it is complete
   return code;
 }
 

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <climits>
+#include <cstdio>
 #include <cstring>
 #include <vector>
 
 #include "datatypes.hpp"
+#include "local_mpi.hpp"
 #include "message_mpi.hpp"
 #include "os/clock.hpp"
 #include "ropewalk/memory.hpp"
@@ -210,6 +212,19 @@ bool is_lost(const Outgoing& message) noexcept {
   return node::is_dead(*message.peer->process) && !is_copied(message);
 }
 
+bool is_found_dead(Outgoing& message) noexcept {
+  constexpr unsigned calls_per_look = 1U << 12;
+  return ++message.looks % calls_per_look == 0 && node::is_dead(*message.peer->process);
+}
+
+int code_of_loss(const Outgoing& message) noexcept {
+  std::array<char, 128> text{};
+  std::snprintf(text.data(), text.size(),
+                "rank %d (process %d) has died before it received a message",
+                message.peer->world_rank, message.peer->process->process);
+  return error_code(text.data());
+}
+
 void leave(Outgoing& message) noexcept {
   message.ended = true;
   ++outbox.ended;
@@ -225,7 +240,7 @@ void sweep() noexcept {
 
 void end_outbox() noexcept {
   for (Outgoing& message : outbox.messages) {
-    if (!message.used) continue;
+    if (!message.used || is_lost(message)) continue;  // MPI may never complete its request
     if (!message.matched) {
       real.wait(&message.posted, reinterpret_cast<void*>(abi().status_ignore));
       message.matched = true;

@@ -23,6 +23,7 @@ struct Outgoing {
   const std::byte* data = nullptr;
   std::size_t bytes = 0;
   std::int64_t since_ns = 0;
+  unsigned looks = 0;    // of is_found_dead()
   Word posted = 0;       // MPI's request for the descriptor
   void* copy = nullptr;  // the copy of the data, once it is kept
   MessageDescriptor descriptor{};
@@ -61,6 +62,11 @@ bool keep(Outgoing&) noexcept;
 void withdraw(Outgoing&) noexcept;
 // Returns true where the receiver has died without receiving the message, so that nobody will.
 bool is_lost(const Outgoing&) noexcept;
+// Says whether the receiver is seen to be dead. Only every so many calls look, since a look is a
+// system call; a loop that waits calls this.
+bool is_found_dead(Outgoing&) noexcept;
+// Returns MPI's code of an error that names the receiver of a message that is lost.
+int code_of_loss(const Outgoing&) noexcept;
 // Notes that the program's send is complete. The slot becomes free once the receiver has the data.
 void leave(Outgoing&) noexcept;
 // Returns the number of the message's slot.

@@ -41,12 +41,18 @@ void PendingRequests::add_receive(Word handle, const Destination& to) {
     entry.to.elements.type = duplicate(to.elements.type);  // the program may free its own
     entry.owns_type = true;
   }
-  entries_.insert_or_assign(handle, entry);
+  try {
+    entries_.insert_or_assign(handle, entry);
+  } catch (...) {
+    if (entry.owns_type) let_go(entry.to.elements.type);
+    throw;
+  }
 }
 
-void PendingRequests::add_send(Word handle, Outgoing& out) {
+void PendingRequests::add_send(Word handle, Outgoing& out, Word comm) {
   Pending entry;
   entry.out = &out;
+  entry.to.comm = comm;
   entries_.insert_or_assign(handle, entry);
 }
 
@@ -74,18 +80,21 @@ bool PendingRequests::settle(Word handle, Pending& entry) noexcept {
 }
 
 // The receiver sends an acknowledgement where it has claimed the program's buffer. Where the data
-// was kept, it sends none, and MPI's receive of the acknowledgement is cancelled.
+// was kept, or the receiver has died, it sends none, and MPI's receive of the acknowledgement is
+// cancelled.
 bool PendingRequests::settle_send(Word handle, Pending& entry) noexcept {
-  if (!is_over(*entry.out)) return false;
-  if (is_kept(*entry.out)) {
-    Word request = handle;
-    real.cancel(&request);
-    entry.settled = true;
-    return true;
+  Outgoing& out = *entry.out;
+  const bool over = is_over(out);
+  if (!over || !is_kept(out)) {
+    mpi::RawStatus status;
+    entry.settled = over && is_complete(handle, status);
+    if (entry.settled || !is_found_dead(out)) return entry.settled;
+    if (is_lost(out)) entry.taken.code = code_of_loss(out);
   }
-  mpi::RawStatus status;
-  entry.settled = is_complete(handle, status);
-  return entry.settled;
+  Word request = handle;
+  real.cancel(&request);
+  entry.settled = true;
+  return true;
 }
 
 void PendingRequests::look() noexcept {

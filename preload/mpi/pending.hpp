@@ -33,7 +33,7 @@ class PendingRequests {
   Pending* find(Word handle) noexcept;
   // Each of these adds an entry, or throws std::bad_alloc and adds none.
   void add_receive(Word handle, const Destination&);
-  void add_send(Word handle, Outgoing&);
+  void add_send(Word handle, Outgoing&, Word comm);
   // Removes the entry of a request that the program has completed.
   void erase(Word handle) noexcept;
   // Takes what has come for a few of the receives, and lets MPI make progress.
