@@ -173,12 +173,18 @@ int store_split_type(Word comm, int /*type*/, int key, Word /*info*/, Word* out)
   return store_split(comm, 0, key, out);
 }
 
+Keyval keyval_of(int keyval) {
+  Table& all = table();
+  const std::lock_guard lock(all.mutex);
+  return all.keyvals.at(static_cast<std::size_t>(keyval));
+}
+
 void delete_attribute(Word comm, Member& member, int keyval) {
   const auto found = member.attributes.find(keyval);
   if (found == member.attributes.end()) return;
   void* value = found->second;
   member.attributes.erase(found);
-  const Keyval kind = table().keyvals.at(static_cast<std::size_t>(keyval));
+  const Keyval kind = keyval_of(keyval);
   kind.on_delete(comm, keyval, value, kind.extra);
 }
 
