@@ -29,7 +29,6 @@ Call = Callable[[Group], Any]
 
 # Each backend has this number of rounds, turn by turn. Medians are those of the rounds.
 _ROUNDS = 11
-_LONGEST_WAIT_S = 300
 
 
 def measure(options: Options, folder: str) -> list[Row] | None:
@@ -42,17 +41,23 @@ def measure(options: Options, folder: str) -> list[Row] | None:
         if child == 0:
             os._exit(_live(rank, options, folder))
         children.append(child)
-    fine = True
-    for child in children:
-        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-        if status and fine:  # the other ranks would wait for this one
-            fine = False
-            for other in children[children.index(child) + 1 :]:
-                os.kill(other, signal.SIGTERM)
-    if not fine:
+    if not _all_fine(children):
         return None
     with open(os.path.join(folder, "rows"), encoding="utf-8") as file:
         return [json.loads(line) for line in file]
+
+
+def _all_fine(children: list[int]) -> bool:
+    """Waits for all ranks. When one has failed, the others, which would wait for it, are ended."""
+    left, fine = set(children), True
+    while left:
+        child, status = os.wait()
+        left.discard(child)
+        if status and fine:
+            fine = False
+            for other in left:
+                os.kill(other, signal.SIGTERM)
+    return fine
 
 
 def _live(rank: int, options: Options, folder: str) -> int:
