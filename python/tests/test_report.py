@@ -10,7 +10,7 @@ import pytest
 
 from ropewalk import command
 from ropewalk.errors import CommandError
-from ropewalk.report import compare, peers, quantities, rows, sections
+from ropewalk.report import compare, exchanges, lattice, peers, quantities, rows, sections
 from ropewalk.report.charts import Lines, Strips
 
 DATA = pathlib.Path(__file__).resolve().parents[2] / "docs/results/data"
@@ -138,6 +138,25 @@ def test_every_result_of_the_documentation_has_pictures():
                 assert isinstance(chart, (Lines, Strips))
                 assert chart.title and chart.meaning.endswith(".")
                 assert "None" not in chart.title + chart.meaning, (path, chart.title)
+
+
+def test_operators_have_a_table_of_their_own():
+    points = [{"bench": "itt", "table": "comparison", "ranks": 2, "mflops_per_node": 9e4}]
+    operators = [
+        {"bench": "itt", "table": "operators", "op": "D_w", "L": 8, "gflops": 12.0},
+        {"bench": "itt", "table": "operators", "op": "D_w", "L": 12, "gflops": 24.0},
+    ]
+    for given in (operators, points + operators):
+        table = lattice.tables(given)[-1]
+        assert table.head == ("operator", "8⁴", "12⁴")
+        assert table.lines == (("D_w", "12\xa0000", "24\xa0000"),)
+
+
+def test_rows_that_lack_a_number_are_shown_without_it():
+    assert exchanges.comms_tables([{"bench": "comms", "strategy": "direct", "L": "8"}])
+    assert exchanges.comms([{"strategy": "direct", "bytes": 8, "line_rate_mb_per_s": 1.0}] * 2)
+    limit = {"pages": "huge", "bytes": 8, "limit_us": {"median": 2.0}, "mb_per_s": 4.0}
+    assert exchanges.memory([limit, limit | {"bytes": 16}])
 
 
 def test_an_unknown_bench_has_its_rows_as_a_table():

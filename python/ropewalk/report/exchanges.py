@@ -71,7 +71,7 @@ def comms(rows: Sequence[Row]) -> tuple[Chart, ...]:
         made.append(
             Lines(
                 f"{', '.join(one for one in key if one)} pages: up to "
-                f"{rate(fastest['mb_per_s'])} with {fastest.get('strategy')}{at}",
+                f"{rate(positive(fastest, 'mb_per_s') or 0)} with {fastest.get('strategy')}{at}",
                 "Bandwidth of a rank's halo exchange, both directions, against the bytes of one "
                 "face (tables I to IV of Boyle et al. 2017); the line rate is that of both.",
                 Axis("bytes of a face", "size"),
@@ -94,7 +94,8 @@ def comms_tables(rows: Sequence[Row]) -> tuple[Table, ...]:
     for key, group in grouped(rows, fields).items():
         by = {word(row.get("strategy")): positive(row, "mb_per_s") for row in group}
         cells = (rate(value) if (value := by.get(one)) else "–" for one in strategies)
-        lines.append((key[0], size(float(key[1])), *key[2:], *cells))
+        face = size(float(key[1])) if key[1] else "–"
+        lines.append((key[0], face, *key[2:], *cells))
     return (
         Table(
             "Bandwidth by lattice and strategy",
@@ -266,9 +267,9 @@ def memory(rows: Sequence[Row]) -> tuple[Chart, ...]:
         lambda row: row.get("pages") == "huge",
     )
     limits = [
-        {**row, "limit": row["bytes"] / row["limit_us"]}
+        {**row, "limit": length / time}
         for row in rows
-        if positive(row, "limit_us") and positive(row, "bytes")
+        if (time := positive(row, "limit_us")) and (length := positive(row, "bytes"))
     ]
     series += limit_line(limits, "bytes", "limit")
     said = memory_findings(rows)

@@ -31,9 +31,9 @@ def charts(rows: Sequence[Row]) -> tuple[Chart, ...]:
 def _bandwidths(rows: Sequence[Row], time: str) -> tuple[Point, ...]:
     """Returns the bytes that a node sends and receives, over the field `time` of the rows."""
     made = [
-        {**row, "bandwidth": 2 * row["node_bytes"] / row[time]}
+        {**row, "bandwidth": 2 * length / taken}
         for row in rows
-        if positive(row, time) and positive(row, "node_bytes")
+        if (taken := positive(row, time)) and (length := positive(row, "node_bytes"))
     ]
     return curve(made, "L", "bandwidth")
 
@@ -195,7 +195,7 @@ def tables(rows: Sequence[Row]) -> tuple[Table, ...]:
             cell = by.setdefault(word(row.get("op")), {})
             value = number(row, "mflops_per_node") or (number(row, "gflops") or 0) * 1e3
             cell[int(row["L"])] = max(value, cell.get(int(row["L"]), 0))
-        tuple(
+        cells = tuple(
             (op, *(significant(cell[L]) if L in cell else "–" for L in sides))
             for op, cell in by.items()
         )
@@ -204,7 +204,7 @@ def tables(rows: Sequence[Row]) -> tuple[Table, ...]:
                 "Operators, Mflop/s per node",
                 "The layout of tables V and VI of Boyle et al. 2017.",
                 ("operator", *(f"{L}⁴" for L in sides)),
-                lines,
+                cells,
             )
         )
     return tuple(made)
