@@ -25,6 +25,12 @@ constexpr auto look_after = std::chrono::milliseconds(1);
 
 }  // namespace
 
+Kept::~Kept() {
+  if (held_ == nullptr || Py_IsInitialized() == 0) return;
+  const nanobind::gil_scoped_acquire with;
+  give_back();
+}
+
 // ---- messages -----------------------------------------------------------------------------------
 
 Messenger::Messenger(Communicator on) : process_(getpid()), channel_(on) {}
@@ -60,7 +66,7 @@ void Messenger::withdraw(Message& message) noexcept {
 template <class Start>
 Messenger::MessagePointer Messenger::begin(PyObject* keep, Start start) {
   auto message = std::make_shared<Message>();
-  message->kept = keep;
+  message->kept = Kept(keep);
   const std::lock_guard lock(mutex_);
   // The message goes into this list first, so that forget() gives its memory back whatever is
   // thrown.
@@ -146,7 +152,7 @@ void Messenger::forget() {
     if (!lock) return;
     over.swap(complete_);
   }
-  for (const MessagePointer& each : over) Py_XDECREF(std::exchange(each->kept, nullptr));
+  for (const MessagePointer& each : over) each->kept.give_back();
 }
 
 // ---- the group ----------------------------------------------------------------------------------
@@ -171,6 +177,7 @@ RankGroup::~RankGroup() {
     static_cast<void>(collectives_.release());
     static_cast<void>(own_.release());
     for (CollectiveRequest& each : requests_) new CollectiveRequest(std::move(each));
+    static_cast<void>(new std::list<StartedPointer>(std::move(kept_)));
   }
 }
 
@@ -205,7 +212,7 @@ void RankGroup::run(const Call& call) {
 
 RankGroup::StartedPointer RankGroup::start(Call call, PyObject* keep) {
   auto started = std::make_shared<Started>();
-  started->kept = keep;
+  started->kept = Kept(keep);
   const std::lock_guard one(calling_);
   calls_.fetch_add(1, std::memory_order_relaxed);
   {
@@ -249,7 +256,7 @@ void RankGroup::forget() {
     }
     while (!requests_.empty() && requests_.front().test()) requests_.pop_front();
   }
-  for (const StartedPointer& each : over) Py_XDECREF(std::exchange(each->kept, nullptr));
+  for (const StartedPointer& each : over) each->kept.give_back();
   if (messenger_ != nullptr) messenger_->forget();
 }
 

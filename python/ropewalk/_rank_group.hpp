@@ -15,6 +15,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "_completion.hpp"
 #include "ropewalk/channel.hpp"
@@ -22,6 +23,26 @@
 #include "ropewalk/store_communicator.hpp"
 
 namespace ropewalk::python {
+
+// A Kept holds the memory of a call or a message: it is a reference to a Python object.
+class Kept {
+ public:
+  Kept() = default;
+  // Takes over a new reference.
+  explicit Kept(PyObject* held) noexcept : held_(held) {}
+  // Takes the GIL where there still is a reference and an interpreter.
+  ~Kept();
+  Kept(Kept&& other) noexcept : held_(std::exchange(other.held_, nullptr)) {}
+  Kept& operator=(Kept&& other) noexcept {
+    std::swap(held_, other.held_);
+    return *this;
+  }
+  // Gives the memory back. The caller must hold the GIL.
+  void give_back() noexcept { Py_XDECREF(std::exchange(held_, nullptr)); }
+
+ private:
+  PyObject* held_ = nullptr;
+};
 
 // A messenger holds the messages under way on a channel, which takes one call at a time. A thread
 // makes progress on the messages that nobody waits for.
@@ -37,8 +58,7 @@ class Messenger {
     MessageRequest request;
     // The sender, which is known when the message is complete.
     int source = any_source;
-    // This object holds the memory of the message. forget() gives it back, with the GIL.
-    PyObject* kept = nullptr;
+    Kept kept;
   };
   using MessagePointer = std::shared_ptr<Message>;
 
@@ -82,7 +102,7 @@ class RankGroup {
 
   struct Started {
     Completion completion;
-    PyObject* kept = nullptr;  // holds the memory of the call, as in a Message
+    Kept kept;
   };
   using StartedPointer = std::shared_ptr<Started>;
   using Call = std::function<void(Collectives&)>;

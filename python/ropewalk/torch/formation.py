@@ -43,7 +43,11 @@ class Formation:
         seconds = max(1, math.ceil(timeout.total_seconds()))
         self._mpi = _mpi_communicator(keys, rank, size)
         handle = None if self._mpi is None else self._mpi.handle
-        self.ranks = _core.rank_group(keys, rank, size, handle, seconds)
+        try:
+            self.ranks = _core.rank_group(keys, rank, size, handle, seconds)
+        except Exception:
+            self._free()
+            raise
         if size > 1 and not self.ranks.direct() and self._mpi is None:
             reason = self.ranks.reason()
             self.close(by_error=True)
@@ -54,6 +58,9 @@ class Formation:
 
     def close(self, by_error: bool = False) -> None:
         self.ranks.close(by_error)
+        self._free()
+
+    def _free(self) -> None:
         if self._mpi is not None and not _finalized():
             self._mpi.Free()
             self._mpi = None

@@ -37,8 +37,7 @@ class Messages(Base):
 
     def _receive(self, tensor: Tensor, rank: int, tag: int, source: str) -> dist.Work:
         _check_tag(tag)
-        of.check(tensor, "tensor")
-        result = tensor if tensor.is_contiguous() else tensor.contiguous()
+        result = of.dense(tensor, "tensor")
         after: Callable[[], None] | None = None
         if result is not tensor:
 

@@ -92,6 +92,7 @@ class Movements(Base):
             if not of.lie_together(outputs):
                 whole = of.new(given.numel() * self._group_size, given.dtype)
                 steps.append((whole, outputs))
+            given = self._apart(given, whole.data_ptr(), given.nbytes * self._group_size)
             calls.append((self._ranks.allgather, given.data_ptr(), whole.data_ptr(), given.nbytes))
             kept.append((given, whole, outputs))
 
@@ -101,6 +102,14 @@ class Movements(Base):
 
         flat = [each for outputs, _ in pairs for each in outputs]
         return make(not opts.asyncOp, calls, flat, kept, put)
+
+    def _apart(self, given: Tensor, begin: int, length: int) -> Tensor:
+        """Returns the input of an allgather into that memory, or a copy of it where it lies in the
+        part of another rank."""
+        own = begin + self._my_rank * given.nbytes
+        first, end = given.data_ptr(), given.data_ptr() + given.nbytes
+        overlaps = first != own and first < begin + length and begin < end
+        return given.clone() if overlaps else given
 
     @refusing
     def all_gather_single(
@@ -130,12 +139,10 @@ class Movements(Base):
                     f"output: {output.numel()} elements of {output.dtype}, expected {wanted} of "
                     f"{given.dtype}"
                 )
-            whole = output if output.is_contiguous() else of.new(wanted, given.dtype)
+            whole = output if of.plain(output) else of.new(wanted, given.dtype)
             if whole is not output:
                 steps.append((whole, output))
-            own = whole.data_ptr() + self._my_rank * given.nbytes
-            if given.data_ptr() != own and of.overlap(given, whole):
-                given = given.clone()
+            given = self._apart(given, whole.data_ptr(), whole.nbytes)
             calls.append((self._ranks.allgather, given.data_ptr(), whole.data_ptr(), given.nbytes))
             kept.append((given, whole))
 
@@ -174,8 +181,7 @@ class Movements(Base):
         opts: ScatterOptions = _SCATTER,
     ) -> dist.Work:
         output = of.one(outputs, "outputs")
-        of.check(output, "outputs")
-        result = output if output.is_contiguous() else output.contiguous()
+        result = of.dense(output, "outputs")
         whole = result
         if opts.rootRank == self._my_rank:
             _same_size(inputs[0], output, self._group_size, "inputs")
@@ -202,9 +208,8 @@ class Movements(Base):
     ) -> dist.Work:
         """Sends rows to each rank. The splits count rows of the first axis. Where they are empty,
         each rank gets equally many rows."""
-        of.check(output, "output")
         whole = of.dense(given, "input")
-        result = output if output.is_contiguous() else output.contiguous()
+        result = of.dense(output, "output")
         if of.overlap(whole, result):
             whole = whole.clone()
         sends = self._split_bytes(whole, input_splits, "input")
@@ -242,6 +247,8 @@ class Movements(Base):
             raise ArgumentError(f"tensors: expected lists of one a rank, {self._group_size}")
         for each in (*outputs, *inputs):
             of.check(each, "tensors")
+            if each.dtype != inputs[0].dtype:
+                raise ArgumentError(f"tensors: {each.dtype}, expected {inputs[0].dtype} as others")
         whole = of.flat(inputs)
         results = of.new(sum(each.numel() for each in outputs), outputs[0].dtype)
         sends = [each.nbytes for each in inputs]

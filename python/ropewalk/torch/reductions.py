@@ -28,7 +28,7 @@ _REDUCE_SCATTER = ReduceScatterOptions()
 def _multiplied(tensor: Tensor, op: dist.ReduceOp) -> Tensor:
     """Returns what is summed: the tensor itself, or a copy multiplied by PREMUL_SUM's factor."""
     by = of.factor(op)
-    return tensor if by is None else tensor * by
+    return tensor if by is None else tensor.clone().mul_(by)  # raises where the type would change
 
 
 class Reductions(Base):
@@ -41,7 +41,7 @@ class Reductions(Base):
             return self._allreduce_otherwise(tensors, opts)
         tensor = tensors[0]
         code = CODES.get((tensor.dtype, hash(opts.reduceOp)))
-        if code is None or not tensor.is_cpu or tensor.is_sparse or not tensor.is_contiguous():
+        if code is None or not tensor.is_cpu or tensor.is_sparse or not of.plain(tensor):
             return self._allreduce(tensors, opts)
         address = tensor.data_ptr()
         if opts.asyncOp:
@@ -99,7 +99,7 @@ class Reductions(Base):
             of.check(each, "tensor")
         first = tensors[0]
         by = of.factor(op)
-        if len(tensors) == 1 and first.is_contiguous() and not first.is_conj() and by is None:
+        if len(tensors) == 1 and of.plain(first) and by is None:
             joined = first
         else:
             joined = of.flat(tensors)
@@ -199,7 +199,7 @@ class Reductions(Base):
                     f"{counts[self._my_rank]} of {given.dtype}"
                 )
             summed = _multiplied(given, op)
-            result = output if output.is_contiguous() else output.contiguous()
+            result = of.dense(output, "output")
             code = of.codes(given.dtype, op)
             calls.append(
                 (self._ranks.reduce_scatter, summed.data_ptr(), result.data_ptr(), counts, *code)

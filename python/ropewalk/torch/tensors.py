@@ -126,6 +126,12 @@ def check(tensor: Tensor, name: str) -> None:
         raise UnsupportedError(f"{name}: layout {tensor.layout}, expected dense; use to_dense()")
 
 
+def plain(tensor: Tensor) -> bool:
+    """Returns whether the memory holds the elements themselves, row by row without gaps. That of a
+    lazily conjugated or negated tensor does not."""
+    return tensor.is_contiguous() and not tensor.is_conj() and not tensor.is_neg()
+
+
 def dense(tensor: Tensor, name: str) -> Tensor:
     """Returns the tensor itself where its elements lie row by row without gaps, else a copy."""
     check(tensor, name)
@@ -161,7 +167,7 @@ def lie_together(tensors: Sequence[Tensor]) -> bool:
     """Returns whether the tensors lie one behind the other, so that they need no copy."""
     end = tensors[0].data_ptr()
     for each in tensors:
-        if not each.is_contiguous() or each.data_ptr() != end:
+        if not plain(each) or each.data_ptr() != end:
             return False
         end += each.numel() * each.element_size()
     return True

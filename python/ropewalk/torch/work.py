@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import math
 import threading
 from collections.abc import Callable, Sequence
@@ -58,7 +59,7 @@ class BackgroundWork(dist.Work):
         """Returns whether the work is complete, and raises what has gone wrong."""
         raise NotImplementedError
 
-    def _tell(self, complete: Callable[[], None]) -> None:
+    def _tell(self, complete: Callable[[], Any]) -> None:
         """Has a thread of the group call `complete` when the work is complete."""
         raise NotImplementedError
 
@@ -93,7 +94,9 @@ class BackgroundWork(dist.Work):
     def get_future(self) -> Any:
         if self._future is None:
             self._future = torch.futures.Future()
-            self._tell(self._complete)
+            # What follows the future may wait for another call of the group, so the thread that
+            # makes the calls must not run it.
+            self._tell(lambda: _thread.start_new_thread(self._complete, ()))
         return self._future
 
     def _put(self) -> None:
@@ -132,7 +135,7 @@ class PendingWork(BackgroundWork):
         states = [each.test() for each in self._started]  # all, for an error of any is raised
         return all(states)
 
-    def _tell(self, complete: Callable[[], None]) -> None:
+    def _tell(self, complete: Callable[[], Any]) -> None:
         self._started[-1].tell(complete)  # the last call is complete after the others
 
 
@@ -165,7 +168,7 @@ class MessageWork(BackgroundWork):
     def _test(self) -> bool:
         return self._started.test()
 
-    def _tell(self, complete: Callable[[], None]) -> None:
+    def _tell(self, complete: Callable[[], Any]) -> None:
         self._started.tell(complete)
 
     def source_rank(self) -> int:

@@ -1,5 +1,7 @@
 """These tests compare every call of torch.distributed with Gloo's."""
 
+import sys
+
 import pytest
 
 pytest.importorskip("torch.distributed", reason="torch is not installed: scripts/setup torch")
@@ -183,3 +185,66 @@ def _isend_then_barrier(rank, size, file):
 
 def test_a_message_needs_no_wait_of_its_sender():
     run(2, _isend_then_barrier)
+
+
+def _lazy(rank, size, file):
+    """The memory of these tensors holds other numbers than the tensors: torch negates on reading."""
+    join("ropewalk", rank, size, file)
+    negated = torch.tensor([complex(1, rank + 1)]).conj().imag
+    assert negated.is_neg() and negated.is_contiguous()
+    dist.all_reduce(negated, dist.ReduceOp.MAX)
+    assert negated.tolist() == [-1.0]
+    received = torch.zeros(1, dtype=torch.complex64).conj().imag
+    whole = torch.zeros(size, dtype=torch.complex64).conj().imag
+    dist.all_gather_into_tensor(whole, torch.tensor([rank + 5.0]))
+    assert whole.tolist() == [5.0 + each for each in range(size)]
+    if rank == 0:
+        dist.send(torch.tensor([3.0]), 1)
+    elif rank == 1:
+        dist.recv(received, 0)
+        assert received.tolist() == [3.0]
+    # The factor would make a number of another type, so each rank refuses.
+    for call in (dist.all_reduce, lambda given, op: dist.reduce(given, 0, op)):
+        with pytest.raises(RuntimeError):
+            call(torch.ones(4, dtype=torch.int64), dist._make_nccl_premul_sum(0.5))
+    group = dist.group.WORLD
+    with pytest.raises(ValueError, match=r"float64, expected torch\.float32"):
+        mixed = [torch.ones(1, dtype=torch.float64), *[torch.ones(1)] * (size - 1)]
+        group.alltoall(mixed, [torch.ones(1)] * size, dist.AllToAllOptions())
+    # The input lies where another rank's part comes to lie.
+    shared = torch.zeros(2 * size)
+    given = shared[2 * ((rank + 1) % size) :][:2]
+    given.fill_(rank + 1.0)
+    outputs = list(shared.split(2))
+    dist.all_gather(outputs, given)
+    assert shared.tolist() == [1.0 + each // 2 for each in range(2 * size)]
+    dist.destroy_process_group()
+
+
+def test_what_memory_alone_does_not_tell():
+    run(2, _lazy)
+
+
+def _nested(rank, size, file):
+    """What follows a future makes another call of the group, and waits for it."""
+    join("ropewalk", rank, size, file)
+
+    def again(future):
+        total = future.value()[0].clone()
+        dist.all_reduce(total, async_op=True).get_future().wait()
+        return total
+
+    for _ in range(20):
+        first = dist.all_reduce(torch.ones(3), async_op=True).get_future()
+        assert first.then(again).wait().tolist() == [size * size] * 3
+    held = torch.ones(10)
+    references = sys.getrefcount(held)
+    for _ in range(3):
+        dist.all_reduce(held, async_op=True).wait()
+    dist.destroy_process_group()
+    assert sys.getrefcount(held) <= references
+    return "done"
+
+
+def test_what_follows_a_call_may_make_another():
+    assert run(2, _nested) == ["done"] * 2
