@@ -4,6 +4,7 @@ import os
 import signal
 import threading
 import time
+from datetime import timedelta
 
 import pytest
 
@@ -93,8 +94,11 @@ def test_an_error_of_one_rank_is_an_error_of_all():
 
 def _again(rank, size, file):
     """Makes groups three times with the same store, and so with the same keys."""
+    store = dist.FileStore(file, size)  # one, since each removes the file when all ranks end it
     for round_ in range(3):
-        join("ropewalk", rank, size, file)
+        dist.init_process_group(
+            "ropewalk", store=store, rank=rank, world_size=size, timeout=timedelta(seconds=60)
+        )
         groups = [dist.new_group(list(range(first, size))) for first in range(size)]
         for first, group in enumerate(groups):
             if rank >= first:

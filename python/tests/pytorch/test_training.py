@@ -57,9 +57,16 @@ def _weights(model):
     ]
 
 
+# These objects live as long as their process. Gloo's group waits for its threads when the last
+# model that uses it is destroyed, and the threads may wait for the interpreter's lock.
+_alive = []
+
+
 def _ddp(rank, size, file, backend, workers):
     join(backend, rank, size, file)
     model = DistributedDataParallel(_model(), bucket_cap_mb=0.01, gradient_as_bucket_view=True)
+    if backend == "gloo":
+        _alive.append(model)
     _train(model, torch.optim.SGD(model.parameters(), lr=0.1), rank, workers)
     weights = _weights(model)
     dist.destroy_process_group()
@@ -70,6 +77,8 @@ def _zero(rank, size, file, backend):
     join(backend, rank, size, file)
     model = DistributedDataParallel(_model())
     optimizer = ZeroRedundancyOptimizer(model.parameters(), torch.optim.Adam, lr=0.01)
+    if backend == "gloo":
+        _alive.append((model, optimizer))
     _train(model, optimizer, rank)
     weights = _weights(model)
     dist.destroy_process_group()
