@@ -56,9 +56,12 @@ def parser() -> Parser:
         statuses=[("0", "every value is understood"), ("1", "one is not")],
     )
     made.add_argument(
-        "name", nargs="?", metavar="NAME", help="one in full; with or without ROPEWALK_"
+        "name",
+        nargs="?",
+        metavar="NAME",
+        help="show this setting in full; its name with or without ROPEWALK_",
     )
-    made.add_argument("--json", action="store_true", help="one JSON object instead of text")
+    made.add_argument("--json", action="store_true", help="write one JSON object instead of text")
     return made
 
 

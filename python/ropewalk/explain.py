@@ -59,12 +59,14 @@ def parser() -> Parser:
     made.add_argument(
         "subject",
         metavar="SUBJECT",
-        help="a collective (by its MPI name, too), halo, or thresholds",
+        help="a collective, also by its name in MPI; halo; or thresholds",
     )
-    made.add_argument("name", nargs="?", metavar="NAME", help="of thresholds: one in full")
+    made.add_argument(
+        "name", nargs="?", metavar="NAME", help="after thresholds: the threshold to show in full"
+    )
     _add_call(made)
     _add_ranks(made)
-    made.add_argument("--json", action="store_true", help="one JSON object instead of text")
+    made.add_argument("--json", action="store_true", help="write one JSON object instead of text")
     return made
 
 
@@ -76,43 +78,59 @@ def _add_call(made: Parser) -> None:
         type=size_of,
         default=size_of("1M"),
         metavar="SIZE",
-        help="bytes of the vector; of a block, where each rank has one for others; of a face (1M)",
+        help="bytes of the vector, of a block (allgather, alltoall, ...) or of a face; default: 1M",
     )
     group.add_argument(
         "--memory",
         choices=("arena", "private"),
         default="arena",
-        help="where the buffers lie: in ropewalk's arenas, or elsewhere (arena)",
+        help="where the buffers lie: in ropewalk's arenas or elsewhere; default: arena",
     )
-    group.add_argument("--layout", choices=_LAYOUTS, default="packets", help="of a halo (packets)")
     group.add_argument(
-        "--strategy", choices=_STRATEGIES, default="automatic", help="of a halo (automatic)"
+        "--layout",
+        choices=_LAYOUTS,
+        default="packets",
+        help="how a halo gets its data; default: packets",
+    )
+    group.add_argument(
+        "--strategy",
+        choices=_STRATEGIES,
+        default="automatic",
+        help="strategy of a halo; default: automatic",
     )
 
 
 def _add_ranks(made: Parser) -> None:
     group = made.add_argument_group("who calls")
     for names, default, of in (
-        (("-n", "--ranks"), 2, "ranks on each node"),
-        (("--nodes",), 1, "nodes"),
-        (("--domains",), 1, "cache domains of a node"),
+        (("-n", "--ranks"), 2, "number of ranks on each node"),
+        (("--nodes",), 1, "number of nodes"),
+        (("--domains",), 1, "number of cache domains of a node"),
     ):
         group.add_argument(
-            *names, type=whole_number, default=default, metavar="N", help=f"{of} ({default})"
+            *names,
+            type=whole_number,
+            default=default,
+            metavar="N",
+            help=f"{of}; default: {default}",
         )
-    group.add_argument("--crowded", action="store_true", help="nodes have more ranks than cores")
+    group.add_argument(
+        "--crowded", action="store_true", help="assume more ranks than cores on each node"
+    )
     group.add_argument(
         "--no-cma",
         dest="cma",
         action="store_false",
-        help="the kernel does not let ranks read each other's memory",
+        help="assume that the kernel does not let ranks read each other's memory",
     )
     group.add_argument(
         "--int-counts",
         action="store_true",
-        help="the MPI has no calls of large counts, as Open MPI up to 5",
+        help="assume an MPI without calls of large counts, as Open MPI up to 5",
     )
-    group.add_argument("--xpmem", action="store_true", help="every rank has the module XPMEM")
+    group.add_argument(
+        "--xpmem", action="store_true", help="assume that every node has the kernel module XPMEM"
+    )
 
 
 def main(words: Sequence[str]) -> int:

@@ -327,9 +327,15 @@ def parser() -> Parser:
         examples=EXAMPLES,
         statuses=STATUSES,
     )
-    made.add_argument("action", choices=("status", "reserve", "release"), help="what to do")
-    made.add_argument("n", nargs="?", metavar="N", help="pages, or a size of whole pages")
-    made.add_argument("--page-size", metavar="SIZE", help="2M (where none is given) or 1G")
+    made.add_argument(
+        "action",
+        choices=("status", "reserve", "release"),
+        help="status shows the pools; reserve and release change one",
+    )
+    made.add_argument(
+        "n", nargs="?", metavar="N", help="number of pages (64), or a size of whole pages (128M)"
+    )
+    made.add_argument("--page-size", metavar="SIZE", help="2M or 1G; default: 2M")
     return made
 
 

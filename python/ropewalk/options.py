@@ -142,7 +142,7 @@ def add_rank_options(
     """Declares RankOptions and --mpi; `ranks`: what -n is if it is not given. Returns the
     options."""
     group = parser.add_argument_group(title)
-    number = f"ranks ({ranks})"
+    number = f"number of ranks; default: {ranks}"
     one_mpi = "mpich, openmpi, intel, system, or the prefix of an MPI"
     several = f"{one_mpi}; several, as a list or repeated, are measured one after the other"
     append: dict[str, Any] = {"action": "append"}
@@ -152,21 +152,26 @@ def add_rank_options(
         if several_mpis
         else group.add_argument("--mpi", metavar="NAME", help=one_mpi),
         group.add_argument(
-            "--lanes", type=whole_number, metavar="K", help="lanes of each EndpointSet (automatic)"
+            "--lanes",
+            type=whole_number,
+            metavar="K",
+            help="number of lanes of each EndpointSet; default: automatic",
         ),
         group.add_argument(
             "--bind",
             action=argparse.BooleanOptionalAction,
-            help="bind ranks to cores (when there are enough)",
+            help="bind ranks to cores; default: where there are enough",
         ),
         group.add_argument(
-            "--env", metavar="NAME=VALUE", help="a variable of the ranks; may be repeated", **append
+            "--env",
+            metavar="NAME=VALUE",
+            help="an environment variable of the ranks; may be repeated",
+            **append,
         ),
         group.add_argument(
             "--launcher-option",
             metavar="OPTION",
-            help="passed to the launcher as it is, as in --launcher-option=-hosts=a,b; may be "
-            "repeated",
+            help="an option for the launcher, as in --launcher-option=-hosts=a,b; may be repeated",
             **append,
         ),
     ]
@@ -187,10 +192,12 @@ def add_drop_in_options(parser: Parser, title: str = "the drop-in") -> list[argp
             "--plain",
             dest="preload",
             action="store_false",
-            help="put nothing into the ranks: the plain MPI with its settings",
+            help="load nothing into the ranks: the plain MPI with its settings",
         ),
         group.add_argument(
-            "--stats", action="store_true", help="at the end, what ropewalk did, on standard error"
+            "--stats",
+            action="store_true",
+            help="at the end, write what ropewalk did to standard error",
         ),
     ]
 

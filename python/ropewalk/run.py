@@ -77,10 +77,12 @@ def parser() -> Parser:
     add_drop_in_options(made)
     nodes = made.add_argument_group("nodes")
     nodes.add_argument(
-        "--nodes", metavar="A,B", help="nodes to run on (this one, or those of the batch job)"
+        "--nodes",
+        metavar="A,B",
+        help="nodes to run on; default: those of the batch job, or this one",
     )
     nodes.add_argument(
-        "--ranks-per-node", type=whole_number, metavar="K", help="ranks on each node"
+        "--ranks-per-node", type=whole_number, metavar="K", help="number of ranks on each node"
     )
     nodes.add_argument(
         "--launcher",

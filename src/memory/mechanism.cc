@@ -33,7 +33,7 @@ const Mechanism& mechanism(PageSource source) {
   for (const Mechanism& entry : table) {
     if (entry.source == source) return entry;
   }
-  throw Error(ErrorCode::argument, "source: no such page source");
+  throw Error(ErrorCode::argument, "source: no such page source; pass a value of PageSource");
 }
 
 Block memfd_block(const Mechanism& how, std::size_t bytes) {

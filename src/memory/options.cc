@@ -23,7 +23,7 @@ auto find_by_name(const std::string& argument, const Values& values, const std::
     names += names.empty() ? "" : ", ";
     names += name(value);
   }
-  throw Error(ErrorCode::argument, argument + ": found \"" + text + "\"; expected one of " + names);
+  throw Error(ErrorCode::argument, argument + ": found \"" + text + "\", expected one of " + names);
 }
 
 }  // namespace

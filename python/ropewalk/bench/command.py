@@ -48,25 +48,27 @@ def parser() -> Parser:
         statuses=STATUSES,
         add_help=False,
     )
-    made.add_argument("-h", "--help", action="store_true", help="this, and the program's options")
+    made.add_argument(
+        "-h", "--help", action="store_true", help="show this and the program's options, and end"
+    )
     made.add_argument("--dry-run", action="store_true", help="show the commands, start nothing")
     add_rank_options(made, "2 where they talk; all of a box", several_mpis=True)
     compared = made.add_argument_group("comparisons")
     compared.add_argument(
         "--against",
         metavar="PEER,...",
-        help="collectives, p2p: the same sweep under each of mpich, mpich-nodevice, openmpi, "
+        help="collectives, p2p: measure the same under each of mpich, mpich-nodevice, openmpi, "
         "openmpi-ucx, intel (or PEER=PREFIX), and the best of them in each case",
     )
     compared.add_argument(
         "--layouts",
         metavar="RxT,...",
-        help="overlap, itt: ranks x threads, one layout after the other, as 4x1,2x2",
+        help="overlap, itt: measure these layouts, ranks x threads, in turn, as 4x1,2x2",
     )
     made.add_argument(
         "--time",
         metavar="TIME",
-        help="what measuring may take in all, as 90s or 5m: fewer rounds of each case, no case "
+        help="how long to measure at most in all, as 90s or 5m: fewer rounds of each case, no case "
         "fewer; default: 100 s for each program that is started",
     )
     results = made.add_argument_group("results")
@@ -74,7 +76,7 @@ def parser() -> Parser:
     results.add_argument(
         "--plot",
         metavar="FILE",
-        help="gradient, overlap, itt: draw their figures (.svg, .png, .pdf; matplotlib)",
+        help="gradient, overlap, itt: draw their figures, as .svg, .png or .pdf; needs matplotlib",
     )
     return made
 

@@ -70,14 +70,20 @@ def parser() -> Parser:
         examples=EXAMPLES,
         add_help=False,
     )
-    made.add_argument("-h", "--help", action="store_true", help="this")
-    made.add_argument("-n", "--ranks", type=int, metavar="N", help="ranks; default: 2")
-    made.add_argument("--ops", metavar="OP,...", help="of " + ", ".join(OPERATIONS))
+    made.add_argument("-h", "--help", action="store_true", help="show this and end")
+    made.add_argument("-n", "--ranks", type=int, metavar="N", help="number of ranks; default: 2")
+    made.add_argument(
+        "--ops", metavar="OP,...", help="calls to measure, of " + ", ".join(OPERATIONS)
+    )
     made.add_argument("--sizes", metavar="SIZE,...", help=f"bytes of a tensor; default: {_SIZES}")
-    made.add_argument("--quick", action="store_true", help=f"a few seconds: {_QUICK_SIZES}")
-    made.add_argument("--time", type=float, metavar="S", help="seconds for the measurements")
-    made.add_argument("--arena", action="store_true", help="tensors of ropewalk.torch.empty")
-    made.add_argument("--no-training", action="store_true", help="the calls alone")
+    made.add_argument(
+        "--quick", action="store_true", help=f"measure for a few seconds, at sizes {_QUICK_SIZES}"
+    )
+    made.add_argument("--time", type=float, metavar="S", help="how many seconds to measure at most")
+    made.add_argument("--arena", action="store_true", help="take tensors of ropewalk.torch.empty")
+    made.add_argument(
+        "--no-training", action="store_true", help="measure the calls alone, no training"
+    )
     made.add_argument("--json", metavar="FILE", help="write the rows as JSON lines")
     return made
 

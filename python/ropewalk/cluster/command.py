@@ -103,7 +103,7 @@ def parser() -> Parser:
     _add_box_options(made)
     others = made.add_argument_group("a box that runs")
     others.add_argument(
-        "--box", metavar="PID", help="which: its ROPEWALK_BOX; inside one, that one"
+        "--box", metavar="PID", help="the box, by its ROPEWALK_BOX; default inside a box: that one"
     )
     for verb, text in (
         ("cut", "pull the cables of a node, or one with --rail"),
@@ -111,7 +111,12 @@ def parser() -> Parser:
         ("kill", "take the power off a node"),
     ):
         others.add_argument(f"--{verb}", metavar="NODE", help=text)
-    others.add_argument("--rail", type=whole_number, metavar="R", help="only this rail, from 0")
+    others.add_argument(
+        "--rail",
+        type=whole_number,
+        metavar="R",
+        help="number of the rail to change, from 0; default: all",
+    )
     _add_run_options(made)
     made.add_argument("command", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     return made
@@ -119,15 +124,32 @@ def parser() -> Parser:
 
 def _add_box_options(made: Parser) -> None:
     box = made.add_argument_group("the box")
-    box.add_argument("--nodes", type=whole_number, metavar="N", help="nodes, n0 ... (2)")
-    box.add_argument("--rails", type=whole_number, metavar="R", help="networks between them (1)")
-    box.add_argument("--rate", help="of a rail, each way, as 500mbit or 2gbit (1gbit)")
-    box.add_argument("--delay", help="of a packet, one way, as 20us; needs netem in the kernel")
-    box.add_argument("--mtu", type=whole_number, metavar="BYTES", help="largest packet (9000)")
+    box.add_argument(
+        "--nodes",
+        type=whole_number,
+        metavar="N",
+        help="number of nodes, which are named n0, n1, ...; default: 2",
+    )
+    box.add_argument(
+        "--rails",
+        type=whole_number,
+        metavar="R",
+        help="number of networks between the nodes; default: 1",
+    )
+    box.add_argument("--rate", help="rate of a rail, each way, as 500mbit or 2gbit; default: 1gbit")
+    box.add_argument(
+        "--delay", help="delay of a packet, one way, as 20us; the kernel must have netem"
+    )
+    box.add_argument(
+        "--mtu",
+        type=whole_number,
+        metavar="BYTES",
+        help="size of the largest packet; default: 9000",
+    )
     box.add_argument(
         "--ranks-per-node",
         metavar="K[,K...]",
-        help="ranks on each node, or on one node after the other (1)",
+        help="number of ranks on each node, or one number for each node; default: 1",
     )
     box.add_argument("--node", metavar="NAME", help="run COMMAND once, on this node")
     box.add_argument("--check", action="store_true", help="measure raw TCP over the rails")

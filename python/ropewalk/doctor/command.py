@@ -46,8 +46,12 @@ def parser() -> Parser:
         examples=EXAMPLES,
         statuses=(("0", "whatever was found"), ("2", "the command line was wrong")),
     )
-    made.add_argument("--json", action="store_true", help="one JSON object instead of text")
-    made.add_argument("--quick", action="store_true", help="start no MPI to ask it")
+    made.add_argument("--json", action="store_true", help="write one JSON object instead of text")
+    made.add_argument(
+        "--quick",
+        action="store_true",
+        help="start no MPI, so its version and thread level are not told",
+    )
     return made
 
 

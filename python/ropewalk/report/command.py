@@ -51,19 +51,26 @@ def parser() -> Parser:
         examples=EXAMPLES,
         statuses=STATUSES,
     )
-    made.add_argument("files", nargs="*", metavar="FILES", help="rows of benches; - reads them")
+    made.add_argument(
+        "files", nargs="*", metavar="FILES", help="files with rows of benches; - is standard input"
+    )
     made.add_argument(
         "--compare",
         nargs=2,
         metavar=("A", "B"),
-        help="how B differs from A, case by case, with 95 %% intervals of the ratios",
+        help="show how B differs from A, case by case, with 95 %% intervals of the ratios",
     )
     made.add_argument(
-        "-o", "--output", metavar="FILE", help="the page (report.html); - is standard output"
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="the page to write; - is standard output; default: report.html",
     )
-    made.add_argument("--title", help="the page's title (made of the machine's name)")
     made.add_argument(
-        "--json", action="store_true", help="besides, the findings on standard output as JSON"
+        "--title", help="the title of the page; default: made of the name of the machine"
+    )
+    made.add_argument(
+        "--json", action="store_true", help="also write the findings to standard output, as JSON"
     )
     return made
 

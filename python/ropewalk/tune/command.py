@@ -62,23 +62,32 @@ def parser() -> Parser:
         "--ranks",
         type=whole_number,
         metavar="RANKS",
-        help=f"ranks (one a core, 2 to {_MOST_RANKS})",
-    )
-    made.add_argument("--mpi", metavar="NAME", help="mpich, openmpi, intel, system, or a prefix")
-    made.add_argument(
-        "--time", metavar="TIME", default="90s", help="what measuring may take, as 30s or 2m (90s)"
+        help=f"number of ranks; default: one a core, 2 to {_MOST_RANKS}",
     )
     made.add_argument(
-        "-o", "--output", metavar="FILE", default=_DEFAULT_OUTPUT, help=f"({_DEFAULT_OUTPUT})"
+        "--mpi", metavar="NAME", help="mpich, openmpi, intel, system, or the prefix of an MPI"
+    )
+    made.add_argument(
+        "--time",
+        metavar="TIME",
+        default="90s",
+        help="how long to measure at most, as 30s or 2m; default: 90s",
+    )
+    made.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        default=_DEFAULT_OUTPUT,
+        help=f"the profile to write; default: {_DEFAULT_OUTPUT}",
     )
     made.add_argument(
         "--only",
         type=_groups,
         default=",".join(_GROUPS),
         metavar="NAME,...",
-        help="copies, channel, collectives: measure these, and write nothing of the others",
+        help="measure these groups alone (copies, channel, collectives), and write no others",
     )
-    made.add_argument("--json", action="store_true", help="one JSON object instead of text")
+    made.add_argument("--json", action="store_true", help="write one JSON object instead of text")
     return made
 
 

@@ -188,7 +188,7 @@ def test_a_message_needs_no_wait_of_its_sender():
 
 
 def _lazy(rank, size, file):
-    """The memory of these tensors holds other numbers than the tensors: torch negates on reading."""
+    """The memory holds other numbers than these tensors: torch negates when it reads."""
     join("ropewalk", rank, size, file)
     negated = torch.tensor([complex(1, rank + 1)]).conj().imag
     assert negated.is_neg() and negated.is_contiguous()
