@@ -299,6 +299,9 @@ typedef uint64_t rw_op;
 #define RW_BOR (RW_FIRST_OP + 7)
 #define RW_LXOR (RW_FIRST_OP + 8)
 #define RW_BXOR (RW_FIRST_OP + 9)
+/* Of windows only: the operand takes the place of the element, and the element stays as it is. */
+#define RW_REPLACE (RW_FIRST_OP + 12)
+#define RW_NO_OP (RW_FIRST_OP + 13)
 #define RW_MPI_TYPE(type) ((rw_type)(uintptr_t)(type))
 #define RW_MPI_OP(op) ((rw_op)(uintptr_t)(op))
 
@@ -442,5 +445,7 @@ RW_DEFAULT_EXPORT int rw_plan_reduce(rw_plan* plan); /* start and wait */
 #ifdef __cplusplus
 }
 #endif
-#undef RW_DEFAULT_EXPORT
+
+#include "ropewalk/window.h"
+
 #endif

@@ -46,6 +46,7 @@ if TYPE_CHECKING:  # what __getattr__ finds, for type checkers
     from .reduction import PendingReduction as PendingReduction
     from .reduction import ReductionPlan as ReductionPlan
     from .reduction import as_bfloat16 as as_bfloat16
+    from .window import Window as Window
 
 # The module of each public name.
 _NAMES = {
@@ -66,6 +67,7 @@ _NAMES = {
         ),
         "channel",
     ),
+    "Window": "window",
     **dict.fromkeys(("Communicator", "PendingCollective"), "collectives"),
     **dict.fromkeys(("EndpointSet", "MessagePlan", "CartesianGrid", "Halo"), "exchange"),
     **dict.fromkeys(

@@ -41,27 +41,10 @@ struct HeldChannel : Held<Channel> {
   bool in_use = false;                 // by a call of some thread; guarded by the GIL
 };
 
-// A call of the channel, which takes one at a time. Begins and ends with the GIL.
-class Use {
- public:
-  explicit Use(HeldChannel& channel) : channel_(channel) {
-    if (channel_.in_use) {
-      refuse("channel: another thread is in a call of it; make a channel for each thread");
-    }
-    channel_.in_use = true;
-  }
-  ~Use() { channel_.in_use = false; }
-  Use(const Use&) = delete;
-  Use& operator=(const Use&) = delete;
-
- private:
-  HeldChannel& channel_;
-};
-
 template <class Call>
 auto run(HeldChannel& self, Call call) {
   Channel& channel = self.get();
-  const Use use(self);
+  const OneCall one(self.in_use, "channel");
   const nb::gil_scoped_release released;
   return call(channel);
 }
@@ -157,7 +140,7 @@ HeldMessage::~HeldMessage() {
     const nb::gil_scoped_release released;
     sched_yield();
   }
-  const Use use(channel);
+  const OneCall one(channel.in_use, "channel");
   const nb::gil_scoped_release released;
   request = {};
   prepared.reset();
@@ -165,28 +148,22 @@ HeldMessage::~HeldMessage() {
 
 // ---- arguments ----------------------------------------------------------------------------------
 
-int number(nb::handle given, const char* name) {
-  int value = 0;
-  if (!nb::try_cast(given, value)) refuse(std::string(name) + ": not an integer");
-  return value;
-}
-
 int destination_of(const HeldChannel& self, nb::handle given) {
-  const int rank = number(given, "destination");
+  const int rank = whole_number(given, "destination");
   if (rank >= 0 && rank < self.get().size()) return rank;
   refuse("destination: rank " + std::to_string(rank) + ", expected 0 to " +
          std::to_string(self.get().size() - 1));
 }
 
 int source_of(const HeldChannel& self, nb::handle given) {
-  const int rank = number(given, "source");
+  const int rank = whole_number(given, "source");
   if (rank >= any_source && rank < self.get().size()) return rank;
   refuse("source: rank " + std::to_string(rank) + ", expected 0 to " +
          std::to_string(self.get().size() - 1) + ", or any_source");
 }
 
 int tag_of(nb::handle given, const char* name, bool open) {
-  const int tag = number(given, name);
+  const int tag = whole_number(given, name);
   if (tag >= (open ? any_tag : 0) && tag <= largest_tag) return tag;
   refuse(std::string(name) + ": " + std::to_string(tag) + ", expected 0 to " +
          std::to_string(largest_tag) + (open ? ", or any_tag" : ""));
@@ -306,7 +283,7 @@ void close(HeldChannel& self) {
            " of its messages are under way; wait for each before it is closed");
   }
   for (HeldMessage* each : self.messages) each->destroy_at_once();
-  const Use use(self);
+  const OneCall one(self.in_use, "channel");
   const nb::gil_scoped_release released;
   self.value.reset();
 }
@@ -314,7 +291,7 @@ void close(HeldChannel& self) {
 // Takes back what is under way, and ends the channel without waiting for anybody.
 void abort(HeldChannel& self) {
   if (self.value == nullptr) return;
-  const Use use(self);
+  const OneCall one(self.in_use, "channel");
   for (HeldMessage* each : self.messages) each->destroy_at_once();
   const nb::gil_scoped_release released;
   destroy_at_once(std::move(self.value));

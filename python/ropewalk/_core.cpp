@@ -289,6 +289,7 @@ void define(nb::module_& module) {
   define_reduction(module);
   define_settings(module);
   define_tuning(module);
+  define_window(module);
 }
 
 }  // namespace ropewalk::python

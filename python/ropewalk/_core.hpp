@@ -38,5 +38,6 @@ void define_process_group(nanobind::module_& module);
 void define_reduction(nanobind::module_& module);
 void define_settings(nanobind::module_& module);
 void define_tuning(nanobind::module_& module);
+void define_window(nanobind::module_& module);
 
 }  // namespace ropewalk::python

@@ -138,6 +138,12 @@ bool is_average(nb::handle op) {
   std::string wanted;
   return nb::try_cast(op, wanted, false) && wanted == "average";
 }
+int whole_number(nb::handle given, const char* name) {
+  int value = 0;
+  if (!nb::try_cast(given, value)) refuse(std::string(name) + ": not an integer");
+  return value;
+}
+
 ReductionOp operation(nb::handle given) {
   std::string wanted;
   if (!nb::try_cast(given, wanted, false)) refuse("op: not a string");
@@ -152,8 +158,7 @@ ReductionOp operation(nb::handle given) {
 }
 
 int root_of(const Collectives& on, nb::handle given) {
-  int root = 0;
-  if (!nb::try_cast(given, root)) refuse("root: not an integer");
+  const int root = whole_number(given, "root");
   if (root >= 0 && root < on.size()) return root;
   refuse("root: " + std::to_string(root) + ", expected 0 to " + std::to_string(on.size() - 1));
 }

@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "ropewalk/collectives.hpp"
@@ -51,6 +52,7 @@ Shape with_rows(const Side& side, std::size_t rows);     // other rows of the sa
 Shape stacked(const Collectives& on, const Side& side);  // one such array a rank
 
 [[noreturn]] void refuse(const std::string& message);
+int whole_number(nanobind::handle given, const char* name);
 ElementType type(const Side& side);  // of what is reduced
 void check_elements(const Side& side, std::size_t size, const Side& like, const char* name);
 // Whether rows that are dealt out are those of the array.
@@ -62,5 +64,25 @@ int root_of(const Collectives& on, nanobind::handle given);
 Counts counts_of(const Collectives& on, nanobind::handle given, const char* name);
 // Rows of the first axis that each rank gets when all get as many.
 std::size_t equal_rows(const Collectives& on, const Side& side, const char* name);
+
+// A call of an object that takes one at a time. It begins and ends with the GIL, which guards
+// `in_use`.
+class OneCall {
+ public:
+  // `object` is its name in the error, as in "channel".
+  OneCall(bool& in_use, const char* object) : in_use_(in_use) {
+    if (in_use_) {
+      refuse(std::string(object) + ": another thread is in a call of it; make a " + object +
+             " for each thread");
+    }
+    in_use_ = true;
+  }
+  ~OneCall() { in_use_ = false; }
+  OneCall(const OneCall&) = delete;
+  OneCall& operator=(const OneCall&) = delete;
+
+ private:
+  bool& in_use_;
+};
 
 }  // namespace ropewalk::python

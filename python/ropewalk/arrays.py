@@ -20,8 +20,8 @@ Shape = SupportsIndex | Sequence[SupportsIndex]
 Order = Literal["C", "F"]
 
 
-def empty(shape: Shape, dtype: DTypeLike = np.float64, order: Order = "C") -> Array:
-    """An array in the arena with undefined contents. The arguments are those of numpy.empty."""
+def plain(shape: Shape, dtype: DTypeLike) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    """Extents and type of an array of plain data, or an ArgumentError."""
     dtype = np.dtype(dtype)
     if dtype.hasobject:
         raise ArgumentError(f"dtype: {dtype} holds Python objects, expected plain data")
@@ -29,10 +29,15 @@ def empty(shape: Shape, dtype: DTypeLike = np.float64, order: Order = "C") -> Ar
     extents = tuple(map(int, given if np.ndim(given) else (given,)))
     if any(extent < 0 for extent in extents):
         raise ArgumentError(f"shape: {shape}, expected extents of 0 or more")
-    count = math.prod(extents)  # Python's integers: no overflow
-    if count * dtype.itemsize >= 1 << 63:
+    if math.prod(extents) * dtype.itemsize >= 1 << 63:  # Python's integers: no overflow
         raise ArgumentError(f"shape: {shape}, more than any memory holds")
-    memory = _core.allocate(count * dtype.itemsize)
+    return extents, dtype
+
+
+def empty(shape: Shape, dtype: DTypeLike = np.float64, order: Order = "C") -> Array:
+    """An array in the arena with undefined contents. The arguments are those of numpy.empty."""
+    extents, dtype = plain(shape, dtype)
+    memory = _core.allocate(math.prod(extents) * dtype.itemsize)
     return np.ndarray(extents, dtype, buffer=memory, order=order)
 
 

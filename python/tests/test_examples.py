@@ -29,6 +29,15 @@ def test_channel(path, ranks):
     assert run_example("channel.py", path, ranks) == run_example("channel.py", path, 1)
 
 
+@mpis
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_window(path, ranks):
+    told = run_example("window.py", path, ranks)
+    assert "9592 primes below 100000" in told
+    taken = [int(one) for one in re.findall(r"counted (\d+) of 200", told)]
+    assert len(taken) == ranks and sum(taken) == 200, told
+
+
 # What each prints depends on the number of ranks only where it says so.
 @mpis
 @pytest.mark.parametrize("name", ["heat2d.py", "wave3d.py", "solve.py"])

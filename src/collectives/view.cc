@@ -42,8 +42,9 @@ View::~View() {
 
 std::size_t View::in_bytes(std::size_t count, const char* argument) const {
   if (elements_.bytes > 0 && count > PTRDIFF_MAX / elements_.bytes) {
-    throw Error(ErrorCode::argument, std::string(argument) + ": " + std::to_string(count) +
-                                         " elements are more than memory can hold; pass a smaller count");
+    throw Error(ErrorCode::argument,
+                std::string(argument) + ": " + std::to_string(count) +
+                    " elements are more than memory can hold; pass a smaller count");
   }
   return count * elements_.bytes;
 }

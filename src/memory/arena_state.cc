@@ -33,8 +33,8 @@ void ArenaState::probe() noexcept {
 
 void* ArenaState::allocate(std::size_t bytes, std::size_t alignment) {
   if (!std::has_single_bit(alignment)) {
-    throw Error(ErrorCode::argument,
-                "alignment: found " + std::to_string(alignment) + ", expected a power of two; pass one such as 64 or 4096");
+    throw Error(ErrorCode::argument, "alignment: found " + std::to_string(alignment) +
+                                         ", expected a power of two; pass one such as 64 or 4096");
   }
   const Hold hold(core_);
   probe();
@@ -90,7 +90,9 @@ std::size_t ArenaState::block_bytes(const void* address) const noexcept {
 
 std::size_t ArenaState::usable_bytes(const void* address) const {
   if (const std::size_t bytes = block_bytes(address)) return bytes;
-  throw Error(ErrorCode::argument, "address: no live block of this arena begins there; pass what allocate() returned, once");
+  throw Error(
+      ErrorCode::argument,
+      "address: no live block of this arena begins there; pass what allocate() returned, once");
 }
 
 void ArenaState::trim() noexcept {

@@ -15,7 +15,8 @@ using PageSizes = std::map<std::size_t, std::size_t, std::greater<>>;  // page s
 void require_mapped(const void* address, std::size_t bytes) {
   auto at = reinterpret_cast<std::uintptr_t>(address);
   if (bytes > UINTPTR_MAX - at) {
-    throw Error(ErrorCode::argument, "bytes: the range goes beyond the end of memory; pass the length of the buffer");
+    throw Error(ErrorCode::argument,
+                "bytes: the range goes beyond the end of memory; pass the length of the buffer");
   }
   const auto end = at + bytes;
   for (const os::MappedArea& area : os::mapped_areas(address, bytes, false)) {

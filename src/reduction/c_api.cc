@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "c_call.hpp"
+#include "c_types.hpp"
 #include "mpi/collectively.hpp"
 #include "reduction/reduction_plan_state.hpp"
 
@@ -16,23 +17,6 @@ namespace {
 
 constexpr std::size_t fuse_none = ~std::size_t{0};
 
-ElementType own_type(rw_type type, int tensor) {
-  if (type >= RW_FIRST_TYPE && type < RW_FIRST_TYPE + element_type_count) {
-    return static_cast<ElementType>(type - RW_FIRST_TYPE);
-  }
-  throw Error(ErrorCode::argument, "tensor[" + std::to_string(tensor) +
-                                       "].type: " + std::to_string(type) +
-                                       ", expected one of ropewalk's own, as RW_FLOAT32");
-}
-
-ReductionOp own_op(rw_op op) {
-  if (op >= RW_FIRST_OP && op < RW_FIRST_OP + reduction_op_count) {
-    return static_cast<ReductionOp>(op - RW_FIRST_OP);
-  }
-  throw Error(ErrorCode::argument,
-              "options.op: " + std::to_string(op) + ", expected one of ropewalk's own, as RW_SUM");
-}
-
 std::vector<PlanTensor> tensors_of(int count, const rw_plan_tensor* tensor) {
   if (count < 0) {
     throw Error(ErrorCode::argument,
@@ -42,8 +26,9 @@ std::vector<PlanTensor> tensors_of(int count, const rw_plan_tensor* tensor) {
   std::vector<PlanTensor> out;
   out.reserve(static_cast<std::size_t>(count));
   for (int i = 0; i < count; ++i) {
-    out.push_back(
-        {tensor[i].count, own_type(tensor[i].type, i), tensor[i].input, tensor[i].output});
+    out.push_back({tensor[i].count,
+                   own_type(tensor[i].type, "tensor[" + std::to_string(i) + "].type"),
+                   tensor[i].input, tensor[i].output});
   }
   return out;
 }
@@ -51,7 +36,7 @@ std::vector<PlanTensor> tensors_of(int count, const rw_plan_tensor* tensor) {
 ReductionPlanOptions options_of(const rw_plan_options* given) {
   ReductionPlanOptions options;
   if (given == nullptr) return options;
-  if (given->op != 0) options.op = own_op(given->op);
+  if (given->op != 0) options.op = own_op(given->op, "options.op");
   options.average = given->average != 0;
   if (given->bucket_bytes != 0) options.bucket_bytes = given->bucket_bytes;
   if (given->fuse_bytes == fuse_none) {

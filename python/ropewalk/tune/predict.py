@@ -41,8 +41,9 @@ def add_times(answer: Answer, notes: profile.Notes) -> None:
     asked = answer["asked"]
     fits = asked["nodes"] == 1 and asked["ranks"] == notes.ranks and not asked["crowded"]
     if notes.costs and not fits:
+        how_many = "an unknown number of" if notes.ranks is None else notes.ranks
         answer["assumed"].append(
-            f"no times: the profile's are of {notes.ranks} ranks on one node, each with a core"
+            f"no times: the profile's are of {how_many} ranks on one node, each with a core"
         )
     subject = _SUBJECTS.get(asked["subject"], asked["subject"])
     memory = "private" if asked["private_memory"] else "arena"

@@ -1,0 +1,169 @@
+"""Memory of each rank that the other ranks of its node read and write without its help.
+
+    with ropewalk.Window(1000) as window:      # float64
+        if window.rank == 0:
+            window.put(array, 1)               # to the beginning of the memory of rank 1
+            window.signal(1)
+        if window.rank == 1:
+            window.wait_signal(1)              # what was put before is in window.array
+
+Inside a node these are loads, stores and atomic operations on mapped memory, and need no message.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from . import _core
+from ._shared import OfRanks
+from .arrays import plain
+from .exceptions import ArgumentError
+from .exchange import _handle, _refusing_jointly
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
+
+    from .arrays import Array, Shape
+    from .collectives import ArrayLike
+    from .exchange import CommunicatorLike
+
+
+class Window(OfRanks):
+    """One array on each rank of a communicator, whose ranks share a node.
+
+    Shapes may differ between ranks, `dtype` and `signals` may not. `comm` is a communicator of
+    ropewalk or mpi4py, or None for the world; where nobody has started MPI, None starts it. Making
+    it is collective, and so is close(). The elements are zero at first. An UnsupportedError on
+    every rank where ranks cannot map each other's memory, as on several nodes.
+
+    Offsets are in elements. A put or get is complete when it returns; another rank may read what
+    was put once it has seen a signal() or a fence() that followed. Elements that one rank writes
+    while another reads or writes them are undefined, but for the atomic operations, which are
+    atomic for each element, among each other. Who waits for a rank that has died gets a
+    PeerDeadError.
+    """
+
+    def __init__(
+        self,
+        shape: Shape,
+        dtype: DTypeLike = np.float64,
+        comm: CommunicatorLike = None,
+        *,
+        signals: int = 8,
+    ) -> None:
+        handle = _handle(comm)
+        with _refusing_jointly(lambda: _core.window(handle, 0, 1, -1)):
+            self._shape, self._dtype = plain(shape, dtype)
+            if self._dtype.itemsize == 0:
+                raise ArgumentError(f"dtype: {self._dtype}, expected elements of a byte or more")
+            if not isinstance(signals, (int, np.integer)) or not 0 <= signals <= 1 << 16:
+                raise ArgumentError(f"signals: {signals!r}, expected 0 to {1 << 16}")
+        elements = int(np.prod(self._shape, dtype=object))
+        itemsize = self._dtype.itemsize
+        self._core: _core.Window = _core.window(handle, elements * itemsize, itemsize, int(signals))
+
+    # ---- memory
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of the elements."""
+        return self._dtype
+
+    @property
+    def array(self) -> Array:
+        """The memory of this rank."""
+        return self.of(self.rank).reshape(self._shape)
+
+    def of(self, rank: int) -> Array:
+        """The memory of any rank, one axis, as it is mapped here. The array stays valid when the
+        window is closed."""
+        memory: Array = self._core.memory(rank)
+        return memory.view(self._dtype)
+
+    def put(self, array: ArrayLike, rank: int, offset: int = 0) -> None:
+        """Writes the array to the elements from `offset` on."""
+        self._core.put(self._elements(array), rank, offset)
+
+    def get(self, out: ArrayLike, rank: int, offset: int = 0) -> None:
+        """Reads the elements from `offset` on into `out`."""
+        self._core.get(out, rank, offset)
+
+    # ---- atomic operations, on elements of at most 8 bytes
+
+    def accumulate(self, array: ArrayLike, rank: int, offset: int = 0, op: str = "sum") -> None:
+        """The elements from `offset` on become (element op operand), each atomically."""
+        self._core.accumulate(self._elements(array), rank, offset, op)
+
+    def fetch_and_op(self, value: Any, rank: int, offset: int = 0, op: str = "sum") -> Any:
+        """One element becomes (element op value). Returns what it was. `replace` is an exchange,
+        `no_op` leaves the element as it is."""
+        before = np.empty(1, self._dtype)
+        self._core.fetch_and_op(self._element(value, "value"), before, rank, offset, op)
+        return before[0]
+
+    def fetch(self, rank: int, offset: int = 0) -> Any:
+        """Returns one element, read atomically."""
+        return self.fetch_and_op(np.zeros((), self._dtype), rank, offset, "no_op")
+
+    def compare_and_swap(self, expected: Any, desired: Any, rank: int, offset: int = 0) -> Any:
+        """One element becomes `desired` where its bytes are those of `expected`. Returns what it
+        was."""
+        before = np.empty(1, self._dtype)
+        values = (self._element(expected, "expected"), self._element(desired, "desired"))
+        self._core.compare_and_swap(*values, before, rank, offset)
+        return before[0]
+
+    # ---- who waits for whom
+
+    def signal(self, rank: int, index: int = 0, by: int = 1) -> None:
+        """Raises a counter of a rank, after all that this rank has put there before."""
+        self._core.signal(rank, index, by)
+
+    def signals(self, index: int = 0) -> int:
+        """How far a counter of this rank was raised."""
+        return self._core.signals(index)
+
+    def wait_signal(self, value: int, index: int = 0) -> None:
+        """Returns when a counter of this rank is at least `value`."""
+        self._core.wait_signal(value, index)
+
+    def fence(self) -> None:
+        """Collective: all ranks have come here, and what they have put before is there."""
+        self._core.fence()
+
+    # ---- its end
+
+    def close(self) -> None:
+        """Collective: a fence, after which no call of the window is possible. Memory is given back
+        once no rank has an array of it any more."""
+        if not self._core.closed():
+            self._core.fence()
+            self._core.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: object, trace: object) -> None:
+        try:
+            if kind is None:  # after an error on this rank the others may not come
+                self.close()
+        finally:
+            self._core.close()
+
+    def __repr__(self) -> str:
+        if self._core.closed():
+            return "<ropewalk.Window, closed>"
+        what = f"{' x '.join(map(str, self._shape)) or 'one'} {self._dtype}"
+        return f"<ropewalk.Window, rank {self.rank} of {self.size}, {what}>"
+
+    def _elements(self, given: ArrayLike) -> Any:
+        """Lists and numbers become elements of the window's type, arrays stay as they are."""
+        return np.asarray(given, self._dtype) if isinstance(given, (list, float, int)) else given
+
+    def _element(self, value: Any, name: str) -> Array:
+        try:
+            return np.asarray(value).astype(self._dtype, casting="same_kind").reshape(1)
+        except (TypeError, ValueError, OverflowError):
+            raise ArgumentError(f"{name}: {value!r}, expected one {self._dtype}") from None
