@@ -132,7 +132,8 @@ with ropewalk.Window(4, np.float32) as window:
 kind, count = (object, 8) if rank == 0 else ("f8", -3)
 refused("dtype: object" if rank == 0 else "", lambda: ropewalk.Window(2, kind))
 refused("signals: -3" if rank == 1 else "", lambda: ropewalk.Window(2, signals=count))
-tell(json.dumps([one for one in good if one is not True] or len(good)))
+bad = [(at, str(one)) for at, one in enumerate(good) if isinstance(one, str) or not one]
+tell(json.dumps(bad or len(good)))
 """
 
 
