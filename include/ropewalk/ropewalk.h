@@ -446,6 +446,7 @@ RW_DEFAULT_EXPORT int rw_plan_reduce(rw_plan* plan); /* start and wait */
 }
 #endif
 
+#include "ropewalk/irregular_halo.h"
 #include "ropewalk/window.h"
 
 #endif
