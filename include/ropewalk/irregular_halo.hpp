@@ -29,8 +29,8 @@ struct Neighbor {
 
 // Collective. Returns the neighbors where every rank owns `rows` consecutive global numbers, in the
 // order of ranks, and needs the elements with the global numbers `ghosts`. Rows have the indices 0
-// to rows - 1, ghost i has the index rows + i. Throws Error(argument) on every rank where a ghost of
-// one is listed twice, is its own row, or is no row of any rank.
+// to rows - 1, ghost i has the index rows + i. Throws Error(argument) on every rank where a ghost
+// of one is listed twice, is its own row, or is no row of any rank.
 RW_EXPORT std::vector<Neighbor> neighbors_by_rows(Communicator, std::int64_t rows,
                                                   std::span<const std::int64_t> ghosts);
 
@@ -61,8 +61,9 @@ class RW_EXPORT IrregularHalo {
   std::size_t far_bytes() const noexcept;
 
   // Brings the values of `send` elements to the `receive` elements of the neighbors. exchange() is
-  // start() and wait(). When start() returns, the elements that are sent may be changed again; those
-  // that are received belong to the exchange until test() has returned true or wait() has returned.
+  // start() and wait(). When start() returns, the elements that are sent may be changed again;
+  // those that are received belong to the exchange until test() has returned true or wait() has
+  // returned.
   void exchange(void* array);
   void start(void* array);
   bool test();

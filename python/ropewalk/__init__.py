@@ -42,6 +42,7 @@ if TYPE_CHECKING:  # what __getattr__ finds, for type checkers
     from .exchange import EndpointSet as EndpointSet
     from .exchange import Halo as Halo
     from .exchange import MessagePlan as MessagePlan
+    from .irregular import IrregularHalo as IrregularHalo
     from .preload import preload_path as preload_path
     from .reduction import PendingReduction as PendingReduction
     from .reduction import ReductionPlan as ReductionPlan
@@ -67,6 +68,7 @@ _NAMES = {
         ),
         "channel",
     ),
+    "IrregularHalo": "irregular",
     "Window": "window",
     **dict.fromkeys(("Communicator", "PendingCollective"), "collectives"),
     **dict.fromkeys(("EndpointSet", "MessagePlan", "CartesianGrid", "Halo"), "exchange"),

@@ -285,6 +285,7 @@ void define(nb::module_& module) {
   define_halo(module);
   define_channel(module);
   define_collectives(module);
+  define_irregular(module);
   define_process_group(module);
   define_reduction(module);
   define_settings(module);
