@@ -16,9 +16,9 @@ namespace ropewalk {
 
 using irregular::FarLink;
 using irregular::IndexList;
-using irregular::Link;
 using irregular::Lists;
 using irregular::NearLink;
+using irregular::NeighborLink;
 using irregular::OwnLink;
 using irregular::Promise;
 using irregular::Way;
@@ -36,15 +36,16 @@ struct IrregularHalo::State {
   std::optional<SplitCommunicator> node;
   std::optional<Window> window;    // of the ranks of this node; none where they map nothing
   std::optional<Channel> channel;  // none where no rank needs it
-  std::vector<std::unique_ptr<Link>> links;  // as the neighbors were listed
-  std::vector<Link*> in_order;               // those to other nodes first
+  std::vector<std::unique_ptr<NeighborLink>> links;  // as the neighbors were listed
+  std::vector<NeighborLink*> in_order;               // those to other nodes first
   std::vector<std::byte> scratch;
 
   bool under_way = false;
   std::byte* array = nullptr;
   Way way = Way::to_ghosts;
   std::uint64_t exchange = 0;  // number of the last one that was started
-  std::vector<Link*> left;     // of the exchange that is under way, whose elements have not come
+  std::vector<NeighborLink*>
+      left;  // of the exchange that is under way, whose elements have not come
 };
 
 namespace {
@@ -199,11 +200,11 @@ void IrregularHalo::State::begin(std::byte* of, Way along) {
   way = along;
   ++exchange;
   left = in_order;
-  for (Link* link : left) link->start(array, way, exchange);
+  for (NeighborLink* link : left) link->start(array, way, exchange);
 }
 
 bool IrregularHalo::State::test() {
-  std::erase_if(left, [&](Link* link) {
+  std::erase_if(left, [&](NeighborLink* link) {
     if (!link->test(way, exchange)) return false;
     link->lists().incoming(way).scatter(link->arrived(exchange), array);
     return true;
@@ -215,7 +216,7 @@ bool IrregularHalo::State::test() {
 void IrregularHalo::State::wait() {
   if (!under_way) return;
   for (; !left.empty(); left.erase(left.begin())) {
-    Link& link = *left.front();
+    NeighborLink& link = *left.front();
     link.wait(way, exchange);
     link.lists().incoming(way).scatter(link.arrived(exchange), array);
   }
@@ -223,7 +224,7 @@ void IrregularHalo::State::wait() {
 }
 
 void IrregularHalo::State::combine(ElementType type, ReductionOp op) {
-  for (Link* link : left) link->wait(way, exchange);
+  for (NeighborLink* link : left) link->wait(way, exchange);
   left.clear();
   for (const auto& link : links) {
     link->lists().incoming(way).combine(array, link->arrived(exchange), scratch.data(), type, op);

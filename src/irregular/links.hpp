@@ -33,12 +33,12 @@ struct Lists {
 
 // A neighbor moves what belongs to it in an exchange, which has a number, from 1. All exchanges of
 // an object count, whichever way they go.
-class Link {
+class NeighborLink {
  public:
-  explicit Link(Lists lists) : lists_(std::move(lists)) {}
-  virtual ~Link() = default;
-  Link(const Link&) = delete;
-  Link& operator=(const Link&) = delete;
+  explicit NeighborLink(Lists lists) : lists_(std::move(lists)) {}
+  virtual ~NeighborLink() = default;
+  NeighborLink(const NeighborLink&) = delete;
+  NeighborLink& operator=(const NeighborLink&) = delete;
 
   const Lists& lists() const noexcept { return lists_; }
   virtual void start(const std::byte* array, Way, std::uint64_t exchange) = 0;
@@ -53,9 +53,10 @@ class Link {
 };
 
 // To this rank itself.
-class OwnLink final : public Link {
+class OwnLink final : public NeighborLink {
  public:
-  explicit OwnLink(Lists lists) : Link(std::move(lists)), packed_(this->lists().most_bytes()) {}
+  explicit OwnLink(Lists lists)
+      : NeighborLink(std::move(lists)), packed_(this->lists().most_bytes()) {}
   void start(const std::byte* array, Way way, std::uint64_t /*exchange*/) override {
     lists().outgoing(way).gather(array, packed_.data());
   }
@@ -71,7 +72,7 @@ class OwnLink final : public Link {
 // inbox of its neighbor which the number of the exchange says, and signals. It may write there
 // again in the exchange after the next: the neighbor signals the next one when it starts it, after
 // it has taken what had come in this one.
-class NearLink final : public Link {
+class NearLink final : public NeighborLink {
  public:
   struct Place {
     int peer = 0;                 // in the window
@@ -85,7 +86,7 @@ class NearLink final : public Link {
   }
 
   NearLink(Lists lists, Window& window, const Place& place)
-      : Link(std::move(lists)), window_(window), place_(place) {}
+      : NeighborLink(std::move(lists)), window_(window), place_(place) {}
   void start(const std::byte* array, Way way, std::uint64_t exchange) override {
     std::byte* to = window_.data(place_.peer) + place_.peer_offset + second(exchange);
     lists().outgoing(way).gather(array, to);
@@ -109,10 +110,10 @@ class NearLink final : public Link {
 };
 
 // One message each way.
-class FarLink final : public Link {
+class FarLink final : public NeighborLink {
  public:
   FarLink(Lists lists, Channel& channel, int peer)
-      : Link(std::move(lists)),
+      : NeighborLink(std::move(lists)),
         sent_(this->lists().most_bytes()),
         received_(this->lists().most_bytes()) {
     for (const Way way : {Way::to_ghosts, Way::to_owners}) {
