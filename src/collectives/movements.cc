@@ -55,9 +55,10 @@ void gather_blocks(Collectives::State& state, const void* send, std::size_t send
     const bool at_root = state.rank == root;
     if (at_root) check_blocks(state, receive, blocks, "receive");
     if (is_in_place(send)) {
-      if (!at_root)
+      if (!at_root) {
         collectives::refuse(state,
                             "send: in place is for the root alone; pass this rank's elements");
+      }
       send = static_cast<std::byte*>(receive) + blocks.displacements[root];
       send_bytes = blocks.counts[root];
     }
@@ -74,8 +75,9 @@ void scatter_blocks(Collectives::State& state, const void* send, const Blocks& b
     const bool at_root = state.rank == root;
     if (at_root) check_blocks(state, send, blocks, "send");
     if (is_in_place(receive)) {
-      if (!at_root)
+      if (!at_root) {
         collectives::refuse(state, "receive: in place is for the root alone; pass a buffer");
+      }
       receive = nullptr;
     } else {
       if (at_root) check_own_count(state, receive_bytes, blocks, "receive_bytes");

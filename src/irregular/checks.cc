@@ -70,15 +70,14 @@ void check_lists(const std::vector<Neighbor>& neighbors, int ranks, std::size_t 
 
 void check_promises(const std::vector<Promise>& own, const std::vector<Promise>& theirs, int rank) {
   for (std::size_t peer = 0; peer < own.size(); ++peer) {
-    const std::string here = "rank " + std::to_string(rank);
-    const std::string there = "rank " + std::to_string(peer);
     if (own[peer].is_listed != 0 && theirs[peer].is_listed == 0) {
-      refuse("neighbors: " + here + " lists " + there +
+      refuse("neighbors: rank " + std::to_string(rank) + " lists rank " + std::to_string(peer) +
              ", which does not list it; list each other, with empty lists where nothing goes");
     }
     if (theirs[peer].sent == own[peer].received) continue;
-    refuse("neighbors: " + there + " sends " + std::to_string(theirs[peer].sent) + " elements to " +
-           here + ", which expects " + std::to_string(own[peer].received) +
+    refuse("neighbors: rank " + std::to_string(peer) + " sends " +
+           std::to_string(theirs[peer].sent) + " elements to rank " + std::to_string(rank) +
+           ", which expects " + std::to_string(own[peer].received) +
            "; both numbers must be equal");
   }
 }
