@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "node/peers.hpp"
 #include "os/clock.hpp"
 #include "ropewalk/error.hpp"
 
@@ -10,15 +11,34 @@ namespace {
 
 constexpr std::int64_t ns_per_s = 1'000'000'000;
 
-// Returns a text such as "rank 1" or "ranks 1 and 2", which is empty where all have come.
-std::string missing_ranks(node::Team& team) {
+// Returns a text such as "rank 1", or "rank 1 (process 4711, which is stopped)".
+std::string described(const node::Team& team, int rank) {
+  const std::string text = "rank " + std::to_string(rank);
+  if (!node::is_stopped(team.peer(rank))) return text;
+  return text + " (process " + std::to_string(team.process_id(rank)) + ", which is stopped)";
+}
+
+// Returns the ranks that match and a verb, as in "rank 1 and rank 2 have", or an empty text.
+template <class Match>
+std::string ranks_that(const node::Team& team, Match match) {
   std::string text;
   int count = 0;
   for (int rank = 0; rank < team.size(); ++rank) {
-    if (rank == team.rank() || team.slots().has_arrived(rank)) continue;
-    text += (count++ == 0 ? "" : " and ") + std::to_string(rank);
+    if (rank == team.rank() || !match(rank)) continue;
+    text += (count++ == 0 ? "" : " and ") + described(team, rank);
   }
-  return count == 0 ? "" : (count == 1 ? "rank " : "ranks ") + text;
+  return count == 0 ? "" : text + (count == 1 ? " has" : " have");
+}
+
+// Says which ranks this one waits for. A rank that has come may be stopped before its end. For the
+// others it is not known: their parts depend on each other.
+std::string who_is_missing(node::Team& team) {
+  const std::string absent =
+      ranks_that(team, [&](int rank) { return !team.slots().has_arrived(rank); });
+  if (!absent.empty()) return absent + " not come to";
+  const std::string stopped =
+      ranks_that(team, [&](int rank) { return node::is_stopped(team.peer(rank)); });
+  return (stopped.empty() ? "a rank has" : stopped) + " not finished";
 }
 
 }  // namespace
@@ -36,14 +56,13 @@ void Patience::look() {
     return;
   }
   if (now - since_ns_ < timeout_s_ * ns_per_s) return;
-  std::string missing = missing_ranks(team_);
-  missing += missing.empty() ? "a rank has not finished" : " has not come to";
+  const std::string missing = who_is_missing(team_);
   team_.waits().give_up();
   throw Error(ErrorCode::peer_dead,
-              "time-out: " + missing + " collective " + std::to_string(call) +
-                  " of this communicator within " + std::to_string(timeout_s_) +
-                  " s; look at what it does, or allow more time. The communicator cannot be used "
-                  "any more");
+              missing + " collective " + std::to_string(call) +
+                  " of this communicator within the timeout of " + std::to_string(timeout_s_) +
+                  " s; look at what happens there, or allow more time. The communicator cannot be "
+                  "used any more");
 }
 
 }  // namespace ropewalk::collectives

@@ -80,4 +80,6 @@ bool can_read(std::span<const RankFacts> facts) {
 
 bool is_dead(const Peer& peer) noexcept { return !peer.self && peer.life.ended(); }
 
+bool is_stopped(const Peer& peer) noexcept { return !peer.self && peer.life.stopped(); }
+
 }  // namespace ropewalk::node

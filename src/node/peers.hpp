@@ -71,4 +71,7 @@ bool can_read(std::span<const RankFacts> facts);
 // Returns true when the process has ended.
 bool is_dead(const Peer& peer) noexcept;
 
+// Returns true while the process is stopped, as by SIGSTOP or a debugger.
+bool is_stopped(const Peer& peer) noexcept;
+
 }  // namespace ropewalk::node

@@ -63,6 +63,17 @@ std::optional<int> process_of(int descriptor) noexcept {
   return first_number<int>(file.text().substr(at + key.size()));
 }
 
+// Calls use(text) with the status of a process in /proc, from its third field on. The second is the
+// program's name in brackets, which may hold anything.
+template <class Use>
+auto use_status(pid_t process, Use use) noexcept {
+  char path[64];
+  std::snprintf(path, sizeof path, "/proc/%d/stat", static_cast<int>(process));
+  const SmallFile file(path);
+  const std::size_t name_end = file.text().rfind(") ");
+  return use(name_end == std::string_view::npos ? "" : file.text().substr(name_end + 2));
+}
+
 }  // namespace
 
 Descriptor open_pidfd(pid_t process) noexcept {
@@ -74,17 +85,14 @@ Descriptor take_descriptor(const Descriptor& pidfd, int descriptor) noexcept {
 }
 
 std::uint64_t start_of_process(pid_t process) noexcept {
-  char path[64];
-  std::snprintf(path, sizeof path, "/proc/%d/stat", static_cast<int>(process));
-  const SmallFile file(path);
-  const std::string_view text = file.text();
-  // Field 22; the second is the program's name in brackets, which may hold anything.
-  std::size_t at = text.rfind(')');
-  for (int field = 2; field < 22 && at != std::string_view::npos; ++field) {
-    at = text.find(' ', at + 1);
-  }
-  if (at == std::string_view::npos) return 0;
-  return first_number<std::uint64_t>(text.substr(at)).value_or(0);
+  return use_status(process, [](std::string_view text) noexcept -> std::uint64_t {
+    for (int field = 3; field < 22; ++field) {
+      const std::size_t end = text.find(' ');
+      if (end == std::string_view::npos) return 0;
+      text.remove_prefix(end + 1);
+    }
+    return first_number<std::uint64_t>(text).value_or(0);
+  });
 }
 
 struct ProcessWatch::State {
@@ -157,6 +165,13 @@ bool ProcessWatch::ended() const noexcept {
     return false;
   }
   return !(silent && state_->is_ours()) && state_->ended_after_all();
+}
+
+bool ProcessWatch::stopped() const noexcept {
+  if (state_ == nullptr || start_of_process(state_->process) != state_->start) return false;
+  return use_status(state_->process, [](std::string_view text) noexcept {
+    return text.starts_with('T') || text.starts_with('t');  // by a signal, or by a debugger
+  });
 }
 
 }  // namespace ropewalk::os

@@ -43,6 +43,9 @@ class ProcessWatch {
   // True once the process has ended, also as a zombie that nobody has waited for. One system call;
   // one more at every 64th look.
   bool ended() const noexcept;
+  // True while the process is stopped by a signal or by a debugger. Reads a file of /proc; false
+  // where that does not say.
+  bool stopped() const noexcept;
 
  private:
   struct State;

@@ -51,6 +51,24 @@ bool ends_in_many_looks(const ProcessWatch& watch) {
   return false;
 }
 
+TEST(ProcessWatch, KnowsAStoppedProcess) {
+  if (!has_pidfds()) GTEST_SKIP() << "no pidfd_open in this kernel or sandbox";
+  Child child = start_child();
+  const ProcessWatch watch(child.pid);
+  EXPECT_FALSE(watch.stopped());
+  kill(child.pid, SIGSTOP);
+  siginfo_t info{};
+  ASSERT_EQ(waitid(P_PID, static_cast<id_t>(child.pid), &info, WSTOPPED), 0);
+  EXPECT_TRUE(watch.stopped());
+  EXPECT_FALSE(watch.ended());
+  kill(child.pid, SIGCONT);
+  ASSERT_EQ(waitid(P_PID, static_cast<id_t>(child.pid), &info, WCONTINUED), 0);
+  EXPECT_FALSE(watch.stopped());
+  end(child);
+  EXPECT_FALSE(watch.stopped());
+  reap(child);
+}
+
 TEST(ProcessWatch, TellsTheDeadFromTheLiving) {
   if (!has_pidfds()) GTEST_SKIP() << "no pidfd_open in this kernel or sandbox";
   Child child = start_child();
