@@ -54,13 +54,13 @@ struct StartedCall {
 };
 
 struct StartedMessage {
-  RankGroup& group;
+  std::shared_ptr<Messenger> messenger;
   Messenger::MessagePointer state;
 
   bool test() const {
     {
       const nb::gil_scoped_release released;
-      if (!group.closed() && !group.messenger().test(*state)) return false;
+      if (!messenger->test(*state)) return false;
     }
     state->completion.check();
     return true;
@@ -69,7 +69,7 @@ struct StartedMessage {
   bool wait(double seconds) const {
     {
       const nb::gil_scoped_release released;
-      if (!group.closed() && !group.messenger().wait(*state, seconds)) return false;
+      if (!messenger->wait(*state, seconds)) return false;
     }
     state->completion.check();
     return true;
@@ -177,12 +177,9 @@ nb::object alltoallv(RankGroup& self, Address send, Sizes send_bytes, Address re
 
 StartedMessage begun(RankGroup& self, nb::handle keep, auto begin) {
   self.forget();
-  if (self.closed()) {
-    throw Error(ErrorCode::argument, "process group: destroyed, expected one in use");
-  }
   PyObject* kept = keep.inc_ref().ptr();
   const nb::gil_scoped_release released;
-  return {self, begin(self.messenger(), kept)};
+  return {self.messenger(), begin(*self.messenger(), kept)};
 }
 
 StartedMessage send(RankGroup& self, Address data, std::size_t bytes, int to, int tag,
@@ -224,15 +221,21 @@ void define_started(nb::module_& module) {
       });
 }
 
+// Defines a method that returns what `question` says of the collectives.
+void define_question(nb::class_<RankGroup>& group, const char* name, auto question) {
+  group.def(
+      name, [question](RankGroup& self) { return self.ask(question); }, release_gil());
+}
+
 void define_questions(nb::class_<RankGroup>& group) {
-  group.def("rank", [](const RankGroup& self) { return self.collectives().rank(); })
-      .def("size", [](const RankGroup& self) { return self.collectives().size(); })
-      .def("nodes", [](const RankGroup& self) { return self.collectives().nodes(); })
-      .def("direct", [](const RankGroup& self) { return self.collectives().direct(); })
-      .def("reason", [](const RankGroup& self) { return self.collectives().reason(); })
-      .def("last_path",
-           [](const RankGroup& self) { return std::string(name(self.collectives().last_path())); })
-      .def("closed", &RankGroup::closed)
+  define_question(group, "rank", [](const Collectives& on) { return on.rank(); });
+  define_question(group, "size", [](const Collectives& on) { return on.size(); });
+  define_question(group, "nodes", [](const Collectives& on) { return on.nodes(); });
+  define_question(group, "direct", [](const Collectives& on) { return on.direct(); });
+  define_question(group, "reason", [](const Collectives& on) { return std::string(on.reason()); });
+  define_question(group, "last_path",
+                  [](const Collectives& on) { return std::string(name(on.last_path())); });
+  group.def("closed", &RankGroup::closed)
       .def("broken", &RankGroup::broken)
       .def("calls", &RankGroup::calls)
       .def("refuse", &RankGroup::refuse, release_gil())

@@ -23,6 +23,8 @@ constexpr auto nap = std::chrono::microseconds(100);
 // The thread sleeps for this long between two looks at the messages that nobody waits for.
 constexpr auto look_after = std::chrono::milliseconds(1);
 
+Error destroyed() { return {ErrorCode::argument, "process group: destroyed, expected one in use"}; }
+
 }  // namespace
 
 Kept::~Kept() {
@@ -35,18 +37,23 @@ Kept::~Kept() {
 
 Messenger::Messenger(Communicator on) : process_(getpid()), channel_(on) {}
 
-Messenger::~Messenger() {
+void Messenger::end() noexcept {
   if (process_ != getpid()) {
-    static_cast<void>(new std::thread(std::move(thread_)));  // the thread is the parent's
+    if (thread_.joinable()) static_cast<void>(new std::thread(std::move(thread_)));  // the parent's
     return;
   }
+  std::thread last;
   {
     const std::lock_guard lock(mutex_);
     ending_ = true;
     changed_.notify_all();
+    last.swap(thread_);
   }
-  if (thread_.joinable()) thread_.join();
+  if (last.joinable()) last.join();
+  const std::lock_guard lock(mutex_);
   for (const MessagePointer& each : under_way_) withdraw(*each);
+  complete_.splice(complete_.end(), under_way_);
+  channel_.reset();
 }
 
 // Destroys the request as an exception would, so that it does not wait for the other rank.
@@ -71,7 +78,11 @@ Messenger::MessagePointer Messenger::begin(PyObject* keep, Start start) {
   // The message goes into this list first, so that forget() gives its memory back whatever is
   // thrown.
   complete_.push_back(message);
-  message->request = start();
+  if (!channel_) {
+    message->completion.finish(nullptr);
+    throw destroyed();
+  }
+  message->request = start(*channel_);
   if (look(*message)) return message;
   under_way_.splice(under_way_.end(), complete_, std::prev(complete_.end()));
   if (!thread_.joinable()) {
@@ -84,12 +95,12 @@ Messenger::MessagePointer Messenger::begin(PyObject* keep, Start start) {
 
 Messenger::MessagePointer Messenger::send(const void* data, std::size_t bytes, int to, int tag,
                                           PyObject* keep) {
-  return begin(keep, [&] { return channel_.start_send(data, bytes, to, tag); });
+  return begin(keep, [&](Channel& on) { return on.start_send(data, bytes, to, tag); });
 }
 
 Messenger::MessagePointer Messenger::receive(void* data, std::size_t bytes, int from, int tag,
                                              PyObject* keep) {
-  return begin(keep, [&] { return channel_.start_receive(data, bytes, from, tag); });
+  return begin(keep, [&](Channel& on) { return on.start_receive(data, bytes, from, tag); });
 }
 
 // Returns whether the message is over, which it is after an error, too. The caller holds the mutex.
@@ -163,7 +174,7 @@ RankGroup::RankGroup(std::shared_ptr<KeyValueStore> store, int rank, int size,
   if (!handle) own_ = std::make_unique<StoreCommunicator>(std::move(store), rank, size);
   const Communicator on = handle ? Communicator(*handle) : own_->communicator();
   collectives_ = std::make_unique<Collectives>(on, CollectivesOptions{.timeout_s = timeout_s});
-  messenger_ = std::make_unique<Messenger>(on);
+  messenger_ = std::make_shared<Messenger>(on);
 }
 
 RankGroup::~RankGroup() {
@@ -173,7 +184,7 @@ RankGroup::~RankGroup() {
   } else {
     // Nothing is destroyed here, because that would wait for other ranks. In a child of fork the
     // threads are the parent's.
-    static_cast<void>(messenger_.release());
+    static_cast<void>(new std::shared_ptr<Messenger>(std::move(messenger_)));
     static_cast<void>(collectives_.release());
     static_cast<void>(own_.release());
     for (CollectiveRequest& each : requests_) new CollectiveRequest(std::move(each));
@@ -181,9 +192,13 @@ RankGroup::~RankGroup() {
   }
 }
 
+void RankGroup::check_open() const {
+  if (closed()) throw destroyed();
+}
+
 void RankGroup::check_whole() {
+  check_open();
   const std::lock_guard lock(mutex_);
-  if (closed()) throw Error(ErrorCode::argument, "process group: destroyed, expected one in use");
   if (!broken_.empty()) throw Error(ErrorCode::peer_dead, broken_);
 }
 
@@ -257,7 +272,7 @@ void RankGroup::forget() {
     while (!requests_.empty() && requests_.front().test()) requests_.pop_front();
   }
   for (const StartedPointer& each : over) each->kept.give_back();
-  if (messenger_ != nullptr) messenger_->forget();
+  messenger_->forget();
 }
 
 // Makes a call that is always refused, so that the call of the others fails.
@@ -272,9 +287,9 @@ void RankGroup::refuse() noexcept {
 void RankGroup::close(bool by_error) {
   if (process_ != getpid()) return;  // the destructor leaves alone what is the parent's
   const std::lock_guard one(calling_);
-  if (closed()) return;
+  if (closed_.exchange(true, std::memory_order_relaxed)) return;
   requests_.clear();  // the destructors wait for each call
-  messenger_.reset();
+  messenger_->end();
   struct Ended {};
   try {
     const std::unique_ptr<Collectives> last = std::move(collectives_);

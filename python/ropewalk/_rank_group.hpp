@@ -49,7 +49,7 @@ class Kept {
 class Messenger {
  public:
   explicit Messenger(Communicator on);
-  ~Messenger();
+  ~Messenger() { end(); }
   Messenger(const Messenger&) = delete;
   Messenger& operator=(const Messenger&) = delete;
 
@@ -71,6 +71,8 @@ class Messenger {
   bool test(Message&);
   // Gives the memory of complete messages back. The caller must hold the GIL.
   void forget();
+  // Gives up the messages under way and ends the channel. Who waits for a message gets an error.
+  void end() noexcept;
 
  private:
   template <class Start>
@@ -81,8 +83,8 @@ class Messenger {
 
   // The process that has made the messenger. The thread does not run in a child of fork.
   int process_;
-  Channel channel_;
-  std::mutex mutex_;  // guards the channel, and the members below
+  std::mutex mutex_;                // guards the members below
+  std::optional<Channel> channel_;  // none after the end
   std::condition_variable changed_;
   std::list<MessagePointer> under_way_;
   std::list<MessagePointer> complete_;
@@ -107,8 +109,15 @@ class RankGroup {
   using StartedPointer = std::shared_ptr<Started>;
   using Call = std::function<void(Collectives&)>;
 
-  Collectives& collectives() const noexcept { return *collectives_; }
-  Messenger& messenger() const noexcept { return *messenger_; }
+  // Returns what a function says of the collectives. Waits for the call under way.
+  template <class Question>
+  auto ask(Question question) {
+    const std::lock_guard one(calling_);
+    check_open();
+    return question(*collectives_);
+  }
+  // A message that is still used when the group is closed keeps the messenger.
+  const std::shared_ptr<Messenger>& messenger() const noexcept { return messenger_; }
   // Makes the call on the caller's thread, after those that were started. The caller must not hold
   // the GIL.
   void run(const Call&);
@@ -125,9 +134,10 @@ class RankGroup {
   // Waits for the calls under way, then ends the group without waiting for the other ranks. Where
   // `by_error` is set, the next call of the others throws.
   void close(bool by_error);
-  bool closed() const noexcept { return collectives_ == nullptr; }
+  bool closed() const noexcept { return closed_.load(std::memory_order_relaxed); }
 
  private:
+  void check_open() const;
   void check_whole();
   void make(Started&, const Call&, Collectives&) noexcept;
   void note(const Error&);
@@ -135,7 +145,8 @@ class RankGroup {
   int process_;
   std::unique_ptr<StoreCommunicator> own_;
   std::unique_ptr<Collectives> collectives_;
-  std::unique_ptr<Messenger> messenger_;
+  std::shared_ptr<Messenger> messenger_;
+  std::atomic<bool> closed_{false};      // a hint without calling_, which guards the collectives
   std::atomic<std::uint64_t> calls_{0};  // counts the calls that were made or started
   std::mutex calling_;                   // the collectives take calls of one thread at a time
   std::mutex mutex_;                     // guards the members below
