@@ -16,6 +16,7 @@ from torch._C._distributed_c10d import (
 from ..exceptions import ArgumentError
 from . import tensors as of
 from .base import COMPLETE, Base, make, refusing
+from .sparse import add_up, is_sparse
 from .tensors import CODES, Tensor
 from .work import PendingWork
 
@@ -63,6 +64,8 @@ class Reductions(Base):
     @refusing
     def _allreduce(self, tensors: Sequence[Tensor], opts: AllreduceOptions) -> dist.Work:
         """Reduces a tensor of any layout in memory, by any operation."""
+        if len(tensors) == 1 and is_sparse(tensors[0]):
+            return add_up(self, tensors[0], opts.reduceOp, not opts.asyncOp)
         return self._reduce_all(list(tensors), opts.reduceOp, not opts.asyncOp)
 
     @refusing

@@ -161,8 +161,8 @@ class MessageWork(BackgroundWork):
             seconds = timeout.total_seconds()
         if not self._started.wait(seconds):
             raise PeerDeadError(
-                f"time-out: {self._what} was not complete within {math.ceil(seconds)} s; look at "
-                "what that rank does, or allow more time"
+                f"{self._what} was not complete within the timeout of {math.ceil(seconds)} s; look "
+                "at what that rank does, or allow more time"
             )
 
     def _test(self) -> bool:
