@@ -3,6 +3,7 @@
     scripts/prove mpi4py   [--mpi NAME] [-n RANKS] [--short]  mpi4py's own test suite
     scripts/prove programs [NAME ...] [--pairs N]             programs of Debian and PyPI
     scripts/prove mixed    [--seeds A..B] [--ranks N,...]     random programs of tests/dropin/mixed
+    scripts/prove torch    [-n RANKS] [--short]               torch's own tests, beside Gloo
     scripts/prove list                                        what could be run here
 
 The status is 0 when everything that could be run was the same; what is missing is skipped, with
@@ -10,6 +11,7 @@ the reason.
 """
 
 import argparse
+import collections
 import difflib
 import json
 import pathlib
@@ -21,6 +23,7 @@ import launching
 import mixed_seeds
 import mpi4py_suite
 import recipes
+import torch_suite
 
 
 def parser():
@@ -42,6 +45,11 @@ def parser():
     mixed.add_argument("--multiple", action="store_true", help="ask for MPI_THREAD_MULTIPLE")
     mixed.add_argument("--env", action="append", default=[], metavar="NAME=VALUE")
     mixed.add_argument("--json", help="a file for the rows, as JSON lines")
+    torch = verbs.add_parser("torch", help="torch's own tests of torch.distributed, beside Gloo")
+    torch.add_argument("names", nargs="*", metavar="TEST", help="all, if none is named")
+    torch.add_argument("--short", action="store_true", help="one test of each kind")
+    torch.add_argument("-n", "--ranks", default="2,3,4", help="a list (2,3,4)")
+    torch.add_argument("--timeout", type=float, default=1800, help="seconds for one run (1800)")
     verbs.add_parser("list", help="what can be run here")
     for verb, ranks in ((suite, "1,2,3,4,5"), (programs, "2"), (mixed, "1,2,3,4,8")):
         verb.add_argument("-n", "--ranks", default=ranks, help=f"a list ({ranks})")
@@ -56,6 +64,7 @@ def main():
     options = parser().parse_args()
     try:
         proofs = {"mpi4py": prove_mpi4py, "programs": prove_programs, "mixed": prove_mixed}
+        proofs["torch"] = prove_torch
         return (proofs | {"list": show})[options.verb](options)
     except launching.Skip as reason:
         print(f"skipped: {reason}")
@@ -124,6 +133,31 @@ def compare_suites(name, ranks, plain, dropin):
 def text(counts):
     names = ("passed", "skipped", "failed", "error", "expected", "unexpected", "begun", "no record")
     return ", ".join(f"{counts[name]} {name}" for name in names if counts[name])
+
+
+# ---- torch's tests ------------------------------------------------------------------------------
+def prove_torch(options):
+    names = options.names or (torch_suite.SHORT if options.short else ())
+    bad = []
+    print(f"{'named':6} ranks  {'Gloo':>34}  {'ropewalk':>34}  worse")
+    for ranks in map(int, options.ranks.split(",")):
+        gloo, _ = torch_suite.run("gloo", "gloo", ranks, names, options.timeout)
+        bad += compare_torch("gloo", ranks, gloo, names, options)
+        if not names:
+            bad += compare_torch("mpi", ranks, {}, torch_suite.ALL_TO_ALL, options)
+    return 1 if bad else 0
+
+
+def compare_torch(like, ranks, gloo, names, options):
+    ours, seconds = torch_suite.run("ropewalk", like, ranks, names, options.timeout)
+    worse = torch_suite.compare(ours, gloo)
+    texts = (text(collections.Counter(kind for kind, _ in each.values())) for each in (gloo, ours))
+    print(f"{like:6} {ranks:5}  ", "   ".join(f"{t:>34}" for t in texts), f" {len(worse)}")
+    print(f"{'':50} {seconds:32.0f} s")
+    for test, outcome, reason in worse:
+        print(f"    {test}: {outcome}: {reason}")
+    sys.stdout.flush()
+    return worse
 
 
 # ---- random programs ----------------------------------------------------------------------------
