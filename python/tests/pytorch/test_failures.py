@@ -58,6 +58,53 @@ def test_a_late_rank_is_named_after_the_time_out():
     assert run(3, _late) == ["told"] * 3
 
 
+def _stopped(rank, size, file, start, seconds):
+    """Rank 0 stops rank 1 after some time, wherever that then is, and has it go on at the end."""
+    join("ropewalk", rank, size, file, timeout_s=2)
+    processes = [0] * size
+    dist.all_gather_object(processes, os.getpid())
+    store = dist.distributed_c10d._get_default_store()
+    stop = threading.Timer(seconds, os.kill, (processes[1], signal.SIGSTOP))
+    if rank == 0:
+        stop.start()
+    name = r"rank 1 \(process \d+, which is stopped\) has not"
+    error = pytest.raises(PeerDeadError, match=name) if rank != 1 else pytest.raises(ropewalk.Error)
+    with error:
+        while True:
+            work = dist.all_reduce(torch.ones(1_000_000), async_op=start)
+            if start:
+                work.wait()
+    if rank == 0:
+        store.wait([f"told/{other}" for other in range(2, size)])
+        os.kill(processes[1], signal.SIGCONT)
+    store.set(f"told/{rank}", "")
+    dist.destroy_process_group()
+    return "told"
+
+
+@pytest.mark.parametrize(("start", "seconds"), [(False, 0), (False, 0.13), (True, 0.21)])
+def test_a_stopped_rank_is_named_after_the_timeout(start, seconds):
+    assert run(3, _stopped, start, seconds) == ["told"] * 3
+
+
+def _stopped_sender(rank, size, file):
+    join("ropewalk", rank, size, file, timeout_s=2)
+    processes = [0] * size
+    dist.all_gather_object(processes, os.getpid())
+    if rank == 1:
+        os.kill(os.getpid(), signal.SIGSTOP)
+    else:
+        with pytest.raises(PeerDeadError, match=r"message from rank 1 .* timeout of 2 s"):
+            dist.recv(torch.ones(3), 1)
+        os.kill(processes[1], signal.SIGCONT)
+    dist.destroy_process_group()
+    return "told"
+
+
+def test_a_message_of_a_stopped_rank_is_not_waited_for_after_the_timeout():
+    assert run(2, _stopped_sender) == ["told"] * 2
+
+
 def _absent(rank, size, file):
     if rank == 1:
         return "absent"

@@ -23,6 +23,45 @@ def test_torchrun_needs_no_mpi_and_no_import(tmp_path):
     assert error is not None and float(error[1]) < 0.1, done.stdout
 
 
+ELASTIC_PROGRAM = """
+import os
+import signal
+import sys
+import torch
+import torch.distributed as dist
+
+steps, state = 12, sys.argv[1]
+dist.init_process_group("ropewalk")
+rank = dist.get_rank()
+attempt = int(os.environ["TORCHELASTIC_RESTART_COUNT"])
+begun, weights = torch.load(state) if os.path.exists(state) else (0, torch.zeros(1000))
+for step in range(begun, steps):
+    if (attempt, step, rank) == (0, 7, 1):
+        os.kill(os.getpid(), signal.SIGKILL)
+    gradient = torch.full((1000,), float(rank + step))
+    dist.all_reduce(gradient)
+    weights += gradient
+    if rank == 0:
+        torch.save((step + 1, weights), state + ".new")
+        os.replace(state + ".new", state)
+assert torch.all(weights == sum(2 * step + 1 for step in range(steps))), weights
+dist.destroy_process_group()
+if rank == 0:
+    print(f"attempt {attempt} went on from step {begun}")
+"""
+
+
+def test_torchrun_restarts_a_group_whose_worker_has_died(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(ELASTIC_PROGRAM)
+    words = ["--standalone", "--nproc-per-node", "2", "--max-restarts", "1", program]
+    own = {**environment(), "TMPDIR": str(tmp_path)}
+    command = [sys.executable, "-m", "torch.distributed.run", *words, tmp_path / "state"]
+    done = run(command, env=own)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "attempt 1 went on from step 7"
+
+
 MPI_PROGRAM = """
 import sys
 from mpi4py import MPI
