@@ -28,18 +28,20 @@ OPERATIONS = (
     "send_recv",
     "barrier",
 )
+MODELS = ("linear", "alexnet", "transformer")
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _SIZES = "8,64,1K,16K,64K,256K,1M,4M,16M,64M"
 _QUICK_SIZES = "8,1K,64K,1M"
 
 DESCRIPTION = """Times of torch.distributed's collectives on float32 tensors, ropewalk's backend
-beside Gloo in the same run, turn by turn; then a training with DistributedDataParallel. The times
-are those of calls from Python, as programs make them."""
+beside Gloo in the same run, turn by turn; then trainings with DistributedDataParallel on made-up
+data, by one rank and by all. The times are those of calls from Python, as programs make them."""
 
 EXAMPLES = (
     ("ropewalk bench torch", "two ranks, all operations"),
     ("ropewalk bench torch --ops all_reduce --sizes 8,64K,4M --json torch.json", ""),
     ("ropewalk bench torch -n 4 --quick", ""),
+    ("ropewalk bench torch --models alexnet --scale 1,2,4", "a training by 1, 2 and 4 ranks"),
 )
 
 
@@ -52,14 +54,27 @@ class Options:
     time: float | None = None
     json: str | None = None
     arena: bool = False
+    models: str = ",".join(MODELS)
+    scale: str | None = None
     no_training: bool = False
     help: bool = False
     bytes: list[int] = field(default_factory=list)
+    counts: list[int] = field(default_factory=list)
 
     @property
     def seconds(self) -> float:
         """Returns how long the measurements of all cases may take together."""
-        return self.time if self.time is not None else (6.0 if self.quick else 40.0)
+        return self.time if self.time is not None else (10.0 if self.quick else 60.0)
+
+    @property
+    def seconds_of_calls(self) -> float:
+        return self.seconds if self.no_training else 0.6 * self.seconds
+
+    @property
+    def seconds_of_training(self) -> float:
+        """Returns how long one training may take. One rank has no strong scaling."""
+        cases = sum(1 if ranks == 1 else 2 for ranks in self.counts)
+        return 0.4 * self.seconds / (cases * len(self.models.split(",")))
 
 
 def parser() -> Parser:
@@ -82,6 +97,12 @@ def parser() -> Parser:
     made.add_argument("--time", type=float, metavar="S", help="how many seconds to measure at most")
     made.add_argument("--arena", action="store_true", help="take tensors of ropewalk.torch.empty")
     made.add_argument(
+        "--models", metavar="MODEL,...", help="models to train, of " + ", ".join(MODELS)
+    )
+    made.add_argument(
+        "--scale", metavar="N,...", help="numbers of ranks to train with; default: 1 and all"
+    )
+    made.add_argument(
         "--no-training", action="store_true", help="measure the calls alone, no training"
     )
     made.add_argument("--json", metavar="FILE", help="write the rows as JSON lines")
@@ -95,15 +116,27 @@ def _bytes(text: str) -> int:
     return int(found[1]) * _UNITS[found[2]]
 
 
+def _require_known(option: str, given: str, known: Sequence[str]) -> None:
+    unknown = [name for name in given.split(",") if name not in known]
+    if unknown:
+        raise CommandError(f"{option}: '{unknown[0]}', expected {', '.join(known)}")
+
+
+def _counts(text: str) -> list[int]:
+    if re.fullmatch(r"[1-9]\d*(,[1-9]\d*)*", text) is None:
+        raise CommandError(f"--scale: '{text}', expected numbers of ranks such as 1,2,4")
+    return sorted({int(count) for count in text.split(",")})
+
+
 def options_of(words: Sequence[str]) -> Options:
     options = parser().parse_args(words, namespace=Options())
-    unknown = [op for op in options.ops.split(",") if op not in OPERATIONS]
-    if unknown:
-        raise CommandError(f"--ops: '{unknown[0]}', expected {', '.join(OPERATIONS)}")
+    _require_known("--ops", options.ops, OPERATIONS)
+    _require_known("--models", options.models, MODELS)
     if options.ranks < 1:
         raise CommandError(f"-n: {options.ranks}, expected 1 or more")
     sizes = options.sizes or (_QUICK_SIZES if options.quick else _SIZES)
     options.bytes = [_bytes(text) for text in sizes.split(",")]
+    options.counts = _counts(options.scale or f"1,{options.ranks}")
     folder = os.path.dirname(options.json or "") or "."
     if not os.path.isdir(folder):
         raise CommandError(f"--json: there is no folder '{folder}'; make it, or name another")

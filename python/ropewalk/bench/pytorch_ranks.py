@@ -8,6 +8,7 @@ import os
 import signal
 import statistics
 import sys
+import tempfile
 import time
 import traceback
 from collections.abc import Callable
@@ -26,25 +27,46 @@ if TYPE_CHECKING:
 
 Group: TypeAlias = "dist.ProcessGroup"
 Call = Callable[[Group], Any]
+# What the ranks do, with the options, a group of Gloo and one of ropewalk.
+Body: TypeAlias = "Callable[[Options, Group, Group], list[Row]]"
 
 # Each backend has this number of rounds, turn by turn. Medians are those of the rounds.
 _ROUNDS = 11
 
 
 def measure(options: Options, folder: str) -> list[Row] | None:
-    """Starts the ranks and waits for them. Returns their rows, or None where a rank has failed."""
+    """Starts the ranks and waits for them: once for the calls, and once for each number of ranks of
+    the trainings. Returns their rows, or None where a rank has failed."""
     torch.set_num_threads(1)
+    rows = _run(options.ranks, _sweep, options, folder)
+    if rows is None or options.no_training:
+        return rows
+    print(f"\n{pytorch_training.HEADING}", flush=True)
+    trained: list[Row] = []
+    for ranks in options.counts:
+        found = _run(ranks, pytorch_training.train, options, folder)
+        if found is None:
+            return None
+        trained += found
+        pytorch_training.add_efficiency(trained)
+        print(*pytorch_training.lines(trained[-len(found) :]), sep="\n", flush=True)
+    return rows + trained
+
+
+def _run(ranks: int, body: Body, options: Options, folder: str) -> list[Row] | None:
+    """Calls `body` in `ranks` children, and returns the rows of rank 0."""
     sys.stdout.flush()
     children = []
-    for rank in range(options.ranks):
-        child = os.fork()
-        if child == 0:
-            os._exit(_live(rank, options, folder))
-        children.append(child)
-    if not _all_fine(children):
-        return None
-    with open(os.path.join(folder, "rows"), encoding="utf-8") as file:
-        return [json.loads(line) for line in file]
+    with tempfile.TemporaryDirectory(dir=folder) as own:
+        for rank in range(ranks):
+            child = os.fork()
+            if child == 0:
+                os._exit(_live(rank, ranks, body, options, own))
+            children.append(child)
+        if not _all_fine(children):
+            return None
+        with open(os.path.join(own, "rows"), encoding="utf-8") as file:
+            return [json.loads(line) for line in file]
 
 
 def _all_fine(children: list[int]) -> bool:
@@ -60,14 +82,12 @@ def _all_fine(children: list[int]) -> bool:
     return fine
 
 
-def _live(rank: int, options: Options, folder: str) -> int:
+def _live(rank: int, ranks: int, body: Body, options: Options, folder: str) -> int:
     try:
-        store = dist.FileStore(os.path.join(folder, "store"), options.ranks)
-        dist.init_process_group("gloo", store=store, rank=rank, world_size=options.ranks)
+        store = dist.FileStore(os.path.join(folder, "store"), ranks)
+        dist.init_process_group("gloo", store=store, rank=rank, world_size=ranks)
         ours = dist.new_group(backend="ropewalk")
-        rows = _sweep(options, dist.group.WORLD, ours)
-        if not options.no_training:
-            rows += pytorch_training.train(options, dist.group.WORLD, ours)
+        rows = body(options, dist.group.WORLD, ours)
         dist.destroy_process_group()
         if rank == 0:
             with open(os.path.join(folder, "rows"), "w", encoding="utf-8") as file:
@@ -85,7 +105,7 @@ def _sweep(options: Options, gloo: Group, ours: Group) -> list[Row]:
         print(f"{'call':15} {'bytes':>9} {'Gloo us':>10} {'ropewalk us':>11} {'ratio':>7}")
     ops = options.ops.split(",")
     cases = [(op, size) for op in ops for size in (options.bytes if op != "barrier" else [0])]
-    budget = options.seconds / max(1, len(cases))
+    budget = options.seconds_of_calls / max(1, len(cases))
     rows = []
     for op, size in cases:
         row = _measure_case(op, size, options, budget, (gloo, ours))
@@ -108,9 +128,10 @@ def _measure_case(
 ) -> Row:
     gloo, ours = groups
     call, check = make_case(op, size, options.arena)
-    verified = True
+    wrong = 0.0
     for group in (gloo, ours):
-        verified = verified and check(group)
+        wrong += not check(group)
+    verified = _agree(wrong, ours) == 0
     # Each turn makes as many calls as fit the budget. The number is the same on all ranks.
     calls = []
     for group in (gloo, ours):
@@ -166,7 +187,7 @@ def make_case(op: str, size: int, arena: bool) -> tuple[Call, Callable[[Group], 
     part = math.ceil(count / ranks)
     new = ropewalk.torch.empty if arena else torch.empty
     whole, block, tensor = new(part * ranks), new(part), new(count)
-    received = new(part * ranks)
+    received, message = new(part * ranks), new(count)
     following, before = (rank + 1) % ranks, (rank - 1) % ranks
 
     def exchange(group: Group) -> None:
@@ -174,10 +195,9 @@ def make_case(op: str, size: int, arena: bool) -> tuple[Call, Callable[[Group], 
             return
         if rank % 2 == 0:
             dist.send(tensor, following, group)
-            dist.recv(tensor, before, group)
+            dist.recv(message, before, group)
         else:
-            other = tensor.clone() if ranks % 2 else tensor
-            dist.recv(other, before, group)
+            dist.recv(message, before, group)
             dist.send(tensor, following, group)
 
     # These calls have new names since torch 2.13.
@@ -194,22 +214,36 @@ def make_case(op: str, size: int, arena: bool) -> tuple[Call, Callable[[Group], 
     }
 
     def check(group: Group) -> bool:
-        tensor.fill_(rank + 1.0)
-        block.fill_(rank + 1.0)
-        whole.fill_(rank + 1.0)
+        if op == "barrier":
+            return _nobody_leaves_early(group)
+        for each in (tensor, block, whole, message):
+            each.fill_(rank + 1.0)
         calls[op](group)
         total = ranks * (ranks + 1) / 2
-        expected = {
+        result, expected = {
             "all_reduce": (tensor, torch.full_like(tensor, total)),
             "broadcast": (tensor, torch.ones_like(tensor)),
             "all_gather": (whole, torch.arange(1.0, ranks + 1).repeat_interleave(part)),
             "reduce_scatter": (block, torch.full_like(block, total)),
             "all_to_all": (received, torch.arange(1.0, ranks + 1).repeat_interleave(part)),
-        }
-        found = expected.get(op)
-        fine = found is None or torch.equal(*found)
+            "send_recv": (message, torch.full_like(message, before + 1.0)),
+        }[op]
+        fine = bool(torch.equal(result, expected))
         for each in (tensor, block, whole):
             each.zero_()  # sums of sums would overflow
         return fine
 
     return calls[op], check
+
+
+def _nobody_leaves_early(group: Group) -> bool:
+    """Returns whether no rank has left a barrier before the last one came. The clock is the
+    machine's."""
+    time.sleep(0.002 * dist.get_rank())
+    came = time.monotonic_ns()
+    dist.barrier(group)
+    left = time.monotonic_ns()
+    last, first = torch.tensor([came]), torch.tensor([left])
+    dist.all_reduce(last, dist.ReduceOp.MAX)
+    dist.all_reduce(first, dist.ReduceOp.MIN)
+    return bool(first >= last)
