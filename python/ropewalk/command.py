@@ -84,6 +84,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _without_verb(words: list[str]) -> int:
     """The options of `ropewalk` itself."""
     from .options import Parser, nearest
+    from .preload import LIBRARIES
 
     names = [verb.name for verb in VERBS]
     if words and not words[0].startswith("-"):
@@ -94,7 +95,7 @@ def _without_verb(words: list[str]) -> int:
     parser = Parser(
         "ropewalk",
         f"Line-rate communication for MPI programs, from user space.\n\n{verbs}",
-        "ropewalk VERB [options]\n       ropewalk --version | --preload-path",
+        "ropewalk VERB [options]\n       ropewalk --version | --preload-path [malloc|mpi]",
         notes="`ropewalk VERB --help` teaches each of them.",
         examples=_EXAMPLES,
         statuses=_STATUSES,
@@ -102,8 +103,11 @@ def _without_verb(words: list[str]) -> int:
     parser.add_argument("--version", action="store_true", help="show the version")
     parser.add_argument(
         "--preload-path",
-        action="store_true",
-        help="show the value of LD_PRELOAD for launchers of your own",
+        nargs="?",
+        const="all",
+        choices=("all", *LIBRARIES),
+        metavar="LIBRARY",
+        help="show the value of LD_PRELOAD for launchers of your own: all libraries, malloc or mpi",
     )
     options = parser.parse_args(words)
     if options.version:
@@ -111,17 +115,19 @@ def _without_verb(words: list[str]) -> int:
 
         print(f"ropewalk {__version__}")
     elif options.preload_path:
-        print(_preload_path())
+        print(_preload_path(options.preload_path))
     else:
         parser.print_help(sys.stderr)
         return 2
     return 0
 
 
-def _preload_path() -> str:
+def _preload_path(library: str) -> str:
     from . import preload
 
     try:
-        return preload.preload_path()
+        return preload.preload_path(
+            libraries=tuple(preload.LIBRARIES) if library == "all" else (library,)
+        )
     except FileNotFoundError as error:
         raise CommandError(str(error), status=1) from None

@@ -54,17 +54,19 @@ def find(environment: Mapping[str, str] | None = None) -> dict[str, str]:
     return found
 
 
-def preload_path(environment: Mapping[str, str] | None = None) -> str:
-    """The value for LD_PRELOAD that puts both libraries into a process, for launchers of your own.
-    Raises FileNotFoundError where they were not built."""
+def preload_path(
+    environment: Mapping[str, str] | None = None, libraries: Sequence[str] = tuple(LIBRARIES)
+) -> str:
+    """The value for LD_PRELOAD that puts both libraries, or those named, into a process, for
+    launchers of your own. Raises FileNotFoundError where they were not built."""
     found = find(environment)
-    missing = [file for name, file in LIBRARIES.items() if name not in found]
+    missing = [LIBRARIES[name] for name in libraries if name not in found]
     if missing:
         raise FileNotFoundError(
             f"{', '.join(missing)}: not in {', '.join(folders(environment))}; build with `make "
             "build` or `pip install .`, or name the folder in ROPEWALK_PRELOAD"
         )
-    return ":".join(found[name] for name in LIBRARIES)
+    return ":".join(found[name] for name in libraries)
 
 
 def decide(

@@ -87,6 +87,8 @@ def test_preload_path(built, monkeypatch, tmp_path, capsys):
     assert ropewalk.preload_path() == f"{built['malloc']}:{built['mpi']}"
     assert command.main(["--preload-path"]) == 0
     assert capsys.readouterr().out == f"{built['malloc']}:{built['mpi']}\n"
+    assert command.main(["--preload-path", "malloc"]) == 0
+    assert capsys.readouterr().out == f"{built['malloc']}\n"
     monkeypatch.setenv("ROPEWALK_PRELOAD", str(tmp_path / "none"))
     with pytest.raises(FileNotFoundError, match="ROPEWALK_PRELOAD"):
         ropewalk.preload_path()

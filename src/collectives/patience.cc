@@ -13,7 +13,7 @@ constexpr std::int64_t ns_per_s = 1'000'000'000;
 
 // Returns a text such as "rank 1", or "rank 1 (process 4711, which is stopped)".
 std::string described(const node::Team& team, int rank) {
-  const std::string text = "rank " + std::to_string(rank);
+  std::string text = "rank " + std::to_string(rank);
   if (!node::is_stopped(team.peer(rank))) return text;
   return text + " (process " + std::to_string(team.process_id(rank)) + ", which is stopped)";
 }

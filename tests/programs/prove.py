@@ -142,9 +142,9 @@ def prove_torch(options):
     print(f"{'named':6} ranks  {'Gloo':>34}  {'ropewalk':>34}  worse")
     for ranks in map(int, options.ranks.split(",")):
         gloo, _ = torch_suite.run("gloo", "gloo", ranks, names, options.timeout)
-        bad += compare_torch("gloo", ranks, gloo, names, options)
-        if not names:
-            bad += compare_torch("mpi", ranks, {}, torch_suite.ALL_TO_ALL, options)
+        ours, worse = compare_torch("gloo", ranks, gloo, names, options)
+        _, more = compare_torch("mpi", ranks, {}, torch_suite.for_mpi(ours), options)
+        bad += worse + more
     return 1 if bad else 0
 
 
@@ -157,7 +157,7 @@ def compare_torch(like, ranks, gloo, names, options):
     for test, outcome, reason in worse:
         print(f"    {test}: {outcome}: {reason}")
     sys.stdout.flush()
-    return worse
+    return ours, worse
 
 
 # ---- random programs ----------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from . import tensors as of
 from .base import COMPLETE, Base, make, refusing
 from .sparse import add_up, is_sparse
 from .tensors import CODES, Tensor
-from .work import PendingWork
+from .work import FinishedWork, PendingWork
 
 _ALLREDUCE = AllreduceOptions()
 _COALESCED = AllreduceCoalescedOptions()
@@ -45,11 +45,12 @@ class Reductions(Base):
         if code is None or not tensor.is_cpu or tensor.is_sparse or not of.plain(tensor):
             return self._allreduce(tensors, opts)
         address = tensor.data_ptr()
-        if opts.asyncOp:
+        # One rank alone has nothing to wait for, so that another thread would cost more.
+        if opts.asyncOp and self._group_size > 1:
             started = self._ranks.allreduce(address, address, tensor.numel(), *code, tensor)
             return PendingWork((started,), [tensor])
         self._ranks.allreduce(address, address, tensor.numel(), *code, None)
-        return COMPLETE
+        return FinishedWork([tensor]) if opts.asyncOp else COMPLETE
 
     @refusing
     def _allreduce_otherwise(self, tensors: Sequence[Tensor], opts: Any) -> dist.Work:

@@ -37,6 +37,23 @@ class CompleteWork(dist.Work):
         return future
 
 
+class FinishedWork(CompleteWork):
+    """Stands for a call that was complete when it returned although the caller would not have
+    waited, and whose future has its tensors."""
+
+    def __init__(self, tensors: list[torch.Tensor]) -> None:
+        super().__init__()
+        self._tensors = tensors
+
+    def result(self) -> list[torch.Tensor]:
+        return self._tensors
+
+    def get_future(self) -> Any:
+        future: torch.futures.Future[list[torch.Tensor]] = torch.futures.Future()
+        future.set_result(self._tensors)
+        return future
+
+
 class BackgroundWork(dist.Work):
     """Is what work in the background has in common; a subclass knows how to wait for it.
 

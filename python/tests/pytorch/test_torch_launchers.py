@@ -8,6 +8,7 @@ import pytest
 
 pytest.importorskip("torch.distributed", reason="torch is not installed: scripts/setup torch")
 
+from ropewalk import preload_path
 from support import environment, mpis, run
 
 EXAMPLE = pathlib.Path(__file__).resolve().parents[3] / "examples/ddp.py"
@@ -60,6 +61,36 @@ def test_torchrun_restarts_a_group_whose_worker_has_died(tmp_path):
     done = run(command, env=own)
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == "attempt 1 went on from step 7"
+
+
+UNCHANGED_PROGRAM = """
+import torch
+import torch.distributed as dist
+
+dist.init_process_group("ropewalk")
+gradients = torch.full((1 << 20,), float(dist.get_rank()))
+for _ in range(3):
+    dist.all_reduce(gradients)
+assert torch.all(gradients == 4)
+if dist.get_rank() == 0:
+    print(dist.group.WORLD._ranks.last_path())
+dist.destroy_process_group()
+"""
+
+
+def test_tensors_are_mapped_under_the_malloc_library(tmp_path):
+    try:
+        preloaded = preload_path(libraries=("malloc",))
+    except FileNotFoundError as error:
+        pytest.skip(str(error))
+    program = tmp_path / "program.py"
+    program.write_text(UNCHANGED_PROGRAM)
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
+    for own, mapped in (({}, False), ({"LD_PRELOAD": preloaded}, True)):
+        own = {**environment(), "TMPDIR": str(tmp_path), **own}
+        done = run([*command, "--nproc-per-node", "2", program], env=own)
+        assert done.returncode == 0, done.stderr
+        assert (done.stdout.strip() == "mapped") == mapped, done.stdout
 
 
 MPI_PROGRAM = """
