@@ -295,4 +295,9 @@ void define(nb::module_& module) {
 
 }  // namespace ropewalk::python
 
-NB_MODULE(_core, module) { ropewalk::python::define(module); }
+NB_MODULE(_core, module) {
+  // torch's device meshes keep process groups until the process ends, which is no fault of a user's
+  // that nanobind should report.
+  nanobind::set_leak_warnings(false);
+  ropewalk::python::define(module);
+}
