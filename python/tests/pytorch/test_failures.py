@@ -67,7 +67,7 @@ def _stopped(rank, size, file, start, seconds):
     stop = threading.Timer(seconds, os.kill, (processes[1], signal.SIGSTOP))
     if rank == 0:
         stop.start()
-    name = r"rank 1 \(process \d+, which is stopped\) has not"
+    name = r"rank 1 \(process \d+, which is stopped\)"
     error = pytest.raises(PeerDeadError, match=name) if rank != 1 else pytest.raises(ropewalk.Error)
     with error:
         while True:

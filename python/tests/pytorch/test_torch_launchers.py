@@ -24,6 +24,15 @@ def test_torchrun_needs_no_mpi_and_no_import(tmp_path):
     assert error is not None and float(error[1]) < 0.1, done.stdout
 
 
+def test_layers_that_are_split_over_ranks_give_the_same_answers(tmp_path):
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node"]
+    example = EXAMPLE.with_name("tensor_parallel.py")
+    done = run([*command, "2", example], env={**environment(), "TMPDIR": str(tmp_path)})
+    assert done.returncode == 0, done.stderr
+    assert len(re.findall(r"^2 ranks, \d+ tokens: [\d.]+ ms a pass$", done.stdout, re.M)) == 3
+    assert "nanobind" not in done.stderr  # the mesh keeps its process group
+
+
 ELASTIC_PROGRAM = """
 import os
 import signal
