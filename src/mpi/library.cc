@@ -112,12 +112,22 @@ Family recognise(const Origin& origin, const SymbolLookup& symbol) {
   return Family::mpich;
 }
 
+// Functions are looked up in MPI's own file: another library in front may have some of the same
+// names. Its variables are not, since a program may have copies of them.
+void* file_of(const Origin& from, void* otherwise) {
+  void* file = from.path.empty() ? nullptr : dlopen(from.path.c_str(), RTLD_NOW | RTLD_NOLOAD);
+  return file == nullptr ? otherwise : file;
+}
+
 const Library* load() {
   void* handle = open_library();
   const SymbolLookup symbol = [handle](const char* name) { return dlsym(handle, name); };
   const Origin from = origin(symbol(entry));
   auto* made = new Library(abi_of(recognise(from, symbol), symbol), from.path);
-  const std::string missing = load_functions(made->call, symbol);
+  const SymbolLookup function = [file = file_of(from, handle)](const char* name) {
+    return dlsym(file, name);
+  };
+  const std::string missing = load_functions(made->call, function);
   if (!missing.empty()) {
     delete made;
     refuse(from.path + " lacks " + missing + ", which every MPI since 3.0 has");
