@@ -14,6 +14,10 @@ namespace ropewalk::mpi {
 // called by several threads under MPI_THREAD_MULTIPLE: while one looks, the others return at once.
 void progress();
 
+// From now on progress() calls `look` first, which moves what only its owner knows of. There is one
+// such function in a process; `look` is not called again while it runs.
+void progress_also(void (*look)() noexcept) noexcept;
+
 // The program has made windows that other ranks reach through MPI: their operations take about a
 // microsecond, so ranks that wait must not sleep. Stays set.
 void expect_one_sided() noexcept;
