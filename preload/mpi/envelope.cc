@@ -28,7 +28,7 @@ std::uint64_t checksum_of(const MessageDescriptor& descriptor) noexcept {
 
 void arm(EnvelopeSlot& slot, std::int32_t destination, std::uint64_t serial, std::uint64_t place,
          std::uint64_t length, bool acknowledged) noexcept {
-  slot.destination = destination;
+  slot.destination.store(destination, std::memory_order_relaxed);
   slot.acknowledged = acknowledged;
   slot.serial = serial;
   slot.length = length;
@@ -59,11 +59,13 @@ void end_move(EnvelopeSlot& slot, std::uint64_t kept_place) noexcept {
 void copy_pieces(EnvelopeSlot& slot, std::byte* to, const std::byte* from,
                  kernels::Stores stores) noexcept {
   const std::uint64_t pieces = pieces_of(slot);
+  const std::uint64_t piece = slot.piece;
+  const std::uint64_t length = slot.length;
   for (;;) {
     const std::uint64_t one = slot.begun.fetch_add(1, std::memory_order_relaxed);
     if (one >= pieces) return;
-    const std::uint64_t at = one * slot.piece;
-    kernels::copy(to + at, from + at, std::min(slot.piece, slot.length - at), stores);
+    const std::uint64_t at = one * piece;
+    kernels::copy(to + at, from + at, std::min(piece, length - at), stores);
     // This release pairs with the acquire in all_copied().
     slot.copied.fetch_add(1, std::memory_order_release);
   }

@@ -15,6 +15,7 @@
 #include <optional>
 
 #include "kernels/kernels.hpp"
+#include "node/flag.hpp"
 
 namespace ropewalk::preload::messages {
 
@@ -42,23 +43,33 @@ enum class State : std::uint32_t { free, armed, moving, kept, claimed, copied };
 // This stands for a place outside the arena.
 inline constexpr std::uint64_t nowhere = ~std::uint64_t{0};
 
+// A slot is free when it is made. All else is written when it is armed, or where that is said.
 struct alignas(128) EnvelopeSlot {
-  std::atomic<State> state{State::free};
-  std::int32_t destination = -1;  // rank in MPI_COMM_WORLD
-  bool acknowledged = false;      // the receiver of an armed slot tells the sender by MPI, too
-  std::uint64_t serial = 0;
-  std::uint64_t length = 0;
-  std::uint64_t place = 0;       // offset of the program's buffer in the sender's arena
-  std::uint64_t kept_place = 0;  // offset of the copy, released with `kept`
+  node::Flag<State> state;
+  // Rank in MPI_COMM_WORLD. Other ranks read it as well, while the slot is armed anew.
+  node::Flag<std::int32_t> destination;
+  node::Plain<bool> acknowledged;  // the receiver of an armed slot tells the sender by MPI, too
+  node::Plain<std::uint64_t> serial;
+  node::Plain<std::uint64_t> length;
+  node::Plain<std::uint64_t> place;       // offset of the program's buffer in the sender's arena
+  node::Plain<std::uint64_t> kept_place;  // offset of the copy, written before `kept`
   // The receiver writes the next two before it claims. `target` says where the data goes in its own
   // arena, so that a sender that waits can help, or is `nowhere`; `piece` says how many bytes are
   // copied at a time.
-  std::uint64_t target = nowhere;
-  std::uint64_t piece = 0;
+  node::Plain<std::uint64_t> target;
+  node::Plain<std::uint64_t> piece;
   // These count the pieces begun and copied. Each is on a cache line of its own, as both processes
   // add to them.
-  alignas(128) std::atomic<std::uint64_t> begun{0};
-  alignas(128) std::atomic<std::uint64_t> copied{0};
+  alignas(128) node::Flag<std::uint64_t> begun;
+  alignas(128) node::Flag<std::uint64_t> copied;
+};
+
+// A receiver tells all senders this, in its arena.
+struct alignas(128) ReceiverNotes {
+  // It probes, so that MPI may match a synchronous message before its receive has begun.
+  std::atomic<bool> probes{false};
+  // It takes no descriptors any more.
+  std::atomic<bool> stopped{false};
 };
 
 // ---- The sender calls these.

@@ -82,20 +82,31 @@ using mpi::Word;  // a handle, whatever its C type: see mpi/functions.hpp
   F(Neighbor_alltoallv_c, (const void*, const Count*, const Count*, Word, void*, const Count*,   \
                            const Count*, Word, Word))
 // Those that messages need (messages.hpp): ours only where ROPEWALK_MESSAGES is on.
-#define ROPEWALK_MESSAGE_FUNCTIONS(F)                                                            \
+#define ROPEWALK_INIT_FUNCTIONS(F)                                                               \
   F(Init, (int*, void*))                                                                         \
-  F(Init_thread, (int*, void*, int, int*))                                                       \
+  F(Init_thread, (int*, void*, int, int*))
+// These only where MPI_Init went through the drop-in as well, and the process can promise.
+#define ROPEWALK_SENDING_FUNCTIONS(F)                                                            \
   F(Send, (const void*, int, Word, int, int, Word))                                              \
   F(Ssend, (const void*, int, Word, int, int, Word))                                             \
   F(Rsend, (const void*, int, Word, int, int, Word))                                             \
   F(Isend, (const void*, int, Word, int, int, Word, void*))                                      \
   F(Issend, (const void*, int, Word, int, int, Word, void*))                                     \
-  F(Irsend, (const void*, int, Word, int, int, Word, void*))                                     \
+  F(Irsend, (const void*, int, Word, int, int, Word, void*))
+// Those that receive and complete are ours by their PMPI names as well: no descriptor may come to a
+// receive that does not understand it, be it of a binding to Fortran, of a tool or of a plug-in.
+#define ROPEWALK_RECEIVING_FUNCTIONS(F)                                                          \
   F(Recv, (void*, int, Word, int, int, Word, void*))                                             \
   F(Irecv, (void*, int, Word, int, int, Word, void*))                                            \
   F(Sendrecv,                                                                                    \
     (const void*, int, Word, int, int, void*, int, Word, int, int, Word, void*))                 \
   F(Sendrecv_replace, (void*, int, Word, int, int, int, int, Word, void*))                       \
+  F(Probe, (int, int, Word, void*))                                                              \
+  F(Iprobe, (int, int, Word, int*, void*))                                                       \
+  F(Mprobe, (int, int, Word, void*, void*))                                                      \
+  F(Improbe, (int, int, Word, int*, void*, void*))                                               \
+  F(Mrecv, (void*, int, Word, void*, void*))                                                     \
+  F(Imrecv, (void*, int, Word, void*, void*))                                                    \
   F(Wait, (void*, void*))                                                                        \
   F(Waitall, (int, void*, void*))                                                                \
   F(Waitany, (int, void*, int*, void*))                                                          \
@@ -106,7 +117,18 @@ using mpi::Word;  // a handle, whatever its C type: see mpi/functions.hpp
   F(Testsome, (int, void*, int*, int*, void*))                                                   \
   F(Request_get_status, (Word, int*, void*))                                                     \
   F(Request_free, (void*))                                                                       \
-  F(Cancel, (void*))
+  F(Cancel, (void*))                                                                             \
+  F(Recv_init, (void*, int, Word, int, int, Word, void*))                                        \
+  F(Comm_set_info, (Word, Word))                                                                 \
+  F(Comm_dup_with_info, (Word, Word, void*))                                                     \
+  F(Recv_c, (void*, Count, Word, int, int, Word, void*))                                         \
+  F(Irecv_c, (void*, Count, Word, int, int, Word, void*))                                        \
+  F(Recv_init_c, (void*, Count, Word, int, int, Word, void*))                                    \
+  F(Mrecv_c, (void*, Count, Word, void*, void*))                                                 \
+  F(Imrecv_c, (void*, Count, Word, void*, void*))                                                \
+  F(Sendrecv_c,                                                                                  \
+    (const void*, Count, Word, int, int, void*, Count, Word, int, int, Word, void*))             \
+  F(Sendrecv_replace_c, (void*, Count, Word, int, int, int, int, Word, void*))
 // clang-format on
 // Those that are ours wherever the drop-in serves.
 #define ROPEWALK_SERVED_FUNCTIONS(F) \
@@ -114,8 +136,12 @@ using mpi::Word;  // a handle, whatever its C type: see mpi/functions.hpp
   ROPEWALK_WINDOW_FUNCTIONS(F)       \
   ROPEWALK_STARTING_FUNCTIONS(F)     \
   ROPEWALK_LARGE_FUNCTIONS(F)
+#define ROPEWALK_MESSAGE_FUNCTIONS(F) \
+  ROPEWALK_SENDING_FUNCTIONS(F)       \
+  ROPEWALK_RECEIVING_FUNCTIONS(F)
 #define ROPEWALK_ALL_FUNCTIONS(F) \
   ROPEWALK_SERVED_FUNCTIONS(F)    \
+  ROPEWALK_INIT_FUNCTIONS(F)      \
   ROPEWALK_MESSAGE_FUNCTIONS(F)
 
 // The next functions of these names. Those of MPI 4 are null where the library is older.
@@ -137,5 +163,7 @@ ROPEWALK_ALL_FUNCTIONS(ROPEWALK_DECLARATION)
 void fill_slots();
 // From now on the functions of messages are MPI's own.
 void pass_messages();
+// From now on they are ours.
+void take_messages();
 
 }  // namespace ropewalk::preload

@@ -25,12 +25,14 @@ Word handle_at(const void* place) {
 
 int Comm_free(void* comm) {
   const BeingFreed marked(handle_at(comm));
+  messages::forget(handle_at(comm));
   return next.Comm_free(comm);
 }
 
 // Unlike MPI_Comm_free it waits for what is under way.
 int Comm_disconnect(void* comm) {
   const BeingFreed marked(handle_at(comm));
+  messages::forget(handle_at(comm));
   CommunicatorEntry* entry = communicators.find(handle_at(comm));
   if (entry != nullptr && entry->team != nullptr) entry->team->state().worker.drain();
   return next.Comm_disconnect(comm);

@@ -225,8 +225,12 @@ int Waitsome(int count, void* requests, int* number, int* indices, void* statuse
 }
 
 int Request_get_status(Word request, int* flag, void* status) {
-  Pending* entry = pending.empty() ? nullptr : pending.find(clean(request));
-  if (entry == nullptr) return next.Request_get_status(request, flag, status);
+  if (pending.empty()) return next.Request_get_status(request, flag, status);
+  Pending* entry = pending.find(clean(request));
+  if (entry == nullptr) {
+    pending.look();
+    return next.Request_get_status(request, flag, status);
+  }
   *flag = 0;
   if (!pending.settle(clean(request), *entry)) return pending.look(), 0;
   const int code = next.Request_get_status(request, flag, status);

@@ -33,6 +33,9 @@ bool load_message_functions() noexcept {
   load.find(real.irecv, "PMPI_Irecv");
   load.find(real.send, "PMPI_Send");
   load.find(real.sendrecv, "PMPI_Sendrecv");
+  load.find(real.improbe, "PMPI_Improbe");
+  load.find(real.mrecv, "PMPI_Mrecv");
+  load.find(real.imrecv, "PMPI_Imrecv");
   load.find(real.test, "PMPI_Test");
   load.find(real.wait, "PMPI_Wait");
   load.find(real.cancel, "PMPI_Cancel");
@@ -48,6 +51,13 @@ bool load_message_functions() noexcept {
 
 void set_error(void* status, int code) noexcept {
   std::memcpy(static_cast<std::byte*>(status) + abi().status_error, &code, sizeof code);
+}
+
+void copy_status(const mpi::RawStatus& from, void* status) noexcept {
+  int error = 0;
+  std::memcpy(&error, static_cast<std::byte*>(status) + abi().status_error, sizeof error);
+  std::memcpy(status, &from, abi().status_bytes);
+  set_error(status, error);
 }
 
 int raise_code(Word comm, int code) noexcept {

@@ -19,6 +19,9 @@ struct MessageFunctions {
   int (*send)(const void*, int, Word, int, int, Word) = nullptr;
   int (*sendrecv)(const void*, int, Word, int, int, void*, int, Word, int, int, Word,
                   void*) = nullptr;
+  int (*improbe)(int, int, Word, int*, Word*, void*) = nullptr;
+  int (*mrecv)(void*, int, Word, Word*, void*) = nullptr;
+  int (*imrecv)(void*, int, Word, Word*, Word*) = nullptr;
   int (*test)(Word*, int*, void*) = nullptr;
   int (*wait)(Word*, void*) = nullptr;
   int (*cancel)(Word*) = nullptr;
@@ -63,6 +66,8 @@ inline std::byte* status_at(void* statuses, std::size_t at) noexcept {
   return static_cast<std::byte*>(statuses) + at * abi().status_bytes;
 }
 void set_error(void* status, int code) noexcept;
+// Copies a status, but for its error, which is the program's.
+void copy_status(const mpi::RawStatus& from, void* status) noexcept;
 
 // Hands a code of MPI's to the communicator's error handler, and returns the code.
 int raise_code(Word comm, int code) noexcept;

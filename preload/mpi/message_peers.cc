@@ -2,6 +2,8 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <new>
 #include <string>
@@ -13,7 +15,9 @@
 #include "message_mpi.hpp"
 #include "messages.hpp"
 #include "mpi/collectively.hpp"
+#include "mpi/progress.hpp"
 #include "node/monitored_process.hpp"
+#include "pending.hpp"
 #include "promise.hpp"
 #include "ropewalk/memory.hpp"
 #include "settings/value.hpp"
@@ -30,9 +34,9 @@ bool wanted() noexcept {
 
 namespace {
 
-std::string obstacle(bool before_init) noexcept {
+std::string obstacle() noexcept {
   try {
-    return obstacle_to_promise(before_init);
+    return obstacle_to_promise();
   } catch (...) {
     return "no memory";
   }
@@ -44,7 +48,8 @@ struct Facts {
   std::int64_t world_rank;
   Key key;
   std::uint64_t inode;
-  std::uint64_t slots;  // offset in its arena
+  std::uint64_t slots;  // offset in its arena, as is the next
+  std::uint64_t notes;
   std::uint64_t slot_count;
   std::uint64_t least_bytes;
 };
@@ -54,6 +59,7 @@ void make_slots() {
   void* memory = arena.allocate(sizeof(EnvelopeSlot) * ranks.limits.slots, alignof(EnvelopeSlot));
   ranks.slots = static_cast<EnvelopeSlot*>(memory);
   for (std::size_t i = 0; i < ranks.limits.slots; ++i) new (ranks.slots + i) EnvelopeSlot;
+  ranks.notes = new (arena.allocate(sizeof(ReceiverNotes), alignof(ReceiverNotes))) ReceiverNotes;
   struct stat file {};
   if (fstat(arena.descriptor(), &file) == 0) ranks.inode = file.st_ino;
 }
@@ -64,9 +70,10 @@ Facts own_facts(const Collectives& team) noexcept {
   ranks.world_rank = mpi::rank(mpi::comm_world());
   facts.world_rank = ranks.world_rank;
   try {
-    std::string reason = ranks.understands ? obstacle(false) : "";
+    if (!ranks.understands) note_promise("MPI_Init was called by its PMPI name or by a pointer");
+    const std::string reason = ranks.understands ? obstacle() : "";
     if (!reason.empty()) note_promise(reason);
-    if (!ranks.understands || !reason.empty()) return facts;
+    if (!ranks.understands || ranks.stopped || !reason.empty()) return facts;
     make_slots();
     ranks.peers.resize(static_cast<std::size_t>(team.size()));
     ranks.key = node::random_id().words;
@@ -74,6 +81,7 @@ Facts own_facts(const Collectives& team) noexcept {
     facts.key = ranks.key;
     facts.inode = ranks.inode;
     facts.slots = Arena::process().offset(ranks.slots);
+    facts.notes = Arena::process().offset(ranks.notes);
     facts.slot_count = ranks.limits.slots;
     facts.least_bytes = ranks.limits.least_bytes;
   } catch (...) {  // there is no memory
@@ -90,6 +98,7 @@ void note(const Facts& facts, const std::shared_ptr<node::Peer>& process) {
   peer.key = facts.key;
   peer.inode = facts.inode;
   peer.slots = reinterpret_cast<EnvelopeSlot*>(process->base + facts.slots);
+  peer.notes = reinterpret_cast<const ReceiverNotes*>(process->base + facts.notes);
   peer.slot_count = facts.slot_count;
   peer.least_bytes = facts.least_bytes;
 }
@@ -113,12 +122,13 @@ void come_together(Collectives& team, mpi::Comm comm, std::vector<Facts>& all) {
     note(all[static_cast<std::size_t>(rank)], node.peer(rank).shared_from_this());
   }
   ranks.ready = true;
+  mpi::progress_also(&look_in_collectives);
 }
 
 }  // namespace
 
 void before_init() noexcept {
-  const std::string reason = obstacle(true);
+  const std::string reason = obstacle();
   if (!reason.empty()) note_promise(reason);
   ranks.understands = reason.empty();
 }
@@ -130,13 +140,13 @@ void after_init() noexcept {
     const bool one_thread = mpi::thread_level() != mpi::ThreadLevel::multiple;
     if (!one_thread) note_promise("MPI_THREAD_MULTIPLE");
     ranks.understands = ranks.understands && one_thread && load_message_functions();
-    if (!ranks.understands) return pass_messages();
+    if (!ranks.understands) return;
     ranks.limits = tuning::envelope_limits();
     ranks.self = mpi::split(mpi::comm_self(), 0, 0);
     mpi::return_errors(ranks.self);
+    take_messages();
   } catch (...) {
     ranks.understands = false;
-    pass_messages();
   }
 }
 
@@ -172,6 +182,30 @@ const MessagePeer* peer_of(Word word, int rank) noexcept {
   return peer.promised ? &peer : nullptr;
 }
 
+bool sends_here(const MessagePeer& peer) noexcept {
+  for (std::size_t i = 0; i < peer.slot_count; ++i) {
+    const EnvelopeSlot& slot = peer.slots[i];
+    // This acquire pairs with the release in arm(), which comes before MPI sends the descriptor.
+    const State state = slot.state.load(std::memory_order_acquire);
+    const bool under_way = state == State::armed || state == State::moving || state == State::kept;
+    if (!under_way) continue;
+    if (slot.destination.load(std::memory_order_relaxed) == ranks.world_rank) return true;
+  }
+  return false;
+}
+
+bool stop_messages() noexcept {
+  note_promise("an object that was loaded later receives in a way of its own");
+  ranks.stopped = true;
+  if (!ranks.ready) return true;
+  ranks.notes->stopped.store(true, std::memory_order_relaxed);
+  // This fence pairs with the one in begin(): either the sender sees that this process has stopped,
+  // or this process sees the armed slot.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  return std::ranges::none_of(
+      ranks.peers, [](const MessagePeer& peer) { return peer.promised && sends_here(peer); });
+}
+
 const MessagePeer* sender_of(const MessageDescriptor& descriptor) noexcept {
   if (!ranks.ready || descriptor.key != ranks.key) return nullptr;
   if (descriptor.checksum != checksum_of(descriptor)) return nullptr;
@@ -184,7 +218,7 @@ const MessagePeer* sender_of(const MessageDescriptor& descriptor) noexcept {
   const State state = slot.state.load(std::memory_order_acquire);
   const bool under_way = state == State::armed || state == State::moving || state == State::kept;
   const bool same = slot.serial == descriptor.serial && slot.length == descriptor.length &&
-                    slot.destination == ranks.world_rank;
+                    slot.destination.load(std::memory_order_relaxed) == ranks.world_rank;
   return under_way && same ? &peer : nullptr;
 }
 

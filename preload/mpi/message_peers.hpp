@@ -21,6 +21,7 @@ struct MessagePeer {
   Key key{};
   std::uint64_t inode = 0;
   EnvelopeSlot* slots = nullptr;  // its slots, as this process maps them
+  const ReceiverNotes* notes = nullptr;
   std::size_t slot_count = 0;
   std::size_t least_bytes = 0;
 };
@@ -29,10 +30,12 @@ struct MessageRanks {
   bool understands = false;  // this process takes all that it receives through us
   bool ready = false;        // this rank has promised, and the ranks have told each other
   bool crowded = false;      // more ranks than cores
+  bool stopped = false;      // it takes no descriptors any more
   int world_rank = 0;
   Key key{};                // key of this process
   std::uint64_t inode = 0;  // inode of its arena
   EnvelopeSlot* slots = nullptr;
+  ReceiverNotes* notes = nullptr;
   tuning::EnvelopeLimits limits{};
   std::size_t streaming_bytes = 0;
   std::vector<MessagePeer> peers;  // one for each rank of MPI_COMM_WORLD
@@ -52,6 +55,15 @@ const MessagePeer* peer_of(Word comm, int rank) noexcept;
 // Returns the sender of what was received, or null unless that is a descriptor that a rank has made
 // for this process, and whose message is still under way.
 const MessagePeer* sender_of(const MessageDescriptor&) noexcept;
+
+// Says whether a message of this rank's is under way to this process.
+bool sends_here(const MessagePeer&) noexcept;
+// From now on no rank sends this process a descriptor. Returns false where some are under way
+// still, whose receive the program must not leave to MPI alone.
+bool stop_messages() noexcept;
+
+// This process probes.
+inline void note_probe() noexcept { ranks.notes->probes.store(true, std::memory_order_relaxed); }
 
 inline kernels::Stores stores_for(std::size_t bytes) noexcept {
   return bytes >= ranks.streaming_bytes ? kernels::Stores::streaming : kernels::Stores::temporal;

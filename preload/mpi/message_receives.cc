@@ -1,6 +1,7 @@
 // This file serves MPI_Recv and the like, by MPI's own receive and a look at what it has brought.
 #include <cstddef>
 #include <new>
+#include <optional>
 #include <string>
 
 #include "datatypes.hpp"
@@ -9,6 +10,7 @@
 #include "message_peers.hpp"
 #include "outbox.hpp"
 #include "pending.hpp"
+#include "stash.hpp"
 #include "statistics.hpp"
 #include "taking.hpp"
 
@@ -91,7 +93,7 @@ class Sent {
   int start(const SendArguments& send, std::size_t bytes) noexcept {
     out_ = bytes == 0 ? nullptr : begin(send, bytes, false);
     comm_ = clean(send.comm);
-    if (out_ != nullptr) return post(*out_, send, false);
+    if (out_ != nullptr) return post(*out_, send);
     return next.Isend(send.data, send.count, send.type, send.destination, send.tag, send.comm,
                       plain_.place());
   }
@@ -118,14 +120,37 @@ class Sent {
   bool over_ = false;
 };
 
+std::optional<Stashed> from_stash(int source, int tag, Word comm) noexcept {
+  if (stash.empty()) return std::nullopt;
+  return stash.take({source, tag, clean(comm)});
+}
+
 void tell(Watch& watch, const Outgoing* out) noexcept {
   if (out == nullptr) return watch.passed(Reason::message);
   watch.served(is_kept(*out) ? Path::staged : Path::mapped);
 }
 
+// Sends, and receives what a probe has found before. The send is over before anything is received,
+// since the two buffers may be one.
+int exchange_stashed(const SendArguments& send, std::size_t bytes, Stashed& found, void* buffer,
+                     int room, Word type, void* status) {
+  Watch watch(Function::sendrecv, bytes);
+  Sent sent;
+  int code = sent.start(send, bytes);
+  if (code != 0) return code;
+  wait_until([&] { return sent.is_over(); });
+  if (bytes != 0) tell(watch, sent.out());
+  code = sent.end();
+  const int received = receive_stashed(found, buffer, room, type, status);
+  return received != 0 ? received : code;
+}
+
 }  // namespace
 
 int Recv(void* buffer, int count, Word type, int source, int tag, Word comm, void* given) {
+  if (auto found = from_stash(source, tag, comm)) {
+    return receive_stashed(*found, buffer, count, type, given);
+  }
   Destination to;
   const bool large = may_be_announced(buffer, count, type, comm, to);
   if (!large && pending.empty()) return next.Recv(buffer, count, type, source, tag, comm, given);
@@ -145,6 +170,9 @@ int Recv(void* buffer, int count, Word type, int source, int tag, Word comm, voi
 }
 
 int Irecv(void* buffer, int count, Word type, int source, int tag, Word comm, void* request) {
+  if (auto found = from_stash(source, tag, comm)) {
+    return start_stashed(*found, buffer, count, type, request);
+  }
   const int code = next.Irecv(buffer, count, type, source, tag, comm, request);
   Destination to;
   if (code != 0 || source == mpi::proc_null()) return code;
@@ -167,6 +195,9 @@ int Sendrecv(const void* data, int count, Word type, int destination, int send_t
   Destination to;
   const SendArguments send{data, count, type, destination, send_tag, comm};
   const std::size_t bytes = large_bytes(send);
+  if (auto found = from_stash(source, tag, comm)) {
+    return exchange_stashed(send, bytes, *found, buffer, room, room_type, given);
+  }
   const bool large = may_be_announced(buffer, room, room_type, comm, to);
   if (bytes == 0 && !large && pending.empty()) {
     return next.Sendrecv(data, count, type, destination, send_tag, buffer, room, room_type, source,
@@ -191,6 +222,10 @@ int Sendrecv(const void* data, int count, Word type, int destination, int send_t
 
 int Sendrecv_replace(void* buffer, int count, Word type, int destination, int send_tag, int source,
                      int tag, Word comm, void* given) {
+  if (auto found = from_stash(source, tag, comm)) {
+    const SendArguments send{buffer, count, type, destination, send_tag, comm};
+    return exchange_stashed(send, 0, *found, buffer, count, type, given);
+  }
   Destination to;
   if (!may_be_announced(buffer, count, type, comm, to)) {
     return next.Sendrecv_replace(buffer, count, type, destination, send_tag, source, tag, comm,

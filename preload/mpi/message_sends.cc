@@ -31,7 +31,7 @@ int finish(Outgoing& out, Word comm) {
 }
 
 template <class Pass>
-int send_or_pass(const SendArguments& send, bool synchronous, Pass pass) {
+int send_or_pass(const SendArguments& send, Pass pass) {
   const std::size_t bytes = large_bytes(send);
   if (bytes == 0) return pass();
   Watch watch(Function::send, bytes);
@@ -41,7 +41,7 @@ int send_or_pass(const SendArguments& send, bool synchronous, Pass pass) {
     watch.passed(Reason::message);
     return code;
   }
-  if (const int code = post(*out, send, synchronous); code != 0) return code;
+  if (const int code = post(*out, send); code != 0) return code;
   const int code = finish(*out, send.comm);
   watch.served(path_of(*out));
   leave(*out);
@@ -55,7 +55,7 @@ void give_up(Word request) noexcept {
 
 // Adds the program's handle for a message on its way; the message is withdrawn where there is no
 // memory for that.
-int hand_out(Outgoing& out, const SendArguments& send, bool synchronous, void* request) {
+int hand_out(Outgoing& out, const SendArguments& send, void* request) {
   Word handle = 0;
   int code = real.irecv(nullptr, 0, mpi::byte_type().value, out.peer->world_rank, number(out),
                         ranks.comm.value, &handle);
@@ -67,7 +67,7 @@ int hand_out(Outgoing& out, const SendArguments& send, bool synchronous, void* r
     withdraw(out);
     return raise({clean(send.comm)}, "no memory to keep a request in mind");
   }
-  code = post(out, send, synchronous);
+  code = post(out, send);
   if (code == 0) return ProgramRequests(request).set(0, handle), 0;
   pending.find(handle)->out = nullptr;
   pending.erase(handle);
@@ -76,7 +76,7 @@ int hand_out(Outgoing& out, const SendArguments& send, bool synchronous, void* r
 }
 
 template <class Pass>
-int start_or_pass(const SendArguments& send, bool synchronous, void* request, Pass pass) {
+int start_or_pass(const SendArguments& send, void* request, Pass pass) {
   const std::size_t bytes = large_bytes(send);
   if (bytes == 0) return pass();
   Watch watch(Function::isend, bytes);
@@ -86,7 +86,7 @@ int start_or_pass(const SendArguments& send, bool synchronous, void* request, Pa
     watch.passed(Reason::message);
     return code;
   }
-  const int code = hand_out(*out, send, synchronous, request);
+  const int code = hand_out(*out, send, request);
   if (code == 0) watch.served(Path::mapped);  // or staged, which shows when it is complete
   return code;
 }
@@ -94,27 +94,27 @@ int start_or_pass(const SendArguments& send, bool synchronous, void* request, Pa
 }  // namespace
 
 int Send(const void* data, int count, Word type, int to, int tag, Word comm) {
-  return send_or_pass({data, count, type, to, tag, comm}, false,
+  return send_or_pass({data, count, type, to, tag, comm},
                       [&] { return next.Send(data, count, type, to, tag, comm); });
 }
 int Ssend(const void* data, int count, Word type, int to, int tag, Word comm) {
-  return send_or_pass({data, count, type, to, tag, comm}, true,
+  return send_or_pass({data, count, type, to, tag, comm, true},
                       [&] { return next.Ssend(data, count, type, to, tag, comm); });
 }
 int Rsend(const void* data, int count, Word type, int to, int tag, Word comm) {
-  return send_or_pass({data, count, type, to, tag, comm}, false,
+  return send_or_pass({data, count, type, to, tag, comm},
                       [&] { return next.Rsend(data, count, type, to, tag, comm); });
 }
 int Isend(const void* data, int count, Word type, int to, int tag, Word comm, void* request) {
-  return start_or_pass({data, count, type, to, tag, comm}, false, request,
+  return start_or_pass({data, count, type, to, tag, comm}, request,
                        [&] { return next.Isend(data, count, type, to, tag, comm, request); });
 }
 int Issend(const void* data, int count, Word type, int to, int tag, Word comm, void* request) {
-  return start_or_pass({data, count, type, to, tag, comm}, true, request,
+  return start_or_pass({data, count, type, to, tag, comm, true}, request,
                        [&] { return next.Issend(data, count, type, to, tag, comm, request); });
 }
 int Irsend(const void* data, int count, Word type, int to, int tag, Word comm, void* request) {
-  return start_or_pass({data, count, type, to, tag, comm}, false, request,
+  return start_or_pass({data, count, type, to, tag, comm}, request,
                        [&] { return next.Irsend(data, count, type, to, tag, comm, request); });
 }
 

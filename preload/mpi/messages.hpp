@@ -13,6 +13,7 @@
 // taking.hpp (a message that has come) and pending.hpp (requests of the program).
 #pragma once
 
+#include "functions.hpp"
 #include "mpi/mpi.hpp"
 #include "ropewalk/collectives.hpp"
 
@@ -25,6 +26,9 @@ bool wanted() noexcept;
 // them. From then on they may send descriptors. The call does nothing unless messages are wanted
 // and the team has all of MPI_COMM_WORLD on one node. It throws on all ranks or on none.
 void meet(Collectives& team, mpi::Comm comm);
+
+// A communicator of the program is about to be freed.
+void forget(Word comm) noexcept;
 
 // Ends all messages when MPI is about to end. It waits for nothing that another rank's program must
 // do.

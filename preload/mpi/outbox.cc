@@ -11,6 +11,7 @@
 #include "message_mpi.hpp"
 #include "os/clock.hpp"
 #include "ropewalk/memory.hpp"
+#include "statistics.hpp"
 
 namespace ropewalk::preload::messages {
 namespace {
@@ -113,6 +114,15 @@ void free_if_received(Outgoing& message) noexcept {
   --outbox.ended;
 }
 
+// A message that nobody takes, and of which no copy can be made, may be a hang of the program.
+void tell_if_untaken(Outgoing& message, std::int64_t waited_ns) noexcept {
+  constexpr std::int64_t second = 1'000'000'000;
+  constexpr std::int64_t long_ns = 60 * second;
+  if (message.told || waited_ns < long_ns) return;
+  message.told = true;
+  tell_untaken(message.peer->world_rank, message.bytes, waited_ns / second);
+}
+
 bool may_keep(const Outgoing& message, std::int64_t waited_ns) noexcept {
   if (waited_ns < ranks.limits.patience_ns) return false;
   if (outbox.kept_bytes + message.bytes <= ranks.limits.kept_bytes) return true;
@@ -138,6 +148,8 @@ Outgoing* begin(const SendArguments& send, std::size_t bytes, bool acknowledged)
   if (!is_in_arena(send.data, bytes)) return nullptr;
   const MessagePeer* peer = peer_of(send.comm, send.destination);
   if (peer == nullptr || bytes < peer->least_bytes) return nullptr;
+  // A probe of the receiver receives the descriptor, and would complete the send.
+  if (send.synchronous && peer->notes->probes.load(std::memory_order_relaxed)) return nullptr;
   sweep();
   Outgoing* message = free_place();
   if (message == nullptr) return nullptr;
@@ -150,13 +162,16 @@ Outgoing* begin(const SendArguments& send, std::size_t bytes, bool acknowledged)
   message->since_ns = os::steady_ns();
   arm(*message->slot, peer->world_rank, ++outbox.serial, Arena::process().offset(send.data), bytes,
       acknowledged);
+  // This fence pairs with the one in stop_messages().
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (peer->notes->stopped.load(std::memory_order_relaxed)) return withdraw(*message), nullptr;
   message->descriptor = describe(*message);
   return message;
 }
 
-int post(Outgoing& message, const SendArguments& send, bool synchronous) noexcept {
-  message.synchronous = synchronous;
-  const auto isend = synchronous ? real.issend : real.isend;
+int post(Outgoing& message, const SendArguments& send) noexcept {
+  message.synchronous = send.synchronous;
+  const auto isend = send.synchronous ? real.issend : real.isend;
   const int code = isend(&message.descriptor, descriptor_bytes, mpi::byte_type().value,
                          send.destination, send.tag, send.comm, &message.posted);
   if (code != 0) withdraw(message);
@@ -175,10 +190,15 @@ bool is_over(Outgoing& message) noexcept {
   // This acquire pairs with the release in claim(), before which the receiver has written where the
   // data goes.
   if (message.slot->state.load(std::memory_order_acquire) == State::claimed) {
+    if (message.helped) return false;
+    message.helped = true;
     help(*message.slot, message.peer->process->base, message.data, stores_for(message.bytes));
     return is_copied(message);
   }
-  return may_keep(message, os::steady_ns() - message.since_ns) && keep(message);
+  const std::int64_t waited_ns = os::steady_ns() - message.since_ns;
+  if (may_keep(message, waited_ns) && keep(message)) return true;
+  tell_if_untaken(message, waited_ns);
+  return false;
 }
 
 bool keep(Outgoing& message) noexcept {

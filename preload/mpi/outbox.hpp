@@ -24,6 +24,8 @@ struct Outgoing {
   std::size_t bytes = 0;
   std::int64_t since_ns = 0;
   unsigned looks = 0;    // of is_found_dead()
+  bool told = false;     // that nobody has taken it for long
+  bool helped = false;   // this rank has begun all pieces that were left
   Word posted = 0;       // MPI's request for the descriptor
   void* copy = nullptr;  // the copy of the data, once it is kept
   MessageDescriptor descriptor{};
@@ -36,6 +38,7 @@ struct SendArguments {
   int destination;
   int tag;
   Word comm;
+  bool synchronous = false;
 };
 
 // Returns the bytes of a message whose size and type allow it to be announced, and 0 for any other.
@@ -45,7 +48,7 @@ std::size_t large_bytes(const SendArguments&) noexcept;
 // number of the slot.
 Outgoing* begin(const SendArguments&, std::size_t bytes, bool acknowledged) noexcept;
 // Sends the descriptor. Where it returns an error code of MPI's, the message is withdrawn.
-int post(Outgoing&, const SendArguments&, bool synchronous) noexcept;
+int post(Outgoing&, const SendArguments&) noexcept;
 // Returns true where the receiver has all data, or a copy of it is kept, so that the program may
 // use its buffer. The call helps to copy where the receiver wants that, and keeps a copy once the
 // message has waited for longer than the patience.

@@ -49,6 +49,14 @@ void PendingRequests::add_receive(Word handle, const Destination& to) {
   }
 }
 
+void PendingRequests::add_received(Word handle, const Destination& to, const Taken& taken) {
+  Pending entry;
+  entry.to = to;
+  entry.taken = taken;
+  entry.settled = true;
+  entries_.insert_or_assign(handle, entry);
+}
+
 void PendingRequests::add_send(Word handle, Outgoing& out, Word comm) {
   Pending entry;
   entry.out = &out;
@@ -97,7 +105,7 @@ bool PendingRequests::settle_send(Word handle, Pending& entry) noexcept {
   return true;
 }
 
-void PendingRequests::look() noexcept {
+bool PendingRequests::take_some() noexcept {
   sweep();
   int looks = 0;
   auto at = entries_.upper_bound(turn_);
@@ -116,7 +124,16 @@ void PendingRequests::look() noexcept {
       ++at;
     }
   }
-  if (looks == 0) progress();
+  return looks > 0;
+}
+
+void PendingRequests::look() noexcept {
+  if (!take_some()) progress();
+}
+
+// A rank that waits in a collective may be the receiver that a sender waits for.
+void look_in_collectives() noexcept {
+  if (!pending.empty()) pending.take_some();
 }
 
 void end() noexcept {

@@ -33,10 +33,15 @@ class PendingRequests {
   Pending* find(Word handle) noexcept;
   // Each of these adds an entry, or throws std::bad_alloc and adds none.
   void add_receive(Word handle, const Destination&);
+  // Adds a receive whose request MPI has completed, and whose data is there.
+  void add_received(Word handle, const Destination&, const Taken&);
   void add_send(Word handle, Outgoing&, Word comm);
   // Removes the entry of a request that the program has completed.
   void erase(Word handle) noexcept;
-  // Takes what has come for a few of the receives, and lets MPI make progress.
+  // Takes what has come for a few of the receives. Returns false where no entry was looked at, so
+  // that MPI has made no progress.
+  bool take_some() noexcept;
+  // The same, and MPI makes progress in any case.
   void look() noexcept;
   // Looks at an entry, and returns true where it is settled. It never waits.
   bool settle(Word handle, Pending&) noexcept;
@@ -52,11 +57,13 @@ class PendingRequests {
   Word turn_ = 0;  // the handle that was looked at last
 };
 extern PendingRequests pending;
+// Served collectives call this while they wait.
+void look_in_collectives() noexcept;
 
 // Waits until ready() returns true, and meanwhile takes what comes for other receives.
 template <class Ready>
 void wait_until(Ready ready) {
-  os::Waiting wait(ranks.crowded ? os::wait_for_nodes_crowded : os::wait_for_nodes);
+  os::Waiting wait(ranks.crowded ? os::wait_for_ranks_crowded : os::wait_for_ranks);
   while (!ready()) {
     wait.poll([] { pending.look(); });
     wait.pause();

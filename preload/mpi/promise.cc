@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cstdint>
 #include <cstring>
 #include <set>
@@ -17,16 +18,10 @@
 namespace ropewalk::preload::messages {
 namespace {
 
-// These names follow MPI_ or PMPI_. They are the ways to receive, to look at a message or to
-// complete a request that the drop-in does not take, and the functions by which a communicator may
-// be told that receives are exact.
-constexpr std::array foreign = {"Probe",
-                                "Iprobe",
-                                "Mprobe",
-                                "Improbe",
-                                "Mrecv",
-                                "Imrecv",
-                                "Recv_init",
+// These names follow MPI_ or PMPI_. They are the ways to receive or to complete a request that the
+// drop-in does not take, and the functions by which a communicator may be told that receives are
+// exact.
+constexpr std::array foreign = {"Recv_init",
                                 "Isendrecv",
                                 "Isendrecv_replace",
                                 "Request_get_status_any",
@@ -45,18 +40,9 @@ constexpr std::array foreign = {"Probe",
                                 "Comm_set_info",
                                 "Comm_dup_with_info",
                                 "Comm_idup_with_info"};
-// These are foreign by their PMPI name alone, since the drop-in takes the MPI name.
-constexpr std::array taken = {"Recv",       "Irecv",        "Sendrecv", "Sendrecv_replace",
-                              "Wait",       "Waitall",      "Waitany",  "Waitsome",
-                              "Test",       "Testall",      "Testany",  "Testsome",
-                              "Cancel",     "Request_free", "Init",     "Request_get_status",
-                              "Init_thread"};
-// These libraries beside the program load only objects that know nothing of MPI.
-constexpr std::array loaders = {"libc.so",  "libdl.",  "libgomp", "libomp",
-                                "libiomp5", "libasan", "libtsan", "libubsan"};
 // These bindings of MPI to Fortran are loaded beside C programs as well. An object that uses them
 // is known by Fortran's names.
-constexpr std::array bindings = {"libmpifort", "libmpi_mpifh", "libmpi_usempi"};
+constexpr std::array bindings = {"libmpifort", "libmpichfort", "libmpi_mpifh", "libmpi_usempi"};
 
 template <std::size_t count>
 bool is_one_of(std::string_view name, const std::array<const char*, count>& names) {
@@ -67,23 +53,31 @@ bool begins_with(std::string_view name, const std::array<const char*, count>& na
   return std::ranges::any_of(names, [&](const char* one) { return name.starts_with(one); });
 }
 
-bool is_upper(char letter) { return letter >= 'A' && letter <= 'Z'; }
-
-// Some Fortran compilers write mpi_recv, and some MPI_RECV, but none writes MPI_Recv.
-bool is_fortran(std::string_view name) {
-  if (name.starts_with("mpi_") || name.starts_with("pmpi_")) return true;
-  return name.starts_with("MPI_") && name.size() > 5 && is_upper(name[4]) && is_upper(name[5]);
+// Fortran compilers write mpi_recv_, mpi_recv__ or MPI_RECV. The bindings of Fortran 2008 have
+// names such as mpi_recv_f08_ and mpi_recv_f08ts_.
+bool is_foreign_in_fortran(std::string_view name) {
+  std::string plain;
+  for (const char letter : name) plain += static_cast<char>(std::tolower(letter));
+  while (plain.ends_with('_')) plain.pop_back();
+  for (const std::string_view suffix : {"_f08ts", "_f08"}) {
+    if (plain.ends_with(suffix)) plain.resize(plain.size() - suffix.size());
+  }
+  return std::ranges::any_of(foreign, [&](std::string_view one) {
+    return std::ranges::equal(plain, one, [](char left, char right) {
+      return left == static_cast<char>(std::tolower(right));
+    });
+  });
 }
 
 bool is_foreign(std::string_view name) {
-  if (name.starts_with("MPIX_") || name.starts_with("PMPIX_") || is_fortran(name)) return true;
-  if (name.starts_with("PMPI_")) {
-    return is_one_of(name.substr(5), foreign) || is_one_of(name.substr(5), taken);
+  if (name.starts_with("MPIX_") || name.starts_with("PMPIX_")) return true;
+  for (const std::string_view prefix : {"MPI_", "PMPI_", "mpi_", "pmpi_"}) {
+    if (!name.starts_with(prefix)) continue;
+    const std::string_view rest = name.substr(prefix.size());
+    return is_one_of(rest, foreign) || is_foreign_in_fortran(rest);
   }
-  return name.starts_with("MPI_") && is_one_of(name.substr(4), foreign);
+  return false;
 }
-
-bool loads_objects(std::string_view name) { return name == "dlopen" || name == "dlmopen"; }
 
 std::string_view base_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
@@ -176,14 +170,13 @@ bool is_known(std::string_view file) {
          file.starts_with("linux-vdso") || begins_with(file, bindings);
 }
 
-std::string obstacle_in(const Object& object, bool looks_at_loaders) {
+std::string obstacle_in(const Object& object) {
   const std::string_view file = base_name(object.name);
-  const bool loader = looks_at_loaders && !begins_with(file, loaders);
   for (std::size_t i = 0; i < object.count; ++i) {
     const ElfW(Sym)& symbol = object.symbols[i];
     if (symbol.st_shndx != SHN_UNDEF || symbol.st_name == 0) continue;
     const std::string_view name = object.strings + symbol.st_name;
-    if (is_foreign(name) || (loader && loads_objects(name))) {
+    if (is_foreign(name)) {
       return std::string(file.empty() ? "the program" : file) + " calls " + std::string(name);
     }
   }
@@ -192,14 +185,14 @@ std::string obstacle_in(const Object& object, bool looks_at_loaders) {
 
 }  // namespace
 
-std::string obstacle_to_promise(bool before_init) {
+std::string obstacle_to_promise() {
   const std::vector<Object> objects = loaded_objects();
   const auto of_mpi = objects_of_mpi(objects);
   for (const Object& object : objects) {
     const std::string_view file = base_name(object.name);
     const bool skipped = !file.empty() && (is_known(file) || of_mpi.contains(file));
     if (skipped || object.strings == nullptr || object.symbols == nullptr) continue;
-    std::string found = obstacle_in(object, before_init);
+    std::string found = obstacle_in(object);
     if (!found.empty()) return found;
   }
   return "";

@@ -32,14 +32,18 @@ constexpr auto first(Result (*)(Arguments...)) {
 using ropewalk::preload::Count;
 using ropewalk::preload::Word;
 
-#define ROPEWALK_ENTRY(name, parameters)                                                        \
-  extern "C" {                                                                                  \
-  extern int(*ropewalk_slot_##name) parameters __attribute__((visibility("hidden")));           \
-  int(*ropewalk_slot_##name) parameters =                                                       \
-      ropewalk::preload::first<&ropewalk_slot_##name>(static_cast<int(*) parameters>(nullptr)); \
-  }                                                                                             \
-  asm(".pushsection .text\n .p2align 4\n .globl MPI_" #name "\n .type MPI_" #name               \
-      ", @function\nMPI_" #name ":\n" ROPEWALK_JUMP("ropewalk_slot_" #name) ".size MPI_" #name  \
-                                                                            ", . - MPI_" #name  \
-                                                                            "\n .popsection\n");
+#define ROPEWALK_ENTRY_OF(prefix, slot, name, parameters)                                          \
+  extern "C" {                                                                                     \
+  extern int(*slot##name) parameters __attribute__((visibility("hidden")));                        \
+  int(*slot##name)                                                                                 \
+      parameters = ropewalk::preload::first<&slot##name>(static_cast<int(*) parameters>(nullptr)); \
+  }                                                                                                \
+  asm(".pushsection .text\n .p2align 4\n .globl " prefix #name "\n .type " prefix #name            \
+      ", @function\n" prefix #name ":\n" ROPEWALK_JUMP(#slot #name) ".size " prefix #name          \
+                                                                    ", . - " prefix #name          \
+                                                                    "\n .popsection\n");
+#define ROPEWALK_ENTRY(name, parameters) ROPEWALK_ENTRY_OF("MPI_", ropewalk_slot_, name, parameters)
+#define ROPEWALK_PROFILED_ENTRY(name, parameters) \
+  ROPEWALK_ENTRY_OF("PMPI_", ropewalk_profiled_slot_, name, parameters)
 ROPEWALK_ALL_FUNCTIONS(ROPEWALK_ENTRY)
+ROPEWALK_RECEIVING_FUNCTIONS(ROPEWALK_PROFILED_ENTRY)

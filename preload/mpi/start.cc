@@ -18,12 +18,24 @@ using ropewalk::preload::Word;
   extern "C" int(*ropewalk_slot_##name) parameters __attribute__((visibility("hidden")));
 ROPEWALK_ALL_FUNCTIONS(ROPEWALK_SLOT)
 #undef ROPEWALK_SLOT
+#define ROPEWALK_SLOT(name, parameters) \
+  extern "C" int(*ropewalk_profiled_slot_##name) parameters __attribute__((visibility("hidden")));
+ROPEWALK_RECEIVING_FUNCTIONS(ROPEWALK_SLOT)
+#undef ROPEWALK_SLOT
 
 namespace ropewalk::preload {
 
 Next next;
 
 namespace {
+
+// MPI's own functions of the names with PMPI, where a slot leads if it does not lead to `serve`.
+struct Profiled {
+#define ROPEWALK_POINTER(name, parameters) int(*name) parameters = nullptr;
+  ROPEWALK_RECEIVING_FUNCTIONS(ROPEWALK_POINTER)
+#undef ROPEWALK_POINTER
+};
+Profiled profiled;
 
 const void* object_of(void* function) {
   Dl_info info{};
@@ -68,9 +80,19 @@ void fill_all(bool on) {
 #undef ROPEWALK_LEAD
 }
 
+void fill_init(bool on) {
+#define ROPEWALK_LEAD(name, parameters) lead(ropewalk_slot_##name, &serve::name, next.name, on);
+  ROPEWALK_INIT_FUNCTIONS(ROPEWALK_LEAD)
+#undef ROPEWALK_LEAD
+}
+
 void fill_messages(bool on) {
 #define ROPEWALK_LEAD(name, parameters) lead(ropewalk_slot_##name, &serve::name, next.name, on);
   ROPEWALK_MESSAGE_FUNCTIONS(ROPEWALK_LEAD)
+#undef ROPEWALK_LEAD
+#define ROPEWALK_LEAD(name, parameters) \
+  lead(ropewalk_profiled_slot_##name, &serve::name, profiled.name, on);
+  ROPEWALK_RECEIVING_FUNCTIONS(ROPEWALK_LEAD)
 #undef ROPEWALK_LEAD
 }
 
@@ -90,18 +112,24 @@ void fill_slots() {
 #define ROPEWALK_FIND(name, parameters) symbols.find(next.name, "MPI_" #name);
   ROPEWALK_ALL_FUNCTIONS(ROPEWALK_FIND)
 #undef ROPEWALK_FIND
+#define ROPEWALK_FIND(name, parameters) symbols.find(profiled.name, "PMPI_" #name);
+  ROPEWALK_RECEIVING_FUNCTIONS(ROPEWALK_FIND)
+#undef ROPEWALK_FIND
   const bool on = !disabled() && mpi::loaded() && !has_tool(symbols);
   if (mpi::loaded()) handle_bits = mpi::library().abi.int_handles ? Word{0xffffffff} : ~Word{0};
   if (on) read_statistics_setting();
   fill_all(on);
-  fill_messages(on && messages::wanted());
+  fill_init(on && messages::wanted());
+  fill_messages(false);
   filled = true;
 }
 
 void pass_messages() { fill_messages(false); }
+void take_messages() { fill_messages(true); }
 
 void pass_everything() {
   fill_all(false);
+  fill_init(false);
   pass_messages();
   // What the arena gave out is the arena's to take back.
   ropewalk_slot_Free_mem = &serve::Free_mem;

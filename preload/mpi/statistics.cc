@@ -250,6 +250,14 @@ void note_promise(const std::string& reason) noexcept {
   if (*promise == '\0') std::snprintf(promise, sizeof promise, "%s", reason.c_str());
 }
 
+void tell_untaken(int receiver, std::size_t bytes, std::int64_t seconds) noexcept {
+  if (statistics == Statistics::off) return;
+  std::fprintf(stderr,
+               "ropewalk: rank %d has not taken a message of %zu bytes for %lld s. If it is in a "
+               "call of MPI that waits for this rank, set ROPEWALK_MESSAGES=off\n",
+               receiver, bytes, static_cast<long long>(seconds));
+}
+
 void note_refused(const char* error) noexcept {
   // What some ranks alone want cannot be counted or printed together.
   if (std::string_view(error).starts_with("ROPEWALK_STATS")) statistics = Statistics::off;

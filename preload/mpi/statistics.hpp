@@ -64,6 +64,10 @@ void note_refused(const char* error) noexcept;
 // This process does not take messages through memory. The first reason is printed.
 void note_promise(const std::string& reason) noexcept;
 
+// A rank of MPI_COMM_WORLD has left a message in its sender's memory for so long that the program
+// may hang. It is printed at once, where statistics are wanted, since such a program may never end.
+void tell_untaken(int receiver, std::size_t bytes, std::int64_t seconds) noexcept;
+
 void count_served(Function, Path, std::size_t bytes, std::int64_t ns) noexcept;
 void count_passed(Function, Reason, std::size_t bytes, std::int64_t ns) noexcept;
 void count_compared(Function, Path, std::int64_t served_ns, std::int64_t plain_ns) noexcept;

@@ -101,6 +101,16 @@ void acknowledge(const MessageDescriptor& descriptor, const MessagePeer& sender)
             static_cast<int>(descriptor.slot), ranks.comm.value);
 }
 
+// An element that has more than INT_MAX bytes cannot be unpacked, since MPI has no count for it.
+Taken unreadable() {
+  Taken taken;
+  taken.code = error_code(
+      "a message into a datatype of more than 2 GiB an element; set ROPEWALK_MESSAGES=off");
+  return taken;
+}
+
+}  // namespace
+
 Taken receive(const Destination& to, const MessageDescriptor& descriptor,
               const MessagePeer& sender) noexcept {
   EnvelopeSlot& slot = sender.slots[descriptor.slot];
@@ -112,7 +122,8 @@ Taken receive(const Destination& to, const MessageDescriptor& descriptor,
   const auto claimed = claim(slot, target, piece, [&] { return node::is_dead(*sender.process); });
   if (!claimed) return {};  // this does not happen: nobody else can have claimed it
   const std::byte* data = sender.process->base + claimed->place;
-  Taken taken{.code = 0, .bytes = static_cast<std::int64_t>(std::min(bytes, capacity(to)))};
+  Taken taken;
+  taken.bytes = static_cast<std::int64_t>(std::min(bytes, capacity(to)));
   if (together) {
     copy_together(slot, sender, static_cast<std::byte*>(to.buffer), data);
   } else {
@@ -125,20 +136,17 @@ Taken receive(const Destination& to, const MessageDescriptor& descriptor,
   return taken;
 }
 
-// An element that has more than INT_MAX bytes cannot be unpacked, since MPI has no count for it.
-Taken unreadable() {
-  return {.code = error_code("a message into a datatype of more than 2 GiB an element; set "
-                             "ROPEWALK_MESSAGES=off"),
-          .bytes = -1};
+Taken receive_bytes(const Destination& to, const std::byte* data, std::size_t bytes) noexcept {
+  Taken taken;
+  taken.bytes = static_cast<std::int64_t>(std::min(bytes, capacity(to)));
+  taken.code = copy_by_this_rank(to, data, bytes);
+  return taken;
 }
 
-}  // namespace
-
-bool may_be_announced(void* buffer, int count, Word type, Word comm, Destination& to) noexcept {
-  if (count <= 0) return false;
+bool describe(void* buffer, int count, Word type, Word comm, Destination& to) noexcept {
+  if (count < 0) return false;
   const FoundElements elements = elements_of(type);
   if (!elements) return false;
-  if (elements->bytes * static_cast<std::size_t>(count) < ranks.limits.least_bytes) return false;
   to.buffer = buffer;
   to.count = count;
   to.elements = *elements;
@@ -146,6 +154,11 @@ bool may_be_announced(void* buffer, int count, Word type, Word comm, Destination
   to.direct = !elements->packed && mpi::library().datatypes.find(clean(type)).has_value();
   to.comm = clean(comm);
   return true;
+}
+
+bool may_be_announced(void* buffer, int count, Word type, Word comm, Destination& to) noexcept {
+  return count > 0 && describe(buffer, count, type, comm, to) &&
+         capacity(to) >= ranks.limits.least_bytes;
 }
 
 Taken take(const Destination& to, const void* status) noexcept {
@@ -159,6 +172,11 @@ Taken take(const Destination& to, const void* status) noexcept {
 }
 
 void mend(const Taken& taken, void* status) noexcept {
+  if (taken.stashed) {
+    std::byte* const fields = static_cast<std::byte*>(status);
+    std::memcpy(fields + abi().status_source, &taken.source, sizeof taken.source);
+    std::memcpy(fields + abi().status_tag, &taken.tag, sizeof taken.tag);
+  }
   if (taken.bytes < 0) return;
   real.status_set_elements_x(status, mpi::byte_type().value, taken.bytes);
 }

@@ -6,7 +6,9 @@
 #include <cstdint>
 
 #include "collectives/datatypes.hpp"
+#include "envelope.hpp"
 #include "functions.hpp"
+#include "message_peers.hpp"
 
 namespace ropewalk::preload::messages {
 
@@ -20,6 +22,8 @@ struct Destination {
   bool direct = false;
   Word comm = 0;
 };
+// Fills in the destination. Returns false where MPI must judge the arguments.
+bool describe(void* buffer, int count, Word type, Word comm, Destination&) noexcept;
 // Fills in the destination, and returns true where a descriptor may come for this receive. It
 // returns false where the receive has no room for a large message, or MPI must judge its arguments.
 bool may_be_announced(void* buffer, int count, Word type, Word comm, Destination&) noexcept;
@@ -28,9 +32,17 @@ struct Taken {
   int code = 0;  // MPI's code for the receive
   // The number of bytes received; -1 where it was the program's own message, whose status is right.
   std::int64_t bytes = -1;
+  // The message comes from the stash (stash.hpp), and MPI's status is not of its own receive.
+  bool stashed = false;
+  int source = 0;
+  int tag = 0;
 };
 // Says what a completed receive has brought, and copies the data where that was a descriptor.
 Taken take(const Destination&, const void* status) noexcept;
+// Copies the data of a descriptor to where it was to be received.
+Taken receive(const Destination&, const MessageDescriptor&, const MessagePeer& sender) noexcept;
+// Copies the program's own bytes there, which were received elsewhere.
+Taken receive_bytes(const Destination&, const std::byte*, std::size_t) noexcept;
 // Corrects the status of a receive to what was taken.
 void mend(const Taken&, void* status) noexcept;
 
