@@ -21,12 +21,12 @@ class Flag {
     return static_cast<T>(model::load_flag(this, order));
   }
   void store(T value, std::memory_order order = std::memory_order_seq_cst) noexcept {
-    model::store_flag(this, value, order);
+    model::store_flag(this, static_cast<std::uint64_t>(value), order);
   }
   bool compare_exchange_strong(T& expected, T desired,
                                std::memory_order order = std::memory_order_seq_cst) noexcept {
-    std::uint64_t found = expected;
-    const bool done = model::exchange_flag(this, found, desired, order);
+    auto found = static_cast<std::uint64_t>(expected);
+    const bool done = model::exchange_flag(this, found, static_cast<std::uint64_t>(desired), order);
     expected = static_cast<T>(found);
     return done;
   }
