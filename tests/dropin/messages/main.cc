@@ -42,7 +42,7 @@ void graph(Random& random, World& world) {
     }
   }
   for (Message& m : messages) {
-    if (m.receive == Receive::recv) post_receive(world, m);
+    if (m.receive != Receive::irecv) post_receive(world, m);
   }
   Random own(random() + static_cast<std::uint64_t>(rank));
   Requests(own, messages).complete(how);
@@ -78,6 +78,48 @@ void shift(Random& random, World& world) {
   expect(same, "the bytes of a shift");
 }
 
+// Receives whatever comes, in one of the ways to do so, and returns how many bytes its probe has
+// reported, or -1 where there was none.
+int take_anything(Random& random, unsigned char* in, MPI_Comm comm, MPI_Status* status) {
+  MPI_Message found;
+  MPI_Request request;
+  int bytes = -1, flag = 0;
+  const std::size_t how = below(random, 6);
+  if (how == 1) MPI_Probe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm, status);
+  while (how == 2 && flag == 0) MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm, &flag, status);
+  if (how == 3) MPI_Mprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm, &found, status);
+  while (how == 4 && flag == 0) {
+    MPI_Improbe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm, &flag, &found, status);
+  }
+  if (how >= 1 && how <= 4) MPI_Get_count(status, MPI_BYTE, &bytes);
+  const int source = bytes < 0 ? MPI_ANY_SOURCE : status->MPI_SOURCE;
+  const int tag = bytes < 0 ? MPI_ANY_TAG : status->MPI_TAG;
+  const int room = bytes < 0 ? static_cast<int>(most) : bytes;
+  switch (how) {
+    case 2:
+      MPI_Irecv(in, room, MPI_BYTE, source, tag, comm, &request);
+      MPI_Wait(&request, status);
+      break;
+    case 3:
+      MPI_Mrecv(in, room, MPI_BYTE, &found, status);
+      break;
+    case 4:
+      MPI_Imrecv(in, room, MPI_BYTE, &found, &request);
+      MPI_Wait(&request, status);
+      break;
+    case 5: {
+      // What is received may have been probed for, by a probe of another tag alone.
+      MPI_Iprobe(MPI_ANY_SOURCE, 1, comm, &flag, MPI_STATUS_IGNORE);
+      const int self = MPI_PROC_NULL;
+      MPI_Sendrecv(in, 0, MPI_BYTE, self, 0, in, room, MPI_BYTE, source, tag, comm, status);
+      break;
+    }
+    default:
+      MPI_Recv(in, room, MPI_BYTE, source, tag, comm, status);
+  }
+  return bytes;
+}
+
 // Every rank sends a few messages of any size to one rank, which takes whatever comes.
 void anything(Random& random, World& world, MPI_Comm comm) {
   const int root = static_cast<int>(below(random, static_cast<std::size_t>(size)));
@@ -104,12 +146,13 @@ void anything(Random& random, World& world, MPI_Comm comm) {
     unsigned char* in = world.in.take(most + 64);
     for (std::size_t left = each * static_cast<std::size_t>(size - 1); left > 0; --left) {
       MPI_Status status;
-      MPI_Recv(in, static_cast<int>(most), MPI_BYTE, MPI_ANY_SOURCE, MPI_ANY_TAG, comm, &status);
+      const int probed = take_anything(mine, in, comm, &status);
       const auto from = static_cast<std::size_t>(status.MPI_SOURCE);
       const std::size_t i = next[from]++, n = bytes[from * each + i];
       int count = -1;
       MPI_Get_count(&status, MPI_BYTE, &count);
       expect(count == static_cast<int>(n), "messages of one rank come in order");
+      expect(probed < 0 || probed == count, "the size that a probe reports");
       expect(status.MPI_TAG == static_cast<int>(i % 2), "their tags");
       expect(std::all_of(
                  in, in + n,
@@ -152,8 +195,7 @@ void progress(World& world) {
   }
 }
 
-// Here the receiver is in a collective, which does not look after messages, and the synchronous
-// send must complete all the same.
+// Here the receiver is in a collective, and the synchronous send must complete all the same.
 void progress_in_barrier(World& world) {
   const std::size_t n = std::max<std::size_t>(least * 2, 256);
   MPI_Request request = MPI_REQUEST_NULL;

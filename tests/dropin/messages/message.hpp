@@ -14,6 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include "profiled.hpp"
+
 namespace random_messages {
 
 inline int rank, size, failures;
@@ -102,7 +104,8 @@ using Random = std::mt19937_64;
 inline std::size_t below(Random& random, std::size_t n) { return random() % n; }
 
 enum class Send { send, ssend, rsend, isend, issend, irsend, freed, persistent };
-enum class Receive { recv, irecv };
+// The last four find their message by a probe before they receive it.
+enum class Receive { irecv, recv, probe, iprobe, mprobe, improbe };
 
 struct Message {
   MPI_Comm comm;
@@ -174,7 +177,7 @@ inline Message draw(Random& random, const World& world, int tag) {
   m.spare = below(random, 3) == 0 ? below(random, 200) : 0;
   m.key = random();
   m.send = static_cast<Send>(below(random, 8));
-  m.receive = static_cast<Receive>(below(random, 2));
+  m.receive = below(random, 2) == 0 ? Receive::irecv : static_cast<Receive>(1 + below(random, 5));
   m.any_source = below(random, 4) == 0;
   m.arena_out = below(random, 10) < 8;
   m.arena_in = below(random, 10) < 6;
@@ -209,6 +212,47 @@ inline void received(Message& m, const MPI_Status& status) {
          "nothing else was written");
 }
 
+// Probes for a message, which must be reported as it was sent.
+inline void look_at(const Message& m, const MPI_Status& status) {
+  int bytes = -1;
+  MPI_Get_count(&status, MPI_BYTE, &bytes);
+  expect(bytes == static_cast<int>(m.bytes()), "the size that a probe reports");
+  expect(status.MPI_SOURCE == m.source && status.MPI_TAG == m.tag, "what a probe reports");
+}
+
+// Receives a message that a probe finds first. A receive that is not blocking has a request then.
+inline void receive_probed(Message& m, int source, int room, MPI_Datatype type,
+                           MPI_Status& status) {
+  MPI_Message found = MPI_MESSAGE_NULL;
+  int flag = 0;
+  // Whatever lies there may be looked at by anybody.
+  MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, m.comm, &flag, MPI_STATUS_IGNORE);
+  flag = 0;
+  switch (m.receive) {
+    case Receive::probe:
+      MPI_Probe(source, m.tag, m.comm, &status);
+      look_at(m, status);
+      MPI_Recv(m.in, room, type, source, m.tag, m.comm, &status);
+      return received(m, status);
+    case Receive::iprobe:
+      while (flag == 0) MPI_Iprobe(source, m.tag, m.comm, &flag, &status);
+      look_at(m, status);
+      MPI_Irecv(m.in, room, type, source, m.tag, m.comm, &m.receiving);
+      return;
+    case Receive::mprobe:
+      MPI_Mprobe(source, m.tag, m.comm, &found, &status);
+      look_at(m, status);
+      MPI_Mrecv(m.in, room, type, &found, &status);
+      expect(found == MPI_MESSAGE_NULL, "a received message is null");
+      return received(m, status);
+    default:
+      while (flag == 0) MPI_Improbe(source, m.tag, m.comm, &flag, &found, &status);
+      look_at(m, status);
+      MPI_Imrecv(m.in, room, type, &found, &m.receiving);
+      expect(found == MPI_MESSAGE_NULL, "a message that is being received is null");
+  }
+}
+
 inline void post_receive(World& world, Message& m) {
   if (!m.mine_in) return;
   const std::size_t span = span_of(m.in_layout, m.units + m.spare);
@@ -221,11 +265,13 @@ inline void post_receive(World& world, Message& m) {
   MPI_Datatype type;
   MPI_Type_dup(layouts[m.in_layout].type, &type);
   const bool derived = m.in_layout % 3 != 0;
+  MPI_Status status;
   if (m.receive == Receive::irecv) {
     MPI_Irecv(m.in, room, derived ? type : layouts[m.in_layout].type, source, m.tag, m.comm,
               &m.receiving);
+  } else if (m.receive != Receive::recv) {
+    receive_probed(m, source, room, derived ? type : layouts[m.in_layout].type, status);
   } else {
-    MPI_Status status;
     MPI_Recv(m.in, room, layouts[m.in_layout].type, source, m.tag, m.comm, &status);
     received(m, status);
   }
