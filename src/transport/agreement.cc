@@ -4,8 +4,10 @@
 #include <cstdio>
 #include <string>
 #include <type_traits>
+#include <unordered_map>
 
 #include "mpi/settings.hpp"
+#include "node/node_number.hpp"
 #include "os/file.hpp"
 #include "os/hash.hpp"
 #include "os/node_identity.hpp"
@@ -146,6 +148,17 @@ int automatic_lanes(std::span<const EndpointFacts> facts) {
   return lanes;
 }
 
+// Numbers the nodes by their lowest ranks.
+std::vector<int> nodes_of(std::span<const EndpointFacts> facts) {
+  std::unordered_map<std::uint64_t, int> seen;
+  std::vector<int> out;
+  out.reserve(facts.size());
+  for (const EndpointFacts& rank : facts) {
+    out.push_back(seen.try_emplace(rank.memory, static_cast<int>(seen.size())).first->second);
+  }
+  return out;
+}
+
 }  // namespace
 
 EndpointFacts local_facts(const EndpointOptions& options, std::span<const int> cores) {
@@ -158,6 +171,8 @@ EndpointFacts local_facts(const EndpointOptions& options, std::span<const int> c
                           ? read_number(settings::Id::piece_bytes, facts.piece_text)
                           : options.piece_bytes;
   facts.node = os::hash_bytes(node.data(), node.size());
+  const std::string shares_memory = node::node_name();
+  facts.memory = os::hash_bytes(shares_memory.data(), shares_memory.size());
   facts.cores_hash = os::hash_bytes(cores.data(), cores.size_bytes());
   facts.cores = static_cast<std::int32_t>(cores.size());
   facts.lanes = options.lanes;
@@ -184,6 +199,7 @@ Agreement judge(std::span<const EndpointFacts> facts, int rank) {
   const EndpointFacts& own = facts[static_cast<std::size_t>(rank)];
   agreement.neighbours = neighbours_of(facts, own);
   agreement.position = neighbours_of(facts.first(static_cast<std::size_t>(rank)), own);
+  agreement.nodes = nodes_of(facts);
   return agreement;
 }
 

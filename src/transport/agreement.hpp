@@ -18,7 +18,8 @@ struct EndpointFacts {
   std::uint64_t split_bytes = 0;
   std::uint64_t settings = 0;    // their fingerprint
   std::int64_t piece_bytes = 0;  // ROPEWALK_PIECE_BYTES: 0 when off, -1 when it is no size
-  std::uint64_t node = 0;        // hash of the node's identity
+  std::uint64_t node = 0;        // hash of the machine's identity: its ranks share cores
+  std::uint64_t memory = 0;      // hash of node::node_name(): equal ranks may share memory
   std::uint64_t cores_hash = 0;  // of the cores this rank may run on
   std::int32_t cores = 1;
   std::int32_t lanes = 0;         // as asked for
@@ -34,6 +35,7 @@ struct Agreement {
   std::size_t piece_bytes = 0;  // the least that any rank wants; 0: messages stay whole
   int neighbours = 1;           // ranks that share this rank's cores, itself included
   int position = 0;             // of this rank among them
+  std::vector<int> nodes;       // of each rank: ranks with equal numbers may share memory
 };
 
 EndpointFacts local_facts(const EndpointOptions& options, std::span<const int> cores);

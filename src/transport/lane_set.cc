@@ -55,6 +55,7 @@ LaneSet::LaneSet(mpi::Comm parent, const EndpointOptions& options)
 void LaneSet::set_up(const Agreement& agreement, std::span<const int> cores,
                      const EndpointOptions& options) {
   piece_bytes_ = agreement.piece_bytes;
+  nodes_ = NodeNumbers(agreement.nodes, rank_);
   const auto threads_here = static_cast<std::size_t>(1 + (options.threads ? agreement.lanes : 0)) *
                             static_cast<std::size_t>(agreement.neighbours);
   crowded_ = threads_here > cores.size();
@@ -80,15 +81,18 @@ LaneSet::~LaneSet() {
     return;
   }
   threads_.clear();
+  mpi::Comm team_comm = mpi::comm_null();
   try {
     if (mpi::finalized()) return;
     // With a rank dead, nobody may wait for all.
-    const bool together = (team_ && team_->waits().broken()) || part();
-    team_.reset();
+    const bool together = (team_ && team_->team().waits().broken()) || part();
+    if (team_ != nullptr) team_comm = NodeTeam::end(std::move(team_));
     if (!together || lost_.any_dead()) return;  // to free them may be to wait for all, too
   } catch (...) {  // MPI is failing: freeing is all that is left to try
   }
   communicators_.free_all();
+  mpi::ScopedComm freed;
+  freed.comm = team_comm;
 }
 
 // Returns true when all ranks have come to the end.
@@ -110,11 +114,11 @@ bool LaneSet::part() {
 
 node::Team* LaneSet::team(std::string& reason) {
   if (!asked_for_team_) {
-    mpi::collectively(parent_, [&] { team_ = node::Team::create(parent_, no_team_); });
+    mpi::collectively(parent_, [&] { team_ = NodeTeam::create(parent_, nodes_, lost_, no_team_); });
     asked_for_team_ = true;
   }
   reason = no_team_;
-  return team_.get();
+  return team_ == nullptr ? nullptr : &team_->team();
 }
 
 bool LaneSet::is_here() const noexcept { return fork_.same_process(); }

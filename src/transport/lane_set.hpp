@@ -17,6 +17,7 @@
 #include "transport/lane.hpp"
 #include "transport/lane_communicators.hpp"
 #include "transport/lost_ranks.hpp"
+#include "transport/node_team.hpp"
 #include "transport/tags.hpp"
 
 namespace ropewalk::transport {
@@ -54,9 +55,10 @@ class LaneSet {
 
   LostRanks& lost() noexcept { return lost_; }
 
-  // Collective at the first call. Returns the ranks as a team that shares memory; null on every
-  // rank where they cannot, and `reason` then says why. It lives as long as the set, whose end is
-  // collective too.
+  const NodeNumbers& nodes() const noexcept { return nodes_; }
+  // Collective at the first call. Returns the ranks of this rank's node as a team that shares
+  // memory; null on every rank where those of some node cannot, and `reason` then says why. It
+  // lives as long as the set, whose end is collective too.
   node::Team* team(std::string& reason);
 
   // These are the tags of messages that are not the caller's, over all the lanes.
@@ -86,7 +88,8 @@ class LaneSet {
   LaneCommunicators communicators_;
   LostRanks lost_;
   std::vector<std::unique_ptr<LaneThread>> threads_;
-  std::unique_ptr<node::Team> team_;
+  NodeNumbers nodes_;
+  std::unique_ptr<NodeTeam> team_;
   std::string no_team_;  // why there is none
   bool asked_for_team_ = false;
 };

@@ -13,6 +13,14 @@ void LostRanks::watch(mpi::Comm parent, mpi::Comm lane) {
   liveness_ = node::Liveness::create(parent, why_not);
 }
 
+void LostRanks::look() {
+  if (liveness_ != nullptr) liveness_->look();
+}
+
+void LostRanks::lost(int rank) {
+  if (liveness_ != nullptr) liveness_->lost(rank);
+}
+
 bool LostRanks::any_dead() noexcept {
   if (liveness_ == nullptr) return false;
   try {

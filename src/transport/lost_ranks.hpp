@@ -16,6 +16,11 @@ class LostRanks {
   // Collective over `parent`. Notices come over `lane`, which outlives this.
   void watch(mpi::Comm parent, mpi::Comm lane);
 
+  // Throws Error(peer_dead) once a rank has died.
+  void look();
+  // This rank has died, as was seen here: throws Error(peer_dead), or returns where nobody tells
+  // the others.
+  void lost(int rank);
   // True once a rank has died. From any thread that has waited for long, as the next.
   bool any_dead() noexcept;
   // True once a rank has died, or has sent its notice.

@@ -1,11 +1,11 @@
 #include "collectives/nodes/nodes.hpp"
 
 #include <array>
-#include <exception>
 #include <utility>
 
 #include "collectives/nodes/choice.hpp"
 #include "mpi/collectively.hpp"
+#include "mpi/scoped_comm.hpp"
 
 namespace ropewalk::collectives::nodes {
 namespace {
@@ -40,21 +40,6 @@ bool all_can(mpi::Comm comm, bool has_engine, std::size_t& longest_message, std:
   return most[0] == 0 && most[2] == 0;
 }
 
-// Freed at the end of its scope, however that ends: on all of its ranks alike.
-struct ScopedComm {
-  mpi::Comm comm = mpi::comm_null();
-  ScopedComm() = default;
-  ~ScopedComm() {
-    try {
-      if (comm != mpi::comm_null()) mpi::free(comm);
-    } catch (const std::exception&) {
-      // Nothing depends on it.
-    }
-  }
-  ScopedComm(const ScopedComm&) = delete;
-  ScopedComm& operator=(const ScopedComm&) = delete;
-};
-
 }  // namespace
 
 std::unique_ptr<Nodes> Nodes::create(mpi::Comm comm, NodeLayout layout, int threads,
@@ -62,7 +47,7 @@ std::unique_ptr<Nodes> Nodes::create(mpi::Comm comm, NodeLayout layout, int thre
   std::unique_ptr<Engine> engine;
   NodesSettings settings;
   {
-    ScopedComm node;
+    mpi::ScopedComm node;
     if (!mpi::try_split(comm, layout.node, layout.rank, node.comm)) {
       reason = none_left;
       return nullptr;
