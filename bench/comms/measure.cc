@@ -44,13 +44,13 @@ EndpointOptions endpoint_options(const CommsOptions& options) {
   return result;
 }
 
-// Only ranks of one node can read each other's memory.
+// Only ranks of one node can read each other's memory, so some node must have several. Collective.
 bool wants_direct(const CommsOptions& options, const Ranks& ranks) {
   const auto has = [](const auto& list, const auto& value) {
     return std::find(list.begin(), list.end(), value) != list.end();
   };
-  return ranks.size() > 1 && ranks.size() == ranks.node_size() &&
-         has(options.strategy_list, Strategy::direct) && has(options.kinds, std::string("huge"));
+  return !ranks.all(ranks.node_size() == 1) && has(options.strategy_list, Strategy::direct) &&
+         has(options.kinds, std::string("huge"));
 }
 
 // On pages that are not the arena's, the faces are private memory. This column is for those who ask

@@ -24,12 +24,12 @@ enum class Strategy {
   sequential,  // the caller drives one direction after the other
   concurrent,  // the caller drives all messages at once
   threaded,    // each comm thread drives the messages of its lane
-  direct,      // ranks of one node copy from memory to memory; no messages (Halo only)
-  put          // ranks of one node write faces where they are read; nothing is copied (HaloBuffers)
+  // For a Halo; faces to ranks of other nodes are messages.
+  direct,  // ranks of one node copy from memory to memory
+  put      // ranks of one node write faces where they are read; nothing is copied (HaloBuffers)
 };
 RW_EXPORT const char* name(Strategy);
-// Returns true for `direct` and `put`: neighbours access each other's memory, and no messages are
-// sent.
+// Returns true for `direct` and `put`: neighbours on one node access each other's memory.
 constexpr bool uses_shared_memory(Strategy strategy) noexcept {
   return strategy == Strategy::direct || strategy == Strategy::put;
 }

@@ -11,15 +11,24 @@
 
 namespace ropewalk {
 
-// A grid of ranks, 1 to 6 dimensions. Ranks are numbered row-major: the last dimension varies
-// fastest.
+// Which rank stands where on a grid.
+enum class RankOrder {
+  row_major,  // by number: the last dimension varies fastest
+  by_node     // each node has a compact block where that is possible, so that fewer faces leave it
+};
+
+// A grid of ranks, 1 to 6 dimensions.
 class RW_EXPORT CartesianGrid {
  public:
   static constexpr int max_dimensions = 6;
 
   // Collective: all ranks must pass the same, and the product of extents must be the number of
-  // ranks; Error(argument) on every rank otherwise.
-  CartesianGrid(Communicator, std::vector<int> extents, std::vector<bool> periodic);
+  // ranks; Error(argument) on every rank otherwise. Whatever the order, ranks keep their numbers in
+  // the communicator. RankOrder::by_node gives them the cells of the grid so that, of row-major
+  // order, row-major order node by node, and equal blocks of nodes, the fewest links between
+  // neighbours join different nodes.
+  CartesianGrid(Communicator, std::vector<int> extents, std::vector<bool> periodic,
+                RankOrder order = RankOrder::row_major);
 
   int dimensions() const noexcept { return static_cast<int>(extents_.size()); }
   const std::vector<int>& extents() const noexcept { return extents_; }
@@ -37,6 +46,7 @@ class RW_EXPORT CartesianGrid {
   std::vector<int> extents_;
   std::vector<bool> periodic_;
   std::vector<int> coordinates_;
+  std::vector<int> ranks_;  // of each cell, row-major; empty: their numbers
   int rank_ = 0;
   int size_ = 1;
 };
@@ -87,18 +97,24 @@ struct HaloOptions {
 //
 // `direct`: each face is copied from the memory of one rank to that of the other, strided on both
 // sides; nothing is packed or sent. Whichever of the two ranks comes first copies, in test() or
-// wait(). It needs all ranks of the grid on one node, and is fastest with fields or packets in the
-// arena of the process (Buffer, Allocator, rw_alloc). Faces in private memory are attached (XPMEM),
-// copied by the kernel, or staged: packed into the arena of their sender, from where their receiver
-// copies. Private memory must stay where it is until the halo ends; Error(system) where the kernel
-// does not reach it. When a rank dies, those that wait for it throw Error(peer_dead).
+// wait(). It is fastest with fields or packets in the arena of the process (Buffer, Allocator,
+// rw_alloc). Faces in private memory are attached (XPMEM), copied by the kernel, or staged: packed
+// into the arena of their sender, from where their receiver copies. Private memory must stay where
+// it is until the halo ends; Error(system) where the kernel does not reach it. When a rank dies,
+// those that wait for it throw Error(peer_dead).
 //
-// `put`: for HaloBuffers alone, with all ranks on one node. send_buffer() is memory of the
-// neighbour, which reads there what it received. So no face is copied, and an exchange costs a
-// store and a load for each neighbour, however large the faces are. Each face has two places that
-// take turns: one is written for the next exchange while the neighbour still reads the other.
-// Non-temporal stores into send_buffer() are several times faster than plain ones on some machines
-// (docs/explanation/endpoints.md); threads other than the one that calls start() must fence theirs.
+// `put`: for HaloBuffers alone. send_buffer() is memory of the neighbour, which reads there what it
+// received. So no face is copied, and an exchange costs a store and a load for each neighbour,
+// however large the faces are. Each face has two places that take turns: one is written for the
+// next exchange while the neighbour still reads the other. Non-temporal stores into send_buffer()
+// are several times faster than plain ones on some machines (docs/explanation/endpoints.md);
+// threads other than the one that calls start() must fence theirs.
+//
+// With `direct` and `put`, faces between ranks of different nodes are messages of the same
+// exchange, and those between ranks of one node travel as described: any ranks may be on any node.
+// The messages leave first, driven by comm threads where these have cores of their own, else by the
+// caller in test() and wait(); faces inside the node are copied meanwhile. Error(unsupported) where
+// ranks of a node cannot map each other's memory.
 //
 // `automatic`: when the halo is made, it runs each strategy that is possible here a few times, in
 // memory of its own, and all ranks take the one whose slowest rank was fastest. For HaloBuffers the
@@ -147,6 +163,8 @@ class RW_EXPORT Halo {
   const void* next_receive_buffer(int direction) const noexcept;
   Strategy strategy() const noexcept;       // what `automatic` has chosen, or what was asked for
   std::size_t send_bytes() const noexcept;  // from this rank to others in one exchange
+  // Returns the part of these that goes to ranks of other nodes, over this node's wire.
+  std::size_t wire_bytes() const noexcept;
 
  private:
   struct State;

@@ -92,13 +92,18 @@ enum {
   RW_STRATEGY_SEQUENTIAL,
   RW_STRATEGY_CONCURRENT,
   RW_STRATEGY_THREADED,
-  RW_STRATEGY_DIRECT, /* halos only: neighbours of one node read each other's memory */
+  /* Halos only: between ranks of one node; messages go to other nodes. */
+  RW_STRATEGY_DIRECT, /* neighbours read each other's memory */
   RW_STRATEGY_PUT     /* rw_halo_create_buffers only: faces are written where they are read */
 };
 
 typedef struct rw_grid rw_grid;
 RW_DEFAULT_EXPORT int rw_grid_create(rw_mpi_comm comm, int dimensions, const int* extents,
                                      const int* periodic, rw_grid** out);
+/* The same, where each node has a compact block of the grid if that is possible: fewer faces leave
+ * the node. Ranks keep their numbers in the communicator. */
+RW_DEFAULT_EXPORT int rw_grid_create_by_node(rw_mpi_comm comm, int dimensions, const int* extents,
+                                             const int* periodic, rw_grid** out);
 RW_DEFAULT_EXPORT int rw_grid_free(rw_grid* grid);
 RW_DEFAULT_EXPORT int rw_grid_coordinates(const rw_grid* grid, int* out); /* `dimensions` ints */
 RW_DEFAULT_EXPORT int rw_grid_neighbour(const rw_grid* grid, int dimension, int direction,
@@ -140,6 +145,8 @@ RW_DEFAULT_EXPORT int rw_halo_create_buffers(const rw_grid* grid, rw_endpoints* 
                                              rw_halo** out);
 RW_DEFAULT_EXPORT void* rw_halo_send_buffer(const rw_halo* halo, int direction);
 RW_DEFAULT_EXPORT const void* rw_halo_receive_buffer(const rw_halo* halo, int direction);
+/* Bytes from this rank to others in one exchange, and the part of them that goes to other nodes. */
+RW_DEFAULT_EXPORT int rw_halo_bytes(const rw_halo* halo, size_t* sent, size_t* to_other_nodes);
 RW_DEFAULT_EXPORT int rw_halo_start(rw_halo* halo);
 RW_DEFAULT_EXPORT int rw_halo_test(rw_halo* halo, int* done);
 RW_DEFAULT_EXPORT int rw_halo_wait(rw_halo* halo);

@@ -94,4 +94,17 @@ RW_EXPORT Explanation explain_collective(const std::string& collective, std::uin
 RW_EXPORT Explanation explain_halo(const std::string& layout, Strategy, std::uint64_t bytes,
                                    const Situation&);
 
+// What leaves a node in one exchange of a halo.
+struct HaloTraffic {
+  std::string order;          // of the ranks: row_major or by_node
+  std::uint64_t faces = 0;    // that the ranks of a node send to other ranks
+  std::uint64_t leaving = 0;  // those of them that go to other nodes
+  std::uint64_t bytes = 0;    // of these, over the wire of the node
+};
+// For both orders (RankOrder), at the node that most faces leave: a periodic grid of these extents,
+// with faces of `bytes` each, and ranks that were dealt to nodes one node after the other. Throws
+// Error(argument) where the situation has other ranks than the grid.
+RW_EXPORT std::vector<HaloTraffic> halo_traffic(const std::vector<int>& extents,
+                                                std::uint64_t bytes, const Situation&);
+
 }  // namespace ropewalk

@@ -114,6 +114,18 @@ void check_grid_arguments(int dimensions, const int* extents, const int* periodi
   }
 }
 
+int create_grid(rw_mpi_comm comm, int dimensions, const int* extents, const int* periodic,
+                RankOrder order, rw_grid** out) {
+  return c_call([&] {
+    const Communicator communicator(comm);
+    mpi::collectively({communicator.handle()},
+                      [&] { check_grid_arguments(dimensions, extents, periodic, out); });
+    std::vector<bool> wraps(periodic, periodic + dimensions);
+    *out = new rw_grid{
+        CartesianGrid(communicator, {extents, extents + dimensions}, std::move(wraps), order)};
+  });
+}
+
 }  // namespace
 
 }  // namespace ropewalk
@@ -125,15 +137,14 @@ extern "C" {
 
 int rw_grid_create(rw_mpi_comm comm, int dimensions, const int* extents, const int* periodic,
                    rw_grid** out) {
-  return c_call([&] {
-    const ropewalk::Communicator communicator(comm);
-    ropewalk::mpi::collectively({communicator.handle()}, [&] {
-      ropewalk::check_grid_arguments(dimensions, extents, periodic, out);
-    });
-    std::vector<bool> wraps(periodic, periodic + dimensions);
-    *out = new rw_grid{
-        ropewalk::CartesianGrid(communicator, {extents, extents + dimensions}, std::move(wraps))};
-  });
+  return ropewalk::create_grid(comm, dimensions, extents, periodic, ropewalk::RankOrder::row_major,
+                               out);
+}
+
+int rw_grid_create_by_node(rw_mpi_comm comm, int dimensions, const int* extents,
+                           const int* periodic, rw_grid** out) {
+  return ropewalk::create_grid(comm, dimensions, extents, periodic, ropewalk::RankOrder::by_node,
+                               out);
 }
 
 int rw_grid_free(rw_grid* grid) {
@@ -191,6 +202,16 @@ void* rw_halo_send_buffer(const rw_halo* halo, int direction) {
 
 const void* rw_halo_receive_buffer(const rw_halo* halo, int direction) {
   return halo == nullptr ? nullptr : halo->halo.receive_buffer(direction);
+}
+
+int rw_halo_bytes(const rw_halo* halo, size_t* sent, size_t* to_other_nodes) {
+  return c_call([&] {
+    require_argument(halo, "halo");
+    require_argument(sent, "sent");
+    require_argument(to_other_nodes, "to_other_nodes");
+    *sent = halo->halo.send_bytes();
+    *to_other_nodes = halo->halo.wire_bytes();
+  });
 }
 
 int rw_halo_start(rw_halo* halo) {

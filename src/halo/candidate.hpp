@@ -1,6 +1,7 @@
 // The carriers that a request may be given, while it is not decided which it is.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -12,6 +13,10 @@
 
 namespace ropewalk::halo {
 
+// The faces of HaloBuffers that a candidate needs in memory that others do not need: those with
+// places of their own do not.
+enum class OwnFaces : std::uint8_t { none, leaving, all };  // leaving: those to other nodes
+
 // A candidate is one strategy for one request. Its calls are made in the order in which they stand
 // here, by all ranks for the same candidates.
 class Candidate {
@@ -21,9 +26,7 @@ class Candidate {
   Candidate& operator=(const Candidate&) = delete;
   virtual ~Candidate() = default;
 
-  // Whether it needs HaloBuffers in memory that others do not need: those with places of their own
-  // do not.
-  virtual bool copies_faces() const noexcept { return true; }
+  virtual OwnFaces own_faces() const noexcept { return OwnFaces::all; }
   // Whether its carrier needs the tags of the facts.
   virtual bool sends_messages() const noexcept { return false; }
   // Takes the memory that neighbours must know of, and appends to this rank's row of the table
@@ -55,6 +58,12 @@ std::vector<CarrierKind> carrier_kinds(Strategy, Form);
 void add_put(const HaloRequest&, const HaloFacts&, Candidates&);
 void add_direct(const HaloRequest&, const HaloFacts&, Candidates&);
 void add_plans(const HaloRequest&, const HaloFacts&, Candidates&);
+
+// Returns a candidate for the links to other nodes, by messages.
+std::unique_ptr<Candidate> make_far_plan(Strategy);
+// Appends a candidate that serves the links inside the node. Where there are several nodes, it is
+// joined by messages to the others (mixed.cc).
+void add_for_node(const HaloFacts&, std::unique_ptr<Candidate> near, Candidates&);
 
 // This is for candidates. It runs `take`, and returns false where that finds no memory and
 // `automatic` may do without.

@@ -1,6 +1,7 @@
 // What brings the faces of a halo from rank to rank. Each way to do that is a class with a file of
 // its own: PlanCarrier sends messages, DirectCarrier copies from memory to memory, PutCarrier moves
-// nothing. candidates.cc has the table from which one is chosen.
+// nothing; over several nodes, MixedCarrier has one of these inside the node and messages between
+// nodes. candidates.cc has the table from which one is chosen.
 #pragma once
 
 #include <array>
@@ -35,7 +36,12 @@ class Carrier {
 
   virtual void start() = 0;  // not while an exchange is under way
   virtual bool test() = 0;   // true when all faces are there; wait() is still to be called
+  virtual bool poll() { return test(); }  // the same, of a caller that comes again at once
   virtual void wait() = 0;
+
+  // What else belongs to the exchange has failed: this rank takes no more part in it, or in any
+  // later one, and neighbours that need its faces get an error.
+  virtual void give_up() noexcept = 0;
 
   virtual Strategy strategy() const noexcept = 0;
   virtual std::size_t send_bytes() const noexcept = 0;  // to other ranks, in one exchange

@@ -99,10 +99,7 @@ DirectCarrier::~DirectCarrier() {
 }
 
 void DirectCarrier::end() noexcept {
-  if (unwinding_) {
-    give_up();
-    return;
-  }
+  if (unwinding_) return give_up();
   try {
     wait();
     flags_.retire(exchange_);
@@ -115,7 +112,6 @@ void DirectCarrier::guarded(Body&& body) {
   try {
     body();
   } catch (...) {
-    failed_ = true;
     give_up();
     throw;
   }
@@ -133,13 +129,21 @@ void DirectCarrier::start() {
   team_->waits().wake_sleepers();
 }
 
-bool DirectCarrier::test() {
+// Nobody knows when the next call comes: it helps at once.
+bool DirectCarrier::test() { return look(0); }
+
+bool DirectCarrier::poll() { return look(patience()); }
+
+unsigned DirectCarrier::patience() const noexcept {
+  return team_ == nullptr || team_->waits().crowded() ? 0 : polls_before_help;
+}
+
+bool DirectCarrier::look(unsigned patience) {
   if (failed_ || !lanes_->is_here()) lanes_->require_usable();
   if (!started_) return true;
   if (team_ == nullptr) return finish(), true;
-  guarded([this] {
-    // Nobody knows when the next call comes: it helps at once.
-    if (!advance(0) && ++tests_ % tests_per_look == 0) team_->waits().look_around();
+  guarded([&] {
+    if (!advance(patience) && ++tests_ % tests_per_look == 0) team_->waits().look_around();
   });
   return !started_;
 }
@@ -148,7 +152,7 @@ void DirectCarrier::wait() {
   if (!started_) return;
   if (!lanes_->is_here()) lanes_->require_usable();
   if (team_ == nullptr) return finish();
-  const unsigned patience = team_->waits().crowded() ? 0 : polls_before_help;
+  const unsigned patience = this->patience();
   guarded([&] { team_->waits().until([&] { return advance(patience); }); });
 }
 
@@ -237,7 +241,7 @@ void DirectCarrier::copy(FaceTransfer& face, std::size_t streaming_bytes) noexce
 bool DirectCarrier::copied(const FaceTransfer& face, std::size_t streaming_bytes) noexcept {
   for (const StridedCopy& field : face.copies.plain_of(exchange_)) field.run(streaming_bytes);
   return std::all_of(face.copies.by_kernel.begin(), face.copies.by_kernel.end(),
-                     [&](const KernelCopy& field) { return field.run(*memory_, face.peer); });
+                     [&](const KernelCopy& field) { return field.run(*memory_, face.place); });
 }
 
 // This rank looks at nothing of this exchange any more. The releases pair with the acquire in
@@ -248,6 +252,7 @@ void DirectCarrier::finish() noexcept {
 }
 
 void DirectCarrier::give_up() noexcept {
+  if (std::exchange(failed_, true) || team_ == nullptr || !lanes_->is_here()) return;
   if (started_) {
     lanes_->mark_broken();
     for (FaceTransfer& face : incoming_) withdraw(face);
@@ -274,15 +279,16 @@ void DirectCarrier::withdraw(FaceTransfer& face) noexcept {
       claimed == withdrawn) {
     return;
   }
-  while (!seen_copied(face) && !given_up(face) && !node::is_dead(team_->peer(face.peer))) {
+  while (!seen_copied(face) && !given_up(face) && !node::is_dead(team_->peer(face.place))) {
     std::this_thread::yield();
   }
 }
 
 // The death of a rank makes its neighbours give up, and then theirs. So an error that names the
-// dead rank comes first.
+// dead rank comes first, though it may take a moment until one of another node is known here.
 void DirectCarrier::neighbour_gave_up(int peer) const {
   team_->waits().look_around();
+  lanes_->lost().explain();
   throw Error(ErrorCode::mpi, "halo: rank " + std::to_string(peer) +
                                   " gave up an exchange, expected its data; see its error, and "
                                   "make new endpoints and halos on all ranks");

@@ -39,6 +39,7 @@ struct FaceCopies {
 // the addresses.
 struct FaceTransfer {
   int peer;                 // the rank on the other side
+  int place;                // of the peer in the team
   const FlagLine* started;  // of the peer, in its block
   FlagLine* claim;          // both in the block of the receiver
   FlagLine* copied;
@@ -101,7 +102,9 @@ class DirectCarrier final : public Carrier {
 
   void start() override;
   bool test() override;
+  bool poll() override;
   void wait() override;
+  void give_up() noexcept override;
 
   Strategy strategy() const noexcept override { return Strategy::direct; }
   std::size_t send_bytes() const noexcept override { return bytes_; }  // and as many come in
@@ -110,6 +113,8 @@ class DirectCarrier final : public Carrier {
  private:
   template <class Body>
   void guarded(Body&& body);  // after an error nothing more can be started
+  unsigned patience() const noexcept;
+  bool look(unsigned patience);
   bool advance(unsigned patience);
   std::size_t go_through(std::vector<FaceTransfer>& faces, unsigned patience) noexcept;
   bool seen_copied(FaceTransfer&) const noexcept;
@@ -119,7 +124,6 @@ class DirectCarrier final : public Carrier {
   bool copied(const FaceTransfer&, std::size_t streaming_bytes) noexcept;
   void finish() noexcept;
   void end() noexcept;
-  void give_up() noexcept;
   void withdraw(FaceTransfer&) noexcept;
   [[noreturn]] void neighbour_gave_up(int peer) const;
   [[noreturn]] void kernel_refused() const;

@@ -55,7 +55,7 @@ void DirectCandidate::show(const HaloRequest& request, HaloFacts& facts) {
   show_flags(request, facts, real_, staged.bytes, 0);
   if (request.rehearses()) {
     std::size_t bytes = 0;
-    for (const Link& link : facts.links.present) {
+    for (const Link& link : facts.near.present) {
       if (!link.to_itself) bytes += link_bytes(request, link);
     }
     show_flags(request, facts, rehearsed_, 0, bytes);
@@ -75,7 +75,7 @@ void DirectCandidate::show_flags(const HaloRequest& request, HaloFacts& facts, S
 
 void DirectCandidate::show_buffers(const HaloRequest& request, HaloFacts& facts) {
   columns_.buffers = facts.table.columns();
-  for (const ShownMemory& memory : shown_memory(request, facts.links)) {
+  for (const ShownMemory& memory : shown_memory(request, facts.near)) {
     channel::Reference reference;
     if (memory.data != nullptr) reference = facts.memory->reachable(memory.data, memory.bytes);
     facts.table.append(std::bit_cast<std::uint64_t>(reference));
@@ -111,20 +111,21 @@ std::unique_ptr<Carrier> DirectCandidate::carrier(const HaloRequest& request,
                                                   Buffer<std::byte>* scratch) const {
   Transfers all;
   std::byte* next = scratch == nullptr ? nullptr : scratch->data();
-  for (const Link& link : facts.links.present) {
+  for (const Link& link : facts.near.present) {
     if (link.to_itself) continue;
     LinkCopies copies = link_copies(request, facts, columns_, link, next);
     if (copies.in.empty()) continue;
     if (next != nullptr) next += link_bytes(request, link);
-    std::byte* block = facts.team->base(link.peer) + facts.table.at(link.peer, flags.column);
+    std::byte* block = facts.base(link.peer) + facts.table.at(link.peer, flags.column);
     const FlagLine* started = &FlagBlock::started_of(block);
     // What this rank sends at `offset` the neighbour receives in the opposite direction.
-    all.incoming.push_back({link.peer, started, &flags.block.claim(link.towards),
-                            &flags.block.copied(link.towards), link.towards, std::move(copies.in)});
+    all.incoming.push_back({link.peer, facts.place(link.peer), started,
+                            &flags.block.claim(link.towards), &flags.block.copied(link.towards),
+                            link.towards, std::move(copies.in)});
     if (copies.packs[0].empty()) {
-      all.outgoing.push_back({link.peer, started, &FlagBlock::claim_of(block, link.from),
-                              &FlagBlock::copied_of(block, link.from), link.from,
-                              std::move(copies.out)});
+      all.outgoing.push_back(
+          {link.peer, facts.place(link.peer), started, &FlagBlock::claim_of(block, link.from),
+           &FlagBlock::copied_of(block, link.from), link.from, std::move(copies.out)});
     }
     for (std::size_t odd = 0; odd < 2; ++odd) {
       const std::vector<StridedCopy>& packs = copies.packs[odd];
@@ -143,8 +144,8 @@ std::unique_ptr<Carrier> DirectCandidate::carrier(const HaloRequest& request,
 
 }  // namespace
 
-void add_direct(const HaloRequest&, const HaloFacts&, Candidates& candidates) {
-  candidates.push_back(std::make_unique<DirectCandidate>());
+void add_direct(const HaloRequest&, const HaloFacts& facts, Candidates& candidates) {
+  add_for_node(facts, std::make_unique<DirectCandidate>(), candidates);
 }
 
 }  // namespace ropewalk::halo

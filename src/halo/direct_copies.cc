@@ -88,14 +88,16 @@ std::byte* LinkWork::staged(int rank, int direction) const {
   if (!columns_.staged) return nullptr;
   const std::uint64_t offset =
       facts_.table.at(rank, *columns_.staged + static_cast<std::size_t>(direction));
-  return offset == no_memory ? nullptr : facts_.team->base(rank) + offset;
+  return offset == no_memory ? nullptr : facts_.base(rank) + offset;
 }
 
 Reached LinkWork::reached(std::size_t buffer, std::size_t bytes) const {
   const std::uint64_t number = facts_.table.at(link_.peer, columns_.buffers + buffer);
   const auto reference = std::bit_cast<Reference>(number);
   std::byte* seen = nullptr;
-  if (reference.is_visible()) seen = facts_.memory->resolve(link_.peer, reference, bytes);
+  if (reference.is_visible()) {
+    seen = facts_.memory->resolve(facts_.place(link_.peer), reference, bytes);
+  }
   if (seen != nullptr) return {seen, false};
   // What cannot be attached may still be copied.
   if (reference.is_none() || !facts_.team->cma()) {

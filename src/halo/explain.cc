@@ -2,9 +2,11 @@
 // a situation that is described.
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <utility>
 
 #include "halo/candidate.hpp"
+#include "halo/rank_order.hpp"
 #include "ropewalk/tuning.hpp"
 #include "tuning/reasons.hpp"
 
@@ -36,20 +38,21 @@ struct Question {
   }
 };
 
-// Neighbours reach into each other's memory. Empty: they can.
-std::string why_no_team(const Question& question) {
-  return question.situation.nodes > 1 ? "ranks of several nodes do not map each other's memory"
-                                      : "";
-}
-
 std::string why_no_put(const Question& question) {
   if (question.form != Form::buffers) return "the faces are not in buffers of the halo";
-  return question.offers(&add_put) ? why_no_team(question) : question.asked_otherwise();
+  return question.offers(&add_put) ? "" : question.asked_otherwise();
 }
 
 std::string why_no_direct(const Question& question) {
-  if (!question.offers(&add_direct)) return question.asked_otherwise();
-  return why_no_team(question);
+  return question.offers(&add_direct) ? "" : question.asked_otherwise();
+}
+
+// What becomes of the faces between ranks of one node, and of the others.
+std::string with_messages(const Question& question, const std::string& how) {
+  if (question.situation.nodes == 1) return how;
+  const bool threads = !question.situation.crowded;
+  return "inside a node " + how + "; to other nodes they are messages, which leave first, posted " +
+         (threads ? "by comm threads" : "by the caller");
 }
 
 // What becomes of faces in private memory.
@@ -82,9 +85,11 @@ void add(Explanation& made, Strategy strategy, std::string how, std::string why_
 }
 
 void add_all(Explanation& made, const Question& question) {
-  add(made, Strategy::put, "faces are written where their receiver reads them",
+  add(made, Strategy::put,
+      with_messages(question, "faces are written where their receiver reads them"),
       why_no_put(question));
-  add(made, Strategy::direct, how_direct(question), why_no_direct(question));
+  add(made, Strategy::direct, with_messages(question, how_direct(question)),
+      why_no_direct(question));
   const std::array<std::pair<Strategy, const char*>, 3> messages{
       {{Strategy::concurrent, "messages, which the caller posts all at once"},
        {Strategy::threaded, "messages, which comm threads post, each those of its lane"},
@@ -118,8 +123,70 @@ void conclude(Explanation& made, const Question& question) {
   made.why = "several are possible";
 }
 
+// The faces that each node's ranks send to others, and those of them that leave the node. Links
+// towards + and towards - are as many, and so are the faces that go out and that come in.
+std::vector<HaloTraffic> traffic_of_nodes(const std::vector<int>& extents,
+                                          const std::vector<int>& ranks, const Situation& of) {
+  std::vector<HaloTraffic> nodes(static_cast<std::size_t>(of.nodes));
+  for (std::size_t cell = 0; cell < ranks.size(); ++cell) {
+    HaloTraffic& node = nodes[static_cast<std::size_t>(ranks[cell] / of.ranks)];
+    for (std::size_t d = 0; d < extents.size(); ++d) {
+      for (const int step : {1, extents[d] - 1}) {
+        std::vector<int> there = coordinates_of(static_cast<int>(cell), extents);
+        there[d] = (there[d] + step) % extents[d];
+        const int peer = ranks[static_cast<std::size_t>(cell_of(there, extents))];
+        if (peer == ranks[cell]) continue;
+        ++node.faces;
+        if (peer / of.ranks != ranks[cell] / of.ranks) ++node.leaving;
+      }
+    }
+  }
+  return nodes;
+}
+
+HaloTraffic most_traffic(const char* order, const std::vector<int>& extents,
+                         const std::vector<int>& ranks, std::uint64_t bytes, const Situation& of) {
+  HaloTraffic most;
+  for (const HaloTraffic& node : traffic_of_nodes(extents, ranks, of)) {
+    if (most.faces == 0 || node.leaving > most.leaving) most = node;
+  }
+  most.order = order;
+  most.bytes = most.leaving * bytes;
+  return most;
+}
+
+void check_grid(const std::vector<int>& extents, const Situation& of) {
+  std::int64_t product = extents.empty() ? 0 : 1;
+  for (const int extent : extents) {
+    if (extent < 1) product = 0;
+    if (product <= std::numeric_limits<int>::max()) product *= extent;
+  }
+  const std::int64_t ranks = std::int64_t{of.ranks} * of.nodes;
+  if (product == ranks && extents.size() <= CartesianGrid::max_dimensions) return;
+  throw Error(ErrorCode::argument, "grid: has " + std::to_string(product) +
+                                       " ranks, expected 1 to 6 extents whose product is the " +
+                                       std::to_string(ranks) + " ranks of " +
+                                       std::to_string(of.nodes) + " nodes");
+}
+
 }  // namespace
 }  // namespace halo
+
+std::vector<HaloTraffic> halo_traffic(const std::vector<int>& extents, std::uint64_t bytes,
+                                      const Situation& situation) {
+  tuning::check(situation);
+  halo::check_grid(extents, situation);
+  std::vector<int> ranks(static_cast<std::size_t>(situation.ranks * situation.nodes));
+  std::vector<int> nodes;
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    ranks[i] = static_cast<int>(i);
+    nodes.push_back(ranks[i] / situation.ranks);
+  }
+  const std::vector<bool> periodic(extents.size(), true);
+  return {halo::most_traffic("row_major", extents, ranks, bytes, situation),
+          halo::most_traffic("by_node", extents, halo::ranks_by_node(extents, periodic, nodes),
+                             bytes, situation)};
+}
 
 Explanation explain_halo(const std::string& layout, Strategy strategy, std::uint64_t bytes,
                          const Situation& situation) {

@@ -159,8 +159,20 @@ void join_team(const HaloRequest& request, HaloFacts& facts) {
   constexpr channel::PeerMemory::Worth any{.attached = 0, .by_kernel = 0};
   facts.memory = std::make_shared<channel::PeerMemory>(*facts.team, any);
   if (facts.reach != Reach::by_kernel) return;
-  std::string reason;
-  facts.memory->attach_with(channel::Attachments::create(*facts.team, reason));
+  const auto attach = [&facts] {
+    std::string reason;
+    facts.memory->attach_with(channel::Attachments::create(*facts.team, reason));
+  };
+  facts.several ? mpi::collectively(facts.team->comm(), attach) : attach();
+}
+
+void find_nodes(HaloFacts& facts) {
+  const transport::NodeNumbers& nodes = facts.lane_set->nodes();
+  facts.several = nodes.several();
+  facts.near =
+      links_that(facts.links, [&](const Link& link) { return nodes.shares_own(link.peer); });
+  facts.far =
+      links_that(facts.links, [&](const Link& link) { return !nodes.shares_own(link.peer); });
 }
 
 }  // namespace
@@ -172,9 +184,11 @@ HaloFacts agree_on_setup(const HaloRequest& request, const Wants& wants) {
   HaloFacts out;
   out.links = links(request.grid, request.options.corners, wide);
   out.lane_set = transport::Access::lanes(request.endpoints);
-  const int tags = wants.messages ? out.links.directions : 0;
+  find_nodes(out);
+  const bool messages = wants.messages || (wants.team && out.several);
+  const int tags = messages ? out.links.directions : 0;
   TagProposal proposal = propose_tags(*out.lane_set, tags);
-  const Reach reach = wants.team ? reach_of(shown_memory(request, out.links)) : Reach::mapped;
+  const Reach reach = wants.team ? reach_of(shown_memory(request, out.near)) : Reach::mapped;
   // The reduction gives the largest of each over the ranks: a token, whether there is a rank
   // without threads, tags, and how hard to reach memory is.
   std::array<std::int64_t, 5> largest{request.grid.rank() == 0 ? draw_token() : lowest,

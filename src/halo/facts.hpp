@@ -19,13 +19,17 @@ namespace ropewalk::halo {
 // A row of the table has this where there is no room for memory.
 inline constexpr std::uint64_t no_memory = UINT64_MAX;
 
-// These facts are the same on all ranks, but for `links` and for what `lane_set`, `team` and
+// These facts are the same on all ranks, but for links and for what `lane_set`, `team` and
 // `memory` hold.
 struct HaloFacts {
   Links links;
+  Links near;            // to neighbours on the node of this rank, itself included
+  Links far;             // to neighbours on other nodes
+  bool several = false;  // nodes
   bool threads = false;  // the endpoints of every rank have comm threads
   Tags tags;             // none where no messages are sent
   std::shared_ptr<transport::LaneSet> lane_set;
+  // The team of the ranks of this rank's node.
   node::Team* team = nullptr;   // null where nothing crosses from rank to rank, or nobody wants it,
   std::string no_team;          // or neighbours cannot map each other's memory, for this reason
   Reach reach = Reach::mapped;  // of the caller's memory on the rank where it is worst, with a team
@@ -37,6 +41,10 @@ struct HaloFacts {
   // lies.
   RankTable table;
 
+  // These are of a rank on the node of this one: its number in the team, and the base of its arena
+  // as it is mapped here.
+  int place(int rank) const { return lane_set->nodes().place(rank); }
+  std::byte* base(int rank) const { return team->base(place(rank)); }
   Labels labels() const { return {tags.first(), lane_set->lanes(), links.directions}; }
   // Field `field` has the columns: element bytes, then ghost widths, then interior extents.
   static std::size_t field_column(std::size_t field, std::size_t dimensions) {

@@ -1,7 +1,10 @@
 // CartesianGrid tells where a rank stands and who its neighbours are.
+#include <algorithm>
 #include <limits>
 
+#include "halo/rank_order.hpp"
 #include "mpi/collectively.hpp"
+#include "node/rank_nodes.hpp"
 #include "ropewalk/halo.hpp"
 
 namespace ropewalk {
@@ -51,9 +54,11 @@ void check_extents(const std::vector<int>& extents, int ranks) {
   }
 }
 
-std::vector<mpi::Fact> facts(const std::vector<int>& extents, const std::vector<bool>& periodic) {
+std::vector<mpi::Fact> facts(const std::vector<int>& extents, const std::vector<bool>& periodic,
+                             RankOrder order) {
   std::vector<mpi::Fact> out{
-      {"extents: number of dimensions", static_cast<std::int64_t>(extents.size())}};
+      {"extents: number of dimensions", static_cast<std::int64_t>(extents.size())},
+      {"order", static_cast<std::int64_t>(order)}};
   for (std::size_t d = 0; d < CartesianGrid::max_dimensions; ++d) {
     const std::string index = "[" + std::to_string(d) + "]";
     out.push_back({"extents" + index, d < extents.size() ? extents[d] : 0});
@@ -62,19 +67,10 @@ std::vector<mpi::Fact> facts(const std::vector<int>& extents, const std::vector<
   return out;
 }
 
-std::vector<int> coordinates_of(int rank, const std::vector<int>& extents) {
-  std::vector<int> out(extents.size());
-  for (std::size_t d = extents.size(); d-- > 0;) {
-    out[d] = rank % extents[d];
-    rank /= extents[d];
-  }
-  return out;
-}
-
 }  // namespace
 
 CartesianGrid::CartesianGrid(Communicator communicator, std::vector<int> extents,
-                             std::vector<bool> periodic)
+                             std::vector<bool> periodic, RankOrder order)
     : communicator_(communicator),
       extents_(std::move(extents)),
       periodic_(std::move(periodic)),
@@ -86,8 +82,13 @@ CartesianGrid::CartesianGrid(Communicator communicator, std::vector<int> extents
       check_dimensions(extents_, periodic_);
       check_extents(extents_, size_);
     });
-    mpi::same_on_all(comm, facts(extents_, periodic_));
-    coordinates_ = coordinates_of(rank_, extents_);
+    mpi::same_on_all(comm, facts(extents_, periodic_, order));
+    int cell = rank_;
+    if (order == RankOrder::by_node) {
+      ranks_ = halo::ranks_by_node(extents_, periodic_, node::nodes_of_ranks(comm));
+      cell = static_cast<int>(std::ranges::find(ranks_, rank_) - ranks_.begin());
+    }
+    coordinates_ = halo::coordinates_of(cell, extents_);
   });
 }
 
@@ -98,7 +99,7 @@ int CartesianGrid::neighbour(const std::vector<int>& offset) const {
                                          std::to_string(extents_.size()) +
                                          " dimensions; pass as many as the grid has");
   }
-  int rank = 0;
+  int cell = 0;
   for (std::size_t d = 0; d < extents_.size(); ++d) {
     const std::int64_t extent = extents_[d];
     std::int64_t position = std::int64_t{coordinates_[d]} + offset[d];
@@ -106,9 +107,9 @@ int CartesianGrid::neighbour(const std::vector<int>& offset) const {
       if (!periodic_[d]) return -1;
       position = ((position % extent) + extent) % extent;
     }
-    rank = rank * extents_[d] + static_cast<int>(position);
+    cell = cell * extents_[d] + static_cast<int>(position);
   }
-  return rank;
+  return ranks_.empty() ? cell : ranks_[static_cast<std::size_t>(cell)];
 }
 
 int CartesianGrid::neighbour(int dimension, int direction) const {

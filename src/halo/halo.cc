@@ -107,4 +107,6 @@ Strategy Halo::strategy() const noexcept { return state_->parts.carrier->strateg
 
 std::size_t Halo::send_bytes() const noexcept { return state_->parts.carrier->send_bytes(); }
 
+std::size_t Halo::wire_bytes() const noexcept { return state_->parts.wire_bytes; }
+
 }  // namespace ropewalk

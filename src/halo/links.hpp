@@ -25,6 +25,16 @@ struct Links {
   int directions = 0;         // numbers in use: those that cross ranks somewhere in the grid
 };
 
+// Returns the links that lead to those neighbours, under the same numbers.
+template <class Leads>
+Links links_that(const Links& links, Leads&& leads) {
+  Links out{{}, links.directions};
+  for (const Link& link : links.present) {
+    if (leads(link)) out.present.push_back(link);
+  }
+  return out;
+}
+
 // Directions in the order of the public interface (towards + and - of dimension 0, then of 1, ...),
 // then, for Corners::yes, edges and corners. `wide[d]` says whether dimension d exchanges at all.
 Links links(const CartesianGrid&, Corners, const std::vector<bool>& wide);

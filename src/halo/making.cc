@@ -9,6 +9,7 @@
 #include "halo/choice.hpp"
 #include "halo/facts.hpp"
 #include "halo/own_faces.hpp"
+#include "halo/shown_memory.hpp"
 #include "mpi/collectively.hpp"
 #include "tuning/limits.hpp"
 
@@ -59,7 +60,9 @@ class Maker {
     Choice choice = buffers ? fastest_made() : Choice{rehearsed(), {}};
     if (!buffers) choice.parts = made(*choice.candidate);
     if (choice.candidate->sends_messages()) choice.parts.tags = std::move(facts_.tags);
-    if (choice.candidate->copies_faces()) choice.parts.faces = std::move(memory_.faces);
+    if (choice.candidate->own_faces() != OwnFaces::none) {
+      choice.parts.faces = std::move(memory_.faces);
+    }
     return std::move(choice.parts);
   }
 
@@ -91,7 +94,7 @@ class Maker {
 void Maker::show() {
   const bool buffers = request_.form == Form::buffers;
   for (const std::unique_ptr<Candidate>& candidate : candidates_) {
-    if (buffers && candidate->copies_faces() && !faces_shown_) take_own_faces();
+    if (buffers && candidate->own_faces() != OwnFaces::none && !faces_shown_) take_own_faces();
     candidate->show(request_, facts_);
   }
   if (!buffers || !request_.automatic()) return;
@@ -105,12 +108,17 @@ void Maker::show() {
 void Maker::take_own_faces() {
   if (request_.automatic()) mpi::meet(request_.comm());
   faces_shown_ = true;
-  faces_column_ = show_memory(
-      request_, facts_, [this] { memory_.faces = make_own_faces(facts_.links, request_.faces); });
+  const bool all = std::ranges::any_of(candidates_, [](const std::unique_ptr<Candidate>& one) {
+    return one->own_faces() == OwnFaces::all;
+  });
+  const Links& links = all ? facts_.links : facts_.far;
+  faces_column_ =
+      show_memory(request_, facts_, [&] { memory_.faces = make_own_faces(links, request_.faces); });
 }
 
 std::optional<Error> Maker::refusal(const Candidate& candidate) const {
-  const bool needs_faces = request_.form == Form::buffers && candidate.copies_faces();
+  const bool needs_faces =
+      request_.form == Form::buffers && candidate.own_faces() != OwnFaces::none;
   const int rank = needs_faces ? facts_.table.find(faces_column_, no_memory) : -1;
   if (rank < 0) return candidate.refusal(request_, facts_);
   return Error(ErrorCode::memory, "faces.bytes: the arena of rank " + std::to_string(rank) +
@@ -132,9 +140,10 @@ void Maker::drop_refused() {
 HaloParts Maker::made(Candidate& candidate) {
   HaloParts out;
   out.carrier = candidate.make(request_, facts_, out.places);
+  for (const Link& link : facts_.far.present) out.wire_bytes += link_bytes(request_, link);
   if (request_.form == Form::fields) {
     out.own_copies = own_copies(facts_.links, request_.fields);
-  } else if (candidate.copies_faces()) {
+  } else if (candidate.own_faces() == OwnFaces::all) {
     out.own_copies = own_copies(facts_.links, request_.faces);
     if (request_.form == Form::buffers) out.places = places_of(request_.faces);
   }

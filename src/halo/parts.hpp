@@ -17,6 +17,7 @@ struct HaloParts {
   Tags tags;                            // given back when nothing is under way any more
   Buffer<std::byte> faces;              // of HaloBuffers, where the carrier copies them
   Places places;                        // of HaloBuffers
+  std::size_t wire_bytes = 0;           // to other nodes, in one exchange
   std::vector<StridedCopy> own_copies;  // from faces of this rank to ghosts of this rank
   std::unique_ptr<Carrier> carrier;     // the last: its end waits for what is under way in the rest
 

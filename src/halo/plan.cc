@@ -1,5 +1,6 @@
 #include "halo/plan.hpp"
 
+#include <cstdint>
 #include <utility>
 
 #include "halo/candidate.hpp"
@@ -9,9 +10,13 @@ namespace ropewalk::halo {
 
 namespace {
 
-Draft draft(const HaloRequest& request, const HaloFacts& facts) {
-  return request.form == Form::fields ? draft_fields(facts.links, request.fields, facts.labels())
-                                      : draft_faces(facts.links, request.faces, facts.labels());
+// Which neighbours the messages go to.
+enum class Range : std::uint8_t { all, far };
+
+Draft draft(const HaloRequest& request, const HaloFacts& facts, Range range) {
+  const Links& links = range == Range::all ? facts.links : facts.far;
+  return request.form == Form::fields ? draft_fields(links, request.fields, facts.labels())
+                                      : draft_faces(links, request.faces, facts.labels());
 }
 
 std::shared_ptr<PlannedMessages> planned(const HaloRequest& request, Draft draft) {
@@ -29,8 +34,8 @@ std::size_t unstaged_bytes(const Draft& draft) {
 
 // The same messages with memory of the halo's own in place of the caller's, a place for each: sends
 // that shared one would come out of the caches, and look faster than they are. Nothing is unpacked.
-Draft draft_for_rehearsal(const HaloRequest& request, const HaloFacts& facts) {
-  Draft out = draft(request, facts);
+Draft draft_for_rehearsal(const HaloRequest& request, const HaloFacts& facts, Range range) {
+  Draft out = draft(request, facts, range);
   out.unpacks.clear();
   const std::size_t bytes = unstaged_bytes(out);
   if (bytes == 0) return out;
@@ -47,6 +52,7 @@ Draft draft_for_rehearsal(const HaloRequest& request, const HaloFacts& facts) {
 
 // What candidates of one request share: the messages are the same whoever drives them.
 struct SharedMessages {
+  Range range;
   std::shared_ptr<PlannedMessages> real;
   std::shared_ptr<PlannedMessages> rehearsed;
 };
@@ -59,7 +65,7 @@ class PlanCandidate final : public Candidate {
   bool sends_messages() const noexcept override { return true; }
   std::unique_ptr<Carrier> rehearsal(const HaloRequest& request, const HaloFacts& facts) override {
     if (!shared_->rehearsed) {
-      shared_->rehearsed = planned(request, draft_for_rehearsal(request, facts));
+      shared_->rehearsed = planned(request, draft_for_rehearsal(request, facts, shared_->range));
     }
     return std::make_unique<PlanCarrier>(shared_->rehearsed, strategy_);
   }
@@ -67,7 +73,7 @@ class PlanCandidate final : public Candidate {
   std::unique_ptr<Carrier> make(const HaloRequest& request, const HaloFacts& facts,
                                 Places&) override {
     shared_->rehearsed.reset();
-    if (!shared_->real) shared_->real = planned(request, draft(request, facts));
+    if (!shared_->real) shared_->real = planned(request, draft(request, facts, shared_->range));
     return std::make_unique<PlanCarrier>(shared_->real, strategy_);
   }
 
@@ -101,13 +107,18 @@ int PlanCarrier::lanes() const noexcept {
 // `automatic` does not consider `sequential`, which posts later messages in test() and wait() only:
 // a rank that waits would need its neighbours to be there too.
 void add_plans(const HaloRequest& request, const HaloFacts& facts, Candidates& candidates) {
-  const auto shared = std::make_shared<SharedMessages>();
+  const auto shared = std::make_shared<SharedMessages>(SharedMessages{Range::all, {}, {}});
   const auto add = [&](Strategy strategy) {
     candidates.push_back(std::make_unique<PlanCandidate>(shared, strategy));
   };
   if (!request.automatic()) return add(request.options.strategy);
   add(Strategy::concurrent);
   if (facts.threads) add(Strategy::threaded);
+}
+
+std::unique_ptr<Candidate> make_far_plan(Strategy strategy) {
+  return std::make_unique<PlanCandidate>(
+      std::make_shared<SharedMessages>(SharedMessages{Range::far, {}, {}}), strategy);
 }
 
 }  // namespace ropewalk::halo

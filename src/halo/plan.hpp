@@ -23,6 +23,7 @@ class PlanCarrier final : public Carrier {
   void start() override;
   bool test() override { return messages_->plan.test(); }
   void wait() override;
+  void give_up() noexcept override { messages_->plan.cancel(); }
 
   Strategy strategy() const noexcept override { return strategy_; }
   std::size_t send_bytes() const noexcept override { return messages_->plan.send_bytes(); }

@@ -38,7 +38,7 @@ PutCarrier::~PutCarrier() {
 // memory of this rank until they have ended theirs, which one that has died never does.
 void PutCarrier::end() noexcept {
   if (unwinding_) {
-    if (!failed_) give_up();
+    give_up();
   } else {
     try {
       wait();
@@ -54,7 +54,6 @@ void PutCarrier::guarded(Body&& body) {
   try {
     body();
   } catch (...) {
-    failed_ = true;
     give_up();
     throw;
   }
@@ -101,8 +100,10 @@ bool PutCarrier::all_started() {
     const std::uint64_t number = meeting.started->number.load(std::memory_order_acquire);
     if ((number & ~gave_up) >= exchange_) continue;
     if ((number & gave_up) == 0) return false;
-    // The death of a rank makes others give up: it is the better answer.
+    // The death of a rank makes others give up: it is the better answer, and may take a moment to
+    // be known where it was on another node.
     team_->waits().look_around();
+    lanes_->lost().explain();
     throw Error(ErrorCode::mpi, "halo: rank " + std::to_string(meeting.peer) +
                                     " gave up its exchanges, expected its faces; see its error, "
                                     "and make new endpoints and halos on all ranks");
@@ -120,6 +121,7 @@ void PutCarrier::leave() noexcept {
 }
 
 void PutCarrier::give_up() noexcept {
+  if (std::exchange(failed_, true) || !lanes_->is_here()) return;
   if (started_) lanes_->mark_broken();
   started_ = false;
   if (team_ == nullptr) return;

@@ -56,6 +56,7 @@ class PutCarrier final : public Carrier {
   std::size_t send_bytes() const noexcept override { return send_bytes_; }
   std::size_t turn() const noexcept override { return exchange_ % 2; }
   bool writable() const noexcept override { return !failed_; }  // it has not given up
+  void give_up() noexcept override;
   void settle() noexcept override { settled_ = true; }
 
  private:
@@ -64,7 +65,6 @@ class PutCarrier final : public Carrier {
   bool all_started();
   void end() noexcept;
   void leave() noexcept;
-  void give_up() noexcept;
 
   std::shared_ptr<transport::LaneSet> lanes_;  // keeps the team
   node::Team* team_;

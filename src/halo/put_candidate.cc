@@ -44,7 +44,7 @@ std::size_t bytes_to_others(const Links& links, const std::vector<std::size_t>& 
 
 class PutCandidate final : public Candidate {
  public:
-  bool copies_faces() const noexcept override { return false; }
+  OwnFaces own_faces() const noexcept override { return OwnFaces::none; }
   void show(const HaloRequest& request, HaloFacts& facts) override;
   std::optional<Error> refusal(const HaloRequest&, const HaloFacts& facts) const override;
   // It has only memory of its own, so there is nothing to rehearse.
@@ -65,7 +65,7 @@ class PutCandidate final : public Candidate {
 void PutCandidate::show(const HaloRequest& request, HaloFacts& facts) {
   const int directions = facts.links.directions;
   if (directions > 0 && facts.team == nullptr) return;
-  room_ = face_room(facts.links, request.faces.bytes);
+  room_ = face_room(facts.near, request.faces.bytes);
   const bool taken = take_memory(request, [&] {
     if (directions > 0 || room_.bytes > 0) flags_ = FlagBlock(directions, 2 * room_.bytes);
   });
@@ -94,7 +94,7 @@ void* PutCandidate::send_place(const HaloFacts& facts, const Link& link, std::si
   const std::size_t there = direction ^ 1U;
   if (link.to_itself) return room_.place(flags_, turn, there);
   const std::size_t column = column_ + 1 + turn * room_.offset.size() + there;
-  return facts.team->base(link.peer) + facts.table.at(link.peer, column);
+  return facts.base(link.peer) + facts.table.at(link.peer, column);
 }
 
 std::unique_ptr<Carrier> PutCandidate::make(const HaloRequest& request, const HaloFacts& facts,
@@ -103,7 +103,7 @@ std::unique_ptr<Carrier> PutCandidate::make(const HaloRequest& request, const Ha
   std::vector<Meeting> meetings;
   for (std::vector<void*>& side : places.send) side.assign(bytes.size(), nullptr);
   for (std::vector<void*>& side : places.receive) side.assign(bytes.size(), nullptr);
-  for (const Link& link : facts.links.present) {
+  for (const Link& link : facts.near.present) {
     const std::size_t i = face_index(link.offset);
     if (bytes[i] == 0) continue;
     for (std::size_t turn = 0; turn < 2; ++turn) {
@@ -111,19 +111,19 @@ std::unique_ptr<Carrier> PutCandidate::make(const HaloRequest& request, const Ha
       places.send[turn][i] = send_place(facts, link, turn, i);
     }
     if (link.to_itself) continue;
-    std::byte* block = facts.team->base(link.peer) + facts.table.at(link.peer, column_);
+    std::byte* block = facts.base(link.peer) + facts.table.at(link.peer, column_);
     meetings.push_back(
         {link.peer, &FlagBlock::started_of(block), &FlagBlock::left_of(block, link.from)});
     flags_.expect(link.towards);
   }
   return std::make_unique<PutCarrier>(facts.lane_set, facts.team, std::move(flags_),
-                                      std::move(meetings), bytes_to_others(facts.links, bytes));
+                                      std::move(meetings), bytes_to_others(facts.near, bytes));
 }
 
 }  // namespace
 
-void add_put(const HaloRequest&, const HaloFacts&, Candidates& candidates) {
-  candidates.push_back(std::make_unique<PutCandidate>());
+void add_put(const HaloRequest&, const HaloFacts& facts, Candidates& candidates) {
+  add_for_node(facts, std::make_unique<PutCandidate>(), candidates);
 }
 
 }  // namespace ropewalk::halo

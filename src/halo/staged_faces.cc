@@ -77,7 +77,7 @@ StagedFaces staged_faces(const HaloRequest& request, const HaloFacts& facts) {
   if (facts.reach == Reach::mapped || facts.memory->attaches()) return out;
   const bool all = facts.reach == Reach::by_owner || !facts.team->cma();
   const KernelWorth worth(request);
-  for (const Link& link : facts.links.present) {
+  for (const Link& link : facts.near.present) {
     const std::size_t bytes = link.to_itself ? 0 : link_bytes(request, link);
     if (bytes == 0 || (!all && worth(link))) continue;
     out.at[static_cast<std::size_t>(link.towards)] = out.bytes;

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <stdlib.h>
+
 #include <cstring>
 #include <string>
 #include <vector>
@@ -198,6 +200,40 @@ TEST(HaloC, StructsOfTheCallerMayBeLarger) {
     EXPECT_EQ(rw_endpoints_free(endpoints), RW_SUCCESS);
     EXPECT_EQ(rw_grid_free(grid), RW_SUCCESS);
   });
+}
+
+// Of a ring of four ranks that were dealt to two nodes, all faces leave their node; in compact
+// blocks, one of the two does.
+TEST(HaloC, CountsWhatLeavesTheNode) {
+  setenv("ROPEWALK_NODES", "round:2", 1);
+  run_ranks(4, [](int) {
+    rw_mpi_comm world = 0;
+    ASSERT_EQ(rw_comm_world(&world), RW_SUCCESS);
+    rw_endpoints* endpoints = nullptr;
+    ASSERT_EQ(rw_endpoints_create(world, 1, 0, &endpoints), RW_SUCCESS) << rw_last_error();
+    const int extents[] = {4};
+    const int periodic[] = {1};
+    for (const auto create : {&rw_grid_create, &rw_grid_create_by_node}) {
+      rw_grid* grid = nullptr;
+      ASSERT_EQ(create(world, 1, extents, periodic, &grid), RW_SUCCESS) << rw_last_error();
+      const std::size_t bytes[] = {8, 8};
+      const rw_halo_options options = with_strategy(RW_STRATEGY_PUT);
+      rw_halo* halo = nullptr;
+      ASSERT_EQ(rw_halo_create_buffers(grid, endpoints, bytes, &options, &halo), RW_SUCCESS)
+          << rw_last_error();
+      ASSERT_EQ(rw_halo_exchange(halo), RW_SUCCESS) << rw_last_error();
+      std::size_t sent = 0;
+      std::size_t to_other_nodes = 0;
+      ASSERT_EQ(rw_halo_bytes(halo, &sent, &to_other_nodes), RW_SUCCESS) << rw_last_error();
+      EXPECT_EQ(sent, 16U);
+      EXPECT_EQ(to_other_nodes, create == &rw_grid_create ? 16U : 8U);
+      EXPECT_EQ(rw_halo_bytes(halo, nullptr, &to_other_nodes), RW_ERROR_ARGUMENT);
+      EXPECT_EQ(rw_halo_free(halo), RW_SUCCESS);
+      EXPECT_EQ(rw_grid_free(grid), RW_SUCCESS);
+    }
+    EXPECT_EQ(rw_endpoints_free(endpoints), RW_SUCCESS);
+  });
+  unsetenv("ROPEWALK_NODES");
 }
 
 TEST(HaloC, NullHandles) {

@@ -73,9 +73,9 @@ TEST(ExplainHalo, SaysWhatIsMade) {
 }
 
 TEST(ExplainHalo, SaysWhyNot) {
-  const Explanation apart = explain_halo("buffers", Strategy::direct, 4096, {.nodes = 2});
-  EXPECT_EQ(apart.path, "error");
-  EXPECT_EQ(apart.why, "ranks of several nodes do not map each other's memory");
+  const Explanation refused = explain_halo("packets", Strategy::put, 4096, {});
+  EXPECT_EQ(refused.path, "error");
+  EXPECT_EQ(refused.why, "the faces are not in buffers of the halo");
   const Explanation own =
       explain_halo("fields", Strategy::automatic, 4096, {.private_memory = true});
   EXPECT_EQ(possible(own), (std::set<std::string>{"concurrent", "direct", "threaded"}));
@@ -88,6 +88,37 @@ TEST(ExplainHalo, SaysWhyNot) {
       explain_halo("fields", Strategy::automatic, 4096, {.private_memory = true, .cma = false});
   EXPECT_EQ(staged.alternatives[1].how.find("faces are staged"), 0U);
   EXPECT_THROW(explain_halo("cubes", Strategy::automatic, 8, {}), Error);
+}
+
+TEST(ExplainHalo, SaysThatMessagesGoToOtherNodes) {
+  const Explanation apart = explain_halo("buffers", Strategy::direct, 4096, {.nodes = 2});
+  EXPECT_EQ(apart.path, "direct");
+  EXPECT_EQ(apart.how,
+            "inside a node faces are copied from memory to memory, by whoever comes first; to "
+            "other nodes they are messages, which leave first, posted by comm threads");
+  const Explanation crowded =
+      explain_halo("buffers", Strategy::automatic, 4096, {.nodes = 2, .crowded = true});
+  EXPECT_TRUE(possible(crowded).contains("put"));
+  EXPECT_NE(crowded.alternatives[0].how.find("by the caller"), std::string::npos);
+}
+
+// Counted by hand: of a torus of 4 x 2 ranks on two nodes, each node has two rows, so that four
+// of its ranks have one neighbour each on the other node. On four nodes of two ranks that are rows,
+// all links between rows leave; so do those of blocks of two rows.
+TEST(ExplainHalo, CountsWhatLeavesANode) {
+  const std::vector<HaloTraffic> two = halo_traffic({4, 2}, 1000, {.ranks = 4, .nodes = 2});
+  ASSERT_EQ(two.size(), 2U);
+  EXPECT_EQ(two[0].order, "row_major");
+  EXPECT_EQ(two[0].faces, 16U);
+  EXPECT_EQ(two[0].leaving, 4U);
+  EXPECT_EQ(two[0].bytes, 4000U);
+  EXPECT_EQ(two[1].leaving, 4U);
+  // An 8 x 8 torus: rows of four have two faces a rank above and below, and one at either end.
+  const std::vector<HaloTraffic> many = halo_traffic({8, 8}, 8, {.ranks = 4, .nodes = 16});
+  EXPECT_EQ(many[0].leaving, 10U);
+  EXPECT_EQ(many[1].leaving, 8U);
+  EXPECT_EQ(many[1].faces, 16U);
+  EXPECT_THROW(halo_traffic({3, 2}, 8, {.ranks = 4, .nodes = 2}), Error);
 }
 
 }  // namespace

@@ -75,7 +75,8 @@ struct LoneCarrier {
     transfers.flags = halo::FlagBlock(1);
     transfers.memory = std::make_shared<channel::PeerMemory>(*team, channel::PeerMemory::Worth{});
     transfers.left.push_back(&left);
-    halo::FaceTransfer face{1 - Communicator::world().rank(), &started, &claim, &copied, 0, {}};
+    const int other = 1 - Communicator::world().rank();
+    halo::FaceTransfer face{other, other, &started, &claim, &copied, 0, {}};
     void* const nowhere = reinterpret_cast<void*>(8);
     if (goes_out) {
       const halo::StridedCopy copy(row.data(), nowhere, {{}, {}, {}, 16});

@@ -320,7 +320,7 @@ TEST(Protocol, WhoDiesInTheMiddleOfACopyIsNamed) {
         halo::FlagLine left;
         halo::Transfers transfers;
         transfers.flags = halo::FlagBlock(1);
-        transfers.incoming.push_back({other, &started, &claim, &copied, 0, {}});
+        transfers.incoming.push_back({other, other, &started, &claim, &copied, 0, {}});
         transfers.left.push_back(&left);
         halo::DirectCarrier direct(transport::Access::lanes(*ring.endpoints), &ring.team(),
                                    std::move(transfers));

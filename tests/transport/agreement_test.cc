@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "transport/node_team.hpp"
+
 namespace ropewalk::transport {
 namespace {
 
@@ -35,6 +37,21 @@ std::string joint_error(const std::vector<EndpointFacts>& facts, ErrorCode code)
     }
   }
   return text;
+}
+
+TEST(Agreement, NodesAreNumberedByTheirLowestRanks) {
+  auto facts = ranks_on(5, 4);
+  const std::uint64_t memory[] = {7, 9, 7, 3, 9};
+  for (std::size_t rank = 0; rank < facts.size(); ++rank) facts[rank].memory = memory[rank];
+  const Agreement agreed = judge(facts, 3);
+  EXPECT_EQ(agreed.nodes, (std::vector{0, 1, 0, 2, 1}));
+  const NodeNumbers nodes(agreed.nodes, 4);
+  EXPECT_EQ(nodes.count, 3);
+  EXPECT_TRUE(nodes.shares_own(1));
+  EXPECT_FALSE(nodes.shares_own(3));
+  EXPECT_EQ(nodes.place(2), 1);
+  EXPECT_EQ(nodes.rank_at(0), 1);
+  EXPECT_EQ(nodes.rank_at(1), 4);
 }
 
 TEST(Agreement, OneRankWithBadLanesIsNamedOnAll) {
