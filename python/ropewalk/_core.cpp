@@ -187,8 +187,9 @@ void define_endpoints(nb::module_& module) {
 
 std::unique_ptr<CartesianGrid> make_grid(std::optional<std::uintptr_t> handle,
                                          std::vector<int> extents,
-                                         const std::vector<bool>& periodic) {
-  return std::make_unique<CartesianGrid>(communicator(handle), std::move(extents), periodic);
+                                         const std::vector<bool>& periodic, bool by_node) {
+  return std::make_unique<CartesianGrid>(communicator(handle), std::move(extents), periodic,
+                                         by_node ? RankOrder::by_node : RankOrder::row_major);
 }
 
 HaloOptions halo_options(const std::string& wanted, bool corners) {
@@ -257,12 +258,14 @@ void define_halo(nb::module_& module) {
       .def("strategy",
            [](const HeldHalo& halo) { return std::string(name(halo.value->strategy())); })
       .def("send_bytes", [](const HeldHalo& halo) { return halo.value->send_bytes(); })
+      .def("wire_bytes", [](const HeldHalo& halo) { return halo.value->wire_bytes(); })
       // 0 in a direction without a face.
       .def("send_buffer",
            [](const HeldHalo& halo, int at) { return word(halo.value->send_buffer(at)); })
       .def("receive_buffer",
            [](const HeldHalo& halo, int at) { return word(halo.value->receive_buffer(at)); });
-  module.def("grid", &make_grid, "handle"_a.none(), "extents"_a, "periodic"_a, release_gil());
+  module.def("grid", &make_grid, "handle"_a.none(), "extents"_a, "periodic"_a, "by_node"_a = false,
+             release_gil());
   module.def("check_strategy", [](const std::string& wanted) { (void)strategy(wanted); });
   module.def("field_halo", &make_field_halo, release_gil());
   module.def("face_halo", &make_face_halo, release_gil());

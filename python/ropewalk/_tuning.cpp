@@ -74,6 +74,17 @@ nb::dict halo(const std::string& layout, const std::string& wanted, std::uint64_
   return row_of(explain_halo(layout, strategy(wanted), bytes, situation_of(situation)));
 }
 
+nb::dict row_of(const HaloTraffic& traffic) {
+  using T = HaloTraffic;
+  return dict_of(traffic, Member{"order", &T::order}, Member{"faces", &T::faces},
+                 Member{"leaving", &T::leaving}, Member{"bytes", &T::bytes});
+}
+
+std::vector<nb::dict> traffic(const std::vector<int>& extents, std::uint64_t bytes,
+                              const nb::dict& situation) {
+  return rows_of(halo_traffic(extents, bytes, situation_of(situation)), row_of);
+}
+
 }  // namespace
 
 void define_tuning(nb::module_& module) {
@@ -84,6 +95,7 @@ void define_tuning(nb::module_& module) {
   module.def("explained_size", &explained_size, "collective"_a);
   module.def("explain_collective", &collective, "name"_a, "bytes"_a, "situation"_a);
   module.def("explain_halo", &halo, "layout"_a, "strategy"_a, "bytes"_a, "situation"_a);
+  module.def("halo_traffic", &traffic, "extents"_a, "bytes"_a, "situation"_a);
 }
 
 }  // namespace ropewalk::python

@@ -178,14 +178,19 @@ class MessagePlan:
 
 
 class CartesianGrid(OfRanks):
-    """A grid of ranks, 1 to 6 dimensions, numbered row-major. Collective: all ranks pass the
-    same."""
+    """A grid of ranks, 1 to 6 dimensions. Collective: all ranks pass the same.
+
+    Ranks stand row-major, by their numbers. `by_node` gives each node a compact block of the grid
+    where that is possible, so that fewer faces leave it; ranks keep their numbers.
+    """
 
     def __init__(
         self,
         extents: Sequence[int],
         periodic: bool | Sequence[bool] = True,
         communicator: CommunicatorLike = None,
+        *,
+        by_node: bool = False,
     ) -> None:
         handle = _handle(communicator)
         with _refusing_jointly(lambda: _core.grid(handle, [], [])):
@@ -193,7 +198,7 @@ class CartesianGrid(OfRanks):
             if isinstance(periodic, (bool, np.bool_)):
                 periodic = [periodic] * len(extents)
             periodic = [bool(one) for one in periodic]
-        self._core: _core.Grid = _core.grid(handle, extents, periodic)
+        self._core: _core.Grid = _core.grid(handle, extents, periodic, bool(by_node))
 
     def __repr__(self) -> str:
         extents = " x ".join(map(str, self.extents))
@@ -349,6 +354,11 @@ class Halo:
     def send_bytes(self) -> int:
         """The bytes that this rank sends in one exchange."""
         return self._core.send_bytes()
+
+    @property
+    def wire_bytes(self) -> int:
+        """The part of send_bytes that goes to ranks of other nodes."""
+        return self._core.wire_bytes()
 
 
 class _Memory:

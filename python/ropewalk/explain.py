@@ -37,6 +37,14 @@ def size_of(text: str) -> int:
     return int(match.group(1)) * _UNITS[match.group(2).upper()]
 
 
+def _extents_of(text: str) -> list[int]:
+    """'4.2' as [4, 2]."""
+    extents = text.split(".")
+    if not all(one.isdecimal() for one in extents):
+        raise ArgumentTypeError(f"'{text}', expected extents of the grid, as in 4.2 or 2.2.2.2")
+    return [int(one) for one in extents]
+
+
 def parser() -> Parser:
     made = Parser(
         "ropewalk explain",
@@ -51,6 +59,7 @@ def parser() -> Parser:
             ("ropewalk explain allreduce -s 1M --memory private", "buffers of another allocator"),
             ("ropewalk explain broadcast -s 64K -n 2 --nodes 4", "over nodes of two ranks each"),
             ("ropewalk explain halo -s 256K --layout fields", "how faces travel"),
+            ("ropewalk explain halo -n 4 --nodes 2 --grid 4.2", "and what leaves a node"),
             ("ropewalk explain thresholds", "all of them, as they are here"),
             ("ropewalk explain thresholds node.cma_bytes", "one in full"),
         ],
@@ -97,6 +106,12 @@ def _add_call(made: Parser) -> None:
         choices=_STRATEGIES,
         default="automatic",
         help="strategy of a halo; default: automatic",
+    )
+    group.add_argument(
+        "--grid",
+        type=_extents_of,
+        metavar="EXTENTS",
+        help="of a halo, periodic, as in 4.2: says how many bytes leave a node",
     )
 
 
@@ -196,6 +211,9 @@ def _answer(core: Any, subject: str, options: Namespace) -> Answer:
         if subject == "halo":
             asked |= {"layout": options.layout, "strategy": options.strategy}
             found = core.explain_halo(options.layout, options.strategy, options.size, situation)
+            if options.grid is not None:
+                asked["grid"] = options.grid
+                found["traffic"] = core.halo_traffic(options.grid, options.size, situation)
         else:
             asked["size_of"] = core.explained_size(subject)
             found = core.explain_collective(subject, options.size, situation)
@@ -304,6 +322,14 @@ def _in_full(row: Answer) -> str:
     return "\n".join([*lines, *(f"{name:<10}{text}" for name, text in facts.items())])
 
 
+def _traffic(answer: Answer) -> str:
+    rows = [
+        [one["order"], f"{one['leaving']} of {one['faces']} faces, {size_text(one['bytes'])}"]
+        for one in answer["traffic"]
+    ]
+    return _columns(rows, _width())
+
+
 def _text(answer: Answer) -> str:
     detail = f" ({answer['detail']})" if answer["detail"] else ""
     way = f"{answer['path']}: {answer['how']}{detail}, because {answer['why']}"
@@ -312,6 +338,12 @@ def _text(answer: Answer) -> str:
         f"\n{textwrap.fill(way, _width(), break_on_hyphens=False)}",
         f"\nalternatives, in the order in which they are asked:\n{_ways(answer)}",
     ]
+    if "traffic" in answer:
+        grid = " x ".join(map(str, answer["asked"]["grid"]))
+        parts.append(
+            f"\nover the wire of a node, in one exchange on a periodic grid of {grid} ranks, by "
+            f"the order of the ranks:\n{_traffic(answer)}"
+        )
     if answer["asked"]["subject"] != "halo":
         parts.append(f"\nother sizes go another way:\n{_changes(answer)}")
     if answer["thresholds"]:

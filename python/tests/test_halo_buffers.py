@@ -106,3 +106,32 @@ def test_faces(path, tmp_path, shape, periodic, strategy):
     code = FACES.replace("GIVEN", repr((shape, periodic, strategy)))
     told, _ = run_ranks(path, ranks, code, tmp_path)
     assert told == ["[]"] * ranks
+
+
+@mpis
+@pytest.mark.parametrize("nodes", ["2", "round:2", "3,1"])
+@pytest.mark.parametrize("strategy", ["put", "direct", "automatic"])
+def test_faces_over_nodes(path, tmp_path, monkeypatch, nodes, strategy):
+    monkeypatch.setenv("ROPEWALK_NODES", nodes)
+    code = FACES.replace("GIVEN", repr(([1, 4], True, strategy)))
+    told, _ = run_ranks(path, 4, code, tmp_path)
+    assert told == ["[]"] * 4
+
+
+# On a ring whose ranks were dealt to two nodes, all faces leave; in compact blocks, one a rank.
+BY_NODE = """
+import ropewalk
+for by_node, leaving in (False, 2), (True, 1):
+    grid = ropewalk.CartesianGrid([4], by_node=by_node)
+    with ropewalk.EndpointSet(lanes=1) as endpoints:
+        halo = ropewalk.Halo.buffers(grid, endpoints, [(8,), (8,)], strategy="put")
+        halo.exchange()
+        tell(f"{halo.send_bytes} {halo.wire_bytes - 64 * leaving}")
+"""
+
+
+@mpis
+def test_compact_nodes(path, tmp_path, monkeypatch):
+    monkeypatch.setenv("ROPEWALK_NODES", "round:2")
+    told, _ = run_ranks(path, 4, BY_NODE, tmp_path)
+    assert told == ["128 0"] * 8
