@@ -6,8 +6,22 @@ set_target_properties(ropewalk PROPERTIES EXPORT_NAME ropewalk-static)
 set_target_properties(ropewalk-shared PROPERTIES EXPORT_NAME ropewalk)
 set(ROPEWALK_CMAKE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/ropewalk)
 
-install(TARGETS ropewalk ropewalk-shared EXPORT ropewalk-targets
-        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development
+if(DEFINED SKBUILD)
+  # A wheel holds no symbolic links, so the library bears its soname, and a linker script stands for
+  # the link that -lropewalk needs. The static library, with 20 times the size, is left out.
+  get_target_property(soversion ropewalk-shared SOVERSION)
+  set_target_properties(ropewalk-shared PROPERTIES VERSION ${soversion})
+  file(WRITE ${PROJECT_BINARY_DIR}/linker-script/libropewalk.so
+       "INPUT(-l:libropewalk.so.${soversion})\n")
+  install(FILES ${PROJECT_BINARY_DIR}/linker-script/libropewalk.so
+          DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
+  set(libraries ropewalk-shared)
+  set(link_kind NAMELINK_SKIP)
+else()
+  set(libraries ropewalk ropewalk-shared)
+endif()
+install(TARGETS ${libraries} EXPORT ropewalk-targets
+        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development ${link_kind}
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
 get_property(preloads GLOBAL PROPERTY ROPEWALK_PRELOADS)
 if(preloads)

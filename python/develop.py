@@ -9,6 +9,7 @@ puts PACKAGE on its path and writes the command `ropewalk`. Other environments a
 
 import os
 import pathlib
+import runpy
 import sys
 import sysconfig
 import tomllib
@@ -48,9 +49,10 @@ def link_package(
 def describe(source: pathlib.Path, folder: pathlib.Path) -> None:
     """What pip would write of the package, as far as other packages look for it."""
     project = tomllib.loads((source / "pyproject.toml").read_text())["project"]
+    version = runpy.run_path(str(source / "python/ropewalk/_version.py"))["__version__"]
     facts = folder / "ropewalk.dist-info"
     facts.mkdir(exist_ok=True)
-    name = f"Name: {project['name']}\nVersion: {project['version']}\n"
+    name = f"Name: {project['name']}\nVersion: {version}\n"
     (facts / "METADATA").write_text(f"Metadata-Version: 2.1\n{name}")
     groups = project["entry-points"].items()
     (facts / "entry_points.txt").write_text(

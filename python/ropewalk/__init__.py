@@ -11,7 +11,7 @@
 Importing the package costs nothing: NumPy and the compiled part are loaded when a name is used.
 """
 
-__version__ = "0.1.0"
+from ._version import __version__
 
 TYPE_CHECKING = False  # as typing has it, which is not imported: it would cost something
 if TYPE_CHECKING:  # what __getattr__ finds, for type checkers

@@ -95,12 +95,18 @@ def _without_verb(words: list[str]) -> int:
     parser = Parser(
         "ropewalk",
         f"Line-rate communication for MPI programs, from user space.\n\n{verbs}",
-        "ropewalk VERB [options]\n       ropewalk --version | --preload-path [malloc|mpi]",
+        "ropewalk VERB [options]\n"
+        "       ropewalk --version | --prefix | --preload-path [malloc|mpi]",
         notes="`ropewalk VERB --help` teaches each of them.",
         examples=_EXAMPLES,
         statuses=_STATUSES,
     )
     parser.add_argument("--version", action="store_true", help="show the version")
+    parser.add_argument(
+        "--prefix",
+        action="store_true",
+        help="show the folder with include and lib, for CMAKE_PREFIX_PATH",
+    )
     parser.add_argument(
         "--preload-path",
         nargs="?",
@@ -114,12 +120,26 @@ def _without_verb(words: list[str]) -> int:
         from . import __version__
 
         print(f"ropewalk {__version__}")
+    elif options.prefix:
+        print(_prefix())
     elif options.preload_path:
         print(_preload_path(options.preload_path))
     else:
         parser.print_help(sys.stderr)
         return 2
     return 0
+
+
+def _prefix() -> str:
+    from .paths import PACKAGE
+
+    if not os.path.isdir(os.path.join(PACKAGE, "include", "ropewalk")):
+        raise CommandError(
+            f"--prefix: {PACKAGE} has no headers, as the package of a build tree has none; "
+            "`make install PREFIX=...` or `pip install .` installs them",
+            status=1,
+        )
+    return PACKAGE
 
 
 def _preload_path(library: str) -> str:
