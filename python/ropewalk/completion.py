@@ -69,7 +69,8 @@ def bash() -> str:
 _ropewalk() {{
   local current="${{COMP_WORDS[COMP_CWORD]}}" words=""
   if [ "$COMP_CWORD" -eq 1 ]; then
-    COMPREPLY=($(compgen -W "{" ".join(verbs)} --help --version --prefix --preload-path" -- "$current"))
+    words="{" ".join(verbs)} --help --version --prefix --preload-path"
+    COMPREPLY=($(compgen -W "$words" -- "$current"))
     return
   fi
   case "${{COMP_WORDS[1]}}" in
