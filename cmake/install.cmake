@@ -8,7 +8,7 @@ set(ROPEWALK_CMAKE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/ropewalk)
 
 if(DEFINED SKBUILD)
   # A wheel holds no symbolic links, so the library bears its soname, and a linker script stands for
-  # the link that -lropewalk needs. The static library, with 20 times the size, is left out.
+  # the link that -lropewalk needs. The static library, ten times as large, is left out.
   get_target_property(soversion ropewalk-shared SOVERSION)
   set_target_properties(ropewalk-shared PROPERTIES VERSION ${soversion})
   file(WRITE ${PROJECT_BINARY_DIR}/linker-script/libropewalk.so

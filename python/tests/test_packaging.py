@@ -1,0 +1,98 @@
+"""The recipes of packaging/ are well formed, and name what exists. Building them needs more."""
+
+import ast
+import importlib.util
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PACKAGING = ROOT / "packaging"
+
+
+def test_the_version_is_the_same_everywhere():
+    done = subprocess.run(
+        [sys.executable, ROOT / "scripts/check_version.py"], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout
+
+
+def options_of_cmake():
+    texts = [(ROOT / "CMakeLists.txt").read_text(), (ROOT / "cmake/rooms.cmake").read_text()]
+    return set(re.findall(r"\b(?:option|set)\((ROPEWALK_\w+)", "\n".join(texts)))
+
+
+@pytest.mark.parametrize("name", ["spack/package.py", "debian/rules"])
+def test_recipes_name_options_that_exist(name):
+    named = set(re.findall(r"ROPEWALK_[A-Z_]+", (PACKAGING / name).read_text()))
+    assert named
+    assert named <= options_of_cmake()
+
+
+def test_spack():
+    tree = ast.parse((PACKAGING / "spack/package.py").read_text())
+    (package,) = (node for node in tree.body if isinstance(node, ast.ClassDef))
+    assert package.name == "Ropewalk"
+    calls = [node.value for node in package.body if isinstance(node, ast.Expr)]
+    named = {call.func.id for call in calls if isinstance(call, ast.Call)}
+    assert {"version", "variant", "depends_on", "license"} <= named
+
+
+def test_easybuild():
+    constants = {"SOURCE_TAR_GZ": "%(name)s-%(version)s.tar.gz"}
+    exec(compile((PACKAGING / "easybuild/ropewalk.eb").read_text(), "eb", "exec"), constants)
+    wanted = ("easyblock", "name", "version", "homepage", "description", "toolchain", "moduleclass")
+    assert all(constants.get(one) for one in wanted)
+    assert set(constants["toolchain"]) == {"name", "version"}
+    assert all(len(one) >= 2 for one in constants["dependencies"])
+
+
+def test_modulefile():
+    text = (PACKAGING / "modulefile/ropewalk.lua").read_text()
+    if compiler := shutil.which("luac"):
+        subprocess.run([compiler, "-p", "-"], input=text, text=True, check=True)
+    code = re.sub(r"\[\[.*?\]\]|--[^\n]*|\"[^\"\n]*\"", "''", text, flags=re.DOTALL)
+    assert code.count("(") == code.count(")")
+    for line in filter(None, code.splitlines()):
+        assert re.fullmatch(r"(local \w+ = )?(\w+\(.*\)|'')", line), line
+
+
+def test_dockerfile():
+    text = re.sub(r"^#.*\n", "", (PACKAGING / "containers/Dockerfile").read_text(), flags=re.M)
+    lines = [line for line in text.replace("\\\n", " ").splitlines() if line.strip()]
+    known = {"FROM", "RUN", "COPY", "ENV", "USER", "WORKDIR", "ENTRYPOINT", "CMD"}
+    assert lines[0].startswith("FROM ")
+    assert {line.split()[0] for line in lines} <= known
+    for line in lines:
+        if line.startswith("RUN "):
+            subprocess.run(["sh", "-n", "-c", line.removeprefix("RUN ")], check=True)
+
+
+def test_apptainer():
+    text = (PACKAGING / "containers/ropewalk.def").read_text()
+    header, *sections = re.split(r"^%", text, flags=re.MULTILINE)
+    assert re.findall(r"^(\w+): \S", header, re.MULTILINE) == ["Bootstrap", "From"]
+    bodies = dict(section.split("\n", 1) for section in sections)
+    assert set(bodies) == {"files", "post", "environment", "runscript", "test", "labels", "help"}
+    for name in ("post", "environment", "runscript", "test"):
+        subprocess.run(["sh", "-n"], input=bodies[name], text=True, check=True)
+
+
+def test_debian():
+    paragraphs = (PACKAGING / "debian/control").read_text().strip().split("\n\n")
+    fields = [dict(re.findall(r"^([\w-]+): (.*)", one, re.MULTILINE)) for one in paragraphs]
+    assert fields[0]["Source"] == "ropewalk"
+    for package in fields[1:]:
+        assert {"Package", "Architecture", "Depends", "Description"} <= set(package)
+        assert (PACKAGING / f"debian/{package['Package']}.install").is_file()
+    if shutil.which("dpkg-parsechangelog"):
+        command = ["dpkg-parsechangelog", "-l", PACKAGING / "debian/changelog", "-S", "Version"]
+        told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        spec = importlib.util.spec_from_file_location("v", ROOT / "python/ropewalk/_version.py")
+        version = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(version)
+        assert told.strip() == version.__version__
