@@ -1,4 +1,4 @@
-"""Files that must repeat the version of python/ropewalk/_version.py do: fails for one that differs."""
+"""Fails for a file that repeats the version and differs from python/ropewalk/_version.py."""
 
 import pathlib
 import re
