@@ -65,7 +65,7 @@ std::size_t streaming_threshold(std::size_t bytes_a_rank, const node::Team* team
 
 std::size_t FaceCopies::bytes() const noexcept {
   std::size_t sum = 0;
-  for (const StridedCopy& field : plain[0]) sum += field.bytes();
+  for (const kernels::StridedCopy& field : plain[0]) sum += field.bytes();
   for (const KernelCopy& field : by_kernel) sum += field.bytes();
   return sum;
 }
@@ -122,7 +122,7 @@ void DirectCarrier::start() {
   ++exchange_;
   started_ = true;
   if (team_ == nullptr) return;
-  for (const StridedCopy& pack : packs_[exchange_ % 2]) pack.run();
+  for (const kernels::StridedCopy& pack : packs_[exchange_ % 2]) pack.run();
   // Pairs with the acquire in claim() of the neighbours: they see what this rank has written, and
   // what it has read it has read.
   flags_.started().number.store(exchange_, std::memory_order_release);
@@ -239,7 +239,8 @@ void DirectCarrier::copy(FaceTransfer& face, std::size_t streaming_bytes) noexce
 
 // False, and errno says why, where the kernel has refused.
 bool DirectCarrier::copied(const FaceTransfer& face, std::size_t streaming_bytes) noexcept {
-  for (const StridedCopy& field : face.copies.plain_of(exchange_)) field.run(streaming_bytes);
+  for (const kernels::StridedCopy& field : face.copies.plain_of(exchange_))
+    field.run(streaming_bytes);
   return std::all_of(face.copies.by_kernel.begin(), face.copies.by_kernel.end(),
                      [&](const KernelCopy& field) { return field.run(*memory_, face.place); });
 }

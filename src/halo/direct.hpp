@@ -12,7 +12,7 @@
 #include "halo/carrier.hpp"
 #include "halo/flags.hpp"
 #include "halo/kernel_copy.hpp"
-#include "halo/strided_copy.hpp"
+#include "kernels/strided_copy.hpp"
 #include "node/team.hpp"
 #include "ropewalk/detail/unwinding.hpp"
 #include "transport/lane_set.hpp"
@@ -24,11 +24,11 @@ namespace ropewalk::halo {
 struct FaceCopies {
   // This rank makes these copies by itself. Where the face is staged, there are others in odd
   // exchanges.
-  std::array<std::vector<StridedCopy>, 2> plain;
+  std::array<std::vector<kernels::StridedCopy>, 2> plain;
   std::vector<KernelCopy> by_kernel;
   bool staged = false;
 
-  const std::vector<StridedCopy>& plain_of(std::uint64_t exchange) const noexcept {
+  const std::vector<kernels::StridedCopy>& plain_of(std::uint64_t exchange) const noexcept {
     return plain[staged ? exchange % 2 : 0];
   }
   bool empty() const noexcept { return plain[0].empty() && by_kernel.empty(); }
@@ -60,7 +60,7 @@ struct Transfers {
   std::vector<FaceTransfer> outgoing;  // in the order in which it helps with them; none is staged
   std::vector<FlagLine*> left;         // its lines in the neighbours' blocks
   // Copies into the places of staged faces, for even and for odd exchanges.
-  std::array<std::vector<StridedCopy>, 2> packs;
+  std::array<std::vector<kernels::StridedCopy>, 2> packs;
   std::shared_ptr<channel::PeerMemory> memory;  // may be null where nothing is private
 };
 
@@ -134,7 +134,7 @@ class DirectCarrier final : public Carrier {
   std::vector<FaceTransfer> incoming_;
   std::vector<FaceTransfer> outgoing_;
   std::vector<FlagLine*> left_;
-  std::array<std::vector<StridedCopy>, 2> packs_;
+  std::array<std::vector<kernels::StridedCopy>, 2> packs_;
   std::shared_ptr<channel::PeerMemory> memory_;
   tuning::HaloLimits limits_ = tuning::halo_limits();
   std::size_t bytes_ = 0;

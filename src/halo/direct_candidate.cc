@@ -128,7 +128,7 @@ std::unique_ptr<Carrier> DirectCandidate::carrier(const HaloRequest& request,
            &FlagBlock::copied_of(block, link.from), link.from, std::move(copies.out)});
     }
     for (std::size_t odd = 0; odd < 2; ++odd) {
-      const std::vector<StridedCopy>& packs = copies.packs[odd];
+      const std::vector<kernels::StridedCopy>& packs = copies.packs[odd];
       all.packs[odd].insert(all.packs[odd].end(), packs.begin(), packs.end());
     }
     all.left.push_back(&FlagBlock::left_of(block, link.from));

@@ -20,11 +20,12 @@ struct Reached {
   bool by_kernel;  // `data` is an address of the neighbour's process
 };
 
-StridedCopy plain_copy(const void* from, void* to, std::size_t bytes) {
+kernels::StridedCopy plain_copy(const void* from, void* to, std::size_t bytes) {
   return {from, to, {{}, {}, {}, bytes}};
 }
 
-void add(FaceCopies& to, const StridedCopy& copy, const Reached& there, KernelCopy::Way way) {
+void add(FaceCopies& to, const kernels::StridedCopy& copy, const Reached& there,
+         KernelCopy::Way way) {
   if (there.by_kernel) {
     to.by_kernel.emplace_back(copy, way);
   } else {
@@ -65,8 +66,8 @@ class LinkWork {
   bool copies_out() const { return staged_out_ == nullptr && scratch_ == nullptr; }
   std::byte* staged(int rank, int direction) const;
   Reached reached(std::size_t buffer, std::size_t bytes) const;
-  std::vector<StridedCopy> unpacks(const std::byte* from) const;
-  std::vector<StridedCopy> packs(std::byte* to) const;
+  std::vector<kernels::StridedCopy> unpacks(const std::byte* from) const;
+  std::vector<kernels::StridedCopy> packs(std::byte* to) const;
   void add_packets(LinkCopies&) const;
   void add_fields(LinkCopies&) const;
   Field theirs(std::size_t field) const;
@@ -108,10 +109,10 @@ Reached LinkWork::reached(std::size_t buffer, std::size_t bytes) const {
   return {reinterpret_cast<std::byte*>(reference.place()), true};
 }
 
-std::vector<StridedCopy> LinkWork::unpacks(const std::byte* from) const {
+std::vector<kernels::StridedCopy> LinkWork::unpacks(const std::byte* from) const {
   if (scratch_ != nullptr) return {plain_copy(from, scratch_, bytes_)};
   if (packets_) return {plain_copy(from, request_.faces.receive[face_], bytes_)};
-  std::vector<StridedCopy> out;
+  std::vector<kernels::StridedCopy> out;
   for (const Field& field : request_.fields) {
     if (!takes_part(field, link_.offset)) continue;
     out.push_back(unpack(field, ghosts_towards(field, link_.offset), from));
@@ -120,9 +121,9 @@ std::vector<StridedCopy> LinkWork::unpacks(const std::byte* from) const {
   return out;
 }
 
-std::vector<StridedCopy> LinkWork::packs(std::byte* to) const {
+std::vector<kernels::StridedCopy> LinkWork::packs(std::byte* to) const {
   if (packets_) return {plain_copy(request_.faces.send[face_], to, bytes_)};
-  std::vector<StridedCopy> out;
+  std::vector<kernels::StridedCopy> out;
   for (const Field& field : request_.fields) {
     if (!takes_part(field, link_.offset)) continue;
     out.push_back(pack(field, sent_towards(field, link_.offset), to));
@@ -169,9 +170,9 @@ void LinkWork::add_fields(LinkCopies& out) const {
     there.data = data.data;
     if (copies_in()) {
       const Region from = sent_towards(there, back);
-      const StridedCopy in = scratch != nullptr
-                                 ? pack(there, from, scratch)
-                                 : copy(there, from, own, ghosts_towards(own, link_.offset));
+      const kernels::StridedCopy in =
+          scratch != nullptr ? pack(there, from, scratch)
+                             : copy(there, from, own, ghosts_towards(own, link_.offset));
       add(out.in, in, data, KernelCopy::Way::read);
       if (scratch != nullptr) scratch += region_bytes(own, link_.offset);
     }

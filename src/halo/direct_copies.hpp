@@ -27,7 +27,7 @@ struct LinkCopies {
   FaceCopies in;
   FaceCopies out;  // empty where only the neighbour can make them
   // This rank stages what goes out into its places for even and for odd exchanges.
-  std::array<std::vector<StridedCopy>, 2> packs;
+  std::array<std::vector<kernels::StridedCopy>, 2> packs;
 };
 
 // Where `scratch` is not null, what comes in goes there, and out is empty. Throws Error(system)

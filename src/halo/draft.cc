@@ -21,7 +21,7 @@ Message incoming(const Link& link, void* data, std::size_t bytes, const Labels& 
           labels.lane(link.towards), link.from};
 }
 
-StridedCopy plain_copy(const void* from, void* to, std::size_t bytes) {
+kernels::StridedCopy plain_copy(const void* from, void* to, std::size_t bytes) {
   return {from, to, {{}, {}, {}, bytes}};
 }
 
@@ -128,8 +128,8 @@ Draft draft_fields(const Links& links, const std::vector<Field>& fields, const L
   return draft;
 }
 
-std::vector<StridedCopy> own_copies(const Links& links, const FacePackets& faces) {
-  std::vector<StridedCopy> out;
+std::vector<kernels::StridedCopy> own_copies(const Links& links, const FacePackets& faces) {
+  std::vector<kernels::StridedCopy> out;
   for (const Link& link : links.present) {
     const std::size_t i = face_index(link.offset);
     if (!link.to_itself || faces.bytes[i] == 0) continue;
@@ -139,8 +139,8 @@ std::vector<StridedCopy> own_copies(const Links& links, const FacePackets& faces
 }
 
 // Ghosts at an offset hold what the neighbour there sends the opposite way.
-std::vector<StridedCopy> own_copies(const Links& links, const std::vector<Field>& fields) {
-  std::vector<StridedCopy> out;
+std::vector<kernels::StridedCopy> own_copies(const Links& links, const std::vector<Field>& fields) {
+  std::vector<kernels::StridedCopy> out;
   for (const Link& link : links.present) {
     if (!link.to_itself) continue;
     for (const Field* field : fields_of(link, fields)) {

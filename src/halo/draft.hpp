@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "halo/links.hpp"
-#include "halo/strided_copy.hpp"
+#include "kernels/strided_copy.hpp"
 #include "ropewalk/halo.hpp"
 #include "ropewalk/memory.hpp"
 
@@ -24,10 +24,10 @@ struct Labels {
 };
 
 struct Draft {
-  Buffer<std::byte> staging;         // packed messages, on the pages of the process arena
-  Buffer<std::byte> rehearsed;       // in a rehearsal: what is not packed, in place of the caller's
-  std::vector<StridedCopy> packs;    // field to staging, before the messages start
-  std::vector<StridedCopy> unpacks;  // staging to field, after the messages arrived
+  Buffer<std::byte> staging;    // packed messages, on the pages of the process arena
+  Buffer<std::byte> rehearsed;  // in a rehearsal: what is not packed, in place of the caller's
+  std::vector<kernels::StridedCopy> packs;    // field to staging, before the messages start
+  std::vector<kernels::StridedCopy> unpacks;  // staging to field, after the messages arrived
   std::vector<Message> messages;
 
   // Whether the message lies in `staging`, not in the caller's memory.
@@ -41,7 +41,7 @@ Draft draft_faces(const Links&, const FacePackets&, const Labels&);
 Draft draft_fields(const Links&, const std::vector<Field>&, const Labels&);
 
 // From faces of this rank to those that the same rank receives, where it is its own neighbour.
-std::vector<StridedCopy> own_copies(const Links&, const FacePackets&);
-std::vector<StridedCopy> own_copies(const Links&, const std::vector<Field>&);
+std::vector<kernels::StridedCopy> own_copies(const Links&, const FacePackets&);
+std::vector<kernels::StridedCopy> own_copies(const Links&, const std::vector<Field>&);
 
 }  // namespace ropewalk::halo

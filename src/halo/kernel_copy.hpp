@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "channel/peer_memory.hpp"
-#include "halo/strided_copy.hpp"
+#include "kernels/strided_copy.hpp"
 
 namespace ropewalk::halo {
 
@@ -16,14 +16,14 @@ class KernelCopy {
     write  // the destination is
   };
   // On one side, the addresses of the copy are those of the peer's process.
-  KernelCopy(const StridedCopy& copy, Way way) noexcept : copy_(copy), way_(way) {}
+  KernelCopy(const kernels::StridedCopy& copy, Way way) noexcept : copy_(copy), way_(way) {}
 
   // False, and errno says why, where the kernel refuses. Allocates nothing.
   bool run(channel::PeerMemory& memory, int peer) const noexcept;
   std::size_t bytes() const noexcept { return copy_.bytes(); }
 
  private:
-  StridedCopy copy_;
+  kernels::StridedCopy copy_;
   Way way_;
 };
 

@@ -7,19 +7,19 @@
 
 #include "halo/carrier.hpp"
 #include "halo/streaming.hpp"
-#include "halo/strided_copy.hpp"
 #include "halo/tags.hpp"
+#include "kernels/strided_copy.hpp"
 #include "ropewalk/memory.hpp"
 
 namespace ropewalk::halo {
 
 struct HaloParts {
-  Tags tags;                            // given back when nothing is under way any more
-  Buffer<std::byte> faces;              // of HaloBuffers, where the carrier copies them
-  Places places;                        // of HaloBuffers
-  std::size_t wire_bytes = 0;           // to other nodes, in one exchange
-  std::vector<StridedCopy> own_copies;  // from faces of this rank to ghosts of this rank
-  std::unique_ptr<Carrier> carrier;     // the last: its end waits for what is under way in the rest
+  Tags tags;                                     // given back when nothing is under way any more
+  Buffer<std::byte> faces;                       // of HaloBuffers, where the carrier copies them
+  Places places;                                 // of HaloBuffers
+  std::size_t wire_bytes = 0;                    // to other nodes, in one exchange
+  std::vector<kernels::StridedCopy> own_copies;  // from faces of this rank to ghosts of this rank
+  std::unique_ptr<Carrier> carrier;  // the last: its end waits for what is under way in the rest
 
   void start() {
     complete_streaming_stores();  // whoever reads the faces: a neighbour, or another thread
@@ -27,7 +27,7 @@ struct HaloParts {
     run_own_copies();
   }
   void run_own_copies() const {
-    for (const StridedCopy& copy : own_copies) copy.run();
+    for (const kernels::StridedCopy& copy : own_copies) copy.run();
   }
 };
 

@@ -88,13 +88,13 @@ PlanCarrier::PlanCarrier(std::shared_ptr<PlannedMessages> messages, Strategy str
     : messages_(std::move(messages)), strategy_(strategy) {}
 
 void PlanCarrier::start() {
-  for (const StridedCopy& pack : messages_->draft.packs) pack.run();
+  for (const kernels::StridedCopy& pack : messages_->draft.packs) pack.run();
   messages_->plan.start(strategy_);
 }
 
 void PlanCarrier::wait() {
   messages_->plan.wait();
-  for (const StridedCopy& unpack : messages_->draft.unpacks) unpack.run();
+  for (const kernels::StridedCopy& unpack : messages_->draft.unpacks) unpack.run();
 }
 
 // Comm threads drive the lanes of `threaded` themselves, and packing is work of the whole exchange.

@@ -123,20 +123,20 @@ std::vector<std::size_t> dense_strides(const Region& region, std::size_t element
   return strides;
 }
 
-StridedCopy pack(const Field& field, const Region& from, std::byte* to) {
+kernels::StridedCopy pack(const Field& field, const Region& from, std::byte* to) {
   const auto source = array_strides(field);
   const auto destination = dense_strides(from, field.element_bytes);
   return {from.first, to, {from.extents, source, destination, field.element_bytes}};
 }
 
-StridedCopy unpack(const Field& field, const Region& to, const std::byte* from) {
+kernels::StridedCopy unpack(const Field& field, const Region& to, const std::byte* from) {
   const auto source = dense_strides(to, field.element_bytes);
   const auto destination = array_strides(field);
   return {from, to.first, {to.extents, source, destination, field.element_bytes}};
 }
 
-StridedCopy copy(const Field& source, const Region& from, const Field& destination,
-                 const Region& to) {
+kernels::StridedCopy copy(const Field& source, const Region& from, const Field& destination,
+                          const Region& to) {
   const auto from_strides = array_strides(source);
   const auto to_strides = array_strides(destination);
   return {from.first, to.first, {to.extents, from_strides, to_strides, source.element_bytes}};

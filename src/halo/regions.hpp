@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "halo/strided_copy.hpp"
+#include "kernels/strided_copy.hpp"
 #include "ropewalk/halo.hpp"
 
 namespace ropewalk::halo {
@@ -24,11 +24,11 @@ std::size_t region_bytes(const Field&, const std::vector<int>& offset);
 std::vector<std::size_t> array_strides(const Field&);  // bytes, of the array with its ghosts
 std::vector<std::size_t> dense_strides(const Region&, std::size_t element_bytes);
 
-StridedCopy pack(const Field&, const Region&, std::byte* to);
-StridedCopy unpack(const Field&, const Region&, const std::byte* from);
+kernels::StridedCopy pack(const Field&, const Region&, std::byte* to);
+kernels::StridedCopy unpack(const Field&, const Region&, const std::byte* from);
 // Copies between two arrays of the same elements, which may differ in extents.
-StridedCopy copy(const Field& source, const Region& from, const Field& destination,
-                 const Region& to);
+kernels::StridedCopy copy(const Field& source, const Region& from, const Field& destination,
+                          const Region& to);
 
 // Whether the region is one run of bytes in the field, so that it can be sent or received in place.
 bool contiguous(const Field&, const Region&);

@@ -44,7 +44,7 @@ class KernelWorth {
     std::size_t runs = 0;
     for (const Field& field : request_.fields) {
       if (!takes_part(field, link.offset)) continue;
-      const StridedCopy packing = pack(field, sent_towards(field, link.offset), nullptr);
+      const kernels::StridedCopy packing = pack(field, sent_towards(field, link.offset), nullptr);
       runs += packing.bytes() / packing.run_bytes();
     }
     return runs;

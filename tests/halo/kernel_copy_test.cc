@@ -40,7 +40,7 @@ TEST(KernelCopy, EqualsAPlainCopy) {
       std::vector<unsigned char> read(27000);
       std::vector<unsigned char> written(27000);
       const auto copy = [&](std::vector<unsigned char>& destination) {
-        return halo::StridedCopy(source.data(), destination.data(), {extents, from, to, 5});
+        return kernels::StridedCopy(source.data(), destination.data(), {extents, from, to, 5});
       };
       copy(expected).run();
       using Ways = halo::KernelCopy::Way;
@@ -50,7 +50,7 @@ TEST(KernelCopy, EqualsAPlainCopy) {
       EXPECT_EQ(written, expected);
     }
     std::vector<unsigned char> some(16);
-    const halo::StridedCopy nowhere(reinterpret_cast<void*>(8), some.data(), {{}, {}, {}, 16});
+    const kernels::StridedCopy nowhere(reinterpret_cast<void*>(8), some.data(), {{}, {}, {}, 16});
     EXPECT_FALSE(halo::KernelCopy(nowhere, halo::KernelCopy::Way::read).run(memory, rank));
   });
 }
@@ -79,7 +79,7 @@ struct LoneCarrier {
     halo::FaceTransfer face{other, other, &started, &claim, &copied, 0, {}};
     void* const nowhere = reinterpret_cast<void*>(8);
     if (goes_out) {
-      const halo::StridedCopy copy(row.data(), nowhere, {{}, {}, {}, 16});
+      const kernels::StridedCopy copy(row.data(), nowhere, {{}, {}, {}, 16});
       face.copies.by_kernel.emplace_back(copy, halo::KernelCopy::Way::write);
     }
     (goes_out ? transfers.outgoing : transfers.incoming).push_back(std::move(face));

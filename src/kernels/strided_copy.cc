@@ -1,11 +1,11 @@
 // The merging of dimensions and the copy loops.
-#include "halo/strided_copy.hpp"
+#include "kernels/strided_copy.hpp"
 
 #include <cstring>
 
 #include "kernels/kernels.hpp"
 
-namespace ropewalk::halo {
+namespace ropewalk::kernels {
 
 namespace {
 
@@ -14,7 +14,7 @@ namespace {
 template <std::size_t Bytes, class Level>
 void fixed_row(const std::byte* source, std::byte* destination, const Level& level,
                std::size_t) noexcept {
-  for (std::size_t i = 0; i < level.count; ++i) {
+  for (std::ptrdiff_t i = 0; i < level.count; ++i) {
     std::memcpy(destination + i * level.destination_stride, source + i * level.source_stride,
                 Bytes);
   }
@@ -23,7 +23,7 @@ void fixed_row(const std::byte* source, std::byte* destination, const Level& lev
 template <class Level>
 void any_row(const std::byte* source, std::byte* destination, const Level& level,
              std::size_t run_bytes) noexcept {
-  for (std::size_t i = 0; i < level.count; ++i) {
+  for (std::ptrdiff_t i = 0; i < level.count; ++i) {
     std::memcpy(destination + i * level.destination_stride, source + i * level.source_stride,
                 run_bytes);
   }
@@ -62,28 +62,30 @@ StridedCopy::StridedCopy(const void* source, void* destination, const CopyShape&
       bytes_(shape.element_bytes) {
   for (std::size_t d = shape.extents.size(); d-- > 0;) {
     bytes_ *= shape.extents[d];
-    add_inner_to_outer(shape.extents[d], shape.source_strides[d], shape.destination_strides[d]);
+    add_inner_to_outer({static_cast<std::ptrdiff_t>(shape.extents[d]),
+                        static_cast<std::ptrdiff_t>(shape.source_strides[d]),
+                        static_cast<std::ptrdiff_t>(shape.destination_strides[d])});
   }
   row_ = row_for<Level>(run_bytes_);
 }
 
-void StridedCopy::add_inner_to_outer(std::size_t count, std::size_t source_stride,
-                                     std::size_t destination_stride) {
-  if (count == 1) return;
+void StridedCopy::add_inner_to_outer(const Level& level) {
+  const auto run = static_cast<std::ptrdiff_t>(run_bytes_);
+  if (level.count == 1) return;
   if (levels_ == 0) {
-    if (source_stride == run_bytes_ && destination_stride == run_bytes_) {
-      run_bytes_ *= count;
+    if (level.source_stride == run && level.destination_stride == run) {
+      run_bytes_ *= static_cast<std::size_t>(level.count);
       return;
     }
   } else {
     Level& inner = level_[levels_ - 1];
-    if (source_stride == inner.source_stride * inner.count &&
-        destination_stride == inner.destination_stride * inner.count) {
-      inner.count *= count;
+    if (level.source_stride == inner.source_stride * inner.count &&
+        level.destination_stride == inner.destination_stride * inner.count) {
+      inner.count *= level.count;
       return;
     }
   }
-  level_[levels_++] = {count, source_stride, destination_stride};
+  level_[levels_++] = level;
 }
 
 void StridedCopy::run() const noexcept {
@@ -101,8 +103,7 @@ void StridedCopy::run() const noexcept {
 void StridedCopy::run(std::size_t streaming_bytes) const noexcept {
   if (levels_ > 0 || bytes_ == 0) return run();
   const bool large = run_bytes_ > streaming_bytes;
-  kernels::copy(destination_, source_, run_bytes_,
-                large ? kernels::Stores::streaming : kernels::Stores::temporal);
+  copy(destination_, source_, run_bytes_, large ? Stores::streaming : Stores::temporal);
 }
 
-}  // namespace ropewalk::halo
+}  // namespace ropewalk::kernels

@@ -1,4 +1,4 @@
-#include "halo/strided_copy.hpp"
+#include "kernels/strided_copy.hpp"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-namespace ropewalk::halo {
+namespace ropewalk::kernels {
 namespace {
 
 // This is a block inside an array, in a random number of dimensions.
@@ -85,4 +85,4 @@ TEST(StridedCopy, MergesDenseDimensions) {
 }
 
 }  // namespace
-}  // namespace ropewalk::halo
+}  // namespace ropewalk::kernels

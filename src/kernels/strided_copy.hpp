@@ -6,11 +6,12 @@
 #include <cstddef>
 #include <span>
 
-namespace ropewalk::halo {
+namespace ropewalk::kernels {
 
 inline constexpr std::size_t max_copy_levels = 6;
 
-// A shape has the extents and byte strides of a block on both sides, outermost dimension first.
+// A shape has the extents and byte strides of a block on both sides, outermost dimension first. A
+// negative stride is given as the number that it wraps around to.
 struct CopyShape {
   std::span<const std::size_t> extents;
   std::span<const std::size_t> source_strides;
@@ -37,9 +38,9 @@ class StridedCopy {
 
  private:
   struct Level {
-    std::size_t count;
-    std::size_t source_stride;
-    std::size_t destination_stride;
+    std::ptrdiff_t count;
+    std::ptrdiff_t source_stride;  // may be negative, as a stride above half of the addresses
+    std::ptrdiff_t destination_stride;
   };
   // Copies `level.count` runs: the innermost loop, chosen for the length of a run.
   using Row = void (*)(const std::byte* source, std::byte* destination, const Level& level,
@@ -49,8 +50,7 @@ class StridedCopy {
   // false. There are levels, and there are bytes.
   template <class Visit>
   bool each_row(Visit&& visit) const;
-  void add_inner_to_outer(std::size_t count, std::size_t source_stride,
-                          std::size_t destination_stride);
+  void add_inner_to_outer(const Level& level);
 
   const std::byte* source_;
   std::byte* destination_;
@@ -63,7 +63,7 @@ class StridedCopy {
 
 template <class Visit>
 bool StridedCopy::each_row(Visit&& visit) const {
-  std::array<std::size_t, max_copy_levels> index{};
+  std::array<std::ptrdiff_t, max_copy_levels> index{};
   const std::byte* source = source_;
   std::byte* destination = destination_;
   for (;;) {
@@ -87,7 +87,7 @@ bool StridedCopy::each_run(Visit&& visit) const {
   if (levels_ == 0) return visit(source_, destination_, run_bytes_);
   return each_row([&](const std::byte* source, std::byte* destination) {
     const Level& level = level_[0];
-    for (std::size_t i = 0; i < level.count; ++i) {
+    for (std::ptrdiff_t i = 0; i < level.count; ++i) {
       if (!visit(source + i * level.source_stride, destination + i * level.destination_stride,
                  run_bytes_)) {
         return false;
@@ -97,4 +97,4 @@ bool StridedCopy::each_run(Visit&& visit) const {
   });
 }
 
-}  // namespace ropewalk::halo
+}  // namespace ropewalk::kernels
