@@ -35,6 +35,7 @@ const char* text(Reason reason) {
                                    "settings are malformed, or differ between ranks: see below",
                                    "buffers may be a device's: ROPEWALK_DEVICE_BUFFERS=0 if not",
                                    "no Cartesian grid of three or more ranks around each period",
+                                   "ranks on several nodes, or too many on one for this call",
                                    "no MPI_THREAD_MULTIPLE, no cores to spare, or a small call",
                                    "arguments that MPI must judge",
                                    "a receiver or a buffer that memory does not lead to",

@@ -29,6 +29,7 @@ struct TypeEntry {
   Elements elements;
   // The table is indexed by predefined operation; an entry is null until it is asked for.
   std::array<std::atomic<const Reduction*>, reduction_op_count> reductions{};
+  std::atomic<KeptPattern> pattern;  // null until it is asked for
 };
 
 HandleTable<TypeEntry> types;
@@ -48,6 +49,7 @@ void drop_reductions(TypeEntry& entry) noexcept {
 void forget(void* value) noexcept {
   auto& entry = *static_cast<TypeEntry*>(value);
   drop_reductions(entry);
+  entry.pattern.store(nullptr, std::memory_order_relaxed);
   types.erase(entry);
 }
 
@@ -177,6 +179,19 @@ FoundElements elements_of(Word word) noexcept {
     return found_in(*entry);
   }
   return found_slowly(type);
+}
+
+KeptPattern pattern_of(Word word) {
+  const Word type = clean(word);
+  if (!elements_of(type)) return nullptr;
+  TypeEntry* entry = types.find(type);
+  // Acquire pairs with the release below: the pattern is complete.
+  KeptPattern kept = entry != nullptr ? entry->pattern.load(std::memory_order_acquire) : nullptr;
+  if (kept != nullptr) return kept;
+  const std::lock_guard lock(making);
+  kept = std::make_shared<const collectives::Pattern>(collectives::pattern_of({type}));
+  if (entry != nullptr) entry->pattern.store(kept, std::memory_order_release);
+  return kept;
 }
 
 FoundReduction reduction_of(Word type_word, Word op_word) {

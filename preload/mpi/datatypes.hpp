@@ -9,8 +9,10 @@
 // program. If MPI will be asked about such a type during the call, the call keeps the type alive.
 #pragma once
 
+#include <memory>
 #include <optional>
 
+#include "collectives/pattern.hpp"
 #include "collectives/typed.hpp"
 #include "functions.hpp"
 
@@ -59,6 +61,11 @@ class FoundElements {
   HeldType held_;
 };
 FoundElements elements_of(Word type) noexcept;
+
+// Where the data of a type's elements lie; null for what MPI must judge. Asked for once a type, at
+// its first call that does not pack. std::bad_alloc is this rank's alone, as below.
+using KeptPattern = std::shared_ptr<const collectives::Pattern>;
+KeptPattern pattern_of(Word type);
 
 // A reduction, or nothing for a pair that MPI must judge. It stays where it was made, for a call
 // that begins.

@@ -5,8 +5,12 @@
 
 #include <string>
 #include <type_traits>
+#include <vector>
 
+#include "collectives/datatypes.hpp"
+#include "datatypes.hpp"
 #include "fortran_sentinels.hpp"
+#include "local_mpi.hpp"
 #include "mpi/library.hpp"
 #include "ropewalk/error.hpp"
 
@@ -52,6 +56,14 @@ struct Numbers {
   using Fortran = const int*;
   static const int* c(Fortran numbers) { return numbers; }
 };
+struct Places {  // integers(kind=MPI_ADDRESS_KIND)
+  using Fortran = const Count*;
+  static const Count* c(Fortran places) { return places; }
+};
+struct Handle {  // stays Fortran's
+  using Fortran = const int*;
+  static int c(Fortran handle) { return *handle; }
+};
 struct Bytes {  // an integer(kind=MPI_ADDRESS_KIND)
   using Fortran = const Count*;
   static Count c(Fortran bytes) { return *bytes; }
@@ -80,6 +92,23 @@ template <class Kind>
 void finish(typename Kind::Fortran argument) {
   if constexpr (std::is_same_v<Kind, Request>) *argument = facts.request(Request::made);
 }
+
+// C's handles for an array of Fortran's, in the words that C reads. Fortran's own are C's where
+// these are ints. In place, Fortran passes no array to read.
+class Types {
+ public:
+  Types(const int* types, std::size_t count) : given_(types) {
+    if (mpi::library().abi.int_handles || types == nullptr) return;
+    for (std::size_t i = 0; i < count; ++i) words_.push_back(facts.type(types[i]));
+  }
+  const void* c() const noexcept {
+    return words_.empty() ? static_cast<const void*>(given_) : words_.data();
+  }
+
+ private:
+  const int* given_;
+  std::vector<Word> words_;
+};
 
 void give_back(int code, void* error) {
   if (error == nullptr) return;
@@ -165,3 +194,32 @@ const Entry entries[] = {ROPEWALK_FORTRAN_ENTRIES(ROPEWALK_FORTRAN_ENTRY)
 #undef ROPEWALK_FORTRAN_ENTRY
 
 }  // namespace ropewalk::preload::fortran
+
+namespace ropewalk::preload::serve {
+
+using fortran::Types;
+
+int Alltoallw_fortran(const void* send, const int* send_counts, const int* send_displacements,
+                      const int* send_types, void* receive, const int* counts,
+                      const int* displacements, const int* types, int comm) {
+  const Word word = fortran::facts.comm(comm);
+  const std::size_t blocks = group_sizes({clean(word)}).other;
+  const Types sent(send_types, collectives::is_in_place(send) ? 0 : blocks);
+  const Types received(types, blocks);
+  return Alltoallw(send, send_counts, send_displacements, sent.c(), receive, counts, displacements,
+                   received.c(), word);
+}
+
+int Neighbor_alltoallw_fortran(const void* send, const int* send_counts,
+                               const Count* send_displacements, const int* send_types,
+                               void* receive, const int* counts, const Count* displacements,
+                               const int* types, int comm) {
+  const Word word = fortran::facts.comm(comm);
+  const auto [in, out] = degrees({clean(word)});
+  const Types sent(send_types, out);
+  const Types received(types, in);
+  return Neighbor_alltoallw(send, send_counts, send_displacements, sent.c(), receive, counts,
+                            displacements, received.c(), word);
+}
+
+}  // namespace ropewalk::preload::serve

@@ -37,6 +37,8 @@
   F(E, Alltoall, alltoall, ALLTOALL, (Choice, Number, Type, Choice, Number, Type, Comm))           \
   F(E, Alltoallv, alltoallv, ALLTOALLV,                                                            \
     (Choice, Numbers, Numbers, Type, Choice, Numbers, Numbers, Type, Comm))                        \
+  F(E, Alltoallw_fortran, alltoallw, ALLTOALLW,                                                    \
+    (Choice, Numbers, Numbers, Numbers, Choice, Numbers, Numbers, Numbers, Handle))                \
   F(E, Neighbor_allgather, neighbor_allgather, NEIGHBOR_ALLGATHER,                                 \
     (Choice, Number, Type, Choice, Number, Type, Comm))                                            \
   F(E, Neighbor_allgatherv, neighbor_allgatherv, NEIGHBOR_ALLGATHERV,                              \
@@ -45,6 +47,8 @@
     (Choice, Number, Type, Choice, Number, Type, Comm))                                            \
   F(E, Neighbor_alltoallv, neighbor_alltoallv, NEIGHBOR_ALLTOALLV,                                 \
     (Choice, Numbers, Numbers, Type, Choice, Numbers, Numbers, Type, Comm))                        \
+  F(E, Neighbor_alltoallw_fortran, neighbor_alltoallw, NEIGHBOR_ALLTOALLW,                         \
+    (Choice, Numbers, Places, Numbers, Choice, Numbers, Places, Numbers, Handle))                  \
   F(E, Ibcast, ibcast, IBCAST, (Choice, Number, Type, Number, Comm, Request))                      \
   F(E, Ireduce, ireduce, IREDUCE, (Choice, Choice, Number, Type, Op, Number, Comm, Request))       \
   F(E, Iallreduce, iallreduce, IALLREDUCE, (Choice, Choice, Number, Type, Op, Comm, Request))      \
@@ -93,6 +97,16 @@
   N(mpi_win_allocate_shared_f08_)                                                                  \
   N(mpi_win_allocate_shared_f08_large_)
 // clang-format on
+
+namespace ropewalk::preload::serve {
+
+// With arrays of Fortran's handles, whose length the communicator says.
+int Alltoallw_fortran(const void*, const int*, const int*, const int* types, void*, const int*,
+                      const int*, const int* receive_types, int comm);
+int Neighbor_alltoallw_fortran(const void*, const int*, const Count*, const int* types, void*,
+                               const int*, const Count*, const int* receive_types, int comm);
+
+}  // namespace ropewalk::preload::serve
 
 namespace ropewalk::preload::fortran {
 

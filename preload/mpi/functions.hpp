@@ -12,6 +12,8 @@ namespace ropewalk::preload {
 using mpi::Count;
 using mpi::Word;  // a handle, whatever its C type: see mpi/functions.hpp
 
+// An array of handles is passed by its address: of ints or of words, as the MPI has them.
+//
 // F(name, parameters): those of MPI 3, blocking, making windows, nonblocking, and those of MPI 4
 // with 64-bit counts.
 // clang-format off
@@ -38,11 +40,15 @@ using mpi::Word;  // a handle, whatever its C type: see mpi/functions.hpp
   F(Alltoall, (const void*, int, Word, void*, int, Word, Word))                                  \
   F(Alltoallv, (const void*, const int*, const int*, Word, void*, const int*, const int*, Word,  \
                 Word))                                                                           \
+  F(Alltoallw, (const void*, const int*, const int*, const void*, void*, const int*, const int*,  \
+                const void*, Word))                                                               \
   F(Neighbor_allgather, (const void*, int, Word, void*, int, Word, Word))                        \
   F(Neighbor_allgatherv, (const void*, int, Word, void*, const int*, const int*, Word, Word))    \
   F(Neighbor_alltoall, (const void*, int, Word, void*, int, Word, Word))                         \
   F(Neighbor_alltoallv, (const void*, const int*, const int*, Word, void*, const int*,           \
-                         const int*, Word, Word))
+                         const int*, Word, Word))                                                \
+  F(Neighbor_alltoallw, (const void*, const int*, const Count*, const void*, void*, const int*,   \
+                         const Count*, const void*, Word))
 #define ROPEWALK_WINDOW_FUNCTIONS(F)                                                             \
   F(Win_create, (void*, Count, int, Word, Word, void*))                                          \
   F(Win_allocate, (Count, int, Word, Word, void*, void*))                                        \
@@ -75,12 +81,16 @@ using mpi::Word;  // a handle, whatever its C type: see mpi/functions.hpp
   F(Alltoall_c, (const void*, Count, Word, void*, Count, Word, Word))                            \
   F(Alltoallv_c, (const void*, const Count*, const Count*, Word, void*, const Count*,            \
                   const Count*, Word, Word))                                                     \
+  F(Alltoallw_c, (const void*, const Count*, const Count*, const void*, void*, const Count*,      \
+                  const Count*, const void*, Word))                                              \
   F(Neighbor_allgather_c, (const void*, Count, Word, void*, Count, Word, Word))                  \
   F(Neighbor_allgatherv_c, (const void*, Count, Word, void*, const Count*, const Count*, Word,   \
                             Word))                                                               \
   F(Neighbor_alltoall_c, (const void*, Count, Word, void*, Count, Word, Word))                   \
   F(Neighbor_alltoallv_c, (const void*, const Count*, const Count*, Word, void*, const Count*,   \
-                           const Count*, Word, Word))
+                           const Count*, Word, Word))                                            \
+  F(Neighbor_alltoallw_c, (const void*, const Count*, const Count*, const void*, void*,           \
+                           const Count*, const Count*, const void*, Word))
 // Those that messages need (messages.hpp): ours only where ROPEWALK_MESSAGES is on.
 #define ROPEWALK_INIT_FUNCTIONS(F)                                                               \
   F(Init, (int*, void*))                                                                         \

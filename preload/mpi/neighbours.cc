@@ -6,6 +6,7 @@
 #include "ints.hpp"
 #include "pass.hpp"
 #include "sides.hpp"
+#include "typed_sides.hpp"
 
 namespace ropewalk::preload {
 namespace {
@@ -59,9 +60,9 @@ auto any_blocks(const Number* counts, const Number* displacements) {
   return [=](std::size_t k) { return given ? Place{counts[k], displacements[k]} : Place{-1, 0}; };
 }
 
-template <class Send, class Receive, class Pass>
-int exchange(Function function, Word comm, const void* send, Word send_type, Send sends,
-             void* receive, Word receive_type, Receive receives, Pass pass) {
+// serve(team, peers): as serve_or_pass has it.
+template <class Serve, class Pass>
+int serve_on_grid(Function function, Word comm, Serve serve, Pass pass) {
   const std::span<const int> peers = neighbours_of(comm);
   if (peers.empty()) {
     const CommunicatorEntry* entry = entry_of(clean(comm));
@@ -74,18 +75,41 @@ int exchange(Function function, Word comm, const void* send, Word send_type, Sen
     return code;
   }
   return serve_or_pass(
-      function, 0, comm,
-      [&](Collectives& team) {
-        const Layout out(peers, sends);
-        const Layout in(peers, receives);
-        const auto blocks = static_cast<int>(peers.size());
-        const Sides from(send, out.counts.data(), out.displacements.data(), send_type, blocks);
-        const Sides to(receive, in.counts.data(), in.displacements.data(), receive_type, blocks);
-        if (!from.usable() || !to.usable()) return false;
-        typed::neighbours(team, peers, from.buffers(), to.buffers());
-        return true;
-      },
-      pass, pass);
+      function, 0, comm, [&](Collectives& team) { return serve(team, peers); }, pass, pass);
+}
+
+template <class Send, class Receive, class Pass>
+int exchange(Function function, Word comm, const void* send, Word send_type, Send sends,
+             void* receive, Word receive_type, Receive receives, Pass pass) {
+  const auto serve = [&](Collectives& team, std::span<const int> peers) {
+    const Layout out(peers, sends);
+    const Layout in(peers, receives);
+    const auto blocks = static_cast<int>(peers.size());
+    const Sides from(send, out.counts.data(), out.displacements.data(), send_type, blocks);
+    const Sides to(receive, in.counts.data(), in.displacements.data(), receive_type, blocks);
+    if (!from.usable() || !to.usable()) return false;
+    typed::neighbours(team, peers, from.buffers(), to.buffers());
+    return true;
+  };
+  return serve_on_grid(function, comm, serve, pass);
+}
+
+// Each block has a type of its own.
+template <class Number, class Pass>
+int exchange_typed(const void* send, const Number* send_counts, const Count* send_displacements,
+                   const void* send_types, void* receive, const Number* counts,
+                   const Count* displacements, const void* types, Word comm, Pass pass) {
+  const auto serve = [&](Collectives& team, std::span<const int> peers) {
+    const auto is_there = [&](std::size_t k) { return peers[k] >= 0; };
+    const TypedSides from(send, send_counts, send_displacements, send_types, peers.size(),
+                          is_there);
+    const TypedSides to(receive, counts, displacements, types, peers.size(), is_there);
+    if (!from.usable() || !to.usable()) return false;
+    collectives::exchange_neighbours(*team.state().backend->engine(), peers, from.parts(),
+                                     to.parts());
+    return true;
+  };
+  return serve_on_grid(Function::neighbor_alltoallw, comm, serve, pass);
 }
 
 // For an MPI that has no function with 64-bit counts: the other one, if they fit.
@@ -142,6 +166,18 @@ inline int neighbor_alltoallv(const void* s, const Count* n, const Count* e, Wor
                    [&] { return next.Neighbor_alltoallv(s, i[0], i[1], t, r, i[2], i[3], u, c); });
 }
 
+inline int neighbor_alltoallw(const void* s, const int* n, const Count* e, const void* t, void* r,
+                              const int* m, const Count* d, const void* u, Word c) {
+  return next.Neighbor_alltoallw(s, n, e, t, r, m, d, u, c);
+}
+inline int neighbor_alltoallw(const void* s, const Count* n, const Count* e, const void* t, void* r,
+                              const Count* m, const Count* d, const void* u, Word c) {
+  if (next.Neighbor_alltoallw_c) return next.Neighbor_alltoallw_c(s, n, e, t, r, m, d, u, c);
+  const auto [in, out] = degrees({clean(c)});
+  const Ints i{Counts(n, out), Counts(m, in)};
+  return with_ints(c, i, [&] { return next.Neighbor_alltoallw(s, i[0], e, t, r, i[1], d, u, c); });
+}
+
 }  // namespace pass
 
 namespace serve {
@@ -188,6 +224,17 @@ namespace serve {
                                                       send_type, receive, counts, displacements,   \
                                                       receive_type, comm);                         \
                     });                                                                            \
+  }                                                                                                \
+  int Neighbor_alltoallw##suffix(const void* send, const Number* send_counts,                      \
+                                 const Count* send_displacements, const void* send_types,          \
+                                 void* receive, const Number* counts, const Count* displacements,  \
+                                 const void* types, Word comm) {                                   \
+    return exchange_typed(send, send_counts, send_displacements, send_types, receive, counts,      \
+                          displacements, types, comm, [&] {                                        \
+                            return pass::neighbor_alltoallw(send, send_counts, send_displacements, \
+                                                            send_types, receive, counts,           \
+                                                            displacements, types, comm);           \
+                          });                                                                      \
   }
 ROPEWALK_NEIGHBORS(, int)
 ROPEWALK_NEIGHBORS(_c, Count)

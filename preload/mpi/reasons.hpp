@@ -18,12 +18,13 @@ enum class Reason : std::uint8_t {
   settings,         // one is malformed, or differs between ranks where it must not
   devices,          // a buffer may be the memory of a device, on some rank
   no_grid,          // a neighbourhood that is not Cartesian, or where a rank is a neighbour twice
+  several_nodes,    // for a call that is served on one node, or too many ranks on it
   nonblocking,  // no MPI_THREAD_MULTIPLE, no cores for the threads that would serve, or too small
   arguments,    // MPI must judge them: the error is MPI's, in its words
   message,      // a large message whose receiver or buffer is not reached through memory
   no_memory     // there is no room for an entry of this communicator: an error, no call of MPI
 };
-inline constexpr int reasons = 15;
+inline constexpr int reasons = 16;
 const char* text(Reason);
 
 }  // namespace ropewalk::preload

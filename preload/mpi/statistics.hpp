@@ -29,10 +29,12 @@ enum class Function : std::uint8_t {
   scatterv,
   alltoall,
   alltoallv,
+  alltoallw,
   neighbor_allgather,
   neighbor_allgatherv,
   neighbor_alltoall,
   neighbor_alltoallv,
+  neighbor_alltoallw,
   ibcast,
   ireduce,
   iallreduce,
@@ -43,7 +45,7 @@ enum class Function : std::uint8_t {
   isend,
   sendrecv
 };
-inline constexpr int functions = 29;
+inline constexpr int functions = 31;
 
 enum class Statistics : std::uint8_t { off, on, compare };
 extern Statistics statistics;  // set before the first call is served

@@ -9,6 +9,7 @@
 
 #include "collectives/blocks.hpp"
 #include "collectives/engine.hpp"
+#include "collectives/pattern.hpp"
 
 namespace ropewalk::collectives {
 
@@ -33,12 +34,18 @@ void scatter(Engine&, const void* send, const Blocks*, void* receive, std::size_
 void alltoall(Engine&, const void* send, void* receive, std::size_t bytes_each);
 void alltoallv(Engine&, const void* send, const Blocks& sends, void* receive,
                const Blocks& receives);
+// A part of its own type for each rank. In place, `sends` are the receives.
+void alltoallw(Engine&, std::span<const TypedPart> sends, std::span<const TypedPart> receives,
+               bool in_place);
 
 // Blocks between neighbours in a Cartesian grid of ranks: peers[k] for every direction k, -1 for
 // none; directions 2d and 2d + 1 are opposite. Block k goes to peers[k], block k of the result is
 // its block k ^ 1. No rank is its own neighbour, nor a neighbour twice.
 void exchange_neighbours(Engine&, std::span<const int> peers, const void* send, const Blocks& sends,
                          void* receive, const Blocks& receives);
+// The same for parts of any type.
+void exchange_neighbours(Engine&, std::span<const int> peers, std::span<const TypedPart> sends,
+                         std::span<const TypedPart> receives);
 constexpr std::size_t most_directions = 16;
 
 // two_level.cc: reductions among mapped buffers, first inside each cache domain.

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "collectives/algorithms.hpp"
+#include "collectives/typed_parts.hpp"
 
 namespace ropewalk::collectives {
 namespace {
@@ -29,6 +30,8 @@ struct Exchange {
 
   void show(const void* send, const Blocks& sends);
   bool take(std::size_t direction, std::byte* to, std::size_t bytes);
+  std::byte* show(std::span<const TypedPart> sends, std::size_t landing_bytes);
+  bool take(std::size_t direction, const TypedPart& to, std::byte* landing);
   void finish(bool complete);
 
   Shown mine{inlined_reference};
@@ -97,6 +100,25 @@ bool Exchange::take(std::size_t direction, std::byte* to, std::size_t bytes) {
   return engine.copies().read(to, peer, shown, block.offset, bytes, engine.stores(bytes));
 }
 
+// The same for parts of any type.
+std::byte* Exchange::show(std::span<const TypedPart> sends, std::size_t landing_bytes) {
+  const ShownParts parts = show_parts(engine, own, sends, false, -1, landing_bytes);
+  mine = parts.shown;
+  std::memcpy(own.payload, &mine, sizeof mine);
+  engine.team().slots().arrive(parts.bytes);
+  return parts.landings;
+}
+
+bool Exchange::take(std::size_t direction, const TypedPart& to, std::byte* landing) {
+  const int peer = peers[direction];
+  const node::Slot& slot = engine.arrivals().of(peer, own);
+  if (slot.call != own.call || slot.count != own.count) return true;  // found by check()
+  awaited |= shown_of(slot).copied == 0;
+  const Taken taken = take_part(engine, peer, slot, direction ^ 1U, to, landing);
+  if (taken == Taken::of_other_length) wrong_sender = peer;
+  return taken != Taken::unreadable;
+}
+
 void Exchange::finish(bool complete) {
   node::Team& team = engine.team();
   const bool waits = mine.send != inlined_reference && mine.copied == 0;
@@ -136,6 +158,20 @@ void exchange_neighbours(Engine& engine, std::span<const int> peers, const void*
                               receives.counts[k]);
   }
   exchange.finish(complete);
+}
+
+void exchange_neighbours(Engine& engine, std::span<const int> peers,
+                         std::span<const TypedPart> sends, std::span<const TypedPart> receives) {
+  const Scratch scratch(engine);
+  Exchange exchange{engine, peers, engine.arrivals().claim(Kind::neighbours, peers.size(), 1)};
+  engine.path = Path::inlined;
+  const Landings landings(receives, exchange.show(sends, Landings::bytes(receives)), -1);
+  bool complete = true;
+  for (std::size_t k = 0; k < peers.size(); ++k) {
+    if (peers[k] >= 0) complete &= exchange.take(k, receives[k], landings.of(k));
+  }
+  exchange.finish(complete);
+  landings.unpack();
 }
 
 }  // namespace ropewalk::collectives

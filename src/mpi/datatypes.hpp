@@ -2,9 +2,11 @@
 // MPI can do with them.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "mpi/mpi.hpp"
 #include "ropewalk/types.hpp"
@@ -59,6 +61,26 @@ enum class Order {
 };
 // Finds the order by what the type was made of (MPI_Type_get_envelope): no data are touched. Local.
 Order order_of(Datatype);
+
+// Runs of bytes at equal distances, and such groups at equal distances, level by level.
+struct StridedBlock {
+  struct Level {
+    std::int64_t count;
+    std::int64_t stride;  // bytes
+  };
+  static constexpr std::size_t most_levels = 6;
+
+  std::int64_t offset = 0;  // bytes from the element's address to the first run
+  std::int64_t run = 0;     // bytes
+  std::size_t levels = 0;
+  std::array<Level, most_levels> level{};  // innermost first
+};
+// Puts `count` of the block, `stride` bytes apart, in its place; false where it has no level left.
+bool repeat(StridedBlock&, std::int64_t count, std::int64_t stride);
+
+// Where the data of one element lie, in the order of the type map. The result is none for more than
+// `most` blocks, and where order_of() is unknown. Local.
+std::optional<std::vector<StridedBlock>> strided_blocks(Datatype, std::size_t most);
 
 bool commutative(Op);
 

@@ -166,28 +166,30 @@ bool TypeLayout::for_each_listed(const Visit& visit) const {
 
 // With large counts, the dimensions come first, then the order, then the arrays; else the order
 // comes last.
-template <class Visit>
-bool TypeLayout::for_each_of_subarray(const Visit& visit) const {
+Count TypeLayout::of_subarray(std::size_t array, std::size_t dimension) const {
   const auto dimensions = static_cast<std::size_t>(numbers_.at(0));
   const std::size_t arrays = large_ ? 2 : 1;
   const bool c_order = numbers_.at(large_ ? 1 : numbers_.size() - 1) == library().abi.order_c;
-  // Dimensions are counted as in C: the last is the one whose elements lie side by side.
-  const auto number = [&](std::size_t array, std::size_t d) {
-    return numbers_.at(arrays + array * dimensions + (c_order ? d : dimensions - 1 - d));
-  };
+  const std::size_t place = c_order ? dimension : dimensions - 1 - dimension;
+  return numbers_.at(arrays + array * dimensions + place);
+}
+
+template <class Visit>
+bool TypeLayout::for_each_of_subarray(const Visit& visit) const {
+  const auto dimensions = static_cast<std::size_t>(numbers_.at(0));
   std::vector<Count> place(dimensions, 0);
   for (std::size_t d = 0; d < dimensions; ++d) {
-    if (number(1, d) == 0) return true;
+    if (of_subarray(1, d) == 0) return true;
   }
   while (true) {
     Count first = 0;
     for (std::size_t d = 0; d < dimensions; ++d) {
-      first = first * number(0, d) + number(2, d) + place[d];
+      first = first * of_subarray(0, d) + of_subarray(2, d) + place[d];
     }
-    const Row row{0, first * parts_[0].extent_.bytes, number(1, dimensions - 1)};
+    const Row row{0, first * parts_[0].extent_.bytes, of_subarray(1, dimensions - 1)};
     if (!visit(row)) return false;
     std::size_t d = dimensions - 1;
-    while (d > 0 && ++place[d - 1] == number(1, d - 1)) place[--d] = 0;
+    while (d > 0 && ++place[d - 1] == of_subarray(1, d - 1)) place[--d] = 0;
     if (d == 0) return true;
   }
 }
@@ -213,6 +215,10 @@ bool TypeLayout::for_each_row(const Visit& visit) const {
     default:
       return for_each_listed(visit);
   }
+}
+
+bool TypeLayout::visit_rows(const std::function<bool(const Row&)>& visit) const {
+  return for_each_row(visit);
 }
 
 // `end` is where the data before the row ends, and then where those of the row do.

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -28,6 +29,10 @@ class TypeLayout {
   void pack(const void* data, void* packed) const;
   void unpack(const void* packed, void* data) const;
 
+  // See strided_blocks().
+  using Blocks = std::vector<StridedBlock>;
+  std::optional<Blocks> blocks(std::size_t most) const;
+
  private:
   // How much may still be read: a description may be of any length.
   struct Budget {
@@ -50,10 +55,18 @@ class TypeLayout {
   // Calls visit(Row) in the order of the type map until it returns false.
   template <class Visit>
   bool for_each_row(const Visit& visit) const;
+  // The same for callers in another file.
+  bool visit_rows(const std::function<bool(const Row&)>& visit) const;
   template <class Visit>
   bool for_each_listed(const Visit& visit) const;
   template <class Visit>
   bool for_each_of_subarray(const Visit& visit) const;
+  // An array of a subarray's description: 0 the sizes, 1 the extents, 2 the places. Dimensions are
+  // counted as in C: the last is the one whose elements lie side by side.
+  Count of_subarray(std::size_t array, std::size_t dimension) const;
+  std::optional<Blocks> blocks_of_vector(std::size_t most) const;
+  std::optional<Blocks> blocks_of_subarray(std::size_t most) const;
+  std::optional<Blocks> listed_blocks(std::size_t most) const;
   template <class Move>
   void walk(std::uintptr_t data, std::byte*& packed, const Move& move) const;
 

@@ -1,0 +1,98 @@
+// This file has the movement whose blocks have types of their own. It is served where all ranks are
+// on one node: each rank copies what is sent to it from where it lies to where it belongs.
+#include "call.hpp"
+#include "collectives/algorithms.hpp"
+#include "collectives/typed_parts.hpp"
+#include "pass.hpp"
+#include "typed_sides.hpp"
+
+namespace ropewalk::preload {
+namespace pass {
+
+inline int alltoallw(const void* s, const int* n, const int* d, const void* t, void* r,
+                     const int* m, const int* e, const void* u, Word c) {
+  return next.Alltoallw(s, n, d, t, r, m, e, u, c);
+}
+inline int alltoallw(const void* s, const Count* n, const Count* d, const void* t, void* r,
+                     const Count* m, const Count* e, const void* u, Word c) {
+  if (next.Alltoallw_c != nullptr) return next.Alltoallw_c(s, n, d, t, r, m, e, u, c);
+  const std::size_t blocks = group_sizes({clean(c)}).other;
+  // In place, what is sent is not described.
+  const std::size_t sent = collectives::is_in_place(s) ? 0 : blocks;
+  const Ints i{all(sent == 0 ? nullptr : n, sent), all(sent == 0 ? nullptr : d, sent),
+               all(m, blocks), all(e, blocks)};
+  if (all_fit(i, c)) return next.Alltoallw(s, i[0], i[1], t, r, i[2], i[3], u, c);
+  return raise({clean(c)},
+               "alltoallw: more than 2^31 - 1 elements, or bytes to a block, which this MPI does "
+               "not offer; use larger datatypes, or addresses in them with MPI_BOTTOM");
+}
+
+}  // namespace pass
+
+namespace {
+
+using collectives::is_in_place;
+
+// Facts that all ranks share.
+bool serves(const Collectives& team) {
+  return team.nodes() == 1 && static_cast<std::size_t>(team.size()) <= collectives::most_parts;
+}
+
+template <class Pass>
+int pass_all(Function function, Pass pass) {
+  Watch watch(function, 0);
+  const int code = pass();
+  watch.passed(Reason::several_nodes);
+  return code;
+}
+
+template <class Number>
+int alltoallw(const void* send, const Number* send_counts, const Number* send_displacements,
+              const void* send_types, void* receive, const Number* counts,
+              const Number* displacements, const void* types, Word comm) {
+  const auto call = [&] {
+    return pass::alltoallw(send, send_counts, send_displacements, send_types, receive, counts,
+                           displacements, types, comm);
+  };
+  const CommunicatorEntry* entry = entry_of(clean(comm));
+  if (entry != nullptr && entry->team != nullptr && !serves(*entry->team)) {
+    return pass_all(Function::alltoallw, call);
+  }
+  const bool stays = is_in_place(send);
+  return serve_or_pass(
+      Function::alltoallw, 0, comm,
+      [&](Collectives& team) {
+        const TypedSides to(receive, counts, displacements, types, team.size());
+        if (!to.usable()) return false;
+        collectives::Engine& engine = *team.state().backend->engine();
+        if (stays) {
+          collectives::alltoallw(engine, to.parts(), to.parts(), true);
+          return true;
+        }
+        const TypedSides from(send, send_counts, send_displacements, send_types, team.size());
+        if (!from.usable()) return false;
+        collectives::alltoallw(engine, from.parts(), to.parts(), false);
+        return true;
+      },
+      call, [&] { return stays ? -1 : call(); });
+}
+
+}  // namespace
+
+namespace serve {
+
+int Alltoallw(const void* send, const int* send_counts, const int* send_displacements,
+              const void* send_types, void* receive, const int* counts, const int* displacements,
+              const void* types, Word comm) {
+  return alltoallw(send, send_counts, send_displacements, send_types, receive, counts,
+                   displacements, types, comm);
+}
+int Alltoallw_c(const void* send, const Count* send_counts, const Count* send_displacements,
+                const void* send_types, void* receive, const Count* counts,
+                const Count* displacements, const void* types, Word comm) {
+  return alltoallw(send, send_counts, send_displacements, send_types, receive, counts,
+                   displacements, types, comm);
+}
+
+}  // namespace serve
+}  // namespace ropewalk::preload

@@ -1,0 +1,420 @@
+// Compares MPI_Alltoallw and MPI_Neighbor_alltoallw with PMPI's, byte for byte, on random types:
+// both sides of a part have the same elements, laid out by trees of constructors that are drawn on
+// each rank by itself. A plain MPI program; --cases N and --seed S choose what is drawn.
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "the_mpi.hpp"
+
+namespace {
+
+using namespace test;
+
+int rank = 0;
+int size = 0;
+std::mt19937_64 own;     // draws what a rank decides alone
+std::mt19937_64 shared;  // draws the same everywhere
+
+int below(std::mt19937_64& random, int limit) {
+  return static_cast<int>(random() % static_cast<unsigned>(limit));
+}
+
+// ---- types
+
+struct Bounds {
+  MPI_Aint low = 0;
+  MPI_Aint bytes = 0;
+};
+Bounds bounds(MPI_Datatype type) {
+  Bounds out;
+  MPI_Type_get_true_extent(type, &out.low, &out.bytes);
+  return out;
+}
+
+MPI_Datatype replaced(MPI_Datatype old, MPI_Datatype made) {
+  MPI_Type_free(&old);
+  return made;
+}
+
+// The same data with room for copies side by side.
+MPI_Datatype spaced(MPI_Datatype type) {
+  const Bounds at = bounds(type);
+  MPI_Datatype made;
+  MPI_Type_create_resized(type, at.low, at.bytes + 8 * below(own, 3), &made);
+  return replaced(type, made);
+}
+
+// Where `copies` of a type lie, in any order and with gaps.
+std::vector<MPI_Aint> places(int copies, MPI_Aint step) {
+  std::vector<MPI_Aint> out;
+  for (MPI_Aint at = 0; static_cast<int>(out.size()) < copies; at += step) {
+    if (below(own, 3) > 0) out.push_back(at);
+  }
+  const int order = below(own, 3);
+  if (order == 1) std::reverse(out.begin(), out.end());
+  if (order == 2) std::shuffle(out.begin(), out.end(), own);
+  return out;
+}
+
+MPI_Datatype subarray(MPI_Datatype part, int copies) {
+  int divisor = 1;
+  while (copies % (divisor + 1) == 0 && below(own, 2) == 0) ++divisor;
+  const int extents[3] = {divisor, 1, copies / divisor};
+  int sizes[3];
+  int starts[3];
+  for (int d = 0; d < 3; ++d) {
+    starts[d] = below(own, 3);
+    sizes[d] = extents[d] + starts[d] + below(own, 3);
+  }
+  MPI_Datatype made;
+  MPI_Type_create_subarray(3, sizes, extents, starts,
+                           below(own, 2) == 0 ? MPI_ORDER_C : MPI_ORDER_FORTRAN, part, &made);
+  return made;
+}
+
+// All of a distributed array on a grid of one process, which ropewalk leaves to MPI.
+MPI_Datatype distributed(MPI_Datatype part, int copies) {
+  const int sizes[1] = {copies};
+  const int kinds[1] = {MPI_DISTRIBUTE_BLOCK};
+  const int arguments[1] = {MPI_DISTRIBUTE_DFLT_DARG};
+  const int grid[1] = {1};
+  MPI_Datatype made;
+  MPI_Type_create_darray(1, 0, 1, sizes, kinds, arguments, grid, MPI_ORDER_C, part, &made);
+  return made;
+}
+
+MPI_Datatype structure(MPI_Datatype part, const std::vector<MPI_Aint>& at) {
+  const std::vector<int> ones(at.size(), 1);
+  const std::vector<MPI_Datatype> parts(at.size(), part);
+  MPI_Datatype made;
+  MPI_Type_create_struct(static_cast<int>(at.size()), ones.data(), at.data(), parts.data(), &made);
+  return made;
+}
+
+// `copies` of a type that do not overlap.
+MPI_Datatype several(MPI_Datatype part, int copies) {
+  const Bounds one = bounds(part);
+  const MPI_Aint step = one.bytes + 8 * below(own, 3);
+  const std::vector<MPI_Aint> at = places(copies, step);
+  MPI_Datatype made;
+  switch (below(own, 8)) {
+    case 0:
+      MPI_Type_contiguous(copies, part = spaced(part), &made);
+      break;
+    case 1:
+      MPI_Type_vector(copies, 1, below(own, 2) == 0 ? 2 : -3, part = spaced(part), &made);
+      break;
+    case 2:
+      // Open MPI 5.0.11 takes copies that touch for ascending ones, whatever the sign.
+      MPI_Type_create_hvector(copies, 1, below(own, 2) == 0 ? step : -step - 8, part, &made);
+      break;
+    case 3:
+      MPI_Type_create_hindexed_block(copies, 1, at.data(), part, &made);
+      break;
+    case 4:
+      made = structure(part, at);
+      break;
+    case 5:
+      made = subarray(part = spaced(part), copies);
+      break;
+    case 6:
+      made = below(own, 4) == 0 ? distributed(part = spaced(part), copies)
+                                : subarray(part = spaced(part), copies);
+      break;
+    default:
+      MPI_Type_dup(part, &made);
+      part = replaced(part, made);
+      MPI_Type_contiguous(copies, part = spaced(part), &made);
+  }
+  return replaced(part, made);
+}
+
+int divisor_of(int number) {
+  for (int tries = 0; tries < 6; ++tries) {
+    const int one = 1 + below(own, std::min(number, 64));
+    if (number % one == 0) return one;
+  }
+  return 1;
+}
+
+// A tree over `elements` of the base, in its order.
+MPI_Datatype tree(MPI_Datatype base, int elements, int depth) {
+  if (depth == 0 || elements <= 1) {
+    MPI_Datatype made;
+    MPI_Type_contiguous(elements, base, &made);
+    return made;
+  }
+  const int copies = divisor_of(elements);
+  return several(tree(base, elements / copies, depth - 1), copies);
+}
+
+// ---- parts and buffers
+
+struct Elements {
+  MPI_Datatype base;
+  int count;
+};
+
+// What one rank sends to another, as both of them know it.
+Elements between(std::uint64_t seed, int from, int to, int direction) {
+  std::mt19937_64 random(seed + static_cast<std::uint64_t>((from * 64 + to) * 16 + direction));
+  const MPI_Datatype bases[] = {MPI_BYTE, MPI_SHORT, MPI_INT, MPI_DOUBLE};
+  const int limits[] = {1, 13, 100, 1000, 9000};
+  const int limit = limits[below(random, 5)];
+  const MPI_Datatype base = bases[below(random, 4)];
+  return {base, below(random, limit)};
+}
+
+enum class Memory { heap, arena, mapped };
+
+class Buffer {
+ public:
+  Buffer(Memory memory, std::size_t bytes) : memory_(memory), bytes_(bytes) {
+    void* made = nullptr;
+    if (memory == Memory::heap) made = std::malloc(bytes);
+    if (memory == Memory::arena) MPI_Alloc_mem(static_cast<MPI_Aint>(bytes), MPI_INFO_NULL, &made);
+    if (memory == Memory::mapped) {  // private, whatever the malloc
+      made = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    }
+    data_ = static_cast<char*>(made);
+  }
+  ~Buffer() {
+    if (memory_ == Memory::heap) std::free(data_);
+    if (memory_ == Memory::arena) MPI_Free_mem(data_);
+    if (memory_ == Memory::mapped) munmap(data_, bytes_);
+  }
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+  char* data() const { return data_; }
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  Memory memory_;
+  std::size_t bytes_;
+  char* data_ = nullptr;
+};
+
+struct Side {
+  std::vector<int> counts;
+  std::vector<MPI_Aint> displacements;
+  std::vector<MPI_Datatype> types;
+  MPI_Aint end = 64;
+
+  void add(const Elements& elements) {
+    const int count = elements.count > 0 ? divisor_of(elements.count) : 0;
+    MPI_Datatype type =
+        tree(elements.base, elements.count > 0 ? elements.count / count : 1, below(own, 4));
+    type = spaced(type);
+    MPI_Type_commit(&type);
+    MPI_Aint lower;
+    MPI_Aint extent;
+    MPI_Type_get_extent(type, &lower, &extent);
+    const Bounds one = bounds(type);
+    counts.push_back(count);
+    types.push_back(type);
+    displacements.push_back(end - one.low);
+    if (count > 0) end += (count - 1) * extent + one.bytes;
+    end += below(own, 40);
+  }
+  // With addresses in the types, for MPI_BOTTOM.
+  void make_absolute(const char* data) {
+    MPI_Aint address;
+    MPI_Get_address(data, &address);
+    for (std::size_t k = 0; k < types.size(); ++k) {
+      const MPI_Aint at = address + displacements[k];
+      MPI_Datatype made;
+      MPI_Type_create_hindexed_block(1, 1, &at, types[k], &made);
+      MPI_Aint lower;
+      MPI_Aint extent;
+      MPI_Type_get_extent(types[k], &lower, &extent);
+      MPI_Datatype resized;
+      MPI_Type_create_resized(made, at + lower, extent, &resized);
+      MPI_Type_free(&made);
+      MPI_Type_commit(&resized);
+      MPI_Type_free(&types[k]);
+      types[k] = resized;
+      displacements[k] = 0;
+    }
+  }
+  std::vector<int> ints() const { return {displacements.begin(), displacements.end()}; }
+  void free() {
+    for (MPI_Datatype& type : types) MPI_Type_free(&type);
+  }
+};
+
+void fill(const Buffer& buffer, int salt) {
+  std::mt19937_64 random(static_cast<std::uint64_t>(salt) + 1);
+  for (std::size_t i = 0; i < buffer.bytes(); ++i) {
+    buffer.data()[i] = static_cast<char>(random());
+  }
+}
+
+void compare(const std::string& what, const Buffer& got, const Buffer& expected) {
+  for (std::size_t i = 0; i < got.bytes(); ++i) {
+    if (got.data()[i] == expected.data()[i]) continue;
+    std::fprintf(stderr, "rank %d, %s: byte %zu of %zu differs\n", rank, what.c_str(), i,
+                 got.bytes());
+    ++failures;
+    return;
+  }
+}
+
+Memory any_memory() { return static_cast<Memory>(below(own, 3)); }
+
+// The receive buffers of a call: by the drop-in, and by MPI itself.
+struct Received {
+  Received(Memory memory, const Side& side, int salt)
+      : by_us(memory, static_cast<std::size_t>(side.end + 64)),
+        by_mpi(memory, static_cast<std::size_t>(side.end + 64)) {
+    fill(by_us, salt);
+    fill(by_mpi, salt);
+  }
+  Buffer by_us;
+  Buffer by_mpi;
+};
+
+// ---- the calls
+
+void all_to_all(MPI_Comm comm, std::uint64_t seed) {
+  Side from;
+  Side to;
+  for (int peer = 0; peer < size; ++peer) {
+    from.add(between(seed, rank, peer, 0));
+    to.add(between(seed, peer, rank, 0));
+  }
+  Buffer send(any_memory(), static_cast<std::size_t>(from.end + 64));
+  fill(send, 1000 + rank);
+  Received received(any_memory(), to, rank);
+  const bool bottom = below(own, 4) == 0;
+  if (bottom) from.make_absolute(send.data());
+  const void* data = bottom ? MPI_BOTTOM : send.data();
+  MPI_Alltoallw(data, from.counts.data(), from.ints().data(), from.types.data(),
+                received.by_us.data(), to.counts.data(), to.ints().data(), to.types.data(), comm);
+  PMPI_Alltoallw(data, from.counts.data(), from.ints().data(), from.types.data(),
+                 received.by_mpi.data(), to.counts.data(), to.ints().data(), to.types.data(), comm);
+  compare("alltoallw", received.by_us, received.by_mpi);
+  from.free();
+  to.free();
+}
+
+// Pairs of ranks send each other the same elements.
+void in_place(MPI_Comm comm, std::uint64_t seed) {
+  Side to;
+  for (int peer = 0; peer < size; ++peer) {
+    to.add(between(seed, std::min(rank, peer), std::max(rank, peer), 3));
+  }
+  Received received(any_memory(), to, rank);
+  MPI_Alltoallw(MPI_IN_PLACE, nullptr, nullptr, nullptr, received.by_us.data(), to.counts.data(),
+                to.ints().data(), to.types.data(), comm);
+  PMPI_Alltoallw(MPI_IN_PLACE, nullptr, nullptr, nullptr, received.by_mpi.data(), to.counts.data(),
+                 to.ints().data(), to.types.data(), comm);
+  compare("in place", received.by_us, received.by_mpi);
+  to.free();
+}
+
+void neighbours(std::uint64_t seed) {
+  const int dimensions = 1 + below(shared, 3);
+  std::vector<int> extents(static_cast<std::size_t>(dimensions), 0);
+  MPI_Dims_create(size, dimensions, extents.data());
+  std::vector<int> periods;
+  for (const int extent : extents) periods.push_back(extent > 2 ? below(shared, 2) : 0);
+  MPI_Comm grid;
+  MPI_Cart_create(MPI_COMM_WORLD, dimensions, extents.data(), periods.data(), 0, &grid);
+  for (int call = 0; call < 4; ++call) {
+    Side from;
+    Side to;
+    for (int d = 0; d < dimensions; ++d) {
+      int peers[2];
+      MPI_Cart_shift(grid, d, 1, peers, peers + 1);
+      for (int k = 0; k < 2; ++k) {
+        const int direction = 2 * d + k;
+        const bool there = peers[k] != MPI_PROC_NULL;
+        const Elements none{MPI_INT, 3};
+        from.add(there ? between(seed, rank, peers[k], direction) : none);
+        to.add(there ? between(seed, peers[k], rank, direction ^ 1) : none);
+      }
+    }
+    Buffer send(any_memory(), static_cast<std::size_t>(from.end + 64));
+    fill(send, 1000 + rank);
+    Received received(any_memory(), to, rank);
+    MPI_Neighbor_alltoallw(send.data(), from.counts.data(), from.displacements.data(),
+                           from.types.data(), received.by_us.data(), to.counts.data(),
+                           to.displacements.data(), to.types.data(), grid);
+    PMPI_Neighbor_alltoallw(send.data(), from.counts.data(), from.displacements.data(),
+                            from.types.data(), received.by_mpi.data(), to.counts.data(),
+                            to.displacements.data(), to.types.data(), grid);
+    compare("neighbours", received.by_us, received.by_mpi);
+    from.free();
+    to.free();
+  }
+  MPI_Comm_free(&grid);
+}
+
+// Even ranks on one side, odd ones on the other: MPI's own, with or without the drop-in.
+void between_groups() {
+  if (size < 2) return;
+  MPI_Comm half;
+  MPI_Comm inter;
+  MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &half);
+  MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, 1 - rank % 2, 7, &inter);
+  int others = 0;
+  MPI_Comm_remote_size(inter, &others);
+  const auto count = static_cast<std::size_t>(others);
+  const std::vector<int> ones(count, 1);
+  std::vector<int> at(count);
+  for (std::size_t i = 0; i < count; ++i) at[i] = static_cast<int>(i * sizeof(int));
+  const std::vector<MPI_Datatype> types(count, MPI_INT);
+  std::vector<int> sent(count, rank);
+  std::vector<int> got(count, -1);
+  for (int call = 0; call < 4; ++call) {
+    MPI_Alltoallw(sent.data(), ones.data(), at.data(), types.data(), got.data(), ones.data(),
+                  at.data(), types.data(), inter);
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    if (got[i] != 2 * static_cast<int>(i) + 1 - rank % 2) ++failures;
+  }
+  MPI_Comm_free(&inter);
+  MPI_Comm_free(&half);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  end_after(240);
+  int cases = 20;
+  std::uint64_t seed = 1;
+  for (int i = 1; i + 1 < argc; i += 2) {
+    if (std::string(argv[i]) == "--cases") cases = std::atoi(argv[i + 1]);
+    if (std::string(argv[i]) == "--seed") seed = std::strtoull(argv[i + 1], nullptr, 10);
+  }
+  shared.seed(seed);
+  own.seed(seed * 1000 + static_cast<std::uint64_t>(rank));
+  MPI_Comm comm;
+  MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  for (int i = 0; i < 3; ++i) MPI_Barrier(comm);
+  for (int one = 0; one < cases; ++one) {
+    const std::uint64_t drawn = shared() >> 8;
+    now("alltoallw");
+    for (unsigned call = 0; call < 4; ++call) all_to_all(comm, drawn + call);
+    now("in place");
+    in_place(comm, drawn);
+    now("neighbours");
+    neighbours(drawn);
+  }
+  now("intercommunicator");
+  between_groups();
+  MPI_Allreduce(MPI_IN_PLACE, &failures, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  if (rank == 0) std::printf("alltoallw: %d cases, %d failures\n", cases, failures);
+  MPI_Comm_free(&comm);
+  MPI_Finalize();
+  return failures != 0 ? 1 : 0;
+}
