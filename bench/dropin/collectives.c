@@ -74,9 +74,77 @@ static void barrier(const struct Case* c, int profiled, int n) {
   for (int i = 0; i < n; ++i) (profiled ? PMPI_Barrier : MPI_Barrier)(MPI_COMM_WORLD);
 }
 
+/* The transpose of a 3-d FFT, as mpi4py-fft makes it: a cube of complex numbers is divided along
+ * its first axis before, and along its second (x-y) or third (x-z) after, by subarrays at both
+ * ends. */
+enum { most_ranks = 256, number_bytes = 16 };
+
+struct Transpose {
+  size_t bytes;
+  int axis;
+  int counts[most_ranks], places[most_ranks];
+  MPI_Datatype sent[most_ranks], received[most_ranks];
+};
+
+static void subarray_of(int n, int whole, int part, int at, MPI_Datatype* made) {
+  const int sizes[3] = {whole == 0 ? n / ranks : n, whole == 1 ? n / ranks : n,
+                        whole == 2 ? n / ranks : n};
+  int extents[3], starts[3] = {0, 0, 0};
+  memcpy(extents, sizes, sizeof sizes);
+  extents[part] = n / ranks;
+  starts[part] = at * (n / ranks);
+  MPI_Type_create_subarray(3, sizes, extents, starts, MPI_ORDER_C, MPI_C_DOUBLE_COMPLEX, made);
+  MPI_Type_commit(made);
+}
+
+/* The largest cube, divisible by the ranks, of which a rank has at most `bytes`. */
+static int edge_of(size_t bytes) {
+  int n = ranks;
+  while ((size_t)(n + ranks) * (size_t)(n + ranks) * (size_t)(n + ranks) / (size_t)ranks *
+             number_bytes <=
+         bytes) {
+    n += ranks;
+  }
+  return n;
+}
+
+static const struct Transpose* transpose_of(size_t bytes, int axis) {
+  static struct Transpose kept;
+  if (kept.bytes == bytes && kept.axis == axis) return &kept;
+  for (int i = 0; i < ranks && kept.bytes > 0; ++i) {
+    MPI_Type_free(&kept.sent[i]);
+    MPI_Type_free(&kept.received[i]);
+  }
+  kept.bytes = bytes;
+  kept.axis = axis;
+  for (int i = 0; i < ranks; ++i) {
+    kept.counts[i] = 1;
+    kept.places[i] = 0;
+    subarray_of(edge_of(bytes), 0, axis, i, &kept.sent[i]);
+    subarray_of(edge_of(bytes), axis, 0, i, &kept.received[i]);
+  }
+  return &kept;
+}
+
+static void transposes(const struct Case* c, int axis, int profiled, int n) {
+  const struct Transpose* t = transpose_of(c->bytes, axis);
+  for (int i = 0; i < n; ++i) {
+    (profiled ? PMPI_Alltoallw : MPI_Alltoallw)(c->send, t->counts, t->places, t->sent, c->receive,
+                                                t->counts, t->places, t->received, MPI_COMM_WORLD);
+  }
+}
+static void transpose_xy(const struct Case* c, int profiled, int n) {
+  transposes(c, 1, profiled, n);
+}
+static void transpose_xz(const struct Case* c, int profiled, int n) {
+  transposes(c, 2, profiled, n);
+}
+
 static const struct Operation operations[] = {
-    {"allreduce", allreduce}, {"reduce", reduce}, {"bcast", bcast},     {"alltoall", alltoall},
-    {"allgather", allgather}, {"gather", gather}, {"scatter", scatter}, {"barrier", barrier},
+    {"allreduce", allreduce},       {"reduce", reduce},       {"bcast", bcast},
+    {"alltoall", alltoall},         {"allgather", allgather}, {"gather", gather},
+    {"scatter", scatter},           {"barrier", barrier},     {"transpose_xy", transpose_xy},
+    {"transpose_xz", transpose_xz},
 };
 
 static const struct Operation* operation_of(const char* name) {
@@ -172,7 +240,25 @@ static int verified_chars(const struct Case* c) {
   return 1;
 }
 
+/* Against the MPI's own, byte for byte. */
+static int verified_transpose(const struct Case* c) {
+  char *send = (char*)c->send, *receive = (char*)c->receive, *own = malloc(c->bytes);
+  int right;
+  for (size_t i = 0; i < c->bytes; ++i) send[i] = (char)(i * 7 + (i >> 8) + (size_t)rank * 31);
+  memset(receive, 0, c->bytes);
+  c->operation->calls(c, 1, 1);
+  memcpy(own, receive, c->bytes);
+  memset(receive, 0, c->bytes);
+  call(c, 0);
+  right = memcmp(own, receive, c->bytes) == 0;
+  free(own);
+  return right;
+}
+
 static int verified(const struct Case* c) {
+  if (c->operation->calls == transpose_xy || c->operation->calls == transpose_xz) {
+    return verified_transpose(c);
+  }
   return type_bytes == 1 ? verified_chars(c) : verified_floats(c);
 }
 
