@@ -1,0 +1,55 @@
+// A rank's block of the cube, with one layer of ghosts: its faces, its values, and the seven-point
+// stencil on it.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "ropewalk/halo.hpp"
+#include "ropewalk/memory.hpp"
+
+namespace ropewalk::bench {
+
+class StencilBlock {
+ public:
+  // A cube of `edge` cells each way, in the arena of the process.
+  StencilBlock(const CartesianGrid& grid, int edge);
+
+  int edge() const noexcept { return edge_; }
+  std::size_t face_bytes() const noexcept;
+  double* cells() const noexcept { return cells_.data(); }
+  std::array<int, 3> extents() const noexcept { return {edge_ + 2, edge_ + 2, edge_ + 2}; }
+  Field field() const;
+
+  // Writes the cells, and ruins the ghosts. What a cell holds follows from its place in the cube
+  // and `serial`; ghosts beyond the cube are zero.
+  void fill(std::uint64_t serial);
+  void update_all();
+  void update_interior();  // cells that need no ghosts
+  void update_boundary();  // the rest
+  // Empty where the ghosts of all faces, and with `updated` all results, are right; else what is
+  // wrong.
+  std::string check(std::uint64_t serial, bool updated) const;
+
+ private:
+  std::size_t index(int x, int y, int z) const noexcept {
+    const std::size_t width = static_cast<std::size_t>(edge_) + 2;
+    return (static_cast<std::size_t>(x) * width + static_cast<std::size_t>(y)) * width +
+           static_cast<std::size_t>(z);
+  }
+  double value_at(int x, int y, int z, std::uint64_t serial) const noexcept;
+  double updated_at(int x, int y, int z, std::uint64_t serial) const noexcept;
+  bool inside(int x, int y, int z) const noexcept;
+  void update(std::array<int, 3> begin, std::array<int, 3> end);
+  template <class Visit>
+  void for_each_face_cell(const Visit& visit) const;
+
+  const CartesianGrid& grid_;
+  int edge_;
+  Buffer<double> cells_;
+  Buffer<double> results_;
+};
+
+}  // namespace ropewalk::bench

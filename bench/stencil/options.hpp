@@ -1,0 +1,39 @@
+// The command line of ropewalk-bench-stencil.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "common/program.hpp"
+
+namespace ropewalk::bench {
+
+enum class Computing { none, after, meanwhile };
+const std::vector<std::string>& computing_names();  // none, blocking, overlapped
+const std::string& name(Computing);
+
+struct StencilOptions {
+  CommonOptions common;
+  // The options as they were written.
+  std::string sizes = "4K,16K,64K,256K,1M";
+  std::string mpi_grid;
+  std::string ways = "isend,packed,neighbor_alltoallw,direct";
+  std::string computing = "none,blocking,overlapped";
+
+  // What check() has made of them.
+  std::vector<std::size_t> size_list;
+  std::vector<int> extents;  // of --mpi-grid; empty: as cubic as the ranks allow
+  std::vector<std::string> way_list;
+  std::vector<Computing> computing_list;
+};
+
+void describe(CLI::App& app, StencilOptions& options);
+// Throws Error(argument). Returns true where comm threads are needed: never.
+bool check(StencilOptions& options);
+
+// Cells along an edge of the cube whose face is nearest to so many bytes.
+int edge_of(std::size_t face_bytes);
+// The grid of ranks, for a known number of them. Throws Error(argument), alike on every rank.
+std::vector<int> rank_grid(const StencilOptions& options, int ranks);
+
+}  // namespace ropewalk::bench

@@ -1,0 +1,22 @@
+// Tables and rows of the stencil benchmark.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "common/table.hpp"
+#include "stencil/measure.hpp"
+
+namespace ropewalk::bench {
+
+struct StencilContext {
+  int ranks = 1;
+  std::string mpi;
+  std::vector<int> rank_grid;
+};
+
+std::vector<Json> rows(const StencilContext& context, const StencilResult& result);
+std::string table(const std::vector<StencilResult>& results, Computing computing);
+std::string summary(const std::vector<StencilResult>& results);
+
+}  // namespace ropewalk::bench
