@@ -1,5 +1,5 @@
-# Copy this file to packages/ropewalk/package.py of a Spack repository of your own:
-# docs/how-to/install.md. Spack gives the names that `from spack.package import *` brings.
+# Copy this file to the folder packages/ropewalk of a Spack repository of your own, as
+# docs/how-to/install.md says. Spack gives the names that `from spack.package import *` brings.
 from spack.package import *
 
 
@@ -30,9 +30,9 @@ class Ropewalk(CMakePackage):
 
     def cmake_args(self):
         return [
-            self.define_from_variant("ROPEWALK_BENCH", "benchmarks"),
-            self.define("ROPEWALK_TESTS", False),
-            self.define("ROPEWALK_EXAMPLES", False),
+            f"-DROPEWALK_BENCH={'ON' if self.spec.satisfies('+benchmarks') else 'OFF'}",
+            "-DROPEWALK_TESTS=OFF",
+            "-DROPEWALK_EXAMPLES=OFF",
         ]
 
     def setup_run_environment(self, env):
