@@ -47,7 +47,7 @@ inline constexpr std::uint64_t nowhere = ~std::uint64_t{0};
 struct alignas(128) EnvelopeSlot {
   node::Flag<State> state;
   // Rank in MPI_COMM_WORLD. Other ranks read it as well, while the slot is armed anew.
-  node::Flag<std::int32_t> destination;
+  node::Flag<std::int64_t> destination;
   node::Plain<bool> acknowledged;  // the receiver of an armed slot tells the sender by MPI, too
   node::Plain<std::uint64_t> serial;
   node::Plain<std::uint64_t> length;
