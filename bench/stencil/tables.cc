@@ -51,6 +51,7 @@ std::vector<Json> rows(const StencilContext& context, const StencilResult& resul
                 {"buffers", "hot"},
                 {"iterations", one.iterations},
                 {"time_us", to_json(summarize(one.us))},
+                {"mb_per_s", mb_per_s(static_cast<double>(result.face_bytes), median(one))},
                 {"path", one.path},
                 {"verified", result.wrong.empty()}};
     if (plain != nullptr && !one.by_mpi()) {
