@@ -15,8 +15,8 @@ struct StencilContext {
   std::vector<int> rank_grid;
 };
 
-std::vector<Json> rows(const StencilContext& context, const StencilResult& result);
-std::string table(const std::vector<StencilResult>& results, Computing computing);
-std::string summary(const std::vector<StencilResult>& results);
+std::vector<Json> rows(const StencilContext& context, const StepResult& result);
+std::string table(const std::vector<StepResult>& results, Computing computing);
+std::string summary(const std::vector<StepResult>& results);
 
 }  // namespace ropewalk::bench

@@ -68,13 +68,13 @@ int give(Stashed& found, void* message, void* status) noexcept {
 
 // Looks into the stash, and then at what MPI has. The result is null where there is no message, or
 // where MPI's own answer is right; `code` is MPI's.
-const Stashed* probe(const Pattern& wanted, int* flag, void* status, int& code) noexcept {
+const Stashed* probe(const MessagePattern& wanted, int* flag, void* status, int& code) noexcept {
   code = 0;
   if (const Stashed* found = stash.find(wanted)) return *flag = 1, found;
   code = next.Iprobe(wanted.source, wanted.tag, wanted.comm, flag, status);
   if (code != 0 || *flag == 0 || !Stash::may_be_descriptor(wanted.comm, status)) return nullptr;
   const mpi::Status seen = mpi::read_status(abi(), *static_cast<const mpi::RawStatus*>(status));
-  const Pattern exact{seen.source, seen.tag, wanted.comm};
+  const MessagePattern exact{seen.source, seen.tag, wanted.comm};
   code = stash.extract(exact);
   return code == 0 ? stash.find(exact) : nullptr;
 }
@@ -109,7 +109,7 @@ int Improbe(int source, int tag, Word comm, int* flag, void* message, void* stat
   if (!ranks.ready) return next.Improbe(source, tag, comm, flag, message, status);
   note_probe();
   if (!pending.empty()) pending.look();
-  const Pattern wanted{source, tag, clean(comm)};
+  const MessagePattern wanted{source, tag, clean(comm)};
   if (auto found = stash.take(wanted)) return *flag = 1, give(*found, message, status);
   Stashed one;
   int code = next.Improbe(source, tag, comm, flag, &one.message, &one.status);

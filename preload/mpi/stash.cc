@@ -21,7 +21,7 @@ int field(const void* status, std::size_t at) noexcept {
   return value;
 }
 
-bool matches(const Pattern& wanted, const Pattern& found) noexcept {
+bool matches(const MessagePattern& wanted, const MessagePattern& found) noexcept {
   return wanted.comm == found.comm &&
          (wanted.source == found.source || wanted.source == abi().any_source) &&
          (wanted.tag == found.tag || wanted.tag == abi().any_tag);
@@ -43,14 +43,14 @@ int completed_request(Word& request) noexcept {
 
 }  // namespace
 
-Stashed* Stash::find(const Pattern& wanted) noexcept {
+Stashed* Stash::find(const MessagePattern& wanted) noexcept {
   for (Stashed& one : messages_) {
     if (matches(wanted, one.from)) return &one;
   }
   return nullptr;
 }
 
-std::optional<Stashed> Stash::take(const Pattern& wanted) noexcept {
+std::optional<Stashed> Stash::take(const MessagePattern& wanted) noexcept {
   for (auto at = messages_.begin(); at != messages_.end(); ++at) {
     if (!matches(wanted, at->from)) continue;
     std::optional<Stashed> taken(*at);
@@ -66,7 +66,7 @@ bool Stash::may_be_descriptor(Word comm, const void* status) noexcept {
   return peer != nullptr && sends_here(*peer);
 }
 
-int Stash::extract(const Pattern& wanted) noexcept {
+int Stash::extract(const MessagePattern& wanted) noexcept {
   for (bool more = true; more;) {
     std::list<Stashed> made;
     try {

@@ -20,15 +20,15 @@
 
 namespace ropewalk::preload::messages {
 
-// Pattern says which messages a receive or a probe takes.
-struct Pattern {
+// MessagePattern says which messages a receive or a probe takes.
+struct MessagePattern {
   int source;
   int tag;
   Word comm;
 };
 
 struct Stashed {
-  Pattern from{};         // source and tag of the message, and its communicator
+  MessagePattern from{};  // source and tag of the message, and its communicator
   mpi::RawStatus status;  // as the program is to see it
   // MPI has matched a message of any size but that of a descriptor. The program receives it by this
   // handle.
@@ -44,14 +44,14 @@ class Stash {
  public:
   bool empty() const noexcept { return messages_.empty(); }
   // Returns the oldest message of this pattern, or null.
-  Stashed* find(const Pattern&) noexcept;
+  Stashed* find(const MessagePattern&) noexcept;
   // Takes that message out.
-  std::optional<Stashed> take(const Pattern&) noexcept;
+  std::optional<Stashed> take(const MessagePattern&) noexcept;
   // Says whether what MPI has found with this status may be a descriptor.
   static bool may_be_descriptor(Word comm, const void* status) noexcept;
   // Takes from MPI all messages of this source and communicator, up to the first with this tag, of
   // which MPI has one. Returns a code of MPI's.
-  int extract(const Pattern&) noexcept;
+  int extract(const MessagePattern&) noexcept;
   // The communicator is about to be freed.
   void forget(Word comm) noexcept;
 
