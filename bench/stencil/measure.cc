@@ -110,11 +110,11 @@ double StencilMeasurement::checked(Column& column, StencilBlock& block, std::str
   return us;
 }
 
-StepResult StencilMeasurement::measure(std::size_t face_bytes) {
+StencilTimes StencilMeasurement::measure(std::size_t face_bytes) {
   budget_->begin();
   std::unique_ptr<StencilBlock> block;
   ranks_.collectively([&] { block = std::make_unique<StencilBlock>(grid_, edge_of(face_bytes)); });
-  StepResult result;
+  StencilTimes result;
   result.face_bytes = block->face_bytes();
   result.edge = block->edge();
   block->fill(serial_);
