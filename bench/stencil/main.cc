@@ -17,7 +17,7 @@ void run_stencil(const StencilOptions& options, const Ranks& ranks, Report& repo
   report.text(fmt::format("# ranks {}, up to {} rounds\n", dotted(context.rank_grid),
                           measurement.rounds()));
   measurement.budget().announce(report);
-  std::vector<StencilTimes> results;
+  std::vector<StencilSizeResult> results;
   for (const std::size_t size : options.size_list) {
     const auto done = static_cast<double>(results.size());
     report.progress(fmt::format("stencil, faces of {}", size_text(size)),
@@ -28,7 +28,7 @@ void run_stencil(const StencilOptions& options, const Ranks& ranks, Report& repo
   report.text(fmt::format("# pages {}\n", line(results.back().backing)));
   for (const Computing computing : options.computing_list) report.text(table(results, computing));
   report.summary(summary(results));
-  for (const StencilTimes& result : results) {
+  for (const StencilSizeResult& result : results) {
     if (result.wrong.empty()) continue;
     throw CollectiveError(ErrorCode::internal, "received data: " + result.wrong);
   }

@@ -110,11 +110,11 @@ double StencilMeasurement::checked(Column& column, StencilBlock& block, std::str
   return us;
 }
 
-StencilTimes StencilMeasurement::measure(std::size_t face_bytes) {
+StencilSizeResult StencilMeasurement::measure(std::size_t face_bytes) {
   budget_->begin();
   std::unique_ptr<StencilBlock> block;
   ranks_.collectively([&] { block = std::make_unique<StencilBlock>(grid_, edge_of(face_bytes)); });
-  StencilTimes result;
+  StencilSizeResult result;
   result.face_bytes = block->face_bytes();
   result.edge = block->edge();
   block->fill(serial_);

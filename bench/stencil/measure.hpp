@@ -24,7 +24,7 @@ struct StencilTimes {
   bool by_mpi() const { return path == "mpi"; }
 };
 
-struct StencilTimes {
+struct StencilSizeResult {
   std::size_t face_bytes = 0;
   int edge = 0;
   std::vector<StencilTimes> times;
@@ -38,7 +38,7 @@ class StencilMeasurement {
   StencilMeasurement(const StencilOptions& options, const Ranks& ranks);
 
   // Collective; to be called for each size, in their order.
-  StencilTimes measure(std::size_t face_bytes);
+  StencilSizeResult measure(std::size_t face_bytes);
   const Budget& budget() const noexcept { return *budget_; }
   const CartesianGrid& grid() const noexcept { return grid_; }
   int rounds() const noexcept { return rounds_; }

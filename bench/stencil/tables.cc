@@ -14,7 +14,7 @@ namespace {
 double median(const StencilTimes& times) { return summarize(times.us).median; }
 
 // The fastest of MPI's ways or of ropewalk's; null where none was measured.
-const StencilTimes* best(const StencilTimes& result, Computing computing, bool by_mpi) {
+const StencilTimes* best(const StencilSizeResult& result, Computing computing, bool by_mpi) {
   const StencilTimes* found = nullptr;
   for (const StencilTimes& one : result.times) {
     if (one.computing != computing || one.by_mpi() != by_mpi) continue;
@@ -24,7 +24,7 @@ const StencilTimes* best(const StencilTimes& result, Computing computing, bool b
 }
 
 // MPI's best over ropewalk's best; 0 where one of them is missing.
-double ratio(const StencilTimes& result, Computing computing) {
+double ratio(const StencilSizeResult& result, Computing computing) {
   const StencilTimes* ours = best(result, computing, false);
   const StencilTimes* plain = best(result, computing, true);
   return ours != nullptr && plain != nullptr ? median(*plain) / median(*ours) : 0;
@@ -34,7 +34,7 @@ std::string ratio_text(double value) { return value > 0 ? fmt::format("{:.2f}", 
 
 }  // namespace
 
-std::vector<Json> rows(const StencilContext& context, const StencilTimes& result) {
+std::vector<Json> rows(const StencilContext& context, const StencilSizeResult& result) {
   std::vector<Json> all;
   for (const StencilTimes& one : result.times) {
     const StencilTimes* plain = best(result, one.computing, true);
@@ -64,14 +64,14 @@ std::vector<Json> rows(const StencilContext& context, const StencilTimes& result
   return all;
 }
 
-std::string table(const std::vector<StencilTimes>& results, Computing computing) {
+std::string table(const std::vector<StencilSizeResult>& results, Computing computing) {
   std::vector<std::string> headers = {"face", "edge"};
   for (const StencilTimes& one : results.front().times) {
     if (one.computing == computing) headers.push_back(one.way);
   }
   headers.push_back("ratio");
   TextTable lines(headers);
-  for (const StencilTimes& result : results) {
+  for (const StencilSizeResult& result : results) {
     std::vector<std::string> cells = {size_text(result.face_bytes), std::to_string(result.edge)};
     for (const StencilTimes& one : result.times) {
       if (one.computing == computing) cells.push_back(fmt::format("{:.2f}", median(one)));
@@ -82,13 +82,13 @@ std::string table(const std::vector<StencilTimes>& results, Computing computing)
   return fmt::format("\n{}: microseconds of a step\n{}", name(computing), lines.text());
 }
 
-std::string summary(const std::vector<StencilTimes>& results) {
+std::string summary(const std::vector<StencilSizeResult>& results) {
   std::string text;
   for (const std::string& word : computing_names()) {
     const auto at = std::ranges::find(computing_names(), word) - computing_names().begin();
     double least = 0;
     double most = 0;
-    for (const StencilTimes& result : results) {
+    for (const StencilSizeResult& result : results) {
       const double one = ratio(result, static_cast<Computing>(at));
       if (one == 0) continue;
       least = least == 0 ? one : std::min(least, one);
@@ -99,7 +99,7 @@ std::string summary(const std::vector<StencilTimes>& results) {
     }
   }
   const bool right =
-      std::ranges::all_of(results, [](const StencilTimes& one) { return one.wrong.empty(); });
+      std::ranges::all_of(results, [](const StencilSizeResult& one) { return one.wrong.empty(); });
   return fmt::format("a step is faster than by the best MPI way by: {}; {}",
                      text.empty() ? "no measured share" : text,
                      right ? "all data verified" : "RECEIVED DATA WRONG");

@@ -15,8 +15,8 @@ struct StencilContext {
   std::vector<int> rank_grid;
 };
 
-std::vector<Json> rows(const StencilContext& context, const StencilTimes& result);
-std::string table(const std::vector<StencilTimes>& results, Computing computing);
-std::string summary(const std::vector<StencilTimes>& results);
+std::vector<Json> rows(const StencilContext& context, const StencilSizeResult& result);
+std::string table(const std::vector<StencilSizeResult>& results, Computing computing);
+std::string summary(const std::vector<StencilSizeResult>& results);
 
 }  // namespace ropewalk::bench
