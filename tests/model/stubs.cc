@@ -93,6 +93,7 @@ bool same_node(std::span<const RankFacts> /*facts*/) { return true; }
 int cores_of(std::span<const RankFacts> facts) { return static_cast<int>(facts.size()); }
 bool can_read(std::span<const RankFacts> /*facts*/) { return false; }
 bool is_dead(const Peer& /*peer*/) noexcept { return false; }
+bool is_stopped(const Peer& /*peer*/) noexcept { return false; }
 void reclaim_later(const TeamMemory& /*memory*/) noexcept {}
 void reclaim() noexcept {}
 
