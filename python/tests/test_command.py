@@ -172,6 +172,7 @@ def test_a_box_starts_with_little():
     ours = {name for name in modules_after(code, "-IS") if name.split(".")[0] == "ropewalk"}
     assert ours == {
         "ropewalk",
+        "ropewalk._version",
         "ropewalk.errors",
         "ropewalk.paths",
         "ropewalk.cluster",
