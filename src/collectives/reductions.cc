@@ -74,8 +74,9 @@ void reduce_scatter(Collectives::State& state, const void* send, void* receive,
   std::size_t total = 0;
   for (int peer = 0; peer < state.size; ++peer) {
     total += counts[peer];
-    if (total < counts[peer])
+    if (total < counts[peer]) {
       refuse(state, "counts: their sum is more than memory can hold; pass smaller counts");
+    }
   }
   if (is_in_place(send)) send = receive;
   check_elements(state, operation, send, total, "send");

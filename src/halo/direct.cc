@@ -239,8 +239,9 @@ void DirectCarrier::copy(FaceTransfer& face, std::size_t streaming_bytes) noexce
 
 // False, and errno says why, where the kernel has refused.
 bool DirectCarrier::copied(const FaceTransfer& face, std::size_t streaming_bytes) noexcept {
-  for (const kernels::StridedCopy& field : face.copies.plain_of(exchange_))
+  for (const kernels::StridedCopy& field : face.copies.plain_of(exchange_)) {
     field.run(streaming_bytes);
+  }
   return std::all_of(face.copies.by_kernel.begin(), face.copies.by_kernel.end(),
                      [&](const KernelCopy& field) { return field.run(*memory_, face.place); });
 }

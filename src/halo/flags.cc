@@ -41,8 +41,9 @@ void give_back_what_all_have_left() {
 
 FlagBlock::FlagBlock(int directions, std::size_t face_bytes) : directions_(directions) {
   const auto count = 1 + 3 * static_cast<std::size_t>(directions);
-  if (face_bytes > SIZE_MAX / 2)
+  if (face_bytes > SIZE_MAX / 2) {
     throw Error(ErrorCode::memory, "faces: their bytes overflow; send less at a time");
+  }
   give_back_what_all_have_left();
   void* memory =
       Arena::process().allocate(count * sizeof(FlagLine) + face_bytes, alignof(FlagLine));
