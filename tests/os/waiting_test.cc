@@ -73,8 +73,13 @@ TEST(Waiting, NapsGrowWithTheTimeThatNothingHasCome) {
   const std::int64_t first = next_nap();
   EXPECT_GE(first, IdleClock::shortest_nap_ns);
   EXPECT_LT(first, short_wait.longest_nap_ns);
-  usleep(40'000);  // of which a nap is a part of 1/32
-  EXPECT_EQ(next_nap(), short_wait.longest_nap_ns);
+  // On a busy machine a poll that loses its core for long counts as work, and the time begins anew.
+  std::int64_t nap = 0;
+  for (int tries = 0; tries < 50 && nap != short_wait.longest_nap_ns; ++tries) {
+    usleep(40'000);  // of which a nap is a part of 1/32
+    nap = next_nap();
+  }
+  EXPECT_EQ(nap, short_wait.longest_nap_ns);
 }
 
 TEST(Waiting, WhoIsWokenSleepsForTheLongestNapAtOnce) {
