@@ -82,6 +82,9 @@ enum class Corners { no, yes };  // yes: edges and corners too, as box stencils 
 struct HaloOptions {
   Strategy strategy = Strategy::automatic;
   Corners corners = Corners::no;
+  // 1 to Halo::max_parts: each face is handed over in so many parts (Halo::ready). 0: as a whole,
+  // by start().
+  int parts = 0;
 };
 
 // An exchange that is made once and repeated; start, test, wait and exchange allocate nothing.
@@ -120,6 +123,12 @@ struct HaloOptions {
 // memory of its own, and all ranks take the one whose slowest rank was fastest. For HaloBuffers the
 // measured time contains gathering the faces before the exchange and reading them after it.
 //
+// With `parts`, threads hand over pieces of a face as they finish them, and neighbours read each as
+// soon as it is there (the idea of MPI_Psend_init in MPI-4). They are for HaloBuffers with `put`,
+// which `automatic` takes then, on one node: Error(argument) or Error(unsupported) elsewhere. Take
+// send_buffer() before start(); from start() on, each part of each face is written and handed over
+// by ready(), in any order and by any threads, and then wait() is called.
+//
 // wait() returns once all neighbours have called start(), whatever else they wait for by then; with
 // `sequential`, once they are in test() or wait() too. Several halos may be under way on one
 // EndpointSet; every rank must wait for them in the same order.
@@ -139,11 +148,25 @@ class RW_EXPORT Halo {
 
   void start();  // Error(argument) while an exchange is under way
   bool test();   // true when all ghosts are filled, or no exchange was started
-  void wait();   // returns at once where no exchange was started
-  void exchange() {
-    start();
-    wait();
-  }
+  // Returns at once where no exchange was started. Error(argument) while a part is not ready(); the
+  // exchange is still under way then.
+  void wait();
+  void exchange();  // start() and wait(), and with parts every part is handed over between
+  // These two are for a halo with parts. Part p of a face of n bytes with P parts begins at byte
+  // p * n / P, in exact arithmetic, rounded down, on both sides.
+  //
+  // The calling thread has written this part for the exchange under way: the neighbour may read it.
+  // Several threads may call it at once, for different parts. Throws Error(argument) where no
+  // exchange is under way, where there is no such part or no face in this direction, and where the
+  // part was handed over before in this exchange. Two threads that hand over the same part at the
+  // same moment are not always found out.
+  void ready(int direction, int part);
+  // True when this part of receive_buffer(direction) may be read: its sender has handed it over in
+  // the exchange that was started last. Any thread may ask, between start() and the next start().
+  // It only looks: that a neighbour has died or given up is thrown by test() and wait().
+  bool arrived(int direction, int part) const;
+  static constexpr int max_parts = 4096;
+  int parts() const noexcept;  // 0 where faces are handed over as a whole
   // For threads that share out the messages and then do something else (schedule.hpp): for each
   // lane from 0 to lanes() - 1, one of them makes one call, which returns when the messages of that
   // lane are complete. Where the strategy is `threaded`, `direct` or `put`, or fields are packed,

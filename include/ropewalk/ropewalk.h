@@ -124,9 +124,10 @@ typedef struct rw_halo_options {
   size_t size;  /* sizeof(rw_halo_options) */
   int strategy; /* RW_STRATEGY_AUTOMATIC, ... */
   int corners;  /* 1: edges and corners too, for fields; 0 */
+  int parts;    /* of each face, handed over by rw_halo_ready, for buffers; 0: none */
 } rw_halo_options;
 #define RW_HALO_OPTIONS_INIT \
-  { sizeof(rw_halo_options), RW_STRATEGY_AUTOMATIC, 0 }
+  { sizeof(rw_halo_options), RW_STRATEGY_AUTOMATIC, 0, 0 }
 
 typedef struct rw_halo rw_halo;
 /* Collective, with the same options on all ranks; options NULL: those of RW_HALO_OPTIONS_INIT.
@@ -151,6 +152,10 @@ RW_DEFAULT_EXPORT int rw_halo_start(rw_halo* halo);
 RW_DEFAULT_EXPORT int rw_halo_test(rw_halo* halo, int* done);
 RW_DEFAULT_EXPORT int rw_halo_wait(rw_halo* halo);
 RW_DEFAULT_EXPORT int rw_halo_exchange(rw_halo* halo);
+/* Faces in parts, between start and wait, from any threads: part p of n bytes in P parts begins at
+ * byte p * n / P. ready hands over a part that is written; arrived says whether one may be read. */
+RW_DEFAULT_EXPORT int rw_halo_ready(rw_halo* halo, int direction, int part);
+RW_DEFAULT_EXPORT int rw_halo_arrived(const rw_halo* halo, int direction, int part, int* there);
 RW_DEFAULT_EXPORT int rw_halo_free(rw_halo* halo);
 
 /* ---- work stealing and overlap -----------------------------------------------------------------

@@ -192,8 +192,8 @@ std::unique_ptr<CartesianGrid> make_grid(std::optional<std::uintptr_t> handle,
                                          by_node ? RankOrder::by_node : RankOrder::row_major);
 }
 
-HaloOptions halo_options(const std::string& wanted, bool corners) {
-  return {strategy(wanted), corners ? Corners::yes : Corners::no};
+HaloOptions halo_options(const std::string& wanted, bool corners, int parts = 0) {
+  return {strategy(wanted), corners ? Corners::yes : Corners::no, parts};
 }
 
 // The words are (address, bytes of an element, interior, ghost widths).
@@ -230,9 +230,9 @@ HeldHalo make_face_halo(const CartesianGrid& grid, Endpoints& endpoints,
 
 // A halo that owns its faces; `bytes` of each direction.
 HeldHalo make_buffer_halo(const CartesianGrid& grid, Endpoints& endpoints,
-                          std::vector<std::size_t> bytes, const std::string& wanted) {
+                          std::vector<std::size_t> bytes, const std::string& wanted, int parts) {
   return HeldHalo(std::make_unique<Halo>(grid, endpoints.get(), HaloBuffers{std::move(bytes)},
-                                         halo_options(wanted, false)));
+                                         halo_options(wanted, false, parts)));
 }
 
 std::uintptr_t word(const void* address) { return reinterpret_cast<std::uintptr_t>(address); }
@@ -255,6 +255,11 @@ void define_halo(nb::module_& module) {
           "wait", [](HeldHalo& halo) { halo.value->wait(); }, release_gil())
       .def(
           "exchange", [](HeldHalo& halo) { halo.value->exchange(); }, release_gil())
+      .def("ready",
+           [](HeldHalo& halo, int direction, int part) { halo.value->ready(direction, part); })
+      .def("arrived", [](const HeldHalo& halo, int direction,
+                         int part) { return halo.value->arrived(direction, part); })
+      .def("parts", [](const HeldHalo& halo) { return halo.value->parts(); })
       .def("strategy",
            [](const HeldHalo& halo) { return std::string(name(halo.value->strategy())); })
       .def("send_bytes", [](const HeldHalo& halo) { return halo.value->send_bytes(); })

@@ -290,18 +290,21 @@ class Halo:
         dtype: DTypeLike = np.float64,
         *,
         strategy: str = "automatic",
+        parts: int = 0,
     ) -> Self:
         """Faces in memory that the halo owns: shapes[2d] is that of the face towards + of dimension
         d, shapes[2d+1] of the one towards -, None leaves a direction out; both sides of a face have
         as many bytes. Write send_buffer(), exchange(), read receive_buffer(). On one node the
-        strategy `put` copies nothing: a face is written where its receiver reads it."""
+        strategy `put` copies nothing: a face is written where its receiver reads it. With `parts`
+        threads hand over pieces of a face by ready(); that is for `put` on one node."""
         halo = cls.__new__(cls)
         with _refusing_halo(grid, endpoints):
             halo._faces = [_face_view(shape, dtype) for shape in shapes]
             sizes = [_count(shape) * kind.itemsize for shape, kind in halo._faces]
             _core.check_strategy(strategy)
+            parts = _whole("parts", parts, _LARGEST_INT)
         halo._kept = [grid, endpoints]
-        halo._core = _core.buffer_halo(grid._core, endpoints._core, sizes, strategy)
+        halo._core = _core.buffer_halo(grid._core, endpoints._core, sizes, strategy, parts)
         return halo
 
     def send_buffer(self, direction: int) -> Array:
@@ -315,6 +318,24 @@ class Halo:
         view = self._view(direction, self._core.receive_buffer)
         view.flags.writeable = False
         return view
+
+    def ready(self, direction: int, part: int) -> None:
+        """Hands over a part of send_buffer(direction) that this thread has written: of n bytes in P
+        parts, part p begins at byte p * n // P. Between start() and wait(), from any thread, each
+        part once; send_buffer() is to be asked for before start()."""
+        direction, part = _piece(direction, part)
+        self._core.ready(direction, part)
+
+    def arrived(self, direction: int, part: int) -> bool:
+        """Whether this part of receive_buffer(direction) may be read. Errors of the exchange are
+        raised by test() and wait()."""
+        direction, part = _piece(direction, part)
+        return self._core.arrived(direction, part)
+
+    @property
+    def parts(self) -> int:
+        """The number of parts of each face; 0: faces are handed over as a whole."""
+        return self._core.parts()
 
     def _view(self, direction: int, address: Callable[[int], int]) -> Array:
         if not self._faces:
@@ -434,6 +455,10 @@ def _whole(name: str, value: Any, most: int) -> int:
     if not -most <= number <= most:
         raise ArgumentError(f"{name}: {number}, expected at most {most}")
     return number
+
+
+def _piece(direction: int, part: int) -> tuple[int, int]:
+    return _whole("direction", direction, _LARGEST_INT), _whole("part", part, _LARGEST_INT)
 
 
 def _field_words(dimensions: int, array: Array, ghost: int | Sequence[int]) -> _core.FieldWords:

@@ -86,7 +86,8 @@ HaloOptions options_of(const rw_halo_options* given) {
   if (given != nullptr) {
     options = read_struct<rw_halo_options>(given, oldest, options, "options", "rw_halo_options");
   }
-  return {static_cast<Strategy>(options.strategy), static_cast<Corners>(options.corners)};
+  return {static_cast<Strategy>(options.strategy), static_cast<Corners>(options.corners),
+          options.parts};
 }
 
 // Reads what the caller has passed by `read`; where it is wrong on one rank, every rank throws.
@@ -240,6 +241,21 @@ int rw_halo_exchange(rw_halo* halo) {
   return c_call([&] {
     require_argument(halo, "halo");
     halo->halo.exchange();
+  });
+}
+
+int rw_halo_ready(rw_halo* halo, int direction, int part) {
+  return c_call([&] {
+    require_argument(halo, "halo");
+    halo->halo.ready(direction, part);
+  });
+}
+
+int rw_halo_arrived(const rw_halo* halo, int direction, int part, int* there) {
+  return c_call([&] {
+    require_argument(halo, "halo");
+    require_argument(there, "there");
+    *there = halo->halo.arrived(direction, part) ? 1 : 0;
   });
 }
 

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstddef>
+#include <optional>
 #include <vector>
 
 #include "ropewalk/endpoint.hpp"
@@ -24,6 +25,11 @@ inline void* place(const std::vector<void*>& places, int direction) noexcept {
   const auto i = static_cast<std::size_t>(direction);
   return i < places.size() ? places[i] : nullptr;
 }
+
+struct PartOfFace {
+  int direction;
+  int part;
+};
 
 // An exchange with all neighbours, made once and run often; start, test and wait allocate nothing.
 // Its end waits for what was started.
@@ -52,6 +58,13 @@ class Carrier {
     start();
     wait();
   }
+
+  // A carrier of faces in parts has these, for any thread: what Halo::ready and Halo::arrived say.
+  // Returns false where this rank has handed over the part before in this exchange.
+  virtual bool ready(int /*direction*/, int /*part*/) { return false; }
+  virtual bool arrived(int /*direction*/, int /*part*/) const { return true; }
+  // A part that this rank has not handed over yet; none where the exchange may be waited for.
+  virtual std::optional<PartOfFace> missing() const { return {}; }
 
   // Which of its two places each face had in the exchange that was last started.
   virtual std::size_t turn() const noexcept { return 0; }

@@ -52,6 +52,23 @@ void check_options(const HaloOptions& options, Form form) {
   }
 }
 
+void check_parts(const HaloOptions& options, Form form) {
+  if (options.parts < 0 || options.parts > Halo::max_parts) {
+    refuse("parts: " + std::to_string(options.parts) + ", expected 0 to " +
+           std::to_string(Halo::max_parts) + "; pass 0 to hand over faces as a whole");
+  }
+  if (options.parts == 0) return;
+  if (form != Form::buffers) {
+    refuse(
+        "parts: with buffers of the caller's, expected faces in memory of the halo; pass "
+        "HaloBuffers, or parts = 0");
+  }
+  if (options.strategy != Strategy::automatic && options.strategy != Strategy::put) {
+    refuse(std::string("parts: with strategy ") + name(options.strategy) +
+           ", expected put; pass put or automatic, or parts = 0");
+  }
+}
+
 int face_neighbour(const CartesianGrid& grid, std::size_t direction) {
   return grid.neighbour(static_cast<int>(direction / 2), direction % 2 == 0 ? 1 : -1);
 }
@@ -104,6 +121,7 @@ void check_fields(const HaloRequest& request) {
 
 void check_request(const HaloRequest& request) {
   check_options(request.options, request.form);
+  check_parts(request.options, request.form);
   check_endpoints(request.grid, request.endpoints, request.options);
   if (request.form == Form::faces) check_faces(request);
   if (request.form == Form::buffers) check_buffers(request);

@@ -37,6 +37,7 @@ std::vector<mpi::Fact> setup_facts(const HaloRequest& request, const std::vector
       {"fields", static_cast<std::int64_t>(request.fields.size())},
       {"strategy", static_cast<std::int64_t>(request.options.strategy)},
       {"corners", request.options.corners == Corners::yes ? 1 : 0},
+      {"parts", request.options.parts},
       {"endpoints: lanes", request.endpoints.lanes()},
       {"grid: number of dimensions", grid.dimensions()}};
   for (std::size_t d = 0; d < max_dimensions; ++d) {

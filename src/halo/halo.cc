@@ -2,17 +2,39 @@
 // made.
 #include "ropewalk/halo.hpp"
 
+#include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "halo/making.hpp"
 #include "mpi/collectively.hpp"
 
 namespace ropewalk {
 
+namespace {
+
+void check_part(const halo::HaloParts& parts, int part_count, int direction, int part) {
+  const auto refuse = [](const std::string& text) { throw Error(ErrorCode::argument, text); };
+  if (part_count == 0) {
+    refuse(
+        "halo: faces are handed over as a whole, expected a halo with parts; make it with "
+        "HaloOptions::parts");
+  }
+  if (halo::place(parts.places.receive[0], direction) == nullptr) {
+    refuse("direction: " + std::to_string(direction) +
+           ", expected one with a face; those without have no receive_buffer()");
+  }
+  if (part < 0 || part >= part_count) {
+    refuse("part: " + std::to_string(part) + ", expected 0 to " + std::to_string(part_count - 1) +
+           "; ask parts() how many a face has");
+  }
+}
+
+}  // namespace
+
 struct Halo::State {
   halo::HaloParts parts;
+  int part_count = 0;
   bool started = false;
 };
 
@@ -21,7 +43,9 @@ std::unique_ptr<Halo::State> Halo::make(const CartesianGrid& grid, Request&& req
   std::unique_ptr<State> out;
   mpi::collectively(halo::comm_of(grid), [&] {
     out = std::make_unique<State>();
-    out->parts = halo::make_parts(request());
+    halo::HaloRequest what = request();
+    out->part_count = what.options.parts;
+    out->parts = halo::make_parts(std::move(what));
   });
   out->parts.carrier->settle();
   return out;
@@ -68,9 +92,44 @@ bool Halo::test() {
 
 void Halo::wait() {
   if (!state_->started) return;
+  if (const std::optional<halo::PartOfFace> part = state_->parts.carrier->missing()) {
+    throw Error(ErrorCode::argument, "halo: wait() while part " + std::to_string(part->part) +
+                                         " of direction " + std::to_string(part->direction) +
+                                         " is not ready, expected all parts handed over; call "
+                                         "ready() for each before");
+  }
   state_->started = false;
   state_->parts.carrier->wait();
 }
+
+void Halo::exchange() {
+  start();
+  for (int i = 0; state_->part_count > 0 && i < 2 * CartesianGrid::max_dimensions; ++i) {
+    if (halo::place(state_->parts.places.send[0], i) == nullptr) continue;
+    for (int part = 0; part < state_->part_count; ++part) ready(i, part);
+  }
+  wait();
+}
+
+void Halo::ready(int direction, int part) {
+  check_part(state_->parts, state_->part_count, direction, part);
+  if (!state_->started) {
+    throw Error(ErrorCode::argument,
+                "halo: ready() with no exchange under way, expected one; call start() before");
+  }
+  if (state_->parts.carrier->ready(direction, part)) return;
+  throw Error(ErrorCode::argument, "part: " + std::to_string(part) + " of direction " +
+                                       std::to_string(direction) +
+                                       " was handed over before, expected once in an exchange; "
+                                       "let one thread call ready() for it");
+}
+
+bool Halo::arrived(int direction, int part) const {
+  check_part(state_->parts, state_->part_count, direction, part);
+  return state_->parts.carrier->arrived(direction, part);
+}
+
+int Halo::parts() const noexcept { return state_->part_count; }
 
 void Halo::exchange_lane(int lane) {
   halo::Carrier& carrier = *state_->parts.carrier;

@@ -42,6 +42,7 @@ class Maker {
  public:
   explicit Maker(HaloRequest& request)
       : request_(request), facts_(agree_on_setup(request, wants(request))) {
+    refuse_parts_between_nodes();
     // Nothing crosses from rank to rank, so there is nothing to measure.
     if (request_.rehearses() && facts_.links.directions == 0) {
       request_.options.strategy = Strategy::concurrent;
@@ -72,6 +73,7 @@ class Maker {
     HaloParts parts;
   };
 
+  void refuse_parts_between_nodes() const;
   void show();
   void take_own_faces();
   std::optional<Error> refusal(const Candidate&) const;
@@ -88,6 +90,14 @@ class Maker {
   std::size_t faces_column_ = 0;
   std::size_t field_column_ = 0;
 };
+
+// Whether there are several nodes is the same fact on all ranks.
+void Maker::refuse_parts_between_nodes() const {
+  if (request_.options.parts == 0 || !facts_.several) return;
+  throw Error(ErrorCode::unsupported,
+              "parts: " + std::to_string(request_.options.parts) +
+                  " on a grid over several nodes, expected ranks of one node; pass parts = 0");
+}
 
 // Preferred candidates take their memory first, on all ranks before any rank goes on: ranks of a
 // node share what there is.
@@ -193,6 +203,7 @@ Maker::Choice Maker::fastest_made() {
 
 HaloParts make_parts(HaloRequest request) {
   check_request(request);
+  if (request.options.parts > 0) request.options.strategy = Strategy::put;  // none else has parts
   return Maker(request).make();
 }
 

@@ -19,11 +19,12 @@ constexpr std::uint64_t gave_up = std::uint64_t{1} << 63;
 }  // namespace
 
 PutCarrier::PutCarrier(std::shared_ptr<transport::LaneSet> lanes, node::Team* team, FlagBlock flags,
-                       std::vector<Meeting> meetings, std::size_t send_bytes)
+                       std::vector<Meeting> meetings, PartLines lines, std::size_t send_bytes)
     : lanes_(std::move(lanes)),
       team_(team),
       flags_(std::move(flags)),
       meetings_(std::move(meetings)),
+      lines_(std::move(lines)),
       send_bytes_(send_bytes) {}
 
 PutCarrier::~PutCarrier() {
@@ -37,7 +38,7 @@ PutCarrier::~PutCarrier() {
 // Whatever the reason, this rank writes to no neighbour any more. Neighbours read and write the
 // memory of this rank until they have ended theirs, which one that has died never does.
 void PutCarrier::end() noexcept {
-  if (unwinding_) {
+  if (unwinding_ || missing()) {  // nobody hands over the rest
     give_up();
   } else {
     try {
@@ -75,7 +76,7 @@ bool PutCarrier::test() {
   if (failed_ || !lanes_->is_here()) lanes_->require_usable();
   if (!started_) return true;
   guarded([this] {
-    if (all_started()) {
+    if (all_started() && !missing()) {
       started_ = false;
     } else if (++tests_ % tests_per_look == 0) {
       team_->waits().look_around();
@@ -98,7 +99,8 @@ bool PutCarrier::all_started() {
     const Meeting& meeting = meetings_[met_];
     // Pairs with the release in start() of the neighbour.
     const std::uint64_t number = meeting.started->number.load(std::memory_order_acquire);
-    if ((number & ~gave_up) >= exchange_) continue;
+    const bool came = (number & ~gave_up) >= exchange_;
+    if (came && all_ready(meeting)) continue;
     if ((number & gave_up) == 0) return false;
     // The death of a rank makes others give up: it is the better answer, and may take a moment to
     // be known where it was on another node.
@@ -109,6 +111,48 @@ bool PutCarrier::all_started() {
                                     "and make new endpoints and halos on all ranks");
   }
   return true;
+}
+
+bool PutCarrier::all_ready(const Meeting& meeting) const noexcept {
+  for (int part = 0; part < (meeting.ready == nullptr ? 0 : lines_.parts); ++part) {
+    // Pairs with the release in ready() of the neighbour.
+    if (meeting.ready[part].number.load(std::memory_order_acquire) < exchange_) return false;
+  }
+  return true;
+}
+
+bool PutCarrier::ready(int direction, int part) {
+  if (!lanes_->is_here()) lanes_->require_usable();
+  std::atomic<std::uint64_t>& number =
+      lines_.faces[static_cast<std::size_t>(direction)].ready[part].number;
+  // Only this thread writes it, unless the caller is wrong; an exact answer to that would cost a
+  // locked instruction.
+  if (number.load(std::memory_order_relaxed) == exchange_) return false;
+  complete_streaming_stores();
+  // Pairs with the acquire in all_ready() and arrived() of whom the face is for: they see what this
+  // thread has written into the part.
+  number.store(exchange_, std::memory_order_release);
+  if (team_ != nullptr) team_->waits().wake_sleepers();
+  return true;
+}
+
+bool PutCarrier::arrived(int direction, int part) const {
+  const FlagLine* lines = lines_.faces[static_cast<std::size_t>(direction)].arriving;
+  // Pairs with the release in ready() of the neighbour, or of this rank where it is its own.
+  return lines[part].number.load(std::memory_order_acquire) >= exchange_;
+}
+
+// Relaxed: what other threads of this rank have written, they have released to the neighbours.
+std::optional<PartOfFace> PutCarrier::missing() const {
+  if (!started_) return {};
+  for (std::size_t i = 0; i < lines_.faces.size(); ++i) {
+    const FlagLine* lines = lines_.faces[i].ready;
+    for (int part = 0; part < (lines == nullptr ? 0 : lines_.parts); ++part) {
+      if (lines[part].number.load(std::memory_order_relaxed) == exchange_) continue;
+      return PartOfFace{static_cast<int>(i), part};
+    }
+  }
+  return {};
 }
 
 // The releases pair with the acquire in FlagBlock::all_left of the neighbours: all that this rank

@@ -1,6 +1,7 @@
 // How a PutCarrier is made: every rank has places for what it receives, and tells its neighbours
 // where they are.
 #include <array>
+#include <new>
 #include <string>
 #include <utility>
 
@@ -56,10 +57,16 @@ class PutCandidate final : public Candidate {
 
  private:
   void* send_place(const HaloFacts&, const Link&, std::size_t turn, std::size_t direction) const;
+  std::size_t line_bytes(const HaloRequest&) const;
+  void make_lines(const HaloRequest&) const;
+  FlagLine* lines_of(std::byte* first, const HaloRequest&, std::size_t direction) const;
+  const FlagLine* arriving(const HaloRequest&, const HaloFacts&, const Link&) const;
+  std::byte* own_lines() const { return flags_.faces() + 2 * room_.bytes; }
 
   FaceRoom room_;
   FlagBlock flags_;
-  std::size_t column_ = 0;  // flags, then places: of each turn, of each direction
+  std::size_t column_ = 0;        // flags, then places: of each turn, of each direction
+  std::size_t lines_column_ = 0;  // of parts; they lie behind the places
 };
 
 void PutCandidate::show(const HaloRequest& request, HaloFacts& facts) {
@@ -67,7 +74,9 @@ void PutCandidate::show(const HaloRequest& request, HaloFacts& facts) {
   if (directions > 0 && facts.team == nullptr) return;
   room_ = face_room(facts.near, request.faces.bytes);
   const bool taken = take_memory(request, [&] {
-    if (directions > 0 || room_.bytes > 0) flags_ = FlagBlock(directions, 2 * room_.bytes);
+    if (directions == 0 && room_.bytes == 0) return;
+    flags_ = FlagBlock(directions, 2 * room_.bytes + line_bytes(request));
+    make_lines(request);
   });
   const bool empty = directions == 0 && room_.bytes == 0;
   column_ = facts.table.append(!taken ? no_memory : empty ? 0 : flags_.offset());
@@ -77,6 +86,32 @@ void PutCandidate::show(const HaloRequest& request, HaloFacts& facts) {
                                          : Arena::process().offset(room_.place(flags_, turn, i)));
     }
   }
+  lines_column_ = facts.table.append(!taken || empty ? 0 : Arena::process().offset(own_lines()));
+}
+
+std::size_t PutCandidate::line_bytes(const HaloRequest& request) const {
+  return room_.offset.size() * static_cast<std::size_t>(request.options.parts) * sizeof(FlagLine);
+}
+
+void PutCandidate::make_lines(const HaloRequest& request) const {
+  const std::size_t count = line_bytes(request) / sizeof(FlagLine);
+  for (std::size_t i = 0; i < count; ++i) new (own_lines() + i * sizeof(FlagLine)) FlagLine;
+}
+
+// Returns those of a face, of the rank whose first line is there.
+FlagLine* PutCandidate::lines_of(std::byte* first, const HaloRequest& request,
+                                 std::size_t direction) const {
+  const auto parts = static_cast<std::size_t>(request.options.parts);
+  return parts == 0 ? nullptr : reinterpret_cast<FlagLine*>(first) + direction * parts;
+}
+
+// What comes in over the link, its sender sends in the opposite direction.
+const FlagLine* PutCandidate::arriving(const HaloRequest& request, const HaloFacts& facts,
+                                       const Link& link) const {
+  std::byte* first = link.to_itself
+                         ? own_lines()
+                         : facts.base(link.peer) + facts.table.at(link.peer, lines_column_);
+  return lines_of(first, request, face_index(link.offset) ^ 1U);
 }
 
 std::optional<Error> PutCandidate::refusal(const HaloRequest&, const HaloFacts& facts) const {
@@ -101,6 +136,7 @@ std::unique_ptr<Carrier> PutCandidate::make(const HaloRequest& request, const Ha
                                             Places& places) {
   const std::vector<std::size_t>& bytes = request.faces.bytes;
   std::vector<Meeting> meetings;
+  PartLines lines{request.options.parts, std::vector<PartLines::Face>(bytes.size())};
   for (std::vector<void*>& side : places.send) side.assign(bytes.size(), nullptr);
   for (std::vector<void*>& side : places.receive) side.assign(bytes.size(), nullptr);
   for (const Link& link : facts.near.present) {
@@ -110,14 +146,17 @@ std::unique_ptr<Carrier> PutCandidate::make(const HaloRequest& request, const Ha
       places.receive[turn][i] = room_.place(flags_, turn, i);
       places.send[turn][i] = send_place(facts, link, turn, i);
     }
+    const FlagLine* coming = arriving(request, facts, link);
+    lines.faces[i] = {lines_of(own_lines(), request, i), coming};
     if (link.to_itself) continue;
     std::byte* block = facts.base(link.peer) + facts.table.at(link.peer, column_);
     meetings.push_back(
-        {link.peer, &FlagBlock::started_of(block), &FlagBlock::left_of(block, link.from)});
+        {link.peer, &FlagBlock::started_of(block), &FlagBlock::left_of(block, link.from), coming});
     flags_.expect(link.towards);
   }
   return std::make_unique<PutCarrier>(facts.lane_set, facts.team, std::move(flags_),
-                                      std::move(meetings), bytes_to_others(facts.near, bytes));
+                                      std::move(meetings), std::move(lines),
+                                      bytes_to_others(facts.near, bytes));
 }
 
 }  // namespace

@@ -2,8 +2,10 @@
 
 #include <stdlib.h>
 
+#include <cstdint>
 #include <cstring>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "mpi/mpi.hpp"
@@ -236,8 +238,57 @@ TEST(HaloC, CountsWhatLeavesTheNode) {
   unsetenv("ROPEWALK_NODES");
 }
 
+// Each rank passes on what has come from the one before, part by part.
+void expect_parts(rw_halo* halo, int rank) {
+  auto* out = static_cast<std::uint8_t*>(rw_halo_send_buffer(halo, 0));
+  ASSERT_EQ(rw_halo_start(halo), RW_SUCCESS) << rw_last_error();
+  const auto* in = static_cast<const std::uint8_t*>(rw_halo_receive_buffer(halo, 1));
+  for (int part = 0; part < 3; ++part) {  // of four bytes: 1, 1 and 2
+    int there = rank == 0 ? 1 : 0;
+    while (there == 0) {
+      ASSERT_EQ(rw_halo_arrived(halo, 1, part, &there), RW_SUCCESS) << rw_last_error();
+      std::this_thread::yield();
+    }
+    for (int at = part; at < (part == 2 ? 4 : part + 1); ++at) {
+      out[at] = static_cast<std::uint8_t>(rank == 0 ? 7 * at : in[at] + 1);
+    }
+    ASSERT_EQ(rw_halo_ready(halo, 0, part), RW_SUCCESS) << rw_last_error();
+    ASSERT_EQ(rw_halo_ready(halo, 1, part), RW_SUCCESS) << rw_last_error();
+  }
+  EXPECT_EQ(rw_halo_ready(halo, 0, 1), RW_ERROR_ARGUMENT);
+  EXPECT_TRUE(last_error_has("handed over before")) << rw_last_error();
+  ASSERT_EQ(rw_halo_wait(halo), RW_SUCCESS) << rw_last_error();
+  for (int at = 0; at < 4; ++at) EXPECT_EQ(in[at], 7 * at + (rank + 2) % 3);
+}
+
+TEST(HaloC, FacesInParts) {
+  run_ranks(3, [](int rank) {
+    rw_mpi_comm world = 0;
+    ASSERT_EQ(rw_comm_world(&world), RW_SUCCESS);
+    const int extents[] = {3};
+    const int periodic[] = {1};
+    rw_grid* grid = nullptr;
+    rw_endpoints* endpoints = nullptr;
+    ASSERT_EQ(rw_grid_create(world, 1, extents, periodic, &grid), RW_SUCCESS);
+    ASSERT_EQ(rw_endpoints_create(world, 1, 0, &endpoints), RW_SUCCESS);
+    const std::size_t bytes[] = {4, 4};
+    rw_halo_options options = RW_HALO_OPTIONS_INIT;
+    options.parts = 3;
+    rw_halo* halo = nullptr;
+    ASSERT_EQ(rw_halo_create_buffers(grid, endpoints, bytes, &options, &halo), RW_SUCCESS)
+        << rw_last_error();
+    for (int round = 0; round < 3; ++round) expect_parts(halo, rank);
+    EXPECT_EQ(rw_halo_arrived(halo, 0, 0, nullptr), RW_ERROR_ARGUMENT);
+    EXPECT_EQ(rw_halo_free(halo), RW_SUCCESS);
+    EXPECT_EQ(rw_endpoints_free(endpoints), RW_SUCCESS);
+    EXPECT_EQ(rw_grid_free(grid), RW_SUCCESS);
+  });
+}
+
 TEST(HaloC, NullHandles) {
   int value = 0;
+  EXPECT_EQ(rw_halo_ready(nullptr, 0, 0), RW_ERROR_ARGUMENT);
+  EXPECT_EQ(rw_halo_arrived(nullptr, 0, 0, &value), RW_ERROR_ARGUMENT);
   EXPECT_EQ(rw_halo_start(nullptr), RW_ERROR_ARGUMENT);
   EXPECT_EQ(rw_halo_create_buffers(nullptr, nullptr, nullptr, nullptr, nullptr), RW_ERROR_ARGUMENT);
   EXPECT_EQ(rw_halo_send_buffer(nullptr, 0), nullptr);
