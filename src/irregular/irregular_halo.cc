@@ -7,10 +7,8 @@
 
 #include "irregular/checks.hpp"
 #include "irregular/links.hpp"
-#include "mpi/mpi.hpp"
-#include "node/rank_nodes.hpp"
+#include "irregular/rank_places.hpp"
 #include "ropewalk/collectively.hpp"
-#include "ropewalk/collectives.hpp"
 
 namespace ropewalk {
 
@@ -21,6 +19,7 @@ using irregular::NearLink;
 using irregular::NeighborLink;
 using irregular::OwnLink;
 using irregular::Promise;
+using irregular::RankPlaces;
 using irregular::Way;
 
 struct IrregularHalo::State {
@@ -50,27 +49,6 @@ struct IrregularHalo::State {
 
 namespace {
 
-// What the making of a halo knows of the ranks.
-struct Ranks {
-  explicit Ranks(Communicator communicator) : all(communicator), comm{communicator.handle()} {
-    nodes = node::nodes_of_ranks(comm);
-    for (int peer = 0; peer < all.size(); ++peer) {
-      if (is_here(peer)) ++here;
-    }
-  }
-  bool is_here(int peer) const { return node_of(peer) == node_of(all.rank()); }
-  int node_of(int peer) const { return nodes[static_cast<std::size_t>(peer)]; }
-  // The number of a rank among those of its node, which is its place in their window.
-  int place_of(int peer) const {
-    return static_cast<int>(std::count(nodes.begin(), nodes.begin() + peer, node_of(peer)));
-  }
-
-  Collectives all;
-  mpi::Comm comm;
-  std::vector<int> nodes;
-  int here = 0;  // ranks on this node
-};
-
 std::vector<Promise> promises_of(const std::vector<Neighbor>& neighbors, int ranks) {
   std::vector<Promise> made(static_cast<std::size_t>(ranks));
   for (const Neighbor& one : neighbors) {
@@ -80,7 +58,7 @@ std::vector<Promise> promises_of(const std::vector<Neighbor>& neighbors, int ran
   return made;
 }
 
-void check(Ranks& ranks, const std::vector<Neighbor>& neighbors, std::size_t elements,
+void check(RankPlaces& ranks, const std::vector<Neighbor>& neighbors, std::size_t elements,
            std::size_t element_bytes) {
   collectively(ranks.all, [&] {
     irregular::check_lists(neighbors, ranks.all.size(), elements, element_bytes);
@@ -106,7 +84,7 @@ Lists lists_of(const Neighbor& one, std::size_t element_bytes) {
 
 // Makes the window with two inboxes for each neighbor on this node. Returns where the first one of
 // each rank lies in it, or -1 for a rank that has none.
-std::vector<std::int64_t> make_window(Ranks& ranks, const std::vector<Neighbor>& neighbors,
+std::vector<std::int64_t> make_window(RankPlaces& ranks, const std::vector<Neighbor>& neighbors,
                                       std::size_t element_bytes, std::optional<Window>& window,
                                       Communicator node) {
   std::vector<std::int64_t> places(ranks.nodes.size(), -1);
@@ -132,7 +110,7 @@ std::vector<std::int64_t> make_window(Ranks& ranks, const std::vector<Neighbor>&
 IrregularHalo::IrregularHalo(Communicator communicator, const std::vector<Neighbor>& neighbors,
                              std::size_t elements, std::size_t element_bytes)
     : state_(std::make_unique<State>()) {
-  Ranks ranks(communicator);
+  RankPlaces ranks(communicator);
   State& state = *state_;
   check(ranks, neighbors, elements, element_bytes);
   state.elements = elements;
