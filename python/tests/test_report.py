@@ -10,7 +10,7 @@ import pytest
 
 from ropewalk import command
 from ropewalk.errors import CommandError
-from ropewalk.report import compare, exchanges, lattice, peers, quantities, rows, sections
+from ropewalk.report import attach, compare, exchanges, lattice, peers, quantities, rows, sections
 from ropewalk.report.charts import Lines, Strips
 
 DATA = pathlib.Path(__file__).resolve().parents[2] / "docs/results/data"
@@ -150,6 +150,55 @@ def test_operators_have_a_table_of_their_own():
         table = lattice.tables(given)[-1]
         assert table.head == ("operator", "8⁴", "12⁴")
         assert table.lines == (("D_w", "12\xa0000", "24\xa0000"),)
+
+
+def test_attaching_memory_has_times_and_tables():
+    step = {"bench": "attach", "what": "steps", "mechanism": "mapped", "ranks": 2}
+    steps = [
+        step | {"cache": cache, "bytes": size, "time_us": us, "registration_percent": share}
+        for cache, size, us, share in (
+            ("off", 4096, 10.0, 98.0),
+            ("off", 65536, 20.0, 85.0),
+            ("on", 4096, 0.5, 60.0),
+        )
+    ]
+    copies = {"bench": "attach", "what": "contention", "pattern": "alone", "bytes": 4096, "us": 2.0}
+    replay = {"bench": "attach", "what": "replay", "trace": "halo", "eviction": "LRU", "hits": 3}
+    (made,) = sections.sections([*steps, copies, replay])
+    assert made.title == "Attaching memory"
+    assert made.findings[0].figure == "98\xa0%"
+    chart = made.charts[0]
+    assert isinstance(chart, Lines)
+    assert [(one.name, len(one.points)) for one in chart.series] == [
+        ("mapped, cache off", 2),
+        ("mapped, cache on", 1),
+    ]
+    contention, replayed = made.tables
+    assert contention.head == ("pattern", "4\xa0KiB")
+    assert replayed.lines[0][:5] == ("halo", "", "LRU", "", "3")
+    assert not attach.charts([replay]) and not attach.findings([replay])
+
+
+def test_steps_on_an_adaptive_mesh_have_their_shares():
+    common = {"bench": "amr", "ranks": 2, "communication_us": 30.0, "reductions_us": 5.0}
+    rows = [
+        common | {"strategy": way, "cells": cells, "computing_us": 100.0}
+        for way in ("isend", "channel")
+        for cells in (4, 8)
+    ]
+    rows[2] |= {"communication_us": 10.0, "communication_ratio": 0.33}
+    rows[3] |= {"communication_ratio": 1.0}
+    (made,) = sections.sections(rows)
+    assert made.title == "Adaptive meshes"
+    assert [one.figure for one in made.findings] == ["33\xa0%", "100\xa0%"]
+    (chart,) = made.charts
+    assert [(one.name, [p.y for p in one.points]) for one in chart.series] == [
+        ("MPI_Isend and MPI_Irecv", [30.0, 30.0]),
+        ("ropewalk's Channel", [10.0, 30.0]),
+    ]
+    (table,) = made.tables
+    assert table.head == ("cells", "strategy", "messages", "sums", "computing")
+    assert table.lines[0][:2] == ("4", "isend")
 
 
 def test_rows_that_lack_a_number_are_shown_without_it():

@@ -4,6 +4,7 @@
 #include <new>
 #include <utility>
 
+#include "channel/registration_trace.hpp"
 #include "channel/xpmem.hpp"
 #include "mpi/collectively.hpp"
 #include "node/peers.hpp"
@@ -55,6 +56,7 @@ std::unique_ptr<Attachments> Attachments::create(node::Team& team, std::string& 
   try {
     const bool allowed = environment_allows();
     environment_capacity();
+    RegistrationTrace::begin_of_process();
     if (!allowed) reason = "ROPEWALK_XPMEM is off";
     if (allowed) own.segment = process_cache().provider().own_segment(reason);
     if (own.segment != 0) result.reset(new Attachments);

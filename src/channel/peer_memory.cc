@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <exception>
 
+#include "channel/registration_trace.hpp"
 #include "ropewalk/memory.hpp"
 
 namespace ropewalk::channel {
@@ -47,6 +48,15 @@ std::span<iovec> behind(std::span<iovec> runs, std::size_t moved) noexcept {
     runs.front().iov_len -= moved;
   }
   return runs;
+}
+
+// What the kernel copies would be attached where there is XPMEM, but for a rank's own memory.
+void note(const node::Team& team, int peer, std::uint64_t address, std::size_t bytes) noexcept {
+  if (peer != team.rank()) RegistrationTrace::note(team.process_id(peer), address, bytes);
+}
+
+void note_runs(const node::Team& team, int peer, std::span<const iovec> there) noexcept {
+  for (const iovec& run : there) note(team, peer, address_of(run.iov_base), run.iov_len);
 }
 
 // The same for lists of runs. The kernel stops in the middle of a list at 2 GiB, or where it meets
@@ -96,6 +106,7 @@ Reference PeerMemory::reachable(const void* buffer, std::size_t bytes) {
 
 std::byte* PeerMemory::attach(int peer, Reference reference, std::size_t bytes) noexcept {
   if (peer == team_.rank()) return reinterpret_cast<std::byte*>(reference.place());
+  note(team_, peer, reference.place(), bytes);
   try {
     return attachments_->attach(peer, reference.place(), bytes);
   } catch (const std::exception&) {  // no memory to keep it in mind
@@ -115,6 +126,7 @@ bool PeerMemory::read(void* to, int peer, Reference from, std::size_t bytes,
     return true;
   }
   if (from.is_none() || !team_.cma()) return false;
+  note(team_, peer, from.place(), bytes);
   return by_cma(process_vm_readv, team_.process_id(peer), to, from.place(), bytes);
 }
 
@@ -126,15 +138,18 @@ bool PeerMemory::write(int peer, Reference to, const void* from, std::size_t byt
     return true;
   }
   if (to.is_none() || !team_.cma()) return false;
+  note(team_, peer, to.place(), bytes);
   return by_cma(process_vm_writev, team_.process_id(peer), const_cast<void*>(from), to.place(),
                 bytes);
 }
 
 bool PeerMemory::read(std::span<iovec> here, int peer, std::span<iovec> there) noexcept {
+  note_runs(team_, peer, there);
   return runs_by_cma(process_vm_readv, team_.process_id(peer), here, there);
 }
 
 bool PeerMemory::write(std::span<iovec> here, int peer, std::span<iovec> there) noexcept {
+  note_runs(team_, peer, there);
   return runs_by_cma(process_vm_writev, team_.process_id(peer), here, there);
 }
 

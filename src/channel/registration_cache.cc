@@ -6,9 +6,10 @@
 
 namespace ropewalk::channel {
 
-RegistrationCache::RegistrationCache(Provider& provider, std::size_t capacity)
+RegistrationCache::RegistrationCache(Provider& provider, std::size_t capacity, Eviction eviction)
     : provider_(provider),
       capacity_(std::max<std::size_t>(capacity, 1)),
+      eviction_(eviction),
       page_bytes_(static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE))) {}
 
 RegistrationCache::~RegistrationCache() {
@@ -46,6 +47,7 @@ RegistrationCache::Registration RegistrationCache::acquire(Segment segment, std:
   Entry* entry = find(peer, wanted);
   if (entry != nullptr) {
     ++counts_.hits;
+    if (eviction_ == Eviction::lru) entries_.splice(entries_.end(), entries_, entry->self);
   } else {
     ++counts_.misses;
     const Interval whole = with_overlapping(peer, wanted);

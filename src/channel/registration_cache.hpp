@@ -3,7 +3,7 @@
 //
 // As the paper has it: a tree of intervals for each peer, searched in O(log n); deregistration is
 // lazy, when the cache is full or the peer is let go; the oldest goes first (FIFO did better than
-// LRU there); 4096 entries by default. What the paper leaves open:
+// LRU there; either may be asked for); 4096 entries by default. What the paper leaves open:
 // - Intervals consist of whole pages and do not overlap. A request inside one is a hit. A request
 //   that overlaps some is attached anew as the union with them, which replaces them: buffers that
 //   grow, or blocks of one buffer, end up as one entry, and one look in an ordered map decides.
@@ -26,6 +26,7 @@
 #include <span>
 
 #include "channel/provider.hpp"
+#include "ropewalk/registration.hpp"
 
 namespace ropewalk::channel {
 
@@ -42,7 +43,7 @@ class RegistrationCache {
 
   // The provider outlives the cache. `capacity` is the number of entries over all peers, at least
   // 1.
-  RegistrationCache(Provider& provider, std::size_t capacity);
+  RegistrationCache(Provider& provider, std::size_t capacity, Eviction eviction = Eviction::fifo);
   ~RegistrationCache();  // nothing is pinned any more
   RegistrationCache(const RegistrationCache&) = delete;
   RegistrationCache& operator=(const RegistrationCache&) = delete;
@@ -85,10 +86,11 @@ class RegistrationCache {
 
   Provider& provider_;
   const std::size_t capacity_;
+  const Eviction eviction_;
   const std::uint64_t page_bytes_;
   mutable std::mutex mutex_;
   std::map<Segment, Peer> peers_;
-  Entries entries_;  // in the trees of the peers; oldest first
+  Entries entries_;  // in the trees of the peers; the first to go first
   Entries retired_;  // replaced or closed while pinned: detached when released
   CacheCounts counts_;
 };

@@ -61,8 +61,10 @@ int Collectives::reduction_threads() const noexcept {
   const collectives::nodes::Nodes* hierarchy = state_->backend->hierarchy();
   return hierarchy != nullptr ? hierarchy->reduction_threads() : 1;
 }
+// Over nodes, private buffers are attached inside each node.
 RegistrationCounts Collectives::registrations() const {
-  if (!attaches()) return {};
+  collectives::Engine* engine = state_->backend->engine();
+  if (engine == nullptr || !engine->memory().attaches()) return {};
   const auto counts = channel::process_cache().counts();
   return {counts.hits, counts.misses, counts.evictions, counts.entries};
 }

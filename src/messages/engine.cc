@@ -248,6 +248,8 @@ MessageStatus MessageEngine::finish(MessageOperation& operation) {
   const MessageStatus status = operation.status;
   const std::optional<Error> error = std::move(operation.error);
   pool_.put(operation);
+  // What was attached stays so while any message may still be copied to or from it.
+  if (near_ != nullptr && sending_->idle() && receiving_->idle()) near_->memory().end_call();
   if (error) throw Error(*error);
   return status;
 }

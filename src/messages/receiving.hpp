@@ -51,6 +51,7 @@ class Receiving {
   void forget(MessageOperation& operation) noexcept { incoming_.remove(operation); }
   // Returns the first message that a receive would take.
   std::optional<MessageStatus> probe(int source, int tag);
+  bool idle() const noexcept { return incoming_.empty(); }
   Mechanism last() const noexcept { return last_; }
 
  private:

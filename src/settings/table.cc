@@ -48,6 +48,12 @@ constexpr Option rows[] = {
      Reader::library, "explanation/collectives.md#private-buffers-and-xpmem",
      "buffers of other ranks that a process keeps attached, over all communicators", 1,
      32768},  // one mapping each, of the 65530 that a process may have
+    {Id::registration_trace, "ROPEWALK_REGISTRATION_TRACE", Kind::path, "",
+     "beginning of the path of a file", "", "", Scope::rank, Reader::library,
+     "explanation/collectives.md#private-buffers-and-xpmem",
+     "each process writes into the file of that name, with a dot and its process number behind it, "
+     "what it asks of the private memory of other ranks; `ropewalk bench attach --traces` "
+     "[replays](../how-to/benchmarks.md#attach-memory-of-other-ranks) such files"},
     {Id::domains, "ROPEWALK_DOMAINS", Kind::count, "auto,off", "ranks", "auto", "",
      Scope::all_ranks, Reader::library, "explanation/collectives.md#two-levels",
      "which ranks share a cache, for [reductions in two levels]"
@@ -117,6 +123,10 @@ constexpr Option rows[] = {
      Reader::drop_in, "explanation/drop-in-messages.md",
      "`on`: large messages between ranks of a node go [through shared memory]"
      "(../explanation/drop-in-messages.md), and only their envelopes through MPI"},
+    {Id::onesided, "ROPEWALK_ONESIDED", Kind::choice, "off,on", "", "off", "", Scope::rank,
+     Reader::drop_in, "explanation/drop-in-windows.md",
+     "`on`: windows whose ranks share a node are served [by loads and stores]"
+     "(../explanation/drop-in-windows.md); on one rank `off`, the window is MPI's on all"},
     {Id::mpi_library, "ROPEWALK_MPI_LIBRARY", Kind::path, "", "path of a `libmpi.so`", "",
      "the one the process has loaded", Scope::rank, Reader::library, "reference/command.md",
      "the MPI that ropewalk calls, for programs that link none"},

@@ -27,6 +27,7 @@ enum class Id : std::uint8_t {
   isa,
   xpmem,
   registrations,
+  registration_trace,
   domains,
   nodes,
   timeout,
@@ -41,6 +42,7 @@ enum class Id : std::uint8_t {
   nonblocking,
   device_buffers,
   messages,
+  onesided,
   mpi_library,
   // The command reads these.
   mpi,

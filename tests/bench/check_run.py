@@ -52,20 +52,46 @@ def check_rows(lines, ranks, line_rate, run):
         check_tune_rows(rows, run)
         return len(rows)
     for row in rows:
-        if BINDING - row.keys():
-            fail(f"row without {BINDING - row.keys()}: {row}", run)
-        if row["verified"] is not True or row["ranks"] != ranks:
-            fail(f"not verified, or not {ranks} ranks: {row}", run)
-        if line_rate is not None and row["line_rate_mb_per_s"] != line_rate:
-            fail(f"the line rate is not {line_rate} MB/s: {row}", run)
-        times = row["time_us"]
-        if not (0 < times["min"] <= times["median"] <= times["p99"] and times["n"] > 0):
-            fail(f"times out of order: {row}", run)
-        if row["bench"] == "itt":
-            check_itt_row(row, run)
-        if row["bench"] == "p2p":
-            check_p2p_row(row, run)
+        if row.get("what") in ("contention", "replay"):
+            check_attach_row(row, ranks, run)
+        else:
+            check_row(row, ranks, line_rate, run)
     return len(rows)
+
+
+def check_row(row, ranks, line_rate, run):
+    """Checks what rows with a time have in common, then what their bench promises."""
+    if BINDING - row.keys():
+        fail(f"row without {BINDING - row.keys()}: {row}", run)
+    if row["verified"] is not True or row["ranks"] != ranks:
+        fail(f"not verified, or not {ranks} ranks: {row}", run)
+    if line_rate is not None and row["line_rate_mb_per_s"] != line_rate:
+        fail(f"the line rate is not {line_rate} MB/s: {row}", run)
+    times = row["time_us"]
+    if not (0 < times["min"] <= times["median"] <= times["p99"] and times["n"] > 0):
+        fail(f"times out of order: {row}", run)
+    if row["bench"] == "itt":
+        check_itt_row(row, run)
+    if row["bench"] == "p2p":
+        check_p2p_row(row, run)
+    if row["bench"] == "attach":
+        check_attach_row(row, ranks, run)
+
+
+def check_attach_row(row, ranks, run):
+    """Steps of a transfer, copies at once beside those of one rank, and counts of a trace that
+    cover every request."""
+    if row["ranks"] != ranks:
+        fail(f"not {ranks} ranks: {row}", run)
+    if row["what"] == "steps":
+        steps = [row[f"{name}_us"] for name in ("make", "attach", "touch", "copy", "detach")]
+        if min(steps) < 0 or row["copy_us"] <= 0 or not 0 <= row["registration_percent"] <= 100:
+            fail(f"steps of no sense: {row}", run)
+    elif row["what"] == "contention":
+        if row["us"] <= 0 or (row["pattern"] == "alone" and row["times_alone"] != 1):
+            fail(f"times of no sense: {row}", run)
+    elif row["hits"] + row["misses"] != row["requests"]:
+        fail(f"requests that are neither hits nor misses: {row}", run)
 
 
 def check_tune_rows(rows, run):

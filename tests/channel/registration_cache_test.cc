@@ -159,6 +159,20 @@ TEST(RegistrationCache, TheOldestGoesFirstHoweverOftenItWasUsed) {
   EXPECT_EQ(provider.live(), 2U);
 }
 
+TEST(RegistrationCache, TheLeastRecentlyUsedGoesFirstWhereThatIsAskedFor) {
+  FakeProvider provider;
+  RegistrationCache cache(provider, 2, Eviction::lru);
+  ASSERT_TRUE(cache.open(1));
+  ASSERT_TRUE(cache.open(2));
+  touch(cache, 1, page, page);
+  touch(cache, 2, page, page);
+  EXPECT_TRUE(touch(cache, 1, page, page));
+  EXPECT_FALSE(touch(cache, 2, 5 * page, page));
+  EXPECT_EQ(cache.counts().evictions, 1U);
+  EXPECT_TRUE(touch(cache, 1, page, page));
+  EXPECT_FALSE(touch(cache, 2, page, page));
+}
+
 TEST(RegistrationCache, WhatIsInUseIsNeitherEvictedNorReplaced) {
   FakeProvider provider;
   RegistrationCache cache(provider, 1);
@@ -203,13 +217,14 @@ class Model {
     std::uint64_t end;
     int pins;
   };
-  explicit Model(std::size_t capacity) : capacity_(capacity) {}
+  Model(std::size_t capacity, Eviction eviction) : capacity_(capacity), eviction_(eviction) {}
 
   // Pages [begin, end); returns whether it is a hit, and pins the entry it ends up in.
   bool acquire(Segment segment, std::uint64_t begin, std::uint64_t end) {
-    for (Entry& entry : entries_) {
-      if (entry.segment == segment && entry.begin <= begin && end <= entry.end) {
-        ++entry.pins;
+    for (auto at = entries_.begin(); at != entries_.end(); ++at) {
+      if (at->segment == segment && at->begin <= begin && end <= at->end) {
+        ++at->pins;
+        if (eviction_ == Eviction::lru) std::rotate(at, at + 1, entries_.end());
         return true;
       }
     }
@@ -244,6 +259,7 @@ class Model {
 
  private:
   std::size_t capacity_;
+  Eviction eviction_;
   std::vector<Entry> entries_;
 };
 
@@ -254,11 +270,13 @@ struct Held {
   RegistrationCache::Registration registration;
 };
 
-TEST(RegistrationCache, RandomCallsDoWhatTheModelDoes) {
+class RandomRegistrations : public testing::TestWithParam<Eviction> {};
+
+TEST_P(RandomRegistrations, DoWhatTheModelDoes) {
   for (const std::size_t capacity : {1, 3, 10, 1000}) {
     FakeProvider provider;
-    RegistrationCache cache(provider, capacity);
-    Model model(capacity);
+    RegistrationCache cache(provider, capacity, GetParam());
+    Model model(capacity, GetParam());
     std::mt19937_64 random(capacity);
     for (Segment segment = 1; segment <= 3; ++segment) ASSERT_TRUE(cache.open(segment));
     std::vector<Held> held;
@@ -298,6 +316,9 @@ TEST(RegistrationCache, RandomCallsDoWhatTheModelDoes) {
     cache.release(entries);
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Evictions, RandomRegistrations,
+                         testing::Values(Eviction::fifo, Eviction::lru));
 
 TEST(RegistrationCache, ThreadsMayShareIt) {
   FakeProvider provider;

@@ -108,6 +108,18 @@ class RankCache {
   channel::RegistrationCache* before_;
 };
 
+// Sets a variable for the length of a test.
+class Environment {
+ public:
+  Environment(const char* name, const char* value) : name_(name) { setenv(name, value, 1); }
+  ~Environment() { unsetenv(name_); }
+  Environment(const Environment&) = delete;
+  Environment& operator=(const Environment&) = delete;
+
+ private:
+  const char* name_;
+};
+
 class AttachedCollectives : public testing::TestWithParam<int> {};
 
 TEST_P(AttachedCollectives, GiveWhatLoopsGive) {
@@ -184,6 +196,30 @@ TEST(AttachedCollectives, TheSameBuffersAreAttachedOnce) {
     // Two words were tried at first; then two buffers of the other rank were attached.
     EXPECT_LE(communicator.registrations().misses, 4U);
     EXPECT_GE(communicator.registrations().hits, 18U);
+  });
+}
+
+// Four ranks on two nodes, where each attaches the buffers of the other one on its node.
+TEST(AttachedCollectives, RegistrationsAreCountedOverNodes) {
+  AttachableMemory memory;
+  const Environment nodes("ROPEWALK_NODES", "2");
+  const Environment all_sizes("ROPEWALK_MOVEMENTS", "nodes");
+  run_ranks(4, [&](int) {
+    const RankCache cache(memory.provider());
+    Collectives communicator(Communicator::world());
+    ASSERT_EQ(communicator.nodes(), 2) << communicator.reason();
+    const std::uint64_t before = communicator.registrations().misses;
+    EXPECT_EQ(before, cache.counts().misses);
+    std::pmr::vector<float> data(500000, 1.0F);
+    communicator.allreduce(in_place, data.data(), data.size(), ElementType::float32,
+                           ReductionOp::sum);
+    ASSERT_EQ(data.back(), 4.0F);
+    const RegistrationCounts counts = communicator.registrations();
+    EXPECT_GT(counts.misses, before);
+    EXPECT_GT(counts.entries, 0U);
+    EXPECT_EQ(counts.misses, cache.counts().misses);
+    EXPECT_EQ(counts.hits, cache.counts().hits);
+    communicator.barrier();
   });
 }
 
@@ -275,18 +311,6 @@ TEST(AttachedCollectives, WithoutXpmemTheReasonIsSaidAndAllWorks) {
     EXPECT_EQ(data.back(), 2.0F);
   });
 }
-
-// Sets a variable for the length of a test.
-class Environment {
- public:
-  Environment(const char* name, const char* value) : name_(name) { setenv(name, value, 1); }
-  ~Environment() { unsetenv(name_); }
-  Environment(const Environment&) = delete;
-  Environment& operator=(const Environment&) = delete;
-
- private:
-  const char* name_;
-};
 
 TEST(AttachedCollectives, TheEnvironmentTurnsThemOff) {
   AttachableMemory memory;

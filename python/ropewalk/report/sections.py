@@ -4,7 +4,7 @@ where its rows have a peer's time beside ropewalk's."""
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from . import exchanges, lattice, peers
+from . import amr, attach, exchanges, lattice, peers
 from .charts import Chart, Finding, Section, Table
 from .rows import Row, grouped, page_backing, unverified, word
 
@@ -82,6 +82,22 @@ BENCHES = {
         "What it costs to send from single 4 KiB pages instead of 2 MiB pages.",
         exchanges.pages,
         _no_findings,
+    ),
+    "attach": Bench(
+        "Attaching memory",
+        "What it costs to make memory of another rank addressable, and what a registration cache "
+        "saves of it.",
+        attach.charts,
+        attach.findings,
+        attach.tables,
+    ),
+    "amr": Bench(
+        "Adaptive meshes",
+        "Steps of a program on a mesh that is refined where it must be: many small messages to "
+        "neighbours that change, and a sum over all ranks.",
+        amr.charts,
+        amr.findings,
+        amr.tables,
     ),
     "malloc": Bench(
         "The malloc library",
