@@ -12,11 +12,13 @@
 #include "itt/fields.hpp"
 #include "overlap/cpu_time.hpp"
 #include "ropewalk/error.hpp"
+#include "ropewalk/lattice/clover.hpp"
 #include "ropewalk/schedule.hpp"
 
 namespace ropewalk::bench {
 namespace {
 
+using lattice::CloverOperator;
 using lattice::HoppingTerm;
 using lattice::Sites;
 using lattice::SpinorField;
@@ -30,7 +32,9 @@ constexpr int min_iterations = 8;
 // In a round, a case has a sample each way, and one beside a thread that burns what is left of a
 // core; the operator on an undivided lattice takes about as long as one more.
 constexpr double samples_a_round = ways + 1.5;
-constexpr double usual_site_us = 0.1;  // of a thread, assumed when the time is announced
+// Assumed when the time is announced: of a thread; and to make the clover term of a site.
+constexpr double usual_site_us = 0.1;
+constexpr double clover_site_us = 3;
 
 int agreed_threads(const OverlapOptions& options, const Ranks& ranks) {
   const ThreadTeam team(ranks.communicator(), {.threads = options.threads});
@@ -61,8 +65,10 @@ struct Frame {
   Budget& budget;
   int L;
   std::string op;
-  Sites to() const { return op.ends_with("-eo") ? Sites::even : Sites::all; }
-  Sites from() const { return op.ends_with("-eo") ? Sites::odd : Sites::all; }
+  bool mult() const { return op == "mult"; }
+  bool half() const { return mult() || op.ends_with("-eo"); }
+  Sites to() const { return half() ? Sites::even : Sites::all; }
+  Sites from() const { return half() ? Sites::odd : Sites::all; }
   int Ls() const { return op.starts_with("dwf") ? options.Ls : 1; }
 };
 
@@ -72,13 +78,24 @@ lattice::OperatorOptions operator_options(const Frame& frame) {
   return made;
 }
 
+// This is for MULT. Links are not near 1, so the clover term is not small; a mass keeps it
+// well-conditioned.
+constexpr double clover_mass = 1;
+constexpr double clover_csw = 1;
+
 // An operator and the fields it works on.
 template <class Real>
 struct Subject {
   Subject(const Frame& frame, const lattice::Lattice& lattice,
           const lattice::OperatorOptions& options)
       : layout(lattice, sizeof(Real), lattice::Vectors::space, frame.Ls()),
-        hop(known_gauge<Real>(lattice), layout, options),
+        own(frame.mult()
+                ? nullptr
+                : std::make_unique<HoppingTerm<Real>>(known_gauge<Real>(lattice), layout, options)),
+        clover(frame.mult() ? std::make_unique<CloverOperator<Real>>(
+                                  known_gauge<Real>(lattice), clover_mass, clover_csw, options)
+                            : nullptr),
+        hop(clover ? *clover : *own),
         out(layout, frame.to()),
         in(layout, frame.from()) {
     fill_known(in);
@@ -88,7 +105,14 @@ struct Subject {
     hop.set_exchange(way == Way::compute      ? lattice::ExchangeMode::off
                      : way == Way::overlapped ? lattice::ExchangeMode::overlap
                                               : lattice::ExchangeMode::sequential);
+    if (clover) return clover->mult(out, in);
     hop.hop(out, in);
+  }
+  double flops(Sites to) const { return clover ? clover->mult_flops(to) : hop.flops(to); }
+  // A times the result of MULT is that of the hop.
+  double error() {
+    if (clover) clover->diagonal_part(out, out);
+    return hop_error(out);
   }
   double time(Way way, int iterations) {
     double waited = 0;
@@ -113,7 +137,9 @@ struct Subject {
   }
 
   lattice::Layout layout;
-  HoppingTerm<Real> hop;
+  std::unique_ptr<HoppingTerm<Real>> own;        // or
+  std::unique_ptr<CloverOperator<Real>> clover;  // for MULT
+  HoppingTerm<Real>& hop;
   SpinorField<Real> out;
   SpinorField<Real> in;
   double waited_us = 0;  // a step of the last sample
@@ -203,7 +229,7 @@ class Measuring {
     result.lanes = frame_.lanes;
     result.exchange_bytes =
         made.subject->hop.exchanged_bytes() / (frame_.to() == Sites::all ? 1 : 2);
-    result.flops = made.subject->hop.flops(frame_.to());
+    result.flops = made.subject->flops(frame_.to());
     cases_.push_back(std::move(made));
   }
 
@@ -276,7 +302,7 @@ class Measuring {
     Subject<Real>& subject = *one.subject;
     std::fill_n(subject.out.data(), subject.out.size(), Real(0));
     subject.step(Way::overlapped);
-    const double error = frame_.ranks.max(hop_error(subject.out));
+    const double error = frame_.ranks.max(subject.error());
     one.result.error = std::max(one.result.error, error);
     one.result.verified = one.result.error < (sizeof(Real) == 4 ? 1e-5 : 1e-13);
   }
@@ -318,6 +344,24 @@ double OverlapResult::hidden_of_hideable() const {
   return least > 0 ? hidden / least : 0;
 }
 
+int OverlapResult::faces() const {
+  int divided = 0;
+  for (const int ranks : rank_grid) divided += ranks > 1 ? 1 : 0;
+  return 2 * divided;
+}
+
+// A face is the message of one lane, or, where there are more lanes, a part of it that of each; a
+// comm thread drives every lane whose number leaves its own as the rest.
+bool evenly_dealt(int faces, int lanes, int comm_threads) {
+  if (comm_threads <= 1) return true;
+  std::vector<int> messages(static_cast<std::size_t>(comm_threads));
+  for (int message = 0; message < std::max(faces, lanes); ++message) {
+    ++messages[static_cast<std::size_t>(message % lanes % comm_threads)];
+  }
+  const auto [least, most] = std::minmax_element(messages.begin(), messages.end());
+  return *least == *most;
+}
+
 double OverlapResults::scaling(const OverlapResult& one) const {
   const double best = std::min(one.median(Way::overlapped), one.median(Way::one_after_other));
   return best > 0 ? ranks * bench::median(alone.alone_us) / best : 0;
@@ -349,9 +393,13 @@ std::vector<Expected> OverlapMeasurement::expected() const {
       const lattice::Extents local = layouts_.front().local(L);
       const double sites = std::accumulate(local.begin(), local.end(), 1.0, std::multiplies<>());
       const double slices = op.starts_with("dwf") ? options_.Ls : 1;
-      const double half = op.ends_with("-eo") ? 0.5 : 1;
+      const bool mult = op == "mult";
+      const double half = mult || op.ends_with("-eo") ? 0.5 : 1;
       const double hop = usual_site_us * half * sites * slices / threads_;
       all.push_back(sampling(samples_a_round * cases, rounds_, wanted, min_iterations * hop));
+      if (!mult) continue;
+      all.back().all_us += clover_site_us * sites * cases;
+      all.back().least_us += clover_site_us * sites * cases;
     }
   }
   return all;

@@ -44,6 +44,7 @@ struct OverlapResult {
   bool verified = true;
   double error = 0;  // relative
 
+  int faces() const;  // exchanged with other ranks
   double median(Way way) const;
   double hidden() const;  // (compute + exchange - overlapped) / min(compute, exchange)
   double gain() const;    // one after the other / overlapped
@@ -53,6 +54,8 @@ struct OverlapResult {
   double hidden_of_hideable() const;
 };
 double hidden_share(double compute, double exchange, double both);
+// Whether each comm thread drives as many messages as the others; Meadows asks for that.
+bool evenly_dealt(int faces, int lanes, int comm_threads);
 
 // The same operator on an undivided lattice of the local extents.
 struct AloneResult {

@@ -44,6 +44,7 @@ const char* const about =
     "A progress line says how long it will still be.\n"
     "Examples:\n"
     "  ropewalk bench overlap --quick\n"
+    "  ropewalk bench overlap -n 2 --operator wilson-eo,mult --L 8\n"
     "  ropewalk bench overlap -n 2 --mpi-grid 1.1.1.2,2.1.1.1 --L 8,12,16,24\n"
     "  ropewalk bench overlap --layouts 4x1,2x2,1x4 --volume node --plot overlap.svg\n"
     "  ropewalk cluster --nodes 2 -- ropewalk bench overlap -n 2 --strategy concurrent";
@@ -52,7 +53,8 @@ const char* const about =
 
 void describe(CLI::App& app, OverlapOptions& options) {
   app.add_option("--operator", options.operators,
-                 "wilson, wilson-eo (onto even sites), dwf, dwf-eo (domain wall, --Ls slices)")
+                 "wilson, wilson-eo (onto even sites), dwf, dwf-eo (domain wall, --Ls slices), "
+                 "mult (Meadows' own: the inverse clover term times the hop onto even sites)")
       ->type_name("NAME,...")
       ->capture_default_str();
   app.add_option("--L", options.L, "Lattices L^4 of each rank, or node; even numbers")
@@ -104,7 +106,7 @@ bool check(OverlapOptions& options) {
                 fmt::format("--L: {}, expected even numbers; write {}", L, L + 1));
   }
   options.operator_list =
-      words("--operator", options.operators, {"wilson", "wilson-eo", "dwf", "dwf-eo"});
+      words("--operator", options.operators, {"wilson", "wilson-eo", "dwf", "dwf-eo", "mult"});
   if (!options.mpi_grids.empty()) {
     for (const std::string& one : split(options.mpi_grids, ',')) {
       options.grids.push_back(extents("--mpi-grid", one, dimensions));

@@ -52,6 +52,8 @@ Json overlap_row(const OverlapContext& context, const OverlapResults& all,
       {"threads", context.threads},
       {"comm_threads", result.comm_threads},
       {"lanes", result.lanes},
+      {"faces", result.faces()},
+      {"evenly_dealt", evenly_dealt(result.faces(), result.lanes, result.comm_threads)},
       {"strategy", name(result.strategy)},
       {"pages", "huge"},
       {"buffers", "hot"},
@@ -122,6 +124,19 @@ TextTable rates_table(const OverlapResults& all) {
   return table;
 }
 
+// Says for which comm threads a longer exchange is to be expected, each once.
+std::string uneven_notes(const OverlapResults& all) {
+  std::string notes;
+  for (const OverlapResult& one : all.cases) {
+    if (evenly_dealt(one.faces(), one.lanes, one.comm_threads)) continue;
+    const std::string note =
+        fmt::format("note: {} comm threads cannot share the {} faces of rank grid {} evenly\n",
+                    one.comm_threads, one.faces(), lattice::text(one.rank_grid));
+    if (notes.find(note) == std::string::npos) notes += note;
+  }
+  return notes;
+}
+
 }  // namespace
 
 std::string overlap_table(const OverlapContext& context, const OverlapResults& all) {
@@ -134,11 +149,12 @@ std::string overlap_table(const OverlapContext& context, const OverlapResults& a
       "rank\n"
       "in a hop of {:.1f} Mflop. One rank alone {:.1f} us, all at once without an exchange {:.1f} "
       "us:\nweak scaling can reach {:.2f}\n\nus of a hop, slowest rank\n{}\nMB/s sent by a rank, "
-      "by the exchange alone and by the overlapped hop; of it CPU: us of an exchange\n{}",
+      "by the exchange alone and by the overlapped hop; of it CPU: us of an exchange\n{}{}",
       first.op, context.precision, lattice::text(first.local), first.Ls, context.ranks,
       context.threads, context.threads == 1 ? "" : "s", first.lanes, first.lanes == 1 ? "" : "s",
       size_text(first.exchange_bytes), first.flops / 1e6, summarize(all.alone.alone_us).median,
-      summarize(all.alone.together_us).median, all.scaling_limit(), times.text(), rates.text());
+      summarize(all.alone.together_us).median, all.scaling_limit(), times.text(), rates.text(),
+      uneven_notes(all));
 }
 
 std::string overlap_summary(const std::vector<OverlapResult>& results) {

@@ -17,8 +17,8 @@ Algebra<Real>::Algebra(const Layout& layout, int threads)
     : kernels_(kernels::local_table<Real>(layout.lanes())),
       team_(shared_team(layout.lattice(), threads)),
       piece_(spinors_a_piece * kernels::spinor_reals * static_cast<std::size_t>(layout.lanes())),
-      sums_(layout.vector_sites() * static_cast<std::size_t>(layout.inner()) / spinors_a_piece +
-            1) {}
+      sums_(layout.vector_sites() * static_cast<std::size_t>(layout.inner()) / spinors_a_piece + 1),
+      imaginary_sums_(sums_.size()) {}
 
 template <class Real>
 template <class Piece>
@@ -79,6 +79,39 @@ template <class Real>
 void Algebra<Real>::multiply(SpinorField<Real>& x, double a) {
   sum(x.size(), [&](std::size_t first, std::size_t count) {
     kernels_.multiply(x.data() + first, static_cast<Real>(a), count);
+    return 0.0;
+  });
+}
+
+template <class Real>
+std::complex<double> Algebra<Real>::dot(const SpinorField<Real>& a, const SpinorField<Real>& b) {
+  const double real = sum(a.size(), [&](std::size_t first, std::size_t count) {
+    double sums[2];
+    kernels_.dot(a.data() + first, b.data() + first, count, sums);
+    imaginary_sums_[first / piece_] = sums[1];
+    return sums[0];
+  });
+  double imaginary = 0;
+  const std::size_t pieces = (a.size() + piece_ - 1) / piece_;
+  for (std::size_t k = 0; k < pieces; ++k) imaginary += imaginary_sums_[k];
+  return {real, imaginary};
+}
+
+template <class Real>
+void Algebra<Real>::add_complex(SpinorField<Real>& x, std::complex<double> a,
+                                const SpinorField<Real>& p) {
+  sum(x.size(), [&](std::size_t first, std::size_t count) {
+    kernels_.add_complex(x.data() + first, p.data() + first, static_cast<Real>(a.real()),
+                         static_cast<Real>(a.imag()), count);
+    return 0.0;
+  });
+}
+
+template <class Real>
+void Algebra<Real>::turn(SpinorField<Real>& p, std::complex<double> a, const SpinorField<Real>& r) {
+  sum(p.size(), [&](std::size_t first, std::size_t count) {
+    kernels_.turn(p.data() + first, r.data() + first, static_cast<Real>(a.real()),
+                  static_cast<Real>(a.imag()), count);
     return 0.0;
   });
 }

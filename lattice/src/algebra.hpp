@@ -2,6 +2,7 @@
 // done in one pass over the numbers is.
 #pragma once
 
+#include <complex>
 #include <cstddef>
 #include <memory>
 #include <vector>
@@ -25,8 +26,12 @@ class Algebra {
   // x += a p, then p = s + b p
   void advance(SpinorField<Real>& x, double a, SpinorField<Real>& p, const SpinorField<Real>& s,
                double b);
-  void add_scaled(SpinorField<Real>& x, double a, const SpinorField<Real>& p);  // x += a p
-  void multiply(SpinorField<Real>& x, double a);                                // x *= a
+  void add_scaled(SpinorField<Real>& x, double a, const SpinorField<Real>& p);       // x += a p
+  void multiply(SpinorField<Real>& x, double a);                                     // x *= a
+  std::complex<double> dot(const SpinorField<Real>& a, const SpinorField<Real>& b);  // a^+ b
+  void add_complex(SpinorField<Real>& x, std::complex<double> a, const SpinorField<Real>& p);
+  // p = r + a p
+  void turn(SpinorField<Real>& p, std::complex<double> a, const SpinorField<Real>& r);
 
  private:
   // piece(first number, numbers) for all pieces; the sum of what they return.
@@ -37,6 +42,7 @@ class Algebra {
   std::shared_ptr<ThreadTeam> team_;
   std::size_t piece_;         // numbers
   std::vector<double> sums_;  // of the pieces of a whole field
+  std::vector<double> imaginary_sums_;
 };
 
 extern template class Algebra<float>;

@@ -141,18 +141,41 @@ void CloverOperator<Real>::mult(SpinorField<Real>& out, const SpinorField<Real>&
   diagonal_inverse(out, out);
 }
 
+// The field on the sites between two hops.
 template <class Real>
-void CloverOperator<Real>::apply_schur(SpinorField<Real>& out, const SpinorField<Real>& in,
-                                       bool dagger) {
-  const Sites other = in.sites() == Sites::even ? Sites::odd : Sites::even;
+SpinorField<Real>& CloverOperator<Real>::between(Sites in) {
+  const Sites other = in == Sites::even ? Sites::odd : Sites::even;
   if (!between_ || between_->sites() != other) {
     between_ = made_collectively(this->lattice(), [&] {
       return std::make_unique<SpinorField<Real>>(this->layout(), other);
     });
   }
-  mult(*between_, in, dagger);
+  return *between_;
+}
+
+template <class Real>
+void CloverOperator<Real>::apply_schur(SpinorField<Real>& out, const SpinorField<Real>& in,
+                                       bool dagger) {
+  SpinorField<Real>& other = between(in.sites());
+  mult(other, in, dagger);
   diagonal_part(out, in);
-  this->hop_add(out, 1, out, -1, *between_, dagger);
+  this->hop_add(out, 1, out, -1, other, dagger);
+}
+
+template <class Real>
+void CloverOperator<Real>::apply_schur_by_mult(SpinorField<Real>& out,
+                                               const SpinorField<Real>& in) {
+  SpinorField<Real>& other = between(in.sites());
+  mult(other, in);
+  mult(out, other);
+  const auto subtract = [&](std::size_t first, std::size_t end) {
+    for (std::size_t n = first; n < end; ++n) out.data()[n] = in.data()[n] - out.data()[n];
+  };
+  const auto threads = static_cast<std::size_t>(this->hop_->team->size());
+  this->hop_->team->run([&](int thread) {
+    const auto t = static_cast<std::size_t>(thread);
+    subtract(out.size() * t / threads, out.size() * (t + 1) / threads);
+  });
 }
 
 template <class Real>

@@ -57,6 +57,33 @@ TEST(OverlapBench, GridsAreMeasuredInTurn) {
   EXPECT_EQ(node[0].local(8), (lattice::Extents{8, 8, 8, 4}));
 }
 
+// Four faces: two threads have two each, three cannot have as many, and of six two have none. Parts
+// of split faces go round in the same way.
+TEST(OverlapBench, CommThreadsShareFacesEvenlyOrNot) {
+  EXPECT_TRUE(evenly_dealt(4, 1, 0));
+  EXPECT_TRUE(evenly_dealt(4, 1, 1));
+  EXPECT_TRUE(evenly_dealt(4, 2, 2));
+  EXPECT_FALSE(evenly_dealt(4, 3, 3));
+  EXPECT_FALSE(evenly_dealt(4, 2, 4));
+  EXPECT_TRUE(evenly_dealt(2, 4, 4));
+  EXPECT_FALSE(evenly_dealt(2, 4, 3));
+}
+
+TEST(OverlapBench, TheTableNamesCommThreadsThatDoNotDivideTheFaces) {
+  OverlapResults all;
+  all.cases.resize(2);
+  for (OverlapResult& one : all.cases) {
+    one.rank_grid = {1, 1, 2, 2};
+    one.lanes = 3;
+    for (auto& us : one.us) us = {1};
+  }
+  all.cases[1].comm_threads = 3;
+  const std::string table = overlap_table({}, all);
+  EXPECT_NE(table.find("3 comm threads cannot share the 4 faces of rank grid 1.1.2.2"),
+            std::string::npos);
+  EXPECT_EQ(table.find("0 comm threads cannot"), std::string::npos);
+}
+
 // One rank takes 9 alone and 10 beside the other; 12 with the exchange, whichever way is better.
 TEST(OverlapBench, WeakScaling) {
   OverlapResult result;

@@ -32,6 +32,12 @@ struct LocalTable {
   // r = b - r; returns |r|^2.
   double (*residual)(Real* r, const Real* b, std::size_t count);
   double (*norm2)(const Real*, std::size_t count);
+  // Sums of conjugate(a) b, real and imaginary part.
+  void (*dot)(const Real* a, const Real* b, std::size_t count, double* sums);
+  // x += a p, with the complex number a.
+  void (*add_complex)(Real* x, const Real* p, Real re, Real im, std::size_t count);
+  // p = r + a p, likewise.
+  void (*turn)(Real* p, const Real* r, Real re, Real im, std::size_t count);
 };
 
 // For the same instruction set as table<Real>(lanes).

@@ -20,7 +20,8 @@ ROPEWALK_LATTICE_LOCAL_TABLES(avx512)
   {                                                                                          \
     .lanes = scope::lanes, .clover = scope::clover, .subtract = scope::subtract,             \
     .advance = scope::advance, .add_scaled = scope::add_scaled, .multiply = scope::multiply, \
-    .residual = scope::residual, .norm2 = scope::norm2,                                      \
+    .residual = scope::residual, .norm2 = scope::norm2, .dot = scope::dot,                   \
+    .add_complex = scope::add_complex, .turn = scope::turn,                                  \
   }
 
 namespace local_baseline {

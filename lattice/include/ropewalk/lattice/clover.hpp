@@ -31,6 +31,8 @@ class CloverOperator : public HoppingTerm<Real> {
   void mult(SpinorField<Real>& out, const SpinorField<Real>& in, bool dagger = false);
   // M_oo - M_oe M_ee^-1 M_eo, or its adjoint, on the sites of in.
   void apply_schur(SpinorField<Real>& out, const SpinorField<Real>& in, bool dagger = false);
+  // The same times A^-1 from the left, as CCS-QCD solves it: out = in - mult(mult(in)).
+  void apply_schur_by_mult(SpinorField<Real>& out, const SpinorField<Real>& in);
 
   // sum of log |det A| over the sites. Collective.
   double log_determinant(Sites = Sites::all) const;
@@ -42,6 +44,7 @@ class CloverOperator : public HoppingTerm<Real> {
  private:
   void make_terms(const GaugeField<Real>&);
   void multiply(const Buffer<Real>& blocks, SpinorField<Real>& out, const SpinorField<Real>& in);
+  SpinorField<Real>& between(Sites in);
 
   double mass_;
   double csw_;
