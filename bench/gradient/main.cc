@@ -18,8 +18,8 @@ void drop_lengths(GradientOptions& options, const Ranks& ranks) {
   if (!options.lengths.empty()) return;
   const auto fits = [&] {
     const std::size_t available = available_memory();
-    return available == 0 ||
-           memory_of(options.length_list.back(), ranks.node_size()) <= available / 10 * 8;
+    return available == 0 || memory_of(options.length_list.back(), ranks.node_size(),
+                                       options.page_list.size()) <= available / 10 * 8;
   };
   while (options.length_list.size() > 1 && !ranks.all(fits())) options.length_list.pop_back();
 }
@@ -31,8 +31,12 @@ std::string heading(const GradientContext& context) {
                 ? fmt::format("limit: line rate {:.0f} MB/s of a node", context.line_rate / 1e6)
                 : "no limit: ROPEWALK_LINE_RATE is not set";
   }
-  return fmt::format("# pages {}\n# {} node{}; improved: {} threads a rank; {}\n",
-                     line(context.backing), context.nodes, context.nodes == 1 ? "" : "s",
+  std::string rings;
+  for (const BackingReport& backing : context.ring_backings) {
+    rings += fmt::format("# improved: pages {}\n", line(backing));
+  }
+  return fmt::format("# pages {}\n{}# {} node{}; improved: {} threads a rank; {}\n",
+                     line(context.backing), rings, context.nodes, context.nodes == 1 ? "" : "s",
                      context.threads, limit);
 }
 
@@ -44,9 +48,9 @@ void run_gradient(GradientOptions options, const Ranks& ranks, Report& report) {
   }
   drop_lengths(options, ranks);
   GradientMeasurement measurement(options, ranks, std::ranges::max(options.length_list));
-  const GradientContext context{ranks.size(),          measurement.nodes(), ranks.node_size(),
-                                measurement.threads(), ranks.library(),     options.line_rate,
-                                measurement.backing()};
+  const GradientContext context{
+      ranks.size(),    measurement.nodes(), ranks.node_size(),     measurement.threads(),
+      ranks.library(), options.line_rate,   measurement.backing(), measurement.ring_backings()};
   report.text(heading(context));
   measurement.budget().announce(report);
   double all = 0;

@@ -32,9 +32,19 @@ int cores_of_this_rank() {
 
 // Bound ranks have cores of their own, others share those of the node. Never more threads than
 // cores, as nobody would run it.
-int threads_for(const GradientOptions& options, const Ranks& ranks) {
-  if (options.threads > 0) return options.threads;
-  return std::clamp(cores_of_this_rank() / std::max(1, ranks.node_size()), 1, 8);
+std::vector<int> threads_for(const GradientOptions& options, const Ranks& ranks) {
+  if (!options.thread_list.empty()) return options.thread_list;
+  return {std::clamp(cores_of_this_rank() / std::max(1, ranks.node_size()), 1, 8)};
+}
+
+bool is_wanted(const GradientOptions& options, const char* variant) {
+  return std::ranges::find(options.variant_list, variant) != options.variant_list.end();
+}
+
+// How many columns there are: `improved` has one for each pair of its axes.
+std::size_t columns_of(const GradientOptions& options, std::size_t rings) {
+  const std::size_t others = options.variant_list.size() - (is_wanted(options, "improved") ? 1 : 0);
+  return others + rings;
 }
 
 float element(int rank, std::size_t index, unsigned serial) {
@@ -59,10 +69,11 @@ struct GradientMeasurement::Variant {
   std::function<void(const float*)> release = [](const float*) {};
 };
 
-// Counts the input, the output, and for each ring a result or what it adds from; the published ring
-// takes its own.
-std::size_t memory_of(std::size_t length, int node_ranks) {
-  return length * sizeof(float) * 5 * static_cast<std::size_t>(node_ranks);
+// Counts the input, the output, what the published ring takes by itself, and for each kind of pages
+// a result and what is added from.
+std::size_t memory_of(std::size_t length, int node_ranks, std::size_t kinds_of_pages) {
+  const std::size_t vectors = 3 + 2 * kinds_of_pages;
+  return length * sizeof(float) * vectors * static_cast<std::size_t>(node_ranks);
 }
 
 GradientMeasurement::GradientMeasurement(const GradientOptions& options, const Ranks& ranks,
@@ -73,20 +84,40 @@ GradientMeasurement::GradientMeasurement(const GradientOptions& options, const R
       node_(ranks.communicator()),
       rounds_(options.common.rounds_or(10, Budget::least_rounds)) {
   ranks.collectively([&] {
-    check_memory(memory_of(longest, ranks.node_size()));
+    check_memory(memory_of(longest, ranks.node_size(), options.page_list.size()));
     input_ = Buffer<float>(longest);
     output_ = Buffer<float>(longest);
     backing_ = backing_of("arena", input_.data(), input_.bytes());
   });
-  const auto wanted = [&](const char* name) {
-    return std::ranges::find(options.variant_list, name) != options.variant_list.end();
-  };
   published_ = std::make_unique<PublishedRing>(ranks);
-  if (wanted("improved")) {
-    improved_ = std::make_unique<ImprovedRing>(ranks, threads_for(options, ranks), longest);
-  }
+  if (is_wanted(options, "improved")) make_rings(longest);
   if (node_.nodes() == 1) everybody_ = everybody(ranks, node_, input_.data(), output_.data());
   budget_.emplace(options.common, ranks, expected());
+}
+
+// Collective: each ring duplicates communicators.
+void GradientMeasurement::make_rings(std::size_t longest) {
+  for (const std::string& pages : options_.page_list) {
+    ranks_.collectively([&] {
+      ring_buffers_.push_back(std::make_unique<RingBuffers>(pages, ranks_.size(), longest));
+    });
+    for (const int threads : threads_for(options_, ranks_)) {
+      improved_.push_back(std::make_unique<ImprovedRing>(ranks_, threads, *ring_buffers_.back()));
+    }
+  }
+}
+
+std::string GradientMeasurement::threads() const {
+  const std::vector<int> counts = threads_for(options_, ranks_);
+  return improved_.empty() ? "0" : fmt::format("{}", fmt::join(counts, ", "));
+}
+
+std::vector<BackingReport> GradientMeasurement::ring_backings() const {
+  std::vector<BackingReport> found;
+  for (const auto& buffers : ring_buffers_) {
+    found.push_back(bench::backing(buffers->pages, buffers->result));
+  }
+  return found;
 }
 
 bool GradientMeasurement::limited(std::size_t length) const {
@@ -100,7 +131,7 @@ double GradientMeasurement::full_sample_us() const {
 // What each length will take, at rates that machines usually have.
 std::vector<Expected> GradientMeasurement::expected() const {
   const double network = options_.line_rate > 0 ? options_.line_rate / 1e6 : usual_network_mb_per_s;
-  const auto variants = static_cast<double>(options_.variant_list.size());
+  const auto variants = static_cast<double>(columns_of(options_, improved_.size()));
   std::vector<Expected> all;
   for (const std::size_t length : options_.length_list) {
     const double bytes = static_cast<double>(length * sizeof(float));
@@ -126,11 +157,6 @@ GradientMeasurement::Variant GradientMeasurement::variant(const std::string& nam
             },
             [](const float* result) { delete[] result; }};
   }
-  if (name == "improved") {
-    return {[this, length](Stopwatch& communication) {
-      return improved_->reduce(input_.data(), length, communication);
-    }};
-  }
   if (name == "mpi") {
     return {[this, length](Stopwatch& communication) -> const float* {
       Run run{{Op::allreduce, length * sizeof(float), ranks_.size(), ranks_.rank()},
@@ -152,6 +178,12 @@ GradientMeasurement::Variant GradientMeasurement::variant(const std::string& nam
   return {[this](Stopwatch& communication) -> const float* {
     communication.time([&] { plan_->reduce(); });
     return output_.data();
+  }};
+}
+
+GradientMeasurement::Variant GradientMeasurement::improved(ImprovedRing& ring, std::size_t length) {
+  return {[this, &ring, length](Stopwatch& communication) {
+    return ring.reduce(input_.data(), length, communication);
   }};
 }
 
@@ -228,18 +260,36 @@ double GradientMeasurement::sample_limit(std::size_t length) {
   return best;
 }
 
+// The variant alone names the only pair of axes there is.
+std::string GradientMeasurement::name_of(const ImprovedRing& ring) const {
+  if (improved_.size() == 1) return "improved";
+  return fmt::format("improved {} {}", ring.buffers().pages, ring.threads());
+}
+
+// Makes the variant a column, after its first calls.
+void GradientMeasurement::add(std::vector<Variant>& variants, GradientResult& result,
+                              const std::string& name, Variant made) {
+  const auto count = static_cast<double>(columns_of(options_, improved_.size()));
+  const double wanted = budget_->sample_us(full_sample_us(), least_samples(count));
+  variants.push_back(std::move(made));
+  result.columns.push_back({name, 1, {}, {}, 0, {}});
+  verify(variants.back(), result.length, result.wrong);
+  calibrate(variants.back(), result.columns.back(), wanted);
+}
+
 GradientResult GradientMeasurement::measure(std::size_t length) {
   budget_->begin();
   GradientResult result;
   result.length = length;
-  const auto count = static_cast<double>(options_.variant_list.size());
-  const double wanted = budget_->sample_us(full_sample_us(), least_samples(count));
   std::vector<Variant> variants;
   for (const std::string& name : options_.variant_list) {
-    variants.push_back(variant(name, length));
-    result.columns.push_back({name, 1, {}, {}});
-    verify(variants.back(), length, result.wrong);
-    calibrate(variants.back(), result.columns.back(), wanted);
+    if (name != "improved") add(variants, result, name, variant(name, length));
+    if (name != "improved") continue;
+    for (const auto& ring : improved_) {
+      add(variants, result, name_of(*ring), improved(*ring, length));
+      result.columns.back().threads = ring->threads();
+      result.columns.back().pages = ring->buffers().pages;
+    }
   }
   int rounds = rounds_;
   const double begun = now_us();

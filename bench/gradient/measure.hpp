@@ -25,6 +25,8 @@ struct GradientColumn {
   int iterations = 1;                 // calls a round
   std::vector<double> wall;           // of the slowest rank
   std::vector<double> communication;  // inside communication calls, the ranks' mean
+  int threads = 0;                    // of a rank; 0: none but the caller
+  std::string pages;                  // under the buffers of the variant, where they are an axis
 };
 
 struct GradientResult {
@@ -46,15 +48,23 @@ class GradientMeasurement {
   GradientResult measure(std::size_t length);
   const Budget& budget() const noexcept { return *budget_; }
   int nodes() const noexcept { return node_.nodes(); }
-  int threads() const noexcept { return improved_ ? improved_->threads() : 0; }
+  // A rank's threads of each improved ring, as "1, 2".
+  std::string threads() const;
+  // The pages that the rings' buffers have got, a line a kind.
+  std::vector<BackingReport> ring_backings() const;
   const BackingReport& backing() const noexcept { return backing_; }
 
  private:
   struct Variant;
+  void make_rings(std::size_t longest);
   bool limited(std::size_t length) const;
   double full_sample_us() const;
   std::vector<Expected> expected() const;
   Variant variant(const std::string& name, std::size_t length);
+  Variant improved(ImprovedRing& ring, std::size_t length);
+  std::string name_of(const ImprovedRing& ring) const;
+  void add(std::vector<Variant>& variants, GradientResult& result, const std::string& name,
+           Variant made);
   void calibrate(Variant& variant, GradientColumn& column, double wanted_us) const;
   void sample(Variant& variant, GradientColumn& column) const;
   void verify(Variant& variant, std::size_t length, std::string& wrong);
@@ -67,8 +77,9 @@ class GradientMeasurement {
   Buffer<float> input_;
   Buffer<float> output_;
   std::unique_ptr<PublishedRing> published_;
-  std::unique_ptr<ImprovedRing> improved_;
-  std::unique_ptr<ReductionPlan> plan_;  // of the length at hand
+  std::vector<std::unique_ptr<RingBuffers>> ring_buffers_;  // one of each kind of pages
+  std::vector<std::unique_ptr<ImprovedRing>> improved_;     // one of each pair of the axes
+  std::unique_ptr<ReductionPlan> plan_;                     // of the length at hand
   Everybody everybody_;
   BackingReport backing_;
   int rounds_;
@@ -76,7 +87,8 @@ class GradientMeasurement {
   unsigned serial_ = 0;
 };
 
-// Returns the bytes of the buffers of all ranks of a node for vectors of that many floats.
-std::size_t memory_of(std::size_t length, int node_ranks);
+// Returns the bytes of the buffers of all ranks of a node for vectors of that many floats, where
+// rings keep theirs on so many kinds of pages.
+std::size_t memory_of(std::size_t length, int node_ranks, std::size_t kinds_of_pages);
 
 }  // namespace ropewalk::bench

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "common/pages.hpp"
 #include "common/parse.hpp"
 #include "common/validators.hpp"
 #include "ropewalk/error.hpp"
@@ -11,6 +12,7 @@ namespace ropewalk::bench {
 namespace {
 
 constexpr std::size_t longest = std::size_t{1} << 28;        // floats, as in the paper's figures
+constexpr int most_threads = 64;                             // of a rank
 constexpr std::size_t longest_quick = std::size_t{1} << 22;  // 16 MiB
 
 std::vector<std::size_t> default_lengths(bool quick) {
@@ -23,6 +25,19 @@ std::vector<std::size_t> default_lengths(bool quick) {
   return lengths;
 }
 
+// Floats of the vectors that DeepBench (all_reduce_kernels_size) sums, to which Boyle et al. 2017
+// refer.
+constexpr std::size_t deepbench_lengths[] = {100000,   3097600,  4194304, 6553600,
+                                             16777217, 38360000, 64500000};
+
+std::vector<std::size_t> lengths_of(const GradientOptions& options) {
+  if (options.lengths.empty()) return default_lengths(options.common.quick);
+  if (options.lengths == "deepbench") {
+    return {std::begin(deepbench_lengths), std::end(deepbench_lengths)};
+  }
+  return byte_list("--lengths", options.lengths);
+}
+
 }  // namespace
 
 const std::vector<std::string>& variant_names() {
@@ -32,17 +47,23 @@ const std::vector<std::string>& variant_names() {
 
 void describe(CLI::App& app, GradientOptions& options) {
   app.add_option("--lengths", options.lengths,
-                 "Floats of the vector, as a list, with K, M, G as powers of 1024; default 1, 4, "
-                 "16, ..., 256M as far as memory allows")
-      ->type_name("N,...");
+                 "Floats of the vector, as a list, with K, M, G as powers of 1024, or "
+                 "`deepbench`, the lengths of that suite; default 1, 4, 16, ..., 256M as far as "
+                 "memory allows")
+      ->type_name("N,...|deepbench");
   app.add_option("--variants", options.variants, "Which to measure, as a list")
       ->type_name("NAME,...")
       ->capture_default_str();
-  app.add_option("--threads", options.threads,
-                 "Threads of a rank for `improved`, each with a communicator of its own; default: "
-                 "the cores of a rank, 2 to 8")
-      ->type_name("N")
-      ->check(whole_number(1, 64));
+  app.add_option(
+         "--threads", options.threads,
+         "Threads of a rank for `improved`, each with a communicator of its own, as a list; "
+         "default: the cores of a rank, at most 8")
+      ->type_name("N,...");
+  app.add_option("--pages", options.pages,
+                 "Pages under the buffers of `improved`, as a list: huge, small, memalign or a "
+                 "mechanism")
+      ->type_name("KIND,...")
+      ->capture_default_str();
   add_common_options(app, options.common);
   app.footer(
       "Reduction of a large vector over all ranks (float, sum), as section IV of Boyle et al. "
@@ -57,12 +78,12 @@ void describe(CLI::App& app, GradientOptions& options) {
       "limit.\n"
       "Examples:\n"
       "  ropewalk bench gradient --quick\n"
+      "  ropewalk bench gradient -n 2 --variants improved --pages huge,small --threads 1,2\n"
       "  ropewalk bench gradient -n 2 --json gradient.json --plot gradient.svg");
 }
 
 bool check(GradientOptions& options) {
-  options.length_list = options.lengths.empty() ? default_lengths(options.common.quick)
-                                                : byte_list("--lengths", options.lengths);
+  options.length_list = lengths_of(options);
   for (const std::size_t length : options.length_list) {
     if (length <= longest) continue;
     throw Error(ErrorCode::argument, fmt::format("--lengths: {} floats, expected at most 256M; "
@@ -70,6 +91,10 @@ bool check(GradientOptions& options) {
                                                  length));
   }
   options.variant_list = words("--variants", options.variants, variant_names());
+  if (!options.threads.empty()) {
+    options.thread_list = integers("--threads", options.threads, 1, most_threads);
+  }
+  options.page_list = words("--pages", options.pages, page_kinds());
   options.line_rate = line_rate_of_environment() * 1e6;
   return true;
 }

@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <span>
 
+#include "common/pages.hpp"
+
 namespace ropewalk::bench {
 namespace {
 
@@ -90,11 +92,14 @@ float* PublishedRing::reduce(const float* data, std::size_t count, Stopwatch& co
   return output;
 }
 
-ImprovedRing::ImprovedRing(const Ranks& ranks, int threads, std::size_t longest)
-    : rank_(ranks.rank()), size_(ranks.size()), team_(threads) {
+RingBuffers::RingBuffers(const std::string& kind, int ranks, std::size_t longest)
+    : pages(kind),
+      result(page_block(kind, longest * sizeof(float))),
+      segment(page_block(kind, Segments(longest, ranks).longest() * sizeof(float))) {}
+
+ImprovedRing::ImprovedRing(const Ranks& ranks, int threads, RingBuffers& buffers)
+    : rank_(ranks.rank()), size_(ranks.size()), team_(threads), buffers_(buffers) {
   for (int thread = 0; thread < threads; ++thread) comms_.push_back(mpi::dup(mpi::comm_world()));
-  result_ = PageBlock(longest * sizeof(float));
-  segment_ = PageBlock(Segments(longest, size_).longest() * sizeof(float));
 }
 
 ImprovedRing::~ImprovedRing() {
@@ -136,8 +141,8 @@ void ImprovedRing::exchange(const float* send, std::size_t send_count, float* re
 }
 
 const float* ImprovedRing::reduce(const float* data, std::size_t count, Stopwatch& communication) {
-  auto* const output = reinterpret_cast<float*>(result_.data());
-  auto* const buffer = reinterpret_cast<float*>(segment_.data());
+  auto* const output = reinterpret_cast<float*>(buffers_.result.data());
+  auto* const buffer = reinterpret_cast<float*>(buffers_.segment.data());
   const Neighbours ring{0, 0, size_};
   const Segments segments(count, size_);
   in_parts(count, [&](std::size_t begin, std::size_t length) {

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "common/ranks.hpp"
@@ -59,16 +60,28 @@ class PublishedRing {
   int size_;
 };
 
-// The ring as improved: buffers are kept and lie on 2 MiB pages; each thread exchanges its part of
+// What an ImprovedRing keeps between calls; rings that run in turn may share one.
+struct RingBuffers {
+  // pages: one of page_kinds(). Throws Error(memory).
+  RingBuffers(const std::string& pages, int ranks, std::size_t longest);
+
+  std::string pages;
+  PageBlock result;
+  PageBlock segment;
+};
+
+// The ring as improved: buffers are kept (on 2 MiB pages, there); each thread exchanges its part of
 // a segment on a communicator of its own, copies and adds its part of the elements.
 class ImprovedRing {
  public:
-  ImprovedRing(const Ranks& ranks, int threads, std::size_t longest);
+  // `buffers` must outlive it.
+  ImprovedRing(const Ranks& ranks, int threads, RingBuffers& buffers);
   ~ImprovedRing();
   ImprovedRing(const ImprovedRing&) = delete;
   ImprovedRing& operator=(const ImprovedRing&) = delete;
 
   int threads() const noexcept { return team_.size(); }
+  const RingBuffers& buffers() const noexcept { return buffers_; }
   // The result stays here until the next call.
   const float* reduce(const float* data, std::size_t count, Stopwatch& communication);
 
@@ -82,8 +95,7 @@ class ImprovedRing {
   int size_;
   std::vector<mpi::Comm> comms_;
   TimedThreads team_;
-  PageBlock result_;
-  PageBlock segment_;
+  RingBuffers& buffers_;
 };
 
 }  // namespace ropewalk::bench

@@ -141,7 +141,10 @@ std::vector<Json> rows(const GradientContext& context, const GradientResult& res
                  {"other_us", rounded(found.other)},
                  {"communication_percent", rounded(found.percent)},
                  {"mb_per_s", rounded(found.mb_per_s)}};
-    if (column.variant == "improved") json["threads"] = context.threads;
+    if (column.threads > 0) {
+      json["threads"] = column.threads;
+      json["pages"] = column.pages;
+    }
     if (column.variant == "ropewalk") json["path"] = result.path;
     if (published != nullptr) {
       json["times_published"] = rounded(median(published->wall) / found.wall);

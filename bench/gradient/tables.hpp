@@ -13,10 +13,11 @@ struct GradientContext {
   int ranks = 1;
   int nodes = 1;
   int node_ranks = 1;
-  int threads = 1;  // of a rank, for `improved`
+  std::string threads;  // of a rank, for `improved`
   std::string mpi;
   double line_rate = 0;  // bytes/s of a node, one way; 0: not known
   BackingReport backing;
+  std::vector<BackingReport> ring_backings;  // of `improved`, one for each kind of pages
 };
 
 // What a rank sends and receives in a ring that moves the least: 2 (n-1)/n of the vector each way

@@ -26,6 +26,7 @@ TEST(Gradient, LengthsGoAsFarAsThePaper) {
   EXPECT_EQ(lengths.back(), std::size_t{1} << 28);
   EXPECT_EQ(parsed({"--quick"}).length_list.back(), std::size_t{1} << 22);
   EXPECT_EQ(parsed({"--lengths", "3,2K"}).length_list, (std::vector<std::size_t>{3, 2048}));
+  EXPECT_EQ(parsed({"--lengths", "deepbench"}).length_list.size(), 7U);
 }
 
 TEST(Gradient, OptionsThatCannotBeAreRefused) {
@@ -36,6 +37,16 @@ TEST(Gradient, OptionsThatCannotBeAreRefused) {
   setenv("ROPEWALK_LINE_RATE", "250", 1);
   EXPECT_EQ(parsed({}).line_rate, 250e6);
   unsetenv("ROPEWALK_LINE_RATE");
+}
+
+TEST(Gradient, TheImprovedRingHasTheAxesOfThePapersFirstFigure) {
+  const GradientOptions made = parsed({"--pages", "huge,small", "--threads", "1,2,4,8"});
+  EXPECT_EQ(made.page_list, (std::vector<std::string>{"huge", "small"}));
+  EXPECT_EQ(made.thread_list, (std::vector<int>{1, 2, 4, 8}));
+  EXPECT_TRUE(parsed({}).thread_list.empty());
+  EXPECT_NE(refusal({"--pages", "large"}).find("--pages"), std::string::npos);
+  EXPECT_NE(refusal({"--threads", "0"}).find("--threads"), std::string::npos);
+  EXPECT_NE(refusal({"--threads", "65"}).find("--threads"), std::string::npos);
 }
 
 TEST(Gradient, SegmentsCoverTheVector) {
@@ -64,8 +75,9 @@ GradientContext context(int ranks, int nodes, double line_rate) {
 
 GradientResult result() {
   return {std::size_t{4} << 20,
-          {{"published", 1, {4000, 5000, 4500}, {2000, 2000, 2000}},
-           {"ropewalk", 1, {450, 440, 460}, {450, 440, 460}}},
+          {{"published", 1, {4000, 5000, 4500}, {2000, 2000, 2000}, 0, ""},
+           {"improved small 2", 1, {900, 900, 900}, {600, 600, 600}, 2, "small"},
+           {"ropewalk", 1, {450, 440, 460}, {450, 440, 460}, 0, ""}},
           {},
           "mapped",
           ""};
@@ -83,10 +95,13 @@ TEST(Gradient, TheLimitOverNodesIsTheLineRates) {
 
 TEST(Gradient, RowsHaveThePapersFigures) {
   const auto all = rows(context(2, 1, 0), result());
-  ASSERT_EQ(all.size(), 2U);
+  ASSERT_EQ(all.size(), 3U);
   EXPECT_EQ(all[0]["communication_percent"], 44.444);
   EXPECT_EQ(all[0]["other_us"], 2500);
-  EXPECT_EQ(all[1]["times_published"], 10);
+  EXPECT_EQ(all[2]["times_published"], 10);
+  EXPECT_EQ(all[1]["threads"], 2);
+  EXPECT_EQ(all[1]["pages"], "small");
+  EXPECT_FALSE(all[2].contains("threads"));
   // Each of two ranks moves 16 MiB each way in 2 ms; both directions are counted.
   EXPECT_NEAR(all[0]["mb_per_s"].get<double>(), 2 * 16 * 1.048576e6 / 2000, 1e-3);
 }
