@@ -42,7 +42,7 @@ VERBS = (
         "tune.command",
     ),
     Verb("completion", "print what a shell needs to complete all this", "completion"),
-    Verb("hugepages", "show, reserve and release the pool of huge pages", "hugepages"),
+    Verb("hugepages", "show, reserve and release the pool of huge pages", "hugepages_command"),
 )
 
 _EXAMPLES = (

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 from .cores import Root
 from .errors import CommandError
-from .options import Parser
 
 SIZES = {"2M": 2 << 20, "1G": 1 << 30}
 _UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
@@ -101,6 +100,11 @@ def _record(root: Root) -> dict[int, int]:
             return {int(size): int(pages) for size, pages in json.load(file).items()}
     except (OSError, ValueError):
         return {}
+
+
+def reserved(root: Root = "/") -> dict[int, int]:
+    """Pages that `reserve` added and `release` would give back, by page size in bytes."""
+    return _record(root)
 
 
 def _write_record(root: Root, record: Mapping[int, int]) -> None:
@@ -258,12 +262,19 @@ def status_lines(root: Root = "/") -> list[str]:
             f"{size_name(pool.page_bytes):<10}{pool.total:>8}{pool.free:>8}{pool.reserved:>10}"
             f"{pool.overcommit:>11}{pool.available:>11}  {readable(pool.total * pool.page_bytes)}"
         )
-    for size, pages in sorted(_record(root).items()):
+    for size, pages in sorted(reserved(root).items()):
         lines.append(
             f"{pages} pages of {size_name(size)} were reserved by ropewalk; "
             "`ropewalk hugepages release` gives them back"
         )
     return lines
+
+
+# Why the kernel gives fewer pages, and what helps.
+FRAGMENTED = (
+    "the kernel found no more whole blocks: memory is fragmented or in use. End what uses "
+    "it, `sync; echo 3 > /proc/sys/vm/drop_caches`, and reserve again, or reserve at boot"
+)
 
 
 def reserve_lines(change: Change) -> list[str]:
@@ -273,10 +284,7 @@ def reserve_lines(change: Change) -> list[str]:
         f"{change.total} in the pool now"
     ]
     if change.done < change.asked:
-        lines.append(
-            "the kernel found no more whole blocks: memory is fragmented or in use. End what uses "
-            "it, `sync; echo 3 > /proc/sys/vm/drop_caches`, and reserve again, or reserve at boot"
-        )
+        lines.append(FRAGMENTED)
     return lines
 
 
@@ -292,73 +300,3 @@ def release_lines(changes: Sequence[Change]) -> list[str]:
         if change.done < change.asked:
             lines.append("the others are in use; they go back as surplus when their users end")
     return lines
-
-
-# ---- the verb ------------------------------------------------------------------------------------
-
-EXAMPLES = (
-    ("ropewalk hugepages status", ""),
-    ("ropewalk hugepages reserve 1G", "64: so many pages"),
-    ("ropewalk hugepages reserve 2 --page-size 1G", ""),
-    ("ropewalk hugepages release", "what was reserved"),
-)
-STATUSES = (
-    ("0", "the kernel did what was asked"),
-    ("1", "it gave fewer pages, or it is the administrator's to do"),
-    ("2", "the command line was wrong"),
-)
-
-
-@dataclass
-class PoolOptions:
-    action: str = ""
-    n: str | None = None
-    page_size: str | None = None
-
-
-def parser() -> Parser:
-    made = Parser(
-        "ropewalk hugepages",
-        "The kernel's pool of huge pages. `status` shows the pools and what ropewalk added to "
-        "them; `reserve` adds N pages (64) or a size (64M, 1G), as root; `release` gives back "
-        "what `reserve` added, or N pages.",
-        "ropewalk hugepages status\n       ropewalk hugepages reserve N [--page-size SIZE]\n"
-        "       ropewalk hugepages release [N] [--page-size SIZE]",
-        examples=EXAMPLES,
-        statuses=STATUSES,
-    )
-    made.add_argument(
-        "action",
-        choices=("status", "reserve", "release"),
-        help="status shows the pools; reserve and release change one",
-    )
-    made.add_argument(
-        "n", nargs="?", metavar="N", help="number of pages (64), or a size of whole pages (128M)"
-    )
-    made.add_argument("--page-size", metavar="SIZE", help="2M or 1G; default: 2M")
-    return made
-
-
-def main(words: Sequence[str]) -> int:
-    options = parser().parse_args(words, namespace=PoolOptions())
-    size = _page_bytes(options.page_size) if options.page_size else None
-    if options.action == "status":
-        if options.n or size:
-            raise CommandError("status: takes nothing; it shows the pools of all sizes")
-        print("\n".join(status_lines()))
-        return 0
-    pages = pages_of(options.n, size or SIZES["2M"]) if options.n else None
-    if options.action == "release":
-        print("\n".join(release_lines(release("/", size, pages))))
-        return 0
-    if pages is None:
-        raise CommandError("N: none given, expected pages (64) or a size (64M, 1G)")
-    change = reserve(pages, size or SIZES["2M"])
-    print("\n".join(reserve_lines(change)))
-    return 0 if change.done == change.asked else 1
-
-
-def _page_bytes(text: str) -> int:
-    if text.upper() not in SIZES:
-        raise CommandError(f"--page-size: '{text}', expected {' or '.join(SIZES)}")
-    return SIZES[text.upper()]
