@@ -86,32 +86,6 @@ def caches(root: Root = "/") -> list[Facts]:
     return found
 
 
-def numa(root: Root = "/") -> list[Facts]:
-    top = os.path.join(root, "sys/devices/system/node")
-    found = []
-    for name in entries(top):
-        if not re.fullmatch(r"node\d+", name):
-            continue
-        folder = os.path.join(top, name)
-        memory = dict(
-            re.findall(
-                r"(MemTotal|MemFree):\s*(\d+) kB", text(os.path.join(folder, "meminfo")) or ""
-            )
-        )
-        found.append(
-            {
-                "node": int(name[4:]),
-                "cpus": text(os.path.join(folder, "cpulist")) or "",
-                "memory_bytes": int(memory.get("MemTotal", 0)) << 10,
-                "free_bytes": int(memory.get("MemFree", 0)) << 10,
-                "distances": [
-                    int(d) for d in (text(os.path.join(folder, "distance")) or "").split()
-                ],
-            }
-        )
-    return found
-
-
 def memory(root: Root = "/") -> Facts:
     found = dict(
         re.findall(
@@ -283,7 +257,6 @@ def facts(root: Root = "/") -> Facts:
         "architecture": os.uname().machine,
         "processor": processor(root),
         "caches": caches(root),
-        "numa": numa(root),
         "numa_balancing": number(os.path.join(root, "proc/sys/kernel/numa_balancing")),
         "memory": memory(root),
         "transparent_huge_pages": transparent_huge_pages(root),

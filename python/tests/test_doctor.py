@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from conftest import elf_file
-from ropewalk import cores, installations, machine
+from ropewalk import cores, installations, machine, numa
 from ropewalk.doctor import command as report
 from ropewalk.doctor import dropin, judge, mpi_facts, probes
 from support import environment
@@ -107,10 +107,27 @@ def test_fabrics(tmp_path):
 
 def test_empty_root_gives_facts_all_the_same(tmp_path):
     found = machine.facts(tmp_path)
-    assert found["numa"] == []
+    assert numa.nodes(tmp_path) == []
     assert found["hugetlb"] == []
     assert found["shared_memory"] is None
     json.dumps(found)
+
+
+def node_facts(number=0, **others):
+    return {
+        "node": number,
+        "cpus": "0-7",
+        "package": 0,
+        "memory_bytes": GIB,
+        "free_bytes": GIB,
+        "distances": [10],
+        "tier": None,
+        "memory_side_cache_bytes": None,
+        "read_mb_per_s": None,
+        "write_mb_per_s": None,
+        "read_latency_ns": None,
+        **others,
+    }
 
 
 @pytest.fixture
@@ -127,9 +144,7 @@ def good():
             "quota_cores": None,
         },
         "caches": [{"level": 1, "bytes": 32768, "line_bytes": 64, "shared_by": 2}],
-        "numa": [
-            {"node": 0, "cpus": "0-7", "memory_bytes": GIB, "free_bytes": GIB, "distances": [10]}
-        ],
+        "numa": [node_facts()],
         "numa_balancing": 0,
         "memory": {"total_bytes": GIB, "available_bytes": GIB, "cgroup_limit_bytes": None},
         "transparent_huge_pages": {

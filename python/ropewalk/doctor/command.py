@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from .. import numa
 from ..hugepages import readable, size_name
 from ..options import Parser
 from . import judge
@@ -103,18 +104,33 @@ def _machine(facts: Facts) -> Lines:
             f"L{cache['level']} cache",
             (f"{readable(cache['bytes'])}, shared by {_count(cache['shared_by'], 'thread')}"),
         )
-    for node in facts["numa"]:
-        yield (
-            f"NUMA node {node['node']}",
-            (
-                f"cpus {node['cpus']}, {readable(node['memory_bytes'])}, "
-                f"{readable(node['free_bytes'])} free"
-            ),
-        )
+    yield from _numa(facts["numa"])
     limit = facts["memory"]["cgroup_limit_bytes"]
     if limit is not None:
         yield "memory limit", f"{readable(limit)} (control group)"
     yield "kernel", f"Linux {facts['kernel']} {facts['architecture']}"
+
+
+def _numa(nodes: list[Facts]) -> Lines:
+    divided = numa.nodes_per_package(nodes)
+    if divided > 1:
+        yield "NUMA mode", f"{divided} nodes in a processor (Intel calls it SNC, AMD NPS)"
+    for node in nodes:
+        yield f"NUMA node {node['node']}", ", ".join(_of_node(node, nodes))
+
+
+def _of_node(node: Facts, nodes: list[Facts]) -> Iterator[str]:
+    yield numa.kind(node, nodes) or f"cpus {node['cpus']}"
+    yield readable(node["memory_bytes"])
+    yield f"{readable(node['free_bytes'])} free"
+    if len(nodes) > 1 and node["distances"]:
+        yield f"distances {' '.join(map(str, node['distances']))}"
+    if node["read_mb_per_s"]:
+        yield f"reads {node['read_mb_per_s'] / 1000:.4g} GB/s by its firmware"
+    if node["read_latency_ns"]:
+        yield f"latency {node['read_latency_ns']} ns"
+    if node["memory_side_cache_bytes"]:
+        yield f"behind a memory-side cache of {readable(node['memory_side_cache_bytes'])}"
 
 
 def _pages(facts: Facts) -> Lines:

@@ -35,11 +35,12 @@ def judge(facts: Facts) -> list[Finding]:
 
 def collect(run_mpi: bool = True) -> Facts:
     """Facts of this machine, features tried and MPIs asked."""
-    from .. import machine
+    from .. import machine, numa
     from . import dropin, mpi_facts, probes
 
     return {
         **machine.facts(),
+        "numa": numa.nodes(),
         "features": probes.every(),
         "mpi": mpi_facts.every(run_mpi),
         "drop_in": dropin.facts(),
