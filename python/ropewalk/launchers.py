@@ -240,7 +240,7 @@ def _asked(request: Request, *options: str) -> bool:
     )
 
 
-def _leaves_binding_alone(request: Request, environment: Mapping[str, str]) -> bool:
+def leaves_binding_alone(request: Request, environment: Mapping[str, str]) -> bool:
     given = {**environment, **dict(request.variables)}
     names = _BINDING_VARIABLES[request.installation.family]
     return _asked(request, *_BINDING_OPTIONS) or any(name in given for name in names)
@@ -250,7 +250,7 @@ def _hydra_binding(request: Request, environment: Mapping[str, str]) -> str | No
     """What MPICH's hydra binds a rank to; None where it is not told."""
     if request.launcher.kind != "hydra" or request.installation.family != "mpich":
         return None
-    if _leaves_binding_alone(request, environment):
+    if leaves_binding_alone(request, environment):
         return None
     if request.binding and request.ranks_here > 1:
         return f"core:{request.cores_each}"
@@ -305,7 +305,7 @@ def _openmpi(
     request: Request, environment: Mapping[str, str], settings: Iterable[Setting], preload: str
 ) -> Words:
     options = []
-    if not _leaves_binding_alone(request, environment):
+    if not leaves_binding_alone(request, environment):
         options += _openmpi_binding(request)
     elif request.per_node and not _asked(request, "map-by", "ppn"):
         options += ["--map-by", f"ppr:{request.per_node}:node"]

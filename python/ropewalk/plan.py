@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from . import launchers, nested
+from . import launchers, nested, openmp
 from .batch import Job, is_here
 from .installations import Installation
 from .preload import LIBRARIES, Preload
@@ -66,6 +66,7 @@ class Request:
     ranks: int
     program: list[str]
     lanes: int = 0  # 0: automatic
+    threads: int = 0  # of each rank's program; 0: nobody said
     bind: bool | None = None  # None: when every rank can have a core
     variables: tuple[tuple[str, str], ...] = ()  # (name, value) of --env
     launcher_options: tuple[str, ...] = ()
@@ -115,7 +116,8 @@ class Request:
         """Lanes the MPI is prepared for: as asked, else from the cores a rank has to spare."""
         if self.plain:
             return 1
-        return self.lanes or min(AUTOMATIC_LANES, max(1, self.cores_each - 1))
+        busy = max(1, self.threads)
+        return self.lanes or min(AUTOMATIC_LANES, max(1, self.cores_each - busy))
 
     @property
     def binding(self) -> bool:
@@ -189,6 +191,7 @@ def _common(request: Request, environment: Mapping[str, str]) -> Iterator[Settin
         yield "MPI4PY_LIBMPI", one.library, "mpi4py opens the same MPI"
     if request.lanes:
         yield "ROPEWALK_LANES", str(request.lanes), "lanes of an EndpointSet (--lanes)"
+    yield from openmp.variables(request, environment)
     if request.stats:
         yield "ROPEWALK_STATS", "1", "what ropewalk did, printed at MPI_Finalize (--stats)"
     if request.lanes_wanted > 1:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from . import batch, config, installations, launchers, plan, preload
+from . import batch, config, installations, launchers, openmp, plan, preload
 from . import program as programs
 from .cores import usable_cores
 from .errors import CommandError
@@ -38,6 +38,7 @@ EXAMPLES = (
     ("ropewalk run -n 4 -- ./program --its-option", ""),
     ("ropewalk run -n 4 --mpi openmpi --stats -- ./program", "and what ropewalk did"),
     ("ropewalk run -n 4 script.py", "Python, with mpi4py or ropewalk"),
+    ("ropewalk run -n 2 --threads 4 -- ./program", "OpenMP: four threads a rank"),
     ("ropewalk run --nodes n1,n2 --ranks-per-node 2 ./program", ""),
     ("ropewalk run -n 4 --dry-run ./program", "each setting with its reason"),
     ("ropewalk run -n 4 --plain ./program", "the same without ropewalk"),
@@ -56,6 +57,7 @@ class RunOptions(DropInOptions):
 
     nodes: str | None = None
     ranks_per_node: int | None = None
+    threads: int | None = None
     launcher: str | None = None
     dry_run: bool = False
     program: list[str] = field(default_factory=list)
@@ -90,6 +92,14 @@ def parser() -> Parser:
         help="own: the MPI's; srun; mpiexec: the batch system's (srun in a Slurm job that offers "
         "what the MPI needs, else its own)",
     )
+    threads = made.add_argument_group("threads")
+    threads.add_argument(
+        "--threads",
+        type=whole_number,
+        metavar="T",
+        help="threads of each rank: sets OMP_NUM_THREADS, OMP_PLACES and OMP_PROC_BIND, and lanes "
+        "for the cores that are left; those of them that you have set yourself win",
+    )
     made.add_argument("program", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     return made
 
@@ -119,6 +129,8 @@ def make_request(
     already."""
     if options.lanes is not None and not 1 <= options.lanes <= plan.MAXIMUM_LANES:
         raise CommandError(f"--lanes: {options.lanes}, expected 1 to {plan.MAXIMUM_LANES}")
+    if options.threads is not None and options.threads < 1:
+        raise CommandError(f"--threads: {options.threads}, expected 1 or more")
     variables = tuple(_variable(text) for text in options.env)
     job = batch.job()
     hosts = _hosts(options.nodes)
@@ -135,6 +147,7 @@ def make_request(
         ranks=ranks,
         program=command,
         lanes=lanes,
+        threads=openmp.threads_of(options.threads or 0, environment),
         bind=_bind(options, job),
         variables=variables,
         launcher_options=tuple(options.launcher_option),
@@ -271,6 +284,11 @@ def notes(request: plan.Request) -> Iterator[str]:
     used = -(-request.ranks // request.ranks_here)
     if request.hosts and used < len(request.hosts):
         yield f"{', '.join(request.hosts[used:])}: no rank, {request.ranks} fill the nodes before"
+    if request.threads > request.cores_each:
+        yield (
+            f"--threads: {request.threads} threads for each rank, which has {request.cores_each} "
+            f"core{'s' if request.cores_each > 1 else ''}: they take turns"
+        )
     own, one = request.own_library, request.installation
     kept = os.environ.get("ROPEWALK_MPI_LIBRARY")
     if kept and not request.chosen and not _is_same_folder(kept, one.library):

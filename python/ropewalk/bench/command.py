@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import textwrap
 import time
 from collections.abc import Mapping, Sequence
 
@@ -252,12 +253,16 @@ def _progress(index: int, count: int, job: Job, begun: float) -> None:
     sys.stderr.flush()
 
 
+_NONE_FOUND = "none found; build them with `make`"
+_COLUMNS = 100  # of the help, at most
+
+
 def _help(name: str | None, found: Mapping[str, str]) -> int:
     parser().print_help()
     print()
     if name is None:
-        known = ", ".join(sorted([*found, "torch"]))
-        print("benches: " + (known if found else "none found; build them with `make`"))
+        known = ", ".join(sorted([*found, "torch"])) if found else _NONE_FOUND
+        print(textwrap.fill(f"benches: {known}", _COLUMNS, subsequent_indent=" " * 9))
         return 0
     path = found[_names(name, [], found)[0]]
     print(f"options of {name}:", flush=True)

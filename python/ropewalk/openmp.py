@@ -1,0 +1,57 @@
+"""The threads of each rank: how many, on which of its cores, beside the comm threads of its lanes.
+
+Comm threads take the last cores of a rank's affinity mask (EndpointOptions::pin), so the program's
+threads get the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from . import launchers
+
+if TYPE_CHECKING:
+    from .plan import Request, SettingWords
+
+# The user's own words on where threads are: ours then stay out.
+_PLACEMENT = ("OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY", "KMP_AFFINITY")
+
+# These launchers bind a rank where they are told to; of the others it is not known.
+_BINDING_LAUNCHERS = ("hydra", "openmpi", "pals")
+
+
+def threads_of(wanted: int, given: Mapping[str, str]) -> int:
+    """--threads, or the user's own OMP_NUM_THREADS instead, whose first number is that of the
+    outer parallel regions. 0: --threads was not given."""
+    own = given.get("OMP_NUM_THREADS", "").split(",")[0].strip()
+    return int(own) if wanted and own.isdigit() and int(own) > 0 else wanted
+
+
+def variables(request: Request, environment: Mapping[str, str]) -> Iterator[SettingWords]:
+    """(name, value, reason) of --threads."""
+    if not request.threads:
+        return
+    given = {**environment, **dict(request.variables)}
+    yield "OMP_NUM_THREADS", str(request.threads), "threads of each rank (--threads)"
+    if not request.plain and not request.lanes and "ROPEWALK_LANES" not in given:
+        reason = f"lanes of an EndpointSet: the cores that {request.threads} threads leave free"
+        yield "ROPEWALK_LANES", str(request.lanes_wanted), reason
+    if any(name in given for name in _PLACEMENT):
+        return
+    if _has_cores_of_its_own(request, environment):
+        first = f"the first {request.threads} cores of each rank; its comm threads take the last"
+        yield "OMP_PLACES", f"cores({request.threads})", first
+        yield "OMP_PROC_BIND", "close", "a thread stays on its core"
+    else:
+        yield "OMP_PROC_BIND", "false", "threads share cores with others: the system places them"
+
+
+def _has_cores_of_its_own(request: Request, environment: Mapping[str, str]) -> bool:
+    """Whether each rank has a core for each thread that no other rank has."""
+    if not request.binding or request.threads > request.cores_each:
+        return False
+    if request.ranks_here == 1:
+        return True
+    bound = request.launcher.kind in _BINDING_LAUNCHERS
+    return bound and not launchers.leaves_binding_alone(request, environment)
