@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import _thread
+import atexit
 import math
+import os
 import threading
 from collections.abc import Callable, Sequence
 from datetime import timedelta
@@ -14,6 +16,52 @@ import torch.distributed as dist
 
 from .. import _core
 from ..exceptions import PeerDeadError
+
+
+class Completions:
+    """The threads that complete futures, each with what follows its future.
+
+    The interpreter waits for them before it ends: a thread that would come back from C++ to Python
+    after that is ended inside of torch's destructors, which aborts the process.
+    """
+
+    _PATIENCE_SECONDS = 10.0  # for what follows a future and waits for a rank that is gone
+
+    def __init__(self) -> None:
+        self._forget()
+        atexit.register(self.wait)
+        os.register_at_fork(after_in_child=self._forget)  # the threads are the parent's
+
+    def _forget(self) -> None:
+        self._changed = threading.Condition()
+        self._running = 0
+
+    def start(self, complete: Callable[[], None]) -> None:
+        with self._changed:
+            self._running += 1
+        try:
+            _thread.start_new_thread(self._run, (complete,))
+        except BaseException:
+            self._end()
+            raise
+
+    def _run(self, complete: Callable[[], None]) -> None:
+        try:
+            complete()
+        finally:
+            self._end()
+
+    def _end(self) -> None:
+        with self._changed:
+            self._running -= 1
+            self._changed.notify_all()
+
+    def wait(self) -> None:
+        with self._changed:
+            self._changed.wait_for(lambda: self._running == 0, self._PATIENCE_SECONDS)
+
+
+COMPLETIONS = Completions()
 
 
 class CompleteWork(dist.Work):
@@ -113,7 +161,7 @@ class BackgroundWork(dist.Work):
             self._future = torch.futures.Future()
             # What follows the future may wait for another call of the group, so the thread that
             # makes the calls must not run it.
-            self._tell(lambda: _thread.start_new_thread(self._complete, ()))
+            self._tell(lambda: COMPLETIONS.start(self._complete))
         return self._future
 
     def _put(self) -> None:

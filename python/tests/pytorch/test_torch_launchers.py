@@ -24,6 +24,25 @@ def test_torchrun_needs_no_mpi_and_no_import(tmp_path):
     assert error is not None and float(error[1]) < 0.1, done.stdout
 
 
+LATE_PROGRAM = """
+import os
+import time
+import torch
+from ropewalk.torch.work import COMPLETIONS
+COMPLETIONS.start(lambda: (time.sleep(0.3), print("after the end", flush=True)))
+child = os.fork()
+if child == 0:
+    os._exit(COMPLETIONS._running)  # none: the thread is the parent's
+print(os.waitpid(child, 0)[1], flush=True)
+"""
+
+
+def test_the_interpreter_waits_for_what_follows_a_future():
+    done = run([sys.executable, "-c", LATE_PROGRAM])
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "0\nafter the end\n"
+
+
 def test_layers_that_are_split_over_ranks_give_the_same_answers(tmp_path):
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node"]
     example = EXAMPLE.with_name("tensor_parallel.py")
