@@ -38,6 +38,7 @@ const char* text(Reason reason) {
                                    "ranks on several nodes, or too many on one for this call",
                                    "no MPI_THREAD_MULTIPLE, no cores to spare, or a small call",
                                    "arguments that MPI must judge",
+                                   "a window that its ranks do not serve themselves",
                                    "a receiver or a buffer that memory does not lead to",
                                    "no memory to keep the communicator in mind"};
   return texts[static_cast<int>(reason)];

@@ -14,8 +14,8 @@ using mpi::Word;  // a handle, whatever its C type: see mpi/functions.hpp
 
 // An array of handles is passed by its address: of ints or of words, as the MPI has them.
 //
-// F(name, parameters): those of MPI 3, blocking, making windows, nonblocking, and those of MPI 4
-// with 64-bit counts.
+// F(name, parameters): those of MPI 3, blocking, making windows (their PMPI names are ours as well,
+// as the ranks of a window agree on it), nonblocking, and those of MPI 4 with 64-bit counts.
 // clang-format off
 #define ROPEWALK_FUNCTIONS(F)                                                                    \
   F(Finalize, ())                                                                                \
@@ -53,7 +53,10 @@ using mpi::Word;  // a handle, whatever its C type: see mpi/functions.hpp
   F(Win_create, (void*, Count, int, Word, Word, void*))                                          \
   F(Win_allocate, (Count, int, Word, Word, void*, void*))                                        \
   F(Win_allocate_shared, (Count, int, Word, Word, void*, void*))                                 \
-  F(Win_create_dynamic, (Word, Word, void*))
+  F(Win_create_dynamic, (Word, Word, void*))                                                     \
+  F(Win_create_c, (void*, Count, Count, Word, Word, void*))                                      \
+  F(Win_allocate_c, (Count, Count, Word, Word, void*, void*))                                    \
+  F(Win_allocate_shared_c, (Count, Count, Word, Word, void*, void*))
 #define ROPEWALK_STARTING_FUNCTIONS(F)                                                           \
   F(Ibcast, (void*, int, Word, int, Word, void*))                                                \
   F(Ireduce, (const void*, void*, int, Word, Word, int, Word, void*))                            \
@@ -62,9 +65,6 @@ using mpi::Word;  // a handle, whatever its C type: see mpi/functions.hpp
   F(Iallgather, (const void*, int, Word, void*, int, Word, Word, void*))                         \
   F(Ialltoall, (const void*, int, Word, void*, int, Word, Word, void*))
 #define ROPEWALK_LARGE_FUNCTIONS(F)                                                              \
-  F(Win_create_c, (void*, Count, Count, Word, Word, void*))                                      \
-  F(Win_allocate_c, (Count, Count, Word, Word, void*, void*))                                    \
-  F(Win_allocate_shared_c, (Count, Count, Word, Word, void*, void*))                             \
   F(Bcast_c, (void*, Count, Word, int, Word))                                                    \
   F(Reduce_c, (const void*, void*, Count, Word, Word, int, Word))                                \
   F(Allreduce_c, (const void*, void*, Count, Word, Word, Word))                                  \
@@ -111,6 +111,9 @@ using mpi::Word;  // a handle, whatever its C type: see mpi/functions.hpp
   F(Sendrecv,                                                                                    \
     (const void*, int, Word, int, int, void*, int, Word, int, int, Word, void*))                 \
   F(Sendrecv_replace, (void*, int, Word, int, int, int, int, Word, void*))                       \
+  F(Isendrecv,                                                                                   \
+    (const void*, int, Word, int, int, void*, int, Word, int, int, Word, void*))                 \
+  F(Isendrecv_replace, (void*, int, Word, int, int, int, int, Word, void*))                      \
   F(Probe, (int, int, Word, void*))                                                              \
   F(Iprobe, (int, int, Word, int*, void*))                                                       \
   F(Mprobe, (int, int, Word, void*, void*))                                                      \
@@ -129,6 +132,8 @@ using mpi::Word;  // a handle, whatever its C type: see mpi/functions.hpp
   F(Request_free, (void*))                                                                       \
   F(Cancel, (void*))                                                                             \
   F(Recv_init, (void*, int, Word, int, int, Word, void*))                                        \
+  F(Start, (void*))                                                                              \
+  F(Startall, (int, void*))                                                                      \
   F(Comm_set_info, (Word, Word))                                                                 \
   F(Comm_dup_with_info, (Word, Word, void*))                                                     \
   F(Recv_c, (void*, Count, Word, int, int, Word, void*))                                         \
@@ -139,6 +144,48 @@ using mpi::Word;  // a handle, whatever its C type: see mpi/functions.hpp
   F(Sendrecv_c,                                                                                  \
     (const void*, Count, Word, int, int, void*, Count, Word, int, int, Word, void*))             \
   F(Sendrecv_replace_c, (void*, Count, Word, int, int, int, int, Word, void*))
+// What is done with windows (onesided.hpp): ours only where ROPEWALK_ONESIDED is on, by their PMPI
+// names as well, since bindings to Fortran call these.
+#define ROPEWALK_ONESIDED_FUNCTIONS(F)                                                           \
+  F(Win_free, (void*))                                                                           \
+  F(Win_get_attr, (Word, int, void*, int*))                                                      \
+  F(Win_fence, (int, Word))                                                                      \
+  F(Win_lock, (int, int, int, Word))                                                             \
+  F(Win_unlock, (int, Word))                                                                     \
+  F(Win_lock_all, (int, Word))                                                                   \
+  F(Win_unlock_all, (Word))                                                                      \
+  F(Win_flush, (int, Word))                                                                      \
+  F(Win_flush_all, (Word))                                                                       \
+  F(Win_flush_local, (int, Word))                                                                \
+  F(Win_flush_local_all, (Word))                                                                 \
+  F(Win_post, (Word, int, Word))                                                                 \
+  F(Win_start, (Word, int, Word))                                                                \
+  F(Win_complete, (Word))                                                                        \
+  F(Win_wait, (Word))                                                                            \
+  F(Win_test, (Word, int*))                                                                      \
+  F(Win_sync, (Word))                                                                            \
+  F(Put, (const void*, int, Word, int, Count, int, Word, Word))                                  \
+  F(Get, (void*, int, Word, int, Count, int, Word, Word))                                        \
+  F(Accumulate, (const void*, int, Word, int, Count, int, Word, Word, Word))                     \
+  F(Get_accumulate,                                                                              \
+    (const void*, int, Word, void*, int, Word, int, Count, int, Word, Word, Word))               \
+  F(Fetch_and_op, (const void*, void*, Word, int, Count, Word, Word))                            \
+  F(Compare_and_swap, (const void*, const void*, void*, Word, int, Count, Word))                 \
+  F(Rput, (const void*, int, Word, int, Count, int, Word, Word, void*))                          \
+  F(Rget, (void*, int, Word, int, Count, int, Word, Word, void*))                                \
+  F(Raccumulate, (const void*, int, Word, int, Count, int, Word, Word, Word, void*))             \
+  F(Rget_accumulate,                                                                             \
+    (const void*, int, Word, void*, int, Word, int, Count, int, Word, Word, Word, void*))        \
+  F(Put_c, (const void*, Count, Word, int, Count, Count, Word, Word))                            \
+  F(Get_c, (void*, Count, Word, int, Count, Count, Word, Word))                                  \
+  F(Accumulate_c, (const void*, Count, Word, int, Count, Count, Word, Word, Word))               \
+  F(Get_accumulate_c,                                                                            \
+    (const void*, Count, Word, void*, Count, Word, int, Count, Count, Word, Word, Word))         \
+  F(Rput_c, (const void*, Count, Word, int, Count, Count, Word, Word, void*))                    \
+  F(Rget_c, (void*, Count, Word, int, Count, Count, Word, Word, void*))                          \
+  F(Raccumulate_c, (const void*, Count, Word, int, Count, Count, Word, Word, Word, void*))       \
+  F(Rget_accumulate_c,                                                                           \
+    (const void*, Count, Word, void*, Count, Word, int, Count, Count, Word, Word, Word, void*))
 // clang-format on
 // Those that are ours wherever the drop-in serves.
 #define ROPEWALK_SERVED_FUNCTIONS(F) \
@@ -152,7 +199,13 @@ using mpi::Word;  // a handle, whatever its C type: see mpi/functions.hpp
 #define ROPEWALK_ALL_FUNCTIONS(F) \
   ROPEWALK_SERVED_FUNCTIONS(F)    \
   ROPEWALK_INIT_FUNCTIONS(F)      \
-  ROPEWALK_MESSAGE_FUNCTIONS(F)
+  ROPEWALK_MESSAGE_FUNCTIONS(F)   \
+  ROPEWALK_ONESIDED_FUNCTIONS(F)
+// Those that are ours by their PMPI names as well.
+#define ROPEWALK_PROFILED_FUNCTIONS(F) \
+  ROPEWALK_WINDOW_FUNCTIONS(F)         \
+  ROPEWALK_RECEIVING_FUNCTIONS(F)      \
+  ROPEWALK_ONESIDED_FUNCTIONS(F)
 
 // The next functions of these names. Those of MPI 4 are null where the library is older.
 struct Next {

@@ -49,7 +49,8 @@ class Call {
   // MPI may not have completed it; then its handle still stands, and nothing is done.
   int complete(std::size_t at, void* status) const noexcept {
     Pending* entry = pending.find(handles_[at]);
-    if (entry == nullptr || given_.get(at) == handles_[at]) return 0;
+    if (entry == nullptr) return 0;
+    if (!entry->persistent && given_.get(at) == handles_[at]) return 0;
     finish(*entry, status);
     const int code = mend_one(*entry, status);
     if (code != 0) failed_ = comm_of(*entry);
@@ -57,11 +58,31 @@ class Call {
     return code;
   }
   Word failed() const noexcept { return failed_; }
+  // Says whether this is an active persistent receive which MPI does not know to be active, and
+  // skips among others.
+  bool is_apart(std::size_t at) const noexcept {
+    const Pending* found = entry(at);
+    return found != nullptr && found->apart;
+  }
+  bool has_apart() const noexcept {
+    for (std::size_t i = 0; i < size(); ++i) {
+      if (is_apart(i)) return true;
+    }
+    return false;
+  }
+  // Has MPI fill the status of such a request, once it is settled. Returns false before.
+  bool complete_apart(std::size_t at, void* status) const {
+    if (!is_apart(at) || !entry(at)->settled) return false;
+    Word handle = handles_[at];
+    int flag = 0;
+    next.Test(&handle, &flag, status);
+    return true;
+  }
 
  private:
   // Takes the message of a receive that became complete only in MPI's own call.
   static void finish(Pending& entry, const void* status) noexcept {
-    if (entry.settled || entry.out != nullptr) return;
+    if (entry.settled || entry.out != nullptr || entry.exchange) return;
     int cancelled = 0;
     if (entry.cancelling) real.test_cancelled(status, &cancelled);
     if (cancelled == 0) entry.taken = take(entry.to, status);
@@ -184,7 +205,15 @@ int Testany(int count, void* requests, int* index, int* flag, void* status) {
   const Statuses own(status, 1);
   pending.look();
   call.settle_all();
+  for (int i = 0; i < count; ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    if (!call.complete_apart(at, own.first())) continue;
+    *index = i;
+    *flag = 1;
+    return complete_one(call, at, own.first(), 0);
+  }
   const int code = next.Testany(count, requests, index, flag, own.first());
+  if (*flag != 0 && *index < 0 && call.has_apart()) *flag = 0;
   if (*flag == 0 || *index < 0) return code;
   return complete_one(call, static_cast<std::size_t>(*index), own.first(), code);
 }
@@ -208,7 +237,14 @@ int Testsome(int count, void* requests, int* number, int* indices, void* statuse
   const Statuses own(statuses, call.size());
   pending.look();
   call.settle_all();
+  *number = 0;
+  for (int i = 0; i < count; ++i) {
+    const auto filled = static_cast<std::size_t>(*number);
+    if (call.complete_apart(static_cast<std::size_t>(i), own.at(filled))) indices[(*number)++] = i;
+  }
+  if (*number > 0) return complete_some(call, *number, indices, own, 0);
   const int code = next.Testsome(count, requests, number, indices, own.first());
+  if (*number < 0 && call.has_apart()) *number = 0;
   return complete_some(call, *number, indices, own, code);
 }
 
@@ -243,7 +279,10 @@ int Request_get_status(Word request, int* flag, void* status) {
 int Request_free(void* request) {
   const ProgramRequests given(request);
   Pending* entry = pending.empty() ? nullptr : pending.find(given.get(0));
-  if (entry == nullptr) return next.Request_free(request);
+  if (entry == nullptr) {
+    pending.erase_inactive(given.get(0));
+    return next.Request_free(request);
+  }
   entry->freed = true;
   given.set(0, abi().request_null);
   pending.look();
@@ -254,7 +293,7 @@ int Request_free(void* request) {
 int Cancel(void* request) {
   Pending* entry = pending.empty() ? nullptr : pending.find(ProgramRequests(request).get(0));
   if (entry == nullptr) return next.Cancel(request);
-  if (entry->out != nullptr) return 0;
+  if (entry->out != nullptr || entry->apart || entry->exchange) return 0;
   entry->cancelling = true;
   return next.Cancel(request);
 }

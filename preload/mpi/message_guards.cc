@@ -45,10 +45,6 @@ int narrow(Count count) noexcept { return static_cast<int>(count); }
 
 }  // namespace
 
-int Recv_init(void* buffer, int count, Word type, int source, int tag, Word comm, void* request) {
-  return guarded(comm,
-                 [&] { return next.Recv_init(buffer, count, type, source, tag, comm, request); });
-}
 int Comm_set_info(Word comm, Word info) {
   return guarded(comm, [&] { return next.Comm_set_info(comm, info); });
 }
@@ -73,7 +69,8 @@ int Irecv_c(void* buffer, Count count, Word type, int source, int tag, Word comm
 int Recv_init_c(void* buffer, Count count, Word type, int source, int tag, Word comm,
                 void* request) {
   const auto with_int = [&] {
-    return Recv_init(buffer, narrow(count), type, source, tag, comm, request);
+    return taken_or(&Recv_init, next.Recv_init)(buffer, narrow(count), type, source, tag, comm,
+                                                request);
   };
   return by_count(fits_int(count), comm, next.Recv_init_c, with_int, [&] {
     return next.Recv_init_c(buffer, count, type, source, tag, comm, request);

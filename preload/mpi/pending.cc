@@ -1,7 +1,9 @@
 #include "pending.hpp"
 
+#include <cstdlib>
 #include <utility>
 
+#include "datatypes.hpp"
 #include "local_mpi.hpp"
 #include "messages.hpp"
 #include "windows.hpp"
@@ -27,7 +29,106 @@ bool is_cancelled(const mpi::RawStatus& status) noexcept {
   return flag != 0;
 }
 
+// Adds an entry with a type of its own, since the program may free its.
+void add_with_type(std::map<Word, Pending>& entries, Word handle, Pending& entry) {
+  mpi::Datatype& type = entry.to.elements.type;
+  if (!mpi::library().datatypes.find(type.value)) {
+    type = duplicate(type);
+    entry.owns_type = true;
+  }
+  try {
+    entries.insert_or_assign(handle, entry);
+  } catch (...) {
+    if (entry.owns_type) let_go(type);
+    throw;
+  }
+}
+
+// Notes what MPI's status says, in place of which the program is given another.
+void tell_status(Taken& taken, int code, const mpi::RawStatus& status) noexcept {
+  if (code != 0) taken.code = code;
+  int bytes = 0;
+  if (taken.bytes < 0 && real.get_count(&status, mpi::byte_type().value, &bytes) == 0) {
+    taken.bytes = bytes;
+  }
+  const mpi::Status seen = mpi::read_status(abi(), status);
+  taken.tells_status = true;
+  taken.source = seen.source;
+  taken.tag = seen.tag;
+}
+
+// Looks at the receiving half of an exchange, and returns true where it is over.
+bool is_received(Pending& entry) noexcept {
+  if (entry.inner == 0) return true;
+  int flag = 0;
+  mpi::RawStatus status;
+  const int code = real.test(&entry.inner, &flag, &status);
+  if (flag == 0 && code == 0) return false;
+  if (entry.large && code == 0) entry.taken = take(entry.to, &status);
+  tell_status(entry.taken, code, status);
+  entry.inner = 0;
+  return true;
+}
+
+bool is_sent(Pending& entry) noexcept {
+  if (entry.sending == 0) return true;
+  int flag = 0;
+  const int code = real.test(&entry.sending, &flag, reinterpret_cast<void*>(abi().status_ignore));
+  if (flag == 0 && code == 0) return false;
+  if (entry.taken.code == 0) entry.taken.code = code;
+  entry.sending = 0;
+  return true;
+}
+
+// Looks at both halves of an exchange. Once they are over, the empty message to this process
+// completes the request that the program has.
+bool settle_exchange(Pending& entry) noexcept {
+  const bool received = is_received(entry);
+  if (!is_sent(entry) || !received) return false;
+  entry.settled = true;
+  real.send(nullptr, 0, mpi::byte_type().value, 0, entry.tag, ranks.self.value);
+  return true;
+}
+
+// Looks at a persistent receive, or at the receive of a message that the stash had matched. It is
+// complete in MPI from then on, and the status is kept: MPICH 5.0.2 makes a persistent request
+// inactive when it is only asked for its status, and forgets that.
+bool settle_persistent(Word handle, Pending& entry) noexcept {
+  Word request = entry.inner != 0 ? entry.inner : handle;
+  int flag = 0;
+  mpi::RawStatus status;
+  const int code = real.test(&request, &flag, &status);
+  if (flag == 0 && code == 0) return false;
+  Taken& taken = entry.taken;
+  taken.cancelled = entry.cancelling && is_cancelled(status);
+  const bool announced = entry.inner == 0 && code == 0 && !taken.cancelled;
+  if (announced) taken = take(entry.to, &status);
+  tell_status(taken, code, status);
+  entry.inner = 0;
+  entry.apart = entry.settled = true;
+  return true;
+}
+
+// Completes a request that the program has freed, and of which nothing is left to do.
+void end_freed(Word request, const Pending& entry) noexcept {
+  real.wait(&request, reinterpret_cast<void*>(abi().status_ignore));
+  if (entry.persistent) real.request_free(&request);
+}
+
 }  // namespace
+
+Pending described(void* buffer, int count, Word type, const MessagePattern& from) noexcept {
+  Pending made;
+  made.from = from;
+  made.large = may_be_announced(buffer, count, type, from.comm, made.to);
+  made.described = made.large || describe(buffer, count, type, from.comm, made.to);
+  if (made.described) return made;
+  made.to.buffer = buffer;
+  made.to.count = count;
+  made.to.elements.type = {clean(type)};
+  made.to.comm = from.comm;
+  return made;
+}
 
 Pending* PendingRequests::find(Word handle) noexcept {
   const auto found = entries_.find(handle);
@@ -37,16 +138,38 @@ Pending* PendingRequests::find(Word handle) noexcept {
 void PendingRequests::add_receive(Word handle, const Destination& to) {
   Pending entry;
   entry.to = to;
-  if (!mpi::library().datatypes.find(to.elements.type.value)) {
-    entry.to.elements.type = duplicate(to.elements.type);  // the program may free its own
-    entry.owns_type = true;
-  }
-  try {
-    entries_.insert_or_assign(handle, entry);
-  } catch (...) {
-    if (entry.owns_type) let_go(entry.to.elements.type);
-    throw;
-  }
+  add_with_type(entries_, handle, entry);
+}
+
+Pending& PendingRequests::add_exchange(Word handle, const Pending& receive) {
+  Pending entry = receive;
+  entry.exchange = true;
+  add_with_type(entries_, handle, entry);
+  return entries_.find(handle)->second;
+}
+
+void PendingRequests::add_persistent(Word handle, const Pending& receive) {
+  Pending entry = receive;
+  entry.persistent = true;
+  add_with_type(inactive_, handle, entry);
+}
+
+Pending* PendingRequests::find_inactive(Word handle) noexcept {
+  const auto found = inactive_.find(handle);
+  return found == inactive_.end() ? nullptr : &found->second;
+}
+
+Pending& PendingRequests::activate(Word handle) noexcept {
+  const auto old = entries_.find(handle);
+  if (old != entries_.end()) drop(old);
+  return entries_.insert(inactive_.extract(handle)).position->second;
+}
+
+void PendingRequests::erase_inactive(Word handle) noexcept {
+  const auto found = inactive_.find(handle);
+  if (found == inactive_.end()) return;
+  if (found->second.owns_type) let_go(found->second.to.elements.type);
+  inactive_.erase(found);
 }
 
 void PendingRequests::add_received(Word handle, const Destination& to, const Taken& taken) {
@@ -68,17 +191,26 @@ PendingRequests::Entries::iterator PendingRequests::drop(Entries::iterator at) n
   Pending& entry = at->second;
   if (entry.owns_type) let_go(entry.to.elements.type);
   if (entry.out != nullptr) leave(*entry.out);
+  if (entry.sending == 0) std::free(entry.copy);  // otherwise MPI may still read it
   return entries_.erase(at);
 }
 
 void PendingRequests::erase(Word handle) noexcept {
   const auto found = entries_.find(handle);
-  if (found != entries_.end()) drop(found);
+  if (found == entries_.end()) return;
+  Pending& entry = found->second;
+  if (!entry.persistent) return static_cast<void>(drop(found));
+  entry.settled = entry.cancelling = entry.apart = false;
+  entry.taken = {};
+  if (inactive_.contains(handle)) erase_inactive(handle);
+  inactive_.insert(entries_.extract(found));
 }
 
 bool PendingRequests::settle(Word handle, Pending& entry) noexcept {
   if (entry.settled) return true;
   if (entry.out != nullptr) return settle_send(handle, entry);
+  if (entry.persistent) return settle_persistent(handle, entry);
+  if (entry.exchange) return settle_exchange(entry);
   mpi::RawStatus status;
   if (!is_complete(handle, status)) return false;
   entry.settled = true;
@@ -117,8 +249,7 @@ bool PendingRequests::take_some() noexcept {
     if (ours) ++looks;
     const bool settled = ours ? settle(at->first, entry) : entry.settled;
     if (settled && entry.freed) {
-      Word request = at->first;
-      real.wait(&request, reinterpret_cast<void*>(abi().status_ignore));
+      end_freed(at->first, entry);
       at = drop(at);
     } else {
       ++at;
@@ -148,11 +279,13 @@ void PendingRequests::end() noexcept {
     Word request = at->first;
     if (settle(at->first, at->second)) {
       real.wait(&request, reinterpret_cast<void*>(abi().status_ignore));
+      if (at->second.persistent) real.request_free(&request);
     } else if (at->second.freed) {
       real.request_free(&request);
     }
     at = drop(at);
   }
+  while (!inactive_.empty()) erase_inactive(inactive_.begin()->first);
 }
 
 }  // namespace ropewalk::preload::messages

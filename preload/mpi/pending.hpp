@@ -13,6 +13,7 @@
 #include "message_mpi.hpp"
 #include "os/waiting.hpp"
 #include "outbox.hpp"
+#include "stash.hpp"
 #include "taking.hpp"
 
 namespace ropewalk::preload::messages {
@@ -25,7 +26,23 @@ struct Pending {
   bool cancelling = false;
   bool freed = false;  // the program has freed the request, which ends by itself
   bool owns_type = false;
+  // The next are for persistent receives, and for requests that stand for an exchange.
+  bool persistent = false;
+  bool exchange = false;
+  bool large = false;      // a descriptor may come for it
+  bool described = false;  // `to` says all that is needed to copy data there
+  MessagePattern from{};
+  // MPI's own request is not active, although the program's is: its message came from the stash, or
+  // the request is settled.
+  bool apart = false;
+  // MPI's request for the receive of an exchange or of a message that the stash had matched, or 0.
+  Word inner = 0;
+  Word sending = 0;      // MPI's request for the sending half of an exchange, or 0
+  void* copy = nullptr;  // what it sends, where the receive overwrites the program's buffer
+  int tag = 0;           // an exchange's request is a receive from this process with this tag
 };
+// Describes a receive of this kind.
+Pending described(void* buffer, int count, Word type, const MessagePattern& from) noexcept;
 
 class PendingRequests {
  public:
@@ -36,7 +53,18 @@ class PendingRequests {
   // Adds a receive whose request MPI has completed, and whose data is there.
   void add_received(Word handle, const Destination&, const Taken&);
   void add_send(Word handle, Outgoing&, Word comm);
-  // Removes the entry of a request that the program has completed.
+  // Adds an exchange, which is filled in afterwards.
+  Pending& add_exchange(Word handle, const Pending&);
+  // Adds a persistent receive that is not active.
+  void add_persistent(Word handle, const Pending&);
+  // Returns a persistent receive that is not active, or null.
+  Pending* find_inactive(Word handle) noexcept;
+  // Makes it active, which needs no memory.
+  Pending& activate(Word handle) noexcept;
+  // Removes a persistent receive that is not active, whose request is about to be freed.
+  void erase_inactive(Word handle) noexcept;
+  // Removes the entry of a request that the program has completed. A persistent receive is inactive
+  // from then on.
   void erase(Word handle) noexcept;
   // Takes what has come for a few of the receives. Returns false where no entry was looked at, so
   // that MPI has made no progress.
@@ -54,7 +82,8 @@ class PendingRequests {
   Entries::iterator drop(Entries::iterator) noexcept;
 
   Entries entries_;
-  Word turn_ = 0;  // the handle that was looked at last
+  Entries inactive_;  // persistent receives, which cost nothing until they are started
+  Word turn_ = 0;     // the handle that was looked at last
 };
 extern PendingRequests pending;
 // Served collectives call this while they wait.

@@ -21,10 +21,7 @@ namespace {
 // These names follow MPI_ or PMPI_. They are the ways to receive or to complete a request that the
 // drop-in does not take, and the functions by which a communicator may be told that receives are
 // exact.
-constexpr std::array foreign = {"Recv_init",
-                                "Isendrecv",
-                                "Isendrecv_replace",
-                                "Request_get_status_any",
+constexpr std::array foreign = {"Request_get_status_any",
                                 "Request_get_status_all",
                                 "Request_get_status_some",
                                 "Recv_c",

@@ -21,10 +21,11 @@ enum class Reason : std::uint8_t {
   several_nodes,    // for a call that is served on one node, or too many ranks on it
   nonblocking,  // no MPI_THREAD_MULTIPLE, no cores for the threads that would serve, or too small
   arguments,    // MPI must judge them: the error is MPI's, in its words
+  window,       // not all ranks of it serve it, or it is of a kind that only MPI serves
   message,      // a large message whose receiver or buffer is not reached through memory
   no_memory     // there is no room for an entry of this communicator: an error, no call of MPI
 };
-inline constexpr int reasons = 16;
+inline constexpr int reasons = 17;
 const char* text(Reason);
 
 }  // namespace ropewalk::preload

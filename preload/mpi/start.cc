@@ -7,6 +7,7 @@
 #include "functions.hpp"
 #include "messages.hpp"
 #include "mpi/library.hpp"
+#include "onesided.hpp"
 #include "settings/value.hpp"
 #include "start.hpp"
 #include "statistics.hpp"
@@ -20,7 +21,7 @@ ROPEWALK_ALL_FUNCTIONS(ROPEWALK_SLOT)
 #undef ROPEWALK_SLOT
 #define ROPEWALK_SLOT(name, parameters) \
   extern "C" int(*ropewalk_profiled_slot_##name) parameters __attribute__((visibility("hidden")));
-ROPEWALK_RECEIVING_FUNCTIONS(ROPEWALK_SLOT)
+ROPEWALK_PROFILED_FUNCTIONS(ROPEWALK_SLOT)
 #undef ROPEWALK_SLOT
 
 namespace ropewalk::preload {
@@ -32,7 +33,7 @@ namespace {
 // MPI's own functions of the names with PMPI, where a slot leads if it does not lead to `serve`.
 struct Profiled {
 #define ROPEWALK_POINTER(name, parameters) int(*name) parameters = nullptr;
-  ROPEWALK_RECEIVING_FUNCTIONS(ROPEWALK_POINTER)
+  ROPEWALK_PROFILED_FUNCTIONS(ROPEWALK_POINTER)
 #undef ROPEWALK_POINTER
 };
 Profiled profiled;
@@ -78,6 +79,18 @@ void fill_all(bool on) {
 #define ROPEWALK_LEAD(name, parameters) lead(ropewalk_slot_##name, &serve::name, next.name, on);
   ROPEWALK_SERVED_FUNCTIONS(ROPEWALK_LEAD)
 #undef ROPEWALK_LEAD
+#define ROPEWALK_LEAD(name, parameters) \
+  lead(ropewalk_profiled_slot_##name, &serve::name, profiled.name, on);
+  ROPEWALK_WINDOW_FUNCTIONS(ROPEWALK_LEAD)
+#undef ROPEWALK_LEAD
+}
+
+void fill_onesided(bool on) {
+#define ROPEWALK_LEAD(name, parameters)                    \
+  lead(ropewalk_slot_##name, &serve::name, next.name, on); \
+  lead(ropewalk_profiled_slot_##name, &serve::name, profiled.name, on);
+  ROPEWALK_ONESIDED_FUNCTIONS(ROPEWALK_LEAD)
+#undef ROPEWALK_LEAD
 }
 
 void fill_init(bool on) {
@@ -113,7 +126,7 @@ void fill_slots() {
   ROPEWALK_ALL_FUNCTIONS(ROPEWALK_FIND)
 #undef ROPEWALK_FIND
 #define ROPEWALK_FIND(name, parameters) symbols.find(profiled.name, "PMPI_" #name);
-  ROPEWALK_RECEIVING_FUNCTIONS(ROPEWALK_FIND)
+  ROPEWALK_PROFILED_FUNCTIONS(ROPEWALK_FIND)
 #undef ROPEWALK_FIND
   const bool on = !disabled() && mpi::loaded() && !has_tool(symbols);
   if (mpi::loaded()) handle_bits = mpi::library().abi.int_handles ? Word{0xffffffff} : ~Word{0};
@@ -121,6 +134,7 @@ void fill_slots() {
   fill_all(on);
   fill_init(on && messages::wanted());
   fill_messages(false);
+  fill_onesided(on && onesided::wanted());
   filled = true;
 }
 
@@ -131,6 +145,7 @@ void pass_everything() {
   fill_all(false);
   fill_init(false);
   pass_messages();
+  fill_onesided(false);
   // What the arena gave out is the arena's to take back.
   ropewalk_slot_Free_mem = &serve::Free_mem;
 }

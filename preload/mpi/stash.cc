@@ -119,7 +119,7 @@ Taken deliver(const Stashed& one, const Destination& to) noexcept {
   } else {
     taken = receive_bytes(to, one.bytes.data(), one.bytes.size());
   }
-  taken.stashed = true;
+  taken.tells_status = true;
   taken.source = one.from.source;
   taken.tag = one.from.tag;
   return taken;

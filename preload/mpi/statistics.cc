@@ -6,12 +6,14 @@
 #include <array>
 #include <atomic>
 #include <cstdio>
+#include <exception>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "channel/attachments.hpp"
 #include "mpi/mpi.hpp"
 #include "ropewalk/memory.hpp"
 #include "settings/names.hpp"
@@ -109,7 +111,21 @@ const char* name(Function function) {
                                    "Ialltoall",
                                    "Send",
                                    "Isend",
-                                   "Sendrecv"};
+                                   "Sendrecv",
+                                   "Put",
+                                   "Get",
+                                   "Accumulate",
+                                   "Get_accumulate",
+                                   "Fetch_and_op",
+                                   "Compare_and_swap",
+                                   "Win_fence",
+                                   "Win_lock",
+                                   "Win_unlock",
+                                   "Win_flush",
+                                   "Win_post",
+                                   "Win_start",
+                                   "Win_complete",
+                                   "Win_wait"};
   return names[static_cast<int>(function)];
 }
 
@@ -205,6 +221,34 @@ void print_memory(int ranks, bool prints) {
   print_malloc(blocks, ranks);
 }
 
+// The counts of this rank. No error may keep it from the sums that all ranks make.
+channel::CacheCounts registrations() noexcept {
+  try {
+    if (anything_served()) return channel::process_cache().counts();
+  } catch (const std::exception&) {  // ROPEWALK_REGISTRATIONS is malformed: nothing is attached
+  }
+  return {};
+}
+
+// How often the registration caches had what calls needed, inside each node; nothing where no rank
+// has attached anything.
+void print_registrations(int ranks, bool prints) {
+  const channel::CacheCounts own = registrations();
+  std::vector<std::int64_t> all;
+  for (const std::uint64_t number : {own.hits, own.misses, own.evictions, own.entries}) {
+    all.push_back(static_cast<std::int64_t>(number));
+  }
+  mpi::all_reduce(std::span(all), mpi::Combine::sum, mpi::comm_world());
+  if (!prints || all[1] == 0) return;
+  const auto each = [&](int which) {
+    return static_cast<double>(all[static_cast<std::size_t>(which)]) / ranks;
+  };
+  std::fprintf(stderr,
+               "  private memory of others a rank: found attached %.0f times, attached %.0f, "
+               "detached to make room %.0f; %.0f attached now\n",
+               each(0), each(1), each(2), each(3));
+}
+
 // Prints the note of the first rank that has one.
 void print_note(const char* what, std::span<char> note, bool prints) {
   const mpi::Comm world = mpi::comm_world();
@@ -294,6 +338,7 @@ void print_statistics() noexcept {
     const bool prints = mpi::rank(mpi::comm_world()) == 0;
     if (prints) print_tables(ranks);
     print_memory(ranks, prints);
+    print_registrations(ranks, prints);
     print_note("if a rank of another node dies, nobody is told", unwatched, prints);
     print_note("settings", refused, prints);
     print_note("messages go through MPI alone", promise, prints);

@@ -43,9 +43,23 @@ enum class Function : std::uint8_t {
   ialltoall,
   send,
   isend,
-  sendrecv
+  sendrecv,
+  put,
+  get,
+  accumulate,
+  get_accumulate,
+  fetch_and_op,
+  compare_and_swap,
+  win_fence,
+  win_lock,
+  win_unlock,
+  win_flush,
+  win_post,
+  win_start,
+  win_complete,
+  win_wait
 };
-inline constexpr int functions = 31;
+inline constexpr int functions = 45;
 
 enum class Statistics : std::uint8_t { off, on, compare };
 extern Statistics statistics;  // set before the first call is served

@@ -172,10 +172,11 @@ Taken take(const Destination& to, const void* status) noexcept {
 }
 
 void mend(const Taken& taken, void* status) noexcept {
-  if (taken.stashed) {
+  if (taken.tells_status) {
     std::byte* const fields = static_cast<std::byte*>(status);
     std::memcpy(fields + abi().status_source, &taken.source, sizeof taken.source);
     std::memcpy(fields + abi().status_tag, &taken.tag, sizeof taken.tag);
+    if (taken.cancelled) real.status_set_cancelled(status, 1);
   }
   if (taken.bytes < 0) return;
   real.status_set_elements_x(status, mpi::byte_type().value, taken.bytes);

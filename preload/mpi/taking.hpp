@@ -32,10 +32,11 @@ struct Taken {
   int code = 0;  // MPI's code for the receive
   // The number of bytes received; -1 where it was the program's own message, whose status is right.
   std::int64_t bytes = -1;
-  // The message comes from the stash (stash.hpp), and MPI's status is not of its own receive.
-  bool stashed = false;
+  // MPI's status is not that of the message, which the next three tell.
+  bool tells_status = false;
   int source = 0;
   int tag = 0;
+  bool cancelled = false;
 };
 // Says what a completed receive has brought, and copies the data where that was a descriptor.
 Taken take(const Destination&, const void* status) noexcept;

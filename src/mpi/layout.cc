@@ -126,7 +126,10 @@ void TypeLayout::read(Datatype type, Budget& budget) {
   budget.parts -= parts;
   combiner_ = envelope.combiner;
   large_ = envelope.large > 0;
-  if (is_named(combiner_)) return;
+  if (is_named(combiner_)) {
+    named_ = type;
+    return;
+  }
   Contents contents = contents_of(type, envelope);
   numbers_ = std::move(contents.numbers);
   add_parts(contents.types, budget);

@@ -10,6 +10,7 @@
 
 #include "mpi/abi.hpp"
 #include "mpi/datatypes.hpp"
+#include "mpi/element_list.hpp"
 #include "mpi/functions.hpp"
 
 namespace ropewalk::mpi {
@@ -32,6 +33,9 @@ class TypeLayout {
   // See strided_blocks().
   using Blocks = std::vector<StridedBlock>;
   std::optional<Blocks> blocks(std::size_t most) const;
+
+  // Adds the elements of one at `first`, see element_list(); false where there is no such list.
+  bool add_elements(Count first, ElementList& list, std::size_t most) const;
 
  private:
   // How much may still be read: a description may be of any length.
@@ -70,6 +74,7 @@ class TypeLayout {
   template <class Move>
   void walk(std::uintptr_t data, std::byte*& packed, const Move& move) const;
 
+  Datatype named_;                    // a predefined type itself
   std::optional<Combiner> combiner_;  // none: MPI does not tell, or too much
   std::vector<Count> numbers_;        // integers, then addresses, then large counts
   bool large_ = false;                // made with large counts

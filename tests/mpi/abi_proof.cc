@@ -15,6 +15,7 @@
 
 #include "mpi/abi.hpp"
 #include "mpi/library.hpp"
+#include "mpi/window_abi.hpp"
 
 namespace {
 
@@ -278,6 +279,15 @@ void prove_constants(const rw::Abi& abi) {
   expect("MPI_SUCCESS", 0, MPI_SUCCESS);
 }
 
+void prove_windows() {
+  const rw::WindowAbi abi = rw::window_abi_of(expected);
+  expect("MPI_LOCK_EXCLUSIVE", number(abi.lock_exclusive), number(MPI_LOCK_EXCLUSIVE));
+  expect("MPI_LOCK_SHARED", number(abi.lock_shared), number(MPI_LOCK_SHARED));
+  expect("MPI_MODE_NOCHECK", number(abi.no_check), number(MPI_MODE_NOCHECK));
+  expect("MPI_WIN_CREATE_FLAVOR", number(abi.create_flavor), number(MPI_WIN_CREATE_FLAVOR));
+  expect("MPI_WIN_FLAVOR_ALLOCATE", number(abi.flavor_allocate), number(MPI_WIN_FLAVOR_ALLOCATE));
+}
+
 void prove_layouts(const rw::Abi& abi) {
   expect("sizeof(MPI_Status)", abi.status_bytes, sizeof(MPI_Status));
   expect("MPI_SOURCE", abi.status_source, offsetof(MPI_Status, MPI_SOURCE));
@@ -424,6 +434,7 @@ int main() {
   prove_operations(abi);
   prove_combiners(abi);
   prove_constants(abi);
+  prove_windows();
   prove_layouts(abi);
   prove_functions();
   prove_large_counts();

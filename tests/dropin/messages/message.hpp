@@ -104,8 +104,9 @@ using Random = std::mt19937_64;
 inline std::size_t below(Random& random, std::size_t n) { return random() % n; }
 
 enum class Send { send, ssend, rsend, isend, issend, irsend, freed, persistent };
-// The last four find their message by a probe before they receive it.
-enum class Receive { irecv, recv, probe, iprobe, mprobe, improbe };
+// Those from `probe` to `improbe` find their message by a probe before they receive it. The last
+// two are persistent: one is started before the message is sent, and one afterwards.
+enum class Receive { irecv, recv, probe, iprobe, mprobe, improbe, persistent, late_persistent };
 
 struct Message {
   MPI_Comm comm;
@@ -116,10 +117,12 @@ struct Message {
   Send send;
   Receive receive;
   bool any_source, arena_out, arena_in;
+  bool again = false;  // the persistent receive is to be started once more
   MPI_Request sending = MPI_REQUEST_NULL, receiving = MPI_REQUEST_NULL;
   unsigned char *out = nullptr, *in = nullptr;
   std::vector<unsigned char> own_out, own_in;
 
+  bool posted_early() const { return receive == Receive::irecv || receive == Receive::persistent; }
   std::size_t bytes() const { return units * 12 * layouts[out_layout].basic_bytes; }
 };
 
@@ -177,13 +180,15 @@ inline Message draw(Random& random, const World& world, int tag) {
   m.spare = below(random, 3) == 0 ? below(random, 200) : 0;
   m.key = random();
   m.send = static_cast<Send>(below(random, 8));
-  m.receive = below(random, 2) == 0 ? Receive::irecv : static_cast<Receive>(1 + below(random, 5));
+  m.receive = below(random, 2) == 0 ? Receive::irecv : static_cast<Receive>(1 + below(random, 7));
   m.any_source = below(random, 4) == 0;
   m.arena_out = below(random, 10) < 8;
   m.arena_in = below(random, 10) < 6;
   const bool blocks = m.send <= Send::rsend;
   // A send that blocks, or that must find its receive, has its receive posted before.
-  if (blocks || m.send == Send::irsend || m.source == m.destination) m.receive = Receive::irecv;
+  if (blocks || m.send == Send::irsend || m.source == m.destination) {
+    m.receive = m.tag % 2 == 0 ? Receive::irecv : Receive::persistent;
+  }
   int own = 0;
   MPI_Comm_rank(m.comm, &own);
   m.mine_out = own == m.source;
@@ -253,6 +258,34 @@ inline void receive_probed(Message& m, int source, int room, MPI_Datatype type,
   }
 }
 
+// Starts a persistent receive. What it is to receive may have been taken out of MPI by a probe.
+inline void start_receive(Message& m) {
+  int flag = 0;
+  if (m.receive == Receive::late_persistent) {
+    MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, m.comm, &flag, MPI_STATUS_IGNORE);
+  }
+  if (m.tag % 2 == 0) {
+    MPI_Start(&m.receiving);
+  } else {
+    MPI_Startall(1, &m.receiving);
+  }
+}
+
+// An inactive request is complete, and its status is empty.
+inline void check_inactive(Message& m) {
+  MPI_Status status;
+  int flag = 0, count = -1;
+  if (m.tag % 3 == 0) {
+    MPI_Wait(&m.receiving, &status);
+  } else {
+    MPI_Request_get_status(m.receiving, &flag, &status);
+    expect(flag == 1, "an inactive request is complete");
+  }
+  MPI_Get_count(&status, MPI_BYTE, &count);
+  expect(count == 0 && status.MPI_SOURCE == MPI_ANY_SOURCE, "the status of an inactive request");
+  expect(m.receiving != MPI_REQUEST_NULL, "a persistent request stays");
+}
+
 inline void post_receive(World& world, Message& m) {
   if (!m.mine_in) return;
   const std::size_t span = span_of(m.in_layout, m.units + m.spare);
@@ -269,6 +302,11 @@ inline void post_receive(World& world, Message& m) {
   if (m.receive == Receive::irecv) {
     MPI_Irecv(m.in, room, derived ? type : layouts[m.in_layout].type, source, m.tag, m.comm,
               &m.receiving);
+  } else if (m.receive >= Receive::persistent) {
+    MPI_Recv_init(m.in, room, derived ? type : layouts[m.in_layout].type, source, m.tag, m.comm,
+                  &m.receiving);
+    check_inactive(m);
+    start_receive(m);
   } else if (m.receive != Receive::recv) {
     receive_probed(m, source, room, derived ? type : layouts[m.in_layout].type, status);
   } else {

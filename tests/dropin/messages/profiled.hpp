@@ -24,4 +24,9 @@
 #define MPI_Request_get_status PMPI_Request_get_status
 #define MPI_Request_free PMPI_Request_free
 #define MPI_Cancel PMPI_Cancel
+#define MPI_Recv_init PMPI_Recv_init
+#define MPI_Isendrecv PMPI_Isendrecv
+#define MPI_Isendrecv_replace PMPI_Isendrecv_replace
+#define MPI_Start PMPI_Start
+#define MPI_Startall PMPI_Startall
 #endif

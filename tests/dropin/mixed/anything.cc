@@ -197,8 +197,11 @@ void add_anything(Schedule& schedule, const Comm& comm, double from, double to) 
 void add_shift(Schedule& schedule, const World& world) {
   Random& random = schedule.random;
   const Comm& comm = draw_comm(random, world);
-  const Shift shift{&comm, static_cast<int>(random.below(3)) % comm.groups[0].size(),
-                    schedule.new_tag(), random.chance(40), draw_data(random, 500000)};
+  Shift shift{&comm, static_cast<int>(random.below(3)) % comm.groups[0].size(), schedule.new_tag(),
+              random.chance(40), draw_data(random, 500000)};
+  // So large a message goes through memory, where that is asked for.
+  const std::size_t large = random.between(140000, 500000);
+  if (random.chance(30)) shift.data = {large, false, false, random.next()};
   // Groups of other sizes take their own remainder.
   schedule.add(schedule.begin(), comm.ranks(),
                std::string(shift.replace ? "Sendrecv_replace" : "Sendrecv") + " by " +

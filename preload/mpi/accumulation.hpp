@@ -1,0 +1,41 @@
+// How elements of one predefined type in a window are combined with operands, so that no other
+// accumulate comes between: while they are combined, all elements of the target are this rank's
+// alone. For a single element that costs no more than an atomic, and for many a kernel is much
+// faster.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+
+#include "onesided.hpp"
+
+namespace ropewalk::preload::onesided {
+
+class Accumulation {
+ public:
+  // For a predefined type, and an operation of MPI's that accumulates may have.
+  Accumulation(Word type, Word op);
+  Accumulation(const Accumulation&) = delete;
+  Accumulation& operator=(const Accumulation&) = delete;
+
+  // False where MPI must judge the pair.
+  bool usable() const noexcept { return usable_; }
+  bool reads_operands() const noexcept { return op_ != ReductionOp::no_op; }
+  std::size_t bytes() const noexcept { return bytes_; }  // from one element to the next
+
+  // `before`, which may be null, gets what the elements were.
+  void apply(ServedWindow&, int target, std::byte* elements, const std::byte* operands,
+             std::byte* before, std::size_t count) const;
+
+ private:
+  std::optional<ReductionOp> op_;
+  FoundReduction found_;
+  std::size_t bytes_ = 0;
+  bool usable_ = false;
+};
+
+// MPI_Compare_and_swap; false where MPI must judge the type.
+bool compare_and_swap(ServedWindow&, int target, Count displacement, Word type,
+                      const void* expected, const void* desired, void* before);
+
+}  // namespace ropewalk::preload::onesided

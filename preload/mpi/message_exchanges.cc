@@ -1,0 +1,149 @@
+// This file serves MPI_Isendrecv and MPI_Isendrecv_replace. Their two halves are requests of their
+// own, and the program's request is a receive of an empty message from this process to itself,
+// which is sent when both halves are over. What they send is MPI's own message.
+#include <climits>
+#include <cstdlib>
+#include <cstring>
+
+#include "datatypes.hpp"
+#include "local_mpi.hpp"
+#include "message_mpi.hpp"
+#include "pending.hpp"
+#include "stash.hpp"
+#include "taking.hpp"
+
+namespace ropewalk::preload::serve {
+namespace {
+
+using namespace messages;
+
+// These tags follow those of copies, completed requests and handed messages. MPI has at least so
+// many, and no program has as many exchanges at a time.
+constexpr int first_tag = 16;
+constexpr int last_tag = 32767;
+int next_tag() noexcept {
+  static int last = first_tag;
+  last = last == last_tag ? first_tag : last + 1;
+  return last;
+}
+
+struct SendingHalf {
+  const void* data;
+  int count;
+  Word type;
+  int destination;
+  int tag;
+};
+
+void cancel(Word request) noexcept {
+  real.cancel(&request);
+  real.wait(&request, reinterpret_cast<void*>(abi().status_ignore));
+}
+
+// Starts the receiving half.
+int receive(Pending& entry, Word type) noexcept {
+  const MessagePattern& from = entry.from;
+  auto found = stash.empty() ? std::nullopt : stash.take(from);
+  if (!found) {
+    return next.Irecv(entry.to.buffer, entry.to.count, type, from.source, from.tag, from.comm,
+                      &entry.inner);
+  }
+  entry.large = false;  // a message that the stash has matched is no descriptor
+  if (!found->opened) {
+    return real.imrecv(entry.to.buffer, entry.to.count, type, &found->message, &entry.inner);
+  }
+  if (!entry.described) {
+    return raise({from.comm}, "a receive whose count or datatype MPI does not take");
+  }
+  entry.taken = deliver(*found, entry.to);
+  return 0;
+}
+
+// Starts both halves. Where one fails, nothing is left of either.
+int start(Pending& entry, const SendingHalf& send, Word type) noexcept {
+  if (const int code = receive(entry, type); code != 0) return entry.inner = 0, code;
+  const int code = next.Isend(send.data, send.count, send.type, send.destination, send.tag,
+                              entry.from.comm, &entry.sending);
+  if (code == 0) return 0;
+  if (entry.inner != 0) cancel(entry.inner);
+  entry.inner = entry.sending = 0;
+  return code;
+}
+
+// The copy is the entry's, or is freed.
+int exchange(const Pending& described, const SendingHalf& send, void* copy, Word type,
+             void* request) {
+  Pending made = described;
+  made.copy = copy;
+  made.tag = next_tag();
+  Word handle = 0;
+  const int code =
+      real.irecv(nullptr, 0, mpi::byte_type().value, 0, made.tag, ranks.self.value, &handle);
+  if (code != 0) return std::free(copy), raise_code(made.from.comm, code);
+  Pending* entry = nullptr;
+  try {
+    entry = &pending.add_exchange(handle, made);
+  } catch (...) {
+    std::free(copy);
+    cancel(handle);
+    return raise({made.from.comm}, "no memory to keep a request in mind");
+  }
+  if (const int failed = start(*entry, send, type); failed != 0) {
+    pending.erase(handle);
+    cancel(handle);
+    return failed;
+  }
+  ProgramRequests(request).set(0, handle);
+  return 0;
+}
+
+// Returns a copy of what is to be sent, without gaps, or null.
+void* copy_of(const Destination& to) noexcept {
+  const std::size_t bytes = to.elements.bytes * static_cast<std::size_t>(to.count);
+  if (!to.direct && bytes > INT_MAX) return nullptr;
+  void* copy = std::malloc(bytes + 1);
+  if (copy == nullptr) return nullptr;
+  if (to.direct) return std::memcpy(copy, to.buffer, bytes);
+  const int code = real.sendrecv(to.buffer, to.count, to.elements.type.value, 0, 0, copy,
+                                 static_cast<int>(bytes), mpi::byte_type().value, 0, 0,
+                                 ranks.self.value, reinterpret_cast<void*>(abi().status_ignore));
+  if (code == 0) return copy;
+  std::free(copy);
+  return nullptr;
+}
+
+}  // namespace
+
+int Isendrecv(const void* data, int count, Word type, int destination, int send_tag, void* buffer,
+              int room, Word room_type, int source, int tag, Word comm, void* request) {
+  if (!ranks.understands) return raise({clean(comm)}, "MPI_Isendrecv, which this MPI has not");
+  const MessagePattern from{source, tag, clean(comm)};
+  return exchange(described(buffer, room, room_type, from),
+                  {data, count, type, destination, send_tag}, nullptr, room_type, request);
+}
+
+int Isendrecv_replace(void* buffer, int count, Word type, int destination, int send_tag, int source,
+                      int tag, Word comm, void* request) {
+  if (!ranks.understands) {
+    return raise({clean(comm)}, "MPI_Isendrecv_replace, which this MPI has not");
+  }
+  const Pending receive = described(buffer, count, type, {source, tag, clean(comm)});
+  if (!receive.described) {
+    // Nothing large comes for a type that the drop-in cannot describe.
+    if (next.Isendrecv_replace != nullptr && stash.empty()) {
+      return next.Isendrecv_replace(buffer, count, type, destination, send_tag, source, tag, comm,
+                                    request);
+    }
+    return raise({clean(comm)}, "a receive whose count or datatype MPI does not take");
+  }
+  void* copy = copy_of(receive.to);
+  if (copy == nullptr) return raise({clean(comm)}, "no memory to copy what is to be sent");
+  SendingHalf send{copy, count, type, destination, send_tag};
+  if (!receive.to.direct) {
+    send.count = static_cast<int>(receive.to.elements.bytes * static_cast<std::size_t>(count));
+    send.type = mpi::byte_type().value;
+  }
+  return exchange(receive, send, copy, type, request);
+}
+
+}  // namespace ropewalk::preload::serve

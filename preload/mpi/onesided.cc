@@ -1,0 +1,100 @@
+#include "onesided.hpp"
+
+#include <atomic>
+#include <string>
+#include <utility>
+
+#include "handle_table.hpp"
+#include "mpi/library.hpp"
+#include "settings/value.hpp"
+#include "tuning/limits.hpp"
+
+namespace ropewalk::preload::onesided {
+
+struct WindowEntry {
+  std::atomic<Word> handle{0};
+  std::unique_ptr<ServedWindow> window;
+};
+
+namespace {
+
+HandleTable<WindowEntry> windows;
+
+std::vector<WindowPart> parts_of(Word window, int size) {
+  std::vector<WindowPart> parts;
+  for (int rank = 0; rank < size; ++rank) {
+    const SharedPart part = shared_part(window, rank);
+    parts.push_back({mpi::address(part.base), part.bytes, part.unit});
+  }
+  return parts;
+}
+
+// The window's memory begins anywhere in a page, at the same place for all ranks.
+WindowBoard board_of(Word control, std::size_t ranks) {
+  const std::uintptr_t base = mpi::address(shared_part(control, 0).base);
+  constexpr std::uintptr_t grain = alignof(WindowDesk);
+  return {reinterpret_cast<std::byte*>((base + grain - 1) / grain * grain), ranks};
+}
+
+}  // namespace
+
+bool wanted() noexcept {
+  const settings::Value value = settings::read(settings::Id::onesided);
+  return value.is("on") && !value.malformed;
+}
+
+ServedWindow::ServedWindow(Word window, Word control, mpi::Comm comm, bool shared, bool crowded)
+    : window_(window),
+      control_(control),
+      shared_(shared),
+      proc_null_(mpi::proc_null()),
+      streaming_bytes_(tuning::channel_limits(mpi::size(comm), crowded).streaming_bytes),
+      parts_(parts_of(window, mpi::size(comm))),
+      epochs_(board_of(control, parts_.size()), static_cast<std::size_t>(mpi::rank(comm)),
+              parts_.size(), crowded) {}
+
+void ServedWindow::throw_outside(int rank, Count first, Count bytes) const {
+  throw Error(ErrorCode::argument,
+              "target_disp: " + std::to_string(bytes) + " bytes at byte " + std::to_string(first) +
+                  " of rank " + std::to_string(rank) + ", whose part of the window has " +
+                  std::to_string(parts_[static_cast<std::size_t>(rank)].bytes) +
+                  "; name a range inside of it");
+}
+
+ServedWindow* find(Word window) noexcept {
+  const WindowEntry* entry = windows.find(window);
+  return entry == nullptr ? nullptr : entry->window.get();
+}
+
+std::unique_ptr<ServedWindow> forget(Word window) noexcept {
+  WindowEntry* entry = windows.find(window);
+  if (entry == nullptr) return nullptr;
+  std::unique_ptr<ServedWindow> window_left = std::move(entry->window);
+  windows.erase(*entry);
+  return window_left;
+}
+
+ReservedEntry::~ReservedEntry() {
+  if (entry_ == nullptr) return;
+  entry_->window.reset();
+  windows.erase(*entry_);
+}
+void ReservedEntry::reserve() { entry_ = &windows.take(); }
+void ReservedEntry::fill(std::unique_ptr<ServedWindow> window) noexcept {
+  entry_->window = std::move(window);
+}
+void ReservedEntry::publish() noexcept {
+  windows.publish(*entry_, entry_->window->word());
+  entry_ = nullptr;
+}
+
+bool give_complete(void* request) {
+  const mpi::Library& library = mpi::library();
+  // A receive from nobody is complete at once, in every MPI.
+  mpi::check(library.call.irecv(nullptr, 0, mpi::byte_type().value, mpi::proc_null(), 0,
+                                mpi::comm_self().value, static_cast<Word*>(request)),
+             "MPI_Irecv");
+  return true;
+}
+
+}  // namespace ropewalk::preload::onesided

@@ -1,0 +1,143 @@
+// This file has the entry points for windows whose ranks share a node: their one-sided operations
+// are loads and stores of the origin, and no other rank takes part.
+//
+// MPI makes such a window as one of shared memory, which every rank maps, and keeps it: what the
+// program asks of the window itself (its group, its attributes, its error handler) MPI answers.
+// Operations and epochs are ropewalk's alone, those of one window all together, so that all
+// accumulates are atomic to each other. docs/explanation/drop-in-windows.md has the reasons.
+//
+// The parts are window_making.cc (which windows are served), window_epochs.hpp (locks and epochs),
+// onesided_moves.cc and onesided_accumulates.cc (operations), onesided_epochs.cc (entry points).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <vector>
+
+#include "datatypes.hpp"
+#include "functions.hpp"
+#include "mpi/mpi.hpp"
+#include "ropewalk/error.hpp"
+#include "statistics.hpp"
+#include "window_epochs.hpp"
+#include "window_mpi.hpp"
+
+namespace ropewalk::preload::onesided {
+
+// Says whether ROPEWALK_ONESIDED asks for such windows.
+bool wanted() noexcept;
+
+// What the program asks of a window that it makes.
+struct WindowRequest {
+  Count bytes;
+  int unit;
+  Word info;
+  Word comm;
+  bool shared;  // MPI_Win_allocate_shared; else MPI_Win_allocate
+};
+// Collective. Tells, the same on all ranks, whether a window of this communicator is to be served;
+// it is not where one rank is not `able` to.
+bool agreed(Word comm, bool able = true) noexcept;
+// Makes it once that is agreed; returns MPI's code. It is served unless a rank lacks memory for it.
+int make(const WindowRequest&, void* base, void* window) noexcept;
+
+// A rank's memory in a window, as it is mapped here.
+struct WindowPart {
+  std::uintptr_t base;
+  Count bytes;
+  Count unit;
+};
+
+class ServedWindow {
+ public:
+  // Local. `control` is a window of ropewalk's own, with the board in the memory of rank 0.
+  ServedWindow(Word window, Word control, mpi::Comm comm, bool shared, bool crowded);
+
+  int size() const noexcept { return static_cast<int>(parts_.size()); }
+  bool is_rank(int rank) const noexcept { return rank >= 0 && rank < size(); }
+  bool is_nobody(int rank) const noexcept { return rank == proc_null_; }
+  bool open_to(int rank) const noexcept {
+    return is_rank(rank) && epochs_.open_to(static_cast<std::size_t>(rank));
+  }
+  // Returns the address of elements in the memory of a rank. `low` and `high` bound their bytes,
+  // from that address. Throws Error(argument) where the memory does not hold them.
+  std::byte* at(int rank, Count displacement, Count low, Count high) const {
+    const WindowPart& part = parts_[static_cast<std::size_t>(rank)];
+    const Count first = displacement * part.unit;
+    if (first + low < 0 || first + high > part.bytes) [[unlikely]] {
+      throw_outside(rank, first + low, high - low);
+    }
+    return reinterpret_cast<std::byte*>(part.base + static_cast<std::uintptr_t>(first));
+  }
+  WindowEpochs& epochs() noexcept { return epochs_; }
+  const WindowEpochs& epochs() const noexcept { return epochs_; }
+  bool is_shared() const noexcept { return shared_; }
+  std::size_t streaming_bytes() const noexcept { return streaming_bytes_; }
+  Word word() const noexcept { return window_; }
+  Word control() const noexcept { return control_; }
+
+ private:
+  [[noreturn]] void throw_outside(int rank, Count first, Count bytes) const;
+
+  Word window_;
+  Word control_;
+  bool shared_;
+  int proc_null_;
+  std::size_t streaming_bytes_;
+  std::vector<WindowPart> parts_;  // by rank
+  WindowEpochs epochs_;
+};
+
+// Returns null for a window that MPI serves.
+ServedWindow* find(Word window) noexcept;
+// The window is not served any more. Returns what is left to free once MPI's window is gone.
+std::unique_ptr<ServedWindow> forget(Word window) noexcept;
+
+struct WindowEntry;
+// The place of a window that is being made: none finds it before it is published.
+class ReservedEntry {
+ public:
+  ReservedEntry() = default;
+  ~ReservedEntry();
+  ReservedEntry(const ReservedEntry&) = delete;
+  ReservedEntry& operator=(const ReservedEntry&) = delete;
+  void reserve();  // std::bad_alloc
+  void fill(std::unique_ptr<ServedWindow>) noexcept;
+  void publish() noexcept;
+
+ private:
+  WindowEntry* entry_ = nullptr;
+};
+
+// serve(window) returns false, before it has done anything, for what MPI must judge.
+template <class Serve, class Pass>
+int on_window(Function function, std::size_t bytes, Word word, Serve serve, Pass pass) noexcept {
+  Watch watch(function, bytes);
+  ServedWindow* window = find(clean(word));
+  if (window == nullptr) {
+    const int code = pass();
+    watch.passed(Reason::window);
+    return code;
+  }
+  try {
+    if (serve(*window)) {
+      watch.served(Path::mapped);
+      return 0;
+    }
+  } catch (const std::exception& error) {
+    return raise_on_window(clean(word), error.what());
+  } catch (...) {
+    return raise_on_window(clean(word), "unknown exception");
+  }
+  const int code = pass();
+  watch.passed(Reason::arguments);
+  return code;
+}
+
+// Gives the program a request that is complete, as the operation that it stands for is; returns
+// true.
+bool give_complete(void* request);
+
+}  // namespace ropewalk::preload::onesided

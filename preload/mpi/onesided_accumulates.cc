@@ -1,0 +1,290 @@
+// This file has the entry points that operate on elements of windows, atomically.
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "accumulation.hpp"
+#include "ints.hpp"
+#include "mpi/datatypes.hpp"
+#include "mpi/element_list.hpp"
+#include "onesided.hpp"
+
+namespace ropewalk::preload {
+namespace {
+
+using namespace onesided;
+
+// Elements of the program's, or of the target.
+struct ElementSide {
+  const void* data;
+  Count count;
+  Word type;
+};
+struct Place {
+  int target;
+  Count displacement;
+  Count count;
+  Word type;
+};
+// `result` is null where nothing is fetched.
+struct Accumulate {
+  ElementSide operands;
+  const ElementSide* result;
+  Place place;
+  Word op;
+};
+
+// A longer list is a program's mistake, or more than memory is worth.
+constexpr std::size_t most_runs = std::size_t{1} << 20;
+
+// The predefined elements that a side consists of, run by run.
+class FlatSide {
+ public:
+  FlatSide(Count count, Word type) : count_(count) {
+    const mpi::Datatype handle{clean(type)};
+    auto list = mpi::element_list(handle, most_runs);
+    if (!list) {
+      throw Error(ErrorCode::unsupported,
+                  "datatype: accumulates on windows take types that are made of one predefined "
+                  "type, with up to 2^20 blocks, and no distributed arrays; use another, or set "
+                  "ROPEWALK_ONESIDED=off");
+    }
+    list_ = std::move(*list);
+    extent_ = mpi::type_extent(handle).bytes;
+  }
+
+  Word type() const noexcept { return list_.type.value; }
+  Count extent() const noexcept { return list_.extent; }  // of one predefined element
+  std::size_t elements() const noexcept {
+    Count each = 0;
+    for (const auto& run : list_.runs) each += run.count;
+    return static_cast<std::size_t>(each * count_);
+  }
+  // The bytes that all of it reaches over, from the address of the first element.
+  Count low() const noexcept {
+    Count least = INT64_MAX;
+    for (const auto& run : list_.runs) least = std::min(least, run.offset);
+    return least + std::min<Count>((count_ - 1) * extent_, 0);
+  }
+  Count high() const noexcept {
+    Count most = INT64_MIN;
+    for (const auto& run : list_.runs) most = std::max(most, run.offset + run.count * list_.extent);
+    return most + std::max<Count>((count_ - 1) * extent_, 0);
+  }
+  // Calls each(address, elements before it, elements) for each run, in the order of the type map.
+  template <class Each>
+  void for_each_run(const void* first, const Each& each) const {
+    std::size_t before = 0;
+    for (Count i = 0; i < count_; ++i) {
+      for (const auto& run : list_.runs) {
+        const auto at = static_cast<std::uintptr_t>(i * extent_ + run.offset);
+        const auto elements = static_cast<std::size_t>(run.count);
+        each(reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(first) + at), before,
+             elements);
+        before += elements;
+      }
+    }
+  }
+
+ private:
+  mpi::ElementList list_;
+  Count count_;
+  Count extent_ = 0;
+};
+
+bool is_single(Word type) { return mpi::is_predefined({clean(type)}); }
+
+// Elements side by side on all sides.
+bool accumulate_gapless(ServedWindow& window, const Accumulate& a, const Accumulation& how) {
+  const Place& p = a.place;
+  const auto count = static_cast<std::size_t>(p.count);
+  std::byte* there =
+      window.at(p.target, p.displacement, 0, static_cast<Count>(count * how.bytes()));
+  auto* before = a.result == nullptr ? nullptr : const_cast<void*>(a.result->data);
+  how.apply(window, p.target, there, static_cast<const std::byte*>(a.operands.data),
+            static_cast<std::byte*>(before), count);
+  return true;
+}
+
+// The elements of a side as an array.
+std::vector<std::byte> gathered(const ElementSide& side, const FlatSide& flat, std::size_t bytes) {
+  std::vector<std::byte> all(flat.elements() * bytes);
+  flat.for_each_run(side.data, [&](const std::byte* at, std::size_t before, std::size_t count) {
+    std::memcpy(all.data() + before * bytes, at, count * bytes);
+  });
+  return all;
+}
+
+bool accumulate_typed(ServedWindow& window, const Accumulate& a) {
+  const Place& p = a.place;
+  const FlatSide target(p.count, p.type);
+  if (target.elements() == 0) return true;
+  const Accumulation how(target.type(), a.op);
+  if (!how.usable()) return false;
+  const std::size_t bytes = how.bytes();
+  const std::size_t elements = target.elements();
+  std::vector<std::byte> operands;
+  if (how.reads_operands()) {
+    const FlatSide own(a.operands.count, a.operands.type);
+    if (own.elements() != elements || own.extent() != target.extent()) return false;
+    operands = gathered(a.operands, own, bytes);
+  }
+  std::vector<std::byte> before(a.result == nullptr ? 0 : elements * bytes);
+  std::byte* const was = a.result == nullptr ? nullptr : before.data();
+  const void* there = window.at(p.target, p.displacement, target.low(), target.high());
+  target.for_each_run(there, [&](std::byte* at, std::size_t first, std::size_t count) {
+    how.apply(window, p.target, at, operands.data() + first * bytes,
+              was == nullptr ? nullptr : was + first * bytes, count);
+  });
+  if (a.result == nullptr) return true;
+  const FlatSide result(a.result->count, a.result->type);
+  result.for_each_run(a.result->data, [&](std::byte* at, std::size_t first, std::size_t count) {
+    std::memcpy(at, before.data() + first * bytes, count * bytes);
+  });
+  return true;
+}
+
+bool accumulate(ServedWindow& window, const Accumulate& a) {
+  const Place& p = a.place;
+  if (window.is_nobody(p.target)) return true;
+  if (!window.open_to(p.target) || p.count < 0 || a.operands.count < 0) return false;
+  if (p.count == 0) return true;
+  const bool reads = clean(a.op) != mpi::op(ReductionOp::no_op).value;
+  const bool single =
+      is_single(p.type) &&
+      (!reads || (clean(a.operands.type) == clean(p.type) && a.operands.count == p.count)) &&
+      (a.result == nullptr ||
+       (clean(a.result->type) == clean(p.type) && a.result->count == p.count));
+  if (!single) return accumulate_typed(window, a);
+  const Accumulation how(p.type, a.op);
+  if (!how.usable()) return false;
+  accumulate_gapless(window, a, how);
+  if (a.result != nullptr) window.epochs().breathe();
+  return true;
+}
+
+std::size_t bytes_of(Count count, Word type) {
+  if (statistics == Statistics::off || count < 0) return 0;
+  const FoundElements elements = elements_of(type);
+  return elements ? static_cast<std::size_t>(count) * elements->bytes : 0;
+}
+
+// `request` is null for the forms without one.
+template <class Pass>
+int run(const Accumulate& a, Word word, void* request, Pass pass) {
+  return on_window(
+      a.result == nullptr ? Function::accumulate : Function::get_accumulate,
+      bytes_of(a.place.count, a.place.type), word,
+      [&](ServedWindow& window) {
+        return accumulate(window, a) && (request == nullptr || give_complete(request));
+      },
+      pass);
+}
+
+// An MPI without functions with 64-bit counts.
+int narrow(Count count) { return fits_int(count) ? static_cast<int>(count) : -1; }
+
+}  // namespace
+
+namespace serve {
+
+int Accumulate(const void* data, int n, Word type, int target, Count at, int m, Word remote,
+               Word op, Word win) {
+  return run({{data, n, type}, nullptr, {target, at, m, remote}, op}, win, nullptr,
+             [&] { return next.Accumulate(data, n, type, target, at, m, remote, op, win); });
+}
+int Raccumulate(const void* data, int n, Word type, int target, Count at, int m, Word remote,
+                Word op, Word win, void* request) {
+  return run({{data, n, type}, nullptr, {target, at, m, remote}, op}, win, request, [&] {
+    return next.Raccumulate(data, n, type, target, at, m, remote, op, win, request);
+  });
+}
+int Get_accumulate(const void* data, int n, Word type, void* result, int r, Word result_type,
+                   int target, Count at, int m, Word remote, Word op, Word win) {
+  const ElementSide fetched{result, r, result_type};
+  return run({{data, n, type}, &fetched, {target, at, m, remote}, op}, win, nullptr, [&] {
+    return next.Get_accumulate(data, n, type, result, r, result_type, target, at, m, remote, op,
+                               win);
+  });
+}
+int Rget_accumulate(const void* data, int n, Word type, void* result, int r, Word result_type,
+                    int target, Count at, int m, Word remote, Word op, Word win, void* request) {
+  const ElementSide fetched{result, r, result_type};
+  return run({{data, n, type}, &fetched, {target, at, m, remote}, op}, win, request, [&] {
+    return next.Rget_accumulate(data, n, type, result, r, result_type, target, at, m, remote, op,
+                                win, request);
+  });
+}
+
+int Accumulate_c(const void* data, Count n, Word type, int target, Count at, Count m, Word remote,
+                 Word op, Word win) {
+  return run({{data, n, type}, nullptr, {target, at, m, remote}, op}, win, nullptr, [&] {
+    if (next.Accumulate_c == nullptr) {
+      return next.Accumulate(data, narrow(n), type, target, at, narrow(m), remote, op, win);
+    }
+    return next.Accumulate_c(data, n, type, target, at, m, remote, op, win);
+  });
+}
+int Raccumulate_c(const void* data, Count n, Word type, int target, Count at, Count m, Word remote,
+                  Word op, Word win, void* request) {
+  return run({{data, n, type}, nullptr, {target, at, m, remote}, op}, win, request, [&] {
+    if (next.Raccumulate_c == nullptr) {
+      return next.Raccumulate(data, narrow(n), type, target, at, narrow(m), remote, op, win,
+                              request);
+    }
+    return next.Raccumulate_c(data, n, type, target, at, m, remote, op, win, request);
+  });
+}
+int Get_accumulate_c(const void* data, Count n, Word type, void* result, Count r, Word result_type,
+                     int target, Count at, Count m, Word remote, Word op, Word win) {
+  const ElementSide fetched{result, r, result_type};
+  return run({{data, n, type}, &fetched, {target, at, m, remote}, op}, win, nullptr, [&] {
+    if (next.Get_accumulate_c == nullptr) {
+      return next.Get_accumulate(data, narrow(n), type, result, narrow(r), result_type, target, at,
+                                 narrow(m), remote, op, win);
+    }
+    return next.Get_accumulate_c(data, n, type, result, r, result_type, target, at, m, remote, op,
+                                 win);
+  });
+}
+int Rget_accumulate_c(const void* data, Count n, Word type, void* result, Count r, Word result_type,
+                      int target, Count at, Count m, Word remote, Word op, Word win,
+                      void* request) {
+  const ElementSide fetched{result, r, result_type};
+  return run({{data, n, type}, &fetched, {target, at, m, remote}, op}, win, request, [&] {
+    if (next.Rget_accumulate_c == nullptr) {
+      return next.Rget_accumulate(data, narrow(n), type, result, narrow(r), result_type, target, at,
+                                  narrow(m), remote, op, win, request);
+    }
+    return next.Rget_accumulate_c(data, n, type, result, r, result_type, target, at, m, remote, op,
+                                  win, request);
+  });
+}
+
+int Fetch_and_op(const void* data, void* result, Word type, int target, Count at, Word op,
+                 Word win) {
+  const ElementSide fetched{result, 1, type};
+  return on_window(
+      Function::fetch_and_op, bytes_of(1, type), win,
+      [&](ServedWindow& window) {
+        return accumulate(window, {{data, 1, type}, &fetched, {target, at, 1, type}, op});
+      },
+      [&] { return next.Fetch_and_op(data, result, type, target, at, op, win); });
+}
+
+int Compare_and_swap(const void* desired, const void* expected, void* before, Word type, int target,
+                     Count at, Word win) {
+  return on_window(
+      Function::compare_and_swap, bytes_of(1, type), win,
+      [&](ServedWindow& window) {
+        if (window.is_nobody(target)) return true;
+        if (!window.open_to(target)) return false;
+        if (!compare_and_swap(window, target, at, type, expected, desired, before)) return false;
+        window.epochs().breathe();
+        return true;
+      },
+      [&] { return next.Compare_and_swap(desired, expected, before, type, target, at, win); });
+}
+
+}  // namespace serve
+}  // namespace ropewalk::preload

@@ -1,0 +1,187 @@
+#include "window_epochs.hpp"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "mpi/progress.hpp"
+
+namespace ropewalk::preload::onesided {
+namespace {
+
+// Calls between two looks at MPI, each of which costs about as much as such a call.
+constexpr unsigned calls_per_look = 64;
+
+std::size_t index(int rank) noexcept { return static_cast<std::size_t>(rank); }
+
+}  // namespace
+
+std::size_t WindowBoard::bytes(std::size_t ranks) noexcept {
+  return desks_at + ranks * sizeof(WindowDesk) + 2 * ranks * ranks * sizeof(std::uint64_t);
+}
+
+WindowEpochs::WindowEpochs(WindowBoard board, std::size_t rank, std::size_t ranks, bool crowded)
+    : board_(board),
+      waits_(board.control(), {}, crowded),
+      rank_(rank),
+      ranks_(ranks),
+      reached_(ranks),
+      seen_posts_(ranks),
+      seen_completions_(ranks) {}
+
+// The counter is raised by each rank and acquired by all: each sees what the others wrote before.
+void WindowEpochs::fence() {
+  std::atomic<std::uint64_t>& fenced = board_.fenced();
+  const std::uint64_t all = ++fences_ * ranks_;
+  fenced.fetch_add(1, std::memory_order_acq_rel);
+  waits_.wake_sleepers();
+  waits_.until([&] { return fenced.load(std::memory_order_acquire) >= all; });
+  fenced_ = true;
+}
+
+bool WindowEpochs::lock(std::size_t target, bool exclusive, bool check) {
+  if (holds(target)) return false;
+  TicketLock& lock = board_.desk(target).lock;
+  if (!check) {
+    reached_[target] |= unchecked;
+  } else if (exclusive) {
+    lock.lock(waiting());
+    reached_[target] |= exclusively;
+  } else {
+    lock.lock_shared(waiting());
+    waits_.wake_sleepers();  // readers behind this one
+    reached_[target] |= shared;
+  }
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  return true;
+}
+
+bool WindowEpochs::unlock(std::size_t target) {
+  const std::uint8_t how = reached_[target] & locked;
+  if (how == 0) return false;
+  reached_[target] &= static_cast<std::uint8_t>(~locked);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (how == exclusively) board_.desk(target).lock.unlock();
+  if (how == shared) board_.desk(target).lock.unlock_shared();
+  waits_.wake_sleepers();
+  return true;
+}
+
+bool WindowEpochs::holds_any() const noexcept {
+  return holds_all_ != Hold::none ||
+         std::ranges::any_of(reached_, [](std::uint8_t how) { return (how & locked) != 0; });
+}
+
+bool WindowEpochs::lock_all(bool check) {
+  if (holds_any()) return false;
+  for (std::size_t target = 0; check && target < ranks_; ++target) {
+    board_.desk(target).lock.lock_shared(waiting());
+    waits_.wake_sleepers();
+  }
+  holds_all_ = check ? Hold::taken : Hold::unchecked;
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  return true;
+}
+
+bool WindowEpochs::unlock_all() {
+  const Hold how = std::exchange(holds_all_, Hold::none);
+  if (how == Hold::none) return false;
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  for (std::size_t target = 0; how == Hold::taken && target < ranks_; ++target) {
+    board_.desk(target).lock.unlock_shared();
+  }
+  waits_.wake_sleepers();
+  return true;
+}
+
+bool WindowEpochs::post(std::vector<int> origins) {
+  if (exposes_) return false;
+  exposes_ = true;
+  exposed_to_ = std::move(origins);
+  for (const int origin : exposed_to_) {
+    board_.posts(rank_, index(origin)).fetch_add(1, std::memory_order_release);  // see start()
+  }
+  waits_.wake_sleepers();
+  return true;
+}
+
+bool WindowEpochs::start(std::vector<int> targets) {
+  if (starts_) return false;
+  for (const int target : targets) {
+    const std::uint64_t seen = ++seen_posts_[index(target)];
+    const auto& posts = board_.posts(index(target), rank_);
+    // Acquire pairs with the release in post(): what the target wrote before is there.
+    waits_.until([&] { return posts.load(std::memory_order_acquire) >= seen; });
+  }
+  for (const int target : targets) reached_[index(target)] |= started;
+  started_to_ = std::move(targets);
+  starts_ = true;
+  return true;
+}
+
+bool WindowEpochs::complete() {
+  if (!std::exchange(starts_, false)) return false;
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  for (const int target : started_to_) {
+    reached_[index(target)] &= static_cast<std::uint8_t>(~started);
+    // Release pairs with is_completed() of the target.
+    board_.completions(rank_, index(target)).fetch_add(1, std::memory_order_release);
+  }
+  waits_.wake_sleepers();
+  return true;
+}
+
+bool WindowEpochs::is_completed(int origin) const noexcept {
+  return board_.completions(index(origin), rank_).load(std::memory_order_acquire) >
+         seen_completions_[index(origin)];
+}
+
+void WindowEpochs::end_exposure() noexcept {
+  for (const int origin : exposed_to_) ++seen_completions_[index(origin)];
+  exposes_ = false;
+}
+
+bool WindowEpochs::wait() {
+  if (!exposes_) return false;
+  for (const int origin : exposed_to_) {
+    waits_.until([&] { return is_completed(origin); });
+  }
+  end_exposure();
+  return true;
+}
+
+bool WindowEpochs::test(bool& found) {
+  found = exposes_;
+  if (!found) return false;
+  if (!std::ranges::all_of(exposed_to_, [&](int origin) { return is_completed(origin); })) {
+    waits_.look_around();
+    if (waits_.crowded()) sched_yield();
+    return false;
+  }
+  end_exposure();
+  return true;
+}
+
+void WindowEpochs::take(std::size_t target) {
+  std::atomic<std::uint32_t>& taken = board_.desk(target).taken;
+  // Acquire pairs with the release in give().
+  while (taken.exchange(1, std::memory_order_acquire) != 0) {
+    waits_.until([&] { return taken.load(std::memory_order_relaxed) == 0; });
+  }
+}
+
+void WindowEpochs::give(std::size_t target) noexcept {
+  board_.desk(target).taken.store(0, std::memory_order_release);
+  waits_.wake_sleepers();
+}
+
+void WindowEpochs::breathe() {
+  const unsigned calls = calls_.load(std::memory_order_relaxed) + 1;
+  calls_.store(calls, std::memory_order_relaxed);
+  if (calls % calls_per_look != 0) return;
+  mpi::progress();
+  if (waits_.crowded()) sched_yield();
+}
+
+}  // namespace ropewalk::preload::onesided

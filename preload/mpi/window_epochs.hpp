@@ -1,0 +1,155 @@
+// What ranks of a served window tell each other, in memory that all of them have mapped, and which
+// epochs this rank has open. docs/explanation/drop-in-windows.md says what each call does.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "node/control.hpp"
+#include "node/waits.hpp"
+
+namespace ropewalk::preload::onesided {
+
+// A lock of readers and writers that lets them in as they come. All zeros, nobody holds it. Each
+// takes a ticket; a reader's turn comes when all before it are in, a writer's when all before it
+// have left.
+class TicketLock {
+ public:
+  template <class Wait>
+  void lock(const Wait& wait) {
+    const std::uint32_t mine = tickets_.fetch_add(1, std::memory_order_relaxed);
+    // Acquire pairs with the releases of those that have left: what they wrote is there.
+    wait([&] { return left_.load(std::memory_order_acquire) == mine; });
+  }
+  void unlock() noexcept {
+    entered_.fetch_add(1, std::memory_order_release);  // pairs with lock_shared()
+    left_.fetch_add(1, std::memory_order_release);     // pairs with lock()
+  }
+  template <class Wait>
+  void lock_shared(const Wait& wait) {
+    const std::uint32_t mine = tickets_.fetch_add(1, std::memory_order_relaxed);
+    // Acquire pairs with the release in unlock(), or in another reader, which has acquired that.
+    wait([&] { return entered_.load(std::memory_order_acquire) == mine; });
+    entered_.store(mine + 1, std::memory_order_release);
+  }
+  void unlock_shared() noexcept { left_.fetch_add(1, std::memory_order_release); }
+
+ private:
+  std::atomic<std::uint32_t> tickets_;
+  std::atomic<std::uint32_t> entered_;  // readers that are in, and all that have left before them
+  std::atomic<std::uint32_t> left_;
+};
+
+// One rank's place in the shared memory.
+struct alignas(node::flag_stride) WindowDesk {
+  TicketLock lock;                                              // of MPI_Win_lock
+  alignas(node::flag_stride) std::atomic<std::uint32_t> taken;  // see WindowEpochs::take()
+};
+
+// How the shared memory is divided. All zeros at first.
+class WindowBoard {
+ public:
+  static std::size_t bytes(std::size_t ranks) noexcept;
+  WindowBoard() = default;
+  WindowBoard(std::byte* memory, std::size_t ranks) noexcept : memory_(memory), ranks_(ranks) {}
+
+  node::Control& control() const noexcept { return *at<node::Control>(0); }
+  // Ranks that have come to a fence, counted over all fences.
+  std::atomic<std::uint64_t>& fenced() const noexcept {
+    return *at<std::atomic<std::uint64_t>>(fenced_at);
+  }
+  WindowDesk& desk(std::size_t rank) const noexcept { return at<WindowDesk>(desks_at)[rank]; }
+  // How often `exposed` has posted its window to `origin`, and `origin` has completed its epochs.
+  std::atomic<std::uint64_t>& posts(std::size_t exposed, std::size_t origin) const noexcept {
+    return counts()[origin * ranks_ + exposed];
+  }
+  std::atomic<std::uint64_t>& completions(std::size_t origin, std::size_t exposed) const noexcept {
+    return counts()[(ranks_ + exposed) * ranks_ + origin];
+  }
+
+ private:
+  static constexpr std::size_t fenced_at = sizeof(node::Control);
+  static constexpr std::size_t desks_at = fenced_at + node::flag_stride;
+
+  template <class T>
+  T* at(std::size_t offset) const noexcept {
+    return reinterpret_cast<T*>(memory_ + offset);
+  }
+  std::atomic<std::uint64_t>* counts() const noexcept {
+    return at<std::atomic<std::uint64_t>>(desks_at + ranks_ * sizeof(WindowDesk));
+  }
+
+  std::byte* memory_ = nullptr;
+  std::size_t ranks_ = 0;
+};
+
+// The epochs of one rank. Functions that return a bool return false, and do nothing, where the call
+// is out of place.
+class WindowEpochs {
+ public:
+  WindowEpochs(WindowBoard, std::size_t rank, std::size_t ranks, bool crowded);
+
+  // Whether this rank may reach that one's memory now.
+  bool open_to(std::size_t target) const noexcept {
+    return fenced_ || holds_all_ != Hold::none || reached_[target] != 0;
+  }
+
+  void fence();
+  bool lock(std::size_t target, bool exclusive, bool check);
+  bool unlock(std::size_t target);
+  bool lock_all(bool check);
+  bool unlock_all();
+  bool holds(std::size_t target) const noexcept {
+    return holds_all_ != Hold::none || (reached_[target] & locked) != 0;
+  }
+  bool holds_any() const noexcept;
+  // Whether any epoch but that of fences is open.
+  bool is_open() const noexcept { return holds_any() || starts_ || exposes_; }
+
+  bool post(std::vector<int> origins);
+  bool start(std::vector<int> targets);
+  bool complete();
+  bool wait();
+  // Whether the exposure is over; `found` false where there is none.
+  bool test(bool& found);
+
+  // Accumulates to the target are this rank's alone from take() to give().
+  void take(std::size_t target);
+  void give(std::size_t target) noexcept;
+
+  // Lets MPI look now and then at what is under way, and other ranks have the core, for programs
+  // that wait by one call after the other.
+  void breathe();
+
+ private:
+  enum class Hold : std::uint8_t { none, taken, unchecked };
+  // Bits of reached_.
+  static constexpr std::uint8_t exclusively = 1, shared = 2, unchecked = 4, started = 8;
+  static constexpr std::uint8_t locked = exclusively | shared | unchecked;
+
+  auto waiting() {
+    return [this](const auto& ready) { waits_.until(ready); };
+  }
+  bool is_completed(int origin) const noexcept;
+  void end_exposure() noexcept;
+
+  WindowBoard board_;
+  node::Waits waits_;
+  std::size_t rank_;
+  std::size_t ranks_;
+  std::uint64_t fences_ = 0;
+  bool fenced_ = false;
+  Hold holds_all_ = Hold::none;
+  bool exposes_ = false;
+  bool starts_ = false;
+  std::vector<std::uint8_t> reached_;  // by rank
+  std::vector<int> exposed_to_;
+  std::vector<int> started_to_;
+  std::vector<std::uint64_t> seen_posts_;  // by rank; those that a start has answered
+  std::vector<std::uint64_t> seen_completions_;
+  std::atomic<unsigned> calls_{0};
+};
+
+}  // namespace ropewalk::preload::onesided
