@@ -42,7 +42,7 @@ def folder(tmp_path_factory):
     if not real_mpis() or not (ROOT / "build/release/bench/ropewalk-bench-comms").exists():
         pytest.skip("needs what `make build` makes")
     folder = tmp_path_factory.mktemp("docs")
-    for name in ("build", "examples", "packaging", "scripts"):
+    for name in ("bench", "build", "examples", "packaging", "scripts"):
         (folder / name).symlink_to(ROOT / name)
     (folder / ".venv").symlink_to(sys.prefix)
     write_program(folder / "program", PROGRAM.format(python=sys.executable))
