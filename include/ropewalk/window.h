@@ -1,5 +1,5 @@
-/* The C interface of windows: memory of each rank that the other ranks of its node read and write
- * without its help. ropewalk.h includes this file. Offsets and lengths are in bytes. One thread at
+/* The C interface of windows: memory of each rank that the other ranks read and write without its
+ * help. ropewalk.h includes this file. Offsets and lengths are in bytes. One thread at
  * a time makes calls of a window. */
 #ifndef ROPEWALK_WINDOW_H
 #define ROPEWALK_WINDOW_H
@@ -25,17 +25,20 @@ typedef struct rw_window_options {
 typedef struct rw_window rw_window;
 /* Collective, with the same options on all ranks; NULL: those of RW_WINDOW_OPTIONS_INIT. `bytes` of
  * this rank may differ from those of others, and are zero at first. RW_ERROR_UNSUPPORTED on every
- * rank where they cannot map each other's memory, as on several nodes. */
+ * rank where those of a node cannot map each other's memory, and on several nodes where MPI was
+ * started without MPI_THREAD_MULTIPLE. */
 RW_DEFAULT_EXPORT int rw_window_create(rw_mpi_comm comm, size_t bytes,
                                        const rw_window_options* options, rw_window** out);
-/* Every rank frees its window, after a fence or a barrier; none waits. NULL is allowed. */
+/* Every rank frees its window, after a fence or a barrier; on one node none waits, over several it
+ * is collective. NULL is allowed. */
 RW_DEFAULT_EXPORT int rw_window_free(rw_window* window);
-/* The memory of any rank as it is mapped here, and its length; either may be NULL. */
+/* The memory of a rank of this node as it is mapped here, and the length of any rank's; either may
+ * be NULL. RW_ERROR_UNSUPPORTED for the memory of a rank on another node. */
 RW_DEFAULT_EXPORT int rw_window_memory(const rw_window* window, int rank, void** data,
                                        size_t* bytes);
 
-/* Both are complete when they return. Another rank may read what was put once it has seen a signal
- * or a fence that followed. */
+/* When they return, the buffer may be used again. Another rank may read what was put once it has
+ * seen a signal, a fence, or a message after a flush that followed. */
 RW_DEFAULT_EXPORT int rw_window_put(rw_window* window, const void* from, size_t bytes, int to,
                                     size_t offset);
 RW_DEFAULT_EXPORT int rw_window_get(const rw_window* window, void* into, size_t bytes, int from,
@@ -55,7 +58,9 @@ RW_DEFAULT_EXPORT int rw_window_compare_and_swap(rw_window* window, const void* 
                                                  const void* desired, void* before, rw_type type,
                                                  int rank, size_t offset);
 
-/* Raises counter `index` of a rank, after all that this rank has put there before. */
+/* Returns when all that this rank has put and accumulated is there, on whatever node. */
+RW_DEFAULT_EXPORT int rw_window_flush(rw_window* window);
+/* Raises counter `index` of a rank, after all that this rank has put anywhere before. */
 RW_DEFAULT_EXPORT int rw_window_signal(rw_window* window, int rank, int index, uint64_t by);
 /* How far a counter of this rank was raised; and a wait until it is at least `value`. */
 RW_DEFAULT_EXPORT int rw_window_signals(const rw_window* window, int index, uint64_t* out);

@@ -1,5 +1,6 @@
-// Memory of each rank that the other ranks of its node read and write without its help: one-sided
-// communication, as loads, stores and atomic operations on mapped memory.
+// Memory of each rank that the other ranks read and write without its help: one-sided
+// communication. Inside a node it is loads, stores and atomic operations on mapped memory; on other
+// nodes a thread of the rank answers.
 //
 //   ropewalk::Window window(ropewalk::Communicator::world(), 1 << 20);
 //   window.put(data, bytes, 1, 0);   // into the memory of rank 1, at its beginning
@@ -24,15 +25,21 @@ struct WindowOptions {
 // Offsets and lengths are in bytes, ranks are those of the communicator. Construction, fence() and
 // destruction are collective. One thread at a time makes calls.
 //
-// put() and get() are complete when they return: the caller may use its buffer, and later calls of
-// this rank come after. Another rank may read what was put once it has seen a signal() or a fence()
-// that followed. Bytes that one rank writes while another reads or writes them are undefined, but
-// for the atomic operations: these are atomic for each element, among each other.
+// put() and get() are complete for the caller when they return: it may use its buffer, and later
+// calls of this rank to that rank come after. Another rank may read what was put once it has seen a
+// signal(), a fence() or a message that followed a flush(). Bytes that one rank writes while
+// another reads or writes them are undefined, but for the atomic operations: these are atomic for
+// each element, among each other, whatever nodes they come from.
 //
-// Errors: Error(unsupported) on every rank where ranks cannot map each other's memory, as on
-// several nodes; Error(argument) for a range outside of the window, an offset that is no multiple
-// of the element's size, and a type or an operation that is not atomic; Error(peer_dead) when a
-// rank has died.
+// Where ranks are on several nodes, each has a thread that answers the other nodes. It polls MPI:
+// for 10 ms after each request without a pause, then at intervals that grow to 0.5 ms. Up to 64
+// requests without an answer, such as puts, are under way to a rank.
+//
+// Errors: Error(unsupported) on every rank where ranks of a node cannot map each other's memory,
+// and on several nodes where MPI was started without MPI_THREAD_MULTIPLE; Error(argument) for a
+// range outside of the window, an offset that is no multiple of the element's size, and a type or
+// an operation that is not atomic; Error(peer_dead) when a rank has died, or has left a window over
+// several nodes because of an exception.
 class RW_EXPORT Window {
  public:
   // `bytes` of this rank, which may differ from those of others. They are zero.
@@ -45,7 +52,9 @@ class RW_EXPORT Window {
   int size() const noexcept;
   std::byte* data() const noexcept;  // of this rank
   std::size_t bytes() const noexcept;
-  // Returns the memory of any rank as it is mapped here, for loads and stores of the caller's own.
+  bool is_near(int rank) const;  // on this node
+  // Returns the memory of a rank of this node as it is mapped here, for loads and stores of the
+  // caller's own. Error(unsupported) for a rank of another node.
   std::byte* data(int rank) const;
   std::size_t bytes(int rank) const;
 
@@ -65,7 +74,10 @@ class RW_EXPORT Window {
   void compare_and_swap(const void* expected, const void* desired, void* before, ElementType,
                         int rank, std::size_t offset);
 
-  // Raises a counter of a rank, after all that this rank has put there before.
+  // Returns when all that this rank has put and accumulated is there, on whatever node.
+  void flush();
+
+  // Raises a counter of a rank, after all that this rank has put anywhere before.
   void signal(int rank, int index = 0, std::uint64_t by = 1);
   // The first returns how far a counter of this rank was raised, the second waits until it is at
   // least `value`.
@@ -74,6 +86,10 @@ class RW_EXPORT Window {
 
   // All ranks have come here, and what they have put before is there.
   void fence();
+
+  // Collective over several nodes: this rank neither asks the others for anything any more, nor
+  // answers them. What is mapped stays so. The destructor does it where the program has not.
+  void close();
 
  private:
   struct State;

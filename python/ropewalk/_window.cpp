@@ -27,14 +27,38 @@ using Bytes = nb::ndarray<nb::numpy, std::uint8_t, nb::ndim<1>>;
 // and take again where other threads run.
 constexpr std::size_t bytes_without_gil = std::size_t{64} << 10;
 
+// Ends communication with other nodes. `alone`: as where an exception takes this rank away, without
+// waiting for the others, which are told.
+void end(Window& window, bool alone) {
+  struct Alone {};
+  struct Closing {
+    ~Closing() { window.close(); }
+    Window& window;
+  };
+  try {
+    const Closing closing{window};
+    if (alone) throw Alone();
+  } catch (const Alone&) {  // was thrown only so that the window is closed during unwinding
+  }
+}
+
 struct HeldWindow {
+  HeldWindow() = default;
+  // The others do not know when this rank collects what it has forgotten to close.
+  ~HeldWindow() {
+    if (value != nullptr) end(*value, true);
+  }
+  HeldWindow(const HeldWindow&) = delete;
+  HeldWindow& operator=(const HeldWindow&) = delete;
+
   Window& get() const {
     if (value == nullptr) refuse("window: closed, expected an open one");
     return *value;
   }
   std::shared_ptr<Window> value;  // arrays of its memory own it, too
   std::size_t element_bytes = 1;
-  bool in_use = false;  // by a call of some thread; guarded by the GIL
+  bool all_near = true;  // all ranks are on this node
+  bool in_use = false;   // by a call of some thread; guarded by the GIL
 };
 
 template <class Call>
@@ -45,12 +69,20 @@ auto run(HeldWindow& self, Call call) {
   return call(window);
 }
 
-// Destruction waits for nobody.
+// The same for a call that takes less time than the GIL does, unless it waits for another node.
+template <class Call>
+auto run_small(HeldWindow& self, Call call) {
+  return self.all_near ? call(self.get()) : run(self, call);
+}
+
 std::unique_ptr<HeldWindow> make(std::optional<std::uintptr_t> handle, std::size_t bytes,
                                  std::size_t element_bytes, int signals) {
   auto made = std::make_unique<HeldWindow>();
   made->value = std::make_shared<Window>(communicator(handle), bytes, WindowOptions{signals});
   made->element_bytes = element_bytes;
+  for (int rank = 0; rank < made->value->size(); ++rank) {
+    made->all_near = made->all_near && made->value->is_near(rank);
+  }
   return made;
 }
 
@@ -97,10 +129,8 @@ void put(HeldWindow& self, nb::handle array, nb::handle rank_given, nb::handle o
   const std::size_t offset = offset_of(self, offset_given);
   const Side from = input(array);
   of_window(self, from, "array");
-  if (from.bytes() < bytes_without_gil) {
-    return self.get().put(from.data, from.bytes(), rank, offset);
-  }
-  run(self, [&](Window& window) { window.put(from.data, from.bytes(), rank, offset); });
+  const auto call = [&](Window& window) { window.put(from.data, from.bytes(), rank, offset); };
+  from.bytes() < bytes_without_gil ? run_small(self, call) : run(self, call);
 }
 
 void get(HeldWindow& self, nb::handle out, nb::handle rank_given, nb::handle offset_given) {
@@ -108,10 +138,8 @@ void get(HeldWindow& self, nb::handle out, nb::handle rank_given, nb::handle off
   const std::size_t offset = offset_of(self, offset_given);
   const Side into = output(out);
   of_window(self, into, "out");
-  if (into.bytes() < bytes_without_gil) {
-    return self.get().get(into.data, into.bytes(), rank, offset);
-  }
-  run(self, [&](Window& window) { window.get(into.data, into.bytes(), rank, offset); });
+  const auto call = [&](Window& window) { window.get(into.data, into.bytes(), rank, offset); };
+  into.bytes() < bytes_without_gil ? run_small(self, call) : run(self, call);
 }
 
 void accumulate(HeldWindow& self, nb::handle array, nb::handle rank_given, nb::handle offset_given,
@@ -127,22 +155,30 @@ void accumulate(HeldWindow& self, nb::handle array, nb::handle rank_given, nb::h
   });
 }
 
-void fetch_and_op(const HeldWindow& self, nb::handle operand, nb::handle before,
-                  nb::handle rank_given, nb::handle offset_given, nb::handle op_given) {
+void fetch_and_op(HeldWindow& self, nb::handle operand, nb::handle before, nb::handle rank_given,
+                  nb::handle offset_given, nb::handle op_given) {
   const int rank = whole_number(rank_given, "rank");
   const std::size_t offset = offset_of(self, offset_given);
   const ReductionOp op = atomic_operation(op_given);
   const Side one = input(operand);
-  self.get().fetch_and_op(one.data, output(before).data, type(one), op, rank, offset);
+  const Side was = output(before);
+  const ElementType kind = type(one);
+  run_small(self, [&](Window& window) {
+    window.fetch_and_op(one.data, was.data, kind, op, rank, offset);
+  });
 }
 
-void compare_and_swap(const HeldWindow& self, nb::handle expected, nb::handle desired,
-                      nb::handle before, nb::handle rank_given, nb::handle offset_given) {
+void compare_and_swap(HeldWindow& self, nb::handle expected, nb::handle desired, nb::handle before,
+                      nb::handle rank_given, nb::handle offset_given) {
   const int rank = whole_number(rank_given, "rank");
   const std::size_t offset = offset_of(self, offset_given);
   const Side one = input(expected);
-  self.get().compare_and_swap(one.data, input(desired).data, output(before).data, type(one), rank,
-                              offset);
+  const Side other = input(desired);
+  const Side was = output(before);
+  const ElementType kind = type(one);
+  run_small(self, [&](Window& window) {
+    window.compare_and_swap(one.data, other.data, was.data, kind, rank, offset);
+  });
 }
 
 std::uint64_t amount(nb::handle given, const char* name) {
@@ -151,8 +187,11 @@ std::uint64_t amount(nb::handle given, const char* name) {
   return value;
 }
 
-void signal(const HeldWindow& self, nb::handle rank, nb::handle index, nb::handle by) {
-  self.get().signal(whole_number(rank, "rank"), whole_number(index, "index"), amount(by, "by"));
+void signal(HeldWindow& self, nb::handle rank_given, nb::handle index_given, nb::handle by_given) {
+  const int rank = whole_number(rank_given, "rank");
+  const int index = whole_number(index_given, "index");
+  const std::uint64_t by = amount(by_given, "by");
+  run_small(self, [&](Window& window) { window.signal(rank, index, by); });
 }
 
 std::uint64_t signals(const HeldWindow& self, nb::handle index) {
@@ -165,8 +204,9 @@ void wait_signal(HeldWindow& self, nb::handle value_given, nb::handle index_give
   run(self, [&](Window& window) { window.wait_signal(value, index); });
 }
 
-void close(HeldWindow& self) {
-  const OneCall one(self.in_use, "window");
+void close(HeldWindow& self, bool alone) {
+  if (self.value == nullptr) return;
+  run(self, [&](Window& window) { end(window, alone); });
   self.value.reset();
 }
 
@@ -177,6 +217,11 @@ void define_window(nb::module_& module) {
   window.def("rank", [](const HeldWindow& self) { return self.get().rank(); })
       .def("size", [](const HeldWindow& self) { return self.get().size(); })
       .def("closed", [](const HeldWindow& self) { return self.value == nullptr; })
+      .def("is_near",
+           [](const HeldWindow& self, nb::handle rank) {
+             return self.get().is_near(whole_number(rank, "rank"));
+           })
+      .def("flush", [](HeldWindow& self) { run(self, [](Window& of) { of.flush(); }); })
       .def("fence", [](HeldWindow& self) { run(self, [](Window& of) { of.fence(); }); })
       .def("close", &close);
   const auto any = nb::arg().none();  // None is refused by name, too

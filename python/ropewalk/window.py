@@ -1,4 +1,4 @@
-"""Memory of each rank that the other ranks of its node read and write without its help.
+"""Memory of each rank that the other ranks read and write without its help.
 
     with ropewalk.Window(1000) as window:      # float64
         if window.rank == 0:
@@ -7,7 +7,8 @@
         if window.rank == 1:
             window.wait_signal(1)              # what was put before is in window.array
 
-Inside a node these are loads, stores and atomic operations on mapped memory, and need no message.
+Inside a node these are loads, stores and atomic operations on mapped memory, and need no message;
+between nodes they are messages, which a thread of the other rank answers.
 """
 
 from __future__ import annotations
@@ -31,18 +32,19 @@ if TYPE_CHECKING:
 
 
 class Window(OfRanks):
-    """One array on each rank of a communicator, whose ranks share a node.
+    """One array on each rank of a communicator.
 
     Shapes may differ between ranks, `dtype` and `signals` may not. `comm` is a communicator of
     ropewalk or mpi4py, or None for the world; where nobody has started MPI, None starts it. Making
     it is collective, and so is close(). The elements are zero at first. An UnsupportedError on
-    every rank where ranks cannot map each other's memory, as on several nodes.
+    every rank where ranks of a node cannot map each other's memory, and on several nodes where MPI
+    was started without MPI_THREAD_MULTIPLE.
 
-    Offsets are in elements. A put or get is complete when it returns; another rank may read what
-    was put once it has seen a signal() or a fence() that followed. Elements that one rank writes
-    while another reads or writes them are undefined, but for the atomic operations, which are
-    atomic for each element, among each other. Who waits for a rank that has died gets a
-    PeerDeadError.
+    Offsets are in elements. When a put or get returns, its array may be used again; another rank
+    may read what was put once it has seen a signal(), a fence() or a message after a flush().
+    Elements that one rank writes while another reads or writes them are undefined, but for the
+    atomic operations, which are atomic for each element, among each other. Who waits for a rank
+    that has died gets a PeerDeadError.
     """
 
     def __init__(
@@ -76,9 +78,13 @@ class Window(OfRanks):
         """The memory of this rank."""
         return self.of(self.rank).reshape(self._shape)
 
+    def is_near(self, rank: int) -> bool:
+        """Whether a rank is on this node."""
+        return self._core.is_near(rank)
+
     def of(self, rank: int) -> Array:
-        """The memory of any rank, one axis, as it is mapped here. The array stays valid when the
-        window is closed."""
+        """The memory of a rank of this node, one axis, as it is mapped here. The array stays valid
+        when the window is closed. An UnsupportedError for a rank of another node."""
         memory: Array = self._core.memory(rank)
         return memory.view(self._dtype)
 
@@ -118,7 +124,7 @@ class Window(OfRanks):
     # ---- who waits for whom
 
     def signal(self, rank: int, index: int = 0, by: int = 1) -> None:
-        """Raises a counter of a rank, after all that this rank has put there before."""
+        """Raises a counter of a rank, after all that this rank has put anywhere before."""
         self._core.signal(rank, index, by)
 
     def signals(self, index: int = 0) -> int:
@@ -128,6 +134,10 @@ class Window(OfRanks):
     def wait_signal(self, value: int, index: int = 0) -> None:
         """Returns when a counter of this rank is at least `value`."""
         self._core.wait_signal(value, index)
+
+    def flush(self) -> None:
+        """Returns when all that this rank has put and accumulated is there, on whatever node."""
+        self._core.flush()
 
     def fence(self) -> None:
         """Collective: all ranks have come here, and what they have put before is there."""
@@ -140,7 +150,7 @@ class Window(OfRanks):
         once no rank has an array of it any more."""
         if not self._core.closed():
             self._core.fence()
-            self._core.close()
+            self._core.close(False)
 
     def __enter__(self) -> Self:
         return self
@@ -150,7 +160,7 @@ class Window(OfRanks):
             if kind is None:  # after an error on this rank the others may not come
                 self.close()
         finally:
-            self._core.close()
+            self._core.close(True)
 
     def __repr__(self) -> str:
         if self._core.closed():

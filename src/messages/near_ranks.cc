@@ -104,7 +104,7 @@ void NearRanks::throw_dead(int place) const {
   throw Error(ErrorCode::peer_dead,
               "rank " + std::to_string(rank_at(place)) + " (process " +
                   std::to_string(team_->process_id(place)) +
-                  ") has died: this channel cannot be used any more; end the job");
+                  ") has died: its channels and windows cannot be used any more; end the job");
 }
 
 void NearRanks::explain_refusal(int place) const {

@@ -1,7 +1,7 @@
 #include "ropewalk/window.hpp"
 
 #include <algorithm>
-#include <atomic>
+#include <array>
 #include <cstring>
 #include <string>
 #include <utility>
@@ -9,19 +9,31 @@
 
 #include "kernels/kernels.hpp"
 #include "messages/atomic_elements.hpp"
+#include "messages/far_window.hpp"
 #include "messages/near_ranks.hpp"
+#include "messages/window_checks.hpp"
+#include "messages/window_memory.hpp"
 #include "mpi/collectively.hpp"
+#include "mpi/scoped_comm.hpp"
+#include "node/machine_share.hpp"
 #include "node/rank_nodes.hpp"
+#include "ropewalk/detail/unwinding.hpp"
 #include "ropewalk/memory.hpp"
 #include "tuning/limits.hpp"
 
 namespace ropewalk {
+
+using messages::require_buffer;
+using messages::require_element;
+using messages::require_index;
+using messages::require_range;
+using messages::require_rank;
+using messages::WindowRequest;
+using messages::WindowSignal;
+
 namespace {
 
-// This counter is raised by several ranks, and has lines of its own.
-struct alignas(node::flag_stride) Signal {
-  std::atomic<std::uint64_t> count;
-};
+constexpr int most_signals = 1 << 16;
 
 // Says where a rank's part of the window lies in its arena.
 struct Part {
@@ -30,87 +42,75 @@ struct Part {
   std::uint64_t signals;
 };
 
-constexpr int most_signals = 1 << 16;
+// A rank's part as this rank reaches it.
+struct Reached {
+  bool is_near() const noexcept { return memory.data != nullptr; }
+
+  messages::WindowMemory memory;  // null on another node
+  std::size_t bytes = 0;
+};
 
 }  // namespace
 
 struct Window::State {
   ~State() {
+    close();
     if (near == nullptr) return;
-    near->keep(memory);
-    near->keep(signals);
+    near->keep(own.data);
+    near->keep(own.signals);
     near->end();
   }
-  const Part& part(int rank) const { return parts[static_cast<std::size_t>(rank)]; }
-  std::byte* at(int rank, std::size_t offset) const {
-    return near->base(rank) + part(rank).memory + offset;
+  void close() noexcept {
+    if (far == nullptr) return;
+    far->end(bool{unwinding});
+    near->team().waits().watch_with(nullptr);
+    far.reset();
   }
-  Signal& signal(int rank, int index) const {
-    return reinterpret_cast<Signal*>(near->base(rank) + part(rank).signals)[index];
+  messages::FarWindow& others() const {
+    if (far != nullptr) return *far;
+    throw Error(ErrorCode::argument,
+                "window: closed, expected an open one; close it after its last use");
+  }
+  const Reached& part(int rank) const { return parts[static_cast<std::size_t>(rank)]; }
+  std::byte* at(int rank, std::size_t offset) const { return part(rank).memory.data + offset; }
+  kernels::Stores stores(std::size_t bytes) const noexcept {
+    return bytes >= streaming_bytes ? kernels::Stores::streaming : kernels::Stores::temporal;
+  }
+  // What was put on other nodes is there, but for what was put there: that comes in order.
+  void finish_far(int except = -1) const {
+    if (far != nullptr) far->flush(except);
   }
 
-  std::unique_ptr<messages::NearRanks> near;  // all ranks, by their rank
-  std::byte* memory = nullptr;
-  Signal* signals = nullptr;
+  int own_rank = 0;
+  std::unique_ptr<messages::NearRanks> near;  // the ranks of this node
+  messages::WindowMemory own;
   int signal_count = 0;
   std::size_t streaming_bytes = 0;
-  std::vector<Part> parts;  // by rank
+  std::vector<Reached> parts;                // by rank
+  std::unique_ptr<messages::FarWindow> far;  // null: all ranks are near
+  detail::Unwinding unwinding;
 };
 
 namespace {
 
-void require_rank(int rank, int size) {
-  if (rank >= 0 && rank < size) return;
-  throw Error(ErrorCode::argument, "rank: " + std::to_string(rank) + " of a window of " +
-                                       std::to_string(size) + "; pass 0 to its size - 1");
-}
-
-void require_range(std::size_t offset, std::size_t bytes, std::size_t end) {
-  if (offset <= end && bytes <= end - offset) return;
-  throw Error(ErrorCode::argument, "offset: " + std::to_string(bytes) + " bytes at " +
-                                       std::to_string(offset) + " of a window of " +
-                                       std::to_string(end) + "; pass a range inside of it");
-}
-
-void require_buffer(const void* buffer, std::size_t bytes, const char* name) {
-  if (buffer != nullptr || bytes == 0) return;
-  throw Error(ErrorCode::argument, std::string(name) + ": null for " + std::to_string(bytes) +
-                                       " bytes; pass the buffer");
-}
-
-void require_element(bool is_atomic, ElementType type, std::size_t offset) {
-  if (!is_atomic) {
-    throw Error(ErrorCode::argument,
-                "type: the operation is not atomic for this type; use elements of 1, 2, 4 or 8 "
-                "bytes and an operation that MPI allows for them");
-  }
-  if (offset % size_of(type) == 0) return;
-  throw Error(ErrorCode::argument, "offset: " + std::to_string(offset) +
-                                       " is no multiple of the element's " +
-                                       std::to_string(size_of(type)) + " bytes; align it");
-}
-
-void require_index(int index, int count) {
-  if (index >= 0 && index < count) return;
-  throw Error(ErrorCode::argument, "index: signal " + std::to_string(index) + " of " +
-                                       std::to_string(count) +
-                                       "; ask for more with WindowOptions::signals");
-}
-
-std::unique_ptr<messages::NearRanks> near_ranks_of(mpi::Comm comm) {
-  const int size = mpi::size(comm);
-  const std::vector<int> nodes = node::nodes_of_ranks(comm);
-  std::vector<int> all;
-  for (int rank = 0; rank < size; ++rank) {
-    if (nodes[static_cast<std::size_t>(rank)] != nodes[0]) {
-      throw Error(ErrorCode::unsupported,
-                  "window: the ranks are on several nodes; make one window a node, with a "
-                  "SplitCommunicator");
+// Those of the node in the order of the communicator.
+std::vector<int> ranks_beside(const std::vector<int>& nodes, int rank) {
+  std::vector<int> beside;
+  for (int other = 0; other < static_cast<int>(nodes.size()); ++other) {
+    if (nodes[static_cast<std::size_t>(other)] == nodes[static_cast<std::size_t>(rank)]) {
+      beside.push_back(other);
     }
-    all.push_back(rank);
   }
+  return beside;
+}
+
+// Collective over `comm`; `node` is its part on this node.
+std::unique_ptr<messages::NearRanks> near_ranks_of(mpi::Comm node, std::vector<int> ranks,
+                                                   int all) {
   std::string reason;
-  auto near = messages::NearRanks::create(comm, std::move(all), size, {}, reason);
+  std::unique_ptr<messages::NearRanks> near;
+  mpi::collectively(
+      node, [&] { near = messages::NearRanks::create(node, std::move(ranks), all, {}, reason); });
   if (near == nullptr) {
     throw Error(ErrorCode::unsupported, "window: " + reason + "; use MPI's windows");
   }
@@ -123,31 +123,74 @@ void* allocate_zeroed(std::size_t bytes) {
   return memory;
 }
 
+messages::WindowMemory make_memory(std::size_t bytes, int signals) {
+  const auto lines = static_cast<std::size_t>(std::max(signals, 1));
+  messages::WindowMemory made;
+  made.data = static_cast<std::byte*>(allocate_zeroed(std::max<std::size_t>(bytes, 1)));
+  made.signals = static_cast<WindowSignal*>(allocate_zeroed(lines * sizeof(WindowSignal)));
+  return made;
+}
+
+// Collective. Tells all ranks where the parts are; those of other nodes are not reached.
+std::vector<Reached> exchange_parts(mpi::Comm comm, messages::NearRanks& near,
+                                    const messages::WindowMemory& own, std::size_t bytes) {
+  const Arena& arena = Arena::process();
+  const Part mine{arena.offset(own.data), bytes, arena.offset(own.signals)};
+  std::vector<Part> all(static_cast<std::size_t>(mpi::size(comm)));
+  mpi::all_gather(&mine, all.data(), sizeof mine, comm);
+  std::vector<Reached> parts(all.size());
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    parts[rank].bytes = all[rank].bytes;
+    const int place = near.place_of(static_cast<int>(rank));
+    if (place < 0) continue;
+    std::byte* base = near.base(place);
+    parts[rank].memory = {base + all[rank].memory,
+                          reinterpret_cast<WindowSignal*>(base + all[rank].signals)};
+  }
+  return parts;
+}
+
+void check_options(mpi::Comm comm, const WindowOptions& options) {
+  if (options.signals < 0 || options.signals > most_signals) {
+    throw Error(ErrorCode::argument, "signals: " + std::to_string(options.signals) +
+                                         "; pass 0 to " + std::to_string(most_signals));
+  }
+  const mpi::Fact signals{"signals", options.signals};
+  mpi::same_on_all(comm, {&signals, 1});
+}
+
+// Collective. Returns null where all ranks are on one node.
+std::unique_ptr<messages::FarWindow> make_far(mpi::Comm comm, messages::NearRanks& near,
+                                              const messages::WindowMemory& own) {
+  // Nodes that are parts of one machine share its cores.
+  if (node::crowding(comm, mpi::size(comm)).here) near.team().waits().share_cores();
+  return messages::FarWindow::create(comm, own, near.team().waits());
+}
+
 }  // namespace
 
 Window::Window(Communicator communicator, std::size_t bytes, const WindowOptions& options) {
   const mpi::Comm comm{communicator.handle()};
   mpi::collectively(comm, [&] {
-    if (options.signals < 0 || options.signals > most_signals) {
-      throw Error(ErrorCode::argument, "signals: " + std::to_string(options.signals) +
-                                           "; pass 0 to " + std::to_string(most_signals));
-    }
-    const mpi::Fact signals{"signals", options.signals};
-    mpi::same_on_all(comm, {&signals, 1});
+    check_options(comm, options);
     auto state = std::make_unique<State>();
-    state->near = near_ranks_of(comm);
+    state->own_rank = mpi::rank(comm);
     state->signal_count = options.signals;
-    const int size = state->near->size();
-    state->streaming_bytes = tuning::channel_limits(size, false).streaming_bytes;
-    mpi::collectively(comm, [&] {
-      state->memory = static_cast<std::byte*>(allocate_zeroed(std::max<std::size_t>(bytes, 1)));
-      state->signals = static_cast<Signal*>(allocate_zeroed(
-          std::max<std::size_t>(static_cast<std::size_t>(options.signals), 1) * sizeof(Signal)));
-    });
-    Arena& arena = Arena::process();
-    const Part own{arena.offset(state->memory), bytes, arena.offset(state->signals)};
-    state->parts.resize(static_cast<std::size_t>(size));
-    mpi::all_gather(&own, state->parts.data(), sizeof own, comm);
+    const int size = mpi::size(comm);
+    const std::vector<int> nodes = node::nodes_of_ranks(comm);
+    std::vector<int> beside = ranks_beside(nodes, state->own_rank);
+    const bool all_near = mpi::true_on_all(comm, static_cast<int>(beside.size()) == size);
+    mpi::ScopedComm node;
+    if (!all_near && !mpi::try_split(comm, nodes[static_cast<std::size_t>(state->own_rank)],
+                                     state->own_rank, node.comm)) {
+      throw Error(ErrorCode::mpi, "window: MPI has no communicator left; free some");
+    }
+    state->streaming_bytes =
+        tuning::channel_limits(static_cast<int>(beside.size()), false).streaming_bytes;
+    state->near = near_ranks_of(all_near ? comm : node.comm, std::move(beside), size);
+    mpi::collectively(comm, [&] { state->own = make_memory(bytes, options.signals); });
+    state->parts = exchange_parts(comm, *state->near, state->own, bytes);
+    if (!all_near) state->far = make_far(comm, *state->near, state->own);
     state_ = std::move(state);
   });
 }
@@ -156,14 +199,20 @@ Window::~Window() = default;
 Window::Window(Window&&) noexcept = default;
 Window& Window::operator=(Window&&) noexcept = default;
 
-int Window::rank() const noexcept { return state_->near->place(); }
-int Window::size() const noexcept { return state_->near->size(); }
-std::byte* Window::data() const noexcept { return state_->memory; }
+int Window::rank() const noexcept { return state_->own_rank; }
+int Window::size() const noexcept { return static_cast<int>(state_->parts.size()); }
+std::byte* Window::data() const noexcept { return state_->own.data; }
 std::size_t Window::bytes() const noexcept { return state_->part(rank()).bytes; }
 
-std::byte* Window::data(int rank) const {
+bool Window::is_near(int rank) const {
   require_rank(rank, size());
-  return state_->at(rank, 0);
+  return state_->part(rank).is_near();
+}
+
+std::byte* Window::data(int rank) const {
+  if (is_near(rank)) return state_->at(rank, 0);
+  throw Error(ErrorCode::unsupported, "rank: the memory of rank " + std::to_string(rank) +
+                                          " is on another node; use put() and get()");
 }
 
 std::size_t Window::bytes(int rank) const {
@@ -174,17 +223,17 @@ std::size_t Window::bytes(int rank) const {
 void Window::put(const void* from, std::size_t bytes, int to, std::size_t offset) {
   require_range(offset, bytes, this->bytes(to));
   require_buffer(from, bytes, "from");
-  const auto stores =
-      bytes >= state_->streaming_bytes ? kernels::Stores::streaming : kernels::Stores::temporal;
-  if (bytes != 0) kernels::copy(state_->at(to, offset), from, bytes, stores);
+  if (bytes == 0) return;
+  if (!state_->part(to).is_near()) return state_->others().put(from, bytes, to, offset);
+  kernels::copy(state_->at(to, offset), from, bytes, state_->stores(bytes));
 }
 
 void Window::get(void* into, std::size_t bytes, int from, std::size_t offset) const {
   require_range(offset, bytes, this->bytes(from));
   require_buffer(into, bytes, "into");
-  const auto stores =
-      bytes >= state_->streaming_bytes ? kernels::Stores::streaming : kernels::Stores::temporal;
-  if (bytes != 0) kernels::copy(into, state_->at(from, offset), bytes, stores);
+  if (bytes == 0) return;
+  if (!state_->part(from).is_near()) return state_->others().get(into, bytes, from, offset);
+  kernels::copy(into, state_->at(from, offset), bytes, state_->stores(bytes));
 }
 
 void Window::accumulate(const void* operands, std::size_t count, ElementType type, ReductionOp op,
@@ -193,16 +242,27 @@ void Window::accumulate(const void* operands, std::size_t count, ElementType typ
   const std::size_t end = bytes(to);
   require_range(offset, count <= end ? count * size_of(type) : SIZE_MAX, end);
   if (op != ReductionOp::no_op) require_buffer(operands, count, "operands");
-  messages::apply(state_->at(to, offset), static_cast<const std::byte*>(operands), nullptr, count,
-                  type, op);
+  const auto* data = static_cast<const std::byte*>(operands);
+  if (!state_->part(to).is_near()) {
+    const WindowRequest request{.type = type, .op = op, .offset = offset};
+    return state_->others().accumulate(request, data, count, to);
+  }
+  messages::apply(state_->at(to, offset), data, nullptr, count, type, op);
 }
 
 void Window::fetch_and_op(const void* operand, void* before, ElementType type, ReductionOp op,
                           int rank, std::size_t offset) {
   require_element(messages::is_atomic(type, op), type, offset);
   require_range(offset, size_of(type), bytes(rank));
-  if (op != ReductionOp::no_op) require_buffer(operand, 1, "operand");
+  const bool has_operand = op != ReductionOp::no_op;
+  if (has_operand) require_buffer(operand, 1, "operand");
   require_buffer(before, 1, "before");
+  if (!state_->part(rank).is_near()) {
+    const WindowRequest request{
+        .kind = WindowRequest::Kind::fetch_and_op, .type = type, .op = op, .offset = offset};
+    return state_->others().change_element(request, operand, has_operand ? size_of(type) : 0,
+                                           before, rank);
+  }
   messages::apply(state_->at(rank, offset), static_cast<const std::byte*>(operand),
                   static_cast<std::byte*>(before), 1, type, op);
 }
@@ -210,10 +270,19 @@ void Window::fetch_and_op(const void* operand, void* before, ElementType type, R
 void Window::compare_and_swap(const void* expected, const void* desired, void* before,
                               ElementType type, int rank, std::size_t offset) {
   require_element(messages::is_atomic(type), type, offset);
-  require_range(offset, size_of(type), bytes(rank));
+  const std::size_t bytes = size_of(type);
+  require_range(offset, bytes, this->bytes(rank));
   require_buffer(expected, 1, "expected");
   require_buffer(desired, 1, "desired");
   require_buffer(before, 1, "before");
+  if (!state_->part(rank).is_near()) {
+    std::array<std::byte, 16> both{};  // elements are 8 bytes at most
+    std::memcpy(both.data(), expected, bytes);
+    std::memcpy(both.data() + bytes, desired, bytes);
+    const WindowRequest request{
+        .kind = WindowRequest::Kind::compare_and_swap, .type = type, .offset = offset};
+    return state_->others().change_element(request, both.data(), 2 * bytes, before, rank);
+  }
   messages::compare_and_swap(state_->at(rank, offset), static_cast<const std::byte*>(expected),
                              static_cast<const std::byte*>(desired),
                              static_cast<std::byte*>(before), type);
@@ -222,23 +291,36 @@ void Window::compare_and_swap(const void* expected, const void* desired, void* b
 void Window::signal(int rank, int index, std::uint64_t by) {
   require_rank(rank, size());
   require_index(index, state_->signal_count);
+  state_->finish_far(rank);
+  const Reached& part = state_->part(rank);
+  if (!part.is_near()) return state_->others().signal(rank, index, by);
   // Pairs with the acquires in signals() and wait_signal() of that rank.
-  state_->signal(rank, index).count.fetch_add(by, std::memory_order_release);
+  part.memory.signals[index].count.fetch_add(by, std::memory_order_release);
   state_->near->team().waits().wake_sleepers();
 }
 
 std::uint64_t Window::signals(int index) const {
   require_index(index, state_->signal_count);
-  return state_->signals[index].count.load(std::memory_order_acquire);
+  return state_->own.signals[index].count.load(std::memory_order_acquire);
 }
 
 void Window::wait_signal(std::uint64_t value, int index) {
   require_index(index, state_->signal_count);
-  const auto& count = state_->signals[index].count;
+  const auto& count = state_->own.signals[index].count;
   state_->near->team().waits().until(
       [&] { return count.load(std::memory_order_acquire) >= value; });
 }
 
-void Window::fence() { state_->near->team().phases().barrier(); }
+void Window::flush() { state_->finish_far(); }
+
+void Window::close() { state_->close(); }
+
+// What was stored on this node is there after the barrier of its ranks, and that between all ranks
+// follows it.
+void Window::fence() {
+  state_->finish_far();
+  state_->near->team().phases().barrier();
+  if (state_->far != nullptr) state_->far->barrier();
+}
 
 }  // namespace ropewalk

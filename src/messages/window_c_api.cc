@@ -62,9 +62,9 @@ int rw_window_free(rw_window* window) {
 
 int rw_window_memory(const rw_window* window, int rank, void** data, size_t* bytes) {
   return with_window(window, [&](const Window& of) {
-    std::byte* memory = of.data(rank);
-    if (data != nullptr) *data = memory;
-    if (bytes != nullptr) *bytes = of.bytes(rank);
+    const std::size_t found = of.bytes(rank);
+    if (data != nullptr) *data = of.data(rank);
+    if (bytes != nullptr) *bytes = found;
   });
 }
 
@@ -95,6 +95,10 @@ int rw_window_compare_and_swap(rw_window* window, const void* expected, const vo
   return with_window(window, [&](Window& of) {
     of.compare_and_swap(expected, desired, before, own_type(type, "type"), rank, offset);
   });
+}
+
+int rw_window_flush(rw_window* window) {
+  return with_window(window, [](Window& of) { of.flush(); });
 }
 
 int rw_window_signal(rw_window* window, int rank, int index, uint64_t by) {

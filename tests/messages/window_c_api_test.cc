@@ -30,6 +30,25 @@ void on_windows(int ranks, std::size_t bytes, const std::function<void(rw_window
   });
 }
 
+TEST(WindowCApi, OverNodesOnlyTheLengthIsKnown) {
+  setenv("ROPEWALK_NODES", "1", 1);
+  on_windows(2, 64, [](rw_window* window, int rank) {
+    const int other = 1 - rank;
+    const double sent = rank + 0.5;
+    ASSERT_EQ(rw_window_put(window, &sent, sizeof sent, other, 8), RW_SUCCESS);
+    ASSERT_EQ(rw_window_flush(window), RW_SUCCESS);
+    ASSERT_EQ(rw_window_fence(window), RW_SUCCESS);
+    void* memory = nullptr;
+    std::size_t bytes = 0;
+    EXPECT_EQ(rw_window_memory(window, other, nullptr, &bytes), RW_SUCCESS);
+    EXPECT_EQ(bytes, 64U);
+    EXPECT_EQ(rw_window_memory(window, other, &memory, nullptr), RW_ERROR_UNSUPPORTED);
+    ASSERT_EQ(rw_window_memory(window, rank, &memory, nullptr), RW_SUCCESS);
+    EXPECT_EQ(static_cast<double*>(memory)[1], other + 0.5);
+  });
+  unsetenv("ROPEWALK_NODES");
+}
+
 void expect_refused(int code, const std::string& begin) {
   EXPECT_EQ(code, RW_ERROR_ARGUMENT);
   EXPECT_EQ(std::string(rw_last_error()).substr(0, begin.size()), begin);

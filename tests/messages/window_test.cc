@@ -7,11 +7,13 @@
 #include <cstring>
 #include <functional>
 #include <random>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "kernels/kernels.hpp"
 #include "messages/expect_error.hpp"
+#include "messages/random_windows.hpp"
 #include "mpi/mpi.hpp"
 #include "support/thread_mpi.hpp"
 
@@ -162,12 +164,87 @@ TEST(Window, ArgumentsAreChecked) {
   });
 }
 
-TEST(Window, OverNodesItSaysWhatToDo) {
-  ::setenv("ROPEWALK_NODES", "1", 1);
-  test::run_ranks(2, [](int) {
-    expect_error(ErrorCode::unsupported, "window: the ranks are on several nodes",
-                 [] { const Window window(Communicator::world(), 8); });
+// Nodes that ROPEWALK_NODES pretends.
+void on_nodes(const char* ranks_of_nodes, int ranks, const std::function<void(int)>& body) {
+  ::setenv("ROPEWALK_NODES", ranks_of_nodes, 1);
+  test::run_ranks(ranks, body);
+  ::unsetenv("ROPEWALK_NODES");
+}
+
+TEST(Window, RandomOperationsOnOneNode) {
+  for (std::uint64_t seed = 1; seed <= 8; ++seed) {
+    test::run_ranks(1 + static_cast<int>(seed % 5), [&](int) {
+      EXPECT_EQ(test::random_windows(Communicator::world(), seed, 20), "");
+    });
+  }
+}
+
+TEST(Window, RandomOperationsOverNodes) {
+  for (const char* nodes : {"1", "2", "2,1", "1,3"}) {
+    for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+      on_nodes(nodes, 4, [&](int) {
+        EXPECT_EQ(test::random_windows(Communicator::world(), seed, 15), "")
+            << "nodes of " << nodes << ", seed " << seed;
+      });
+    }
+  }
+}
+
+TEST(Window, MemoryOfAnotherNodeIsNotMapped) {
+  on_nodes("2", 4, [](int rank) {
+    Window window(Communicator::world(), 100 + static_cast<std::size_t>(rank));
+    const int far = (rank + 2) % 4;
+    EXPECT_FALSE(window.is_near(far));
+    EXPECT_TRUE(window.is_near(rank ^ 1));
+    EXPECT_EQ(window.bytes(far), 100U + static_cast<std::size_t>(far));
+    expect_error(ErrorCode::unsupported, "rank: the memory of rank " + std::to_string(far),
+                 [&] { window.data(far); });
+    std::uint64_t value = 0;
+    expect_error(ErrorCode::argument, "offset: 8 bytes at 100",
+                 [&] { window.put(&value, 8, far, 100); });
+    window.fence();
+    window.close();
+    window.put(&value, 8, rank ^ 1, 0);
+    expect_error(ErrorCode::argument, "window: closed", [&] { window.put(&value, 8, far, 0); });
+    mpi::barrier(mpi::comm_world());
   });
+}
+
+TEST(Window, OverNodesItNeedsThreads) {
+  ::setenv("ROPEWALK_NODES", "1", 1);
+  test::RunOptions options;
+  options.level = mpi::ThreadLevel::serialized;
+  test::run_ranks(
+      2,
+      [](int) {
+        expect_error(ErrorCode::unsupported, "window: over several nodes a thread",
+                     [] { const Window window(Communicator::world(), 8); });
+      },
+      options);
+  ::unsetenv("ROPEWALK_NODES");
+}
+
+// Who asks it for something learns that no answer comes, and so does who waits for all to end.
+TEST(Window, AnErrorTakesARankAwayFromOtherNodes) {
+  ::setenv("ROPEWALK_NODES", "1", 1);
+  test::RunOptions options;
+  options.check_leaks = false;  // MPI keeps the communicator
+  test::run_ranks(
+      3,
+      [](int rank) {
+        const auto use = [&] {
+          Window window(Communicator::world(), 64);
+          if (rank == 1) throw std::runtime_error("gone");
+          std::uint64_t value = 0;
+          while (rank == 0) window.get(&value, 8, 1, 0);
+        };
+        if (rank == 1) {
+          EXPECT_THROW(use(), std::runtime_error);
+        }
+        if (rank == 0) expect_error(ErrorCode::peer_dead, "rank 1 has left the window", use);
+        if (rank == 2) use();
+      },
+      options);
   ::unsetenv("ROPEWALK_NODES");
 }
 
