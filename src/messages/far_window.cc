@@ -76,7 +76,7 @@ FarWindow::FarWindow(mpi::Comm comm, bool crowded)
       rank_(mpi::rank(comm)),
       size_(mpi::size(comm)),
       crowded_(crowded),
-      request_(sizeof(WindowRequest) + most_inline_bytes),
+      request_(sizeof(OneSidedRequest) + most_inline_bytes),
       unanswered_(static_cast<std::size_t>(size_)) {}
 
 FarWindow::~FarWindow() {
@@ -89,8 +89,8 @@ bool FarWindow::is_here() const noexcept { return getpid() == process_; }
 
 void FarWindow::put(const void* from, std::size_t bytes, int to, std::size_t offset) {
   const bool is_inline = bytes <= most_inline_bytes;
-  const WindowRequest request{
-      .kind = is_inline ? WindowRequest::Kind::put : WindowRequest::Kind::put_of_its_own,
+  const OneSidedRequest request{
+      .kind = is_inline ? OneSidedRequest::Kind::put : OneSidedRequest::Kind::put_of_its_own,
       .offset = offset,
       .amount = bytes};
   ask(request, from, is_inline ? bytes : 0, to);
@@ -98,16 +98,16 @@ void FarWindow::put(const void* from, std::size_t bytes, int to, std::size_t off
 }
 
 void FarWindow::get(void* into, std::size_t bytes, int from, std::size_t offset) {
-  ask_for({.kind = WindowRequest::Kind::get, .offset = offset, .amount = bytes}, nullptr, 0, from,
+  ask_for({.kind = OneSidedRequest::Kind::get, .offset = offset, .amount = bytes}, nullptr, 0, from,
           into, bytes);
 }
 
 // Each element by itself is atomic, so many may travel in several requests.
-void FarWindow::accumulate(WindowRequest request, const std::byte* operands, std::size_t count,
+void FarWindow::accumulate(OneSidedRequest request, const std::byte* operands, std::size_t count,
                            int to) {
   const std::size_t bytes = size_of(request.type);
   const std::size_t most = most_inline_bytes / bytes;
-  request.kind = WindowRequest::Kind::accumulate;
+  request.kind = OneSidedRequest::Kind::accumulate;
   for (std::size_t first = 0; first < count; first += most) {
     request.amount = std::min(most, count - first);
     const bool has_operands = request.op != ReductionOp::no_op;
@@ -117,19 +117,19 @@ void FarWindow::accumulate(WindowRequest request, const std::byte* operands, std
   }
 }
 
-void FarWindow::change_element(const WindowRequest& request, const void* data, std::size_t bytes,
+void FarWindow::change_element(const OneSidedRequest& request, const void* data, std::size_t bytes,
                                void* before, int rank) {
   ask_for(request, data, bytes, rank, before, size_of(request.type));
 }
 
 void FarWindow::signal(int rank, int index, std::uint64_t by) {
-  ask({.kind = WindowRequest::Kind::signal, .signal = index, .amount = by}, nullptr, 0, rank);
+  ask({.kind = OneSidedRequest::Kind::signal, .signal = index, .amount = by}, nullptr, 0, rank);
 }
 
 void FarWindow::flush(int except) {
   for (int rank = 0; rank < size_; ++rank) {
     if (rank == except || unanswered_[static_cast<std::size_t>(rank)] == 0) continue;
-    ask_for({.kind = WindowRequest::Kind::flush}, nullptr, 0, rank, nullptr, 0);
+    ask_for({.kind = OneSidedRequest::Kind::flush}, nullptr, 0, rank, nullptr, 0);
   }
 }
 
@@ -153,7 +153,8 @@ void FarWindow::end(bool alone) noexcept {
 }
 
 void FarWindow::tell_others() noexcept {
-  static constexpr WindowRequest request{.kind = WindowRequest::Kind::leave};  // MPI may keep it
+  static constexpr OneSidedRequest request{.kind =
+                                               OneSidedRequest::Kind::leave};  // MPI may keep it
   for (int rank = 0; rank < size_; ++rank) {
     if (rank == rank_) continue;
     try {
@@ -170,17 +171,17 @@ void FarWindow::look() {
 
 // ---- requests
 
-void FarWindow::ask(const WindowRequest& request, const void* data, std::size_t bytes, int rank) {
+void FarWindow::ask(const OneSidedRequest& request, const void* data, std::size_t bytes, int rank) {
   int& unanswered = unanswered_[static_cast<std::size_t>(rank)];
   if (unanswered == most_unanswered) {
-    ask_for({.kind = WindowRequest::Kind::flush}, nullptr, 0, rank, nullptr, 0);
+    ask_for({.kind = OneSidedRequest::Kind::flush}, nullptr, 0, rank, nullptr, 0);
   }
   send(request, data, bytes, rank);
   ++unanswered;
 }
 
-void FarWindow::ask_for(const WindowRequest& request, const void* data, std::size_t bytes, int rank,
-                        void* answer, std::size_t answer_bytes) {
+void FarWindow::ask_for(const OneSidedRequest& request, const void* data, std::size_t bytes,
+                        int rank, void* answer, std::size_t answer_bytes) {
   require_whole(rank);
   mpi::Request received = mpi::ireceive(answer, answer_bytes, rank, window_answer_tag, comm_);
   try {
@@ -193,7 +194,8 @@ void FarWindow::ask_for(const WindowRequest& request, const void* data, std::siz
   unanswered_[static_cast<std::size_t>(rank)] = 0;  // requests are served in order
 }
 
-void FarWindow::send(const WindowRequest& request, const void* data, std::size_t bytes, int rank) {
+void FarWindow::send(const OneSidedRequest& request, const void* data, std::size_t bytes,
+                     int rank) {
   require_whole(rank);
   std::memcpy(request_.data(), &request, sizeof request);
   if (bytes != 0) std::memcpy(request_.data() + sizeof request, data, bytes);

@@ -7,8 +7,8 @@
 #include <memory>
 #include <vector>
 
+#include "messages/one_sided_request.hpp"
 #include "messages/window_memory.hpp"
-#include "messages/window_request.hpp"
 #include "messages/window_server.hpp"
 #include "mpi/mpi.hpp"
 #include "node/liveness.hpp"
@@ -30,9 +30,9 @@ class FarWindow final : public node::Watcher {
   void put(const void* from, std::size_t bytes, int to, std::size_t offset);
   void get(void* into, std::size_t bytes, int from, std::size_t offset);
   // The header has the type, the operation and the offset.
-  void accumulate(WindowRequest, const std::byte* operands, std::size_t count, int to);
+  void accumulate(OneSidedRequest, const std::byte* operands, std::size_t count, int to);
   // The answer is one element.
-  void change_element(const WindowRequest&, const void* data, std::size_t bytes, void* before,
+  void change_element(const OneSidedRequest&, const void* data, std::size_t bytes, void* before,
                       int rank);
   void signal(int rank, int index, std::uint64_t by);
   // Returns when all that this rank has asked of others is done, but for those of rank `except`.
@@ -53,11 +53,11 @@ class FarWindow final : public node::Watcher {
   FarWindow(mpi::Comm comm, bool crowded);
   bool is_here() const noexcept;
   void tell_others() noexcept;
-  void ask(const WindowRequest&, const void* data, std::size_t bytes, int rank);
+  void ask(const OneSidedRequest&, const void* data, std::size_t bytes, int rank);
   // Sends a request whose answer is `bytes` long, and waits for that.
-  void ask_for(const WindowRequest&, const void* data, std::size_t bytes, int rank, void* answer,
+  void ask_for(const OneSidedRequest&, const void* data, std::size_t bytes, int rank, void* answer,
                std::size_t answer_bytes);
-  void send(const WindowRequest&, const void* data, std::size_t bytes, int rank);
+  void send(const OneSidedRequest&, const void* data, std::size_t bytes, int rank);
   void finish(mpi::Request, int rank);
   void wait_for(mpi::Request&, int rank);
   // This rank stands for all: a call that waits for each of them.

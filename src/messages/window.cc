@@ -23,12 +23,12 @@
 
 namespace ropewalk {
 
+using messages::OneSidedRequest;
 using messages::require_buffer;
 using messages::require_element;
 using messages::require_index;
 using messages::require_range;
 using messages::require_rank;
-using messages::WindowRequest;
 using messages::WindowSignal;
 
 namespace {
@@ -244,7 +244,7 @@ void Window::accumulate(const void* operands, std::size_t count, ElementType typ
   if (op != ReductionOp::no_op) require_buffer(operands, count, "operands");
   const auto* data = static_cast<const std::byte*>(operands);
   if (!state_->part(to).is_near()) {
-    const WindowRequest request{.type = type, .op = op, .offset = offset};
+    const OneSidedRequest request{.type = type, .op = op, .offset = offset};
     return state_->others().accumulate(request, data, count, to);
   }
   messages::apply(state_->at(to, offset), data, nullptr, count, type, op);
@@ -258,8 +258,8 @@ void Window::fetch_and_op(const void* operand, void* before, ElementType type, R
   if (has_operand) require_buffer(operand, 1, "operand");
   require_buffer(before, 1, "before");
   if (!state_->part(rank).is_near()) {
-    const WindowRequest request{
-        .kind = WindowRequest::Kind::fetch_and_op, .type = type, .op = op, .offset = offset};
+    const OneSidedRequest request{
+        .kind = OneSidedRequest::Kind::fetch_and_op, .type = type, .op = op, .offset = offset};
     return state_->others().change_element(request, operand, has_operand ? size_of(type) : 0,
                                            before, rank);
   }
@@ -279,8 +279,8 @@ void Window::compare_and_swap(const void* expected, const void* desired, void* b
     std::array<std::byte, 16> both{};  // elements are 8 bytes at most
     std::memcpy(both.data(), expected, bytes);
     std::memcpy(both.data() + bytes, desired, bytes);
-    const WindowRequest request{
-        .kind = WindowRequest::Kind::compare_and_swap, .type = type, .offset = offset};
+    const OneSidedRequest request{
+        .kind = OneSidedRequest::Kind::compare_and_swap, .type = type, .offset = offset};
     return state_->others().change_element(request, both.data(), 2 * bytes, before, rank);
   }
   messages::compare_and_swap(state_->at(rank, offset), static_cast<const std::byte*>(expected),

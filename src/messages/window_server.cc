@@ -27,7 +27,7 @@ WindowServer::WindowServer(mpi::Comm comm, int ranks, const WindowMemory& memory
       ranks_(ranks),
       memory_(memory),
       waits_(waits),
-      request_(sizeof(WindowRequest) + most_inline_bytes),
+      request_(sizeof(OneSidedRequest) + most_inline_bytes),
       left_(std::make_unique<std::atomic<bool>[]>(static_cast<std::size_t>(ranks))),
       end_of_mpi_(mpi::create_keyval(&stop_server)) {
   // The attribute is deleted when MPI ends, after which the thread may not call it.
@@ -109,40 +109,40 @@ bool WindowServer::serve_one() {
   mpi::Status found;
   if (!mpi::iprobe(mpi::any_source(), window_request_tag, comm_, found)) return false;
   mpi::receive(request_.data(), request_.size(), found.source, window_request_tag, comm_);
-  WindowRequest request;
+  OneSidedRequest request;
   std::memcpy(&request, request_.data(), sizeof request);
   serve(request, request_.data() + sizeof request, found.source);
   return true;
 }
 
-void WindowServer::serve(const WindowRequest& request, const std::byte* data, int source) {
+void WindowServer::serve(const OneSidedRequest& request, const std::byte* data, int source) {
   switch (request.kind) {
-    case WindowRequest::Kind::put:
+    case OneSidedRequest::Kind::put:
       std::memcpy(at(request), data, request.amount);
       return;
-    case WindowRequest::Kind::put_of_its_own:
+    case OneSidedRequest::Kind::put_of_its_own:
       return receive_data(request, source);
-    case WindowRequest::Kind::accumulate:
+    case OneSidedRequest::Kind::accumulate:
       return apply(at(request), data, nullptr, request.amount, request.type, request.op);
-    case WindowRequest::Kind::signal:
+    case OneSidedRequest::Kind::signal:
       // Pairs with the acquires in Window::signals() and wait_signal().
       memory_.signals[request.signal].count.fetch_add(request.amount, std::memory_order_release);
       return waits_.wake_sleepers();
-    case WindowRequest::Kind::get:
+    case OneSidedRequest::Kind::get:
       return answer(at(request), request.amount, source, answers_.emplace_back());
-    case WindowRequest::Kind::fetch_and_op:
-    case WindowRequest::Kind::compare_and_swap:
+    case OneSidedRequest::Kind::fetch_and_op:
+    case OneSidedRequest::Kind::compare_and_swap:
       return answer_element(request, data, source);
-    case WindowRequest::Kind::flush:
+    case OneSidedRequest::Kind::flush:
       return answer(nullptr, 0, source, answers_.emplace_back());
-    case WindowRequest::Kind::leave:
+    case OneSidedRequest::Kind::leave:
       left_[static_cast<std::size_t>(source)].store(true, std::memory_order_relaxed);
       return;
   }
 }
 
 // Its sender waits until it is received, so it comes soon, unless that rank is gone.
-void WindowServer::receive_data(const WindowRequest& request, int source) {
+void WindowServer::receive_data(const OneSidedRequest& request, int source) {
   mpi::Request data = mpi::ireceive(at(request), request.amount, source, window_data_tag, comm_);
   os::Waiting wait(os::wait_for_messages);
   while (!wait.poll([&] { return mpi::test(data); })) {
@@ -154,10 +154,11 @@ void WindowServer::receive_data(const WindowRequest& request, int source) {
   }
 }
 
-void WindowServer::answer_element(const WindowRequest& request, const std::byte* data, int source) {
+void WindowServer::answer_element(const OneSidedRequest& request, const std::byte* data,
+                                  int source) {
   Answer& made = answers_.emplace_back();
   const std::size_t bytes = size_of(request.type);
-  if (request.kind == WindowRequest::Kind::compare_and_swap) {
+  if (request.kind == OneSidedRequest::Kind::compare_and_swap) {
     compare_and_swap(at(request), data, data + bytes, made.element.data(), request.type);
   } else {
     apply(at(request), data, made.element.data(), 1, request.type, request.op);

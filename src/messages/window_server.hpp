@@ -14,8 +14,8 @@
 #include <memory>
 #include <vector>
 
+#include "messages/one_sided_request.hpp"
 #include "messages/window_memory.hpp"
-#include "messages/window_request.hpp"
 #include "mpi/attributes.hpp"
 #include "mpi/mpi.hpp"
 #include "node/waits.hpp"
@@ -52,13 +52,13 @@ class WindowServer {
   void run() noexcept;
   void serve_until_told();
   bool serve_one();
-  void serve(const WindowRequest&, const std::byte* data, int source);
-  void receive_data(const WindowRequest&, int source);
-  void answer_element(const WindowRequest&, const std::byte* data, int source);
+  void serve(const OneSidedRequest&, const std::byte* data, int source);
+  void receive_data(const OneSidedRequest&, int source);
+  void answer_element(const OneSidedRequest&, const std::byte* data, int source);
   void answer(const void* data, std::size_t bytes, int source, Answer&);
   void advance_answers();
   void leave_answers() noexcept;
-  std::byte* at(const WindowRequest& request) const noexcept {
+  std::byte* at(const OneSidedRequest& request) const noexcept {
     return memory_.data + request.offset;
   }
 

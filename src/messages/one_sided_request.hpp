@@ -14,7 +14,7 @@
 
 namespace ropewalk::messages {
 
-struct WindowRequest {
+struct OneSidedRequest {
   enum class Kind : std::uint32_t {
     put,             // the data is behind the header
     put_of_its_own,  // the data follows as a message
