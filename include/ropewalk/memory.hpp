@@ -18,7 +18,7 @@
 namespace ropewalk {
 
 // Where pages come from. The first four are the rungs of the ladder, from best to last. The others
-// are those of Boyle et al. 2017, section II.C, and its baseline, to repeat its comparison.
+// are those of Boyle et al. 2017, section II.C, and its two baselines, to repeat its comparison.
 enum class PageSource {
   hugetlb_1g_memfd,   // memfd of 1 GiB pages from the hugetlb pool; only on request
   hugetlb_memfd,      // memfd of 2 MiB pages from the hugetlb pool
@@ -26,7 +26,8 @@ enum class PageSource {
   shmem_small,        // memfd of 4 KiB pages
   anonymous_hugetlb,  // mmap(MAP_ANONYMOUS | MAP_HUGETLB), private
   hugetlbfs_file,     // a file on a mounted hugetlbfs, unlinked at once
-  memalign            // posix_memalign of libc, 4 KiB pages
+  memalign,           // posix_memalign of libc, 4 KiB pages
+  thp                 // 2 MiB-aligned, private, on the pages that the system gives unasked
 };
 RW_EXPORT const char* name(PageSource);                     // "hugetlb-memfd", ...
 RW_EXPORT PageSource page_source(const std::string& name);  // Error(argument) lists the names
@@ -35,9 +36,26 @@ enum class PagePolicy { require, prefer, never };  // whether pages have to be h
 RW_EXPORT const char* name(PagePolicy);
 RW_EXPORT PagePolicy page_policy(const std::string& name);
 
+// What kind of memory a NUMA node has. A node without cores is judged by its bandwidth and latency
+// beside those of nodes with cores, as the firmware tells them (ACPI's HMAT), else by the kernel's
+// memory tiers. One of which neither says anything has no kind.
+enum class MemoryKind {
+  ddr,  // ordinary: of a node with cores
+  hbm,  // faster, without cores
+  cxl   // slower, without cores: CXL, persistent memory
+};
+RW_EXPORT const char* name(MemoryKind);
+RW_EXPORT MemoryKind memory_kind(const std::string& name);  // Error(argument) lists the names
+
 struct MemoryOptions {
   PagePolicy pages = PagePolicy::prefer;
   std::optional<PageSource> source;  // only this rung; Error(memory) where it cannot be had
+  // Where the pages lie, by the number of a NUMA node or by the kind of its memory; one of both at
+  // most. Nodes of a kind are filled from the nearest on. The kernel is told before a page is
+  // touched, and asked afterwards (move_pages). Error(argument) says which nodes there are,
+  // Error(memory) why the pages do not lie there. Neither: where the thread runs that touches them.
+  std::optional<int> node;
+  std::optional<MemoryKind> kind;
   // How many addresses an arena reserves; 0: ROPEWALK_ARENA_BYTES, or half of the machine's memory.
   std::size_t reserve_bytes = 0;
   bool cache = true;  // keep recently freed blocks (footnote 8 of the paper)
@@ -100,8 +118,8 @@ class RW_EXPORT Arena {
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
-  // The arena of this process, made at first use with options from ROPEWALK_PAGES. Where several
-  // copies of this library are loaded, the malloc and MPI libraries among them, all have the same.
+  // The arena of this process, made at first use by ROPEWALK_PAGES and ROPEWALK_MEMORY. All copies
+  // of this library that are loaded, the malloc and MPI libraries among them, have the same.
   static Arena& process();
 
   // Throws Error(argument) for an alignment that is no power of two, Error(memory) when it is out.

@@ -459,6 +459,7 @@ RW_DEFAULT_EXPORT int rw_plan_reduce(rw_plan* plan); /* start and wait */
 #endif
 
 #include "ropewalk/irregular_halo.h"
+#include "ropewalk/page_block.h"
 #include "ropewalk/window.h"
 
 #endif

@@ -9,7 +9,7 @@
 
 namespace ropewalk::memory {
 
-Block anonymous_hugetlb_block(std::size_t bytes) {
+Block anonymous_hugetlb_block(std::size_t bytes, const NumaPlacement& placement) {
   Block block;
   constexpr int size_2m = 21 << MFD_HUGE_SHIFT;  // MAP_HUGE_2MB has the same encoding
   void* found = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
@@ -19,6 +19,7 @@ Block anonymous_hugetlb_block(std::size_t bytes) {
     return block;
   }
   block.mapping = os::Mapping(found, bytes);
+  if (!bind(block, placement)) return block;
   block.backing = back_hugetlb({block.mapping.data(), bytes, -1, 0});
   return block;
 }

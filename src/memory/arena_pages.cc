@@ -54,7 +54,9 @@ void refuse(std::size_t bytes, const std::string& reason) {
 }
 
 ArenaPages::ArenaPages(const MemoryOptions& options, bool probe_later)
-    : options_(with_range(options)), explicit_range_(options_.reserve_bytes != 0) {
+    : options_(with_range(options)),
+      placement_(options_),
+      explicit_range_(options_.reserve_bytes != 0) {
   if (!explicit_range_) options_.reserve_bytes = guess_range();
   if (options_.source) {
     open_growing(*options_.source);
@@ -63,6 +65,10 @@ ArenaPages::ArenaPages(const MemoryOptions& options, bool probe_later)
   } else if (!open_hugetlb_whole()) {
     open_collapsed(probe_later);
   }
+}
+
+std::unique_ptr<Segment> ArenaPages::open(const Mechanism& how, bool guessed) const {
+  return std::make_unique<Segment>(how, reserve(options_.reserve_bytes, guessed, how), placement_);
 }
 
 void ArenaPages::note(const std::string& shortfall) {
@@ -89,7 +95,7 @@ bool ArenaPages::open_hugetlb_whole() {
     add_reason(downgrade_, how.source, explain_pool(os::huge_2m, bytes, 0));
     return false;
   }
-  segment_ = std::make_unique<Segment>(how, reserve(bytes, false, how));
+  segment_ = open(how, false);
   const std::string refused = segment_->grow(segment_->range().reserved);
   if (refused.empty() && first_granule()) {
     strict_ = true;
@@ -114,7 +120,7 @@ bool ArenaPages::first_granule() {
 
 void ArenaPages::open_growing(PageSource source) {
   const Mechanism& how = arena_mechanism(source);
-  segment_ = std::make_unique<Segment>(how, reserve(options_.reserve_bytes, !explicit_range_, how));
+  segment_ = open(how, !explicit_range_);
   strict_ = is_strict(options_, how);
   if (!first_granule()) refuse(segment_->range().granule, downgrade_);
 }
@@ -123,7 +129,7 @@ void ArenaPages::open_growing(PageSource source) {
 // arena that ends with the pool, and under `prefer` the same memfd with small pages.
 void ArenaPages::open_collapsed(bool probe_later) {
   const Mechanism& how = mechanism(PageSource::shmem_huge);
-  segment_ = std::make_unique<Segment>(how, reserve(options_.reserve_bytes, !explicit_range_, how));
+  segment_ = open(how, !explicit_range_);
   strict_ = options_.pages == PagePolicy::require;
   needs_probe_ = probe_later && !strict_;
   if (!needs_probe_) choose_collapsed();

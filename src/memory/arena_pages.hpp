@@ -48,7 +48,10 @@ class ArenaPages {
   void choose_collapsed();
   void note(const std::string& shortfall);
 
+  std::unique_ptr<Segment> open(const Mechanism& how, bool guessed) const;
+
   MemoryOptions options_;
+  NumaPlacement placement_;
   bool explicit_range_;  // reserve_bytes was given, not guessed
   std::unique_ptr<Segment> segment_;
   bool needs_probe_ = false;

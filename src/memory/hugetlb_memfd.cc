@@ -30,24 +30,25 @@ Backing back_pool(const PageRange& range, std::size_t page_bytes) {
 Backing back_hugetlb(const PageRange& range) { return back_pool(range, os::huge_2m); }
 Backing back_hugetlb_1g(const PageRange& range) { return back_pool(range, os::gib); }
 
-Block map_hugetlb_file(os::Descriptor file, std::size_t bytes) {
+Block map_hugetlb_file(os::Descriptor file, std::size_t bytes, const NumaPlacement& placement) {
   Block block;
   block.mapping = os::map_shared(file.get(), bytes, 0, os::huge_2m);
   if (!block.mapping) {
     block.backing.shortfall = explain_pool(os::huge_2m, bytes, errno);
     return block;
   }
+  if (!bind(block, placement)) return block;
   block.backing = back_hugetlb({block.mapping.data(), bytes, file.get(), 0});
   block.descriptor = std::move(file);
   return block;
 }
 
-Block hugetlb_memfd_block(std::size_t bytes) {
-  return memfd_block(mechanism(PageSource::hugetlb_memfd), bytes);
+Block hugetlb_memfd_block(std::size_t bytes, const NumaPlacement& placement) {
+  return memfd_block(mechanism(PageSource::hugetlb_memfd), bytes, placement);
 }
 
-Block hugetlb_1g_memfd_block(std::size_t bytes) {
-  return memfd_block(mechanism(PageSource::hugetlb_1g_memfd), bytes);
+Block hugetlb_1g_memfd_block(std::size_t bytes, const NumaPlacement& placement) {
+  return memfd_block(mechanism(PageSource::hugetlb_1g_memfd), bytes, placement);
 }
 
 }  // namespace ropewalk::memory

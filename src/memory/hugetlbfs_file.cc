@@ -47,11 +47,11 @@ os::Descriptor open_nameless(const std::string& directory) {
 
 }  // namespace
 
-Block hugetlbfs_file_block(std::size_t bytes) {
+Block hugetlbfs_file_block(std::size_t bytes, const NumaPlacement& placement) {
   for (const std::string& directory : find_mounts()) {
     os::Descriptor file = open_nameless(directory);
     if (!file || os::grow_file(file.get(), bytes) != 0) continue;
-    return map_hugetlb_file(std::move(file), bytes);
+    return map_hugetlb_file(std::move(file), bytes, placement);
   }
   Block block;
   block.backing.shortfall =

@@ -41,13 +41,17 @@ void add_reason(std::string& reasons, PageSource source, const std::string& shor
 }
 
 LadderBlock climb(std::size_t bytes, const MemoryOptions& options) {
+  const NumaPlacement placement(options);
   std::string reasons;
   for (const PageSource source : rungs(options)) {
     const Mechanism& how = mechanism(source);
     if (bytes > SIZE_MAX / 2) break;
-    Block block = how.block(os::round_up(bytes, how.page_bytes));
+    Block block = how.block(os::round_up(bytes, how.page_bytes), placement);
     add_reason(reasons, source, block.backing.shortfall);
     if (!acceptable(how, block, options)) continue;
+    const std::string misplaced = placement.verify(block.mapping.data(), block.mapping.bytes());
+    add_reason(reasons, source, misplaced);
+    if (!misplaced.empty()) continue;
     const PageSource really = honest_source(how, block);
     return {std::move(block), really, std::move(reasons)};
   }

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t small_page = 4096;  // granularity; a larger kernel page divides 2 MiB anyway
 
-constexpr std::array<Mechanism, 7> table{{
+constexpr std::array<Mechanism, 8> table{{
     {PageSource::hugetlb_1g_memfd, os::gib, true, os::MemfdPages::hugetlb_1g,
      hugetlb_1g_memfd_block, back_hugetlb_1g},
     {PageSource::hugetlb_memfd, os::huge_2m, true, os::MemfdPages::hugetlb_2m, hugetlb_memfd_block,
@@ -23,6 +23,7 @@ constexpr std::array<Mechanism, 7> table{{
      nullptr},
     {PageSource::hugetlbfs_file, os::huge_2m, true, std::nullopt, hugetlbfs_file_block, nullptr},
     {PageSource::memalign, small_page, false, std::nullopt, memalign_block, nullptr},
+    {PageSource::thp, os::huge_2m, false, std::nullopt, thp_block, nullptr},
 }};
 
 const char* size_name(std::size_t page_bytes) { return page_bytes == os::gib ? "1 GiB" : "2 MiB"; }
@@ -36,7 +37,12 @@ const Mechanism& mechanism(PageSource source) {
   throw Error(ErrorCode::argument, "source: no such page source; pass a value of PageSource");
 }
 
-Block memfd_block(const Mechanism& how, std::size_t bytes) {
+bool bind(Block& block, const NumaPlacement& placement) {
+  block.backing.shortfall = placement.bind(block.mapping.data(), block.mapping.bytes());
+  return block.backing.shortfall.empty();
+}
+
+Block memfd_block(const Mechanism& how, std::size_t bytes, const NumaPlacement& placement) {
   Block block;
   block.descriptor = os::open_memfd("ropewalk-block", *how.memfd);
   if (!block.descriptor) {
@@ -55,6 +61,7 @@ Block memfd_block(const Mechanism& how, std::size_t bytes) {
     block.backing.shortfall = explain_refusal(how, "mmap", bytes, errno);
     return block;
   }
+  if (!bind(block, placement)) return block;
   block.backing = how.back({block.mapping.data(), bytes, block.descriptor.get(), 0});
   return block;
 }

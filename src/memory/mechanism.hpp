@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "memory/numa_placement.hpp"
 #include "os/file.hpp"
 #include "os/mapping.hpp"
 #include "os/memfd.hpp"
@@ -41,20 +42,23 @@ struct Mechanism {
   std::size_t page_bytes;               // ranges and offsets are multiples of it
   bool huge;                            // it promises pages of 2 MiB or more
   std::optional<os::MemfdPages> memfd;  // an arena can grow on it
-  Block (*block)(std::size_t bytes);    // bytes: a multiple of page_bytes
-  Backing (*back)(const PageRange&);    // memfd mechanisms only
+  // bytes: a multiple of page_bytes. The pages lie where the placement says, unless the kernel had
+  // none there: that is still to be verified.
+  Block (*block)(std::size_t bytes, const NumaPlacement&);
+  Backing (*back)(const PageRange&);  // memfd mechanisms only
 };
 
 const Mechanism& mechanism(PageSource);
 
 // One function a mechanism, in the file of its name.
-Block hugetlb_1g_memfd_block(std::size_t bytes);
-Block hugetlb_memfd_block(std::size_t bytes);
-Block shmem_huge_block(std::size_t bytes);
-Block shmem_small_block(std::size_t bytes);
-Block anonymous_hugetlb_block(std::size_t bytes);
-Block hugetlbfs_file_block(std::size_t bytes);
-Block memalign_block(std::size_t bytes);
+Block hugetlb_1g_memfd_block(std::size_t bytes, const NumaPlacement&);
+Block hugetlb_memfd_block(std::size_t bytes, const NumaPlacement&);
+Block shmem_huge_block(std::size_t bytes, const NumaPlacement&);
+Block shmem_small_block(std::size_t bytes, const NumaPlacement&);
+Block anonymous_hugetlb_block(std::size_t bytes, const NumaPlacement&);
+Block hugetlbfs_file_block(std::size_t bytes, const NumaPlacement&);
+Block memalign_block(std::size_t bytes, const NumaPlacement&);
+Block thp_block(std::size_t bytes, const NumaPlacement&);
 
 Backing back_hugetlb(const PageRange&);
 Backing back_hugetlb_1g(const PageRange&);
@@ -64,9 +68,15 @@ Backing back_shmem_small(const PageRange&);
 // ---- shared by the mechanisms -------------------------------------------------------------------
 
 // Returns a memfd of the mechanism, grown to `bytes`, mapped and backed.
-Block memfd_block(const Mechanism&, std::size_t bytes);
+Block memfd_block(const Mechanism&, std::size_t bytes, const NumaPlacement&);
 // Returns a file of 2 MiB hugetlb pages that already has its size, mapped and backed.
-Block map_hugetlb_file(os::Descriptor file, std::size_t bytes);
+Block map_hugetlb_file(os::Descriptor file, std::size_t bytes, const NumaPlacement&);
+// Tells the kernel where the pages of the mapping are to lie; false where it refuses, with the
+// reason in the backing.
+bool bind(Block&, const NumaPlacement&);
+// Gives back what memalign_block returned. The kernel is told to forget the placement first, since
+// libc may keep the pages for other blocks.
+void free_memalign(void* data, std::size_t bytes) noexcept;
 
 // Why `bytes` more of a hugetlb pool cannot be had, and the command that mends it.
 std::string explain_pool(std::size_t page_bytes, std::size_t bytes, int error);

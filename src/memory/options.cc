@@ -2,16 +2,18 @@
 
 #include <array>
 
-#include "memory/mechanism.hpp"
+#include "memory/numa_placement.hpp"
 #include "settings/value.hpp"
 
 namespace ropewalk {
 namespace {
 
-constexpr std::array<PageSource, 7> sources{
-    PageSource::hugetlb_1g_memfd, PageSource::hugetlb_memfd,     PageSource::shmem_huge,
-    PageSource::shmem_small,      PageSource::anonymous_hugetlb, PageSource::hugetlbfs_file,
-    PageSource::memalign};
+constexpr std::array<PageSource, 8> sources{
+    PageSource::hugetlb_1g_memfd,  PageSource::hugetlb_memfd,
+    PageSource::shmem_huge,        PageSource::shmem_small,
+    PageSource::anonymous_hugetlb, PageSource::hugetlbfs_file,
+    PageSource::memalign,          PageSource::thp};
+constexpr std::array<MemoryKind, 3> kinds{MemoryKind::ddr, MemoryKind::hbm, MemoryKind::cxl};
 constexpr std::array<PagePolicy, 3> policies{PagePolicy::require, PagePolicy::prefer,
                                              PagePolicy::never};
 
@@ -44,6 +46,8 @@ const char* name(PageSource source) {
       return "hugetlbfs-file";
     case PageSource::memalign:
       return "memalign";
+    case PageSource::thp:
+      return "thp";
   }
   return "unknown";
 }
@@ -60,6 +64,18 @@ const char* name(PagePolicy policy) {
   return "unknown";
 }
 
+const char* name(MemoryKind kind) {
+  switch (kind) {
+    case MemoryKind::ddr:
+      return "ddr";
+    case MemoryKind::hbm:
+      return "hbm";
+    case MemoryKind::cxl:
+      return "cxl";
+  }
+  return "unknown";
+}
+
 PageSource page_source(const std::string& text) {
   return find_by_name("page source", sources, text);
 }
@@ -67,7 +83,24 @@ PagePolicy page_policy(const std::string& text) {
   return find_by_name("page policy", policies, text);
 }
 
+MemoryKind memory_kind(const std::string& text) { return find_by_name("memory kind", kinds, text); }
+
 namespace memory {
+namespace {
+
+// Reads ROPEWALK_MEMORY, and makes sure that this machine has what it names.
+void read_memory(MemoryOptions& options) {
+  const settings::Value value = settings::get(settings::Id::memory);
+  if (value.is("auto")) return;
+  if (value.word.empty()) {
+    options.node = static_cast<int>(value.number);
+  } else {
+    options.kind = memory_kind(std::string(value.word));
+  }
+  const NumaPlacement possible(options, "ROPEWALK_MEMORY");
+}
+
+}  // namespace
 
 std::optional<std::size_t> environment_arena_bytes() {
   const settings::Value value = settings::get(settings::Id::arena_bytes);
@@ -78,6 +111,7 @@ std::optional<std::size_t> environment_arena_bytes() {
 MemoryOptions environment_options() {
   MemoryOptions options;
   options.pages = page_policy(std::string(settings::get(settings::Id::pages).word));
+  read_memory(options);
   return options;
 }
 

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
 
@@ -65,10 +64,15 @@ void remember(std::byte* data, std::size_t bytes, int descriptor) {
   static_cast<void>(block.release());  // the registry's until give_back takes it
 }
 
+// Private memory on ordinary pages is the kernel's to copy on write.
+bool needs_fork_copy(PageSource source) noexcept {
+  return source != PageSource::memalign && source != PageSource::thp;
+}
+
 void give_back(std::byte* data, std::size_t bytes, PageSource source, int descriptor) noexcept {
   if (data == nullptr) return;
   if (source == PageSource::memalign) {
-    std::free(data);
+    free_memalign(data, bytes);
     return;
   }
   const std::unique_ptr<ForkParticipant> fork(take_participant(data));
@@ -81,7 +85,7 @@ void give_back(std::byte* data, std::size_t bytes, PageSource source, int descri
 
 PageBlock::PageBlock(std::size_t bytes, const MemoryOptions& options) : bytes_(bytes) {
   memory::LadderBlock found = memory::climb(std::max<std::size_t>(bytes, 1), options);
-  if (found.source != PageSource::memalign) {
+  if (memory::needs_fork_copy(found.source)) {
     memory::remember(found.block.mapping.data(), found.block.mapping.bytes(),
                      found.block.descriptor.get());
   }

@@ -31,8 +31,9 @@ std::size_t granule_of(const Mechanism& how) noexcept {
 
 }  // namespace
 
-Segment::Segment(const Mechanism& how, os::Mapping range)
+Segment::Segment(const Mechanism& how, os::Mapping range, NumaPlacement placement)
     : how_(&how),
+      placement_(std::move(placement)),
       mapping_(std::move(range)),
       granules_(mapping_.bytes(), granule_of(how)),
       file_(move_up(os::open_memfd("ropewalk-arena", *how.memfd))) {
@@ -84,6 +85,8 @@ std::string Segment::grow(std::size_t bytes) {
     os::unmap_to_reserved(range_.base + old, wanted - old);
     return explain_refusal(*how_, "mmap", wanted - old, error);
   }
+  std::string refused = placement_.bind(range_.base + old, wanted - old);
+  if (!refused.empty()) return refused;
   os::keep_from_children(range_.base + old, wanted - old);
   wish_pages(range_.base + old, wanted - old);
   range_.committed.store(wanted, std::memory_order_release);
@@ -104,6 +107,12 @@ Backing Segment::back_run(Granules::Run run) {
   const std::size_t bytes = (run.end - run.first) * granule;
   Backing result = how_->back({range_.base + start, bytes, file_.get(), start});
   if (!result.present) return result;
+  std::string misplaced = placement_.verify(range_.base + start, bytes);
+  if (!misplaced.empty()) {
+    result.present = false;
+    result.shortfall = std::move(misplaced);
+    return result;
+  }
   for (std::size_t at = run.first; at < run.end; ++at) {
     const bool huge =
         result.huge_bytes == bytes ||

@@ -22,7 +22,7 @@ namespace ropewalk::memory {
 class Segment {
  public:
   // Nothing is committed yet. Throws Error(memory) where there is no address space or no memfd.
-  Segment(const Mechanism& how, os::Mapping range);
+  Segment(const Mechanism& how, os::Mapping range, NumaPlacement placement);
 
   const Mechanism& how() const noexcept { return *how_; }
   // Says where the segment lies, and can be read without the lock.
@@ -80,6 +80,7 @@ class Segment {
   void wish_pages(void* address, std::size_t bytes) const noexcept;
 
   const Mechanism* how_;
+  NumaPlacement placement_;
   os::Mapping mapping_;
   Granules granules_;
   os::Descriptor file_;

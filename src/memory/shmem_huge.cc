@@ -85,8 +85,8 @@ Backing back_shmem_huge(const PageRange& range) {
   return result;
 }
 
-Block shmem_huge_block(std::size_t bytes) {
-  return memfd_block(mechanism(PageSource::shmem_huge), bytes);
+Block shmem_huge_block(std::size_t bytes, const NumaPlacement& placement) {
+  return memfd_block(mechanism(PageSource::shmem_huge), bytes, placement);
 }
 
 }  // namespace ropewalk::memory

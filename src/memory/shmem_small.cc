@@ -19,8 +19,8 @@ Backing back_shmem_small(const PageRange& range) {
   return result;
 }
 
-Block shmem_small_block(std::size_t bytes) {
-  return memfd_block(mechanism(PageSource::shmem_small), bytes);
+Block shmem_small_block(std::size_t bytes, const NumaPlacement& placement) {
+  return memfd_block(mechanism(PageSource::shmem_small), bytes, placement);
 }
 
 }  // namespace ropewalk::memory

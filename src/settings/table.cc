@@ -16,6 +16,12 @@ constexpr Option rows[] = {
     {Id::pages, "ROPEWALK_PAGES", Kind::choice, "require,prefer,never", "", "prefer", "",
      Scope::rank, Reader::library, "explanation/memory.md",
      "huge pages for the arena of this process ([memory](../explanation/memory.md))"},
+    {Id::memory, "ROPEWALK_MEMORY", Kind::count, "auto,ddr,hbm,cxl", "NUMA node", "auto",
+     "near the thread that touches it first", Scope::rank, Reader::library,
+     "explanation/memory.md#kinds-of-memory",
+     "where the memory of the arena of this process lies: the number of a NUMA node, or the "
+     "[kind](../explanation/memory.md#kinds-of-memory) of its memory",
+     0, 1023},
     {Id::arena_bytes, "ROPEWALK_ARENA_BYTES", Kind::bytes, "auto", "", "auto",
      "half of the memory; less [under a limit]"
      "(../explanation/memory.md#limits-of-the-address-space)",

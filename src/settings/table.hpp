@@ -20,6 +20,7 @@ enum class Id : std::uint8_t {
   // The library reads these.
   lanes,
   pages,
+  memory,
   arena_bytes,
   fork,
   malloc_threshold,

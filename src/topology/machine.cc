@@ -94,23 +94,10 @@ void read_caches(const std::string& root, Machine& machine) {
   });
 }
 
-// The line looks like "Node 0 MemTotal:       24689664 kB".
-std::size_t node_bytes(const std::string& directory) {
-  const auto text = os::read_text(directory + "/meminfo");
-  const std::string key = "MemTotal:";
-  const auto at = text ? text->find(key) : std::string::npos;
-  if (at == std::string::npos) return 0;
-  return std::strtoull(text->c_str() + at + key.size(), nullptr, 10) * 1024;
-}
-
 void read_nodes(const std::string& root, Machine& machine) {
-  const std::string top = root + "/devices/system/node";
-  for (const int number : read_list(top + "/online")) {
-    const std::string directory = top + "/node" + std::to_string(number);
-    machine.nodes.push_back({number, node_bytes(directory), read_list(directory + "/cpulist")});
-    keep_online(machine.nodes.back().cpus, machine.cpus);
-  }
-  if (machine.nodes.empty()) machine.nodes.push_back({0, 0, machine.cpus});
+  machine.nodes = read_numa_nodes(root);
+  for (NumaNode& node : machine.nodes) keep_online(node.cpus, machine.cpus);
+  if (machine.nodes.empty()) machine.nodes.push_back({.cpus = machine.cpus});
 }
 
 }  // namespace

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "topology/numa_nodes.hpp"
+
 namespace ropewalk::topology {
 
 struct Core {
@@ -21,12 +23,6 @@ struct Cache {
   std::size_t bytes = 0;
   std::size_t line_bytes = 0;
   std::vector<int> cpus;  // that share it
-};
-
-struct NumaNode {
-  int number = 0;
-  std::size_t bytes = 0;
-  std::vector<int> cpus;  // none: memory only (CXL, HBM)
 };
 
 struct Machine {

@@ -215,8 +215,8 @@ TEST(Arena, NeverMeansSmallPages) {
 }
 
 TEST(Arena, OnlyGrowsOnMemoryThatPeersCanMap) {
-  for (const PageSource source :
-       {PageSource::memalign, PageSource::anonymous_hugetlb, PageSource::hugetlbfs_file}) {
+  for (const PageSource source : {PageSource::memalign, PageSource::thp,
+                                  PageSource::anonymous_hugetlb, PageSource::hugetlbfs_file}) {
     MemoryOptions options;
     options.source = source;
     try {

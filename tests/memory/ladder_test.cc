@@ -10,6 +10,7 @@
 
 #include "child.hpp"
 #include "kernel_collapse.hpp"
+#include "os/file.hpp"
 #include "os/mapping.hpp"
 #include "os/pagemap.hpp"
 #include "pattern.hpp"
@@ -64,6 +65,21 @@ TEST(PageBlock, MemalignIsTheBaseline) {
   EXPECT_TRUE(is_zero(block));
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(block.data()) % 4096, 0u);
   EXPECT_EQ(inspect(block.data(), block.bytes()).resident_bytes, block.bytes());
+}
+
+TEST(PageBlock, ThpIsWhateverTheSystemGivesUnasked) {
+  const PageBlock block(5 * os::mib, with_source(PageSource::thp));
+  EXPECT_EQ(block.source(), PageSource::thp);
+  EXPECT_EQ(block.descriptor(), -1);
+  EXPECT_EQ(block.mapped_bytes(), 6 * os::mib);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(block.data()) % os::huge_2m, 0u);
+  EXPECT_TRUE(is_zero(block));
+  EXPECT_EQ(inspect(block.data(), block.bytes()).resident_bytes, block.bytes());
+  const auto setting = os::read_text("/sys/kernel/mm/transparent_hugepage/enabled").value_or("");
+  const bool unasked = setting.find("[always]") != std::string::npos;
+  if (!unasked) {
+    EXPECT_EQ(os::summarize_pages(block.data(), block.bytes()).huge_bytes, 0u) << setting;
+  }
 }
 
 TEST(PageBlock, HugeOnesAreVerifiedByTheKernel) {
@@ -134,7 +150,7 @@ TEST(PageBlock, OfNoBytesAndOfTooMany) {
   EXPECT_NE(nothing.data(), nullptr);
   for (const PageSource source :
        {PageSource::shmem_small, PageSource::shmem_huge, PageSource::hugetlb_memfd,
-        PageSource::anonymous_hugetlb, PageSource::memalign}) {
+        PageSource::anonymous_hugetlb, PageSource::memalign, PageSource::thp}) {
     for (const std::size_t bytes : {SIZE_MAX, SIZE_MAX / 4, std::size_t{1} << 46}) {
       try {
         const PageBlock block(bytes, with_source(source));

@@ -41,9 +41,10 @@ std::string argument_error(Call&& call) {
 
 TEST(Names, OfSourcesAndPoliciesGoThereAndBack) {
   for (const char* text : {"hugetlb-1g-memfd", "hugetlb-memfd", "shmem-huge", "shmem-small",
-                           "anonymous-hugetlb", "hugetlbfs-file", "memalign"}) {
+                           "anonymous-hugetlb", "hugetlbfs-file", "memalign", "thp"}) {
     EXPECT_STREQ(name(page_source(text)), text);
   }
+  for (const char* text : {"ddr", "hbm", "cxl"}) EXPECT_STREQ(name(memory_kind(text)), text);
   for (const char* text : {"require", "prefer", "never"}) {
     EXPECT_STREQ(name(page_policy(text)), text);
   }
