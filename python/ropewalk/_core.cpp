@@ -67,6 +67,24 @@ Bytes allocate(std::size_t bytes) {
   return Bytes(data, {bytes}, owner);
 }
 
+// Allocates an array outside of the arena, on memory of a NUMA node or of a kind.
+Bytes allocate_placed(std::size_t bytes, std::optional<int> node,
+                      const std::optional<std::string>& kind) {
+  MemoryOptions options;
+  options.node = node;
+  if (kind) options.kind = memory_kind(*kind);
+  std::unique_ptr<PageBlock> block;
+  {
+    const nb::gil_scoped_release released;
+    block = std::make_unique<PageBlock>(bytes, options);
+  }
+  void* data = block->data();
+  const nb::capsule owner(block.get(),
+                          [](void* one) noexcept { delete static_cast<PageBlock*>(one); });
+  static_cast<void>(block.release());  // the capsule's
+  return Bytes(data, {bytes}, owner);
+}
+
 auto arena_statistics() {
   const Arena& arena = Arena::process();
   const ArenaStatistics found = arena.statistics();
@@ -282,6 +300,8 @@ void define_halo(nb::module_& module) {
 void define(nb::module_& module) {
   nb::register_exception_translator(translate);
   module.def("allocate", &allocate);
+  module.def("allocate_placed", &allocate_placed, nb::arg("bytes"), nb::arg("node").none(),
+             nb::arg("kind").none());
   module.def(
       "trim", [] { Arena::process().trim(); }, release_gil());
   module.def("arena_statistics", &arena_statistics);

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 Shape = SupportsIndex | Sequence[SupportsIndex]
 Order = Literal["C", "F"]
+Kind = Literal["ddr", "hbm", "cxl"]  # of the memory of a NUMA node
 
 
 def plain(shape: Shape, dtype: DTypeLike) -> tuple[tuple[int, ...], np.dtype[Any]]:
@@ -34,16 +36,47 @@ def plain(shape: Shape, dtype: DTypeLike) -> tuple[tuple[int, ...], np.dtype[Any
     return extents, dtype
 
 
-def empty(shape: Shape, dtype: DTypeLike = np.float64, order: Order = "C") -> Array:
-    """An array in the arena with undefined contents. The arguments are those of numpy.empty."""
+def empty(
+    shape: Shape,
+    dtype: DTypeLike = np.float64,
+    order: Order = "C",
+    *,
+    node: SupportsIndex | None = None,
+    kind: Kind | None = None,
+) -> Array:
+    """An array in the arena with undefined contents. The arguments are those of numpy.empty.
+
+    With `node`, the number of a NUMA node, or `kind`, the kind of its memory, the array has pages
+    of its own there, outside of the arena, and the kernel has confirmed where they lie.
+    """
     extents, dtype = plain(shape, dtype)
-    memory = _core.allocate(math.prod(extents) * dtype.itemsize)
+    size = math.prod(extents) * dtype.itemsize
+    if node is None and kind is None:
+        memory = _core.allocate(size)
+    else:
+        memory = _core.allocate_placed(size, _number(node), kind)
     return np.ndarray(extents, dtype, buffer=memory, order=order)
 
 
-def zeros(shape: Shape, dtype: DTypeLike = np.float64, order: Order = "C") -> Array:
-    """An array of zeros in the arena."""
-    array = empty(shape, dtype, order)
+def _number(node: SupportsIndex | None) -> int | None:
+    if node is None:
+        return None
+    number = operator.index(node)
+    if not 0 <= number < 1 << 31:
+        raise ArgumentError(f"node: {number}, expected the number of a NUMA node")
+    return number
+
+
+def zeros(
+    shape: Shape,
+    dtype: DTypeLike = np.float64,
+    order: Order = "C",
+    *,
+    node: SupportsIndex | None = None,
+    kind: Kind | None = None,
+) -> Array:
+    """An array of zeros, otherwise as empty() makes it."""
+    array = empty(shape, dtype, order, node=node, kind=kind)
     array.fill(np.zeros((), array.dtype)[()])
     return array
 

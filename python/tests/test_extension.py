@@ -33,6 +33,27 @@ def test_empty_and_zeros():
     assert ropewalk.zeros(3, "M8[s]").dtype == np.dtype("M8[s]")
 
 
+def test_memory_of_a_node_or_a_kind():
+    try:
+        array = ropewalk.zeros((1000, 300), kind="ddr")
+    except ropewalk.MemoryError as error:
+        pytest.skip(str(error))  # a container that filters mbind
+    assert not array.any()
+    found = ropewalk.inspect(array)
+    assert found.resident_bytes == array.nbytes
+    assert not found.peers_can_map
+    node = next(number for number, size in enumerate(found.node_bytes) if size)
+    assert ropewalk.inspect(ropewalk.empty(5, node=np.int64(node))).node_bytes[node] == 40
+    for words, start in (
+        ({"node": 900}, "node: found 900"),
+        ({"node": -1}, "node: -1"),
+        ({"kind": "mcdram"}, "memory kind: found"),
+        ({"kind": "ddr", "node": node}, "node: found"),
+    ):
+        with pytest.raises(ropewalk.ArgumentError, match=start):
+            ropewalk.empty(5, **words)
+
+
 def test_recycled_memory_is_zeroed():
     for _ in range(3):
         array = ropewalk.zeros(100_000)
