@@ -41,6 +41,22 @@ void check_lattice(CommsOptions& options) {
   }
 }
 
+void describe_buffers(CLI::App& app, CommsOptions& options) {
+  app.add_option("--pages", options.pages,
+                 "Pages of the buffers: huge, memalign, small, thp or a source such as shmem-huge, "
+                 "hugetlb-memfd, anonymous-hugetlb")
+      ->type_name("KIND,...")
+      ->capture_default_str();
+  app.add_option("--memory", options.memory, memory_help)
+      ->type_name("PLACE,...")
+      ->capture_default_str();
+  app.add_option(
+         "--buffers", options.buffers,
+         "hot: the same buffers every time; cold: a rotation that is larger than the caches")
+      ->type_name("NAME,...")
+      ->capture_default_str();
+}
+
 }  // namespace
 
 void describe(CLI::App& app, CommsOptions& options) {
@@ -66,22 +82,12 @@ void describe(CLI::App& app, CommsOptions& options) {
          "ranks are on several nodes)")
       ->type_name("NAME,...")
       ->capture_default_str();
-  app.add_option("--pages", options.pages,
-                 "Pages of the buffers: huge, memalign, small or a source such as shmem-huge, "
-                 "hugetlb-memfd, anonymous-hugetlb")
-      ->type_name("KIND,...")
-      ->capture_default_str();
   app.add_option(
          "--lanes", options.lanes,
          "Comm threads a rank, each with a communicator of its own; 0: ROPEWALK_LANES, else "
          "from the cores left free")
       ->type_name("N")
       ->check(whole_number(0, EndpointSet::max_lanes))
-      ->capture_default_str();
-  app.add_option(
-         "--buffers", options.buffers,
-         "hot: the same buffers every time; cold: a rotation that is larger than the caches")
-      ->type_name("NAME,...")
       ->capture_default_str();
   app.add_option("--line-rate", options.line_rate,
                  "What 100 % is, in MB/s one way: a number (12500 for 100 Gbit/s) or measured, the "
@@ -92,6 +98,7 @@ void describe(CLI::App& app, CommsOptions& options) {
                  "Exchanges a sample; default: as many as last a few milliseconds")
       ->type_name("N")
       ->check(whole_number(1, 1000000));
+  describe_buffers(app, options);
   add_common_options(app, options.common);
   app.footer(
       "Halo exchange of lattice codes (Boyle et al. 2017, section III and tables I-IV): every "
@@ -110,7 +117,7 @@ void describe(CLI::App& app, CommsOptions& options) {
 
 bool check(CommsOptions& options) {
   check_lattice(options);
-  options.kinds = words("--pages", options.pages, page_kinds());
+  options.kinds = placed(words("--pages", options.pages, page_kinds()), options.memory);
   options.buffer_list = words("--buffers", options.buffers, {"hot", "cold"});
   if (options.common.quick && options.buffers == CommsOptions().buffers) {
     options.buffer_list = {"hot"};

@@ -18,6 +18,7 @@ struct CommsOptions {
   std::string mpi_grid;
   std::string strategies = "sequential,concurrent,threaded,direct";
   std::string pages = "huge,memalign";
+  std::string memory = "any";
   std::string buffers = "hot,cold";
   std::string line_rate;  // empty: of the box we are in, else measured
   int Ls = 8;

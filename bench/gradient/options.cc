@@ -60,9 +60,12 @@ void describe(CLI::App& app, GradientOptions& options) {
          "default: the cores of a rank, at most 8")
       ->type_name("N,...");
   app.add_option("--pages", options.pages,
-                 "Pages under the buffers of `improved`, as a list: huge, small, memalign or a "
-                 "mechanism")
+                 "Pages under the buffers of `improved`, as a list: huge, small, memalign, thp "
+                 "or a mechanism")
       ->type_name("KIND,...")
+      ->capture_default_str();
+  app.add_option("--memory", options.memory, memory_help)
+      ->type_name("PLACE,...")
       ->capture_default_str();
   add_common_options(app, options.common);
   app.footer(
@@ -94,7 +97,7 @@ bool check(GradientOptions& options) {
   if (!options.threads.empty()) {
     options.thread_list = integers("--threads", options.threads, 1, most_threads);
   }
-  options.page_list = words("--pages", options.pages, page_kinds());
+  options.page_list = placed(words("--pages", options.pages, page_kinds()), options.memory);
   options.line_rate = line_rate_of_environment() * 1e6;
   return true;
 }

@@ -13,9 +13,10 @@ struct GradientOptions {
   // The options as they were written.
   std::string lengths;  // empty: 1, 4, 16, ..., 2^28, as far as memory and --quick allow
   std::string variants = "published,improved,ropewalk,mpi";
-  // Axes of `improved`, which is measured with each pair of them.
+  // Axes of `improved`, which is measured with each choice of them.
   std::string threads;         // of a rank; empty: the cores a rank has, at most 8
   std::string pages = "huge";  // under the buffers that it keeps
+  std::string memory = "any";  // where these lie
 
   // What check() has made of them.
   std::vector<std::size_t> length_list;  // floats

@@ -257,6 +257,21 @@ TEST(Pages, EveryKindHasOptions) {
   EXPECT_THROW(memory_options("enormous"), Error);
 }
 
+TEST(Pages, AreCrossedWithPlaces) {
+  using Kinds = std::vector<std::string>;
+  EXPECT_EQ(placed({"huge", "thp"}, "any"), (Kinds{"huge", "thp"}));
+  EXPECT_EQ(placed({"huge", "thp"}, "hbm,0,hbm"),
+            (Kinds{"huge@hbm", "thp@hbm", "huge@0", "thp@0"}));
+  EXPECT_EQ(memory_options("huge@hbm").kind, MemoryKind::hbm);
+  EXPECT_EQ(memory_options("huge@hbm").pages, PagePolicy::prefer);
+  EXPECT_EQ(memory_options("thp@12").node, 12);
+  EXPECT_EQ(memory_options("thp@12").source, PageSource::thp);
+  EXPECT_EQ(memory_options("thp").node, std::nullopt);
+  for (const char* wrong : {"mcdram", "1.5", "", "99999"}) {
+    EXPECT_THROW(placed({"huge"}, wrong), Error) << wrong;
+  }
+}
+
 TEST(Pages, BackingTellsWhatTheKernelGave) {
   const PageBlock block = page_block("small", 1 << 16);
   const BackingReport found = backing("small", block);

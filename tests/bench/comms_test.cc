@@ -71,6 +71,7 @@ TEST(Comms, RefusalsNameOptionAndRemedy) {
   EXPECT_NE(refusal({"--line-rate", "fast"}).find("12500"), std::string::npos);
   EXPECT_NE(refusal({"--line-rate", "-1"}).find("--line-rate"), std::string::npos);
   EXPECT_NE(refusal({"--strategy", "quick"}).find("threaded"), std::string::npos);
+  EXPECT_NE(refusal({"--memory", "mcdram"}).find("any,ddr,hbm,cxl"), std::string::npos);
   EXPECT_NE(refusal({"--pages", "enormous"}).find("memalign"), std::string::npos);
   EXPECT_NE(refusal({}, 1).find("-n 2"), std::string::npos);
   EXPECT_EQ(refusal({}), "accepted");
