@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <thread>
 
 #include "common/budget.hpp"
@@ -17,6 +18,7 @@
 #include "common/statistics.hpp"
 #include "common/timed_threads.hpp"
 #include "common/validators.hpp"
+#include "memory/pointer_chase.hpp"
 #include "memory/triad.hpp"
 
 namespace ropewalk::bench {
@@ -34,6 +36,7 @@ struct Options {
   CommonOptions common;
   std::string sizes = "24K,96K,384K,1536K,6M,24M,96M,384M";
   std::string pages = "huge,memalign";
+  std::string memory = "any";
   std::string types = "float,double";
   int threads = 0;
 
@@ -49,6 +52,15 @@ struct Case {
   std::vector<double> limit_samples;  // the same again in each round, for the limit
   bool verified = true;
 };
+
+// What the pointer chase has found on one kind of pages.
+struct Latency {
+  double load_ns = 0;
+  std::optional<double> misses;  // of all TLBs, of one load; nothing where they are not counted
+};
+constexpr int chase_samples = 5;
+constexpr std::size_t chase_loads = 65536;  // of a sample at least: 1 ms and more
+constexpr unsigned chase_seed = 20260101;
 
 std::size_t array_bytes(std::size_t total) {
   return std::max(total / 3 / line_bytes * line_bytes, line_bytes);
@@ -165,7 +177,38 @@ class Benchmark {
     }
     report_.text(fmt::format("# {} thread{} a rank, up to {} rounds\n", team_.size(),
                              team_.size() == 1 ? "" : "s", rounds_));
+    if (!misses_.refusal().empty()) {
+      report_.text(fmt::format("# TLB misses are not counted: {}\n", misses_.refusal()));
+    }
     budget_.announce(report_);
+  }
+
+  // One sample of the pointer chase. It overwrites the arrays; each sample of the triad fills them.
+  Latency chase_once(const std::string& kind, std::size_t size) {
+    const PointerChase chase(blocks_.at(kind).data(), size, chase_seed);
+    const auto rounds = static_cast<int>(std::max<std::size_t>(chase_loads / chase.loads(), 1));
+    const double loads = static_cast<double>(chase.loads()) * rounds;
+    chase.go(1);  // what fits into the caches and the TLBs is there
+    misses_.start();
+    const double begin = now_us();
+    verified_ = chase.go(rounds) == chase.begin() && verified_;
+    Latency found{(now_us() - begin) * 1e3 / loads, std::nullopt};
+    if (const auto misses = misses_.stop()) found.misses = static_cast<double>(*misses) / loads;
+    return found;
+  }
+
+  // Medians of all kinds, measured in turn; of the slowest rank.
+  std::map<std::string, Latency> chase(std::size_t size) {
+    std::map<std::string, std::vector<double>> times;
+    std::map<std::string, Latency> found;
+    for (int i = 0; i < chase_samples; ++i) {
+      for (const std::string& kind : options_.kinds) {
+        found[kind] = chase_once(kind, size);
+        times[kind].push_back(found[kind].load_ns);
+      }
+    }
+    for (auto& [kind, one] : found) one.load_ns = ranks_.max(summarize(times[kind]).median);
+    return found;
   }
 
   // A sample fills the arrays, goes over them once to warm the caches, and checks the result.
@@ -227,6 +270,10 @@ class Benchmark {
   void table(const std::string& type) {
     std::vector<std::string> headers = {"bytes", "size"};
     for (const std::string& kind : options_.kinds) headers.push_back(kind + " GB/s");
+    for (const std::string& kind : options_.kinds) headers.push_back(kind + " ns/load");
+    if (misses_.refusal().empty()) {
+      for (const std::string& kind : options_.kinds) headers.push_back(kind + " misses/load");
+    }
     for (const char* header : {"limit GB/s", "% of limit", "Gflop/s"}) headers.emplace_back(header);
     TextTable text(headers);
     for (std::size_t index = 0; index < options_.bytes.size(); ++index) {
@@ -248,17 +295,19 @@ class Benchmark {
         }
         for (Case& one : all) sample<T>(one, one.limit_samples, size, passes);
       }
-      text.add(rows(type, size, sizeof(T), all));
+      text.add(rows(type, size, sizeof(T), all, chase(size)));
     }
     report_.text(
         fmt::format("\na*x + y, {}: all ranks and threads together; limit: the fastest of "
-                    "plain and streaming stores on any of the pages, in samples of its own\n{}",
+                    "plain and streaming stores on any of the pages, in samples of its own; load: "
+                    "one thread goes from page to page at random\n{}",
                     type, text.text()));
   }
 
   // Writes the JSON rows of one size; the cells of its line in the table.
   std::vector<std::string> rows(const std::string& type, std::size_t size, std::size_t element,
-                                std::vector<Case>& all) {
+                                std::vector<Case>& all,
+                                const std::map<std::string, Latency>& latencies) {
     const double moved = 3.0 * static_cast<double>(array_bytes(size)) * ranks_.size();
     const std::size_t elements = array_bytes(size) / element;
     const double flops = 2.0 * static_cast<double>(elements) * ranks_.size();
@@ -273,25 +322,36 @@ class Benchmark {
       one.verified = ranks_.all(one.verified);
       verified_ = verified_ && one.verified;
       const Summary time = summarize(one.samples);
-      report_.row({{"bench", "memory"},
-                   {"op", "a*x+y"},
-                   {"type", type},
-                   {"bytes", 3 * array_bytes(size)},
-                   {"ranks", ranks_.size()},
-                   {"threads", team_.size()},
-                   {"pages", one.pages},
-                   {"stores", one.stores == Stores::plain ? "plain" : "streaming"},
-                   {"buffers", "hot"},
-                   {"page_backing", to_json(backings_.at(one.pages))},
-                   {"time_us", to_json(time)},
-                   {"mb_per_s", std::round(mb_per_s(moved, time.median))},
-                   {"gflops", flops / time.median / 1e3},
-                   {"limit_us", limit_us},
-                   {"limit_percent", 100 * limit_us / time.median},
-                   {"verified", one.verified}});
+      const Latency& latency = latencies.at(one.pages);
+      Json row = {{"bench", "memory"},
+                  {"op", "a*x+y"},
+                  {"type", type},
+                  {"bytes", 3 * array_bytes(size)},
+                  {"ranks", ranks_.size()},
+                  {"threads", team_.size()},
+                  {"pages", one.pages},
+                  {"stores", one.stores == Stores::plain ? "plain" : "streaming"},
+                  {"buffers", "hot"},
+                  {"page_backing", to_json(backings_.at(one.pages))},
+                  {"time_us", to_json(time)},
+                  {"mb_per_s", std::round(mb_per_s(moved, time.median))},
+                  {"gflops", flops / time.median / 1e3},
+                  {"limit_us", limit_us},
+                  {"limit_percent", 100 * limit_us / time.median},
+                  {"load_ns", latency.load_ns},
+                  {"verified", one.verified}};
+      if (latency.misses) row["tlb_misses_per_load"] = *latency.misses;
+      report_.row(row);
       if (one.stores != Stores::plain) continue;
       if (first_us == 0) first_us = time.median;
       cells.push_back(fmt::format("{:.2f}", mb_per_s(moved, time.median) / 1e3));
+    }
+    for (const std::string& kind : options_.kinds) {
+      cells.push_back(fmt::format("{:.2f}", latencies.at(kind).load_ns));
+    }
+    for (const std::string& kind : options_.kinds) {
+      const auto misses = latencies.at(kind).misses;
+      if (misses) cells.push_back(fmt::format("{:.3f}", *misses));
     }
     largest_gb_ = mb_per_s(moved, first_us) / 1e3;
     largest_share_ = 100 * limit_us / first_us;
@@ -309,6 +369,7 @@ class Benchmark {
   Budget budget_;
   TimedThreads team_;
   std::map<std::string, PageBlock> blocks_;
+  TlbMissCounter misses_;
   std::map<std::string, BackingReport> backings_;
   double best_gb_ = 0;
   double largest_gb_ = 0;
@@ -322,9 +383,12 @@ void describe(CLI::App& app, Options& options) {
       ->type_name("SIZE,...")
       ->capture_default_str();
   app.add_option("--pages", options.pages,
-                 "Kinds of pages, one column each: huge, memalign, small "
+                 "Kinds of pages, one column each: huge, memalign, small, thp "
                  "or a source such as hugetlb-memfd, shmem-huge")
       ->type_name("KIND,...")
+      ->capture_default_str();
+  app.add_option("--memory", options.memory, memory_help)
+      ->type_name("PLACE,...")
       ->capture_default_str();
   app.add_option("--type", options.types, "Types of the elements: float, double")
       ->type_name("TYPE,...")
@@ -335,7 +399,10 @@ void describe(CLI::App& app, Options& options) {
   add_common_options(app, options.common);
   app.footer(
       "Each line of the table is z = a*x + y over arrays of one size, counted as three times the\n"
-      "array (2 loads, 1 store), as Grid's memory benchmark and STREAM's triad count it.\n"
+      "array (2 loads, 1 store), as Grid's memory benchmark and STREAM's triad count it. Beside\n"
+      "it one thread loads a line of each 4 KiB in random order: what walks of the page table\n"
+      "cost on each kind of pages, and how many there are where the processor's counters are "
+      "open.\n"
       "Examples:\n"
       "  ropewalk-bench-memory --quick\n"
       "  ropewalk-bench-memory --sizes 1M,64M --pages huge,small --threads 1 --json memory.json");
@@ -345,7 +412,7 @@ void check(Options& options) {
   if (options.common.quick && options.sizes == Options().sizes) options.sizes = "24K,384K,6M,96M";
   if (options.common.quick && options.types == Options().types) options.types = "float";
   options.bytes = byte_list("--sizes", options.sizes);
-  options.kinds = words("--pages", options.pages, page_kinds());
+  options.kinds = placed(words("--pages", options.pages, page_kinds()), options.memory);
   options.type_names = words("--type", options.types, {"float", "double"});
 }
 

@@ -29,10 +29,10 @@ struct Options {
   std::string sizes = "64K,256K,1M,4M,16M,64M";
   std::string paths = "mapped,kernel,mpi";
   std::vector<std::size_t> bytes;
+  std::string pages = "scattered";
   std::vector<std::string> path_names;
+  std::vector<std::string> kinds;  // those of --pages, and huge at the end
 };
-
-const std::vector<std::string> page_names = {"scattered", "huge"};
 
 // All samples of one path and size: [pages] of fresh and steady transfers.
 struct Samples {
@@ -102,7 +102,7 @@ class Benchmark {
 
   // Shows one buffer of each kind: what the kernel gave, and how it lies.
   void show_backing() {
-    for (const std::string& pages : page_names) {
+    for (const std::string& pages : options_.kinds) {
       ranks_.collectively([&] {
         const PageBuffer buffer(pages, largest_);
         fill_pattern(buffer.data(), largest_, 1);
@@ -117,9 +117,9 @@ class Benchmark {
                     rounds_));
   }
 
-  // For each path and size there are two kinds of pages, each fresh and steady.
+  // For each path and size there are all kinds of pages, each fresh and steady.
   std::vector<Expected> expected() const {
-    const double kinds = static_cast<double>(page_names.size());
+    const double kinds = static_cast<double>(options_.kinds.size());
     const std::size_t paths =
         ranks_.size() > 1 ? 1 : (wanted("mapped") ? 1U : 0U) + (wanted("kernel") ? 1U : 0U);
     std::vector<Expected> all;
@@ -133,7 +133,7 @@ class Benchmark {
   }
 
   int steady_count(TransferPath& path, std::size_t bytes) {
-    const double samples = least_samples(static_cast<double>(page_names.size()));
+    const double samples = least_samples(static_cast<double>(options_.kinds.size()));
     const double lasts = budget_.sample_us(sample_us, samples);
     const double once = std::max(path.steady("huge", bytes, 1), 0.1);
     return static_cast<int>(std::clamp(ranks_.max(lasts / once), 1.0, 1000.0));
@@ -143,14 +143,14 @@ class Benchmark {
     budget_.begin();
     Samples all;
     const int count = steady_count(path, bytes);
+    const std::vector<std::string> kinds = kinds_of(path);
     int rounds = rounds_;
     const double begun = now_us();
     for (int round = 0; round < rounds; ++round) {
       if (round == 1) rounds = budget_.rounds(rounds_, now_us() - begun);
       report_.progress(fmt::format("pages {} {}", path.name(), size_text(bytes)), share);
-      for (std::size_t i = 0; i < page_names.size(); ++i) {
-        const std::string& pages =
-            page_names[(i + static_cast<std::size_t>(round)) % page_names.size()];
+      for (std::size_t i = 0; i < kinds.size(); ++i) {
+        const std::string& pages = kinds[(i + static_cast<std::size_t>(round)) % kinds.size()];
         all.fresh[pages].push_back(path.fresh(pages, bytes));
         all.steady[pages].push_back(path.steady(pages, bytes, count));
       }
@@ -159,15 +159,15 @@ class Benchmark {
   }
 
   void measure(TransferPath& path) {
-    TextTable table({"bytes", "size", "fresh scattered us", "fresh huge us", "ratio",
-                     "steady scattered us", "steady huge us", "ratio", "ns/4 KiB page"});
+    const std::vector<std::string> kinds = kinds_of(path);
+    TextTable table(headers(kinds));
     const double total = static_cast<double>(options_.bytes.size());
     for (std::size_t i = 0; i < options_.bytes.size(); ++i) {
       const std::size_t bytes = options_.bytes[i];
       const Samples all = sample(path, bytes, static_cast<double>(i) / total);
       verified_ = ranks_.all(path.verified()) && verified_;
       write_rows(path, bytes, all);
-      table.add(cells(bytes, all));
+      table.add(cells(kinds, bytes, all));
       if (bytes == largest_) note(path, all);
     }
     report_.text(fmt::format("\n{}\n{}", title(path), table.text()));
@@ -179,22 +179,52 @@ class Benchmark {
     return "mpi: isend and irecv both ways between pairs of ranks, slowest rank";
   }
 
-  static std::vector<std::string> cells(std::size_t bytes, const Samples& all) {
-    const double fresh[] = {summarize(all.fresh.at("scattered")).median,
-                            summarize(all.fresh.at("huge")).median};
-    const double steady[] = {summarize(all.steady.at("scattered")).median,
-                             summarize(all.steady.at("huge")).median};
-    const std::size_t pages = (bytes + 4095) / 4096;
-    return {std::to_string(bytes), size_text(bytes), fmt::format("{:.1f}", fresh[0]),
-            fmt::format("{:.1f}", fresh[1]), fmt::format("{:.2f}", fresh[0] / fresh[1]),
-            fmt::format("{:.1f}", steady[0]), fmt::format("{:.1f}", steady[1]),
-            fmt::format("{:.2f}", steady[0] / steady[1]),
-            // What a page costs that was not there before, beyond the transfer itself.
-            fmt::format("{:.0f}", (fresh[0] - steady[0]) / static_cast<double>(pages) * 1000)};
+  std::vector<std::string> kinds_of(const TransferPath& path) const {
+    std::vector<std::string> kinds = options_.kinds;
+    std::erase_if(kinds, [&](const std::string& pages) { return !path.takes(pages); });
+    return kinds;
+  }
+
+  static std::vector<std::string> headers(const std::vector<std::string>& kinds) {
+    std::vector<std::string> all = {"bytes", "size"};
+    for (const char* transfer : {"fresh", "steady"}) {
+      for (const std::string& pages : kinds)
+        all.push_back(fmt::format("{} {} us", transfer, pages));
+      for (const std::string& pages : kinds) {
+        if (pages != "huge") all.push_back(pages + "/huge");
+      }
+    }
+    for (const std::string& pages : kinds) {
+      if (pages != "huge") all.push_back(pages + " ns/4 KiB page");
+    }
+    return all;
+  }
+
+  static std::vector<std::string> cells(const std::vector<std::string>& kinds, std::size_t bytes,
+                                        const Samples& all) {
+    std::vector<std::string> line = {std::to_string(bytes), size_text(bytes)};
+    for (const auto* samples : {&all.fresh, &all.steady}) {
+      const auto median = [&](const std::string& pages) {
+        return summarize(samples->at(pages)).median;
+      };
+      for (const std::string& pages : kinds) line.push_back(fmt::format("{:.1f}", median(pages)));
+      for (const std::string& pages : kinds) {
+        if (pages != "huge") line.push_back(fmt::format("{:.2f}", median(pages) / median("huge")));
+      }
+    }
+    const double count = static_cast<double>((bytes + 4095) / 4096);
+    for (const std::string& pages : kinds) {
+      if (pages == "huge") continue;
+      // What a page costs that was not there before, beyond the transfer itself.
+      const double more =
+          summarize(all.fresh.at(pages)).median - summarize(all.steady.at(pages)).median;
+      line.push_back(fmt::format("{:.0f}", more / count * 1000));
+    }
+    return line;
   }
 
   void write_rows(const TransferPath& path, std::size_t bytes, const Samples& all) {
-    for (const std::string& pages : page_names) {
+    for (const std::string& pages : kinds_of(path)) {
       for (const bool fresh : {true, false}) {
         const Summary time = summarize(fresh ? all.fresh.at(pages) : all.steady.at(pages));
         const Summary huge = summarize(fresh ? all.fresh.at("huge") : all.steady.at("huge"));
@@ -219,14 +249,17 @@ class Benchmark {
   }
 
   void note(const TransferPath& path, const Samples& all) {
-    const double fresh =
-        summarize(all.fresh.at("scattered")).median / summarize(all.fresh.at("huge")).median;
-    const double steady =
-        summarize(all.steady.at("scattered")).median / summarize(all.steady.at("huge")).median;
-    worst_ += fmt::format(
-        "{}{} of scattered 4 KiB pages by {} cost {:.2f} x huge pages fresh, "
-        "{:.2f} x steady",
-        worst_.empty() ? "" : "; ", size_text(largest_), path.name(), fresh, steady);
+    for (const std::string& pages : kinds_of(path)) {
+      if (pages == "huge") continue;
+      const auto times_huge = [&](const auto& samples) {
+        return summarize(samples.at(pages)).median / summarize(samples.at("huge")).median;
+      };
+      worst_ +=
+          fmt::format("{}{} of {} pages by {} cost {:.2f} x huge pages fresh, {:.2f} x steady",
+                      worst_.empty() ? "" : "; ", size_text(largest_),
+                      pages == "scattered" ? "scattered 4 KiB" : pages, path.name(),
+                      times_huge(all.fresh), times_huge(all.steady));
+    }
   }
 
   const Options& options_;
@@ -244,6 +277,13 @@ class Benchmark {
 void describe(CLI::App& app, Options& options) {
   app.add_option("--sizes", options.sizes, "Bytes of a transfer")
       ->type_name("SIZE,...")
+      ->capture_default_str();
+  app.add_option(
+         "--pages", options.pages,
+         "Pages to compare with huge ones: scattered (4 KiB, in fragmented memory), thp (what "
+         "the system gives unasked; the path mapped needs memory that is shared, and leaves "
+         "them out)")
+      ->type_name("KIND,...")
       ->capture_default_str();
   app.add_option("--paths", options.paths,
                  "Started alone: mapped (a peer thread maps the buffer and copies), kernel "
@@ -264,6 +304,8 @@ void describe(CLI::App& app, Options& options) {
 void check(Options& options) {
   if (options.common.quick && options.sizes == Options().sizes) options.sizes = "64K,1M,16M";
   options.bytes = byte_list("--sizes", options.sizes);
+  options.kinds = words("--pages", options.pages, {"scattered", "thp"});
+  options.kinds.emplace_back("huge");
   options.path_names = words("--paths", options.paths, {"mapped", "kernel", "mpi"});
 }
 

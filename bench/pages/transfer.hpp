@@ -14,7 +14,8 @@
 
 namespace ropewalk::bench {
 
-// "scattered": a memfd of 4 KiB pages in fragmented memory; "huge": a block of the ladder.
+// "scattered": a memfd of 4 KiB pages in fragmented memory; "huge": a block of the ladder;
+// "thp": one of whatever pages the system gives.
 class PageBuffer {
  public:
   PageBuffer(const std::string& pages, std::size_t bytes);
@@ -35,6 +36,8 @@ class TransferPath {
  public:
   virtual ~TransferPath() = default;
   virtual std::string name() const = 0;
+  // Tells whether buffers on pages of this kind can go this way.
+  virtual bool takes(const std::string& /*pages*/) const { return true; }
   virtual double fresh(const std::string& pages, std::size_t bytes) = 0;  // microseconds
   // Microseconds of one of `count` transfers.
   virtual double steady(const std::string& pages, std::size_t bytes, int count) = 0;
@@ -48,6 +51,8 @@ class MappedPath : public TransferPath {
  public:
   explicit MappedPath(std::size_t largest);
   std::string name() const override { return "mapped"; }
+  // Private memory has no second mapping.
+  bool takes(const std::string& pages) const override { return pages != "thp"; }
   double fresh(const std::string& pages, std::size_t bytes) override;
   double steady(const std::string& pages, std::size_t bytes, int count) override;
   bool verified() const override { return verified_; }

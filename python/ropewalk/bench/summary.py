@@ -115,7 +115,8 @@ def _itt(rows: Sequence[Row]) -> str | None:
 
 
 def _pages(rows: Sequence[Row]) -> str | None:
-    rated = [row for row in rows if isinstance(row.get("ratio_to_huge"), (int, float))]
+    scattered = [row for row in rows if row.get("pages", "scattered") == "scattered"]
+    rated = [row for row in scattered if isinstance(row.get("ratio_to_huge"), (int, float))]
     if not rated:
         return None
     worst = max(rated, key=lambda row: row["ratio_to_huge"])

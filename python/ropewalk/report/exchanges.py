@@ -312,8 +312,8 @@ def pages(rows: Sequence[Row]) -> tuple[Chart, ...]:
     worst = max(point.x for strip in strips for point in strip.points)
     return (
         Strips(
-            f"Scattered 4 KiB pages cost up to {ratio(worst)} huge ones",
-            "Each dot is one size: the time of a transfer from scattered pages over that from "
+            f"Other pages cost up to {ratio(worst)} huge ones",
+            "Each dot is one size: the time of a transfer from pages of that kind over that from "
             "2 MiB pages; fresh counts the first touch and the mapping, steady the copy alone.",
             Axis("time over that of huge pages", "ratio"),
             tuple(strips),
