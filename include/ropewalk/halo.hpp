@@ -85,6 +85,9 @@ struct HaloOptions {
   // 1 to Halo::max_parts: each face is handed over in so many parts (Halo::ready). 0: as a whole,
   // by start().
   int parts = 0;
+  // 1 to Halo::max_workers: threads of this rank that share its copies (Halo::start_worker). Each
+  // rank may have its own number.
+  int workers = 1;
 };
 
 // An exchange that is made once and repeated; start, test, wait and exchange allocate nothing.
@@ -111,7 +114,7 @@ struct HaloOptions {
 // however large the faces are. Each face has two places that take turns: one is written for the
 // next exchange while the neighbour still reads the other. Non-temporal stores into send_buffer()
 // are several times faster than plain ones on some machines (docs/explanation/endpoints.md);
-// threads other than the one that calls start() must fence theirs.
+// threads that call neither start() nor start_worker() must fence theirs.
 //
 // With `direct` and `put`, faces between ranks of different nodes are messages of the same
 // exchange, and those between ranks of one node travel as described: any ranks may be on any node.
@@ -128,6 +131,21 @@ struct HaloOptions {
 // which `automatic` takes then, on one node: Error(argument) or Error(unsupported) elsewhere. Take
 // send_buffer() before start(); from start() on, each part of each face is written and handed over
 // by ready(), in any order and by any threads, and then wait() is called.
+//
+// With `workers`, all threads of a rank pack, unpack and copy: those of a ThreadTeam, or of an
+// OpenMP region of the caller. One of them alone, worker 0, calls MPI and deals with neighbours.
+// Faces to other nodes are packed and leave first, and those inside the node are copied by all
+// while they travel. What the ghosts then hold does not depend on the number of workers. Private
+// memory that the kernel copies is copied by worker 0. While `automatic` measures, threads of
+// ropewalk's own take the place of the others.
+//
+//   Halo halo(grid, endpoints, fields, {.workers = omp_get_max_threads()});
+//   #pragma omp parallel num_threads(halo.workers())
+//   {
+//     halo.start_worker(omp_get_thread_num());
+//     ... compute what needs no ghosts ...
+//     halo.wait_worker(omp_get_thread_num());
+//   }
 //
 // wait() returns once all neighbours have called start(), whatever else they wait for by then; with
 // `sequential`, once they are in test() or wait() too. Several halos may be under way on one
@@ -167,6 +185,17 @@ class RW_EXPORT Halo {
   bool arrived(int direction, int part) const;
   static constexpr int max_parts = 4096;
   int parts() const noexcept;  // 0 where faces are handed over as a whole
+  // start() and wait() for all workers together: each of them makes both calls, with its number
+  // from 0 to workers() - 1. A call is a barrier for what is exchanged, too: what a worker wrote
+  // before start_worker() is sent, and all ghosts are filled when wait_worker() returns. Workers
+  // that have called it help with the copies until then; worker 0 begins to wait without the
+  // others, and may call test() between the two. All throw what worker 0 throws; Error(argument)
+  // for a number that is no worker's, on its thread alone. Where start(), wait() or exchange() is
+  // called instead, the calling thread makes all copies.
+  void start_worker(int worker);
+  void wait_worker(int worker);
+  int workers() const noexcept;
+  static constexpr int max_workers = 4096;
   // For threads that share out the messages and then do something else (schedule.hpp): for each
   // lane from 0 to lanes() - 1, one of them makes one call, which returns when the messages of that
   // lane are complete. Where the strategy is `threaded`, `direct` or `put`, or fields are packed,

@@ -125,13 +125,15 @@ typedef struct rw_halo_options {
   int strategy; /* RW_STRATEGY_AUTOMATIC, ... */
   int corners;  /* 1: edges and corners too, for fields; 0 */
   int parts;    /* of each face, handed over by rw_halo_ready, for buffers; 0: none */
+  int workers;  /* threads of this rank that share the copies, each by rw_halo_start_worker */
 } rw_halo_options;
 #define RW_HALO_OPTIONS_INIT \
-  { sizeof(rw_halo_options), RW_STRATEGY_AUTOMATIC, 0, 0 }
+  { sizeof(rw_halo_options), RW_STRATEGY_AUTOMATIC, 0, 0, 1 }
 
 typedef struct rw_halo rw_halo;
-/* Collective, with the same options on all ranks; options NULL: those of RW_HALO_OPTIONS_INIT.
- * send, receive and bytes have 2 x dimensions elements: towards + and - of each dimension. */
+/* Collective, with the same options on all ranks, but for the workers of each; options NULL: those
+ * of RW_HALO_OPTIONS_INIT. send, receive and bytes have 2 x dimensions elements: towards + and - of
+ * each dimension. */
 RW_DEFAULT_EXPORT int rw_halo_create_faces(const rw_grid* grid, rw_endpoints* endpoints,
                                            const void* const* send, void* const* receive,
                                            const size_t* bytes, const rw_halo_options* options,
@@ -152,6 +154,10 @@ RW_DEFAULT_EXPORT int rw_halo_start(rw_halo* halo);
 RW_DEFAULT_EXPORT int rw_halo_test(rw_halo* halo, int* done);
 RW_DEFAULT_EXPORT int rw_halo_wait(rw_halo* halo);
 RW_DEFAULT_EXPORT int rw_halo_exchange(rw_halo* halo);
+/* start and wait for all options.workers threads together: each calls both with its number, from 0.
+ * They share the copies; worker 0 alone calls MPI. All return the error of worker 0. */
+RW_DEFAULT_EXPORT int rw_halo_start_worker(rw_halo* halo, int worker);
+RW_DEFAULT_EXPORT int rw_halo_wait_worker(rw_halo* halo, int worker);
 /* Faces in parts, between start and wait, from any threads: part p of n bytes in P parts begins at
  * byte p * n / P. ready hands over a part that is written; arrived says whether one may be read. */
 RW_DEFAULT_EXPORT int rw_halo_ready(rw_halo* halo, int direction, int part);

@@ -147,6 +147,14 @@ concept LaneExchange = requires(E& exchange, int lane) {
   { exchange.lanes() } -> std::convertible_to<int>;
 };
 
+// An exchange whose copies several workers share: Halo.
+template <class E>
+concept SharedExchange = PolledExchange<E> && requires(E& exchange, int worker) {
+  exchange.start_worker(worker);
+  exchange.wait_worker(worker);
+  { exchange.workers() } -> std::convertible_to<int>;
+};
+
 // Calls work() again and again while an exchange is under way, and between the calls makes progress
 // with its messages, for at most 6 % of the time. Ends when the exchange is complete, and returns
 // true, or when work() returns false because nothing is left to do, and returns false. In either
@@ -164,9 +172,16 @@ bool work_beside(Exchange& exchange, Work&& work) {
 }
 
 // The share of one of n communicating workers in an exchange: worker w drives the lanes w, w + n,
-// ... An exchange without lanes is driven by worker 0 alone. Returns when the share is complete.
+// ... An exchange without lanes is driven by worker 0 alone, and all n share its copies where it was
+// made for n workers. Returns when the share is complete.
 template <class Exchange>
 void exchange_share(int worker, int communicating, Exchange& exchange) {
+  if constexpr (SharedExchange<Exchange>) {
+    if (communicating > 1 && exchange.workers() == communicating) {
+      exchange.start_worker(worker);
+      return exchange.wait_worker(worker);
+    }
+  }
   if constexpr (LaneExchange<Exchange>) {
     const int lanes = exchange.lanes();
     for (int lane = worker; lane < lanes; lane += communicating) exchange.exchange_lane(lane);
@@ -176,6 +191,35 @@ void exchange_share(int worker, int communicating, Exchange& exchange) {
     exchange.start();
     exchange.wait();
   }
+}
+
+// The share of worker 0 in a loop whose exchange it polls between its blocks.
+template <PolledExchange Exchange, class Interior>
+void run_beside(WorkStealing& loop, Exchange& exchange, Interior& interior) {
+  const bool done = work_beside(exchange, [&] {
+    const IterationRange range = loop.next(0);
+    if (range.empty()) return false;
+    interior(range.begin, range.end);
+    return true;
+  });
+  if (done) loop.run(0, interior);
+}
+
+// A loop all of whose workers share the copies of the exchange, before it and behind it. One that
+// an exception stops still meets the others, who wait for it.
+template <SharedExchange Exchange, class Interior>
+void overlap_shared(int worker, WorkStealing& loop, Exchange& exchange, Interior& interior) {
+  exchange.start_worker(worker);
+  try {
+    worker == 0 ? run_beside(loop, exchange, interior) : loop.run(worker, interior);
+  } catch (...) {
+    try {
+      exchange.wait_worker(worker);
+    } catch (...) {  // what stopped the loop comes first
+    }
+    throw;
+  }
+  exchange.wait_worker(worker);
 }
 
 // The part of parallel_overlap between computing the faces and applying what was received, for
@@ -195,16 +239,15 @@ void overlap_worker(int worker, WorkStealing& loop, Exchange&& exchange, Interio
   using E = std::remove_reference_t<Exchange>;
   const int communicating = loop.communicating_workers();
   const bool dedicated = communicating > 0 && communicating < loop.workers();
+  if constexpr (SharedExchange<E>) {
+    if (!dedicated && loop.workers() > 1 && exchange.workers() == loop.workers()) {
+      return overlap_shared(worker, loop, exchange, interior);
+    }
+  }
   if constexpr (PolledExchange<E>) {
     if (!dedicated && worker == 0) {
       exchange.start();
-      const bool done = work_beside(exchange, [&] {
-        const IterationRange range = loop.next(0);
-        if (range.empty()) return false;
-        interior(range.begin, range.end);
-        return true;
-      });
-      if (done) loop.run(0, interior);
+      run_beside(loop, exchange, interior);
       exchange.wait();
       return;
     }
@@ -224,7 +267,8 @@ void overlap_worker(int worker, WorkStealing& loop, Exchange&& exchange, Interio
 // `exchange` is a Halo or a MessagePlan, or a function that each communicating worker calls as
 // exchange(worker) and that returns when its messages are done. Where no worker communicates, or
 // all do (as when there is only one), worker 0 starts the exchange, makes progress with it between
-// its blocks, and waits for it when the interior is done.
+// its blocks, and waits for it when the interior is done. A Halo that was made for all workers, or
+// for the communicating ones, has its copies shared by them.
 //
 // An exception ends the loop on all workers, and is rethrown. An exchange that was started must
 // then be waited for before the next one.

@@ -27,6 +27,7 @@
 #include "ropewalk/halo.hpp"
 #include "ropewalk/memory.hpp"
 #include "ropewalk/process.hpp"
+#include "ropewalk/schedule.hpp"
 
 namespace nb = nanobind;
 using nb::literals::operator""_a;
@@ -112,7 +113,36 @@ void start_mpi() {
 void end_mpi() { delete std::exchange(started, nullptr); }
 
 using HeldPlan = Held<MessagePlan>;
-using HeldHalo = Held<Halo>;
+// A halo and its threads, of which the caller's is the first.
+struct HaloWithThreads {
+  ThreadTeam team;  // outlives the halo
+  Halo halo;
+
+  template <class Faces>
+  HaloWithThreads(const CartesianGrid& grid, EndpointSet& endpoints, const Faces& faces,
+                  HaloOptions options)
+      : team(grid.communicator(), {.threads = options.workers}),
+        halo(grid, endpoints, faces, with_workers(options, team.size())) {}
+
+  void start() {
+    team.run([this](int worker) { halo.start_worker(worker); });
+  }
+  void wait() {
+    team.run([this](int worker) { halo.wait_worker(worker); });
+  }
+  void exchange() {
+    if (halo.parts() > 0) return halo.exchange();  // nothing is copied
+    start();
+    wait();
+  }
+
+ private:
+  static HaloOptions with_workers(HaloOptions options, int workers) {
+    options.workers = workers;
+    return options;
+  }
+};
+using HeldHalo = Held<HaloWithThreads>;
 
 }  // namespace
 
@@ -210,8 +240,8 @@ std::unique_ptr<CartesianGrid> make_grid(std::optional<std::uintptr_t> handle,
                                          by_node ? RankOrder::by_node : RankOrder::row_major);
 }
 
-HaloOptions halo_options(const std::string& wanted, bool corners, int parts = 0) {
-  return {strategy(wanted), corners ? Corners::yes : Corners::no, parts};
+HaloOptions halo_options(const std::string& wanted, bool corners, int parts, int threads) {
+  return {strategy(wanted), corners ? Corners::yes : Corners::no, parts, threads};
 }
 
 // The words are (address, bytes of an element, interior, ghost widths).
@@ -220,20 +250,21 @@ using FieldWords =
 
 HeldHalo make_field_halo(const CartesianGrid& grid, Endpoints& endpoints,
                          const std::vector<FieldWords>& words, const std::string& wanted,
-                         bool corners) {
+                         bool corners, int threads) {
   std::vector<Field> fields;
   fields.reserve(words.size());
   for (const auto& [address, element_bytes, interior, ghost] : words) {
     fields.push_back({reinterpret_cast<void*>(address), element_bytes, interior, ghost});
   }
-  return HeldHalo(
-      std::make_unique<Halo>(grid, endpoints.get(), fields, halo_options(wanted, corners)));
+  return HeldHalo(std::make_unique<HaloWithThreads>(grid, endpoints.get(), fields,
+                                                    halo_options(wanted, corners, 0, threads)));
 }
 
 HeldHalo make_face_halo(const CartesianGrid& grid, Endpoints& endpoints,
                         const std::vector<std::uintptr_t>& send,
                         const std::vector<std::uintptr_t>& receive,
-                        const std::vector<std::size_t>& bytes, const std::string& wanted) {
+                        const std::vector<std::size_t>& bytes, const std::string& wanted,
+                        int threads) {
   FacePackets packets;
   for (const std::uintptr_t address : send) {
     packets.send.push_back(reinterpret_cast<const void*>(address));
@@ -242,15 +273,17 @@ HeldHalo make_face_halo(const CartesianGrid& grid, Endpoints& endpoints,
     packets.receive.push_back(reinterpret_cast<void*>(address));
   }
   packets.bytes = bytes;
-  return HeldHalo(
-      std::make_unique<Halo>(grid, endpoints.get(), packets, halo_options(wanted, false)));
+  return HeldHalo(std::make_unique<HaloWithThreads>(grid, endpoints.get(), packets,
+                                                    halo_options(wanted, false, 0, threads)));
 }
 
 // A halo that owns its faces; `bytes` of each direction.
 HeldHalo make_buffer_halo(const CartesianGrid& grid, Endpoints& endpoints,
-                          std::vector<std::size_t> bytes, const std::string& wanted, int parts) {
-  return HeldHalo(std::make_unique<Halo>(grid, endpoints.get(), HaloBuffers{std::move(bytes)},
-                                         halo_options(wanted, false, parts)));
+                          std::vector<std::size_t> bytes, const std::string& wanted, int parts,
+                          int threads) {
+  return HeldHalo(std::make_unique<HaloWithThreads>(grid, endpoints.get(),
+                                                    HaloBuffers{std::move(bytes)},
+                                                    halo_options(wanted, false, parts, threads)));
 }
 
 std::uintptr_t word(const void* address) { return reinterpret_cast<std::uintptr_t>(address); }
@@ -268,25 +301,26 @@ void define_halo(nb::module_& module) {
       .def(
           "start", [](HeldHalo& halo) { halo.value->start(); }, release_gil())
       .def(
-          "test", [](HeldHalo& halo) { return halo.value->test(); }, release_gil())
+          "test", [](HeldHalo& halo) { return halo.value->halo.test(); }, release_gil())
       .def(
           "wait", [](HeldHalo& halo) { halo.value->wait(); }, release_gil())
       .def(
           "exchange", [](HeldHalo& halo) { halo.value->exchange(); }, release_gil())
       .def("ready",
-           [](HeldHalo& halo, int direction, int part) { halo.value->ready(direction, part); })
+           [](HeldHalo& halo, int direction, int part) { halo.value->halo.ready(direction, part); })
       .def("arrived", [](const HeldHalo& halo, int direction,
-                         int part) { return halo.value->arrived(direction, part); })
-      .def("parts", [](const HeldHalo& halo) { return halo.value->parts(); })
+                         int part) { return halo.value->halo.arrived(direction, part); })
+      .def("threads", [](const HeldHalo& halo) { return halo.value->team.size(); })
+      .def("parts", [](const HeldHalo& halo) { return halo.value->halo.parts(); })
       .def("strategy",
-           [](const HeldHalo& halo) { return std::string(name(halo.value->strategy())); })
-      .def("send_bytes", [](const HeldHalo& halo) { return halo.value->send_bytes(); })
-      .def("wire_bytes", [](const HeldHalo& halo) { return halo.value->wire_bytes(); })
+           [](const HeldHalo& halo) { return std::string(name(halo.value->halo.strategy())); })
+      .def("send_bytes", [](const HeldHalo& halo) { return halo.value->halo.send_bytes(); })
+      .def("wire_bytes", [](const HeldHalo& halo) { return halo.value->halo.wire_bytes(); })
       // 0 in a direction without a face.
       .def("send_buffer",
-           [](const HeldHalo& halo, int at) { return word(halo.value->send_buffer(at)); })
+           [](const HeldHalo& halo, int at) { return word(halo.value->halo.send_buffer(at)); })
       .def("receive_buffer",
-           [](const HeldHalo& halo, int at) { return word(halo.value->receive_buffer(at)); });
+           [](const HeldHalo& halo, int at) { return word(halo.value->halo.receive_buffer(at)); });
   module.def("grid", &make_grid, "handle"_a.none(), "extents"_a, "periodic"_a, "by_node"_a = false,
              release_gil());
   module.def("check_strategy", [](const std::string& wanted) { (void)strategy(wanted); });

@@ -246,6 +246,7 @@ class Halo:
     def ready(self, direction: int, part: int, /) -> None: ...
     def arrived(self, direction: int, part: int, /) -> bool: ...
     def parts(self) -> int: ...
+    def threads(self) -> int: ...
     def start(self) -> None: ...
     def test(self) -> bool: ...
     def wait(self) -> None: ...
@@ -267,10 +268,17 @@ def field_halo(
     words: Sequence[FieldWords],
     strategy: str,
     corners: bool,
+    threads: int,
     /,
 ) -> Halo: ...
 def buffer_halo(
-    grid: Grid, endpoints: Endpoints, bytes: Sequence[int], strategy: str, parts: int, /
+    grid: Grid,
+    endpoints: Endpoints,
+    bytes: Sequence[int],
+    strategy: str,
+    parts: int,
+    threads: int,
+    /,
 ) -> Halo: ...
 def face_halo(
     grid: Grid,
@@ -279,6 +287,7 @@ def face_halo(
     receive: Sequence[int],
     bytes: Sequence[int],
     strategy: str,
+    threads: int,
     /,
 ) -> Halo: ...
 

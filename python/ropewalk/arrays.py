@@ -81,6 +81,23 @@ def zeros(
     return array
 
 
+class MemoryOf:
+    """Memory of another object, which the arrays that show it keep alive."""
+
+    def __init__(
+        self, owner: object, address: int, shape: tuple[int, ...], kind: np.dtype[Any]
+    ) -> None:
+        self._owner = owner
+        # A structure's fields are in `descr`; of all others `typestr` says as much.
+        self.__array_interface__ = {
+            "version": 3,
+            "data": (address, False),
+            "shape": shape,
+            "typestr": kind.str,
+            "descr": kind.descr,
+        }
+
+
 @dataclass(frozen=True)
 class Inspection:
     """What a range of memory is made of."""

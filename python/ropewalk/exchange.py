@@ -19,7 +19,7 @@ import numpy as np
 
 from . import _core
 from ._shared import ClosedTogether, OfRanks
-from .arrays import Array
+from .arrays import Array, MemoryOf
 from .exceptions import ArgumentError, Error
 
 if TYPE_CHECKING:
@@ -232,7 +232,8 @@ class Halo:
     An array has the grid's dimensions first, ghosts included; further axes belong to an element.
     `ghost` is the width on both sides, one number or one a dimension (0 leaves it alone). The
     plan is made here, once and collectively; between start() and wait() the interior may be read
-    but not the ghosts.
+    but not the ghosts. `threads` threads of the rank, 0: one a core of its own, share the copies:
+    the caller's, which is always the same, and others that belong to the halo.
     """
 
     _faces: Sequence[tuple[tuple[int, ...], np.dtype[Any]]] = ()  # of buffers()
@@ -246,14 +247,18 @@ class Halo:
         *,
         strategy: str = "automatic",
         corners: bool = False,
+        threads: int = 1,
     ) -> None:
         with _refusing_halo(grid, endpoints):
             arrays = [arrays] if isinstance(arrays, np.ndarray) else list(arrays)
             words = [_field_words(grid.dimensions, array, ghost) for array in arrays]
             _core.check_strategy(strategy)
             corners = bool(corners)
+            threads = _whole("threads", threads, _LARGEST_INT)
         self._kept = [grid, endpoints, *arrays]
-        self._core = _core.field_halo(grid._core, endpoints._core, words, strategy, corners)
+        self._core = _core.field_halo(
+            grid._core, endpoints._core, words, strategy, corners, threads
+        )
 
     @classmethod
     def faces(
@@ -264,6 +269,7 @@ class Halo:
         receive: Iterable[Array | None],
         *,
         strategy: str = "automatic",
+        threads: int = 1,
     ) -> Self:
         """Contiguous packets to + and - of each dimension, as lattice codes pass them: send[2d]
         goes towards +, receive[2d] comes from there. None leaves a direction out."""
@@ -274,11 +280,14 @@ class Halo:
                 raise ArgumentError(f"receive: {len(receive)} packets, expected {len(send)}")
             sizes = [_face_bytes(*pair) for pair in zip(send, receive, strict=True)]
             _core.check_strategy(strategy)
+            threads = _whole("threads", threads, _LARGEST_INT)
         halo._kept = [grid, endpoints, *send, *receive]
         sent, received = (
             [0 if one is None else _address(one) for one in side] for side in (send, receive)
         )
-        halo._core = _core.face_halo(grid._core, endpoints._core, sent, received, sizes, strategy)
+        halo._core = _core.face_halo(
+            grid._core, endpoints._core, sent, received, sizes, strategy, threads
+        )
         return halo
 
     @classmethod
@@ -291,6 +300,7 @@ class Halo:
         *,
         strategy: str = "automatic",
         parts: int = 0,
+        threads: int = 1,
     ) -> Self:
         """Faces in memory that the halo owns: shapes[2d] is that of the face towards + of dimension
         d, shapes[2d+1] of the one towards -, None leaves a direction out; both sides of a face have
@@ -303,8 +313,9 @@ class Halo:
             sizes = [_count(shape) * kind.itemsize for shape, kind in halo._faces]
             _core.check_strategy(strategy)
             parts = _whole("parts", parts, _LARGEST_INT)
+            threads = _whole("threads", threads, _LARGEST_INT)
         halo._kept = [grid, endpoints]
-        halo._core = _core.buffer_halo(grid._core, endpoints._core, sizes, strategy, parts)
+        halo._core = _core.buffer_halo(grid._core, endpoints._core, sizes, strategy, parts, threads)
         return halo
 
     def send_buffer(self, direction: int) -> Array:
@@ -333,6 +344,11 @@ class Halo:
         return self._core.arrived(direction, part)
 
     @property
+    def threads(self) -> int:
+        """The number of threads that share the copies, the caller's included."""
+        return self._core.threads()
+
+    @property
     def parts(self) -> int:
         """The number of parts of each face; 0: faces are handed over as a whole."""
         return self._core.parts()
@@ -347,7 +363,7 @@ class Halo:
         place = address(at)
         if place == 0 and _count(shape):
             raise ArgumentError(f"direction: {at} has no neighbour, beyond an open boundary")
-        return np.asarray(_Memory(self, place, shape, kind)) if place else np.empty(shape, kind)
+        return np.asarray(MemoryOf(self, place, shape, kind)) if place else np.empty(shape, kind)
 
     def start(self) -> None:
         self._core.start()
@@ -380,23 +396,6 @@ class Halo:
     def wire_bytes(self) -> int:
         """The part of send_bytes that goes to ranks of other nodes."""
         return self._core.wire_bytes()
-
-
-class _Memory:
-    """Memory of a halo, which the arrays that show it keep alive."""
-
-    def __init__(
-        self, halo: Halo, address: int, shape: tuple[int, ...], kind: np.dtype[Any]
-    ) -> None:
-        self._halo = halo
-        # A structure's fields are in `descr`; of all others `typestr` says as much.
-        self.__array_interface__ = {
-            "version": 3,
-            "data": (address, False),
-            "shape": shape,
-            "typestr": kind.str,
-            "descr": kind.descr,
-        }
 
 
 def _count(shape: Iterable[int]) -> int:
@@ -438,7 +437,7 @@ def _refusing_halo(
     grid: CartesianGrid, endpoints: EndpointSet
 ) -> contextlib.AbstractContextManager[None]:
     def refuse() -> None:
-        _core.field_halo(grid._core, endpoints._core, [(0, 0, [], [])], "sequential", False)
+        _core.field_halo(grid._core, endpoints._core, [(0, 0, [], [])], "sequential", False, 1)
 
     return _refusing_jointly(refuse)
 

@@ -87,7 +87,7 @@ HaloOptions options_of(const rw_halo_options* given) {
     options = read_struct<rw_halo_options>(given, oldest, options, "options", "rw_halo_options");
   }
   return {static_cast<Strategy>(options.strategy), static_cast<Corners>(options.corners),
-          options.parts};
+          options.parts, options.workers};
 }
 
 // Reads what the caller has passed by `read`; where it is wrong on one rank, every rank throws.
@@ -241,6 +241,20 @@ int rw_halo_exchange(rw_halo* halo) {
   return c_call([&] {
     require_argument(halo, "halo");
     halo->halo.exchange();
+  });
+}
+
+int rw_halo_start_worker(rw_halo* halo, int worker) {
+  return c_call([&] {
+    require_argument(halo, "halo");
+    halo->halo.start_worker(worker);
+  });
+}
+
+int rw_halo_wait_worker(rw_halo* halo, int worker) {
+  return c_call([&] {
+    require_argument(halo, "halo");
+    halo->halo.wait_worker(worker);
   });
 }
 

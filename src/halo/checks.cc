@@ -69,6 +69,12 @@ void check_parts(const HaloOptions& options, Form form) {
   }
 }
 
+void check_workers(const HaloOptions& options) {
+  if (options.workers >= 1 && options.workers <= Halo::max_workers) return;
+  refuse("workers: " + std::to_string(options.workers) + ", expected 1 to " +
+         std::to_string(Halo::max_workers) + "; pass the number of threads that share the copies");
+}
+
 int face_neighbour(const CartesianGrid& grid, std::size_t direction) {
   return grid.neighbour(static_cast<int>(direction / 2), direction % 2 == 0 ? 1 : -1);
 }
@@ -122,6 +128,7 @@ void check_fields(const HaloRequest& request) {
 void check_request(const HaloRequest& request) {
   check_options(request.options, request.form);
   check_parts(request.options, request.form);
+  check_workers(request.options);
   check_endpoints(request.grid, request.endpoints, request.options);
   if (request.form == Form::faces) check_faces(request);
   if (request.form == Form::buffers) check_buffers(request);

@@ -79,7 +79,8 @@ DirectCarrier::DirectCarrier(std::shared_ptr<transport::LaneSet> lanes, node::Te
       outgoing_(std::move(transfers.outgoing)),
       left_(std::move(transfers.left)),
       packs_(std::move(transfers.packs)),
-      memory_(std::move(transfers.memory)) {
+      memory_(std::move(transfers.memory)),
+      workers_(std::move(transfers.workers)) {
   for (std::vector<FaceTransfer>* faces : {&incoming_, &outgoing_}) {
     for (FaceTransfer& face : *faces) face.bytes = face.copies.bytes();
   }
@@ -122,7 +123,8 @@ void DirectCarrier::start() {
   ++exchange_;
   started_ = true;
   if (team_ == nullptr) return;
-  for (const kernels::StridedCopy& pack : packs_[exchange_ % 2]) pack.run();
+  const std::vector<kernels::StridedCopy>& packs = packs_[exchange_ % 2];
+  workers_->share(packs.size(), [&packs](std::size_t i) { packs[i].run(); });
   // Pairs with the acquire in claim() of the neighbours: they see what this rank has written, and
   // what it has read it has read.
   flags_.started().number.store(exchange_, std::memory_order_release);
@@ -239,9 +241,8 @@ void DirectCarrier::copy(FaceTransfer& face, std::size_t streaming_bytes) noexce
 
 // False, and errno says why, where the kernel has refused.
 bool DirectCarrier::copied(const FaceTransfer& face, std::size_t streaming_bytes) noexcept {
-  for (const kernels::StridedCopy& field : face.copies.plain_of(exchange_)) {
-    field.run(streaming_bytes);
-  }
+  const std::vector<kernels::StridedCopy>& plain = face.copies.plain_of(exchange_);
+  workers_->share(plain.size(), [&](std::size_t i) { plain[i].run(streaming_bytes); });
   return std::all_of(face.copies.by_kernel.begin(), face.copies.by_kernel.end(),
                      [&](const KernelCopy& field) { return field.run(*memory_, face.place); });
 }

@@ -12,6 +12,7 @@
 #include "halo/carrier.hpp"
 #include "halo/flags.hpp"
 #include "halo/kernel_copy.hpp"
+#include "halo/workers.hpp"
 #include "kernels/strided_copy.hpp"
 #include "node/team.hpp"
 #include "ropewalk/detail/unwinding.hpp"
@@ -22,10 +23,10 @@ namespace ropewalk::halo {
 
 // What brings one face from the sender's memory to the receiver's: a copy for each field.
 struct FaceCopies {
-  // This rank makes these copies by itself. Where the face is staged, there are others in odd
-  // exchanges.
+  // This rank makes these copies by itself, all its workers together. Where the face is staged,
+  // there are others in odd exchanges.
   std::array<std::vector<kernels::StridedCopy>, 2> plain;
-  std::vector<KernelCopy> by_kernel;
+  std::vector<KernelCopy> by_kernel;  // of one thread: the memory of peers is used by one at a time
   bool staged = false;
 
   const std::vector<kernels::StridedCopy>& plain_of(std::uint64_t exchange) const noexcept {
@@ -62,6 +63,7 @@ struct Transfers {
   // Copies into the places of staged faces, for even and for odd exchanges.
   std::array<std::vector<kernels::StridedCopy>, 2> packs;
   std::shared_ptr<channel::PeerMemory> memory;  // may be null where nothing is private
+  std::shared_ptr<Workers> workers = std::make_shared<Workers>(1, false);
 };
 
 // Both ranks of a link reach both of its buffers, so either can copy: they map or attach them, or
@@ -136,6 +138,7 @@ class DirectCarrier final : public Carrier {
   std::vector<FlagLine*> left_;
   std::array<std::vector<kernels::StridedCopy>, 2> packs_;
   std::shared_ptr<channel::PeerMemory> memory_;
+  std::shared_ptr<Workers> workers_;
   tuning::HaloLimits limits_ = tuning::halo_limits();
   std::size_t bytes_ = 0;
   std::size_t streaming_bytes_ = 0;  // longer runs that come in are stored around the caches

@@ -15,6 +15,10 @@ namespace ropewalk::halo {
 
 namespace {
 
+void divide(FaceCopies& face, int workers) {
+  for (std::vector<kernels::StridedCopy>& copies : face.plain) copies = divided(copies, workers);
+}
+
 class DirectCandidate final : public Candidate {
  public:
   void show(const HaloRequest& request, HaloFacts& facts) override;
@@ -115,6 +119,7 @@ std::unique_ptr<Carrier> DirectCandidate::carrier(const HaloRequest& request,
     if (link.to_itself) continue;
     LinkCopies copies = link_copies(request, facts, columns_, link, next);
     if (copies.in.empty()) continue;
+    for (FaceCopies* face : {&copies.in, &copies.out}) divide(*face, facts.workers->count());
     if (next != nullptr) next += link_bytes(request, link);
     std::byte* block = facts.base(link.peer) + facts.table.at(link.peer, flags.column);
     const FlagLine* started = &FlagBlock::started_of(block);
@@ -137,8 +142,12 @@ std::unique_ptr<Carrier> DirectCandidate::carrier(const HaloRequest& request,
   // A rank helps with those first that their receivers take last.
   std::sort(all.outgoing.begin(), all.outgoing.end(),
             [](const FaceTransfer& a, const FaceTransfer& b) { return a.direction > b.direction; });
+  for (std::vector<kernels::StridedCopy>& packs : all.packs) {
+    packs = divided(packs, facts.workers->count());
+  }
   all.flags = std::move(flags.block);
   all.memory = facts.memory;
+  all.workers = facts.workers;
   return std::make_unique<DirectCarrier>(facts.lane_set, facts.team, std::move(all));
 }
 

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -10,6 +11,7 @@
 #include <utility>
 
 #include "mpi/collectively.hpp"
+#include "topology/machine.hpp"
 #include "transport/access.hpp"
 
 namespace ropewalk::halo {
@@ -176,6 +178,14 @@ void find_nodes(HaloFacts& facts) {
       links_that(facts.links, [&](const Link& link) { return !nodes.shares_own(link.peer); });
 }
 
+// Each rank has as many as it asks for, and nobody else needs to know.
+std::shared_ptr<Workers> make_workers(const HaloRequest& request,
+                                      const transport::NodeNumbers& nodes) {
+  const int count = request.options.workers;
+  const auto ranks = std::ranges::count(nodes.of, nodes.own);
+  return std::make_shared<Workers>(count, count * ranks > topology::usable_cpus().count());
+}
+
 }  // namespace
 
 HaloFacts agree_on_setup(const HaloRequest& request, const Wants& wants) {
@@ -186,6 +196,7 @@ HaloFacts agree_on_setup(const HaloRequest& request, const Wants& wants) {
   out.links = links(request.grid, request.options.corners, wide);
   out.lane_set = transport::Access::lanes(request.endpoints);
   find_nodes(out);
+  out.workers = make_workers(request, out.lane_set->nodes());
   const bool messages = wants.messages || (wants.team && out.several);
   const int tags = messages ? out.links.directions : 0;
   TagProposal proposal = propose_tags(*out.lane_set, tags);

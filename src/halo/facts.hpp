@@ -11,6 +11,7 @@
 #include "halo/request.hpp"
 #include "halo/shown_memory.hpp"
 #include "halo/tags.hpp"
+#include "halo/workers.hpp"
 #include "node/team.hpp"
 #include "transport/lane_set.hpp"
 
@@ -19,8 +20,8 @@ namespace ropewalk::halo {
 // A row of the table has this where there is no room for memory.
 inline constexpr std::uint64_t no_memory = UINT64_MAX;
 
-// These facts are the same on all ranks, but for links and for what `lane_set`, `team` and
-// `memory` hold.
+// These facts are the same on all ranks, but for links and for what `lane_set`, `workers`,
+// `team` and `memory` hold.
 struct HaloFacts {
   Links links;
   Links near;            // to neighbours on the node of this rank, itself included
@@ -29,6 +30,7 @@ struct HaloFacts {
   bool threads = false;  // the endpoints of every rank have comm threads
   Tags tags;             // none where no messages are sent
   std::shared_ptr<transport::LaneSet> lane_set;
+  std::shared_ptr<Workers> workers;  // of this rank
   // The team of the ranks of this rank's node.
   node::Team* team = nullptr;   // null where nothing crosses from rank to rank, or nobody wants it,
   std::string no_team;          // or neighbours cannot map each other's memory, for this reason

@@ -30,6 +30,14 @@ void check_part(const halo::HaloParts& parts, int part_count, int direction, int
   }
 }
 
+void check_worker(const halo::Workers& workers, int worker) {
+  if (worker >= 0 && worker < workers.count()) return;
+  throw Error(ErrorCode::argument,
+              "worker: " + std::to_string(worker) + ", expected 0 to " +
+                  std::to_string(workers.count() - 1) +
+                  "; make the halo with HaloOptions::workers for as many threads as call it");
+}
+
 }  // namespace
 
 struct Halo::State {
@@ -130,6 +138,25 @@ bool Halo::arrived(int direction, int part) const {
 }
 
 int Halo::parts() const noexcept { return state_->part_count; }
+
+void Halo::start_worker(int worker) {
+  halo::Workers& workers = *state_->parts.workers;
+  check_worker(workers, worker);
+  if (worker > 0) return workers.help();
+  workers.lead([&] {
+    workers.gather();
+    start();
+  });
+}
+
+void Halo::wait_worker(int worker) {
+  halo::Workers& workers = *state_->parts.workers;
+  check_worker(workers, worker);
+  if (worker > 0) return workers.help();
+  workers.lead([this] { wait(); });
+}
+
+int Halo::workers() const noexcept { return state_->parts.workers->count(); }
 
 void Halo::exchange_lane(int lane) {
   halo::Carrier& carrier = *state_->parts.carrier;

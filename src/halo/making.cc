@@ -157,6 +157,8 @@ HaloParts Maker::made(Candidate& candidate) {
     out.own_copies = own_copies(facts_.links, request_.faces);
     if (request_.form == Form::buffers) out.places = places_of(request_.faces);
   }
+  out.workers = facts_.workers;
+  out.own_copies = divided(out.own_copies, out.workers->count());
   return out;
 }
 
@@ -171,6 +173,7 @@ Candidate* Maker::rehearsed() {
     carriers[i]->start();
     carriers[i]->wait();
   };
+  const MeasuringWorkers helping(*facts_.workers);
   return candidates_[fastest(request_.comm(), carriers.size(), Warming::once, exchange)].get();
 }
 
@@ -195,6 +198,7 @@ Maker::Choice Maker::fastest_made() {
     volatile std::uint64_t sum = read_faces(*all[i].carrier, all[i].places, bytes);
     static_cast<void>(sum);
   };
+  const MeasuringWorkers helping(*facts_.workers);
   const std::size_t best = fastest(request_.comm(), all.size(), Warming::each_time, step);
   return {candidates_[best].get(), std::move(all[best])};
 }

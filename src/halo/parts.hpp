@@ -8,6 +8,7 @@
 #include "halo/carrier.hpp"
 #include "halo/streaming.hpp"
 #include "halo/tags.hpp"
+#include "halo/workers.hpp"
 #include "kernels/strided_copy.hpp"
 #include "ropewalk/memory.hpp"
 
@@ -19,6 +20,7 @@ struct HaloParts {
   Places places;                                 // of HaloBuffers
   std::size_t wire_bytes = 0;                    // to other nodes, in one exchange
   std::vector<kernels::StridedCopy> own_copies;  // from faces of this rank to ghosts of this rank
+  std::shared_ptr<Workers> workers;              // of this rank
   std::unique_ptr<Carrier> carrier;  // the last: its end waits for what is under way in the rest
 
   void start() {
@@ -27,7 +29,7 @@ struct HaloParts {
     run_own_copies();
   }
   void run_own_copies() const {
-    for (const kernels::StridedCopy& copy : own_copies) copy.run();
+    workers->share(own_copies.size(), [this](std::size_t i) { own_copies[i].run(); });
   }
 };
 

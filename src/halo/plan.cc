@@ -19,9 +19,14 @@ Draft draft(const HaloRequest& request, const HaloFacts& facts, Range range) {
                                       : draft_faces(links, request.faces, facts.labels());
 }
 
-std::shared_ptr<PlannedMessages> planned(const HaloRequest& request, Draft draft) {
+std::shared_ptr<PlannedMessages> planned(const HaloRequest& request, const HaloFacts& facts,
+                                         Draft draft) {
+  for (std::vector<kernels::StridedCopy>* copies : {&draft.packs, &draft.unpacks}) {
+    *copies = divided(*copies, facts.workers->count());
+  }
   MessagePlan plan = transport::Access::plan(request.endpoints, draft.messages);
-  return std::shared_ptr<PlannedMessages>(new PlannedMessages{std::move(draft), std::move(plan)});
+  return std::shared_ptr<PlannedMessages>(
+      new PlannedMessages{std::move(draft), facts.workers, std::move(plan)});
 }
 
 std::size_t unstaged_bytes(const Draft& draft) {
@@ -65,7 +70,8 @@ class PlanCandidate final : public Candidate {
   bool sends_messages() const noexcept override { return true; }
   std::unique_ptr<Carrier> rehearsal(const HaloRequest& request, const HaloFacts& facts) override {
     if (!shared_->rehearsed) {
-      shared_->rehearsed = planned(request, draft_for_rehearsal(request, facts, shared_->range));
+      shared_->rehearsed =
+          planned(request, facts, draft_for_rehearsal(request, facts, shared_->range));
     }
     return std::make_unique<PlanCarrier>(shared_->rehearsed, strategy_);
   }
@@ -73,7 +79,9 @@ class PlanCandidate final : public Candidate {
   std::unique_ptr<Carrier> make(const HaloRequest& request, const HaloFacts& facts,
                                 Places&) override {
     shared_->rehearsed.reset();
-    if (!shared_->real) shared_->real = planned(request, draft(request, facts, shared_->range));
+    if (!shared_->real) {
+      shared_->real = planned(request, facts, draft(request, facts, shared_->range));
+    }
     return std::make_unique<PlanCarrier>(shared_->real, strategy_);
   }
 
@@ -88,13 +96,15 @@ PlanCarrier::PlanCarrier(std::shared_ptr<PlannedMessages> messages, Strategy str
     : messages_(std::move(messages)), strategy_(strategy) {}
 
 void PlanCarrier::start() {
-  for (const kernels::StridedCopy& pack : messages_->draft.packs) pack.run();
+  const std::vector<kernels::StridedCopy>& packs = messages_->draft.packs;
+  messages_->workers->share(packs.size(), [&packs](std::size_t i) { packs[i].run(); });
   messages_->plan.start(strategy_);
 }
 
 void PlanCarrier::wait() {
   messages_->plan.wait();
-  for (const kernels::StridedCopy& unpack : messages_->draft.unpacks) unpack.run();
+  const std::vector<kernels::StridedCopy>& unpacks = messages_->draft.unpacks;
+  messages_->workers->share(unpacks.size(), [&unpacks](std::size_t i) { unpacks[i].run(); });
 }
 
 // Comm threads drive the lanes of `threaded` themselves, and packing is work of the whole exchange.

@@ -5,6 +5,7 @@
 
 #include "halo/carrier.hpp"
 #include "halo/draft.hpp"
+#include "halo/workers.hpp"
 #include "ropewalk/endpoint.hpp"
 
 namespace ropewalk::halo {
@@ -13,6 +14,7 @@ namespace ropewalk::halo {
 // at a time.
 struct PlannedMessages {
   Draft draft;
+  std::shared_ptr<Workers> workers;  // share the copies
   MessagePlan plan;  // after the draft: its end waits for what is under way in the staging buffer
 };
 

@@ -1,6 +1,7 @@
 // The merging of dimensions and the copy loops.
 #include "kernels/strided_copy.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 #include "kernels/kernels.hpp"
@@ -67,6 +68,7 @@ StridedCopy::StridedCopy(const void* source, void* destination, const CopyShape&
                         static_cast<std::ptrdiff_t>(shape.destination_strides[d])});
   }
   row_ = row_for<Level>(run_bytes_);
+  if (levels_ == 0) single_run_ = run_bytes_;
 }
 
 void StridedCopy::add_inner_to_outer(const Level& level) {
@@ -101,9 +103,41 @@ void StridedCopy::run() const noexcept {
 }
 
 void StridedCopy::run(std::size_t streaming_bytes) const noexcept {
-  if (levels_ > 0 || bytes_ == 0) return run();
-  const bool large = run_bytes_ > streaming_bytes;
+  if (single_run_ == 0 || bytes_ == 0) return run();
+  const bool large = single_run_ > streaming_bytes;
   copy(destination_, source_, run_bytes_, large ? Stores::streaming : Stores::temporal);
+}
+
+StridedCopy StridedCopy::part(std::size_t first, std::size_t count) const {
+  StridedCopy out = *this;
+  if (levels_ == 0) {
+    out.source_ += first;
+    out.destination_ += first;
+    out.run_bytes_ = out.bytes_ = count;
+    return out;
+  }
+  Level& outer = out.level_[levels_ - 1];
+  out.source_ += static_cast<std::ptrdiff_t>(first) * outer.source_stride;
+  out.destination_ += static_cast<std::ptrdiff_t>(first) * outer.destination_stride;
+  out.bytes_ = bytes_ / static_cast<std::size_t>(outer.count) * count;
+  outer.count = static_cast<std::ptrdiff_t>(count);
+  if (count == 1) --out.levels_;
+  return out;
+}
+
+void StridedCopy::append_parts(std::size_t most_bytes, std::vector<StridedCopy>& out) const {
+  const bool whole = bytes_ <= most_bytes || (levels_ == 0 && single_run_ == 0);
+  if (whole) return out.push_back(*this);
+  constexpr std::size_t line = 64;  // bytes: parts of a run share no cache line if it begins at one
+  const std::size_t count =
+      levels_ == 0 ? bytes_ : static_cast<std::size_t>(level_[levels_ - 1].count);
+  const std::size_t each = bytes_ / count;
+  std::size_t step = std::max<std::size_t>(1, most_bytes / each);
+  if (levels_ == 0) step = std::max(line, step / line * line);
+  for (std::size_t first = 0; first < count; first += step) {
+    const StridedCopy next = part(first, std::min(step, count - first));
+    each > most_bytes ? next.append_parts(most_bytes, out) : out.push_back(next);
+  }
 }
 
 }  // namespace ropewalk::kernels

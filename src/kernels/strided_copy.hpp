@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <span>
+#include <vector>
 
 namespace ropewalk::kernels {
 
@@ -26,8 +27,11 @@ class StridedCopy {
   StridedCopy(const void* source, void* destination, const CopyShape& shape);
 
   void run() const noexcept;
-  // A single run longer than `streaming_bytes` is stored around the caches.
+  // A single run longer than `streaming_bytes` is stored around the caches; so is each part of it.
   void run(std::size_t streaming_bytes) const noexcept;
+  // Appends copies that together do the same, in any order: each of about `most_bytes` at most,
+  // unless one run of a strided copy is longer.
+  void append_parts(std::size_t most_bytes, std::vector<StridedCopy>& out) const;
   // Calls visit(source, destination, bytes) for each run, in the order of their addresses on both
   // sides, as long as it returns true; returns whether all did.
   template <class Visit>
@@ -51,12 +55,15 @@ class StridedCopy {
   template <class Visit>
   bool each_row(Visit&& visit) const;
   void add_inner_to_outer(const Level& level);
+  // The copy of `count` of what the outermost level repeats, or of bytes where there is no level.
+  StridedCopy part(std::size_t first, std::size_t count) const;
 
   const std::byte* source_;
   std::byte* destination_;
   std::size_t run_bytes_;
   std::size_t bytes_;
-  std::size_t levels_ = 0;  // innermost first; dimensions of extent 1 are left out
+  std::size_t single_run_ = 0;  // bytes of the one run that this is or is a part of; 0: strided
+  std::size_t levels_ = 0;      // innermost first; dimensions of extent 1 are left out
   std::array<Level, max_copy_levels> level_{};
   Row row_;
 };

@@ -239,6 +239,43 @@ TEST(HaloC, CountsWhatLeavesTheNode) {
 }
 
 // Each rank passes on what has come from the one before, part by part.
+TEST(HaloC, WorkersShareAnExchange) {
+  run_ranks(2, [](int rank) {
+    rw_mpi_comm world = 0;
+    ASSERT_EQ(rw_comm_world(&world), RW_SUCCESS);
+    const int extents[] = {2};
+    const int periodic[] = {1};
+    rw_grid* grid = nullptr;
+    ASSERT_EQ(rw_grid_create(world, 1, extents, periodic, &grid), RW_SUCCESS);
+    rw_endpoints* endpoints = nullptr;
+    ASSERT_EQ(rw_endpoints_create(world, 1, 0, &endpoints), RW_SUCCESS);
+    const std::size_t bytes[] = {40000, 40000};
+    rw_halo_options options = with_strategy(RW_STRATEGY_DIRECT);
+    options.workers = 2;
+    rw_halo* halo = nullptr;
+    ASSERT_EQ(rw_halo_create_buffers(grid, endpoints, bytes, &options, &halo), RW_SUCCESS)
+        << rw_last_error();
+    for (int direction = 0; direction < 2; ++direction) {
+      std::memset(rw_halo_send_buffer(halo, direction), 10 * rank + direction + 1, 40000);
+    }
+    std::thread other([halo] {
+      EXPECT_EQ(rw_halo_start_worker(halo, 1), RW_SUCCESS);
+      EXPECT_EQ(rw_halo_wait_worker(halo, 1), RW_SUCCESS);
+    });
+    EXPECT_EQ(rw_halo_start_worker(halo, 0), RW_SUCCESS) << rw_last_error();
+    EXPECT_EQ(rw_halo_wait_worker(halo, 0), RW_SUCCESS) << rw_last_error();
+    other.join();
+    const auto* from = static_cast<const char*>(rw_halo_receive_buffer(halo, 0));
+    EXPECT_EQ(from[0], 10 * (1 - rank) + 2);
+    EXPECT_EQ(from[39999], 10 * (1 - rank) + 2);
+    EXPECT_EQ(rw_halo_start_worker(halo, 2), RW_ERROR_ARGUMENT);
+    EXPECT_TRUE(last_error_has("worker: 2"));
+    EXPECT_EQ(rw_halo_free(halo), RW_SUCCESS);
+    EXPECT_EQ(rw_endpoints_free(endpoints), RW_SUCCESS);
+    EXPECT_EQ(rw_grid_free(grid), RW_SUCCESS);
+  });
+}
+
 void expect_parts(rw_halo* halo, int rank) {
   auto* out = static_cast<std::uint8_t*>(rw_halo_send_buffer(halo, 0));
   ASSERT_EQ(rw_halo_start(halo), RW_SUCCESS) << rw_last_error();

@@ -101,6 +101,7 @@ HaloCase random_case(std::uint64_t seed, int ranks, const CaseLimits& limits) {
   out.rounds = draw(random, 1, 4);
   out.arena = random() % 2 == 0;
   if (random() % 2 == 0) out.strategy = Strategy::direct;
+  out.workers = static_cast<int>(draw(random, 1, 4));
   return out;
 }
 
@@ -183,6 +184,44 @@ void LocalField::check(std::uint64_t round) {
   });
 }
 
+namespace {
+
+// start(), test() and wait() with all workers of the rank, of which this thread is the first.
+void run_workers(Halo& exchange, std::mt19937_64& random) {
+  std::vector<std::thread> others;
+  for (int worker = 1; worker < exchange.workers(); ++worker) {
+    others.emplace_back([&exchange, worker] {
+      try {
+        exchange.start_worker(worker);
+        exchange.wait_worker(worker);
+      } catch (const Error&) {  // worker 0 throws the same
+      }
+    });
+  }
+  try {
+    exchange.start_worker(0);
+    for (std::size_t tests = draw(random, 0, 10); tests > 0 && !exchange.test(); --tests) {
+      dawdle(random);
+    }
+    exchange.wait_worker(0);
+  } catch (...) {
+    for (std::thread& other : others) other.join();
+    throw;
+  }
+  for (std::thread& other : others) other.join();
+}
+
+void run_alone(Halo& exchange, std::mt19937_64& random) {
+  exchange.start();
+  for (std::size_t tests = draw(random, 0, 10); tests > 0 && !exchange.test(); --tests) {
+    dawdle(random);
+  }
+  dawdle(random);
+  exchange.wait();
+}
+
+}  // namespace
+
 void run_case(const HaloCase& halo, Communicator communicator) {
   const CartesianGrid grid(communicator, halo.extents, halo.periodic);
   EndpointOptions options;
@@ -198,7 +237,9 @@ void run_case(const HaloCase& halo, Communicator communicator) {
   }
   for (LocalField& local : locals) fields.push_back(local.field());
   for (LocalField& local : locals) local.fill(0);
-  Halo exchange(grid, endpoints, fields, {halo.strategy, halo.corners});
+  const int workers = 1 + grid.rank() % halo.workers;
+  Halo exchange(grid, endpoints, fields,
+                {.strategy = halo.strategy, .corners = halo.corners, .workers = workers});
   exchange.exchange();
   for (LocalField& local : locals) local.check(0);
   // No barrier between the rounds: who is early fills while others still wait.
@@ -206,12 +247,7 @@ void run_case(const HaloCase& halo, Communicator communicator) {
   for (std::uint64_t round = 1; round <= halo.rounds; ++round) {
     for (LocalField& local : locals) local.fill(round);
     dawdle(random);
-    exchange.start();
-    for (std::size_t tests = draw(random, 0, 10); tests > 0 && !exchange.test(); --tests) {
-      dawdle(random);
-    }
-    dawdle(random);
-    exchange.wait();
+    workers > 1 ? run_workers(exchange, random) : run_alone(exchange, random);
     for (LocalField& local : locals) local.check(round);
   }
 }

@@ -29,6 +29,7 @@ struct HaloCase {
   int lanes;
   bool threads;
   std::uint64_t rounds = 1;  // with ranks that start, test and wait when they like
+  int workers = 1;           // rank r has 1 + r % workers of them
   bool arena;                // fields where neighbours can map them, else in private memory
 
   std::string text() const;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <random>
 #include <vector>
@@ -67,6 +68,38 @@ TEST(StridedCopy, EqualsElementByElement) {
                            {extents, from.strides, to.strides, element_bytes});
     copy.run();
     ASSERT_EQ(found, expected) << "round " << round;
+  }
+}
+
+TEST(StridedCopy, PartsTogetherDoTheSame) {
+  std::mt19937_64 random(20170931);
+  for (int round = 0; round < 400; ++round) {
+    const std::size_t element_bytes = 1 + random() % 40;
+    std::vector<std::size_t> extents(random() % 5);
+    for (std::size_t& extent : extents) extent = 1 + random() % 9;
+    const Block from = random_block(random, extents, element_bytes);
+    const Block to = random_block(random, extents, element_bytes);
+    std::vector<std::uint8_t> source(from.array_bytes);
+    for (auto& byte : source) byte = static_cast<std::uint8_t>(random());
+    std::vector<std::uint8_t> expected(to.array_bytes, 0xee);
+    std::vector<std::uint8_t> found = expected;
+    const StridedCopy whole(source.data() + from.first, expected.data() + to.first,
+                            {extents, from.strides, to.strides, element_bytes});
+    whole.run();
+    const std::size_t most = 1 + random() % 300;
+    std::vector<StridedCopy> parts;
+    StridedCopy(source.data() + from.first, found.data() + to.first,
+                {extents, from.strides, to.strides, element_bytes})
+        .append_parts(most, parts);
+    std::size_t bytes = 0;
+    for (std::size_t i = parts.size(); i-- > 0;) {  // the order does not matter
+      parts[i].run(random() % 2 == 0 ? 0 : SIZE_MAX);
+      bytes += parts[i].bytes();
+      // Runs are not cut where there are several, and single ones are cut at cache lines.
+      EXPECT_LE(parts[i].bytes(), std::max({most, whole.run_bytes(), std::size_t{64}}));
+    }
+    ASSERT_EQ(found, expected) << "round " << round;
+    ASSERT_EQ(bytes, whole.bytes());
   }
 }
 

@@ -24,11 +24,13 @@ struct Layout {
   int communicating;
   Strategy strategy;
   int lanes = 1;
+  int workers = 1;  // that share the copies of the halo
 };
 
 void PrintTo(const Layout& layout, std::ostream* out) {
   *out << layout.ranks << " ranks, " << layout.threads << " threads, " << layout.communicating
-       << " communicating, " << name(layout.strategy) << ", " << layout.lanes << " lanes";
+       << " communicating, " << name(layout.strategy) << ", " << layout.lanes << " lanes, "
+       << layout.workers << " workers";
 }
 
 // Packets of a ring in the first of two dimensions; the other closes on the rank itself.
@@ -58,7 +60,8 @@ TEST_P(Overlap, KeepsTheOrderOfItsPhases) {
     options.threads = layout.strategy == Strategy::threaded;
     EndpointSet endpoints(Communicator::world(), options);
     Packets packets;
-    Halo halo(grid, endpoints, packets.faces(), {.strategy = layout.strategy});
+    Halo halo(grid, endpoints, packets.faces(),
+              {.strategy = layout.strategy, .workers = layout.workers});
     EXPECT_EQ(halo.lanes(), layout.strategy == Strategy::concurrent ? layout.lanes : 1);
     ThreadTeam team({.threads = layout.threads});
     WorkStealing loop(64, layout.threads, layout.communicating, 2);
@@ -94,13 +97,16 @@ TEST_P(Overlap, KeepsTheOrderOfItsPhases) {
 
 INSTANTIATE_TEST_SUITE_P(
     Layouts, Overlap,
-    testing::Values(Layout{1, 1, 0, Strategy::concurrent}, Layout{2, 1, 0, Strategy::concurrent},
-                    Layout{2, 1, 1, Strategy::concurrent, 3}, Layout{2, 2, 1, Strategy::concurrent},
-                    Layout{2, 2, 1, Strategy::concurrent, 4},
-                    Layout{2, 3, 2, Strategy::concurrent, 4}, Layout{3, 2, 0, Strategy::sequential},
-                    Layout{2, 2, 2, Strategy::concurrent, 2},
-                    Layout{2, 2, 1, Strategy::threaded, 2},
-                    Layout{2, 2, 0, Strategy::threaded, 2}));
+    testing::Values(
+        Layout{1, 1, 0, Strategy::concurrent}, Layout{2, 1, 0, Strategy::concurrent},
+        Layout{2, 1, 1, Strategy::concurrent, 3}, Layout{2, 2, 1, Strategy::concurrent},
+        Layout{2, 2, 1, Strategy::concurrent, 4}, Layout{2, 3, 2, Strategy::concurrent, 4},
+        Layout{3, 2, 0, Strategy::sequential}, Layout{2, 2, 2, Strategy::concurrent, 2},
+        Layout{2, 2, 1, Strategy::threaded, 2}, Layout{2, 2, 0, Strategy::threaded, 2},
+        // All workers share the copies, the communicating ones do, nobody does.
+        Layout{2, 3, 0, Strategy::direct, 1, 3}, Layout{2, 3, 3, Strategy::direct, 1, 3},
+        Layout{2, 3, 2, Strategy::direct, 1, 2}, Layout{2, 3, 0, Strategy::direct, 1, 2},
+        Layout{2, 2, 0, Strategy::concurrent, 1, 2}));
 
 TEST(OverlapWorker, TakesACallForEachCommunicatingWorker) {
   ThreadTeam team({.threads = 3});
@@ -128,6 +134,32 @@ TEST(OverlapWorker, GoesOnAfterAnException) {
       team, loop, nothing, [&](std::size_t begin, std::size_t end) { done += end - begin; },
       nothing);
   EXPECT_EQ(done.load(), 100U);
+}
+
+// Whichever worker throws, the others are not left waiting for it, and the halo is of use again.
+TEST(OverlapWorker, SharedCopiesGoOnAfterAnException) {
+  run_ranks(2, [](int rank) {
+    const CartesianGrid grid(Communicator::world(), {2, 1}, {true, true});
+    EndpointSet endpoints(Communicator::world(), {.lanes = 1, .threads = false, .pin = false});
+    Packets packets;
+    Halo halo(grid, endpoints, packets.faces(), {.strategy = Strategy::direct, .workers = 3});
+    ThreadTeam team({.threads = 3, .pin = false});
+    WorkStealing loop(90, 3, 0, 1);
+    const auto nothing = [](int) {};
+    for (const std::size_t block : {std::size_t{0}, std::size_t{45}, std::size_t{89}}) {
+      EXPECT_THROW(parallel_overlap(
+                       team, loop, nothing, halo,
+                       [block](std::size_t begin, std::size_t) {
+                         if (begin == block) throw std::runtime_error("no");
+                       },
+                       nothing),
+                   std::runtime_error);
+    }
+    packets.send.assign(packets.send.size(), rank + 1.0);
+    parallel_overlap(
+        team, loop, nothing, halo, [](std::size_t, std::size_t) {}, nothing);
+    EXPECT_EQ(packets.receive[0], 2.0 - rank);
+  });
 }
 
 TEST(OverlapWorker, LoopAndTeamMustFit) {

@@ -1,0 +1,120 @@
+// The threads of a rank that share the copies of its exchanges (Halo::start_worker and wait_worker).
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <type_traits>
+#include <vector>
+
+#include "kernels/strided_copy.hpp"
+#include "os/epoch.hpp"
+#include "os/waiting.hpp"
+#include "ropewalk/error.hpp"
+#include "threads/thread.hpp"
+
+namespace ropewalk::halo {
+
+// Worker 0 leads: it alone talks to MPI and to other ranks, and hands out copies by share(). The
+// others help: they take what is handed out until the leader lets them go. The leader takes part in
+// the copies, and makes them all where no other worker is there.
+//
+// Invariants:
+// 1. `open_` has the number of the round in its upper half, and in its lower half how many of its
+//    copies nobody has taken. A copy is taken by compare-exchange, so by one worker.
+// 2. The leader writes `task_` and `object_` only when all copies of the round before are finished.
+//    Who takes a copy has read both before its compare-exchange, which fails where the round is
+//    over: so they are of the round of that copy.
+// 3. What the leader wrote before share() is seen by who copies: it has acquired `open_`. What was
+//    copied is seen by the leader after share(): it has acquired `finished_`.
+// 4. The leader lets go only when all others have come, and a worker comes again only after it was
+//    let go: so each sees each dismissal once.
+class Workers {
+ public:
+  Workers(int count, bool crowded) noexcept;  // crowded: threads outnumber cores
+
+  int count() const noexcept { return count_; }
+
+  // ---- worker 0
+
+  // Calls task(i) for each i below `items`, in any order and on any worker. Returns when all have
+  // returned. The task must not throw.
+  template <class Task>
+  void share(std::size_t items, Task&& task) noexcept {
+    if (count_ == 1 || items < 2) {
+      for (std::size_t i = 0; i < items; ++i) task(i);
+      return;
+    }
+    using Type = std::remove_reference_t<Task>;
+    share_erased(
+        items, [](void* object, std::size_t i) { (*static_cast<Type*>(object))(i); },
+        const_cast<void*>(static_cast<const void*>(std::addressof(task))));
+  }
+  // Returns when the others are in help(), and have written what they wrote before.
+  void gather() noexcept;
+  // Gathers, and lets the others go. With an error each of them throws the same.
+  void dismiss(std::optional<Error> error = {}) noexcept;
+  // Calls body() beside the others, then dismisses them, in either case.
+  template <class Body>
+  void lead(Body&& body) {
+    try {
+      body();
+    } catch (const Error& error) {
+      dismiss(error);
+      throw;
+    } catch (...) {
+      dismiss(
+          Error(ErrorCode::internal, "halo: worker 0 has failed, expected its exchange to end"));
+      throw;
+    }
+    dismiss();
+  }
+
+  // ---- the others
+
+  // Helps until it is let go.
+  void help();
+
+ private:
+  friend class MeasuringWorkers;
+  using Erased = void (*)(void*, std::size_t);
+
+  void share_erased(std::size_t items, Erased task, void* object) noexcept;
+  bool take_one() noexcept;
+
+  int count_;
+  std::uint64_t round_ = 0;       // of the leader, as is `met_`
+  std::uint32_t met_ = 0;         // arrivals before the last dismissal
+  std::optional<Error> error_;    // of the last dismissal
+  const os::WaitPolicy* policy_;  // of who helps
+  os::Epoch news_;                // copies were handed out, or the workers let go
+  os::Epoch arrivals_;            // of the others, in all
+  alignas(128) std::atomic<std::uint64_t> open_{0};
+  std::atomic<Erased> task_{nullptr};
+  std::atomic<void*> object_{nullptr};
+  alignas(128) std::atomic<std::size_t> finished_{0};
+  alignas(128) std::atomic<std::uint32_t> dismissals_{0};
+};
+
+// The same copies in parts that so many workers can share out. One worker has them as they are.
+std::vector<kernels::StridedCopy> divided(const std::vector<kernels::StridedCopy>&, int workers);
+
+// Threads that help while `automatic` measures: those of the caller are not there.
+class MeasuringWorkers {
+ public:
+  // Throws Error(system) where the system cannot start a thread.
+  explicit MeasuringWorkers(Workers& workers);
+  ~MeasuringWorkers();
+  MeasuringWorkers(const MeasuringWorkers&) = delete;
+  MeasuringWorkers& operator=(const MeasuringWorkers&) = delete;
+
+ private:
+  void stop() noexcept;
+
+  Workers& workers_;
+  std::vector<threads::Thread> threads_;
+};
+
+}  // namespace ropewalk::halo
