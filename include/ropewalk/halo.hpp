@@ -14,7 +14,8 @@ namespace ropewalk {
 // Which rank stands where on a grid.
 enum class RankOrder {
   row_major,  // by number: the last dimension varies fastest
-  by_node     // each node has a compact block where that is possible, so that fewer faces leave it
+  by_node     // each node has a compact block where that is possible, and in it each cache domain,
+              // so that fewer faces leave them
 };
 
 // A grid of ranks, 1 to 6 dimensions.
@@ -26,7 +27,8 @@ class RW_EXPORT CartesianGrid {
   // ranks; Error(argument) on every rank otherwise. Whatever the order, ranks keep their numbers in
   // the communicator. RankOrder::by_node gives them the cells of the grid so that, of row-major
   // order, row-major order node by node, and equal blocks of nodes, the fewest links between
-  // neighbours join different nodes.
+  // neighbours join different nodes; and of those, with equal blocks of the cache domains in a node
+  // (ranks that share the outermost cache; ROPEWALK_DOMAINS), the fewest join different domains.
   CartesianGrid(Communicator, std::vector<int> extents, std::vector<bool> periodic,
                 RankOrder order = RankOrder::row_major);
 

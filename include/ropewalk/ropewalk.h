@@ -125,10 +125,10 @@ typedef struct rw_halo_options {
   int strategy; /* RW_STRATEGY_AUTOMATIC, ... */
   int corners;  /* 1: edges and corners too, for fields; 0 */
   int parts;    /* of each face, handed over by rw_halo_ready, for buffers; 0: none */
-  int workers;  /* threads of this rank that share the copies, each by rw_halo_start_worker */
+  int workers;  /* threads that share the copies, each by rw_halo_start_worker; 0: one */
 } rw_halo_options;
 #define RW_HALO_OPTIONS_INIT \
-  { sizeof(rw_halo_options), RW_STRATEGY_AUTOMATIC, 0, 0, 1 }
+  { sizeof(rw_halo_options), RW_STRATEGY_AUTOMATIC, 0, 0, 0 }
 
 typedef struct rw_halo rw_halo;
 /* Collective, with the same options on all ranks, but for the workers of each; options NULL: those

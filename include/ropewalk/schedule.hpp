@@ -172,8 +172,8 @@ bool work_beside(Exchange& exchange, Work&& work) {
 }
 
 // The share of one of n communicating workers in an exchange: worker w drives the lanes w, w + n,
-// ... An exchange without lanes is driven by worker 0 alone, and all n share its copies where it was
-// made for n workers. Returns when the share is complete.
+// ... An exchange without lanes is driven by worker 0 alone, and all n share its copies where it is
+// a Halo made for n workers. Returns when the share is complete.
 template <class Exchange>
 void exchange_share(int worker, int communicating, Exchange& exchange) {
   if constexpr (SharedExchange<Exchange>) {

@@ -96,14 +96,17 @@ RW_EXPORT Explanation explain_halo(const std::string& layout, Strategy, std::uin
 
 // What leaves a node in one exchange of a halo.
 struct HaloTraffic {
-  std::string order;          // of the ranks: row_major or by_node
-  std::uint64_t faces = 0;    // that the ranks of a node send to other ranks
-  std::uint64_t leaving = 0;  // those of them that go to other nodes
-  std::uint64_t bytes = 0;    // of these, over the wire of the node
+  std::string order;                 // of the ranks: row_major or by_node
+  std::uint64_t faces = 0;           // that the ranks of a node send to other ranks
+  std::uint64_t leaving = 0;         // those of them that go to other nodes
+  std::uint64_t bytes = 0;           // of these, over the wire of the node
+  std::uint64_t crossing = 0;        // those that go to another cache domain of the node
+  std::uint64_t crossing_bytes = 0;  // of these
 };
-// For both orders (RankOrder), at the node that most faces leave: a periodic grid of these extents,
-// with faces of `bytes` each, and ranks that were dealt to nodes one node after the other. Throws
-// Error(argument) where the situation has other ranks than the grid.
+// For both orders (RankOrder), at the node that most faces leave, and of those where most cross
+// domains: a periodic grid of these extents, with faces of `bytes` each, and ranks that were dealt
+// to nodes, and to the domains of each, one after the other. Throws Error(argument) where the
+// situation has other ranks than the grid.
 RW_EXPORT std::vector<HaloTraffic> halo_traffic(const std::vector<int>& extents,
                                                 std::uint64_t bytes, const Situation&);
 

@@ -77,7 +77,8 @@ nb::dict halo(const std::string& layout, const std::string& wanted, std::uint64_
 nb::dict row_of(const HaloTraffic& traffic) {
   using T = HaloTraffic;
   return dict_of(traffic, Member{"order", &T::order}, Member{"faces", &T::faces},
-                 Member{"leaving", &T::leaving}, Member{"bytes", &T::bytes});
+                 Member{"leaving", &T::leaving}, Member{"bytes", &T::bytes},
+                 Member{"crossing", &T::crossing}, Member{"crossing_bytes", &T::crossing_bytes});
 }
 
 std::vector<nb::dict> traffic(const std::vector<int>& extents, std::uint64_t bytes,

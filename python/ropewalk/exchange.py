@@ -181,7 +181,7 @@ class CartesianGrid(OfRanks):
     """A grid of ranks, 1 to 6 dimensions. Collective: all ranks pass the same.
 
     Ranks stand row-major, by their numbers. `by_node` gives each node a compact block of the grid
-    where that is possible, so that fewer faces leave it; ranks keep their numbers.
+    where that is possible, and in it each cache domain; ranks keep their numbers.
     """
 
     def __init__(

@@ -322,9 +322,9 @@ def _in_full(row: Answer) -> str:
     return "\n".join([*lines, *(f"{name:<10}{text}" for name, text in facts.items())])
 
 
-def _traffic(answer: Answer) -> str:
+def _traffic(answer: Answer, faces: str, size: str) -> str:
     rows = [
-        [one["order"], f"{one['leaving']} of {one['faces']} faces, {size_text(one['bytes'])}"]
+        [one["order"], f"{one[faces]} of {one['faces']} faces, {size_text(one[size])}"]
         for one in answer["traffic"]
     ]
     return _columns(rows, _width())
@@ -342,8 +342,13 @@ def _text(answer: Answer) -> str:
         grid = " x ".join(map(str, answer["asked"]["grid"]))
         parts.append(
             f"\nover the wire of a node, in one exchange on a periodic grid of {grid} ranks, by "
-            f"the order of the ranks:\n{_traffic(answer)}"
+            f"the order of the ranks:\n{_traffic(answer, 'leaving', 'bytes')}"
         )
+        if answer["asked"]["domains"] > 1:
+            parts.append(
+                f"\nto another cache domain of the same node:\n"
+                f"{_traffic(answer, 'crossing', 'crossing_bytes')}"
+            )
     if answer["asked"]["subject"] != "halo":
         parts.append(f"\nother sizes go another way:\n{_changes(answer)}")
     if answer["thresholds"]:

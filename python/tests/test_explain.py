@@ -149,15 +149,23 @@ def test_a_halo_in_private_memory_is_served(capsys):
 def test_what_leaves_a_node_is_counted(capsys):
     words = ("halo", "-s", "1K", "-n", "4", "--nodes", "16", "--grid", "8.8")
     answer = as_json(capsys, *words)
+    inside = {"crossing": 0, "crossing_bytes": 0}
     # Ranks 0 to 3 are half a row: all their faces up and down leave, and two at the ends.
     assert answer["traffic"] == [
-        {"order": "row_major", "faces": 16, "leaving": 10, "bytes": 10 << 10},
-        {"order": "by_node", "faces": 16, "leaving": 8, "bytes": 8 << 10},
+        {"order": "row_major", "faces": 16, "leaving": 10, "bytes": 10 << 10} | inside,
+        {"order": "by_node", "faces": 16, "leaving": 8, "bytes": 8 << 10} | inside,
     ]
     text = shown(capsys, *words).out
     assert "8 x 8 ranks" in text
     assert "by_node" in text
     assert "8 of 16 faces, 8K" in text
+    assert "cache domain" not in text
+    words = ("halo", "-s", "1K", "-n", "64", "--domains", "16", "--grid", "8.8")
+    counts = [(one["leaving"], one["crossing"]) for one in as_json(capsys, *words)["traffic"]]
+    assert counts == [(0, 160), (0, 128)]
+    text = shown(capsys, *words).out
+    assert "to another cache domain of the same node:" in text
+    assert "128 of 256 faces, 128K" in text
     errors = shown(capsys, "halo", "-n", "4", "--grid", "3.1", status=2)[1]
     assert "grid: has 3 ranks, expected 1 to 6 extents whose product is the 4 ranks" in errors
     assert "expected extents" in shown(capsys, "halo", "--grid", "3x1", status=2)[1]

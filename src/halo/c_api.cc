@@ -87,7 +87,7 @@ HaloOptions options_of(const rw_halo_options* given) {
     options = read_struct<rw_halo_options>(given, oldest, options, "options", "rw_halo_options");
   }
   return {static_cast<Strategy>(options.strategy), static_cast<Corners>(options.corners),
-          options.parts, options.workers};
+          options.parts, options.workers == 0 ? 1 : options.workers};
 }
 
 // Reads what the caller has passed by `read`; where it is wrong on one rank, every rank throws.

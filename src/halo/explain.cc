@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <numeric>
 #include <utility>
 
 #include "halo/candidate.hpp"
@@ -123,21 +124,40 @@ void conclude(Explanation& made, const Question& question) {
   made.why = "several are possible";
 }
 
-// The faces that each node's ranks send to others, and those of them that leave the node. Links
-// towards + and towards - are as many, and so are the faces that go out and that come in.
+// Where the ranks of a situation are: dealt to nodes and domains one after the other.
+RankGroups groups_of(const Situation& of) {
+  RankGroups out;
+  const int domains = std::min(of.domains, of.ranks);
+  for (int rank = 0; rank < of.ranks * of.nodes; ++rank) {
+    const int node = rank / of.ranks;
+    out.nodes.push_back(node);
+    out.domains.push_back(node * domains + rank % of.ranks * domains / of.ranks);
+  }
+  return out;
+}
+
+// The faces that each node's ranks send to others, and those of them that leave the node or the
+// domain. Links towards + and towards - are as many, and so are the faces that go out and that come
+// in.
 std::vector<HaloTraffic> traffic_of_nodes(const std::vector<int>& extents,
-                                          const std::vector<int>& ranks, const Situation& of) {
-  std::vector<HaloTraffic> nodes(static_cast<std::size_t>(of.nodes));
+                                          const std::vector<int>& ranks, const RankGroups& groups) {
+  const auto at = [](const std::vector<int>& of, int i) { return of[static_cast<std::size_t>(i)]; };
+  std::vector<HaloTraffic> nodes(static_cast<std::size_t>(groups.nodes.back()) + 1);
   for (std::size_t cell = 0; cell < ranks.size(); ++cell) {
-    HaloTraffic& node = nodes[static_cast<std::size_t>(ranks[cell] / of.ranks)];
+    const int rank = ranks[cell];
+    HaloTraffic& node = nodes[static_cast<std::size_t>(at(groups.nodes, rank))];
     for (std::size_t d = 0; d < extents.size(); ++d) {
       for (const int step : {1, extents[d] - 1}) {
         std::vector<int> there = coordinates_of(static_cast<int>(cell), extents);
         there[d] = (there[d] + step) % extents[d];
-        const int peer = ranks[static_cast<std::size_t>(cell_of(there, extents))];
-        if (peer == ranks[cell]) continue;
+        const int peer = at(ranks, cell_of(there, extents));
+        if (peer == rank) continue;
         ++node.faces;
-        if (peer / of.ranks != ranks[cell] / of.ranks) ++node.leaving;
+        if (at(groups.nodes, peer) != at(groups.nodes, rank)) {
+          ++node.leaving;
+        } else if (at(groups.domains, peer) != at(groups.domains, rank)) {
+          ++node.crossing;
+        }
       }
     }
   }
@@ -145,13 +165,18 @@ std::vector<HaloTraffic> traffic_of_nodes(const std::vector<int>& extents,
 }
 
 HaloTraffic most_traffic(const char* order, const std::vector<int>& extents,
-                         const std::vector<int>& ranks, std::uint64_t bytes, const Situation& of) {
+                         const std::vector<int>& ranks, std::uint64_t bytes,
+                         const RankGroups& groups) {
+  const auto weight = [](const HaloTraffic& node) {
+    return std::pair(node.leaving, node.crossing);
+  };
   HaloTraffic most;
-  for (const HaloTraffic& node : traffic_of_nodes(extents, ranks, of)) {
-    if (most.faces == 0 || node.leaving > most.leaving) most = node;
+  for (const HaloTraffic& node : traffic_of_nodes(extents, ranks, groups)) {
+    if (most.faces == 0 || weight(node) > weight(most)) most = node;
   }
   most.order = order;
   most.bytes = most.leaving * bytes;
+  most.crossing_bytes = most.crossing * bytes;
   return most;
 }
 
@@ -176,16 +201,13 @@ std::vector<HaloTraffic> halo_traffic(const std::vector<int>& extents, std::uint
                                       const Situation& situation) {
   tuning::check(situation);
   halo::check_grid(extents, situation);
-  std::vector<int> ranks(static_cast<std::size_t>(situation.ranks * situation.nodes));
-  std::vector<int> nodes;
-  for (std::size_t i = 0; i < ranks.size(); ++i) {
-    ranks[i] = static_cast<int>(i);
-    nodes.push_back(ranks[i] / situation.ranks);
-  }
+  const halo::RankGroups groups = halo::groups_of(situation);
+  std::vector<int> numbered(groups.nodes.size());
+  std::iota(numbered.begin(), numbered.end(), 0);
   const std::vector<bool> periodic(extents.size(), true);
-  return {halo::most_traffic("row_major", extents, ranks, bytes, situation),
-          halo::most_traffic("by_node", extents, halo::ranks_by_node(extents, periodic, nodes),
-                             bytes, situation)};
+  return {halo::most_traffic("row_major", extents, numbered, bytes, groups),
+          halo::most_traffic("by_node", extents, halo::ranks_by_node(extents, periodic, groups),
+                             bytes, groups)};
 }
 
 Explanation explain_halo(const std::string& layout, Strategy strategy, std::uint64_t bytes,

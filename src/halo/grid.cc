@@ -85,7 +85,9 @@ CartesianGrid::CartesianGrid(Communicator communicator, std::vector<int> extents
     mpi::same_on_all(comm, facts(extents_, periodic_, order));
     int cell = rank_;
     if (order == RankOrder::by_node) {
-      ranks_ = halo::ranks_by_node(extents_, periodic_, node::nodes_of_ranks(comm));
+      std::vector<int> nodes = node::nodes_of_ranks(comm);
+      std::vector<int> domains = node::domains_of_ranks(comm, nodes);
+      ranks_ = halo::ranks_by_node(extents_, periodic_, {std::move(nodes), std::move(domains)});
       cell = static_cast<int>(std::ranges::find(ranks_, rank_) - ranks_.begin());
     }
     coordinates_ = halo::coordinates_of(cell, extents_);

@@ -1,4 +1,4 @@
-// The threads of a rank that share the copies of its exchanges (Halo::start_worker and wait_worker).
+// The threads of a rank that share the copies of its exchanges (Halo::start_worker, wait_worker).
 #pragma once
 
 #include <atomic>

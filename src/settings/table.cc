@@ -63,8 +63,8 @@ constexpr Option rows[] = {
     {Id::domains, "ROPEWALK_DOMAINS", Kind::count, "auto,off", "ranks", "auto", "",
      Scope::all_ranks, Reader::library, "explanation/collectives.md#two-levels",
      "which ranks share a cache, for [reductions in two levels]"
-     "(../explanation/collectives.md#two-levels): those bound to CPUs of one outermost cache; "
-     "none; or so many consecutive ranks",
+     "(../explanation/collectives.md#two-levels) and for the order of ranks on a grid: those bound "
+     "to CPUs of one outermost cache; none; or so many consecutive ranks",
      1},
     {Id::nodes, "ROPEWALK_NODES", Kind::nodes, "auto", "", "auto", "", Scope::all_ranks,
      Reader::library, "explanation/nodes.md",

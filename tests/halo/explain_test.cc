@@ -118,6 +118,12 @@ TEST(ExplainHalo, CountsWhatLeavesANode) {
   EXPECT_EQ(many[0].leaving, 10U);
   EXPECT_EQ(many[1].leaving, 8U);
   EXPECT_EQ(many[1].faces, 16U);
+  // The same torus on one node with 16 domains: what has left a node now crosses domains.
+  const std::vector<HaloTraffic> domains = halo_traffic({8, 8}, 8, {.ranks = 64, .domains = 16});
+  EXPECT_EQ(domains[0].leaving, 0U);
+  EXPECT_EQ(domains[0].crossing, 160U);
+  EXPECT_EQ(domains[1].crossing, 128U);
+  EXPECT_EQ(domains[1].crossing_bytes, 1024U);
   EXPECT_THROW(halo_traffic({3, 2}, 8, {.ranks = 4, .nodes = 2}), Error);
 }
 

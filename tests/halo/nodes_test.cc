@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include <algorithm>
 #include <atomic>
 #include <numeric>
 #include <random>
@@ -15,6 +16,8 @@
 #include "halo/random_case.hpp"
 #include "halo/random_faces.hpp"
 #include "halo/rank_order.hpp"
+#include "node/domains.hpp"
+#include "node/rank_nodes.hpp"
 #include "ropewalk/halo.hpp"
 #include "ropewalk/memory.hpp"
 #include "support/thread_mpi.hpp"
@@ -137,17 +140,18 @@ TEST_P(HaloOverNodes, EveryCellHasOneRankInEitherOrder) {
       coordinates[static_cast<std::size_t>(rank)] = grid.coordinates();
     });
     EXPECT_EQ(std::set(coordinates.begin(), coordinates.end()).size(), coordinates.size());
-    EXPECT_LE(halo::crossing_links(one.extents, one.periodic,
-                                   halo::ranks_by_node(one.extents, one.periodic, GetParam().of),
-                                   GetParam().of),
+    EXPECT_LE(halo::crossing_links(
+                  one.extents, one.periodic,
+                  halo::ranks_by_node(one.extents, one.periodic, {GetParam().of, GetParam().of}),
+                  GetParam().of),
               halo::crossing_links(one.extents, one.periodic, numbered(ranks), GetParam().of));
   }
 }
 
 std::int64_t links_by_node(const std::vector<int>& extents, const std::vector<int>& nodes) {
   const std::vector<bool> periodic(extents.size(), true);
-  return halo::crossing_links(extents, periodic, halo::ranks_by_node(extents, periodic, nodes),
-                              nodes);
+  return halo::crossing_links(extents, periodic,
+                              halo::ranks_by_node(extents, periodic, {nodes, nodes}), nodes);
 }
 
 // Of an 8 x 8 torus in 2 x 2 blocks, every second link crosses; in rows of 4, more do.
@@ -168,6 +172,86 @@ TEST(RanksByNode, HaveCompactBlocks) {
   EXPECT_EQ(
       halo::crossing_links({5}, {false}, std::vector{0, 2, 4, 1, 3}, std::vector{0, 1, 0, 1, 0}),
       1);
+}
+
+// ---- cache domains inside of a node
+
+// Groups of `domains` on each of `nodes`, with so many ranks each.
+halo::RankGroups groups_of(int nodes, int domains, int ranks) {
+  halo::RankGroups out;
+  for (int rank = 0; rank < nodes * domains * ranks; ++rank) {
+    out.nodes.push_back(rank / (domains * ranks));
+    out.domains.push_back(rank / ranks);
+  }
+  return out;
+}
+
+// Counted by hand on a torus of 8 x 8 on one node: a block of 4 x 2 ranks has 4 + 4 + 2 + 2 links
+// to other blocks, and each of them belongs to two.
+TEST(RanksByNode, HaveCompactBlocksOfDomains) {
+  const std::vector<bool> torus{true, true};
+  const halo::RankGroups one_node = groups_of(1, 8, 8);
+  const std::vector<int> ranks = halo::ranks_by_node({8, 8}, torus, one_node);
+  EXPECT_EQ(halo::crossing_links({8, 8}, torus, ranks, one_node.nodes), 0);
+  EXPECT_EQ(halo::crossing_links({8, 8}, torus, ranks, one_node.domains), 8 * 12 / 2);
+  EXPECT_EQ(halo::crossing_links({8, 8}, torus, numbered(64), one_node.domains), 64);
+  // The nodes come first: blocks of 4 x 4, and in them domains of 2 x 2.
+  const halo::RankGroups four = groups_of(4, 4, 4);
+  const std::vector<int> best = halo::ranks_by_node({8, 8}, torus, four);
+  EXPECT_EQ(halo::crossing_links({8, 8}, torus, best, four.nodes), 32);
+  EXPECT_EQ(halo::crossing_links({8, 8}, torus, best, four.domains), 64);
+}
+
+// Whatever the groups are, each cell has one rank, no order has fewer links between nodes because
+// domains are known, and none more between domains than row-major order where that has as few.
+TEST(RanksByNode, PreferNodesToDomains) {
+  std::mt19937_64 random(15);
+  for (int round = 0; round < 60; ++round) {
+    const auto draw = [&](int most) {
+      return 1 + static_cast<int>(random() % static_cast<unsigned>(most));
+    };
+    halo::RankGroups groups = groups_of(draw(4), draw(3), draw(4));
+    std::shuffle(groups.nodes.begin(), groups.nodes.end(), random);
+    const auto ranks = static_cast<int>(groups.nodes.size());
+    for (std::size_t i = 0; i < groups.nodes.size(); ++i) {  // no domain has ranks of two nodes
+      groups.domains[i] = groups.nodes[i] * 2 + static_cast<int>(random() % 2);
+    }
+    const std::vector<int> extents = random_extents(random, ranks, 3);
+    const std::vector<bool> periodic{true, false, true};
+    const std::vector<int> best = halo::ranks_by_node(extents, periodic, groups);
+    EXPECT_EQ(std::set(best.begin(), best.end()).size(), best.size());
+    const auto links = [&](const std::vector<int>& order, const std::vector<int>& of) {
+      return halo::crossing_links(extents, periodic, order, of);
+    };
+    const std::vector<int> without =
+        halo::ranks_by_node(extents, periodic, {groups.nodes, groups.nodes});
+    EXPECT_EQ(links(best, groups.nodes), links(without, groups.nodes));
+    EXPECT_LE(links(best, groups.domains), links(without, groups.domains));
+  }
+}
+
+TEST(RanksByNode, FollowTheSettingOfDomains) {
+  setenv("ROPEWALK_DOMAINS", "4", 1);
+  std::vector<int> columns(8);
+  run_ranks(8, [&](int rank) {
+    const CartesianGrid grid(Communicator::world(), {2, 4}, {false, false}, RankOrder::by_node);
+    columns[static_cast<std::size_t>(rank)] = grid.coordinates()[1];
+  });
+  unsetenv("ROPEWALK_DOMAINS");
+  // Blocks of 2 x 2, between which two links cross; between rows of four there are four.
+  EXPECT_EQ(std::set(columns.begin(), columns.begin() + 4), (std::set{0, 1}));
+  EXPECT_EQ(std::set(columns.begin() + 4, columns.end()), (std::set{2, 3}));
+}
+
+TEST(NumberDomains, AreNumberedNodeByNode) {
+  using node::no_domain;
+  EXPECT_EQ(
+      node::number_domains(std::vector<std::int64_t>{7, 0, 7, 0, 3}, std::vector{0, 0, 1, 0, 1}),
+      (std::vector{0, 1, 2, 1, 3}));
+  // A rank that may run anywhere, on the second node.
+  EXPECT_EQ(node::number_domains(std::vector<std::int64_t>{7, 0, 7, 0, no_domain},
+                                 std::vector{0, 0, 1, 0, 1}),
+            (std::vector{0, 1, 2, 1, 2}));
 }
 
 }  // namespace
