@@ -38,7 +38,7 @@ CALL = re.compile(r"(?<![\w.:>/-])([A-Za-z]\w*_\w+|[a-z]+[A-Z]\w*)\(\)")
 
 # Not ours: files of kernels, MPIs and other programs that comments rightly name, and placeholders.
 FOREIGN_FILES = {
-    *("mpi.h", "mpi_abi.h", "mpi_proto.h", "mpif.h", "dl-cache.h"),
+    *("mpi.h", "mpi_abi.h", "mpi_proto.h", "mpif.h", "dl-cache.h", "cuda.h", "dlpack.h"),
     *("script.py", "main.py", "a.b.c"),
 }
 FOREIGN_FOLDERS = ("linux/", "src/mpid/", "lib/tools/", "mpi4py/")

@@ -123,9 +123,17 @@ class RW_EXPORT PersistentMessage {
 // longer one may wait for its receiver. While a call waits, it moves all messages of this rank on,
 // and MPI's.
 //
+// A buffer may be memory of a CUDA device, where the program has used the device before it makes
+// the channel: it has then loaded the driver, libcuda.so.1, which ropewalk calls and never loads.
+// The caller's work on the buffer must have ended before the message begins, as by
+// cuStreamSynchronize(); the message is in the buffer when it is complete. The current context of
+// the thread stays as it is. ROPEWALK_DEVICE_BUFFERS=off: no buffer is a device's.
+//
 // Errors: Error(argument) for a rank or a tag that there is none of, and for a message longer than
 // the buffer of its receive (the message is dropped); Error(peer_dead) when a rank of this node has
-// died, or when the other rank has ended its channel.
+// died, or when the other rank has ended its channel; Error(system) where the driver of a device
+// fails, with the names of its call and of its error, and at both ends where both have begun the
+// message.
 class RW_EXPORT Channel {
  public:
   explicit Channel(Communicator, const ChannelOptions& = {});

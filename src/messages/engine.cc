@@ -1,5 +1,8 @@
 #include "messages/engine.hpp"
 
+#include <sched.h>
+
+#include <algorithm>
 #include <utility>
 
 #include "mpi/collectively.hpp"
@@ -41,6 +44,16 @@ MessageOperation described(bool is_send, const void* data, std::size_t bytes, in
   operation.peer = peer;
   operation.tag = tag;
   return operation;
+}
+
+// Stages a message to be sent, and gives it up where the device cannot copy it.
+void stage_in(OperationPool& pool, MessageOperation& send) {
+  try {
+    stage(send);
+  } catch (...) {
+    pool.put(send);
+    throw;
+  }
 }
 
 // Finishes a message that both ranks have begun. The other rank copies, so it ends soon, unless
@@ -88,6 +101,7 @@ void MessageEngine::meet(mpi::Comm comm, Mechanism force) {
   }
   const mpi::Comm near_comm = all_near ? comm : node.comm;
   limits_ = tuning::channel_limits(static_cast<int>(near.size()), false);
+  devices_.look();
   mpi::collectively(near_comm, [&] {
     near_ = NearRanks::create(near_comm, near, size_,
                               {limits_.attach_bytes, limits_.by_kernel_bytes}, reason_);
@@ -112,8 +126,8 @@ void MessageEngine::serve_near(Mechanism force) {
     limits_.private_slot_bytes = limits_.slot_bytes;
   }
   waits.watch_with(&watch_);
-  sending_ = std::make_unique<Sending>(*near_, limits_);
-  receiving_ = std::make_unique<Receiving>(*near_, posted_, size_, limits_, force);
+  sending_ = std::make_unique<Sending>(*near_, limits_, devices_);
+  receiving_ = std::make_unique<Receiving>(*near_, posted_, size_, limits_, force, devices_);
 }
 
 MessageEngine::~MessageEngine() {
@@ -127,6 +141,7 @@ bool MessageEngine::receive_now(void* data, std::size_t bytes, int from, int tag
                                 MessageStatus& status) {
   watch_.require_whole();
   if (from == any_source || from == rank_ || !is_near(from) || !sending_->idle()) return false;
+  if (devices_.context_of(data, bytes) != nullptr) return false;
   const int place = near_->place_of(from);
   for (unsigned look = 0; look < looks; ++look) {
     const Receiving::Look found =
@@ -151,11 +166,18 @@ MessageStatus MessageEngine::receive(void* data, std::size_t bytes, int from, in
 
 MessageOperation* MessageEngine::start_send(const void* data, std::size_t bytes, int to, int tag) {
   watch_.require_whole();
-  if (to != rank_ && is_near(to) && sending_->send_now(data, bytes, near_->place_of(to), tag)) {
+  channel::DeviceContext* device = devices_.context_of(data, bytes);
+  const std::size_t largest_slot = std::max(limits_.slot_bytes, limits_.private_slot_bytes);
+  const bool to_peer = to != rank_ && is_near(to);
+  if (to_peer && device == nullptr && sending_->send_now(data, bytes, near_->place_of(to), tag)) {
     return nullptr;
   }
   MessageOperation& operation = pool_.take();
   operation = described(true, data, bytes, to, tag);
+  operation.device = device;
+  if (device != nullptr && (!to_peer || bytes <= largest_slot)) {
+    stage_in(pool_, operation);
+  }
   if (!is_near(to)) {
     far_->start_send(operation);
   } else if (to != rank_) {
@@ -170,8 +192,10 @@ MessageOperation* MessageEngine::start_send(const void* data, std::size_t bytes,
 
 MessageOperation* MessageEngine::start_receive(void* data, std::size_t bytes, int from, int tag) {
   watch_.require_whole();
+  channel::DeviceContext* device = devices_.context_of(data, bytes);
   MessageOperation& operation = pool_.take();
   operation = described(false, data, bytes, from, tag);
+  operation.device = device;
   const bool may_be_near = from == any_source || is_near(from);
   if (near_ != nullptr && may_be_near && receiving_->take_unexpected(operation)) return &operation;
   posted_.add(operation);
@@ -220,6 +244,11 @@ void MessageEngine::wait(MessageOperation& operation) {
   watch_.wait_for(&operation);
   const auto ready = [&] {
     advance();
+    // Nobody wakes a rank that sleeps when its device is done; copies end by themselves.
+    while (!operation.complete && devices_.is_copying()) {
+      sched_yield();
+      advance();
+    }
     return operation.complete;
   };
   if (ready()) return;

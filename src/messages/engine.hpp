@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "messages/device_buffers.hpp"
 #include "messages/far.hpp"
 #include "messages/near_ranks.hpp"
 #include "messages/operation.hpp"
@@ -76,6 +77,7 @@ class MessageEngine final {
   OperationPool pool_;
   std::unique_ptr<node::Liveness> liveness_;  // of ranks on other nodes; null: not watched
   std::unique_ptr<NearRanks> near_;           // null: every message goes to MPI
+  DeviceBuffers devices_;                     // unpins memory of the ranks above
   std::unique_ptr<Sending> sending_;
   std::unique_ptr<Receiving> receiving_;
   std::unique_ptr<Far> far_;  // null: all ranks are near

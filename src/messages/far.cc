@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include "messages/device_buffers.hpp"
 #include "messages/receiving.hpp"
 #include "mpi/waiter.hpp"
 
@@ -84,17 +85,20 @@ void Far::receive(MessageOperation& operation, const mpi::Status& status) {
     operation.complete = true;
     return;
   }
-  operation.request =
-      mpi::ireceive(operation.data, operation.status.bytes, status.source, status.tag, comm_);
-  if (mpi::test(operation.request)) {
-    operation.complete = true;
-  } else {
-    under_way_.add(operation);
+  std::byte* data = operation.data;
+  if (operation.device != nullptr) {
+    operation.staged = std::make_unique_for_overwrite<std::byte[]>(operation.status.bytes);
+    data = operation.staged.get();
   }
+  operation.request = mpi::ireceive(data, operation.status.bytes, status.source, status.tag, comm_);
+  if (!advance(operation)) under_way_.add(operation);
 }
 
 bool Far::advance(MessageOperation& operation) {
   if (!mpi::test(operation.request)) return false;
+  if (operation.device != nullptr) {
+    put_into_device(operation, operation.staged.get(), operation.status.bytes);
+  }
   operation.complete = true;
   return true;
 }

@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "channel/device_memory.hpp"
 #include "channel/peer_memory.hpp"
 #include "messages/transfer.hpp"
 #include "mpi/mpi.hpp"
@@ -25,12 +26,15 @@ struct MessageProgress {
   std::size_t bytes = 0;
   std::size_t piece_bytes = 0;
   std::uint32_t pieces = 0;
+  std::uint32_t begun = 0;      // pieces that its device has begun to copy
   std::uint32_t done = 0;       // pieces that this rank has copied itself
   std::uint32_t emptied = 0;    // pieces that the receiver has copied out of a pipeline
   std::uint64_t seen_sent = 0;  // pieces of the sender that the receiver has seen
   channel::Reference there;     // the other rank's buffer
   std::byte* mapped = nullptr;  // the same as it is seen here; null: by the kernel, or not at all
   std::byte* buffer = nullptr;  // of a pipeline, as it is seen here
+  // Of this rank's buffer, in device memory; null: not begun, failed, or memory of the host.
+  std::unique_ptr<channel::DeviceCopies> copies;
 };
 
 struct MessageOperation {
@@ -39,7 +43,9 @@ struct MessageOperation {
   int peer = any_source;  // the rank that was named; may be any_source
   int tag = any_tag;
   std::byte* data = nullptr;
-  std::size_t bytes = 0;  // of the buffer
+  std::size_t bytes = 0;                     // of the buffer
+  channel::DeviceContext* device = nullptr;  // whose memory the buffer is; null: the host's
+  std::unique_ptr<std::byte[]> staged;       // a device's bytes on their way through the host
   MessageStatus status;
   std::optional<Error> error;  // thrown by whoever waits
   MessageProgress progress;
@@ -107,7 +113,12 @@ class OperationPool {
     operation = MessageOperation{};
     return operation;
   }
-  void put(MessageOperation& operation) noexcept { free_.push_back(&operation); }
+  // Waits for copies of a device that are still under way.
+  void put(MessageOperation& operation) noexcept {
+    operation.progress.copies.reset();
+    operation.staged.reset();
+    free_.push_back(&operation);
+  }
 
  private:
   std::vector<std::unique_ptr<MessageOperation>> all_;

@@ -23,6 +23,34 @@ void copy_bytes(std::byte* to, const std::byte* from, std::size_t bytes) noexcep
   }
 }
 
+// Puts a message that came whole, into memory of the host or of a device.
+void give(MessageOperation& receive, const std::byte* from, std::size_t bytes) noexcept {
+  if (receive.device == nullptr) [[likely]] {
+    copy_bytes(receive.data, from, bytes);
+  } else {
+    put_into_device(receive, from, bytes);
+  }
+}
+
+// Counts the pieces that are in their place.
+std::uint64_t copied_by_sender(const MessageProgress& progress) noexcept {
+  if (progress.way == Way::pipeline) return progress.emptied;
+  // Pairs with the release in Sending::copy_claimed() there.
+  return progress.transfer->sent.load(std::memory_order_acquire);
+}
+
+// What has failed at the sender, or has been refused by the kernel.
+Error refusal(const NearRanks& near, const MessageOperation& receive) {
+  const Transfer& transfer = *receive.progress.transfer;
+  const int source = receive.status.source;
+  if (transfer.failed == static_cast<std::uint32_t>(Failure::of_device)) {
+    return told_failure("receive", source, transfer);
+  }
+  near.explain_refusal(near.place_of(source));
+  return {ErrorCode::system, "receive: the kernel does not copy between this rank and rank " +
+                                 std::to_string(source) + "; receive into memory of an Arena"};
+}
+
 // A sender that looks fills a piece in 1 to 3 us, from memory that no cache holds. A sender that
 // has shown no piece in this time is taken to be away. The kernel's copy of 128 KiB takes as long.
 constexpr std::int64_t starved_ns = 50'000;
@@ -40,8 +68,13 @@ Error too_long(const MessageStatus& message, std::size_t bytes) {
 }
 
 Receiving::Receiving(NearRanks& near, Posted& posted, int ranks,
-                     const tuning::ChannelLimits& limits, Mechanism force)
-    : near_(near), posted_(posted), limits_(limits), force_(force), unexpected_(ranks) {
+                     const tuning::ChannelLimits& limits, Mechanism force, DeviceBuffers& devices)
+    : near_(near),
+      posted_(posted),
+      limits_(limits),
+      force_(force),
+      devices_(devices),
+      unexpected_(ranks) {
   quiet_since_ns_.resize(static_cast<std::size_t>(near.size()));
   inboxes_.reserve(static_cast<std::size_t>(near.size()));
   for (int place = 0; place < near.size(); ++place) {
@@ -49,7 +82,7 @@ Receiving::Receiving(NearRanks& near, Posted& posted, int ranks,
   }
 }
 
-void Receiving::copy_out(const Inbox& inbox, const Cell& cell, std::byte* data) const noexcept {
+void Receiving::copy_out(const Inbox& inbox, const Cell& cell, std::byte* data) noexcept {
   copy_bytes(data, inbox.bytes_of(cell), cell.bytes);
 }
 
@@ -97,7 +130,7 @@ bool Receiving::deliver(const Cell& cell, int place) {
   if (bytes > receive->bytes) {
     receive->error.emplace(too_long(receive->status, receive->bytes));
   } else {
-    copy_out(inboxes_[static_cast<std::size_t>(place)], cell, receive->data);
+    give(*receive, inboxes_[static_cast<std::size_t>(place)].bytes_of(cell), bytes);
   }
   note(cell.carriage);
   receive->complete = true;
@@ -126,7 +159,7 @@ bool Receiving::take_unexpected(MessageOperation& receive) {
     if (message.bytes > receive.bytes) {
       receive.error.emplace(too_long(receive.status, receive.bytes));
     } else {
-      copy_bytes(receive.data, message.data.get(), message.bytes);
+      give(receive, message.data.get(), message.bytes);
     }
     note(message.carriage);
     receive.complete = true;
@@ -149,7 +182,7 @@ void Receiving::send_to_self(const MessageOperation& send) {
   if (send.bytes > receive->bytes) {
     receive->error.emplace(too_long(receive->status, receive->bytes));
   } else {
-    copy_bytes(receive->data, send.data, send.bytes);
+    give(*receive, send.data, send.bytes);
   }
   last_ = Mechanism::receiver;
   receive->complete = true;
@@ -219,15 +252,22 @@ channel::Reference Receiving::destination(const MessageOperation& receive) {
 // What both need to know of the copies.
 void Receiving::begin_copies(MessageOperation& receive, int place, channel::Reference source) {
   MessageProgress& progress = receive.progress;
-  const channel::Reference own = destination(receive);
-  progress.way = choose({source, own, progress.bytes}, limits_, force_);
-  progress.there = source;
-  if (source.is_visible()) {
-    progress.mapped = near_.memory().resolve(place, source, progress.bytes);
+  channel::Reference own;
+  if (receive.device != nullptr || source == in_device) {
+    begin_device_copies(receive, near_, place, source, force_);
+    progress.piece_bytes =
+        progress.way == Way::pipeline ? limits_.device_piece_bytes : progress.bytes;
+  } else {
+    own = destination(receive);
+    progress.way = choose({source, own, progress.bytes}, limits_, force_);
+    progress.there = source;
+    if (source.is_visible()) {
+      progress.mapped = near_.memory().resolve(place, source, progress.bytes);
+    }
+    progress.piece_bytes =
+        progress.way == Way::pipeline ? limits_.pipeline_piece_bytes : limits_.piece_bytes;
   }
   // Pieces are counted in 32 bits: those of a message of more than 16 TiB are longer.
-  progress.piece_bytes =
-      progress.way == Way::pipeline ? limits_.pipeline_piece_bytes : limits_.piece_bytes;
   while (progress.bytes / progress.piece_bytes >= UINT32_MAX) progress.piece_bytes *= 2;
   progress.pieces = static_cast<std::uint32_t>((progress.bytes + progress.piece_bytes - 1) /
                                                progress.piece_bytes);
@@ -242,32 +282,34 @@ void Receiving::begin_copies(MessageOperation& receive, int place, channel::Refe
 
 bool Receiving::advance(MessageOperation& receive) {
   MessageProgress& progress = receive.progress;
-  if (progress.way == Way::pipeline) empty_pipeline(receive);
-  if (progress.way == Way::receiver || progress.way == Way::both) {
-    while (copy_claimed(receive, UINT32_MAX)) {
-    }
-  } else if (is_starved(receive)) {
-    copy_claimed(receive, pieces_when_starved);
+  if (receive.device != nullptr) {
+    advance_into_device(receive, near_, near_.place_of(receive.status.source), devices_);
+  } else {
+    advance_on_host(receive);
   }
   if (progress.done + copied_by_sender(progress) != progress.pieces) return false;
   if (!progress.failed && progress.transfer->failed == 0) {
     complete(receive, state::complete);
     return true;
   }
-  near_.explain_refusal(near_.place_of(receive.status.source));
-  receive.error.emplace(ErrorCode::system,
-                        "receive: the kernel does not copy between this rank and rank " +
-                            std::to_string(receive.status.source) +
-                            "; receive into memory of an Arena");
+  if (!receive.error) {
+    receive.error.emplace(refusal(near_, receive));
+  } else {  // of this rank's device
+    tell_failure(*progress.transfer, *receive.error);
+  }
   complete(receive, state::refused);
   return true;
 }
 
-// Counts the pieces that are in their place.
-std::uint64_t Receiving::copied_by_sender(const MessageProgress& progress) noexcept {
-  if (progress.way == Way::pipeline) return progress.emptied;
-  // Pairs with the release in Sending::copy_claimed() there.
-  return progress.transfer->sent.load(std::memory_order_acquire);
+void Receiving::advance_on_host(MessageOperation& receive) {
+  const Way way = receive.progress.way;
+  if (way == Way::pipeline) empty_pipeline(receive);
+  if (way == Way::receiver || way == Way::both) {
+    while (copy_claimed(receive, UINT32_MAX)) {
+    }
+  } else if (is_starved(receive)) {
+    copy_claimed(receive, pieces_when_starved);
+  }
 }
 
 // Whether the sender should copy and does not look: it computes, or has no core. A piece of any

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kernels/kernels.hpp"
+#include "messages/device_buffers.hpp"
 #include "messages/inbox.hpp"
 #include "messages/near_ranks.hpp"
 #include "messages/operation.hpp"
@@ -19,12 +20,13 @@ namespace ropewalk::messages {
 class Receiving {
  public:
   Receiving(NearRanks& near, Posted& posted, int ranks, const tuning::ChannelLimits& limits,
-            Mechanism force);
+            Mechanism force, DeviceBuffers& devices);
 
   // What a look for a message of a near rank finds.
   enum class Look : std::uint8_t { nothing, taken, other };
   // Takes the message where it is the next one, matches, and has come whole; `other` says that the
-  // receive must be posted. It may be called only where nothing else is under way.
+  // receive must be posted. It may be called only where nothing else is under way, for memory of
+  // the host.
   Look receive_now(std::byte* data, std::size_t bytes, int place, int tag, MessageStatus& status) {
     if (!unexpected_.empty() || !posted_.empty() || !incoming_.empty()) return Look::other;
     Inbox& inbox = inboxes_[static_cast<std::size_t>(place)];
@@ -55,7 +57,7 @@ class Receiving {
   Mechanism last() const noexcept { return last_; }
 
  private:
-  void copy_out(const Inbox& inbox, const Cell& cell, std::byte* data) const noexcept;
+  static void copy_out(const Inbox& inbox, const Cell& cell, std::byte* data) noexcept;
   void note(Carriage carriage) noexcept {
     last_ = carriage == Carriage::cell ? Mechanism::inlined : Mechanism::slots;
   }
@@ -72,7 +74,7 @@ class Receiving {
                                             : kernels::Stores::temporal;
   }
   bool advance(MessageOperation&);
-  static std::uint64_t copied_by_sender(const MessageProgress&) noexcept;
+  void advance_on_host(MessageOperation&);
   bool is_starved(MessageOperation&) noexcept;
   bool copy_claimed(MessageOperation&, std::uint32_t most);
   void empty_pipeline(MessageOperation&);
@@ -82,6 +84,7 @@ class Receiving {
   Posted& posted_;
   const tuning::ChannelLimits& limits_;
   Mechanism force_;
+  DeviceBuffers& devices_;
   Mechanism last_ = Mechanism::none;
   std::vector<Inbox> inboxes_;  // by place
   // By place, since when that rank has copied no piece; 0: since just now.

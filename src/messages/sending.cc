@@ -21,8 +21,8 @@ void complete_send(MessageOperation& operation) {
 
 }  // namespace
 
-Sending::Sending(NearRanks& near, const tuning::ChannelLimits& limits)
-    : near_(near), limits_(limits) {
+Sending::Sending(NearRanks& near, const tuning::ChannelLimits& limits, DeviceBuffers& devices)
+    : near_(near), limits_(limits), devices_(devices) {
   peers_.reserve(static_cast<std::size_t>(near.size()));
   for (int place = 0; place < near.size(); ++place) {
     peers_.push_back({Outbox(near.own_line(place), near.peer_line(place)), {}});
@@ -67,7 +67,7 @@ bool Sending::fits_slot(const void* data, std::size_t bytes) const {
 }
 
 bool Sending::try_to_put(Peer& peer, MessageOperation& operation) {
-  if (fits_slot(operation.data, operation.bytes)) {
+  if (operation.device == nullptr && fits_slot(operation.data, operation.bytes)) {
     if (!put(peer, operation.data, operation.bytes, operation.tag)) return false;
     complete_send(operation);
     return true;
@@ -83,12 +83,20 @@ bool Sending::try_to_put(Peer& peer, MessageOperation& operation) {
   operation.progress = {};
   operation.progress.transfer = &transfer;
   operation.progress.number = number;
-  peer.outbox.put_offer({near_.memory().reachable(operation.data, operation.bytes),
-                         Arena::process().offset(&transfer), number},
+  peer.outbox.put_offer({describe(operation, transfer), Arena::process().offset(&transfer), number},
                         operation.bytes, operation.tag);
   near_.team().waits().wake_sleepers();
   offered_.add(operation);
   return true;
+}
+
+// Says where the buffer lies.
+channel::Reference Sending::describe(const MessageOperation& operation, Transfer& transfer) {
+  if (operation.device == nullptr) {
+    return near_.memory().reachable(operation.data, operation.bytes);
+  }
+  transfer.device = operation.device->describe(operation.data, operation.bytes);
+  return in_device;
 }
 
 void Sending::advance() {
@@ -165,7 +173,7 @@ void Sending::copy_claimed(MessageOperation& operation) {
       kernels::copy(progress.mapped + begin, operation.data + begin, length, stores);
     } else if (!near_.memory().write(place, progress.there + begin, operation.data + begin, length,
                                      stores)) {
-      transfer.failed = 1;
+      transfer.failed = static_cast<std::uint32_t>(Failure::of_kernel);
     }
     progress.done += claimed.count;
     // Pairs with the acquire in Receiving::advance() there.
@@ -187,7 +195,11 @@ bool Sending::fill_pipeline(MessageOperation& operation) {
   if (progress.buffer == nullptr) {
     progress.buffer = take_buffer(pipeline_depth * progress.piece_bytes);
     transfer.buffer = Arena::process().offset(progress.buffer);
+    if (operation.device != nullptr) {
+      devices_.pin(*operation.device, progress.buffer, pipeline_depth * progress.piece_bytes);
+    }
   }
+  if (operation.device != nullptr) return fill_from_device(operation, near_);
   while (true) {
     // Pairs with the release in Receiving::empty_pipeline() there: that part is free again.
     const std::uint64_t received = transfer.received.load(std::memory_order_acquire);
@@ -204,15 +216,21 @@ bool Sending::fill_pipeline(MessageOperation& operation) {
   }
 }
 
+// What the receiver means that has refused a message.
+Error Sending::refusal(const MessageOperation& operation) const {
+  const Transfer& transfer = *operation.progress.transfer;
+  if (transfer.failed == static_cast<std::uint32_t>(Failure::of_device)) {
+    return told_failure("send", operation.peer, transfer);
+  }
+  near_.explain_refusal(near_.place_of(operation.peer));
+  return {ErrorCode::system, "send: the kernel does not copy between this rank and rank " +
+                                 std::to_string(operation.peer) +
+                                 "; send from memory of an Arena, or receive into it"};
+}
+
 void Sending::end(MessageOperation& operation, std::uint64_t state) {
   MessageProgress& progress = operation.progress;
-  if (state == state::refused) {
-    near_.explain_refusal(near_.place_of(operation.peer));
-    operation.error.emplace(ErrorCode::system,
-                            "send: the kernel does not copy between this rank and rank " +
-                                std::to_string(operation.peer) +
-                                "; send from memory of an Arena, or receive into it");
-  }
+  if (state == state::refused && !operation.error) operation.error.emplace(refusal(operation));
   free_transfers_.push_back(progress.transfer);
   if (progress.buffer != nullptr) {
     free_buffers_.push_back({progress.buffer, pipeline_depth * progress.piece_bytes});

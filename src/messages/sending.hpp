@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "messages/device_buffers.hpp"
 #include "messages/near_ranks.hpp"
 #include "messages/operation.hpp"
 #include "messages/outbox.hpp"
@@ -14,7 +15,7 @@ namespace ropewalk::messages {
 
 class Sending {
  public:
-  Sending(NearRanks& near, const tuning::ChannelLimits& limits);
+  Sending(NearRanks& near, const tuning::ChannelLimits& limits, DeviceBuffers& devices);
   // Hands the memory that others may look at to the ranks' board.
   ~Sending();
   Sending(const Sending&) = delete;
@@ -45,18 +46,21 @@ class Sending {
   bool put(Peer&, const void* data, std::size_t bytes, int tag);
   bool fits_slot(const void* data, std::size_t bytes) const;
   bool try_to_put(Peer&, MessageOperation&);
+  channel::Reference describe(const MessageOperation&, Transfer&);
   bool try_first(Peer&, MessageOperation& first);
   bool advance(MessageOperation&);
   void read_answer(MessageOperation&);
   void copy_claimed(MessageOperation&);
   void fill_in_turn(MessageOperation&);
   bool fill_pipeline(MessageOperation&);
+  Error refusal(const MessageOperation&) const;
   void end(MessageOperation&, std::uint64_t state);
   Transfer& take_transfer();
   std::byte* take_buffer(std::size_t bytes);
 
   NearRanks& near_;
   const tuning::ChannelLimits& limits_;
+  DeviceBuffers& devices_;
   std::vector<Peer> peers_;  // by place
   std::size_t waiting_ = 0;  // operations that wait for room
   OperationList offered_;

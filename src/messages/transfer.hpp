@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "channel/device_memory.hpp"
 #include "channel/peer_memory.hpp"
 #include "node/control.hpp"
 #include "node/flag.hpp"
@@ -24,6 +25,9 @@ namespace ropewalk::messages {
 
 // Who copies, as the receiver answers.
 enum class Way : std::uint32_t { receiver, sender, both, pipeline };
+
+// What a copy has failed of.
+enum class Failure : std::uint32_t { none, of_kernel, of_device };
 
 // Both ranks see the transfer, which lies in the sender's arena. It is used again and again, each
 // time with the next number; `state` holds that number and one of the states below.
@@ -42,11 +46,15 @@ struct alignas(node::flag_stride) Transfer {
   // Counts the pieces that the sender has copied: to their place, or, from the front on, into the
   // buffer of the pair.
   alignas(node::flag_stride) node::Flag<std::uint64_t> sent;
-  // The sender's copy has failed: the kernel has refused. Written before `sent` is released.
+  // A Failure of the sender's copies, written before `sent` is released; or of_device of the
+  // receiver's, written before the state `refused` is.
   node::Plain<std::uint32_t> failed;
   node::Plain<std::uint64_t> buffer;  // of a pipeline, in the sender's arena; before `sent`, too
   // Counts the pieces of a pipeline that the receiver has copied out.
   alignas(node::flag_stride) node::Flag<std::uint64_t> received;
+  // Of a source in device memory, which the offer names so; written before the offer is released.
+  channel::DeviceSource device;
+  char failure[256];  // of a device, in words; written as `failed` is
 };
 
 namespace state {

@@ -122,9 +122,10 @@ constexpr Option rows[] = {
      "whether the [drop-in](../explanation/drop-in.md) serves large nonblocking collectives, under "
      "`MPI_THREAD_MULTIPLE`; on one rank `off`, it is so on all"},
     {Id::device_buffers, "ROPEWALK_DEVICE_BUFFERS", Kind::choice, "auto,off", "", "auto", "",
-     Scope::rank, Reader::drop_in, "reference/types.md#memory",
+     Scope::rank, Reader::library, "reference/types.md#memory",
      "`off`: the program passes no memory of a device (GPU) to MPI: the drop-in serves it also "
-     "[where an MPI would take such memory](types.md#memory)"},
+     "[where an MPI would take such memory](types.md#memory). Nor to a `Channel`, which then asks "
+     "the driver [of no buffer](../explanation/channel.md#memory-of-a-device)"},
     {Id::messages, "ROPEWALK_MESSAGES", Kind::choice, "off,on", "", "off", "", Scope::all_ranks,
      Reader::drop_in, "explanation/drop-in-messages.md",
      "`on`: large messages between ranks of a node go [through shared memory]"

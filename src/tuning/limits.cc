@@ -25,6 +25,7 @@ ChannelLimits channel_limits(int ranks, bool crowded) {
           .both_bytes = values[Id::channel_both],
           .piece_bytes = values[Id::channel_piece],
           .pipeline_piece_bytes = values[Id::channel_pipeline_piece],
+          .device_piece_bytes = values[Id::channel_device_piece],
           .streaming_bytes = values[Id::node_streaming],
           .by_kernel_bytes = std::min(values[Id::node_cma], values[Id::channel_kernel]),
           .attach_bytes = values[Id::node_attach],

@@ -45,6 +45,7 @@ struct ChannelLimits {
   std::size_t both_bytes;            // from here on both ranks copy, where both can
   std::size_t piece_bytes;           // least that one of two ranks copies at a time
   std::size_t pipeline_piece_bytes;  // of a pipeline
+  std::size_t device_piece_bytes;    // of one from or to memory of a device
   std::size_t streaming_bytes;       // from here on messages are stored past the caches
   std::size_t by_kernel_bytes;       // the kernel copies private buffers from here on
   std::size_t attach_bytes;          // and these are attached, where all ranks can

@@ -292,6 +292,11 @@ constexpr Row all[] = {
     {Id::channel_pipeline_piece, "channel.pipeline_piece_bytes", Unit::bytes, 16 * KiB, nullptr,
      "16K", 64, 16 * MiB, "send, receive", "length of a piece of a pipeline, which holds four",
      "each piece costs a flag; a longer one makes the first copy out begin later", epyc},
+    {Id::channel_device_piece, "channel.device_piece_bytes", Unit::bytes, 512 * KiB, nullptr,
+     "512K", 4 * KiB, 16 * MiB, "send, receive",
+     "the same for a pipeline from or to memory of a device",
+     "an estimate: a copy engine takes some 10 us to begin, in which a bus of 25 GB/s moves 256K",
+     ""},
     // ---- messages of unchanged programs
     {Id::messages_envelope, "messages.envelope_bytes", Unit::bytes, 128 * KiB, nullptr, "128K", 64,
      unbounded, "MPI_Send and the like, in the drop-in",

@@ -77,6 +77,7 @@ enum class Id : std::uint8_t {
   channel_both,
   channel_piece,
   channel_pipeline_piece,
+  channel_device_piece,
   // Messages of unchanged programs.
   messages_envelope,
   messages_slots,
