@@ -8,6 +8,7 @@
 
 #include "mpi/mpi.hpp"
 #include "ropewalk/memory.hpp"
+#include "support/device.hpp"
 
 namespace ropewalk::test {
 namespace {
@@ -26,14 +27,21 @@ struct Sent {
   std::uint64_t seed;
 };
 
-// This is a buffer in private memory or in the arena.
+enum class Where : std::uint8_t { privately, in_arena, on_device };
+
+// This is a buffer in private memory, in the arena or in memory of a device.
 class Buffer {
  public:
-  Buffer(std::size_t bytes, bool in_arena) : bytes_(bytes) {
-    if (in_arena) {
-      memory_ = static_cast<std::byte*>(Arena::process().allocate(bytes + 1, 64));
-    } else {
-      private_ = std::make_unique<std::byte[]>(bytes + 1);
+  Buffer(std::size_t bytes, Where where) : bytes_(bytes) {
+    switch (where) {
+      case Where::in_arena:
+        memory_ = static_cast<std::byte*>(Arena::process().allocate(bytes + 1, 64));
+        return;
+      case Where::on_device:
+        device_ = std::make_unique<DeviceBytes>(bytes + 1);
+        return;
+      case Where::privately:
+        private_ = std::make_unique<std::byte[]>(bytes + 1);
     }
   }
   ~Buffer() {
@@ -42,28 +50,42 @@ class Buffer {
   Buffer(Buffer&& other) noexcept
       : bytes_(other.bytes_),
         memory_(std::exchange(other.memory_, nullptr)),
-        private_(std::move(other.private_)) {}
-  std::byte* data() const { return memory_ != nullptr ? memory_ : private_.get(); }
+        private_(std::move(other.private_)),
+        device_(std::move(other.device_)) {}
+  std::byte* data() const {
+    if (device_ != nullptr) return device_->data();
+    return memory_ != nullptr ? memory_ : private_.get();
+  }
+  void put(const std::vector<std::byte>& from) const {
+    if (device_ != nullptr) return device_->write(from.data(), from.size());
+    if (!from.empty()) std::memcpy(data(), from.data(), from.size());
+  }
+  std::vector<std::byte> first(std::size_t bytes) const {
+    std::vector<std::byte> copy(bytes);
+    if (device_ != nullptr) {
+      device_->read(copy.data(), bytes);
+    } else if (bytes != 0) {
+      std::memcpy(copy.data(), data(), bytes);
+    }
+    return copy;
+  }
   std::size_t bytes() const { return bytes_; }
 
  private:
   std::size_t bytes_;
   std::byte* memory_ = nullptr;
   std::unique_ptr<std::byte[]> private_;
+  std::unique_ptr<DeviceBytes> device_;
 };
 
-void fill(std::byte* data, std::size_t bytes, std::uint64_t seed) {
-  Random random(seed);
-  for (std::size_t at = 0; at < bytes; at += sizeof(std::uint64_t)) {
+std::vector<std::byte> bytes_of(const Sent& message) {
+  std::vector<std::byte> data(message.bytes);
+  Random random(message.seed);
+  for (std::size_t at = 0; at < data.size(); at += sizeof(std::uint64_t)) {
     const std::uint64_t word = random();
-    std::memcpy(data + at, &word, std::min(sizeof word, bytes - at));
+    std::memcpy(data.data() + at, &word, std::min(sizeof word, data.size() - at));
   }
-}
-
-bool holds(const std::byte* data, const Sent& message) {
-  Buffer expected(message.bytes, false);
-  fill(expected.data(), message.bytes, message.seed);
-  return message.bytes == 0 || std::memcmp(data, expected.data(), message.bytes) == 0;
+  return data;
 }
 
 std::size_t random_length(Random& random, std::size_t longest) {
@@ -106,8 +128,11 @@ struct Receive {
 
 class Round {
  public:
-  Round(Channel& channel, Random& random, Random& own, std::size_t longest)
-      : channel_(channel), own_(own), messages_(random_messages(random, channel.size(), longest)) {}
+  Round(Channel& channel, Random& random, Random& own, const TrafficOptions& options)
+      : channel_(channel),
+        own_(own),
+        devices_(options.devices),
+        messages_(random_messages(random, channel.size(), options.longest)) {}
 
   std::string run() {
     start_all();
@@ -141,8 +166,8 @@ class Round {
     }
   }
   void send(const Sent& message) {
-    const Buffer& buffer = buffers_.emplace_back(message.bytes, below(own_, 2) == 0);
-    fill(buffer.data(), message.bytes, message.seed);
+    const Buffer& buffer = buffers_.emplace_back(message.bytes, somewhere());
+    buffer.put(bytes_of(message));
     sends_.push_back(channel_.start_send(buffer.data(), message.bytes, message.to, message.tag));
   }
   void receive(const Sent& message, Open open) {
@@ -152,9 +177,13 @@ class Round {
     Receive& receive = receives_.emplace_back(
         open == Open::source || open == Open::both ? any_source : message.from,
         open == Open::tag || open == Open::both ? any_tag : message.tag,
-        Buffer(longest, below(own_, 2) == 0));
+        Buffer(longest, somewhere()));
     receive.request =
         channel_.start_receive(receive.buffer.data(), longest, receive.from, receive.tag);
+  }
+  Where somewhere() {
+    if (devices_ && below(own_, 2) == 0) return Where::on_device;
+    return below(own_, 2) == 0 ? Where::in_arena : Where::privately;
   }
   // Waits for all in a random order, some by tests.
   std::string finish() {
@@ -182,7 +211,7 @@ class Round {
             sent.tag != status.tag || sent.bytes != status.bytes) {
           continue;
         }
-        if (!holds(receive.buffer.data(), sent)) continue;
+        if (receive.buffer.first(sent.bytes) != bytes_of(sent)) continue;
         taken[i] = true;
         receive.message = &sent;
       }
@@ -223,6 +252,7 @@ class Round {
 
   Channel& channel_;
   Random& own_;
+  bool devices_;
   std::vector<Sent> messages_;
   std::vector<Buffer> buffers_;
   std::vector<MessageRequest> sends_;
@@ -235,7 +265,7 @@ std::string random_traffic(Channel& channel, const TrafficOptions& options) {
   Random shared(options.seed);
   Random own(options.seed * 1000 + static_cast<std::uint64_t>(channel.rank()));
   for (int round = 0; round < options.rounds; ++round) {
-    std::string problem = Round(channel, shared, own, options.longest).run();
+    std::string problem = Round(channel, shared, own, options).run();
     if (!problem.empty()) {
       return "seed " + std::to_string(options.seed) + ", round " + std::to_string(round) + ", " +
              problem;

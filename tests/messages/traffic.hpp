@@ -13,6 +13,7 @@ struct TrafficOptions {
   std::uint64_t seed = 1;
   int rounds = 10;
   std::size_t longest = 200'000;  // bytes
+  bool devices = false;           // half of the buffers are memory of a device of the fake driver
 };
 
 // Collective. What went wrong on this rank, empty where all is well.
