@@ -182,7 +182,7 @@ void check_apart(const Side& sent, const Side& received) {
 void send(HeldChannel& self, nb::handle array, nb::handle destination, nb::handle tag_given) {
   const int to = destination_of(self, destination);
   const int tag = tag_of(tag_given, "tag", false);
-  const Side side = input(array);
+  const Side side = message_input(array);
   run(self, [&, data = side.data, bytes = side.bytes()](Channel& channel) {
     channel.send(data, bytes, to, tag);
   });
@@ -191,7 +191,7 @@ void send(HeldChannel& self, nb::handle array, nb::handle destination, nb::handl
 StatusWords receive(HeldChannel& self, nb::handle out, nb::handle source, nb::handle tag_given) {
   const int from = source_of(self, source);
   const int tag = tag_of(tag_given, "tag", true);
-  const Side side = output(out);
+  const Side side = message_output(out);
   return words(run(self, [&, data = side.data, bytes = side.bytes()](
                              Channel& channel) { return channel.receive(data, bytes, from, tag); }),
                side);
@@ -204,8 +204,8 @@ StatusWords send_receive(HeldChannel& self, nb::handle array, nb::handle destina
   const int from = source_of(self, source);
   const int tag_sent = tag_of(send_tag, "send_tag", false);
   const int tag_received = tag_of(receive_tag, "receive_tag", true);
-  const Side sent = input(array);
-  const Side received = output(out);
+  const Side sent = message_input(array);
+  const Side received = message_output(out);
   check_apart(sent, received);
   return words(run(self,
                    [&](Channel& channel) {
@@ -220,7 +220,7 @@ std::unique_ptr<HeldMessage> start_send(HeldChannel& self, nb::handle array, nb:
                                         nb::handle tag_given) {
   const int to = destination_of(self, destination);
   const int tag = tag_of(tag_given, "tag", false);
-  auto message = std::make_unique<HeldMessage>(self, input(array));
+  auto message = std::make_unique<HeldMessage>(self, message_input(array));
   run(self, [&](Channel& channel) {
     message->request = channel.start_send(message->side.data, message->side.bytes(), to, tag);
   });
@@ -231,7 +231,7 @@ std::unique_ptr<HeldMessage> start_receive(HeldChannel& self, nb::handle out, nb
                                            nb::handle tag_given) {
   const int from = source_of(self, source);
   const int tag = tag_of(tag_given, "tag", true);
-  auto message = std::make_unique<HeldMessage>(self, output(out));
+  auto message = std::make_unique<HeldMessage>(self, message_output(out));
   run(self, [&](Channel& channel) {
     message->request = channel.start_receive(message->side.data, message->side.bytes(), from, tag);
   });
@@ -242,7 +242,7 @@ std::unique_ptr<HeldMessage> prepare_send(HeldChannel& self, nb::handle array,
                                           nb::handle destination, nb::handle tag_given) {
   const int to = destination_of(self, destination);
   const int tag = tag_of(tag_given, "tag", false);
-  auto message = std::make_unique<HeldMessage>(self, input_in_place(array));
+  auto message = std::make_unique<HeldMessage>(self, message_input_in_place(array));
   message->prepared = self.get().prepare_send(message->side.data, message->side.bytes(), to, tag);
   message->complete = true;
   return message;
@@ -252,7 +252,7 @@ std::unique_ptr<HeldMessage> prepare_receive(HeldChannel& self, nb::handle out, 
                                              nb::handle tag_given) {
   const int from = source_of(self, source);
   const int tag = tag_of(tag_given, "tag", true);
-  auto message = std::make_unique<HeldMessage>(self, output(out));
+  auto message = std::make_unique<HeldMessage>(self, message_output(out));
   message->prepared =
       self.get().prepare_receive(message->side.data, message->side.bytes(), from, tag);
   message->complete = true;

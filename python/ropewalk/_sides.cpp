@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -59,6 +60,37 @@ Side side_of(const Taken& taken) {
   return side;
 }
 
+// An array of the host, where it can be used as it is; else nothing.
+template <class Array>
+std::optional<Side> as_it_is(nb::handle given) {
+  Array array;
+  if (!nb::try_cast(given, array, false) || !is_taken(array)) return std::nullopt;
+  return side_of(given, array);
+}
+
+// The words are (address, bytes of an element, shape).
+using OnDevice = std::tuple<std::uintptr_t, std::size_t, Shape>;
+
+// An array in memory of a CUDA device, where it is one; else nothing. `name` is the argument's.
+template <class Array>
+std::optional<Side> on_device(nb::handle given, const char* name) {
+  Array array;
+  if (nb::try_cast(given, array, false) && array.device_type() == nb::device::cuda::value &&
+      (array.size() == 0 || contiguous(array))) {
+    return side_of(given, array);
+  }
+  const nb::object found = helper("_on_device")(given, name);
+  if (found.is_none()) return std::nullopt;
+  const auto [address, element_bytes, shape] = nb::cast<OnDevice>(found);
+  Side side;
+  side.array = nb::borrow(given);
+  side.data = reinterpret_cast<void*>(address);
+  side.element_bytes = element_bytes;
+  side.size = product(shape);
+  side.shape = shape;
+  return side;
+}
+
 std::string text(const Shape& shape) {
   std::string all = "(";
   for (const std::size_t extent : shape) all += std::to_string(extent) + ", ";
@@ -69,21 +101,36 @@ std::string text(const Shape& shape) {
 }  // namespace
 
 Side input(nb::handle given) {
-  nb::ndarray<nb::ro> array;
-  if (nb::try_cast(given, array, false) && is_taken(array)) return side_of(given, array);
+  if (auto side = as_it_is<nb::ndarray<nb::ro>>(given)) return *std::move(side);
   return side_of<nb::ndarray<nb::ro>>(nb::cast<Taken>(helper("_sendable")(given)));
 }
 
 Side input_in_place(nb::handle given) {
-  nb::ndarray<nb::ro> array;
-  if (nb::try_cast(given, array, false) && is_taken(array)) return side_of(given, array);
+  if (auto side = as_it_is<nb::ndarray<nb::ro>>(given)) return *std::move(side);
   return side_of<nb::ndarray<nb::ro>>(nb::cast<Taken>(helper("_sendable_in_place")(given)));
 }
 
 Side output(nb::handle given) {
-  nb::ndarray<> array;
-  if (nb::try_cast(given, array, false) && is_taken(array)) return side_of(given, array);
+  if (auto side = as_it_is<nb::ndarray<>>(given)) return *std::move(side);
   return side_of<nb::ndarray<>>(nb::cast<Taken>(helper("_receivable")(given)));
+}
+
+Side message_input(nb::handle given) {
+  if (auto side = as_it_is<nb::ndarray<nb::ro>>(given)) return *std::move(side);
+  if (auto side = on_device<nb::ndarray<nb::ro>>(given, "array")) return *std::move(side);
+  return input(given);
+}
+
+Side message_input_in_place(nb::handle given) {
+  if (auto side = as_it_is<nb::ndarray<nb::ro>>(given)) return *std::move(side);
+  if (auto side = on_device<nb::ndarray<nb::ro>>(given, "array")) return *std::move(side);
+  return input_in_place(given);
+}
+
+Side message_output(nb::handle given) {
+  if (auto side = as_it_is<nb::ndarray<>>(given)) return *std::move(side);
+  if (auto side = on_device<nb::ndarray<>>(given, "out")) return *std::move(side);
+  return output(given);
 }
 
 std::size_t product(const Shape& shape) {

@@ -43,6 +43,11 @@ Side input(nanobind::handle given);
 Side input_in_place(nanobind::handle given);
 // What is received into: an array that can be written where it lies.
 Side output(nanobind::handle given);
+// The same of a message, whose array may also be in memory of a CUDA device: by DLPack, or by
+// __cuda_array_interface__. Nobody but a Channel touches such memory.
+Side message_input(nanobind::handle given);
+Side message_input_in_place(nanobind::handle given);
+Side message_output(nanobind::handle given);
 // A new array in the arena, of the type of what is sent.
 Side new_output(nanobind::handle sent, const Side& like, Shape shape);
 

@@ -7,7 +7,10 @@
             status = channel.receive(array, 0)  # its sender, tag and length
 
 Inside a node messages go through shared memory, between nodes through MPI. Arrays are NumPy's, or
-anything that speaks the buffer protocol or DLPack on the CPU, as for ropewalk.Communicator.
+anything that speaks the buffer protocol or DLPack on the CPU, as for ropewalk.Communicator; or
+arrays in memory of a CUDA device, by DLPack or __cuda_array_interface__ (CuPy, Numba, PyTorch),
+where the program has used the device before it makes the channel. Work on such an array must have
+ended before a message begins: synchronise its stream.
 """
 
 from __future__ import annotations

@@ -393,6 +393,33 @@ def _in_place(given: ArrayLike, name: str, used: str) -> Array:
     return given
 
 
+def _on_device(given: object, name: str) -> tuple[int, int, tuple[int, ...]] | None:
+    """Address, bytes of an element and shape of an array in memory of a CUDA device, by its
+    __cuda_array_interface__ (version 3 of Numba's text); None for what has none."""
+    try:
+        interface = getattr(given, "__cuda_array_interface__", None)
+    except (TypeError, RuntimeError) as error:  # as of a PyTorch tensor that needs a gradient
+        raise ArgumentError(f"{name}: {error}; detach it first") from None
+    if interface is None:
+        return None
+    item = np.dtype(interface["typestr"]).itemsize
+    shape = tuple(interface["shape"])
+    address, is_read_only = interface["data"]
+    if is_read_only and name == "out":
+        raise ArgumentError("out: read-only, expected an array that can be received into")
+    row_major: list[int] = []
+    step = item
+    for extent in reversed(shape):
+        row_major.insert(0, step)
+        step *= extent
+    strides = interface.get("strides")
+    if strides is not None and step and tuple(strides) != tuple(row_major):
+        raise ArgumentError(
+            f"{name}: not contiguous (strides {strides}), expected row-major order; copy it first"
+        )
+    return address or 0, item, shape
+
+
 def _receivable(given: ArrayLike) -> _Taken:
     """An array of NumPy that can be written where it lies."""
     array = _in_place(given, "out", "written")
