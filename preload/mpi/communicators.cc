@@ -34,12 +34,13 @@ const char* text(Reason reason) {
                                    "address space limited (ulimit -v)",
                                    "settings are malformed, or differ between ranks: see below",
                                    "buffers may be a device's: ROPEWALK_DEVICE_BUFFERS=0 if not",
-                                   "no Cartesian grid of three or more ranks around each period",
+                                   "no topology, more than 16 neighbours, or pairs that the MPI changes",
                                    "ranks on several nodes, or too many on one for this call",
                                    "no MPI_THREAD_MULTIPLE, no cores to spare, or a small call",
                                    "arguments that MPI must judge",
                                    "a window that its ranks do not serve themselves",
                                    "a receiver or a buffer that memory does not lead to",
+                                   "too large, MPI_THREAD_MULTIPLE, or an operation of the program",
                                    "no memory to keep the communicator in mind"};
   return texts[static_cast<int>(reason)];
 }
@@ -56,6 +57,7 @@ void forget(void* value) noexcept {
   // Nonblocking calls under way go on, as MPI's do: they wait for ranks that may wait for this one.
   collectives::retire(std::move(entry.team));
   entry.neighbours_known = false;
+  entry.neighbourhood.reset();
   entry.world_ranks.clear();
   if (std::exchange(entry.starts, false)) leave_place();
   communicators.erase(entry);

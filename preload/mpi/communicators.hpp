@@ -13,6 +13,7 @@
 #include "functions.hpp"
 #include "handle_table.hpp"
 #include "local_mpi.hpp"
+#include "neighbourhood.hpp"
 #include "reasons.hpp"
 #include "ropewalk/collectives.hpp"
 
@@ -26,10 +27,9 @@ struct CommunicatorEntry {
   int rank = 0;
   int size = 1;
   std::uint64_t calls = 0;
-  // The neighbours in a Cartesian grid, for each direction; found at the first call that needs
-  // them.
+  // Found at the first call that needs it; null where MPI serves the communicator's neighbourhood.
   bool neighbours_known = false;
-  Neighbours neighbours;
+  std::unique_ptr<Neighbourhood> neighbourhood;
   // By rank: the ranks in MPI_COMM_WORLD; empty until a message asks (message_peers.cc).
   std::vector<int> world_ranks;
 };

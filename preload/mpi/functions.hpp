@@ -15,7 +15,8 @@ using mpi::Word;  // a handle, whatever its C type: see mpi/functions.hpp
 // An array of handles is passed by its address: of ints or of words, as the MPI has them.
 //
 // F(name, parameters): those of MPI 3, blocking, making windows (their PMPI names are ours as well,
-// as the ranks of a window agree on it), nonblocking, and those of MPI 4 with 64-bit counts.
+// as the ranks of a window agree on it), nonblocking, persistent, and those of MPI 4 with 64-bit
+// counts.
 // clang-format off
 #define ROPEWALK_FUNCTIONS(F)                                                                    \
   F(Finalize, ())                                                                                \
@@ -64,6 +65,60 @@ using mpi::Word;  // a handle, whatever its C type: see mpi/functions.hpp
   F(Ireduce_scatter_block, (const void*, void*, int, Word, Word, Word, void*))                   \
   F(Iallgather, (const void*, int, Word, void*, int, Word, Word, void*))                         \
   F(Ialltoall, (const void*, int, Word, void*, int, Word, Word, void*))
+// Persistent collectives, of MPI 4. Each ends with the info and the place of the request.
+#define ROPEWALK_PERSISTENT_FUNCTIONS(F)                                                         \
+  F(Barrier_init, (Word, Word, void*))                                                           \
+  F(Bcast_init, (void*, int, Word, int, Word, Word, void*))                                      \
+  F(Reduce_init, (const void*, void*, int, Word, Word, int, Word, Word, void*))                  \
+  F(Allreduce_init, (const void*, void*, int, Word, Word, Word, Word, void*))                    \
+  F(Scan_init, (const void*, void*, int, Word, Word, Word, Word, void*))                         \
+  F(Exscan_init, (const void*, void*, int, Word, Word, Word, Word, void*))                       \
+  F(Reduce_scatter_init, (const void*, void*, const int*, Word, Word, Word, Word, void*))        \
+  F(Reduce_scatter_block_init, (const void*, void*, int, Word, Word, Word, Word, void*))         \
+  F(Allgather_init, (const void*, int, Word, void*, int, Word, Word, Word, void*))               \
+  F(Allgatherv_init, (const void*, int, Word, void*, const int*, const int*, Word, Word, Word,   \
+                      void*))                                                                    \
+  F(Gather_init, (const void*, int, Word, void*, int, Word, int, Word, Word, void*))             \
+  F(Gatherv_init, (const void*, int, Word, void*, const int*, const int*, Word, int, Word,       \
+                   Word, void*))                                                                 \
+  F(Scatter_init, (const void*, int, Word, void*, int, Word, int, Word, Word, void*))            \
+  F(Scatterv_init, (const void*, const int*, const int*, Word, void*, int, Word, int, Word,      \
+                    Word, void*))                                                                \
+  F(Alltoall_init, (const void*, int, Word, void*, int, Word, Word, Word, void*))                \
+  F(Alltoallv_init, (const void*, const int*, const int*, Word, void*, const int*, const int*,   \
+                     Word, Word, Word, void*))                                                   \
+  F(Neighbor_allgather_init, (const void*, int, Word, void*, int, Word, Word, Word, void*))      \
+  F(Neighbor_allgatherv_init, (const void*, int, Word, void*, const int*, const int*, Word,      \
+                               Word, Word, void*))                                               \
+  F(Neighbor_alltoall_init, (const void*, int, Word, void*, int, Word, Word, Word, void*))       \
+  F(Neighbor_alltoallv_init, (const void*, const int*, const int*, Word, void*, const int*,      \
+                              const int*, Word, Word, Word, void*))                              \
+  F(Bcast_init_c, (void*, Count, Word, int, Word, Word, void*))                                  \
+  F(Reduce_init_c, (const void*, void*, Count, Word, Word, int, Word, Word, void*))              \
+  F(Allreduce_init_c, (const void*, void*, Count, Word, Word, Word, Word, void*))                \
+  F(Scan_init_c, (const void*, void*, Count, Word, Word, Word, Word, void*))                     \
+  F(Exscan_init_c, (const void*, void*, Count, Word, Word, Word, Word, void*))                   \
+  F(Reduce_scatter_init_c, (const void*, void*, const Count*, Word, Word, Word, Word, void*))    \
+  F(Reduce_scatter_block_init_c, (const void*, void*, Count, Word, Word, Word, Word, void*))     \
+  F(Allgather_init_c, (const void*, Count, Word, void*, Count, Word, Word, Word, void*))         \
+  F(Allgatherv_init_c, (const void*, Count, Word, void*, const Count*, const Count*, Word,       \
+                        Word, Word, void*))                                                      \
+  F(Gather_init_c, (const void*, Count, Word, void*, Count, Word, int, Word, Word, void*))       \
+  F(Gatherv_init_c, (const void*, Count, Word, void*, const Count*, const Count*, Word, int,     \
+                     Word, Word, void*))                                                         \
+  F(Scatter_init_c, (const void*, Count, Word, void*, Count, Word, int, Word, Word, void*))      \
+  F(Scatterv_init_c, (const void*, const Count*, const Count*, Word, void*, Count, Word, int,    \
+                      Word, Word, void*))                                                        \
+  F(Alltoall_init_c, (const void*, Count, Word, void*, Count, Word, Word, Word, void*))          \
+  F(Alltoallv_init_c, (const void*, const Count*, const Count*, Word, void*, const Count*,       \
+                       const Count*, Word, Word, Word, void*))                                   \
+  F(Neighbor_allgather_init_c, (const void*, Count, Word, void*, Count, Word, Word, Word,        \
+                                void*))                                                          \
+  F(Neighbor_allgatherv_init_c, (const void*, Count, Word, void*, const Count*, const Count*,    \
+                                 Word, Word, Word, void*))                                       \
+  F(Neighbor_alltoall_init_c, (const void*, Count, Word, void*, Count, Word, Word, Word, void*)) \
+  F(Neighbor_alltoallv_init_c, (const void*, const Count*, const Count*, Word, void*,            \
+                                const Count*, const Count*, Word, Word, Word, void*))
 #define ROPEWALK_LARGE_FUNCTIONS(F)                                                              \
   F(Bcast_c, (void*, Count, Word, int, Word))                                                    \
   F(Reduce_c, (const void*, void*, Count, Word, Word, int, Word))                                \
@@ -120,20 +175,7 @@ using mpi::Word;  // a handle, whatever its C type: see mpi/functions.hpp
   F(Improbe, (int, int, Word, int*, void*, void*))                                               \
   F(Mrecv, (void*, int, Word, void*, void*))                                                     \
   F(Imrecv, (void*, int, Word, void*, void*))                                                    \
-  F(Wait, (void*, void*))                                                                        \
-  F(Waitall, (int, void*, void*))                                                                \
-  F(Waitany, (int, void*, int*, void*))                                                          \
-  F(Waitsome, (int, void*, int*, int*, void*))                                                   \
-  F(Test, (void*, int*, void*))                                                                  \
-  F(Testall, (int, void*, int*, void*))                                                          \
-  F(Testany, (int, void*, int*, int*, void*))                                                    \
-  F(Testsome, (int, void*, int*, int*, void*))                                                   \
-  F(Request_get_status, (Word, int*, void*))                                                     \
-  F(Request_free, (void*))                                                                       \
-  F(Cancel, (void*))                                                                             \
   F(Recv_init, (void*, int, Word, int, int, Word, void*))                                        \
-  F(Start, (void*))                                                                              \
-  F(Startall, (int, void*))                                                                      \
   F(Comm_set_info, (Word, Word))                                                                 \
   F(Comm_dup_with_info, (Word, Word, void*))                                                     \
   F(Recv_c, (void*, Count, Word, int, int, Word, void*))                                         \
@@ -144,6 +186,25 @@ using mpi::Word;  // a handle, whatever its C type: see mpi/functions.hpp
   F(Sendrecv_c,                                                                                  \
     (const void*, Count, Word, int, int, void*, Count, Word, int, int, Word, void*))             \
   F(Sendrecv_replace_c, (void*, Count, Word, int, int, int, int, Word, void*))
+// Those that start, complete and free requests: ours where messages are, and once a persistent
+// collective is served, by their PMPI names as well. The three in the middle are of MPI 4.1.
+#define ROPEWALK_COMPLETING_FUNCTIONS(F)                                                         \
+  F(Wait, (void*, void*))                                                                        \
+  F(Waitall, (int, void*, void*))                                                                \
+  F(Waitany, (int, void*, int*, void*))                                                          \
+  F(Waitsome, (int, void*, int*, int*, void*))                                                   \
+  F(Test, (void*, int*, void*))                                                                  \
+  F(Testall, (int, void*, int*, void*))                                                          \
+  F(Testany, (int, void*, int*, int*, void*))                                                    \
+  F(Testsome, (int, void*, int*, int*, void*))                                                   \
+  F(Request_get_status, (Word, int*, void*))                                                     \
+  F(Request_get_status_all, (int, void*, int*, void*))                                           \
+  F(Request_get_status_any, (int, void*, int*, int*, void*))                                     \
+  F(Request_get_status_some, (int, void*, int*, int*, void*))                                    \
+  F(Request_free, (void*))                                                                       \
+  F(Cancel, (void*))                                                                             \
+  F(Start, (void*))                                                                              \
+  F(Startall, (int, void*))
 // What is done with windows (onesided.hpp): ours only where ROPEWALK_ONESIDED is on, by their PMPI
 // names as well, since bindings to Fortran call these.
 #define ROPEWALK_ONESIDED_FUNCTIONS(F)                                                           \
@@ -192,10 +253,12 @@ using mpi::Word;  // a handle, whatever its C type: see mpi/functions.hpp
   ROPEWALK_FUNCTIONS(F)              \
   ROPEWALK_WINDOW_FUNCTIONS(F)       \
   ROPEWALK_STARTING_FUNCTIONS(F)     \
+  ROPEWALK_PERSISTENT_FUNCTIONS(F)   \
   ROPEWALK_LARGE_FUNCTIONS(F)
 #define ROPEWALK_MESSAGE_FUNCTIONS(F) \
   ROPEWALK_SENDING_FUNCTIONS(F)       \
-  ROPEWALK_RECEIVING_FUNCTIONS(F)
+  ROPEWALK_RECEIVING_FUNCTIONS(F)     \
+  ROPEWALK_COMPLETING_FUNCTIONS(F)
 #define ROPEWALK_ALL_FUNCTIONS(F) \
   ROPEWALK_SERVED_FUNCTIONS(F)    \
   ROPEWALK_INIT_FUNCTIONS(F)      \
@@ -205,6 +268,7 @@ using mpi::Word;  // a handle, whatever its C type: see mpi/functions.hpp
 #define ROPEWALK_PROFILED_FUNCTIONS(F) \
   ROPEWALK_WINDOW_FUNCTIONS(F)         \
   ROPEWALK_RECEIVING_FUNCTIONS(F)      \
+  ROPEWALK_COMPLETING_FUNCTIONS(F)     \
   ROPEWALK_ONESIDED_FUNCTIONS(F)
 
 // The next functions of these names. Those of MPI 4 are null where the library is older.
@@ -228,5 +292,7 @@ void fill_slots();
 void pass_messages();
 // From now on they are ours.
 void take_messages();
+// From now on those that start and complete requests are ours, whatever becomes of messages.
+void take_completions();
 
 }  // namespace ropewalk::preload

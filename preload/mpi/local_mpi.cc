@@ -37,8 +37,6 @@ struct LocalFunctions {
   int (*comm_remote_size)(Word, int*) = nullptr;
   int (*topo_test)(Word, int*) = nullptr;
   int (*cartdim_get)(Word, int*) = nullptr;
-  int (*cart_get)(Word, int, int*, int*, int*) = nullptr;
-  int (*cart_shift)(Word, int, int, int*, int*) = nullptr;
   int (*graph_neighbors_count)(Word, int, int*) = nullptr;
   int (*dist_graph_neighbors_count)(Word, int*, int*, int*) = nullptr;
 };
@@ -70,8 +68,6 @@ LocalFunctions load() {
   find(file, call.comm_remote_size, "PMPI_Comm_remote_size");
   find(file, call.topo_test, "PMPI_Topo_test");
   find(file, call.cartdim_get, "PMPI_Cartdim_get");
-  find(file, call.cart_get, "PMPI_Cart_get");
-  find(file, call.cart_shift, "PMPI_Cart_shift");
   find(file, call.graph_neighbors_count, "PMPI_Graph_neighbors_count");
   find(file, call.dist_graph_neighbors_count, "PMPI_Dist_graph_neighbors_count");
   return call;
@@ -151,33 +147,6 @@ std::vector<int> ranks_in_world(mpi::Comm comm) {
   mpi::check(local().group_translate_ranks(group.word(), static_cast<int>(ranks.size()),
                                            ranks.data(), world.word(), found.data()),
              "MPI_Group_translate_ranks");
-  return found;
-}
-
-Neighbours cartesian_neighbours(mpi::Comm comm) {
-  int topology = 0;
-  mpi::check(local().topo_test(comm.value, &topology), "MPI_Topo_test");
-  if (topology != mpi::library().abi.cartesian) return {};
-  int dimensions = 0;
-  mpi::check(local().cartdim_get(comm.value, &dimensions), "MPI_Cartdim_get");
-  constexpr std::size_t most = Neighbours::most / 2;
-  const auto count = static_cast<std::size_t>(dimensions);
-  if (count > most) return {};
-  std::array<int, most> extents{};
-  std::array<int, most> periods{};
-  std::array<int, most> place{};
-  mpi::check(local().cart_get(comm.value, dimensions, extents.data(), periods.data(), place.data()),
-             "MPI_Cart_get");
-  Neighbours found;
-  for (std::size_t d = 0; d < count; ++d) {
-    if (periods[d] != 0 && extents[d] <= 2) return {};
-    int below = 0;
-    int above = 0;
-    mpi::check(local().cart_shift(comm.value, static_cast<int>(d), 1, &below, &above),
-               "MPI_Cart_shift");
-    found.ranks[found.count++] = below == mpi::proc_null() ? -1 : below;
-    found.ranks[found.count++] = above == mpi::proc_null() ? -1 : above;
-  }
   return found;
 }
 

@@ -15,17 +15,6 @@ bool in_this_world(mpi::Comm);
 // By rank: the ranks in MPI_COMM_WORLD, undefined() for others. Local.
 std::vector<int> ranks_in_world(mpi::Comm);
 
-// The neighbours of this rank in a Cartesian grid: below and above in each dimension, -1 for none.
-// It is empty for other topologies, for more than `most` of them, and where a dimension wraps
-// around in one or two steps: there MPIs differ in which block is whose. The same on all ranks.
-// Local.
-struct Neighbours {
-  static constexpr std::size_t most = 16;
-  std::array<int, most> ranks{};
-  std::size_t count = 0;
-};
-Neighbours cartesian_neighbours(mpi::Comm);
-
 // Ranks whose blocks a collective names: of this rank's own group, and of the one it exchanges with
 // (the same in an intracommunicator). Local.
 struct GroupSizes {

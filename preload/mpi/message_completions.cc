@@ -1,6 +1,6 @@
-// This file serves MPI_Wait, MPI_Test and the like. A call that waits for no large message is MPI's
-// alone. Any other looks after messages until nothing is left to do, and then has MPI complete the
-// requests.
+// This file serves MPI_Wait, MPI_Test and the like. A call that waits for no large message and no
+// persistent collective is MPI's alone. Any other looks after these until nothing is left to do, and
+// then has MPI complete the requests.
 #include <cstddef>
 #include <vector>
 
@@ -158,6 +158,7 @@ int Wait(void* request, void* status) {
     wait_until([&] { return call.settle_all(); });
     return complete_one(call, 0, own.first(), next.Wait(request, own.first()));
   }
+  if (pending.only_collectives()) return next.Wait(request, status);
   int flag = 0;
   int code = 0;
   wait_until([&] {

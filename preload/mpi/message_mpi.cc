@@ -32,6 +32,7 @@ bool load_message_functions() noexcept {
   load.find(real.issend, "PMPI_Issend");
   load.find(real.irecv, "PMPI_Irecv");
   load.find(real.send, "PMPI_Send");
+  load.find(real.send_init, "PMPI_Send_init");
   load.find(real.sendrecv, "PMPI_Sendrecv");
   load.find(real.improbe, "PMPI_Improbe");
   load.find(real.mrecv, "PMPI_Mrecv");

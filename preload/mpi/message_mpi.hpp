@@ -17,6 +17,7 @@ struct MessageFunctions {
   int (*issend)(const void*, int, Word, int, int, Word, Word*) = nullptr;
   int (*irecv)(void*, int, Word, int, int, Word, Word*) = nullptr;
   int (*send)(const void*, int, Word, int, int, Word) = nullptr;
+  int (*send_init)(const void*, int, Word, int, int, Word, Word*) = nullptr;
   int (*sendrecv)(const void*, int, Word, int, int, void*, int, Word, int, int, Word,
                   void*) = nullptr;
   int (*improbe)(int, int, Word, int*, Word*, void*) = nullptr;

@@ -1,4 +1,5 @@
-// This file serves MPI_Recv_init, MPI_Start and MPI_Startall. A persistent receive keeps MPI's own
+// This file serves MPI_Recv_init, MPI_Start and MPI_Startall, the latter two for persistent
+// collectives as well (persistent_inits.cc). A persistent receive keeps MPI's own
 // request, which gets the data or a descriptor anew at each start. Where the stash has its message,
 // that is received instead, and MPI's request is not started. Persistent sends are MPI's.
 #include <cstddef>
@@ -33,6 +34,14 @@ int start_from_stash(Word handle, Stashed& found) noexcept {
   return code;
 }
 
+// MPI's request stays inactive.
+int start_collective(Word handle) noexcept {
+  Pending& started = pending.activate(handle);
+  started.apart = true;
+  started.collective->start();
+  return 0;
+}
+
 }  // namespace
 
 int Recv_init(void* buffer, int count, Word type, int source, int tag, Word comm, void* request) {
@@ -55,6 +64,7 @@ int Start(void* request) {
   const Word handle = ProgramRequests(request).get(0);
   const Pending* receive = pending.find_inactive(handle);
   if (receive == nullptr) return next.Start(request);
+  if (receive->collective != nullptr) return start_collective(handle);
   if (!stash.empty()) {
     if (auto found = stash.take(receive->from)) return start_from_stash(handle, *found);
   }

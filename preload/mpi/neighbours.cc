@@ -1,6 +1,4 @@
-// This file has the neighbourhood collectives on Cartesian grids of ranks.
-#include <span>
-
+// This file has the neighbourhood collectives on grids and graphs of ranks.
 #include "call.hpp"
 #include "collectives/algorithms.hpp"
 #include "ints.hpp"
@@ -13,20 +11,10 @@ namespace {
 
 namespace typed = collectives::typed;
 
-// The result is empty where MPI has to serve the communicator's neighbourhood.
-std::span<const int> neighbours_of(Word word) noexcept {
+// Returns null where MPI has to serve the communicator's neighbourhood.
+const Neighbourhood* neighbours_of(Word word) noexcept {
   CommunicatorEntry* entry = entry_of(clean(word));
-  if (entry == nullptr || entry->team == nullptr || entry->team->nodes() != 1) return {};
-  static_assert(Neighbours::most <= collectives::most_directions);
-  if (!entry->neighbours_known) {
-    try {
-      entry->neighbours = cartesian_neighbours({entry->handle.load()});
-      entry->neighbours_known = true;
-    } catch (...) {  // MPI fails, as it will in the call
-      return {};
-    }
-  }
-  return std::span(entry->neighbours.ranks).first(entry->neighbours.count);
+  return entry == nullptr || entry->team == nullptr ? nullptr : neighbourhood_of(*entry);
 }
 
 // A block for each neighbour there is, as MPI's arguments say where: block(k) is {count, place}.
@@ -34,11 +22,12 @@ struct Place {
   std::int64_t count;
   std::int64_t displacement;
 };
-template <class Block>
 struct Layout {
-  Layout(std::span<const int> peers, Block block) {
-    for (std::size_t k = 0; k < peers.size(); ++k) {
-      const Place place = peers[k] < 0 ? Place{0, 0} : block(k);
+  // `is_there(k)`: there is a neighbour for block k.
+  template <class IsThere, class Block>
+  Layout(std::size_t number, IsThere is_there, Block block) {
+    for (std::size_t k = 0; k < number; ++k) {
+      const Place place = is_there(k) ? block(k) : Place{0, 0};
       counts.push_back(place.count);
       displacements.push_back(place.displacement);
     }
@@ -60,11 +49,11 @@ auto any_blocks(const Number* counts, const Number* displacements) {
   return [=](std::size_t k) { return given ? Place{counts[k], displacements[k]} : Place{-1, 0}; };
 }
 
-// serve(team, peers): as serve_or_pass has it.
+// serve(team, neighbourhood): as serve_or_pass has it.
 template <class Serve, class Pass>
-int serve_on_grid(Function function, Word comm, Serve serve, Pass pass) {
-  const std::span<const int> peers = neighbours_of(comm);
-  if (peers.empty()) {
+int serve_with_neighbours(Function function, Word comm, Serve serve, Pass pass) {
+  const Neighbourhood* neighbourhood = neighbours_of(comm);
+  if (neighbourhood == nullptr) {
     const CommunicatorEntry* entry = entry_of(clean(comm));
     if (entry != nullptr && entry->reason == Reason::no_memory) [[unlikely]] {
       return raise({clean(comm)}, text(Reason::no_memory));
@@ -75,23 +64,27 @@ int serve_on_grid(Function function, Word comm, Serve serve, Pass pass) {
     return code;
   }
   return serve_or_pass(
-      function, 0, comm, [&](Collectives& team) { return serve(team, peers); }, pass, pass);
+      function, 0, comm, [&](Collectives& team) { return serve(team, *neighbourhood); }, pass,
+      pass);
 }
 
 template <class Send, class Receive, class Pass>
 int exchange(Function function, Word comm, const void* send, Word send_type, Send sends,
              void* receive, Word receive_type, Receive receives, Pass pass) {
-  const auto serve = [&](Collectives& team, std::span<const int> peers) {
-    const Layout out(peers, sends);
-    const Layout in(peers, receives);
-    const auto blocks = static_cast<int>(peers.size());
-    const Sides from(send, out.counts.data(), out.displacements.data(), send_type, blocks);
-    const Sides to(receive, in.counts.data(), in.displacements.data(), receive_type, blocks);
+  const auto serve = [&](Collectives& team, const Neighbourhood& around) {
+    const Layout out(
+        around.destinations.size(), [&](std::size_t k) { return around.sends(k); }, sends);
+    const Layout in(
+        around.incoming.size(), [&](std::size_t k) { return around.receives(k); }, receives);
+    const Sides from(send, out.counts.data(), out.displacements.data(), send_type,
+                     static_cast<int>(out.counts.size()));
+    const Sides to(receive, in.counts.data(), in.displacements.data(), receive_type,
+                   static_cast<int>(in.counts.size()));
     if (!from.usable() || !to.usable()) return false;
-    typed::neighbours(team, peers, from.buffers(), to.buffers());
+    typed::neighbours(team, around.ranks(), from.buffers(), to.buffers());
     return true;
   };
-  return serve_on_grid(function, comm, serve, pass);
+  return serve_with_neighbours(function, comm, serve, pass);
 }
 
 // Each block has a type of its own.
@@ -99,17 +92,18 @@ template <class Number, class Pass>
 int exchange_typed(const void* send, const Number* send_counts, const Count* send_displacements,
                    const void* send_types, void* receive, const Number* counts,
                    const Count* displacements, const void* types, Word comm, Pass pass) {
-  const auto serve = [&](Collectives& team, std::span<const int> peers) {
-    const auto is_there = [&](std::size_t k) { return peers[k] >= 0; };
-    const TypedSides from(send, send_counts, send_displacements, send_types, peers.size(),
-                          is_there);
-    const TypedSides to(receive, counts, displacements, types, peers.size(), is_there);
+  const auto serve = [&](Collectives& team, const Neighbourhood& around) {
+    const TypedSides from(send, send_counts, send_displacements, send_types,
+                          around.destinations.size(),
+                          [&](std::size_t k) { return around.sends(k); });
+    const TypedSides to(receive, counts, displacements, types, around.incoming.size(),
+                        [&](std::size_t k) { return around.receives(k); });
     if (!from.usable() || !to.usable()) return false;
-    collectives::exchange_neighbours(*team.state().backend->engine(), peers, from.parts(),
-                                     to.parts());
+    collectives::exchange_neighbours(*team.state().backend->engine(), around.ranks(),
+                                     from.parts(), to.parts());
     return true;
   };
-  return serve_on_grid(Function::neighbor_alltoallw, comm, serve, pass);
+  return serve_with_neighbours(Function::neighbor_alltoallw, comm, serve, pass);
 }
 
 // For an MPI that has no function with 64-bit counts: the other one, if they fit.

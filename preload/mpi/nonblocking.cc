@@ -14,8 +14,8 @@
 
 #include "call.hpp"
 #include "collectives/engine.hpp"
+#include "kept_elements.hpp"
 #include "mpi/collectively.hpp"
-#include "mpi/datatypes.hpp"
 #include "node/peers.hpp"
 #include "pass.hpp"
 #include "settings/value.hpp"
@@ -54,28 +54,10 @@ void leave_place() noexcept { places.fetch_add(1); }
 namespace {
 
 namespace typed = collectives::typed;
-using collectives::Elements;
 using collectives::is_in_place;
 
 // Handing a call to another thread costs some 10 us, what a small one takes altogether.
 constexpr std::size_t least_bytes = std::size_t{64} << 10;
-
-// The elements of a call that goes on: the program may free its datatype meanwhile.
-class KeptElements {
- public:
-  explicit KeptElements(const Elements& elements) : elements_(elements) {
-    if (!mpi::is_predefined(elements.type)) elements_.type = duplicate(elements.type);
-  }
-  ~KeptElements() {
-    if (!mpi::is_predefined(elements_.type)) let_go(elements_.type);
-  }
-  KeptElements(const KeptElements&) = delete;
-  KeptElements& operator=(const KeptElements&) = delete;
-  const Elements& get() const noexcept { return elements_; }
-
- private:
-  Elements elements_;
-};
 
 // Own types of ropewalk have no handle; those of MPI keep theirs.
 std::shared_ptr<KeptElements> keep(const Side& side) {

@@ -109,6 +109,11 @@ bool settle_persistent(Word handle, Pending& entry) noexcept {
   return true;
 }
 
+bool settle_collective(Pending& entry) noexcept {
+  entry.settled = entry.collective->complete(entry.taken.code);
+  return entry.settled;
+}
+
 // Completes a request that the program has freed, and of which nothing is left to do.
 void end_freed(Word request, const Pending& entry) noexcept {
   real.wait(&request, reinterpret_cast<void*>(abi().status_ignore));
@@ -154,6 +159,15 @@ void PendingRequests::add_persistent(Word handle, const Pending& receive) {
   add_with_type(inactive_, handle, entry);
 }
 
+void PendingRequests::add_collective(Word handle, Word comm,
+                                     std::shared_ptr<PersistentCollective> collective) {
+  Pending entry;
+  entry.persistent = true;
+  entry.to.comm = comm;
+  entry.collective = std::move(collective);
+  inactive_.insert_or_assign(handle, std::move(entry));
+}
+
 Pending* PendingRequests::find_inactive(Word handle) noexcept {
   const auto found = inactive_.find(handle);
   return found == inactive_.end() ? nullptr : &found->second;
@@ -162,7 +176,9 @@ Pending* PendingRequests::find_inactive(Word handle) noexcept {
 Pending& PendingRequests::activate(Word handle) noexcept {
   const auto old = entries_.find(handle);
   if (old != entries_.end()) drop(old);
-  return entries_.insert(inactive_.extract(handle)).position->second;
+  Pending& active = entries_.insert(inactive_.extract(handle)).position->second;
+  if (active.collective != nullptr) ++active_collectives_;
+  return active;
 }
 
 void PendingRequests::erase_inactive(Word handle) noexcept {
@@ -192,6 +208,7 @@ PendingRequests::Entries::iterator PendingRequests::drop(Entries::iterator at) n
   if (entry.owns_type) let_go(entry.to.elements.type);
   if (entry.out != nullptr) leave(*entry.out);
   if (entry.sending == 0) std::free(entry.copy);  // otherwise MPI may still read it
+  if (entry.collective != nullptr) --active_collectives_;
   return entries_.erase(at);
 }
 
@@ -203,12 +220,14 @@ void PendingRequests::erase(Word handle) noexcept {
   entry.settled = entry.cancelling = entry.apart = false;
   entry.taken = {};
   if (inactive_.contains(handle)) erase_inactive(handle);
+  if (entry.collective != nullptr) --active_collectives_;
   inactive_.insert(entries_.extract(found));
 }
 
 bool PendingRequests::settle(Word handle, Pending& entry) noexcept {
   if (entry.settled) return true;
   if (entry.out != nullptr) return settle_send(handle, entry);
+  if (entry.collective != nullptr) return settle_collective(entry);
   if (entry.persistent) return settle_persistent(handle, entry);
   if (entry.exchange) return settle_exchange(entry);
   mpi::RawStatus status;
@@ -246,7 +265,7 @@ bool PendingRequests::take_some() noexcept {
     turn_ = at->first;
     Pending& entry = at->second;
     const bool ours = !entry.settled && (entry.out == nullptr || entry.freed);
-    if (ours) ++looks;
+    if (ours && entry.collective == nullptr) ++looks;
     const bool settled = ours ? settle(at->first, entry) : entry.settled;
     if (settled && entry.freed) {
       end_freed(at->first, entry);
@@ -268,9 +287,8 @@ void look_in_collectives() noexcept {
 }
 
 void end() noexcept {
-  if (!ranks.understands) return;
   pending.end();
-  end_outbox();
+  if (ranks.understands) end_outbox();
 }
 
 void PendingRequests::end() noexcept {

@@ -1,6 +1,6 @@
 // This table holds the requests of the program behind which a message may go through memory: large
-// receives, and sends whose data a receiver is to copy. While it is empty, a wait or a test is
-// MPI's alone.
+// receives, and sends whose data a receiver is to copy. It also holds the persistent collectives
+// that the ranks serve. While it is empty, a wait or a test is MPI's alone.
 //
 // The handle of a send is MPI's own receive of an acknowledgement, so that it is valid in every
 // function of MPI that completes requests.
@@ -8,11 +8,13 @@
 
 #include <cstddef>
 #include <map>
+#include <memory>
 #include <vector>
 
 #include "message_mpi.hpp"
 #include "os/waiting.hpp"
 #include "outbox.hpp"
+#include "persistent.hpp"
 #include "stash.hpp"
 #include "taking.hpp"
 
@@ -40,6 +42,8 @@ struct Pending {
   Word sending = 0;      // MPI's request for the sending half of an exchange, or 0
   void* copy = nullptr;  // what it sends, where the receive overwrites the program's buffer
   int tag = 0;           // an exchange's request is a receive from this process with this tag
+  // What a persistent request does that is no receive. MPI's own request is never active then.
+  std::shared_ptr<PersistentCollective> collective;
 };
 // Describes a receive of this kind.
 Pending described(void* buffer, int count, Word type, const MessagePattern& from) noexcept;
@@ -47,6 +51,8 @@ Pending described(void* buffer, int count, Word type, const MessagePattern& from
 class PendingRequests {
  public:
   bool empty() const noexcept { return entries_.empty(); }
+  // Nothing but collectives is pending, which go on without this rank.
+  bool only_collectives() const noexcept { return entries_.size() == active_collectives_; }
   Pending* find(Word handle) noexcept;
   // Each of these adds an entry, or throws std::bad_alloc and adds none.
   void add_receive(Word handle, const Destination&);
@@ -55,16 +61,17 @@ class PendingRequests {
   void add_send(Word handle, Outgoing&, Word comm);
   // Adds an exchange, which is filled in afterwards.
   Pending& add_exchange(Word handle, const Pending&);
-  // Adds a persistent receive that is not active.
-  void add_persistent(Word handle, const Pending&);
-  // Returns a persistent receive that is not active, or null.
+  // Each of these adds a persistent request that is not active.
+  void add_persistent(Word handle, const Pending& receive);
+  void add_collective(Word handle, Word comm, std::shared_ptr<PersistentCollective>);
+  // Returns a persistent request that is not active, or null.
   Pending* find_inactive(Word handle) noexcept;
   // Makes it active, which needs no memory.
   Pending& activate(Word handle) noexcept;
-  // Removes a persistent receive that is not active, whose request is about to be freed.
+  // Removes a persistent request that is not active, whose request is about to be freed.
   void erase_inactive(Word handle) noexcept;
-  // Removes the entry of a request that the program has completed. A persistent receive is inactive
-  // from then on.
+  // Removes the entry of a request that the program has completed. A persistent one is inactive from
+  // then on.
   void erase(Word handle) noexcept;
   // Takes what has come for a few of the receives. Returns false where no entry was looked at, so
   // that MPI has made no progress.
@@ -82,7 +89,8 @@ class PendingRequests {
   Entries::iterator drop(Entries::iterator) noexcept;
 
   Entries entries_;
-  Entries inactive_;  // persistent receives, which cost nothing until they are started
+  Entries inactive_;  // persistent requests, which cost nothing until they are started
+  std::size_t active_collectives_ = 0;
   Word turn_ = 0;     // the handle that was looked at last
 };
 extern PendingRequests pending;

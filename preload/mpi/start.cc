@@ -99,14 +99,24 @@ void fill_init(bool on) {
 #undef ROPEWALK_LEAD
 }
 
+void fill_completions(bool on) {
+#define ROPEWALK_LEAD(name, parameters)                    \
+  lead(ropewalk_slot_##name, &serve::name, next.name, on); \
+  lead(ropewalk_profiled_slot_##name, &serve::name, profiled.name, on);
+  ROPEWALK_COMPLETING_FUNCTIONS(ROPEWALK_LEAD)
+#undef ROPEWALK_LEAD
+}
+
 void fill_messages(bool on) {
 #define ROPEWALK_LEAD(name, parameters) lead(ropewalk_slot_##name, &serve::name, next.name, on);
-  ROPEWALK_MESSAGE_FUNCTIONS(ROPEWALK_LEAD)
+  ROPEWALK_SENDING_FUNCTIONS(ROPEWALK_LEAD)
 #undef ROPEWALK_LEAD
-#define ROPEWALK_LEAD(name, parameters) \
+#define ROPEWALK_LEAD(name, parameters)                    \
+  lead(ropewalk_slot_##name, &serve::name, next.name, on); \
   lead(ropewalk_profiled_slot_##name, &serve::name, profiled.name, on);
   ROPEWALK_RECEIVING_FUNCTIONS(ROPEWALK_LEAD)
 #undef ROPEWALK_LEAD
+  fill_completions(on);
 }
 
 }  // namespace
@@ -140,6 +150,7 @@ void fill_slots() {
 
 void pass_messages() { fill_messages(false); }
 void take_messages() { fill_messages(true); }
+void take_completions() { fill_completions(true); }
 
 void pass_everything() {
   fill_all(false);

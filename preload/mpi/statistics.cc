@@ -109,6 +109,26 @@ const char* name(Function function) {
                                    "Ireduce_scatter_block",
                                    "Iallgather",
                                    "Ialltoall",
+                                   "Barrier_init",
+                                   "Bcast_init",
+                                   "Reduce_init",
+                                   "Allreduce_init",
+                                   "Scan_init",
+                                   "Exscan_init",
+                                   "Reduce_scatter_init",
+                                   "Reduce_scatter_block_init",
+                                   "Allgather_init",
+                                   "Allgatherv_init",
+                                   "Gather_init",
+                                   "Gatherv_init",
+                                   "Scatter_init",
+                                   "Scatterv_init",
+                                   "Alltoall_init",
+                                   "Alltoallv_init",
+                                   "Neighbor_allgather_init",
+                                   "Neighbor_allgatherv_init",
+                                   "Neighbor_alltoall_init",
+                                   "Neighbor_alltoallv_init",
                                    "Send",
                                    "Isend",
                                    "Sendrecv",
@@ -144,7 +164,7 @@ double us_per_call(const Sum& sum) {
 
 void print_row(const char* function, const Sum& sum, int ranks, const char* how) {
   const auto calls = static_cast<double>(sum.calls);
-  std::fprintf(stderr, "  %-22s %10.0f %12s %12.3f  %s", function, calls / ranks,
+  std::fprintf(stderr, "  %-24s %10.0f %12s %12.3f  %s", function, calls / ranks,
                in_bytes(static_cast<double>(sum.bytes) / calls).c_str(), us_per_call(sum), how);
 }
 
@@ -169,7 +189,7 @@ void print_function(int function, int ranks) {
 }
 
 void print_tables(int ranks) {
-  std::fprintf(stderr, "ropewalk: collectives of %d rank%s\n  %-22s %10s %12s %12s  %s\n", ranks,
+  std::fprintf(stderr, "ropewalk: collectives of %d rank%s\n  %-24s %10s %12s %12s  %s\n", ranks,
                ranks == 1 ? "" : "s", "function", "calls/rank", "bytes/call", "us/call",
                "path, or why the call went to MPI");
   for (int function = 0; function < functions; ++function) print_function(function, ranks);

@@ -41,6 +41,26 @@ enum class Function : std::uint8_t {
   ireduce_scatter_block,
   iallgather,
   ialltoall,
+  barrier_init,
+  bcast_init,
+  reduce_init,
+  allreduce_init,
+  scan_init,
+  exscan_init,
+  reduce_scatter_init,
+  reduce_scatter_block_init,
+  allgather_init,
+  allgatherv_init,
+  gather_init,
+  gatherv_init,
+  scatter_init,
+  scatterv_init,
+  alltoall_init,
+  alltoallv_init,
+  neighbor_allgather_init,
+  neighbor_allgatherv_init,
+  neighbor_alltoall_init,
+  neighbor_alltoallv_init,
   send,
   isend,
   sendrecv,
@@ -59,7 +79,7 @@ enum class Function : std::uint8_t {
   win_complete,
   win_wait
 };
-inline constexpr int functions = 45;
+inline constexpr int functions = 65;
 
 enum class Statistics : std::uint8_t { off, on, compare };
 extern Statistics statistics;  // set before the first call is served

@@ -38,13 +38,21 @@ void alltoallv(Engine&, const void* send, const Blocks& sends, void* receive,
 void alltoallw(Engine&, std::span<const TypedPart> sends, std::span<const TypedPart> receives,
                bool in_place);
 
-// Blocks between neighbours in a Cartesian grid of ranks: peers[k] for every direction k, -1 for
-// none; directions 2d and 2d + 1 are opposite. Block k goes to peers[k], block k of the result is
-// its block k ^ 1. No rank is its own neighbour, nor a neighbour twice.
-void exchange_neighbours(Engine&, std::span<const int> peers, const void* send, const Blocks& sends,
+// Who sends whom a block in a neighbourhood collective, as one rank sees it. A rank may be a
+// neighbour several times, and its own.
+struct IncomingBlock {
+  int source;         // -1: there is no such neighbour
+  std::size_t block;  // among the blocks that the source sends
+};
+struct NeighbourRanks {
+  std::span<const int> destinations;        // of each block sent; -1: nobody
+  std::span<const IncomingBlock> incoming;  // each block received
+};
+// A rank has at most most_directions of either.
+void exchange_neighbours(Engine&, const NeighbourRanks&, const void* send, const Blocks& sends,
                          void* receive, const Blocks& receives);
 // The same for parts of any type.
-void exchange_neighbours(Engine&, std::span<const int> peers, std::span<const TypedPart> sends,
+void exchange_neighbours(Engine&, const NeighbourRanks&, std::span<const TypedPart> sends,
                          std::span<const TypedPart> receives);
 constexpr std::size_t most_directions = 16;
 

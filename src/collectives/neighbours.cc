@@ -1,4 +1,4 @@
-// This file exchanges blocks between neighbours of a Cartesian grid, as MPI's neighbourhood
+// This file exchanges blocks between neighbours in a grid or graph of ranks, as MPI's neighbourhood
 // collectives send them.
 //
 // A rank looks at its neighbours only. Blocks that fit a slot together travel in it, and their
@@ -15,7 +15,7 @@ namespace {
 
 // A slot holds Shown, a table of the blocks, and, where they are inlined, the blocks.
 struct Block {
-  std::uint64_t offset;  // in the send buffer, or behind the table
+  std::uint64_t offset;  // in the send buffer, or in the slot where the blocks are inlined
   std::uint64_t bytes;
 };
 constexpr std::size_t table_at = sizeof(Shown);
@@ -23,29 +23,32 @@ static_assert(table_at + most_directions * sizeof(Block) < node::Slot::payload_b
 
 struct Exchange {
   Engine& engine;
-  std::span<const int> peers;
+  const NeighbourRanks& ranks;
   node::Slot& own;
 
-  std::size_t blocks_at() const noexcept { return table_at + peers.size() * sizeof(Block); }
+  std::size_t blocks_at() const noexcept {
+    return table_at + ranks.destinations.size() * sizeof(Block);
+  }
 
   void show(const void* send, const Blocks& sends);
-  bool take(std::size_t direction, std::byte* to, std::size_t bytes);
+  bool take(const IncomingBlock& from, std::byte* to, std::size_t bytes);
   std::byte* show(std::span<const TypedPart> sends, std::size_t landing_bytes);
-  bool take(std::size_t direction, const TypedPart& to, std::byte* landing);
+  bool take(const IncomingBlock& from, const TypedPart& to, std::byte* landing);
   void finish(bool complete);
 
   Shown mine{inlined_reference};
-  bool awaited = false;   // a neighbour waits until its buffer has been read
-  int wrong_sender = -1;  // sends another number of bytes than expected here
+  const std::byte* sent = nullptr;  // this rank's blocks, of which it may receive some itself
+  bool awaited = false;             // a neighbour waits until its buffer has been read
+  int wrong_sender = -1;            // sends another number of bytes than expected here
 };
 
-void put_block(node::Slot& slot, std::size_t direction, const Block& block) {
-  std::memcpy(slot.payload + table_at + direction * sizeof block, &block, sizeof block);
+void put_block(node::Slot& slot, std::size_t number, const Block& block) {
+  std::memcpy(slot.payload + table_at + number * sizeof block, &block, sizeof block);
 }
 
-Block block_of(const node::Slot& slot, std::size_t direction) {
+Block block_of(const node::Slot& slot, std::size_t number) {
   Block block;
-  std::memcpy(&block, slot.payload + table_at + direction * sizeof block, sizeof block);
+  std::memcpy(&block, slot.payload + table_at + number * sizeof block, sizeof block);
   return block;
 }
 
@@ -56,10 +59,11 @@ Shown shown_of(const node::Slot& slot) {
 }
 
 void Exchange::show(const void* send, const Blocks& sends) {
-  const auto* from = static_cast<const std::byte*>(send);
+  const std::size_t number = ranks.destinations.size();
+  sent = static_cast<const std::byte*>(send);
   std::size_t total = 0;
   std::size_t end = 0;
-  for (std::size_t k = 0; k < peers.size(); ++k) {
+  for (std::size_t k = 0; k < number; ++k) {
     total += sends.counts[k];
     if (sends.counts[k] > 0) end = std::max(end, sends.displacements[k] + sends.counts[k]);
   }
@@ -67,32 +71,37 @@ void Exchange::show(const void* send, const Blocks& sends) {
       total <= std::min(engine.limits().rooted_bytes, node::Slot::payload_bytes - blocks_at());
   if (!inlined) mine = engine.copies().show_in_pieces(send, end, engine.limits().piecewise_bytes);
   std::memcpy(own.payload, &mine, sizeof mine);
-  std::size_t at = 0;
-  for (std::size_t k = 0; k < peers.size(); ++k) {
+  std::size_t at = blocks_at();
+  for (std::size_t k = 0; k < number; ++k) {
     put_block(own, k, {inlined ? at : sends.displacements[k], sends.counts[k]});
     if (!inlined || sends.counts[k] == 0) continue;
-    std::memcpy(own.payload + blocks_at() + at, from + sends.displacements[k], sends.counts[k]);
+    std::memcpy(own.payload + at, sent + sends.displacements[k], sends.counts[k]);
     at += sends.counts[k];
   }
-  engine.team().slots().arrive(blocks_at() + at);
+  engine.team().slots().arrive(at);
   engine.copies().add_rest();
 }
 
-bool Exchange::take(std::size_t direction, std::byte* to, std::size_t bytes) {
-  const int peer = peers[direction];
-  const node::Slot& slot = engine.arrivals().of(peer, own);
+bool Exchange::take(const IncomingBlock& from, std::byte* to, std::size_t bytes) {
+  const int peer = from.source;
+  const bool itself = peer == engine.rank();
+  const node::Slot& slot = itself ? own : engine.arrivals().of(peer, own);
   if (slot.call != own.call || slot.count != own.count) return true;  // found by check()
   const Shown shown = shown_of(slot);
-  const Block block = block_of(slot, direction ^ 1U);
+  const Block block = block_of(slot, from.block);
   const bool inlined = shown.send == inlined_reference;
-  awaited |= !inlined && shown.copied == 0;
+  awaited |= !itself && !inlined && shown.copied == 0;
   if (block.bytes != bytes) {
     wrong_sender = peer;
     return true;
   }
   if (bytes == 0) return true;
   if (inlined) {
-    std::memcpy(to, slot.payload + blocks_at() + block.offset, bytes);
+    std::memcpy(to, slot.payload + block.offset, bytes);
+    return true;
+  }
+  if (itself) {
+    std::memcpy(to, sent + block.offset, bytes);
     return true;
   }
   engine.path = shown.copied != 0 ? Path::staged : Path::mapped;
@@ -109,12 +118,13 @@ std::byte* Exchange::show(std::span<const TypedPart> sends, std::size_t landing_
   return parts.landings;
 }
 
-bool Exchange::take(std::size_t direction, const TypedPart& to, std::byte* landing) {
-  const int peer = peers[direction];
-  const node::Slot& slot = engine.arrivals().of(peer, own);
+bool Exchange::take(const IncomingBlock& from, const TypedPart& to, std::byte* landing) {
+  const int peer = from.source;
+  const bool itself = peer == engine.rank();
+  const node::Slot& slot = itself ? own : engine.arrivals().of(peer, own);
   if (slot.call != own.call || slot.count != own.count) return true;  // found by check()
-  awaited |= shown_of(slot).copied == 0;
-  const Taken taken = take_part(engine, peer, slot, direction ^ 1U, to, landing);
+  awaited |= !itself && shown_of(slot).copied == 0;
+  const Taken taken = take_part(engine, peer, slot, from.block, to, landing);
   if (taken == Taken::of_other_length) wrong_sender = peer;
   return taken != Taken::unreadable;
 }
@@ -128,8 +138,8 @@ void Exchange::finish(bool complete) {
   } else {
     phase = complete ? team.phases().finish() : team.phases().fail();
   }
-  for (const int peer : peers) {
-    if (!waits || peer < 0) continue;
+  for (const int peer : ranks.destinations) {
+    if (!waits || peer < 0 || peer == engine.rank()) continue;
     const node::Slot& slot = team.slots().arrival(peer);
     if (slot.call == own.call && slot.count == own.count) team.phases().wait_for(peer, phase);
   }
@@ -145,30 +155,33 @@ void Exchange::finish(bool complete) {
 
 }  // namespace
 
-void exchange_neighbours(Engine& engine, std::span<const int> peers, const void* send,
+// Ranks may have different numbers of neighbours, so that the headers of their calls tell none.
+void exchange_neighbours(Engine& engine, const NeighbourRanks& ranks, const void* send,
                          const Blocks& sends, void* receive, const Blocks& receives) {
   const Scratch scratch(engine);
-  Exchange exchange{engine, peers, engine.arrivals().claim(Kind::neighbours, peers.size())};
+  Exchange exchange{engine, ranks, engine.arrivals().claim(Kind::neighbours, 0)};
   engine.path = Path::inlined;
   exchange.show(send, sends);
   bool complete = true;
-  for (std::size_t k = 0; k < peers.size(); ++k) {
-    if (peers[k] < 0) continue;
-    complete &= exchange.take(k, static_cast<std::byte*>(receive) + receives.displacements[k],
+  for (std::size_t k = 0; k < ranks.incoming.size(); ++k) {
+    if (ranks.incoming[k].source < 0) continue;
+    complete &= exchange.take(ranks.incoming[k],
+                              static_cast<std::byte*>(receive) + receives.displacements[k],
                               receives.counts[k]);
   }
   exchange.finish(complete);
 }
 
-void exchange_neighbours(Engine& engine, std::span<const int> peers,
+void exchange_neighbours(Engine& engine, const NeighbourRanks& ranks,
                          std::span<const TypedPart> sends, std::span<const TypedPart> receives) {
   const Scratch scratch(engine);
-  Exchange exchange{engine, peers, engine.arrivals().claim(Kind::neighbours, peers.size(), 1)};
+  Exchange exchange{engine, ranks, engine.arrivals().claim(Kind::neighbours, 0, 1)};
   engine.path = Path::inlined;
   const Landings landings(receives, exchange.show(sends, Landings::bytes(receives)), -1);
   bool complete = true;
-  for (std::size_t k = 0; k < peers.size(); ++k) {
-    if (peers[k] >= 0) complete &= exchange.take(k, receives[k], landings.of(k));
+  for (std::size_t k = 0; k < ranks.incoming.size(); ++k) {
+    if (ranks.incoming[k].source < 0) continue;
+    complete &= exchange.take(ranks.incoming[k], receives[k], landings.of(k));
   }
   exchange.finish(complete);
   landings.unpack();

@@ -3,7 +3,6 @@
 #include <numeric>
 #include <vector>
 
-#include "collectives/algorithms.hpp"
 #include "collectives/checks.hpp"
 #include "collectives/reductions.hpp"
 #include "collectives/view.hpp"
@@ -231,17 +230,18 @@ void alltoallv(Collectives& on, const TypedBuffers& send, const TypedBuffers& re
   sides.receive.unpack();
 }
 
-void neighbours(Collectives& on, std::span<const int> peers, const TypedBuffers& send,
+void neighbours(Collectives& on, const NeighbourRanks& ranks, const TypedBuffers& send,
                 const TypedBuffers& receive) {
-  const auto view = [&](const TypedBuffers& side) {
+  const auto view = [&](const TypedBuffers& side, std::size_t blocks) {
     return View(side.elements, side.data, side.counts, side.displacements,
-                static_cast<int>(peers.size()));
+                static_cast<int>(blocks));
   };
   Sides sides(
-      on, nullptr, [&] { return view(send); }, [&] { return view(receive); });
+      on, nullptr, [&] { return view(send, ranks.destinations.size()); },
+      [&] { return view(receive, ranks.incoming.size()); });
   Collectives::State& state = on.state();
   state.run([&] {
-    exchange_neighbours(*state.backend->engine(), peers, sides.send.data(),
+    exchange_neighbours(*state.backend->engine(), ranks, sides.send.data(),
                         {sides.send.counts(), sides.send.displacements()}, sides.receive.data(),
                         {sides.receive.counts(), sides.receive.displacements()});
   });

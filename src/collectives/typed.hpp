@@ -5,8 +5,7 @@
 // thread that calls these; see Collectives for the arguments, which count elements here.
 #pragma once
 
-#include <span>
-
+#include "collectives/algorithms.hpp"
 #include "collectives/datatypes.hpp"
 #include "collectives/state.hpp"
 
@@ -57,9 +56,9 @@ void scatter(Collectives&, const TypedBuffer& send, const TypedBuffer& receive, 
 void scatterv(Collectives&, const TypedBuffers& send, const TypedBuffer& receive, int root);
 void alltoall(Collectives&, const TypedBuffer& send, const TypedBuffer& receive);
 void alltoallv(Collectives&, const TypedBuffers& send, const TypedBuffers& receive);
-// There is a block for each direction, see exchange_neighbours(). It works only where ranks are
+// There is a block for each neighbour, see exchange_neighbours(). It works only where ranks are
 // joined directly.
-void neighbours(Collectives&, std::span<const int> peers, const TypedBuffers& send,
+void neighbours(Collectives&, const NeighbourRanks&, const TypedBuffers& send,
                 const TypedBuffers& receive);
 
 }  // namespace ropewalk::collectives::typed

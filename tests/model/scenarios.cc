@@ -229,7 +229,9 @@ void exchange_once(Rank& rank, int call, const Shared& send, const Shared& recei
                                           peers[1] < 0 ? 0 : count * sizeof(Element)};
   const std::array<std::size_t, 2> places{0, bulk * sizeof(Element)};
   const collectives::Blocks blocks{counts.data(), places.data()};
-  collectives::exchange_neighbours(rank.engine, peers, send.data(), blocks, receive.data(), blocks);
+  const std::array<collectives::IncomingBlock, 2> incoming{{{peers[0], 1}, {peers[1], 0}}};
+  collectives::exchange_neighbours(rank.engine, {peers, incoming}, send.data(), blocks,
+                                   receive.data(), blocks);
   for (std::size_t k = 0; k < 2; ++k) {
     if (peers[k] < 0) continue;
     const Element* block = receive.data() + k * bulk;

@@ -1,0 +1,96 @@
+// This file serves the functions of MPI 4.1 that look at several requests without completing them.
+#include <vector>
+
+#include "message_mpi.hpp"
+#include "pending.hpp"
+
+namespace ropewalk::preload {
+namespace {
+
+using namespace messages;
+
+// The program's requests without those that are pending here, of which MPI does not know enough.
+class OtherRequests {
+ public:
+  OtherRequests(int count, void* requests) : given_(requests) {
+    handles_.resize(count > 0 ? static_cast<std::size_t>(count) : 0);
+    const ProgramRequests copies(handles_.data());
+    for (std::size_t i = 0; i < handles_.size(); ++i) {
+      const bool ours = pending.find(given_.get(i)) != nullptr;
+      has_ours_ = has_ours_ || ours;
+      copies.set(i, ours ? abi().request_null : given_.get(i));
+    }
+  }
+  void* first() noexcept { return handles_.data(); }
+  bool has_ours() const noexcept { return has_ours_; }
+  std::size_t size() const noexcept { return handles_.size(); }
+  // Whether a request is pending here, and nothing is left to wait for.
+  bool is_settled(std::size_t at) const noexcept {
+    Pending* entry = pending.find(given_.get(at));
+    return entry != nullptr && pending.settle(given_.get(at), *entry);
+  }
+  Word handle(std::size_t at) const noexcept { return given_.get(at); }
+
+ private:
+  ProgramRequests given_;
+  std::vector<Word> handles_;  // with room for handles of any size
+  bool has_ours_ = false;
+};
+
+void* place_in(void* statuses, std::size_t at) noexcept {
+  return is_ignored(statuses) ? reinterpret_cast<void*>(abi().status_ignore)
+                              : status_at(statuses, at);
+}
+
+}  // namespace
+
+namespace serve {
+
+int Request_get_status_all(int count, void* requests, int* flag, void* statuses) {
+  if (pending.empty() && next.Request_get_status_all != nullptr) {
+    return next.Request_get_status_all(count, requests, flag, statuses);
+  }
+  const ProgramRequests given(requests);
+  *flag = 1;
+  for (int i = 0; i < count; ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    int one = 0;
+    const int code = Request_get_status(given.get(at), &one, place_in(statuses, at));
+    if (code != 0) return code;
+    if (one == 0) *flag = 0;
+  }
+  return 0;
+}
+
+int Request_get_status_any(int count, void* requests, int* index, int* flag, void* status) {
+  OtherRequests others(count, requests);
+  for (std::size_t i = 0; i < others.size(); ++i) {
+    if (!others.is_settled(i)) continue;
+    *index = static_cast<int>(i);
+    return Request_get_status(others.handle(i), flag, status);
+  }
+  const int code = next.Request_get_status_any(count, others.first(), index, flag, status);
+  if (*flag != 0 && *index < 0 && others.has_ours()) *flag = 0;
+  return code;
+}
+
+int Request_get_status_some(int count, void* requests, int* number, int* indices, void* statuses) {
+  OtherRequests others(count, requests);
+  *number = 0;
+  for (std::size_t i = 0; i < others.size(); ++i) {
+    if (!others.is_settled(i)) continue;
+    int flag = 0;
+    const auto filled = static_cast<std::size_t>(*number);
+    const int code = Request_get_status(others.handle(i), &flag, place_in(statuses, filled));
+    if (code != 0) return code;
+    indices[(*number)++] = static_cast<int>(i);
+  }
+  if (*number > 0) return 0;
+  const int code =
+      next.Request_get_status_some(count, others.first(), number, indices, statuses);
+  if (*number < 0 && others.has_ours()) *number = 0;
+  return code;
+}
+
+}  // namespace serve
+}  // namespace ropewalk::preload

@@ -1,0 +1,164 @@
+#include "persistent_plans.hpp"
+
+#include <algorithm>
+
+#include "collectives/datatypes.hpp"
+#include "datatypes.hpp"
+#include "sides.hpp"
+
+namespace ropewalk::preload {
+namespace {
+
+using View = std::shared_ptr<KeptView>;
+
+// Returns null where MPI must judge the arguments.
+View view_of(const BlockArguments& given) {
+  const auto blocks = static_cast<int>(given.counts.size());
+  const Sides sides(given.data, given.counts.data(), given.places.data(), given.type, blocks);
+  return sides.usable() ? std::make_shared<KeptView>(sides.buffers(), blocks) : nullptr;
+}
+
+SentBlock sent(const KeptView& view, std::size_t block) {
+  return {view.data(block), view.bytes(block)};
+}
+constexpr SentBlock nothing{nullptr, 0};
+
+// Adds the block that `from` sends to this rank.
+void add_received(RoundPlan& plan, const Collectives& team, int from, const KeptView& view,
+                  std::size_t block) {
+  plan.received.push_back(
+      {from, static_cast<std::size_t>(team.rank()), view.data(block), view.bytes(block)});
+}
+
+std::size_t index(int rank) { return static_cast<std::size_t>(rank); }
+bool is_rank(const Collectives& team, int rank) { return rank >= 0 && rank < team.size(); }
+
+}  // namespace
+
+OptionalPlan plan_barrier(const Collectives&) { return RoundPlan(); }
+
+OptionalPlan plan_broadcast(const Collectives& team, const BlockArguments& data, int root) {
+  const View view = view_of(data);
+  if (view == nullptr || !is_rank(team, root)) return std::nullopt;
+  RoundPlan plan;
+  const bool sends = team.rank() == root;
+  plan.sent.assign(index(team.size()), sends ? sent(*view, 0) : nothing);
+  (sends ? plan.packed : plan.unpacked) = view;
+  if (!sends) add_received(plan, team, root, *view, 0);
+  return plan;
+}
+
+OptionalPlan plan_allgather(const Collectives& team, const OptionalBlocks& send,
+                            const BlockArguments& receive) {
+  const View to = view_of(receive);
+  const View from = send ? view_of(*send) : to;
+  if (to == nullptr || from == nullptr) return std::nullopt;
+  RoundPlan plan;
+  plan.packed = from;
+  plan.unpacked = to;
+  plan.sent.assign(index(team.size()), sent(*from, send ? 0 : index(team.rank())));
+  for (int rank = 0; rank < team.size(); ++rank) add_received(plan, team, rank, *to, index(rank));
+  return plan;
+}
+
+OptionalPlan plan_gather(const Collectives& team, const OptionalBlocks& send,
+                         const OptionalBlocks& receive, int root) {
+  if (!is_rank(team, root)) return std::nullopt;
+  const View to = receive ? view_of(*receive) : nullptr;
+  const View from = send ? view_of(*send) : to;
+  if (from == nullptr || (receive && to == nullptr)) return std::nullopt;
+  RoundPlan plan;
+  plan.packed = from;
+  plan.unpacked = to;
+  plan.sent.assign(index(team.size()), nothing);
+  plan.sent[index(root)] = sent(*from, send ? 0 : index(root));
+  if (team.rank() != root) return plan;
+  for (int rank = 0; rank < team.size(); ++rank) add_received(plan, team, rank, *to, index(rank));
+  return plan;
+}
+
+OptionalPlan plan_scatter(const Collectives& team, const OptionalBlocks& send,
+                          const OptionalBlocks& receive, int root) {
+  if (!is_rank(team, root)) return std::nullopt;
+  const View from = send ? view_of(*send) : nullptr;
+  const View to = receive ? view_of(*receive) : nullptr;
+  if ((send && from == nullptr) || (receive && to == nullptr)) return std::nullopt;
+  RoundPlan plan;
+  plan.packed = from;
+  plan.unpacked = to;
+  for (int rank = 0; rank < team.size(); ++rank) {
+    plan.sent.push_back(from != nullptr ? sent(*from, index(rank)) : nothing);
+  }
+  if (to != nullptr) add_received(plan, team, root, *to, 0);
+  return plan;
+}
+
+OptionalPlan plan_alltoall(const Collectives& team, const OptionalBlocks& send,
+                           const BlockArguments& receive) {
+  const View to = view_of(receive);
+  const View from = send ? view_of(*send) : to;
+  if (to == nullptr || from == nullptr) return std::nullopt;
+  RoundPlan plan;
+  plan.packed = from;
+  plan.unpacked = to;
+  for (int rank = 0; rank < team.size(); ++rank) {
+    plan.sent.push_back(sent(*from, index(rank)));
+    add_received(plan, team, rank, *to, index(rank));
+  }
+  return plan;
+}
+
+OptionalPlan plan_neighbours(const Neighbourhood& around, BlockArguments send,
+                             BlockArguments receive) {
+  if (send.counts.size() != around.destinations.size() ||
+      receive.counts.size() != around.incoming.size()) {
+    return std::nullopt;
+  }
+  for (std::size_t k = 0; k < send.counts.size(); ++k) {
+    if (!around.sends(k)) send.counts[k] = 0;
+  }
+  for (std::size_t k = 0; k < receive.counts.size(); ++k) {
+    if (!around.receives(k)) receive.counts[k] = 0;
+  }
+  const View from = view_of(send);
+  const View to = view_of(receive);
+  if (from == nullptr || to == nullptr) return std::nullopt;
+  RoundPlan plan;
+  plan.packed = from;
+  plan.unpacked = to;
+  for (std::size_t k = 0; k < send.counts.size(); ++k) plan.sent.push_back(sent(*from, k));
+  for (std::size_t k = 0; k < receive.counts.size(); ++k) {
+    if (!around.receives(k)) continue;
+    const collectives::IncomingBlock& block = around.incoming[k];
+    plan.received.push_back({block.source, block.block, to->data(k), to->bytes(k)});
+  }
+  return plan;
+}
+
+OptionalPlan plan_reduction(const Collectives& team, const ReductionArguments& given,
+                            std::span<const std::int64_t> counts, bool scattered, int inputs) {
+  const FoundReduction reduction = reduction_of(given.type, given.op);
+  // The program may free its operation, and MPI its types, before the last round.
+  if (!reduction || reduction->operation.by_mpi) return std::nullopt;
+  if (std::ranges::any_of(counts, [](std::int64_t count) { return count < 0; })) {
+    return std::nullopt;
+  }
+  const std::size_t element = reduction->operation.element_bytes;
+  const void* const from = collectives::is_in_place(given.send) ? given.receive : given.send;
+  RoundPlan plan;
+  plan.operation = reduction->operation;
+  const auto* at = static_cast<const std::byte*>(from);
+  for (const std::int64_t count : counts) {
+    const std::size_t bytes = static_cast<std::size_t>(count) * element;
+    plan.sent.push_back(bytes == 0 ? nothing : SentBlock{at, bytes});
+    if (scattered) at += bytes;
+  }
+  const std::size_t own = index(team.rank());
+  for (int rank = 0; rank < inputs; ++rank) {
+    plan.received.push_back({rank, own, static_cast<std::byte*>(given.receive),
+                             static_cast<std::size_t>(counts[own]) * element});
+  }
+  return plan;
+}
+
+}  // namespace ropewalk::preload
