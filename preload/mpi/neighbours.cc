@@ -22,16 +22,19 @@ struct Place {
   std::int64_t count;
   std::int64_t displacement;
 };
+// A rank without neighbours has arrays, too, of which nothing is read.
 struct Layout {
   // `is_there(k)`: there is a neighbour for block k.
   template <class IsThere, class Block>
-  Layout(std::size_t number, IsThere is_there, Block block) {
+  Layout(std::size_t number, IsThere is_there, Block block)
+      : blocks(static_cast<int>(number)), counts(number + 1), displacements(number + 1) {
     for (std::size_t k = 0; k < number; ++k) {
       const Place place = is_there(k) ? block(k) : Place{0, 0};
-      counts.push_back(place.count);
-      displacements.push_back(place.displacement);
+      counts[k] = place.count;
+      displacements[k] = place.displacement;
     }
   }
+  int blocks;
   std::vector<std::int64_t> counts;
   std::vector<std::int64_t> displacements;
 };
@@ -54,13 +57,15 @@ template <class Serve, class Pass>
 int serve_with_neighbours(Function function, Word comm, Serve serve, Pass pass) {
   const Neighbourhood* neighbourhood = neighbours_of(comm);
   if (neighbourhood == nullptr) {
-    const CommunicatorEntry* entry = entry_of(clean(comm));
+    const CommunicatorEntry* entry = entry_as_it_is(clean(comm));
     if (entry != nullptr && entry->reason == Reason::no_memory) [[unlikely]] {
       return raise({clean(comm)}, text(Reason::no_memory));
     }
     Watch watch(function, 0);
     const int code = pass();
-    watch.passed(Reason::no_grid);
+    const bool has_team = entry != nullptr && entry->team != nullptr;
+    const Reason reason = entry != nullptr ? entry->reason : Reason::outside;
+    watch.passed(has_team ? Reason::no_grid : reason);
     return code;
   }
   return serve_or_pass(
@@ -77,9 +82,9 @@ int exchange(Function function, Word comm, const void* send, Word send_type, Sen
     const Layout in(
         around.incoming.size(), [&](std::size_t k) { return around.receives(k); }, receives);
     const Sides from(send, out.counts.data(), out.displacements.data(), send_type,
-                     static_cast<int>(out.counts.size()));
+                     out.blocks);
     const Sides to(receive, in.counts.data(), in.displacements.data(), receive_type,
-                   static_cast<int>(in.counts.size()));
+                   in.blocks);
     if (!from.usable() || !to.usable()) return false;
     typed::neighbours(team, around.ranks(), from.buffers(), to.buffers());
     return true;

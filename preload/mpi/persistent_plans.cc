@@ -13,8 +13,10 @@ using View = std::shared_ptr<KeptView>;
 
 // Returns null where MPI must judge the arguments.
 View view_of(const BlockArguments& given) {
+  constexpr std::int64_t none = 0;  // a rank without neighbours gives no numbers
   const auto blocks = static_cast<int>(given.counts.size());
-  const Sides sides(given.data, given.counts.data(), given.places.data(), given.type, blocks);
+  const Sides sides(given.data, blocks == 0 ? &none : given.counts.data(),
+                    blocks == 0 ? &none : given.places.data(), given.type, blocks);
   return sides.usable() ? std::make_shared<KeptView>(sides.buffers(), blocks) : nullptr;
 }
 

@@ -33,6 +33,7 @@ BlockArguments equal_blocks(const void* data, Number count, Word type, int block
 template <class Number>
 BlockArguments any_blocks(const void* data, const Number* counts, const Number* displacements,
                           Word type, int blocks) {
+  if (blocks == 0) return {data, type, {}, {}};
   if (counts == nullptr || displacements == nullptr) return equal_blocks(data, -1, type, 1);
   return {data, type, {counts, counts + blocks}, {displacements, displacements + blocks}};
 }

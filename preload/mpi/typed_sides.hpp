@@ -28,7 +28,8 @@ class TypedSides {
   template <class Number, class Place, class TakesPart>
   TypedSides(const void* data, const Number* counts, const Place* displacements, const void* types,
              std::size_t blocks, TakesPart takes_part)
-      : usable_(counts != nullptr && displacements != nullptr && types != nullptr) {
+      : usable_(blocks == 0 ||
+                (counts != nullptr && displacements != nullptr && types != nullptr)) {
     parts_.resize(usable_ ? blocks : 0);
     for (std::size_t k = 0; k < parts_.size(); ++k) {
       if (!takes_part(k) || counts[k] == 0) continue;
