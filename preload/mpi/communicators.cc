@@ -23,25 +23,26 @@ HandleTable<CommunicatorEntry> communicators;
 thread_local const BeingFreed* BeingFreed::innermost = nullptr;
 
 const char* text(Reason reason) {
-  constexpr const char* texts[] = {"served",
-                                   "first collectives of a communicator",
-                                   "before MPI_Init or after MPI_Finalize",
-                                   "intercommunicator",
-                                   "one rank",
-                                   "ranks of another MPI_COMM_WORLD",
-                                   "ranks of a node cannot share memory",
-                                   "no communicator of MPI's to spare for messages between nodes",
-                                   "address space limited (ulimit -v)",
-                                   "settings are malformed, or differ between ranks: see below",
-                                   "buffers may be a device's: ROPEWALK_DEVICE_BUFFERS=0 if not",
-                                   "no topology, more than 16 neighbours, or pairs that the MPI changes",
-                                   "ranks on several nodes, or too many on one for this call",
-                                   "no MPI_THREAD_MULTIPLE, no cores to spare, or a small call",
-                                   "arguments that MPI must judge",
-                                   "a window that its ranks do not serve themselves",
-                                   "a receiver or a buffer that memory does not lead to",
-                                   "too large, MPI_THREAD_MULTIPLE, or an operation of the program",
-                                   "no memory to keep the communicator in mind"};
+  constexpr const char* texts[] = {
+      "served",
+      "first collectives of a communicator",
+      "before MPI_Init or after MPI_Finalize",
+      "intercommunicator",
+      "one rank",
+      "ranks of another MPI_COMM_WORLD",
+      "ranks of a node cannot share memory",
+      "no communicator of MPI's to spare for messages between nodes",
+      "address space limited (ulimit -v)",
+      "settings are malformed, or differ between ranks: see below",
+      "buffers may be a device's: ROPEWALK_DEVICE_BUFFERS=0 if not",
+      "no topology, more than 16 neighbours, or pairs that the MPI changes",
+      "ranks on several nodes, or too many on one for this call",
+      "no MPI_THREAD_MULTIPLE, no cores to spare, or a small call",
+      "arguments that MPI must judge",
+      "a window that its ranks do not serve themselves",
+      "a receiver or a buffer that memory does not lead to",
+      "large, MPI_THREAD_MULTIPLE, or an operation of the program",
+      "no memory to keep the communicator in mind"};
   return texts[static_cast<int>(reason)];
 }
 

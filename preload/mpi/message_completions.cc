@@ -1,6 +1,6 @@
 // This file serves MPI_Wait, MPI_Test and the like. A call that waits for no large message and no
-// persistent collective is MPI's alone. Any other looks after these until nothing is left to do, and
-// then has MPI complete the requests.
+// persistent collective is MPI's alone. Any other looks after these until nothing is left to do,
+// and then has MPI complete the requests.
 #include <cstddef>
 #include <vector>
 

@@ -1,7 +1,7 @@
 // This file serves MPI_Recv_init, MPI_Start and MPI_Startall, the latter two for persistent
-// collectives as well (persistent_inits.cc). A persistent receive keeps MPI's own
-// request, which gets the data or a descriptor anew at each start. Where the stash has its message,
-// that is received instead, and MPI's request is not started. Persistent sends are MPI's.
+// collectives as well (persistent_inits.cc). A persistent receive keeps MPI's own request, which
+// gets the data or a descriptor anew at each start. Where the stash has its message, that is
+// received instead, and MPI's request is not started. Persistent sends are MPI's.
 #include <cstddef>
 
 #include "datatypes.hpp"

@@ -86,8 +86,7 @@ int Request_get_status_some(int count, void* requests, int* number, int* indices
     indices[(*number)++] = static_cast<int>(i);
   }
   if (*number > 0) return 0;
-  const int code =
-      next.Request_get_status_some(count, others.first(), number, indices, statuses);
+  const int code = next.Request_get_status_some(count, others.first(), number, indices, statuses);
   if (*number < 0 && others.has_ours()) *number = 0;
   return code;
 }

@@ -82,9 +82,9 @@ Grid grid_of(mpi::Comm comm) {
   std::vector<int> extents(count);
   std::vector<int> periods(count);
   std::vector<int> place(count);
-  mpi::check(mpi_call().cart_get(comm.value, dimensions, extents.data(), periods.data(),
-                                 place.data()),
-             "MPI_Cart_get");
+  mpi::check(
+      mpi_call().cart_get(comm.value, dimensions, extents.data(), periods.data(), place.data()),
+      "MPI_Cart_get");
   Grid grid;
   for (std::size_t d = 0; d < count; ++d) {
     grid.tight = grid.tight || (periods[d] != 0 && extents[d] <= 2);
@@ -116,9 +116,8 @@ std::vector<int> destinations_of(mpi::Comm comm, int topology, const Degrees& de
   const auto out = static_cast<int>(degrees.out);
   std::vector<int> destinations(degrees.out);
   if (topology == abi.graph) {
-    mpi::check(
-        mpi_call().graph_neighbors(comm.value, mpi::rank(comm), out, destinations.data()),
-        "MPI_Graph_neighbors");
+    mpi::check(mpi_call().graph_neighbors(comm.value, mpi::rank(comm), out, destinations.data()),
+               "MPI_Graph_neighbors");
     return destinations;
   }
   std::vector<int> sources(degrees.in);
@@ -156,16 +155,16 @@ class PairingProbe {
   void exchange() {
     const Word byte = mpi::byte_type().value;
     const TopologyFunctions& call = mpi_call();
-    mpi::check(call.alltoall(sent_.data(), origin_bytes, byte, all_[0].data(), origin_bytes, byte,
-                             comm_),
-               "MPI_Neighbor_alltoall");
+    mpi::check(
+        call.alltoall(sent_.data(), origin_bytes, byte, all_[0].data(), origin_bytes, byte, comm_),
+        "MPI_Neighbor_alltoall");
     mpi::check(call.alltoallv(sent_.data(), lengths_.data(), places_.data(), byte, all_[1].data(),
                               lengths_.data(), places_.data(), byte, comm_),
                "MPI_Neighbor_alltoallv");
-    mpi::check(call.alltoallw(sent_.data(), lengths_.data(), far_places_.data(), types_.data(),
-                              all_[2].data(), lengths_.data(), far_places_.data(), types_.data(),
-                              comm_),
-               "MPI_Neighbor_alltoallw");
+    mpi::check(
+        call.alltoallw(sent_.data(), lengths_.data(), far_places_.data(), types_.data(),
+                       all_[2].data(), lengths_.data(), far_places_.data(), types_.data(), comm_),
+        "MPI_Neighbor_alltoallw");
   }
   bool is_the_same_by_all() const { return all_[0] == all_[1] && all_[0] == all_[2]; }
   std::vector<IncomingBlock> incoming() const {

@@ -20,8 +20,8 @@ struct Neighbourhood {
   collectives::NeighbourRanks ranks() const noexcept { return {destinations, incoming}; }
 };
 
-// Returns null where MPI has to serve the neighbourhood of a communicator that has a team. The first
-// call is collective. All ranks get one, or none does.
+// Returns null where MPI has to serve the neighbourhood of a communicator that has a team. The
+// first call is collective. All ranks get one, or none does.
 const Neighbourhood* neighbourhood_of(CommunicatorEntry&) noexcept;
 
 }  // namespace ropewalk::preload

@@ -81,10 +81,8 @@ int exchange(Function function, Word comm, const void* send, Word send_type, Sen
         around.destinations.size(), [&](std::size_t k) { return around.sends(k); }, sends);
     const Layout in(
         around.incoming.size(), [&](std::size_t k) { return around.receives(k); }, receives);
-    const Sides from(send, out.counts.data(), out.displacements.data(), send_type,
-                     out.blocks);
-    const Sides to(receive, in.counts.data(), in.displacements.data(), receive_type,
-                   in.blocks);
+    const Sides from(send, out.counts.data(), out.displacements.data(), send_type, out.blocks);
+    const Sides to(receive, in.counts.data(), in.displacements.data(), receive_type, in.blocks);
     if (!from.usable() || !to.usable()) return false;
     typed::neighbours(team, around.ranks(), from.buffers(), to.buffers());
     return true;
@@ -104,8 +102,8 @@ int exchange_typed(const void* send, const Number* send_counts, const Count* sen
     const TypedSides to(receive, counts, displacements, types, around.incoming.size(),
                         [&](std::size_t k) { return around.receives(k); });
     if (!from.usable() || !to.usable()) return false;
-    collectives::exchange_neighbours(*team.state().backend->engine(), around.ranks(),
-                                     from.parts(), to.parts());
+    collectives::exchange_neighbours(*team.state().backend->engine(), around.ranks(), from.parts(),
+                                     to.parts());
     return true;
   };
   return serve_with_neighbours(Function::neighbor_alltoallw, comm, serve, pass);

@@ -70,8 +70,8 @@ class PendingRequests {
   Pending& activate(Word handle) noexcept;
   // Removes a persistent request that is not active, whose request is about to be freed.
   void erase_inactive(Word handle) noexcept;
-  // Removes the entry of a request that the program has completed. A persistent one is inactive from
-  // then on.
+  // Removes the entry of a request that the program has completed. A persistent one is inactive
+  // from then on.
   void erase(Word handle) noexcept;
   // Takes what has come for a few of the receives. Returns false where no entry was looked at, so
   // that MPI has made no progress.
@@ -91,7 +91,7 @@ class PendingRequests {
   Entries entries_;
   Entries inactive_;  // persistent requests, which cost nothing until they are started
   std::size_t active_collectives_ = 0;
-  Word turn_ = 0;     // the handle that was looked at last
+  Word turn_ = 0;  // the handle that was looked at last
 };
 extern PendingRequests pending;
 // Served collectives call this while they wait.

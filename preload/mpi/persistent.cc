@@ -39,8 +39,7 @@ bool is_small(const RoundPlan& plan) {
 }  // namespace
 
 std::shared_ptr<PersistentCollective> PersistentCollective::agree(Function function,
-                                                                  Collectives& team,
-                                                                  mpi::Comm comm,
+                                                                  Collectives& team, mpi::Comm comm,
                                                                   std::optional<RoundPlan> plan) {
   std::shared_ptr<PersistentCollective> made;
   std::vector<std::uint64_t> offsets;

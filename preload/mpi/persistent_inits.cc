@@ -154,51 +154,51 @@ int Barrier_init(Word comm, Word info, void* request) {
                 [&] { return pass_to(next.Barrier_init, comm, comm, info, request); });
 }
 
-#define ROPEWALK_BCAST(name, Number)                                                          \
-  int name(void* data, Number n, Word type, int root, Word comm, Word info, void* request) {  \
-    return set_up(                                                                            \
-        Function::bcast_init, comm, request,                                                  \
-        [&](const Collectives& team) {                                                        \
-          return plan_broadcast(team, equal_blocks(data, n, type, 1), root);                  \
-        },                                                                                    \
-        [&] { return pass_to(next.name, comm, data, n, type, root, comm, info, request); });  \
+#define ROPEWALK_BCAST(name, Number)                                                         \
+  int name(void* data, Number n, Word type, int root, Word comm, Word info, void* request) { \
+    return set_up(                                                                           \
+        Function::bcast_init, comm, request,                                                 \
+        [&](const Collectives& team) {                                                       \
+          return plan_broadcast(team, equal_blocks(data, n, type, 1), root);                 \
+        },                                                                                   \
+        [&] { return pass_to(next.name, comm, data, n, type, root, comm, info, request); }); \
   }
 ROPEWALK_BCAST(Bcast_init, int)
 ROPEWALK_BCAST(Bcast_init_c, Count)
 #undef ROPEWALK_BCAST
 
 // `plan`: of the team, the arguments `given`, and the count `n`.
-#define ROPEWALK_REDUCTION(name, function, Number, plan)                                       \
+#define ROPEWALK_REDUCTION(name, function, Number, plan)                                        \
   int name(const void* send, void* receive, Number n, Word type, Word op, Word comm, Word info, \
-           void* request) {                                                                    \
-    const ReductionArguments given{send, receive, type, op};                                   \
-    return set_up(                                                                             \
-        Function::function, comm, request, [&](const Collectives& team) { return plan; },      \
-        [&] {                                                                                  \
-          return pass_to(next.name, comm, send, receive, n, type, op, comm, info, request);    \
-        });                                                                                    \
-  }
-#define ROPEWALK_REDUCTIONS(suffix, Number)                                                     \
-  ROPEWALK_REDUCTION(Allreduce_init##suffix, allreduce_init, Number,                            \
-                     plan_reduction(team, given, for_all(team, n), false, team.size()))         \
-  ROPEWALK_REDUCTION(Scan_init##suffix, scan_init, Number,                                      \
-                     plan_reduction(team, given, for_all(team, n), false, team.rank() + 1))     \
-  ROPEWALK_REDUCTION(Exscan_init##suffix, exscan_init, Number,                                  \
-                     plan_reduction(team, given, for_all(team, n), false, team.rank()))         \
-  ROPEWALK_REDUCTION(Reduce_scatter_block_init##suffix, reduce_scatter_block_init, Number,      \
-                     plan_reduction(team, given, for_all(team, n), true, team.size()))          \
-  ROPEWALK_REDUCTION(Reduce_scatter_init##suffix, reduce_scatter_init, const Number*,           \
-                     plan_reduce_scatter(team, given, n))                                       \
-  int Reduce_init##suffix(const void* send, void* receive, Number n, Word type, Word op,        \
-                          int root, Word comm, Word info, void* request) {                      \
+           void* request) {                                                                     \
     const ReductionArguments given{send, receive, type, op};                                    \
     return set_up(                                                                              \
-        Function::reduce_init, comm, request,                                                   \
-        [&](const Collectives& team) { return plan_reduce(team, given, n, root); },             \
+        Function::function, comm, request, [&](const Collectives& team) { return plan; },       \
         [&] {                                                                                   \
-          return pass_to(next.Reduce_init##suffix, comm, send, receive, n, type, op, root, comm, \
-                         info, request);                                                        \
+          return pass_to(next.name, comm, send, receive, n, type, op, comm, info, request);     \
         });                                                                                     \
+  }
+#define ROPEWALK_REDUCTIONS(suffix, Number)                                                        \
+  ROPEWALK_REDUCTION(Allreduce_init##suffix, allreduce_init, Number,                               \
+                     plan_reduction(team, given, for_all(team, n), false, team.size()))            \
+  ROPEWALK_REDUCTION(Scan_init##suffix, scan_init, Number,                                         \
+                     plan_reduction(team, given, for_all(team, n), false, team.rank() + 1))        \
+  ROPEWALK_REDUCTION(Exscan_init##suffix, exscan_init, Number,                                     \
+                     plan_reduction(team, given, for_all(team, n), false, team.rank()))            \
+  ROPEWALK_REDUCTION(Reduce_scatter_block_init##suffix, reduce_scatter_block_init, Number,         \
+                     plan_reduction(team, given, for_all(team, n), true, team.size()))             \
+  ROPEWALK_REDUCTION(Reduce_scatter_init##suffix, reduce_scatter_init, const Number*,              \
+                     plan_reduce_scatter(team, given, n))                                          \
+  int Reduce_init##suffix(const void* send, void* receive, Number n, Word type, Word op, int root, \
+                          Word comm, Word info, void* request) {                                   \
+    const ReductionArguments given{send, receive, type, op};                                       \
+    return set_up(                                                                                 \
+        Function::reduce_init, comm, request,                                                      \
+        [&](const Collectives& team) { return plan_reduce(team, given, n, root); },                \
+        [&] {                                                                                      \
+          return pass_to(next.Reduce_init##suffix, comm, send, receive, n, type, op, root, comm,   \
+                         info, request);                                                           \
+        });                                                                                        \
   }
 ROPEWALK_REDUCTIONS(, int)
 ROPEWALK_REDUCTIONS(_c, Count)
@@ -240,7 +240,9 @@ OptionalBlocks at_root(const Collectives& team, int root, Make make) {
         [&](const Collectives& team) {                                                            \
           return plan_allgather(team, one_block(s, n, t), equal_blocks(r, m, u, team.size()));    \
         },                                                                                        \
-        [&] { return pass_to(next.Allgather_init##suffix, c, s, n, t, r, m, u, c, info, request); }); \
+        [&] {                                                                                     \
+          return pass_to(next.Allgather_init##suffix, c, s, n, t, r, m, u, c, info, request);     \
+        });                                                                                       \
   }                                                                                               \
   int Allgatherv_init##suffix(const void* s, Number n, Word t, void* r, const Number* m,          \
                               const Number* d, Word u, Word c, Word info, void* request) {        \
@@ -311,7 +313,9 @@ OptionalBlocks at_root(const Collectives& team, int root, Make make) {
           return plan_alltoall(team, blocks_unless_in_place(s, n, t, team.size()),                \
                                equal_blocks(r, m, u, team.size()));                               \
         },                                                                                        \
-        [&] { return pass_to(next.Alltoall_init##suffix, c, s, n, t, r, m, u, c, info, request); }); \
+        [&] {                                                                                     \
+          return pass_to(next.Alltoall_init##suffix, c, s, n, t, r, m, u, c, info, request);      \
+        });                                                                                       \
   }                                                                                               \
   int Alltoallv_init##suffix(const void* s, const Number* n, const Number* e, Word t, void* r,    \
                              const Number* m, const Number* d, Word u, Word c, Word info,         \
@@ -344,7 +348,8 @@ int number_received(const Neighbourhood& around) {
 }
 // The same block for each neighbour.
 template <class Number>
-BlockArguments one_for_each(const void* data, Number count, Word type, const Neighbourhood& around) {
+BlockArguments one_for_each(const void* data, Number count, Word type,
+                            const Neighbourhood& around) {
   BlockArguments made = equal_blocks(data, count, type, number_sent(around));
   made.places.assign(made.places.size(), 0);
   return made;
@@ -353,15 +358,15 @@ BlockArguments one_for_each(const void* data, Number count, Word type, const Nei
 }  // namespace
 
 // `from` and `to` are the arguments on either side, in the neighbourhood `around`.
-#define ROPEWALK_NEIGHBOURS(name, function, from, to, parameters, arguments)   \
-  int name parameters {                                                        \
-    return set_up(                                                             \
-        Function::function, c, request,                                        \
-        [&](const Collectives&) {                                              \
-          const Neighbourhood& around = neighbourhood_on(c);                   \
-          return plan_neighbours(around, from, to);                            \
-        },                                                                     \
-        [&] { return pass_to arguments; });                                    \
+#define ROPEWALK_NEIGHBOURS(name, function, from, to, parameters, arguments) \
+  int name parameters {                                                      \
+    return set_up(                                                           \
+        Function::function, c, request,                                      \
+        [&](const Collectives&) {                                            \
+          const Neighbourhood& around = neighbourhood_on(c);                 \
+          return plan_neighbours(around, from, to);                          \
+        },                                                                   \
+        [&] { return pass_to arguments; });                                  \
   }
 #define ROPEWALK_ALL_NEIGHBOURS(suffix, Number)                                                    \
   ROPEWALK_NEIGHBOURS(                                                                             \
@@ -384,7 +389,8 @@ BlockArguments one_for_each(const void* data, Number count, Word type, const Nei
       (next.Neighbor_alltoall_init##suffix, c, s, n, t, r, m, u, c, info, request))                \
   ROPEWALK_NEIGHBOURS(                                                                             \
       Neighbor_alltoallv_init##suffix, neighbor_alltoallv_init,                                    \
-      any_blocks(s, n, e, t, number_sent(around)), any_blocks(r, m, d, u, number_received(around)), \
+      any_blocks(s, n, e, t, number_sent(around)),                                                 \
+      any_blocks(r, m, d, u, number_received(around)),                                             \
       (const void* s, const Number* n, const Number* e, Word t, void* r, const Number* m,          \
        const Number* d, Word u, Word c, Word info, void* request),                                 \
       (next.Neighbor_alltoallv_init##suffix, c, s, n, e, t, r, m, d, u, c, info, request))

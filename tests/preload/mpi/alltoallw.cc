@@ -323,7 +323,7 @@ void neighbours(std::uint64_t seed) {
   std::vector<int> extents(static_cast<std::size_t>(dimensions), 0);
   MPI_Dims_create(size, dimensions, extents.data());
   std::vector<int> periods;
-  for (const int extent : extents) periods.push_back(extent > 2 ? below(shared, 2) : 0);
+  for (int d = 0; d < dimensions; ++d) periods.push_back(below(shared, 2));
   MPI_Comm grid;
   MPI_Cart_create(MPI_COMM_WORLD, dimensions, extents.data(), periods.data(), 0, &grid);
   for (int call = 0; call < 4; ++call) {
@@ -332,12 +332,14 @@ void neighbours(std::uint64_t seed) {
     for (int d = 0; d < dimensions; ++d) {
       int peers[2];
       MPI_Cart_shift(grid, d, 1, peers, peers + 1);
+      // MPIs pair the blocks of double neighbours differently: both get the same elements.
+      const bool tight = periods[static_cast<std::size_t>(d)] != 0 && peers[0] == peers[1];
       for (int k = 0; k < 2; ++k) {
-        const int direction = 2 * d + k;
+        const int direction = tight ? 2 * d : 2 * d + k;
         const bool there = peers[k] != MPI_PROC_NULL;
         const Elements none{MPI_INT, 3};
         from.add(there ? between(seed, rank, peers[k], direction) : none);
-        to.add(there ? between(seed, peers[k], rank, direction ^ 1) : none);
+        to.add(there ? between(seed, peers[k], rank, tight ? direction : direction ^ 1) : none);
       }
     }
     Buffer send(any_memory(), static_cast<std::size_t>(from.end + 64));

@@ -1,6 +1,6 @@
-// Compares MPI's neighbourhood collectives on grids and graphs, with the drop-in (MPI_X) and without
-// (PMPI_X), byte for byte; persistent ones with PMPI's blocking ones. Ranks are neighbours twice,
-// and their own. It is a plain MPI program: argument 1 is the number of cases, 2 the seed.
+// Compares MPI's neighbourhood collectives on grids and graphs, with the drop-in (MPI_X) and
+// without (PMPI_X), byte for byte; persistent ones with PMPI's blocking ones. Ranks are neighbours
+// twice, and their own. It is a plain MPI program: argument 1 is the number of cases, 2 the seed.
 #ifdef ROPEWALK_TEST_ABI
 #include <mpi_abi.h>
 #else
@@ -113,9 +113,14 @@ static void make_graph(Topology* made, int ranks, int rank) {
 static Topology make_topology(int ranks, int rank) {
   Topology made = {.comm = MPI_COMM_NULL};
   switch (below(4)) {
-    case 0: make_dist_graph(&made, ranks, rank); break;
-    case 1: make_graph(&made, ranks, rank); break;
-    default: make_grid(&made, ranks);
+    case 0:
+      make_dist_graph(&made, ranks, rank);
+      break;
+    case 1:
+      make_graph(&made, ranks, rank);
+      break;
+    default:
+      make_grid(&made, ranks);
   }
   MPI_Comm_rank(made.comm, &made.rank);
   return made;
@@ -144,8 +149,8 @@ static Lengths draw_lengths(const Topology* on) {
   for (int k = 0; k < on->out; ++k) {
     // Edges between the same two ranks have one length, where the MPI may exchange them.
     const int peer = on->destinations[k];
-    made.out[k] = peer == MPI_PROC_NULL ? 3 : bytes_between(seed, on->rank, on->directed ? k : peer,
-                                                            limit);
+    made.out[k] =
+        peer == MPI_PROC_NULL ? 3 : bytes_between(seed, on->rank, on->directed ? k : peer, limit);
     made.out_at[k] = k * 100000;
   }
   for (int k = 0; k < on->in; ++k) {
@@ -160,10 +165,10 @@ static Lengths draw_lengths(const Topology* on) {
 
 #if MPI_VERSION >= 4 || (defined OMPI_MAJOR_VERSION && OMPI_MAJOR_VERSION >= 5)
 enum { ways = 8 };
-#define PERSISTENT(name, ...)                             \
+#define PERSISTENT(name, ...)                              \
   MPI_##name##_init(__VA_ARGS__, MPI_INFO_NULL, &request); \
-  MPI_Start(&request);                                    \
-  MPI_Wait(&request, MPI_STATUS_IGNORE);                  \
+  MPI_Start(&request);                                     \
+  MPI_Wait(&request, MPI_STATUS_IGNORE);                   \
   MPI_Request_free(&request)
 #else
 enum { ways = 4 };
@@ -179,25 +184,44 @@ static void call(const Lengths* l, int way, const char* s, char* to, char* expec
   int in[most_blocks];
   for (int k = 0; k < l->on->in; ++k) in[k] = n;
   switch (way) {
-    case 0: MPI_Neighbor_alltoallv(s, l->out, l->out_at, MPI_BYTE, to, l->in, l->in_at, MPI_BYTE, c);
+    case 0:
+      MPI_Neighbor_alltoallv(s, l->out, l->out_at, MPI_BYTE, to, l->in, l->in_at, MPI_BYTE, c);
       break;
-    case 1: MPI_Neighbor_alltoall(s, n, MPI_CHAR, to, n, MPI_CHAR, c); break;
-    case 2: MPI_Neighbor_allgather(s, n, MPI_CHAR, to, n, MPI_CHAR, c); break;
-    case 3: MPI_Neighbor_allgatherv(s, n, MPI_CHAR, to, in, l->in_at, MPI_CHAR, c); break;
-    case 4: PERSISTENT(Neighbor_alltoallv, s, l->out, l->out_at, MPI_BYTE, to, l->in, l->in_at,
-                       MPI_BYTE, c);
+    case 1:
+      MPI_Neighbor_alltoall(s, n, MPI_CHAR, to, n, MPI_CHAR, c);
       break;
-    case 5: PERSISTENT(Neighbor_alltoall, s, n, MPI_CHAR, to, n, MPI_CHAR, c); break;
-    case 6: PERSISTENT(Neighbor_allgather, s, n, MPI_CHAR, to, n, MPI_CHAR, c); break;
-    default: PERSISTENT(Neighbor_allgatherv, s, n, MPI_CHAR, to, in, l->in_at, MPI_CHAR, c);
+    case 2:
+      MPI_Neighbor_allgather(s, n, MPI_CHAR, to, n, MPI_CHAR, c);
+      break;
+    case 3:
+      MPI_Neighbor_allgatherv(s, n, MPI_CHAR, to, in, l->in_at, MPI_CHAR, c);
+      break;
+    case 4:
+      PERSISTENT(Neighbor_alltoallv, s, l->out, l->out_at, MPI_BYTE, to, l->in, l->in_at, MPI_BYTE,
+                 c);
+      break;
+    case 5:
+      PERSISTENT(Neighbor_alltoall, s, n, MPI_CHAR, to, n, MPI_CHAR, c);
+      break;
+    case 6:
+      PERSISTENT(Neighbor_allgather, s, n, MPI_CHAR, to, n, MPI_CHAR, c);
+      break;
+    default:
+      PERSISTENT(Neighbor_allgatherv, s, n, MPI_CHAR, to, in, l->in_at, MPI_CHAR, c);
   }
   switch (way % 4) {
     case 0:
-      PMPI_Neighbor_alltoallv(s, l->out, l->out_at, MPI_BYTE, expected, l->in, l->in_at, MPI_BYTE, c);
+      PMPI_Neighbor_alltoallv(s, l->out, l->out_at, MPI_BYTE, expected, l->in, l->in_at, MPI_BYTE,
+                              c);
       break;
-    case 1: PMPI_Neighbor_alltoall(s, n, MPI_CHAR, expected, n, MPI_CHAR, c); break;
-    case 2: PMPI_Neighbor_allgather(s, n, MPI_CHAR, expected, n, MPI_CHAR, c); break;
-    default: PMPI_Neighbor_allgatherv(s, n, MPI_CHAR, expected, in, l->in_at, MPI_CHAR, c);
+    case 1:
+      PMPI_Neighbor_alltoall(s, n, MPI_CHAR, expected, n, MPI_CHAR, c);
+      break;
+    case 2:
+      PMPI_Neighbor_allgather(s, n, MPI_CHAR, expected, n, MPI_CHAR, c);
+      break;
+    default:
+      PMPI_Neighbor_allgatherv(s, n, MPI_CHAR, expected, in, l->in_at, MPI_CHAR, c);
   }
 }
 
