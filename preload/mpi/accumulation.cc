@@ -4,6 +4,7 @@
 #include <cstring>
 #include <optional>
 
+#include "collectives/pattern.hpp"
 #include "mpi/datatypes.hpp"
 
 namespace ropewalk::preload::onesided {
@@ -42,15 +43,35 @@ Accumulation::Accumulation(Word type, Word op)
   const FoundElements elements = elements_of(type);
   if (!elements || elements->packed) return;
   bytes_ = elements->bytes;
+  if (elements->gaps) {
+    pair_ = pattern_of(type);
+    if (pair_ == nullptr || !pair_->known) return;
+  }
   usable_ = bytes_ != 0 && (!combines(*op_) || static_cast<bool>(found_));
+}
+
+Count Accumulation::reach(Count count) const noexcept {
+  const auto bytes = static_cast<Count>(bytes_);
+  return count == 0 ? 0 : (count - 1) * bytes + (pair_ == nullptr ? bytes : pair_->high);
+}
+
+void Accumulation::copy(std::byte* to, const std::byte* from, std::size_t count) const noexcept {
+  if (pair_ == nullptr) {
+    std::memcpy(to, from, count * bytes_);
+    return;
+  }
+  const collectives::TypedPart target{to, count, pair_.get()};
+  const collectives::TypedPart source{from, count, pair_.get()};
+  collectives::copy_elements(source.elements(), target.elements(), source.bytes(),
+                             kernels::Stores::temporal);
 }
 
 void Accumulation::apply(ServedWindow& window, int target, std::byte* elements,
                          const std::byte* operands, std::byte* before, std::size_t count) const {
   if (count == 0) return;
   const Alone alone(window, target);
-  if (before != nullptr) std::memcpy(before, elements, count * bytes_);
-  if (*op_ == ReductionOp::replace) std::memcpy(elements, operands, count * bytes_);
+  if (before != nullptr) copy(before, elements, count);
+  if (*op_ == ReductionOp::replace) copy(elements, operands, count);
   if (!combines(*op_)) return;
   const std::array<void*, 1> outputs{elements};
   const std::array<const void*, 2> inputs{elements, operands};
@@ -60,7 +81,8 @@ void Accumulation::apply(ServedWindow& window, int target, std::byte* elements,
 bool compare_and_swap(ServedWindow& window, int target, Count displacement, Word type,
                       const void* expected, const void* desired, void* before) {
   const FoundElements elements = elements_of(type);
-  if (!elements || elements->packed || !mpi::is_predefined({clean(type)})) return false;
+  if (!elements || elements->packed || elements->gaps) return false;
+  if (!mpi::is_predefined({clean(type)})) return false;
   const std::size_t bytes = elements->bytes;
   std::byte* there = window.at(target, displacement, 0, static_cast<Count>(bytes));
   const Alone alone(window, target);

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <optional>
 
+#include "datatypes.hpp"
 #include "onesided.hpp"
 
 namespace ropewalk::preload::onesided {
@@ -22,6 +23,10 @@ class Accumulation {
   bool usable() const noexcept { return usable_; }
   bool reads_operands() const noexcept { return op_ != ReductionOp::no_op; }
   std::size_t bytes() const noexcept { return bytes_; }  // from one element to the next
+  // The bytes from the first of these elements to the last of their data.
+  Count reach(Count count) const noexcept;
+  // Copies elements, but not what lies in the gaps of pairs.
+  void copy(std::byte* to, const std::byte* from, std::size_t count) const noexcept;
 
   // `before`, which may be null, gets what the elements were.
   void apply(ServedWindow&, int target, std::byte* elements, const std::byte* operands,
@@ -30,6 +35,7 @@ class Accumulation {
  private:
   std::optional<ReductionOp> op_;
   FoundReduction found_;
+  KeptPattern pair_;  // null for elements without gaps
   std::size_t bytes_ = 0;
   bool usable_ = false;
 };

@@ -243,9 +243,14 @@ int Testsome(int count, void* requests, int* number, int* indices, void* statuse
     const auto filled = static_cast<std::size_t>(*number);
     if (call.complete_apart(static_cast<std::size_t>(i), own.at(filled))) indices[(*number)++] = i;
   }
-  if (*number > 0) return complete_some(call, *number, indices, own, 0);
-  const int code = next.Testsome(count, requests, number, indices, own.first());
-  if (*number < 0 && call.has_apart()) *number = 0;
+  // MPI skips those, and must tell of the others in the same call, or one that completes again and
+  // again would keep others from ever being told of.
+  const int apart = *number;
+  int others = 0;
+  const int code = next.Testsome(count, requests, &others, indices + apart,
+                                 own.at(static_cast<std::size_t>(apart)));
+  if (others > 0) *number += others;
+  if (others < 0 && apart == 0 && !call.has_apart()) *number = others;
   return complete_some(call, *number, indices, own, code);
 }
 

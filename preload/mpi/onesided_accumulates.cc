@@ -1,6 +1,6 @@
 // This file has the entry points that operate on elements of windows, atomically.
 #include <algorithm>
-#include <cstring>
+#include <optional>
 #include <vector>
 
 #include "accumulation.hpp"
@@ -98,8 +98,7 @@ bool is_single(Word type) { return mpi::is_predefined({clean(type)}); }
 bool accumulate_gapless(ServedWindow& window, const Accumulate& a, const Accumulation& how) {
   const Place& p = a.place;
   const auto count = static_cast<std::size_t>(p.count);
-  std::byte* there =
-      window.at(p.target, p.displacement, 0, static_cast<Count>(count * how.bytes()));
+  std::byte* there = window.at(p.target, p.displacement, 0, how.reach(p.count));
   auto* before = a.result == nullptr ? nullptr : const_cast<void*>(a.result->data);
   how.apply(window, p.target, there, static_cast<const std::byte*>(a.operands.data),
             static_cast<std::byte*>(before), count);
@@ -107,10 +106,11 @@ bool accumulate_gapless(ServedWindow& window, const Accumulate& a, const Accumul
 }
 
 // The elements of a side as an array.
-std::vector<std::byte> gathered(const ElementSide& side, const FlatSide& flat, std::size_t bytes) {
-  std::vector<std::byte> all(flat.elements() * bytes);
+std::vector<std::byte> gathered(const ElementSide& side, const FlatSide& flat,
+                                const Accumulation& how) {
+  std::vector<std::byte> all(flat.elements() * how.bytes());
   flat.for_each_run(side.data, [&](const std::byte* at, std::size_t before, std::size_t count) {
-    std::memcpy(all.data() + before * bytes, at, count * bytes);
+    how.copy(all.data() + before * how.bytes(), at, count);
   });
   return all;
 }
@@ -127,29 +127,36 @@ bool accumulate_typed(ServedWindow& window, const Accumulate& a) {
   if (how.reads_operands()) {
     const FlatSide own(a.operands.count, a.operands.type);
     if (own.elements() != elements || own.extent() != target.extent()) return false;
-    operands = gathered(a.operands, own, bytes);
+    operands = gathered(a.operands, own, how);
   }
-  std::vector<std::byte> before(a.result == nullptr ? 0 : elements * bytes);
-  std::byte* const was = a.result == nullptr ? nullptr : before.data();
-  const void* there = window.at(p.target, p.displacement, target.low(), target.high());
+  std::optional<FlatSide> result;
+  if (a.result != nullptr) {
+    result.emplace(a.result->count, a.result->type);
+    if (result->elements() != elements || result->extent() != target.extent()) return false;
+  }
+  std::vector<std::byte> before(result ? elements * bytes : 0);
+  std::byte* const was = result ? before.data() : nullptr;
+  // Behind the last element there may be no room for its gap.
+  const Count high = target.high() - target.extent() + how.reach(1);
+  const void* there = window.at(p.target, p.displacement, target.low(), high);
   target.for_each_run(there, [&](std::byte* at, std::size_t first, std::size_t count) {
     how.apply(window, p.target, at, operands.data() + first * bytes,
               was == nullptr ? nullptr : was + first * bytes, count);
   });
-  if (a.result == nullptr) return true;
-  const FlatSide result(a.result->count, a.result->type);
-  result.for_each_run(a.result->data, [&](std::byte* at, std::size_t first, std::size_t count) {
-    std::memcpy(at, before.data() + first * bytes, count * bytes);
+  if (!result) return true;
+  result->for_each_run(a.result->data, [&](std::byte* at, std::size_t first, std::size_t count) {
+    how.copy(at, before.data() + first * bytes, count);
   });
   return true;
 }
 
 bool accumulate(ServedWindow& window, const Accumulate& a) {
   const Place& p = a.place;
-  if (window.is_nobody(p.target)) return true;
-  if (!window.open_to(p.target) || p.count < 0 || a.operands.count < 0) return false;
-  if (p.count == 0) return true;
+  // MPI_NO_OP leaves the operands out of account.
   const bool reads = clean(a.op) != mpi::op(ReductionOp::no_op).value;
+  if (p.count < 0 || (reads && a.operands.count < 0)) return false;
+  if (a.result != nullptr && a.result->count < 0) return false;
+  if (p.count == 0) return true;
   const bool single =
       is_single(p.type) &&
       (!reads || (clean(a.operands.type) == clean(p.type) && a.operands.count == p.count)) &&
@@ -158,7 +165,12 @@ bool accumulate(ServedWindow& window, const Accumulate& a) {
   if (!single) return accumulate_typed(window, a);
   const Accumulation how(p.type, a.op);
   if (!how.usable()) return false;
-  accumulate_gapless(window, a, how);
+  return accumulate_gapless(window, a, how);
+}
+
+bool serve_accumulate(ServedWindow& window, const Accumulate& a) {
+  if (window.is_nobody(a.place.target)) return true;
+  if (!window.open_to(a.place.target) || !accumulate(window, a)) return false;
   if (a.result != nullptr) window.epochs().breathe();
   return true;
 }
@@ -176,7 +188,7 @@ int run(const Accumulate& a, Word word, void* request, Pass pass) {
       a.result == nullptr ? Function::accumulate : Function::get_accumulate,
       bytes_of(a.place.count, a.place.type), word,
       [&](ServedWindow& window) {
-        return accumulate(window, a) && (request == nullptr || give_complete(request));
+        return serve_accumulate(window, a) && (request == nullptr || give_complete(request));
       },
       pass);
 }
@@ -267,7 +279,7 @@ int Fetch_and_op(const void* data, void* result, Word type, int target, Count at
   return on_window(
       Function::fetch_and_op, bytes_of(1, type), win,
       [&](ServedWindow& window) {
-        return accumulate(window, {{data, 1, type}, &fetched, {target, at, 1, type}, op});
+        return serve_accumulate(window, {{data, 1, type}, &fetched, {target, at, 1, type}, op});
       },
       [&] { return next.Fetch_and_op(data, result, type, target, at, op, win); });
 }

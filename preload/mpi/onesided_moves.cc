@@ -65,34 +65,41 @@ std::array<Count, 2> bounds(const collectives::Pattern& pattern, Count count) {
   return {low + std::min<Count>(last, 0), high + std::max<Count>(last, 0)};
 }
 
-bool move_typed(const ServedWindow& window, const Movement& m, std::size_t bytes) {
+bool move_typed(const ServedWindow& window, const Movement& m) {
   const KeptPattern local = pattern_of(m.type);
   const KeptPattern remote = pattern_of(m.target_type);
   if (local == nullptr || remote == nullptr) return false;
+  const std::size_t bytes = static_cast<std::size_t>(m.count) * local->bytes;
+  if (bytes != static_cast<std::size_t>(m.target_count) * remote->bytes) return false;
+  if (bytes == 0) return true;
   const auto [low, high] = bounds(*remote, m.target_count);
   const TypedPart here{m.data, static_cast<std::size_t>(m.count), local.get()};
   const TypedPart there{window.at(m.target, m.displacement, low, high),
                         static_cast<std::size_t>(m.target_count), remote.get()};
-  if (here.bytes() != bytes || there.bytes() != bytes) return false;
   m.puts ? move_elements(here, there) : move_elements(there, here);
   return true;
 }
 
-bool move(ServedWindow& window, const Movement& m) {
-  if (window.is_nobody(m.target)) return true;
-  if (!window.open_to(m.target) || m.count < 0 || m.target_count < 0) return false;
+bool move(const ServedWindow& window, const Movement& m) {
   const FoundElements local = elements_of(m.type);
   const FoundElements remote = elements_of(m.target_type);
   if (!local || !remote) return false;
+  if (local->packed || remote->packed || local->gaps || remote->gaps) [[unlikely]] {
+    return move_typed(window, m);
+  }
   const std::size_t bytes = static_cast<std::size_t>(m.count) * local->bytes;
   if (bytes != static_cast<std::size_t>(m.target_count) * remote->bytes) return false;
   if (bytes == 0) return true;
-  if (local->packed || remote->packed) [[unlikely]] {
-    return move_typed(window, m, bytes);
-  }
   std::byte* there = window.at(m.target, m.displacement, 0, static_cast<Count>(bytes));
   const std::size_t streaming = window.streaming_bytes();
   m.puts ? copy(there, m.data, bytes, streaming) : copy(m.data, there, bytes, streaming);
+  return true;
+}
+
+bool serve_movement(ServedWindow& window, const Movement& m) {
+  if (window.is_nobody(m.target)) return true;
+  if (!window.open_to(m.target) || m.count < 0 || m.target_count < 0) return false;
+  if (!move(window, m)) return false;
   if (!m.puts) window.epochs().breathe();
   return true;
 }
@@ -109,7 +116,7 @@ int run(const Movement& m, Word word, void* request, Pass pass) {
   return on_window(
       m.puts ? Function::put : Function::get, bytes_of(m.count, m.type), word,
       [&](ServedWindow& window) {
-        return move(window, m) && (request == nullptr || give_complete(request));
+        return serve_movement(window, m) && (request == nullptr || give_complete(request));
       },
       pass);
 }

@@ -82,8 +82,14 @@ Elements mpi_elements(mpi::Datatype type) {
   return {bytes, !plain, is_absolute(extent), type, extent.bytes};
 }
 
+bool has_gaps(ElementType type) {
+  return type == ElementType::double_int || type == ElementType::long_int ||
+         type == ElementType::short_int || type == ElementType::long_double_int;
+}
+
 Elements own_elements(ElementType type, mpi::Datatype handle) {
-  return {size_of(type), false, false, handle, static_cast<std::int64_t>(size_of(type))};
+  const std::size_t bytes = size_of(type);
+  return {bytes, false, false, handle, static_cast<std::int64_t>(bytes), has_gaps(type)};
 }
 
 mpi::Datatype mpi_type(rw_type type) {

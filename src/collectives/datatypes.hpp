@@ -19,6 +19,8 @@ struct Elements {
   bool absolute = false;  // displacements are addresses: null is MPI_BOTTOM, a proper buffer
   mpi::Datatype type{};
   std::int64_t extent = 1;  // bytes from one element to the next
+  // A pair of MPI's whose bytes have gaps among them, or behind them. `bytes` counts these in.
+  bool gaps = false;
 };
 // Throws Error(argument) for an own number that is no type. A derived type costs a few local MPI
 // calls.
