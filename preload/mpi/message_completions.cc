@@ -241,7 +241,9 @@ int Testsome(int count, void* requests, int* number, int* indices, void* statuse
   *number = 0;
   for (int i = 0; i < count; ++i) {
     const auto filled = static_cast<std::size_t>(*number);
-    if (call.complete_apart(static_cast<std::size_t>(i), own.at(filled))) indices[(*number)++] = i;
+    if (!call.complete_apart(static_cast<std::size_t>(i), own.at(filled))) continue;
+    set_error(own.at(filled), 0);
+    indices[(*number)++] = i;
   }
   // MPI skips those, and must tell of the others in the same call, or one that completes again and
   // again would keep others from ever being told of.

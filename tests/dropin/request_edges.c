@@ -179,8 +179,8 @@ static void check_nobody(void) {
                            MPI_COMM_WORLD, &request));
   CHECK_CALL(MPI_Wait(&request, MPI_STATUS_IGNORE));
   CHECK(is_filled(in, rank == 0 ? 3 : rank - 1 + 80));
-  CHECK_CALL(MPI_Isendrecv_replace(out, large, MPI_BYTE, last, 1, before, 1, MPI_COMM_WORLD,
-                                   &request));
+  CHECK_CALL(
+      MPI_Isendrecv_replace(out, large, MPI_BYTE, last, 1, before, 1, MPI_COMM_WORLD, &request));
   CHECK_CALL(MPI_Wait(&request, MPI_STATUS_IGNORE));
   CHECK(is_filled(out, rank == 0 ? 80 : rank - 1 + 80));
 #endif

@@ -242,7 +242,8 @@ static void check_requests(void) {
   CHECK_CALL(MPI_Irecv(&from, 1, MPI_INT, left(), 3, MPI_COMM_WORLD, &all[0]));
   CHECK_CALL(MPI_Rput(&mine, 1, MPI_INT, right(), 0, 1, MPI_INT, w.handle, &all[1]));
   all[2] = MPI_REQUEST_NULL;
-  CHECK_CALL(MPI_Raccumulate(&mine, 1, MPI_INT, right(), 8, 1, MPI_INT, MPI_SUM, w.handle, &all[3]));
+  CHECK_CALL(
+      MPI_Raccumulate(&mine, 1, MPI_INT, right(), 8, 1, MPI_INT, MPI_SUM, w.handle, &all[3]));
   CHECK_CALL(MPI_Rget(&got, 1, MPI_INT, rank, 16, 1, MPI_INT, w.handle, &all[4]));
   CHECK_CALL(MPI_Isend(&mine, 1, MPI_INT, right(), 3, MPI_COMM_WORLD, &all[5]));
   CHECK_CALL(MPI_Waitall(6, all, statuses));
