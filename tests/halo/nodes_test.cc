@@ -226,7 +226,9 @@ TEST(RanksByNode, PreferNodesToDomains) {
     const std::vector<int> without =
         halo::ranks_by_node(extents, periodic, {groups.nodes, groups.nodes});
     EXPECT_EQ(links(best, groups.nodes), links(without, groups.nodes));
-    EXPECT_LE(links(best, groups.domains), links(without, groups.domains));
+    if (links(numbered(ranks), groups.nodes) == links(best, groups.nodes)) {
+      EXPECT_LE(links(best, groups.domains), links(numbered(ranks), groups.domains));
+    }
   }
 }
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <thread>
@@ -54,6 +55,28 @@ TEST_P(WorkersOf, MakeEachCopyOnceInEveryRound) {
       }
       workers.dismiss();
     }
+  });
+}
+
+// The leader ends its copy only when the other has begun one, which takes longer.
+TEST(Workers, ShareReturnsWhenTheOthersHaveCopied) {
+  Workers workers(2, true);
+  beside_helpers(workers, 1, [&] {
+    workers.gather();
+    const std::thread::id leader = std::this_thread::get_id();
+    std::atomic<bool> begun{false};
+    int made = 0;
+    workers.share(2, [&](std::size_t) {
+      if (std::this_thread::get_id() == leader) {
+        while (!begun.load()) std::this_thread::yield();
+        return;
+      }
+      begun.store(true);
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      made = 1;  // plain: share() orders it
+    });
+    EXPECT_EQ(made, 1);
+    workers.dismiss();
   });
 }
 
