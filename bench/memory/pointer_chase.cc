@@ -19,7 +19,7 @@ constexpr std::size_t page_bytes = 4096;  // whatever the pages are: so all kind
 constexpr std::size_t line_bytes = 64;
 
 std::string explain(int error) {
-  const std::string text = std::strerror(error);
+  std::string text = std::strerror(error);
   if (error == EACCES || error == EPERM) {
     return text + "; as root: `sysctl kernel.perf_event_paranoid=2`, or the filter of a container";
   }

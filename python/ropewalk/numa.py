@@ -84,7 +84,8 @@ def nodes_per_package(found: Sequence[Facts]) -> int:
 
 def kind(node: Facts, found: Sequence[Facts]) -> str | None:
     """What a node without cores has, judged by its speed beside that of nodes with cores, else by
-    the kernel's tiers; None for a node with cores."""
+    the kernel's tiers; None for a node with cores. The library judges alike
+    (src/topology/numa_nodes.cc)."""
     if node["cpus"]:
         return None
     ordinary = [one for one in found if one["cpus"]]

@@ -23,7 +23,7 @@ constexpr std::array<Mechanism, 8> table{{
      nullptr},
     {PageSource::hugetlbfs_file, os::huge_2m, true, std::nullopt, hugetlbfs_file_block, nullptr},
     {PageSource::memalign, small_page, false, std::nullopt, memalign_block, nullptr},
-    {PageSource::thp, os::huge_2m, false, std::nullopt, thp_block, nullptr},
+    {PageSource::thp, small_page, false, std::nullopt, thp_block, nullptr},
 }};
 
 const char* size_name(std::size_t page_bytes) { return page_bytes == os::gib ? "1 GiB" : "2 MiB"; }

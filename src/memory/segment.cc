@@ -85,9 +85,9 @@ std::string Segment::grow(std::size_t bytes) {
     os::unmap_to_reserved(range_.base + old, wanted - old);
     return explain_refusal(*how_, "mmap", wanted - old, error);
   }
+  os::keep_from_children(range_.base + old, wanted - old);
   std::string refused = placement_.bind(range_.base + old, wanted - old);
   if (!refused.empty()) return refused;
-  os::keep_from_children(range_.base + old, wanted - old);
   wish_pages(range_.base + old, wanted - old);
   range_.committed.store(wanted, std::memory_order_release);
   return {};

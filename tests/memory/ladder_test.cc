@@ -71,7 +71,7 @@ TEST(PageBlock, ThpIsWhateverTheSystemGivesUnasked) {
   const PageBlock block(5 * os::mib, with_source(PageSource::thp));
   EXPECT_EQ(block.source(), PageSource::thp);
   EXPECT_EQ(block.descriptor(), -1);
-  EXPECT_EQ(block.mapped_bytes(), 6 * os::mib);
+  EXPECT_EQ(block.mapped_bytes(), 5 * os::mib);
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(block.data()) % os::huge_2m, 0u);
   EXPECT_TRUE(is_zero(block));
   EXPECT_EQ(inspect(block.data(), block.bytes()).resident_bytes, block.bytes());
