@@ -102,7 +102,7 @@ std::vector<std::string> placed(const std::vector<std::string>& kinds, const std
     const bool any = place == "any";
     check_place(place);
     for (const std::string& kind : kinds) {
-      const std::string pair = any ? kind : kind + "@" + place;
+      const std::string pair = any ? kind : fmt::format("{}@{}", kind, place);
       if (std::find(all.begin(), all.end(), pair) == all.end()) all.push_back(pair);
     }
   }
