@@ -82,12 +82,12 @@ static void make_dist_graph(Topology* made, int ranks, int rank) {
   }
   shuffle(sources, in, state + (unsigned)rank);
   shuffle(destinations, out, state + 77U + (unsigned)rank);
-  MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, in, sources, MPI_UNWEIGHTED, out, destinations,
-                                 MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &made->comm);
+  int weights[2][most_blocks];
+  for (int k = 0; k < most_blocks; ++k) weights[0][k] = weights[1][k] = 1;
+  MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, in, sources, weights[0], out, destinations,
+                                 weights[1], MPI_INFO_NULL, 0, &made->comm);
   made->in = in;
   made->out = out;
-  // Weights are none, and are not written.
-  int weights[2][most_blocks];
   MPI_Dist_graph_neighbors(made->comm, in, made->sources, weights[0], out, made->destinations,
                            weights[1]);
 }
