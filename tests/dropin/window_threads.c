@@ -4,7 +4,8 @@
 
 #include "check.h"
 
-enum { threads = 3, times = 60 };
+/* The window of all: two numbers for additions of one element, one under locks, and an array. */
+enum { threads = 3, times = 60, additions = 600, wide = 8192, numbers_in_all = 3 + wide };
 static int rank, ranks;
 static MPI_Win together, own[threads];
 static pthread_mutex_t checks = PTHREAD_MUTEX_INITIALIZER;
@@ -26,14 +27,18 @@ static void run(void* (*work)(void*)) {
 /* All threads of all ranks add to numbers of rank 0. */
 static void* add(void* unused) {
   const long long one = 1;
+  long long* ones = malloc(wide * sizeof *ones);
   (void)unused;
-  for (int i = 0; i < times; ++i) {
+  for (int i = 0; i < wide; ++i) ones[i] = 1;
+  for (int i = 0; i < additions; ++i) {
     long long before = -1;
     CALL(MPI_Fetch_and_op(&one, &before, MPI_LONG_LONG, 0, 0, MPI_SUM, together));
     CALL(MPI_Accumulate(&one, 1, MPI_LONG_LONG, 0, 1, 1, MPI_LONG_LONG, MPI_SUM, together));
+    CALL(MPI_Accumulate(ones, wide, MPI_LONG_LONG, 0, 3, wide, MPI_LONG_LONG, MPI_SUM, together));
     CALL(MPI_Win_flush(0, together));
-    CHECK_IN_THREAD(before >= 0 && before < (long long)threads * times * ranks);
+    CHECK_IN_THREAD(before >= 0 && before < (long long)threads * additions * ranks);
   }
+  free(ones);
   return NULL;
 }
 
@@ -71,9 +76,9 @@ int main(int argc, char** argv) {
   }
   check_warm(MPI_COMM_WORLD);
   long long *numbers = NULL, *memory[threads];
-  MPI_Win_allocate(3 * sizeof *numbers, sizeof *numbers, MPI_INFO_NULL, MPI_COMM_WORLD, &numbers,
-                   &together);
-  memset(numbers, 0, 3 * sizeof *numbers);
+  MPI_Win_allocate(numbers_in_all * sizeof *numbers, sizeof *numbers, MPI_INFO_NULL, MPI_COMM_WORLD,
+                   &numbers, &together);
+  memset(numbers, 0, numbers_in_all * sizeof *numbers);
   for (int i = 0; i < threads; ++i) {
     MPI_Win_allocate(sizeof *numbers, sizeof *numbers, MPI_INFO_NULL, MPI_COMM_WORLD, &memory[i],
                      &own[i]);
@@ -88,8 +93,9 @@ int main(int argc, char** argv) {
   run(raise_in_own_window);
   MPI_Barrier(MPI_COMM_WORLD);
   MPI_Win_lock(MPI_LOCK_SHARED, rank, 0, together);
-  const long long all = (long long)threads * times * ranks;
+  const long long all = (long long)threads * additions * ranks;
   if (rank == 0) CHECK(numbers[0] == all && numbers[1] == all);
+  for (int i = 0; i < wide; ++i) CHECK(numbers[3 + i] == (rank == 0 ? all : 0));
   CHECK(numbers[2] == (rank < threads ? (long long)times * ranks : 0));
   MPI_Win_unlock(rank, together);
   for (int i = 0; i < threads; ++i) {
