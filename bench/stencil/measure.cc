@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "common/rank_grid.hpp"
 #include "common/statistics.hpp"
 
 namespace ropewalk::bench {
@@ -48,7 +49,8 @@ StencilMeasurement::StencilMeasurement(const StencilOptions& options, const Rank
     : options_(options),
       ranks_(ranks),
       rounds_(options.common.rounds_or(20, 5)),
-      grid_(ranks.communicator(), rank_grid(options, ranks.size()), {false, false, false}),
+      grid_(ranks.communicator(), rank_grid(options.extents, ranks.size(), 3),
+            {false, false, false}),
       endpoints_(ranks.communicator(), plain_endpoints()) {
   std::vector<Expected> parts;
   for (const std::size_t size : options.size_list) parts.push_back(expected(size));

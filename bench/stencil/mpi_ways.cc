@@ -1,15 +1,11 @@
 #include "stencil/mpi_ways.hpp"
 
-#include <dlfcn.h>
-
 #include <array>
 #include <cstring>
-#include <utility>
 
-#include "mpi/datatypes.hpp"
+#include "common/plain_mpi.hpp"
 #include "mpi/library.hpp"
 #include "mpi/mpi.hpp"
-#include "ropewalk/error.hpp"
 
 namespace ropewalk::bench {
 namespace {
@@ -19,45 +15,10 @@ using mpi::Word;
 
 constexpr std::size_t directions = 6;  // 2d towards + of dimension d, 2d + 1 towards -
 
-// Functions of MPI that ropewalk itself has no use for.
-template <class Function>
-Function* function(const char* name) {
-  void* file = dlopen(mpi::library().path.c_str(), RTLD_NOW | RTLD_NOLOAD);
-  auto* found = reinterpret_cast<Function*>(dlsym(file != nullptr ? file : RTLD_DEFAULT, name));
-  if (found == nullptr) {
-    throw Error(ErrorCode::unsupported, std::string("--ways: this MPI has no ") + name +
-                                            "; leave the ways of MPI out, or take MPI 3");
-  }
-  return found;
-}
-
 using Triple = std::array<int, 3>;
 
-// A committed subarray of the block.
-class FaceType {
- public:
-  FaceType(const Triple& sizes, const Triple& extents, const Triple& starts) {
-    using Subarray = int(int, const int*, const int*, const int*, int, Word, Word*);
-    const Word element = mpi::datatype(ElementType::float64).value;
-    mpi::check(function<Subarray>("PMPI_Type_create_subarray")(
-                   3, sizes.data(), extents.data(), starts.data(), mpi::library().abi.order_c,
-                   element, &word_),
-               "MPI_Type_create_subarray");
-    mpi::check(mpi::library().call.type_commit(&word_), "MPI_Type_commit");
-  }
-  ~FaceType() {
-    if (word_ != 0) mpi::library().call.type_free(&word_);
-  }
-  FaceType(FaceType&& other) noexcept : word_(std::exchange(other.word_, 0)) {}
-  FaceType& operator=(FaceType&&) = delete;
-  Word word() const noexcept { return word_; }
-
- private:
-  Word word_ = 0;
-};
-
 // The cells next to a side, or the ghosts there.
-FaceType face(const StencilBlock& block, std::size_t direction, bool ghosts) {
+DoubleSubarray face(const StencilBlock& block, std::size_t direction, bool ghosts) {
   const std::size_t d = direction / 2;
   Triple extents{block.edge(), block.edge(), block.edge()};
   Triple starts{1, 1, 1};
@@ -98,8 +59,8 @@ class OwnComm {
   mpi::Comm comm_;
 };
 
-std::vector<FaceType> faces(const StencilBlock& block, bool ghosts) {
-  std::vector<FaceType> out;
+std::vector<DoubleSubarray> faces(const StencilBlock& block, bool ghosts) {
+  std::vector<DoubleSubarray> out;
   for (std::size_t k = 0; k < directions; ++k) out.push_back(face(block, k, ghosts));
   return out;
 }
@@ -131,8 +92,8 @@ class Messages : public StencilWay {
  private:
   StencilBlock& block_;
   Neighbours neighbours_;
-  std::vector<FaceType> sent_;
-  std::vector<FaceType> ghosts_;
+  std::vector<DoubleSubarray> sent_;
+  std::vector<DoubleSubarray> ghosts_;
   OwnComm comm_;
   std::vector<mpi::Request> requests_;
 };
@@ -221,8 +182,8 @@ mpi::Comm make_grid(const CartesianGrid& grid) {
   using Create = int(Word, int, const int*, const int*, int, Word*);
   const Triple open{0, 0, 0};
   mpi::Comm made{};
-  mpi::check(function<Create>("PMPI_Cart_create")(mpi::comm_world().value, 3, grid.extents().data(),
-                                                  open.data(), 0, &made.value),
+  mpi::check(mpi_function<Create>("PMPI_Cart_create")(
+                 mpi::comm_world().value, 3, grid.extents().data(), open.data(), 0, &made.value),
              "MPI_Cart_create");
   return made;
 }
@@ -235,11 +196,11 @@ class NeighbourCall : public StencilWay {
         sent_(faces(block, false)),
         ghosts_(faces(block, true)),
         comm_(make_grid(grid)),
-        call_(function<Call>("PMPI_Neighbor_alltoallw")),
-        start_(function<Start>("PMPI_Ineighbor_alltoallw")) {
+        call_(mpi_function<Call>("PMPI_Neighbor_alltoallw")),
+        start_(mpi_function<Start>("PMPI_Ineighbor_alltoallw")) {
     for (std::size_t k = 0; k < directions; ++k) {
-      put(sent_words_, k, sent_[k ^ 1U].word());
-      put(ghost_words_, k, ghosts_[k ^ 1U].word());
+      sent_words_.add(sent_[k ^ 1U].word());
+      ghost_words_.add(ghosts_[k ^ 1U].word());
     }
     counts_.fill(1);
   }
@@ -263,23 +224,17 @@ class NeighbourCall : public StencilWay {
                    const Count*, const void*, Word);
   using Start = int(const void*, const int*, const Count*, const void*, void*, const int*,
                     const Count*, const void*, Word, Word*);
-  using Handles = std::array<Word, directions>;  // ints behind each other where handles are ints
-
-  static void put(Handles& to, std::size_t k, Word word) {
-    const std::size_t bytes = mpi::library().abi.int_handles ? sizeof(int) : sizeof word;
-    std::memcpy(reinterpret_cast<std::byte*>(to.data()) + k * bytes, &word, bytes);
-  }
 
   StencilBlock& block_;
-  std::vector<FaceType> sent_;
-  std::vector<FaceType> ghosts_;
+  std::vector<DoubleSubarray> sent_;
+  std::vector<DoubleSubarray> ghosts_;
   OwnComm comm_;
   Call* call_;
   Start* start_;
   std::array<int, directions> counts_{};
   std::array<Count, directions> places_{};
-  Handles sent_words_{};
-  Handles ghost_words_{};
+  MpiHandles sent_words_;
+  MpiHandles ghost_words_;
   std::vector<mpi::Request> requests_;
 };
 

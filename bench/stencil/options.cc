@@ -34,17 +34,6 @@ const char* const about =
     "  ropewalk bench stencil --quick\n"
     "  ropewalk bench stencil -n 8 --mpi-grid 2.2.2 --sizes 64K --json stencil.json";
 
-// Each prime factor, largest first, goes to the dimension with the fewest ranks so far.
-std::vector<int> as_cubic(int ranks) {
-  std::vector<int> factors;
-  for (int factor = 2; ranks > 1; ++factor) {
-    for (; ranks % factor == 0; ranks /= factor) factors.push_back(factor);
-  }
-  std::vector<int> out{1, 1, 1};
-  for (; !factors.empty(); factors.pop_back()) *std::ranges::min_element(out) *= factors.back();
-  return out;
-}
-
 }  // namespace
 
 const std::vector<std::string>& computing_names() {
@@ -94,18 +83,6 @@ bool check(StencilOptions& options) {
 
 int edge_of(std::size_t face_bytes) {
   return static_cast<int>(std::lround(std::sqrt(static_cast<double>(face_bytes) / sizeof(double))));
-}
-
-std::vector<int> rank_grid(const StencilOptions& options, int ranks) {
-  if (options.extents.empty()) return as_cubic(ranks);
-  int product = 1;
-  for (const int extent : options.extents) product *= extent;
-  if (product == ranks) return options.extents;
-  throw CollectiveError(
-      ErrorCode::argument,
-      fmt::format("--mpi-grid: {} makes {} ranks, and there are {}; give extents whose product is "
-                  "{}, or leave the option out",
-                  dotted(options.extents), product, ranks, ranks));
 }
 
 }  // namespace ropewalk::bench

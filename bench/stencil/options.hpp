@@ -33,7 +33,5 @@ bool check(StencilOptions& options);
 
 // Cells along an edge of the cube whose face is nearest to so many bytes.
 int edge_of(std::size_t face_bytes);
-// The grid of ranks, for a known number of them. Throws Error(argument), alike on every rank.
-std::vector<int> rank_grid(const StencilOptions& options, int ranks);
 
 }  // namespace ropewalk::bench
