@@ -39,7 +39,7 @@ MAY_USE = {
 HIGHEST_ROOM = {"preload/malloc": "memory"}
 # Each uses those before it only.
 BENCHES = ["common", "memory", "comms", "collectives", "pages", "itt", "gradient", "overlap"]
-BENCHES += ["p2p", "stencil", "amr", "tune", "attach", "dropin", "malloc"]
+BENCHES += ["p2p", "stencil", "amr", "fft", "tune", "attach", "dropin", "malloc"]
 # Where a name in an #include is looked for, after the folder of the file itself.
 SEARCHED = ["src", "include", "lattice/include", "lattice/src", "bench", "tests"]
 # Made by the build.

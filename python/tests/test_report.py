@@ -201,6 +201,29 @@ def test_steps_on_an_adaptive_mesh_have_their_shares():
     assert table.lines[0][:2] == ("4", "isend")
 
 
+def test_fourier_transforms_have_their_transposes():
+    common = {"bench": "fft", "ranks": 2, "numbers": "real", "local_us": 100.0}
+    rows = [
+        common | {"strategy": way, "grid": f"{cells}.{cells}.1", "cells": cells**2}
+        for way in ("alltoallw", "exchange")
+        for cells in (8, 16)
+    ]
+    for at, one in enumerate(rows):
+        one |= {"transposes_us": 40.0 - 10 * at, "time_us": {"median": 140.0 - 10 * at}}
+    rows[2] |= {"ratio": 1.3, "transposes_ratio": 2.0}
+    (made,) = sections.sections(rows)
+    assert made.title == "Fourier transforms"
+    assert [one.figure for one in made.findings] == ["1.3×", "2×"]
+    (chart,) = made.charts
+    assert [(one.name, [p.y for p in one.points]) for one in chart.series] == [
+        ("MPI_Alltoallw", [40.0, 30.0]),
+        ("ropewalk's SubarrayExchange", [20.0, 10.0]),
+    ]
+    (table,) = made.tables
+    assert table.head == ("grid", "strategy", "step", "transposes", "local", "ratio")
+    assert table.lines[2][:3] == ("8.8.1", "exchange", "120\xa0µs")
+
+
 def test_rows_that_lack_a_number_are_shown_without_it():
     assert exchanges.comms_tables([{"bench": "comms", "strategy": "direct", "L": "8"}])
     assert exchanges.comms([{"strategy": "direct", "bytes": 8, "line_rate_mb_per_s": 1.0}] * 2)

@@ -4,7 +4,7 @@ where its rows have a peer's time beside ropewalk's."""
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from . import amr, attach, exchanges, lattice, peers
+from . import amr, attach, exchanges, fft, lattice, peers
 from .charts import Chart, Finding, Section, Table
 from .rows import Row, grouped, page_backing, unverified, word
 
@@ -98,6 +98,14 @@ BENCHES = {
         amr.charts,
         amr.findings,
         amr.tables,
+    ),
+    "fft": Bench(
+        "Fourier transforms",
+        "Transforms of a grid in three dimensions that is divided over the ranks, and their "
+        "inverses. All ways differ in their transposes alone.",
+        fft.charts,
+        fft.findings,
+        fft.tables,
     ),
     "malloc": Bench(
         "The malloc library",
