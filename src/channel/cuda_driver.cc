@@ -13,35 +13,47 @@ namespace {
 // Linux' name of the driver's library, which every runtime of CUDA loads (by its DT_SONAME).
 constexpr const char* library_name = "libcuda.so.1";
 
-template <class Function>
-bool find(void* library, const char* name, Function*& out) {
-  out = reinterpret_cast<Function*>(dlsym(library, name));
-  return out != nullptr;
-}
+// Looks functions up in the library.
+class DriverLookup {
+ public:
+  explicit DriverLookup(void* library) noexcept : library_(library) {}
+  template <class Function>
+  void find(const char* name, Function*& out) noexcept {
+    out = reinterpret_cast<Function*>(dlsym(library_, name));
+    if (out == nullptr) complete_ = false;
+  }
+  bool complete() const noexcept { return complete_; }
+
+ private:
+  void* library_;
+  bool complete_ = true;
+};
 
 // Fills the table; returns false where a function is missing.
 bool find_all(void* library, Driver& driver) {
-  return find(library, "cuGetErrorName", driver.get_error_name) &&
-         find(library, "cuPointerGetAttributes", driver.pointer_attributes) &&
-         find(library, "cuMemGetAddressRange_v2", driver.address_range) &&
-         find(library, "cuDeviceGet", driver.device_get) &&
-         find(library, "cuDevicePrimaryCtxRetain", driver.primary_retain) &&
-         find(library, "cuDevicePrimaryCtxRelease_v2", driver.primary_release) &&
-         find(library, "cuCtxPushCurrent_v2", driver.push_context) &&
-         find(library, "cuCtxPopCurrent_v2", driver.pop_context) &&
-         find(library, "cuStreamCreate", driver.stream_create) &&
-         find(library, "cuStreamSynchronize", driver.stream_synchronize) &&
-         find(library, "cuStreamDestroy_v2", driver.stream_destroy) &&
-         find(library, "cuEventCreate", driver.event_create) &&
-         find(library, "cuEventRecord", driver.event_record) &&
-         find(library, "cuEventQuery", driver.event_query) &&
-         find(library, "cuEventDestroy_v2", driver.event_destroy) &&
-         find(library, "cuMemcpyAsync", driver.copy) &&
-         find(library, "cuMemHostRegister_v2", driver.host_register) &&
-         find(library, "cuMemHostUnregister", driver.host_unregister) &&
-         find(library, "cuIpcGetMemHandle", driver.ipc_get) &&
-         find(library, "cuIpcOpenMemHandle_v2", driver.ipc_open) &&
-         find(library, "cuIpcCloseMemHandle", driver.ipc_close);
+  DriverLookup lookup(library);
+  lookup.find("cuGetErrorName", driver.get_error_name);
+  lookup.find("cuPointerGetAttributes", driver.pointer_attributes);
+  lookup.find("cuMemGetAddressRange_v2", driver.address_range);
+  lookup.find("cuDeviceGet", driver.device_get);
+  lookup.find("cuDevicePrimaryCtxRetain", driver.primary_retain);
+  lookup.find("cuDevicePrimaryCtxRelease_v2", driver.primary_release);
+  lookup.find("cuCtxPushCurrent_v2", driver.push_context);
+  lookup.find("cuCtxPopCurrent_v2", driver.pop_context);
+  lookup.find("cuStreamCreate", driver.stream_create);
+  lookup.find("cuStreamSynchronize", driver.stream_synchronize);
+  lookup.find("cuStreamDestroy_v2", driver.stream_destroy);
+  lookup.find("cuEventCreate", driver.event_create);
+  lookup.find("cuEventRecord", driver.event_record);
+  lookup.find("cuEventQuery", driver.event_query);
+  lookup.find("cuEventDestroy_v2", driver.event_destroy);
+  lookup.find("cuMemcpyAsync", driver.copy);
+  lookup.find("cuMemHostRegister_v2", driver.host_register);
+  lookup.find("cuMemHostUnregister", driver.host_unregister);
+  lookup.find("cuIpcGetMemHandle", driver.ipc_get);
+  lookup.find("cuIpcOpenMemHandle_v2", driver.ipc_open);
+  lookup.find("cuIpcCloseMemHandle", driver.ipc_close);
+  return lookup.complete();
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Where NVIDIA's cuda.h is installed: what ropewalk declares of the driver is what that header says,
-// and the names are those that its macros make.
+// Where NVIDIA's cuda.h is installed: what ropewalk declares of the driver is what that header
+// says, and the names are those that its macros make.
 #include <cuda.h>
 #include <gtest/gtest.h>
 
