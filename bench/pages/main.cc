@@ -188,8 +188,9 @@ class Benchmark {
   static std::vector<std::string> headers(const std::vector<std::string>& kinds) {
     std::vector<std::string> all = {"bytes", "size"};
     for (const char* transfer : {"fresh", "steady"}) {
-      for (const std::string& pages : kinds)
+      for (const std::string& pages : kinds) {
         all.push_back(fmt::format("{} {} us", transfer, pages));
+      }
       for (const std::string& pages : kinds) {
         if (pages != "huge") all.push_back(pages + "/huge");
       }
@@ -212,13 +213,13 @@ class Benchmark {
         if (pages != "huge") line.push_back(fmt::format("{:.2f}", median(pages) / median("huge")));
       }
     }
-    const double count = static_cast<double>((bytes + 4095) / 4096);
+    const std::size_t count = (bytes + 4095) / 4096;
     for (const std::string& pages : kinds) {
       if (pages == "huge") continue;
       // What a page costs that was not there before, beyond the transfer itself.
       const double more =
           summarize(all.fresh.at(pages)).median - summarize(all.steady.at(pages)).median;
-      line.push_back(fmt::format("{:.0f}", more / count * 1000));
+      line.push_back(fmt::format("{:.0f}", more / static_cast<double>(count) * 1000));
     }
     return line;
   }
