@@ -187,7 +187,8 @@ Solution conjugate_gradient(const LinearOperator<Real>& m, SpinorField<Real>& x,
       fail(out, options, "tolerance",
            sizeof(Real) == sizeof(float)
                ? "single precision ends here: solve in double or mixed precision"
-               : "double precision ends here: raise the tolerance, or take a heavier quark");
+               : "double precision ends here: raise the tolerance, take a heavier quark, or, if "
+                 "the operator has faces of 16 bits, correct by one with whole faces");
     }
   }
   out.seconds = seconds_since(begin);

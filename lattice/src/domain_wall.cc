@@ -50,6 +50,17 @@ std::vector<double> dense_inverse(int extent, double a, double mass, bool from_b
   return out;
 }
 
+template <class Real>
+void check_distinct(std::span<SpinorField<Real>> out, std::span<const SpinorField<Real>> in) {
+  detail::check_numbers(out.size(), in.size());
+  for (const SpinorField<Real>& to : out) {
+    for (const SpinorField<Real>& from : in) {
+      if (to.data() != from.data()) continue;
+      throw Error(ErrorCode::argument, "out: the same field as in, expected another");
+    }
+  }
+}
+
 }  // namespace
 
 // These numbers of the fifth dimension do not depend on the adjoint; [0] is as M has them for P_+
@@ -165,30 +176,34 @@ void DomainWallOperator<Real>::diagonal_inverse(SpinorField<Real>& out, const Sp
 template <class Real>
 void DomainWallOperator<Real>::apply(SpinorField<Real>& out, const SpinorField<Real>& in,
                                      bool dagger) {
-  if (out.data() == in.data()) {
-    throw Error(ErrorCode::argument, "out: the same field as in, expected another");
-  }
-  diagonal_part(out, in, dagger);
+  apply(std::span(&out, 1), std::span(&in, 1), dagger);
+}
+
+template <class Real>
+void DomainWallOperator<Real>::apply(std::span<SpinorField<Real>> out,
+                                     std::span<const SpinorField<Real>> in, bool dagger) {
+  check_distinct<Real>(out, in);
+  for (std::size_t f = 0; f < out.size(); ++f) diagonal_part(out[f], in[f], dagger);
   this->hop_add(out, 1, out, 1, in, dagger);
+}
+
+template <class Real>
+void DomainWallOperator<Real>::apply_schur(SpinorField<Real>& out, const SpinorField<Real>& in,
+                                           bool dagger) {
+  apply_schur(std::span(&out, 1), std::span(&in, 1), dagger);
 }
 
 // M_oo - M_oe M_ee^-1 M_eo; the adjoint has its factors the other way round, each the adjoint.
 template <class Real>
-void DomainWallOperator<Real>::apply_schur(SpinorField<Real>& out, const SpinorField<Real>& in,
-                                           bool dagger) {
-  if (out.data() == in.data()) {
-    throw Error(ErrorCode::argument, "out: the same field as in, expected another");
-  }
-  const Sites other = opposite(in.sites());
-  if (!between_ || between_->sites() != other) {
-    between_ = made_collectively(this->lattice(), [&] {
-      return std::make_unique<SpinorField<Real>>(this->layout(), other);
-    });
-  }
-  this->hop(*between_, in, dagger);
-  diagonal_inverse(*between_, *between_, dagger);
-  diagonal_part(out, in, dagger);
-  this->hop_add(out, 1, out, -1, *between_, dagger);
+void DomainWallOperator<Real>::apply_schur(std::span<SpinorField<Real>> out,
+                                           std::span<const SpinorField<Real>> in, bool dagger) {
+  check_distinct<Real>(out, in);
+  const std::span<SpinorField<Real>> between =
+      detail::between(between_, this->layout(), opposite(in.front().sites()), in.size());
+  this->hop(between, in, dagger);
+  for (SpinorField<Real>& one : between) diagonal_inverse(one, one, dagger);
+  for (std::size_t f = 0; f < out.size(); ++f) diagonal_part(out[f], in[f], dagger);
+  this->hop_add(out, 1, out, -1, between, dagger);
 }
 
 template class DomainWallOperator<float>;

@@ -26,6 +26,9 @@ constexpr std::size_t rehearsals = 9;
 // are.
 constexpr double preference = 0.7;
 
+// Faces of several fields begin with a line each, as vectors and stores past the caches want it.
+constexpr std::size_t line_bytes = 64;
+
 // Writes a buffer whole, in the way that faces are stored.
 void write_all(void* to, std::size_t bytes, bool stream) {
   char* const begin = static_cast<char*>(to);
@@ -56,8 +59,9 @@ double now_us() {
 }
 
 template <class Real>
-Faces<Real>::Faces(const Layout& layout, const HopTable& table, Strategy strategy)
-    : table_(table), inner_(layout.inner()) {
+Faces<Real>::Faces(const Layout& layout, const HopTable& table, Strategy strategy,
+                   FacePrecision precision, std::size_t fields)
+    : table_(table), inner_(layout.inner()), precision_(precision) {
   constexpr std::size_t half_reals = 12;
   HaloBuffers sizes{std::vector<std::size_t>(std::size_t{2} * dimensions, 0)};
   for (int leg = 0; leg < leg_count; ++leg) {
@@ -66,9 +70,13 @@ Faces<Real>::Faces(const Layout& layout, const HopTable& table, Strategy strateg
     pairs_[leg] = layout.blocks()[d] == 2;
     const std::size_t sites = table.face_sites[leg].size();
     const std::size_t slots = pairs_[leg] ? (sites + 1) / 2 : sites;
-    const std::size_t count = slots * static_cast<std::size_t>(layout.inner()) * half_reals *
-                              static_cast<std::size_t>(layout.lanes());
-    sizes.bytes[static_cast<std::size_t>(receives_from(leg))] = count * sizeof(Real);
+    const std::size_t packets = slots * static_cast<std::size_t>(layout.inner());
+    const std::size_t numbers = packets * half_reals * static_cast<std::size_t>(layout.lanes());
+    const bool full = precision == FacePrecision::full;
+    numbers_bytes_[leg] = numbers * (full ? sizeof(Real) : sizeof(std::uint16_t));
+    const std::size_t face = numbers_bytes_[leg] + (full ? 0 : packets * sizeof(std::int16_t));
+    apart_[leg] = (face + line_bytes - 1) / line_bytes * line_bytes;
+    sizes.bytes[static_cast<std::size_t>(receives_from(leg))] = apart_[leg] * (fields - 1) + face;
   }
   detail::Shared& shared = detail::shared(layout.lattice());
   const std::size_t bytes = std::reduce(sizes.bytes.begin(), sizes.bytes.end());
@@ -83,16 +91,20 @@ Faces<Real>::Faces(const Layout& layout, const HopTable& table, Strategy strateg
 
 template <class Real>
 void Faces<Real>::project(const kernels::OperatorTable<Real>& kernels,
-                          const kernels::LaneTables<Real>& lanes, const Real* in, bool dagger,
-                          int worker, int workers) {
+                          const kernels::LaneTables<Real>& lanes, const Real* in, std::size_t field,
+                          bool dagger, int worker, int workers) {
   for (int leg = 0; leg < leg_count; ++leg) {
-    void* const out = halo_->send_buffer(sends_to(leg));
-    if (out == nullptr) continue;
+    void* const buffer = halo_->send_buffer(sends_to(leg));
+    if (buffer == nullptr) continue;
+    char* const out = static_cast<char*>(buffer) + field * apart_[leg];
     kernels::FaceArguments<Real> a;
     a.sites = table_.face_sites[leg].data();
     a.count = static_cast<std::ptrdiff_t>(table_.face_sites[leg].size());
     a.in = in;
-    a.out = static_cast<Real*>(out);
+    a.out = out;
+    if (precision_ == FacePrecision::half) {
+      a.exponents = reinterpret_cast<std::int16_t*>(out + numbers_bytes_[leg]);
+    }
     a.inner = inner_;
     a.pairs = pairs_[leg];
     a.stream = stream_;

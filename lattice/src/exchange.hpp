@@ -3,6 +3,8 @@
 
 #include <array>
 #include <atomic>
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -21,11 +23,13 @@ double now_us();
 template <class Real>
 class Faces {
  public:
-  Faces(const Layout&, const HopTable&, Strategy);
+  // The faces of so many fields at once travel in the same messages.
+  Faces(const Layout&, const HopTable&, Strategy, FacePrecision, std::size_t fields);
 
-  // Projects what other ranks need from `in` into the send buffers: one worker's share.
+  // Projects what other ranks need from `in`, the field of this number, into the send buffers: one
+  // worker's share.
   void project(const kernels::OperatorTable<Real>&, const kernels::LaneTables<Real>&,
-               const Real* in, bool dagger, int worker, int workers);
+               const Real* in, std::size_t field, bool dagger, int worker, int workers);
 
   // Collective, once: whether projected faces are stored past the caches. Where ranks read each
   // other's memory, storing to lines that another core has read since may cost it 30 ns a line.
@@ -53,9 +57,17 @@ class Faces {
   // it. To be read after a barrier with the threads that called it.
   double lanes_done_us() const noexcept { return lanes_done_us_; }
 
-  // Returns the place where the next exchange puts the faces that this leg needs.
-  const Real* received(int leg) const noexcept {
-    return static_cast<const Real*>(halo_->next_receive_buffer(receives_from(leg)));
+  // Returns the place where the next exchange puts the face of a field that this leg needs.
+  const void* received(int leg, std::size_t field) const noexcept {
+    const void* const buffer = halo_->next_receive_buffer(receives_from(leg));
+    return buffer == nullptr ? nullptr : static_cast<const char*>(buffer) + field * apart_[leg];
+  }
+  // Returns that of the exponents of its packets, behind these; null where packets are of Reals.
+  const std::int16_t* exponents(int leg, std::size_t field) const noexcept {
+    const void* const face = received(leg, field);
+    if (precision_ == FacePrecision::full || face == nullptr) return nullptr;
+    return reinterpret_cast<const std::int16_t*>(static_cast<const char*>(face) +
+                                                 numbers_bytes_[leg]);
   }
   Strategy strategy() const noexcept { return halo_->strategy(); }
   std::size_t send_bytes() const noexcept { return halo_->send_bytes(); }
@@ -72,6 +84,10 @@ class Faces {
 
   const HopTable& table_;
   int inner_;
+  FacePrecision precision_;
+  std::array<std::size_t, kernels::leg_count> numbers_bytes_{};  // of a face, without exponents
+  std::array<std::size_t, kernels::leg_count>
+      apart_{};  // bytes from the face of a field to the next
   std::array<bool, kernels::leg_count> pairs_{};
   std::optional<Halo> halo_;  // and the memory of the faces
   std::vector<std::size_t> sizes_;

@@ -3,9 +3,12 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
+#include <span>
 #include <vector>
 
+#include "agree.hpp"
 #include "exchange.hpp"
 #include "kernels/kernels.hpp"
 #include "links.hpp"
@@ -55,43 +58,61 @@ template <class Real>
 struct Hop {
   Hop(const GaugeField<Real>&, const Layout&, const OperatorOptions&);
 
-  void run(const HopCall<Real>&);
+  void run(const HopCall<Real>& call) { run(std::span<const HopCall<Real>>(&call, 1)); }
+  // Several fields at once, which differ in nothing but the fields.
+  void run(std::span<const HopCall<Real>>);
+  // The same; without centres where these are none.
+  void run(std::span<SpinorField<Real>> out, double a, std::span<const SpinorField<Real>> centre,
+           double b, std::span<const SpinorField<Real>> in, bool dagger);
+  void run_in_regions(const HopCall<Real>&, const ParallelRegion&);
   void exchange_only(const SpinorField<Real>& in, bool dagger);
   std::int64_t exchange_beside(const SpinorField<Real>& in, const std::function<void()>& work);
 
+  // What a hop of so many fields at once needs besides.
+  struct AtOnce {
+    std::unique_ptr<Faces<Real>> faces;  // null where no dimension is divided
+    std::unique_ptr<WorkStealing> loop;  // over the rows
+    std::vector<kernels::HopArguments<Real>> arguments;
+  };
   // What a hop onto one set of sites needs; made at its first use.
   struct Part {
     HopTable table;
     const Real* links = nullptr;
     const kernels::HopFunction<Real>* kernel = nullptr;  // by dagger
-    std::unique_ptr<Faces<Real>> faces;
-    std::unique_ptr<WorkStealing> loop;  // over the rows
-    std::vector<PutOff> put_off;         // by worker
+    std::map<std::size_t, AtOnce> at_once;               // by the number of fields
+    std::vector<PutOff> put_off;                         // by worker
   };
   // A hop as the workers see it.
   struct Job {
     Part& part;
-    kernels::HopArguments<Real> arguments;
+    AtOnce& fields;
     kernels::HopFunction<Real> kernel;
-    const Real* in;
     bool dagger;
+
+    Faces<Real>& faces() const { return *fields.faces; }
+    void compute(std::ptrdiff_t begin, std::ptrdiff_t end) const {
+      kernel(fields.arguments.data(), static_cast<int>(fields.arguments.size()), begin, end);
+    }
   };
-  Part& part(Sites sites);
+  AtOnce& at_once(Sites sites, std::size_t fields);
   std::unique_ptr<Part> make_part(Sites sites);
+  AtOnce make_at_once(Part&, std::size_t fields);
   void check(const HopCall<Real>&) const;
-  Job job(const HopCall<Real>&);
-  Part& exchanged_part(const SpinorField<Real>& in);
-  kernels::HopArguments<Real> arguments(const Part&, const HopCall<Real>&) const;
+  void check(std::span<const HopCall<Real>>) const;
+  Job job(std::span<const HopCall<Real>>);
+  AtOnce& exchanged(const SpinorField<Real>& in);
+  kernels::HopArguments<Real> arguments(const Part&, const AtOnce&, const HopCall<Real>&,
+                                        std::size_t field) const;
 
   // The share of one worker.
   void project(const Job&, int worker);
   void compute_share(const Job&, int worker);
   void compute_what_can_be(const Job&, int worker, std::ptrdiff_t begin, std::ptrdiff_t end);
   void compute_put_off(const Job&, int worker);
-  void exchange(Part&, int worker);
+  void exchange(Faces<Real>&, int worker);
   void compute_and_poll(const Job&);
   void overlap(const Job&, int worker);
-  double waited_us(const Part&, double projected) const;
+  double waited_us(const Job&, double projected) const;
   // The work of all workers together.
   void one_after_other(const Job&);
   void overlapped(const Job&);
@@ -101,12 +122,31 @@ struct Hop {
   const kernels::OperatorTable<Real>& kernels;
   kernels::LaneTables<Real> lanes;
   OperatorLinks<Real> links;
-  std::shared_ptr<ThreadTeam> team;  // of the lattice
-  std::unique_ptr<Part> parts[3];    // by Sites
-  int sharers;                       // ranks that share a cache with this one, itself included
-  Strategy strategy;                 // of the exchange, once there is one
+  std::shared_ptr<ThreadTeam> team;    // of the lattice
+  std::unique_ptr<Part> parts[3];      // by Sites
+  std::vector<HopCall<Real>> several;  // of the last hop of several fields, kept for its memory
+  int sharers;                         // ranks that share a cache with this one, itself included
+  Strategy strategy;                   // of the exchange, once there is one
   HopTimes times;
 };
+
+// Throws Error(argument) on this rank unless there are as many fields to write as to read.
+void check_numbers(std::size_t out, std::size_t in);
+
+// Collective at its first use for these sites and so many fields: the fields between the two hops
+// of a Schur complement.
+template <class Real>
+std::span<SpinorField<Real>> between(std::vector<SpinorField<Real>>& made, const Layout& layout,
+                                     Sites sites, std::size_t fields) {
+  if (made.size() < fields || made.front().sites() != sites) {
+    made = made_collectively(layout.lattice(), [&] {
+      std::vector<SpinorField<Real>> fresh;
+      for (std::size_t f = 0; f < fields; ++f) fresh.emplace_back(layout, sites);
+      return fresh;
+    });
+  }
+  return std::span(made).first(fields);
+}
 
 extern template struct Hop<float>;
 extern template struct Hop<double>;

@@ -49,7 +49,8 @@ std::vector<AgreedFact> facts(const Layout& layout, const OperatorOptions& optio
           {"exchange", name(options.exchange)},
           {"strategy", ropewalk::name(options.strategy)},
           {"antiperiodic_time", yes_or_no(options.antiperiodic_time)},
-          {"links", name(options.links)}};
+          {"links", name(options.links)},
+          {"face_precision", name(options.face_precision)}};
 }
 
 // Collective.
@@ -89,6 +90,18 @@ ExchangeMode exchange_mode(const std::string& wanted) {
 const char* name(Links links) {
   constexpr const char* names[] = {"automatic", "full", "two-rows"};
   return names[static_cast<int>(links)];
+}
+
+const char* name(FacePrecision precision) {
+  return precision == FacePrecision::full ? "full" : "half";
+}
+
+FacePrecision face_precision(const std::string& wanted) {
+  for (const FacePrecision known : {FacePrecision::full, FacePrecision::half}) {
+    if (wanted == name(known)) return known;
+  }
+  throw Error(ErrorCode::argument,
+              "face_precision: found \"" + wanted + "\", expected full or half");
 }
 
 template <class Real>
@@ -141,6 +154,19 @@ void HoppingTerm<Real>::hop_add(SpinorField<Real>& out, double a, const SpinorFi
 }
 
 template <class Real>
+void HoppingTerm<Real>::hop(std::span<SpinorField<Real>> out, std::span<const SpinorField<Real>> in,
+                            bool dagger) {
+  hop_->run(out, 0, {}, 1, in, dagger);
+}
+
+template <class Real>
+void HoppingTerm<Real>::hop_add(std::span<SpinorField<Real>> out, double a,
+                                std::span<const SpinorField<Real>> centre, double b,
+                                std::span<const SpinorField<Real>> in, bool dagger) {
+  hop_->run(out, a, centre, b, in, dagger);
+}
+
+template <class Real>
 void HoppingTerm<Real>::exchange_only(const SpinorField<Real>& in, bool dagger) {
   hop_->exchange_only(in, dagger);
 }
@@ -149,6 +175,12 @@ template <class Real>
 std::int64_t HoppingTerm<Real>::exchange_beside(const SpinorField<Real>& in,
                                                 const std::function<void()>& work) {
   return hop_->exchange_beside(in, work);
+}
+
+template <class Real>
+void HoppingTerm<Real>::hop_in_regions(SpinorField<Real>& out, const SpinorField<Real>& in,
+                                       const ParallelRegion& region) {
+  hop_->run_in_regions({out, in}, region);
 }
 
 template <class Real>
@@ -173,7 +205,10 @@ std::size_t HoppingTerm<Real>::exchanged_bytes() const noexcept {
       out += 2 * lattice().local_sites() / static_cast<std::size_t>(lattice().local()[d]);
     }
   }
-  return out * static_cast<std::size_t>(l.fifth_extent()) * 12 * sizeof(Real);
+  out *= static_cast<std::size_t>(l.fifth_extent());
+  if (options().face_precision == FacePrecision::full) return out * 12 * sizeof(Real);
+  const std::size_t exponents = out / static_cast<std::size_t>(l.lanes());
+  return out * 12 * sizeof(std::uint16_t) + exponents * sizeof(std::int16_t);
 }
 
 template <class Real>
@@ -184,10 +219,11 @@ double HoppingTerm<Real>::flops(Sites sites) const noexcept {
 
 // Links: all of them in either case; on one parity each of the eight of a site comes once.
 template <class Real>
-double HoppingTerm<Real>::bytes(Sites sites) const noexcept {
+double HoppingTerm<Real>::bytes(Sites sites, int fields) const noexcept {
   const double volume = static_cast<double>(lattice().local_sites());
   const double link = links() == Links::two_rows ? 12 : 18;
-  const double spinors = 2 * 24.0 * layout().fifth_extent() / (sites == Sites::all ? 1 : 2);
+  const double spinors =
+      2 * 24.0 * fields * layout().fifth_extent() / (sites == Sites::all ? 1 : 2);
   return volume * (dimensions * link + spinors) * sizeof(Real);
 }
 
@@ -222,16 +258,25 @@ void WilsonOperator<Real>::apply(SpinorField<Real>& out, const SpinorField<Real>
 }
 
 template <class Real>
+void WilsonOperator<Real>::apply(std::span<SpinorField<Real>> out,
+                                 std::span<const SpinorField<Real>> in, bool dagger) {
+  this->hop_add(out, diagonal(), in, 1, in, dagger);
+}
+
+template <class Real>
 void WilsonOperator<Real>::apply_schur(SpinorField<Real>& out, const SpinorField<Real>& in,
                                        bool dagger) {
-  const Sites other = opposite(in.sites());
-  if (!between_ || between_->sites() != other) {
-    between_ = made_collectively(this->lattice(), [&] {
-      return std::make_unique<SpinorField<Real>>(this->layout(), other);
-    });
-  }
-  this->hop(*between_, in, dagger);
-  this->hop_add(out, diagonal(), in, -1 / diagonal(), *between_, dagger);
+  apply_schur(std::span(&out, 1), std::span(&in, 1), dagger);
+}
+
+template <class Real>
+void WilsonOperator<Real>::apply_schur(std::span<SpinorField<Real>> out,
+                                       std::span<const SpinorField<Real>> in, bool dagger) {
+  detail::check_numbers(out.size(), in.size());
+  const std::span<SpinorField<Real>> between =
+      detail::between(between_, this->layout(), opposite(in.front().sites()), in.size());
+  this->hop(between, in, dagger);
+  this->hop_add(out, diagonal(), in, -1 / diagonal(), between, dagger);
 }
 
 template class HoppingTerm<float>;

@@ -112,7 +112,14 @@ Solution solve_red_black(Operator& m, SpinorField<Real>& x, const SpinorField<Re
 }
 
 // Checks the two operators of a solution in mixed precision.
-void check_pair(const Layout& m, const Layout& single) {
+template <class Double>
+void check_pair(const Double& whole, const Layout& single) {
+  if (whole.options().face_precision != FacePrecision::full) {
+    throw Error(ErrorCode::argument,
+                "m: an operator with faces of 16 bits, expected FacePrecision::full, because the "
+                "residual is computed with it; m_single may have them");
+  }
+  const Layout& m = whole.layout();
   const bool alike = m.lattice().global() == single.lattice().global() &&
                      m.lattice().rank_grid() == single.lattice().rank_grid() &&
                      m.fifth_extent() == single.fifth_extent();
@@ -252,7 +259,7 @@ Solution solve_mixed(Double& m, Single& m_single, SpinorField<double>& x,
   collectively(m.lattice(), [&] {
     detail::check_solver(m.lattice(), options, [&] {
       check_fields(m.layout(), x, b);
-      check_pair(m.layout(), m_single.layout());
+      check_pair(m, m_single.layout());
     });
     made.emplace(m, m_single, x, b);
     b_norm = made->norm_of_source();

@@ -51,6 +51,8 @@ void prove_lanes(Communicator world, const Extents& grid) {
   }
   prove_ways_equal<double>(lattice, ways);
   prove_ways_equal<float>(lattice, ways);
+  for (OperatorOptions& way : ways) way.face_precision = FacePrecision::half;
+  prove_ways_equal<float>(lattice, ways);
   ways.resize(3);
   prove_domain_wall_ways_equal<double>(lattice, ways);
 }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <functional>
 #include <thread>
 #include <vector>
 
@@ -180,6 +181,29 @@ TEST(Operators, EveryWayTheSameBits) {
         ways.back().comm_threads = communicating;
       }
       prove_ways_equal<double>(lattice, ways);
+    });
+  }
+}
+
+// Threads that begin and end with each phase, as those of a parallel region of OpenMP.
+TEST(Operators, RegionsTheSameBits) {
+  const ParallelRegion region = [](const std::function<void(int)>& work) {
+    std::thread other(work, 1);
+    work(0);
+    other.join();
+  };
+  for (const Extents& grid : {grids[0], grids[4], grids[7]}) {
+    with_grid(grid, [&](const Lattice& lattice) {
+      OperatorOptions options = options_of(ExchangeMode::overlap, Strategy::concurrent);
+      options.threads = 2;
+      WilsonOperator<double> op(random_gauge(lattice, 45), 0.1, options);
+      const SpinorField<double> in = imported(op.field(), random_spinor(lattice, 46));
+      SpinorField<double> expected = op.field(), found = op.field();
+      op.hop(expected, in);
+      for (int time = 0; time < 3; ++time) {
+        op.hop_in_regions(found, in, region);
+        EXPECT_EQ(exported(found), exported(expected)) << text(grid);
+      }
     });
   }
 }

@@ -15,6 +15,7 @@ constexpr int lanes = 16 / sizeof(Real);
 
 // clang-format off
 #include "kernels/vectors.inc"
+#include "kernels/half.inc"
 #include "kernels/hop.inc"
 #include "kernels/fifth.inc"
 // clang-format on

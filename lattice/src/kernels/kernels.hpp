@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 
 namespace ropewalk::lattice::kernels {
@@ -63,7 +64,8 @@ struct HopArguments {
   const Real* in = nullptr;
   Real* out = nullptr;
   const Real* links = nullptr;
-  const Real* received[leg_count] = {};
+  const void* received[leg_count] = {};
+  const std::int16_t* exponents[leg_count] = {};  // of received packets of 16-bit numbers
   const Real* centre = nullptr;  // out = scale (hop + centre_factor centre); null: none
   Real centre_factor = 0;
   Real scale = 1;
@@ -90,16 +92,21 @@ inline constexpr int link_order_count = 2;
 // dimension one after the other.
 constexpr int place_in_row(int leg) { return 2 * (leg % 4) + leg / 4; }
 
+// Rows begin to end of `count` fields at once, which differ in the fields, faces and factors alone:
+// links of a row are read, or computed, for the first of them and lie in the caches for the others.
 template <class Real>
-using HopFunction = void (*)(const HopArguments<Real>&, std::ptrdiff_t begin, std::ptrdiff_t end);
+using HopFunction = void (*)(const HopArguments<Real>* fields, int count, std::ptrdiff_t begin,
+                             std::ptrdiff_t end);
 
-// Projects the sites of a face for the leg of the rank that receives them.
+// Projects the sites of a face for the leg of the rank that receives them. A face is packets of 12
+// vectors, of Reals or of 16-bit numbers with an exponent for each packet (half.inc).
 template <class Real>
 struct FaceArguments {
   const std::int32_t* sites = nullptr;
   std::ptrdiff_t count = 0;
   const Real* in = nullptr;
-  Real* out = nullptr;
+  void* out = nullptr;
+  std::int16_t* exponents = nullptr;  // of packets of 16-bit numbers; null: packets are of Reals
   int inner = 1;
   bool pairs = false;   // the dimension is cut into two blocks
   bool stream = false;  // past the caches

@@ -18,6 +18,7 @@ constexpr int lanes = 1;
 
 // clang-format off
 #include "kernels/vectors.inc"
+#include "kernels/half.inc"
 #include "kernels/hop.inc"
 #include "kernels/fifth.inc"
 // clang-format on

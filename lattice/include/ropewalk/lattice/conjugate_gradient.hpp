@@ -30,7 +30,7 @@ struct SolverOptions {
 
 struct Solution {
   int iterations = 0;
-  double residual = 0;          // |b - M x| / |b|, computed anew from x
+  double residual = 0;          // |b - M x| / |b|, computed anew from x by the same operator
   std::vector<double> history;  // the same from the recursion, after each iteration
   double seconds = 0;
 };
@@ -47,7 +47,7 @@ Solution solve(Operator& m, SpinorField<Real>& x, const SpinorField<Real>& b,
 // Collective. Iterative refinement: it iterates in single precision and computes the residual in
 // double, until that is small enough. This saves memory traffic and reaches the same tolerances.
 // Where single precision no longer halves the residual, as with |x|/|b| from some 1e6 on, the
-// iterations go on in double.
+// iterations go on in double. m_single may have faces of 16 bits (FacePrecision::half); m must not.
 template <class Double, class Single>
 Solution solve_mixed(Double& m, Single& m_single, SpinorField<double>& x,
                      const SpinorField<double>& b, const SolverOptions& = {});

@@ -10,7 +10,9 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "ropewalk/lattice/fields.hpp"
 
@@ -30,6 +32,15 @@ ExchangeMode exchange_mode(const std::string& name);  // Error(argument) lists t
 enum class Links { automatic, full, two_rows };
 const char* name(Links);
 
+// The numbers in which faces travel to other ranks. half: binary16, a half of the bytes in single
+// precision and a quarter in double (and 2 bytes for each 12 vectors). A number is then off by at
+// most 2^-11 of itself, or 2^-39 of the largest of those that are sent with it, which are of one
+// site in each of the lanes; the size of a field does not matter. Hops that take nothing from other
+// ranks keep their bits. For operators whose solutions another one corrects: solve_mixed().
+enum class FacePrecision { full, half };
+const char* name(FacePrecision);
+FacePrecision face_precision(const std::string& name);  // Error(argument) lists the names
+
 struct OperatorOptions {
   ExchangeMode exchange = ExchangeMode::overlap;
   Strategy strategy = Strategy::automatic;  // who drives the messages; see Halo
@@ -39,6 +50,7 @@ struct OperatorOptions {
   int comm_threads = 0;
   bool antiperiodic_time = false;  // minus sign on the hops over the global boundary of t
   Links links = Links::automatic;  // two_rows: Error(argument) where the links are not in SU(3)
+  FacePrecision face_precision = FacePrecision::full;
 };
 
 // Microseconds of the last hop on this rank's first thread, to see what overlap hides.
@@ -50,6 +62,10 @@ struct HopTimes {
   double wait_us = 0;
   double surface_us = 0;  // sites that were deferred until their faces had arrived
 };
+
+// Calls its argument once for each worker, 0 to OperatorOptions::threads - 1, and returns when all
+// are done, as a parallel region of OpenMP does.
+using ParallelRegion = std::function<void(const std::function<void(int worker)>& work)>;
 
 namespace detail {
 template <class Real>
@@ -86,6 +102,16 @@ class HoppingTerm {
   // out = a centre + b D_h in, in one pass; centre has the sites of out and may be out.
   void hop_add(SpinorField<Real>& out, double a, const SpinorField<Real>& centre, double b,
                const SpinorField<Real>& in, bool dagger = false);
+  // The same for several fields at once, with the bits of one after the other: a link is read from
+  // memory once for all of them, and the faces of all are exchanged in the same messages. in[i] is
+  // for out[i]; Error(argument) where there are not as many of each, or where a field of `out` is
+  // given elsewhere, too. The first call for so many fields makes the exchange for them. On every
+  // rank the same number.
+  void hop(std::span<SpinorField<Real>> out, std::span<const SpinorField<Real>> in,
+           bool dagger = false);
+  void hop_add(std::span<SpinorField<Real>> out, double a,
+               std::span<const SpinorField<Real>> centre, double b,
+               std::span<const SpinorField<Real>> in, bool dagger = false);
 
   // Parts of a hop, for measurements. exchange_only() projects and exchanges the faces;
   // set_exchange() changes how the next hops exchange.
@@ -94,6 +120,11 @@ class HoppingTerm {
   // polls of the messages, until all faces are there. Returns how often it has called it. It is for
   // operators with one thread.
   std::int64_t exchange_beside(const SpinorField<Real>& in, const std::function<void()>& work);
+  // The hop as programs with a parallel region for each phase make it: faces are projected in one
+  // region, sites that need no other rank computed in the next, the others in a third. The caller
+  // alone starts the messages before the second and completes them behind it. The bits of hop().
+  void hop_in_regions(SpinorField<Real>& out, const SpinorField<Real>& in,
+                      const ParallelRegion& region);
   void set_exchange(ExchangeMode);
   HopTimes times() const noexcept;
   Strategy strategy() const noexcept;            // of the exchange, once it has been chosen
@@ -103,8 +134,9 @@ class HoppingTerm {
   // ITT counts them, of which the eight products of SU(3) matrix and half spinor have 1056, spin
   // projections 96, and sums of legs 192.
   double flops(Sites sites = Sites::all) const noexcept;
-  // The least memory traffic of a hop: links and input are read once, the output is written once.
-  double bytes(Sites sites = Sites::all) const noexcept;
+  // The least memory traffic of a hop of so many fields at once: links and input are read once, the
+  // output is written once.
+  double bytes(Sites sites = Sites::all, int fields = 1) const noexcept;
   const char* isa() const noexcept;  // instruction set of the kernels: "avx512", ...
   Links links() const noexcept;      // chosen, when it was automatic
 
@@ -124,10 +156,15 @@ class WilsonOperator : public HoppingTerm<Real> {
   // Red-black preconditioned, on the sites of in (even or odd; here odd):
   // M_oo - M_oe M_ee^-1 M_eo, or its adjoint.
   void apply_schur(SpinorField<Real>& out, const SpinorField<Real>& in, bool dagger = false);
+  // Both for several fields at once, as HoppingTerm::hop.
+  void apply(std::span<SpinorField<Real>> out, std::span<const SpinorField<Real>> in,
+             bool dagger = false);
+  void apply_schur(std::span<SpinorField<Real>> out, std::span<const SpinorField<Real>> in,
+                   bool dagger = false);
 
  private:
   double mass_;
-  std::unique_ptr<SpinorField<Real>> between_;
+  std::vector<SpinorField<Real>> between_;
 };
 
 struct DomainWall {
@@ -156,6 +193,11 @@ class DomainWallOperator : public HoppingTerm<Real> {
   void diagonal_part(SpinorField<Real>& out, const SpinorField<Real>& in, bool dagger = false);
   void diagonal_inverse(SpinorField<Real>& out, const SpinorField<Real>& in, bool dagger = false);
   void apply_schur(SpinorField<Real>& out, const SpinorField<Real>& in, bool dagger = false);
+  // Both for several fields at once, as HoppingTerm::hop.
+  void apply(std::span<SpinorField<Real>> out, std::span<const SpinorField<Real>> in,
+             bool dagger = false);
+  void apply_schur(std::span<SpinorField<Real>> out, std::span<const SpinorField<Real>> in,
+                   bool dagger = false);
 
  private:
   struct Fifth;
@@ -163,7 +205,7 @@ class DomainWallOperator : public HoppingTerm<Real> {
 
   DomainWall parameters_;
   std::unique_ptr<Fifth> fifth_;
-  std::unique_ptr<SpinorField<Real>> between_;
+  std::vector<SpinorField<Real>> between_;
 };
 
 extern template class HoppingTerm<float>;
