@@ -40,7 +40,7 @@ def grouped(
 def overlap_label(row: Row, rows: Sequence[Row]) -> str:
     """What tells a curve from the others: layout and volume, and all that differs."""
     words = [f"{row['ranks']} x {row['threads']}", f"L={row['L']}"]
-    for key in ("operator", "mpi_grid", "strategy", "mpi_family"):
+    for key in ("operator", "mpi_grid", "strategy", "face_precision", "mpi_family"):
         if len({one.get(key) for one in rows}) > 1:
             words.append(str(row.get(key)))
     return ", ".join(words)
