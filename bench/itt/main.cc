@@ -122,6 +122,8 @@ class Itt {
             {"DWF5", lattice::Vectors::fifth, options_.Ls, true, false}};
   }
 
+  std::string several_name() const { return fmt::format("{} x D_w^eo", options_.fields); }
+
   // Tables V and VI of Boyle et al. 2017 have the first four, of Benchmark_dwf.
   std::vector<OperatorSpec> table_specs() const {
     using lattice::Vectors;
@@ -131,6 +133,7 @@ class Itt {
             {"sD_w^eo", Vectors::fifth, options_.Ls, true, false},
             {"Wilson D_w", Vectors::space, 1, false, false},
             {"Wilson D_w^eo", Vectors::space, 1, true, false},
+            {several_name(), Vectors::space, 1, true, false, options_.fields},
             {"clover MULT", Vectors::space, 1, true, true}};
   }
 
@@ -177,7 +180,8 @@ class Itt {
                               fmt::format("Wilson (Ls=1) and MULT of CCS-QCD: Mflop/s per node, {} "
                                           "precision",
                                           options_.precision),
-                              {"Wilson D_w", "Wilson D_w^eo", "clover MULT"}, results));
+                              {"Wilson D_w", "Wilson D_w^eo", several_name(), "clover MULT"},
+                              results));
     report_.text(operator_table(context_, "Operators of these tables", results));
   }
 

@@ -25,6 +25,7 @@ struct OperatorSpec {
   int Ls = 1;
   bool even_odd = true;
   bool clover = false;  // MULT: the inverse clover term times the hop
+  int fields = 1;       // at once; not for MULT
 
   int flops_a_site() const { return clover ? mult_flops_a_site : hop_flops_a_site; }
 };
@@ -32,7 +33,7 @@ struct OperatorSpec {
 // One way to compute an operator: how links are kept, when faces are exchanged.
 struct OperatorCase {
   std::string links;        // "full", "two_rows"
-  std::string exchange;     // "sequential", "overlap"
+  std::string exchange;     // "sequential", "overlap"; "/half" behind it: faces of 16 bits
   Summary us;               // of calls, slowest rank each
   double bytes = 0;         // of a call and rank: all is read once, the result written once
   std::string level;        // where so many bytes lie

@@ -33,8 +33,9 @@ const char* const about =
     "            The comparison point is half of DWF4 at L=16 and at L=12; its robustness is the\n"
     "            worst case at L=16 over the best.\n"
     "  Operators Tables V and VI of Boyle et al. 2017: D_w and its s-vectorised form, whole and\n"
-    "            even-odd, for 12^4, 16^4, 24^4 of a node; Wilson, and MULT of CCS-QCD (inverse\n"
-    "            clover term times hop, 1896 flops a site).\n"
+    "            even-odd, for 12^4, 16^4, 24^4 of a node; Wilson, one field and --fields at\n"
+    "            once, which share the links; and MULT of CCS-QCD (inverse clover term times hop,\n"
+    "            1896 flops a site).\n"
     "Every case of every operator is listed with flops per byte (all read once, the result "
     "written\n"
     "once), the bytes it goes through (MiB a rank), the level that these come from, and the roof:\n"
@@ -129,6 +130,14 @@ void describe(CLI::App& app, IttOptions& options) {
                  "Cases to compare: sequential (exchange, then compute), overlap")
       ->type_name("NAME,...")
       ->capture_default_str();
+  app.add_option("--faces", options.faces,
+                 "Numbers in which faces travel: full, half (16 bits; cases ending in /half)")
+      ->type_name("NAME,...")
+      ->capture_default_str();
+  app.add_option("--fields", options.fields, "Fields at once in the row of several of them")
+      ->type_name("N")
+      ->check(whole_number(2, 64))
+      ->capture_default_str();
   app.add_flag("--shm-hugetlb,--shm-hugepages", options.huge,
                "Accepted as Grid's option; messages lie on pages of 2 MiB in any case");
   app.add_option("--tables", options.tables, "What to measure: memory, comms, summary, operators")
@@ -158,6 +167,9 @@ bool check(IttOptions& options) {
   for (const std::string& word :
        words("--exchange", options.exchanges, {"sequential", "overlap"})) {
     options.exchange_list.push_back(lattice::exchange_mode(word));
+  }
+  for (const std::string& word : words("--faces", options.faces, {"full", "half"})) {
+    options.faces_list.push_back(lattice::face_precision(word));
   }
   options.table_list =
       words("--tables", options.tables, {"memory", "comms", "summary", "operators"});

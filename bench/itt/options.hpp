@@ -18,18 +18,21 @@ struct IttOptions {
   std::string volume = "node";
   std::string precision = "single";
   std::string exchanges = "sequential,overlap";
+  std::string faces = "full";
   std::string tables = "memory,comms,summary,operators";
   int Ls = 16;
   int threads = 0;
   int lanes = 1;
-  int shm = 0;    // MB, 0: no bound
-  int calls = 0;  // 0: as many as fit the time
+  int fields = 4;  // at once, in the row of several right-hand sides
+  int shm = 0;     // MB, 0: no bound
+  int calls = 0;   // 0: as many as fit the time
   bool huge = false;
 
   // What check() has made of them.
   std::vector<int> sizes;
   std::vector<int> extents;  // of --mpi-grid; empty: chosen
   std::vector<lattice::ExchangeMode> exchange_list;
+  std::vector<lattice::FacePrecision> faces_list;
   std::vector<std::string> table_list;
 
   bool default_sizes = false;

@@ -99,6 +99,7 @@ Json operator_row(const IttContext& context, const std::string& table,
   row.update(case_json(result, best, ranks));
   row["op"] = result.spec.name;
   row["Ls"] = result.spec.Ls;
+  row["fields"] = result.spec.fields;
   row["vectors"] = lattice::name(result.spec.vectors);
   row["vector_lanes"] = result.vector_lanes;
   row["local"] = lattice::text(result.local);

@@ -11,6 +11,7 @@
 #include "common/timed_threads.hpp"
 #include "itt/fields.hpp"
 #include "overlap/cpu_time.hpp"
+#include "overlap/openmp.hpp"
 #include "ropewalk/error.hpp"
 #include "ropewalk/lattice/clover.hpp"
 #include "ropewalk/schedule.hpp"
@@ -102,11 +103,18 @@ struct Subject {
   }
   void step(Way way) {
     if (way == Way::exchange) return hop.exchange_only(in);
+    if (way == Way::regions) return step_in_regions();
     hop.set_exchange(way == Way::compute      ? lattice::ExchangeMode::off
                      : way == Way::overlapped ? lattice::ExchangeMode::overlap
                                               : lattice::ExchangeMode::sequential);
     if (clover) return clover->mult(out, in);
     hop.hop(out, in);
+  }
+  void step_in_regions() {
+    const int threads = hop.options().threads;
+    hop.hop_in_regions(
+        out, in, [&](const std::function<void(int)>& work) { in_parallel_region(threads, work); });
+    if (clover) clover->diagonal_inverse(out, out);
   }
   double flops(Sites to) const { return clover ? clover->mult_flops(to) : hop.flops(to); }
   // A times the result of MULT is that of the hop.
@@ -197,18 +205,25 @@ class Measuring {
           std::find(list.begin(), list.end(), Strategy::threaded) != list.end();
       const lattice::Lattice lattice(layout.global(frame_.L), frame_.ranks.communicator(),
                                      layout.rank_grid, options);
+      lattice::OperatorOptions how = operator_options(frame_);
       for (const Strategy strategy : list) {
-        for (const int comm : frame_.comm_list) add_case(lattice, strategy, comm);
+        how.strategy = strategy;
+        for (const lattice::FacePrecision faces : frame_.options.faces_list) {
+          how.face_precision = faces;
+          for (const int comm : frame_.comm_list) {
+            how.comm_threads = comm;
+            add_case(lattice, how);
+          }
+        }
       }
     }
   }
 
-  void add_case(const lattice::Lattice& lattice, Strategy strategy, int comm) {
+  void add_case(const lattice::Lattice& lattice, const lattice::OperatorOptions& options) {
+    const Strategy strategy = options.strategy;
+    const int comm = options.comm_threads;
     // The library's own threads and copies need no thread of ours but one that looks after them.
     if (comm > 1 && strategy != Strategy::concurrent && strategy != Strategy::sequential) return;
-    lattice::OperatorOptions options = operator_options(frame_);
-    options.strategy = strategy;
-    options.comm_threads = comm;
     Case<Real> made;
     made.subject = std::make_unique<Subject<Real>>(frame_, lattice, options);
     try {
@@ -225,6 +240,7 @@ class Measuring {
     result.rank_grid = lattice.rank_grid();
     result.local = lattice.local();
     result.strategy = made.subject->hop.strategy();
+    result.face_precision = options.face_precision;
     result.comm_threads = comm;
     result.lanes = frame_.lanes;
     result.exchange_bytes =
@@ -266,6 +282,7 @@ class Measuring {
   void time_case(Case<Real>& one, int round) {
     for (std::size_t i = 0; i < ways; ++i) {
       const auto way = static_cast<Way>((i + static_cast<std::size_t>(round)) % ways);
+      if (way == Way::regions && !has_openmp()) continue;
       const KernelTime before = kernel_time();
       one.result.us[static_cast<std::size_t>(way)].push_back(
           sample(one, way, one.result.iterations));
@@ -297,14 +314,17 @@ class Measuring {
     one.result.iterations = iterations;
   }
 
-  // An overlapped hop against sums written out.
+  // Overlapped hops against sums written out.
   void check(Case<Real>& one) {
     Subject<Real>& subject = *one.subject;
-    std::fill_n(subject.out.data(), subject.out.size(), Real(0));
-    subject.step(Way::overlapped);
-    const double error = frame_.ranks.max(subject.error());
-    one.result.error = std::max(one.result.error, error);
-    one.result.verified = one.result.error < (sizeof(Real) == 4 ? 1e-5 : 1e-13);
+    for (const Way way : {Way::overlapped, Way::regions}) {
+      std::fill_n(subject.out.data(), subject.out.size(), Real(0));
+      subject.step(way);
+      const double error = frame_.ranks.max(subject.error());
+      one.result.error = std::max(one.result.error, error);
+    }
+    const bool half = one.result.face_precision == lattice::FacePrecision::half;
+    one.result.verified = one.result.error < (half ? 1e-3 : sizeof(Real) == 4 ? 1e-5 : 1e-13);
   }
 
   const Frame& frame_;
@@ -384,8 +404,8 @@ OverlapMeasurement::OverlapMeasurement(const OverlapOptions& options, const Rank
 
 // What each operator and L will take: beside the sites of a hop, its faces are small.
 std::vector<Expected> OverlapMeasurement::expected() const {
-  const auto cases =
-      static_cast<double>(layouts_.size() * options_.strategy_list.size() * comm_list_.size());
+  const auto cases = static_cast<double>(layouts_.size() * options_.strategy_list.size() *
+                                         options_.faces_list.size() * comm_list_.size());
   const double wanted = full_sample_us(options_, ranks_);
   std::vector<Expected> all;
   for (const std::string& op : options_.operator_list) {

@@ -18,9 +18,10 @@ enum class Way {
   compute,          // all rows, with the faces that came last
   exchange,         // faces, messages
   one_after_other,  // faces, messages, then the rows
-  overlapped
+  overlapped,
+  regions  // overlapped, each phase a parallel region of OpenMP; only where the compiler has that
 };
-constexpr std::size_t ways = 4;
+constexpr std::size_t ways = 5;
 
 struct OverlapResult {
   int L = 0;
@@ -29,6 +30,7 @@ struct OverlapResult {
   lattice::Extents rank_grid{};
   lattice::Extents local{};
   Strategy strategy = Strategy::concurrent;
+  lattice::FacePrecision face_precision = lattice::FacePrecision::full;
   int comm_threads = 0;
   int lanes = 1;
   int iterations = 1;              // of a sample
@@ -65,7 +67,7 @@ struct AloneResult {
 
 struct OverlapResults {
   AloneResult alone;
-  std::vector<OverlapResult> cases;  // by rank grid, strategy and comm threads
+  std::vector<OverlapResult> cases;  // by rank grid, strategy, face precision and comm threads
   int ranks = 1;
   double scaling(const OverlapResult& one) const;  // ranks x alone / best of the two orders
   double scaling_limit() const;                    // ranks x alone / together

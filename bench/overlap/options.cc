@@ -26,6 +26,9 @@ const char* const about =
     "  exchange         faces projected and exchanged, no sites\n"
     "  one after other  the exchange, then the computation\n"
     "  overlapped       both at once; waits: of these, for faces when nothing is left to compute\n"
+    "  regions          overlapped by threads of OpenMP, a parallel region for each phase: faces\n"
+    "                   projected, sites that need no other rank, the others; messages by the\n"
+    "                   caller; - where the compiler has no OpenMP\n"
     "  limit            the longer of compute and exchange: overlapped cannot be less\n"
     "  hidden           (compute + exchange - overlapped) / min(compute, exchange): 100 % where\n"
     "                   the shorter of the two costs nothing\n"
@@ -93,6 +96,10 @@ void describe(CLI::App& app, OverlapOptions& options) {
                  "they are read; threaded: the library's own comm threads; sequential; automatic")
       ->type_name("NAME,...")
       ->capture_default_str();
+  app.add_option("--faces", options.faces,
+                 "Numbers in which faces travel: full, half (16 bits), cases of each")
+      ->type_name("NAME,...")
+      ->capture_default_str();
   add_common_options(app, options.common);
   app.footer(about);
 }
@@ -119,6 +126,9 @@ bool check(OverlapOptions& options) {
                                           "direct",     "put",        "automatic"};
   for (const std::string& word : words("--strategy", options.strategies, known)) {
     options.strategy_list.push_back(strategy(word));
+  }
+  for (const std::string& word : words("--faces", options.faces, {"full", "half"})) {
+    options.faces_list.push_back(lattice::face_precision(word));
   }
   return true;
 }

@@ -20,6 +20,7 @@ struct OverlapOptions {
   std::string precision = "single";
   std::string comm_threads;
   std::string strategies = "concurrent,direct";
+  std::string faces = "full";
   int Ls = 16;
   int threads = 0;
   int lanes = 0;
@@ -30,6 +31,7 @@ struct OverlapOptions {
   std::vector<std::vector<int>> grids;  // of --mpi-grid; empty: all ranks in the last dimension
   std::vector<int> comm_list;           // empty: 0, 1, 2, 4, ... below the threads
   std::vector<Strategy> strategy_list;
+  std::vector<lattice::FacePrecision> faces_list;
 };
 
 void describe(CLI::App& app, OverlapOptions& options);

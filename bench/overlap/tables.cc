@@ -18,6 +18,10 @@ double limit(const OverlapResult& result) {
   return std::max(result.median(Way::compute), result.median(Way::exchange));
 }
 
+bool has_regions(const OverlapResult& result) {
+  return !result.us[static_cast<std::size_t>(Way::regions)].empty();
+}
+
 double rate_of(const OverlapResult& result, Way way) {
   return mb_per_s(static_cast<double>(result.exchange_bytes), result.median(way));
 }
@@ -38,7 +42,7 @@ std::string of_hideable(const OverlapResult& result) {
 Json overlap_row(const OverlapContext& context, const OverlapResults& all,
                  const OverlapResult& result) {
   const auto samples = [&](Way way) { return summarize(result.us[static_cast<std::size_t>(way)]); };
-  return {
+  Json row = {
       {"bench", "overlap"},
       {"operator", result.op},
       {"L", result.L},
@@ -55,6 +59,7 @@ Json overlap_row(const OverlapContext& context, const OverlapResults& all,
       {"faces", result.faces()},
       {"evenly_dealt", evenly_dealt(result.faces(), result.lanes, result.comm_threads)},
       {"strategy", name(result.strategy)},
+      {"face_precision", lattice::name(result.face_precision)},
       {"pages", "huge"},
       {"buffers", "hot"},
       {"exchange_bytes", result.exchange_bytes},
@@ -80,12 +85,15 @@ Json overlap_row(const OverlapContext& context, const OverlapResults& all,
       {"exchange_mb_per_s", rounded(rate_of(result, Way::exchange), 10)},
       {"error", result.error},
       {"verified", result.verified}};
+  if (has_regions(result)) row["regions_us"] = rounded(result.median(Way::regions), 100);
+  return row;
 }
 
 namespace {
 
 std::vector<std::string> case_cells(const OverlapResult& one) {
-  return {lattice::text(one.rank_grid), name(one.strategy), std::to_string(one.comm_threads)};
+  return {lattice::text(one.rank_grid), name(one.strategy), lattice::name(one.face_precision),
+          std::to_string(one.comm_threads)};
 }
 
 std::string tenths(double value) { return fmt::format("{:.1f}", value); }
@@ -98,13 +106,15 @@ void add(TextTable& table, std::vector<std::string> cells, const std::vector<std
 
 // This is Meadows' first figure, with the share of it that is exchange.
 TextTable times_table(const OverlapResults& all) {
-  TextTable table({"rank grid", "strategy", "comm threads", "compute", "exchange",
-                   "one after other", "overlapped", "waits", "limit", "hidden %", "gain"},
-                  2);
+  TextTable table(
+      {"rank grid", "strategy", "faces", "comm threads", "compute", "exchange", "one after other",
+       "overlapped", "regions", "waits", "limit", "hidden %", "gain"},
+      3);
   for (const OverlapResult& one : all.cases) {
     add(table, case_cells(one),
         {tenths(one.median(Way::compute)), tenths(one.median(Way::exchange)),
          tenths(one.median(Way::one_after_other)), tenths(one.median(Way::overlapped)),
+         has_regions(one) ? tenths(one.median(Way::regions)) : "-",
          tenths(summarize(one.waited_us).median), tenths(limit(one)),
          fmt::format("{:.0f}", 100 * one.hidden()), hundredths(one.gain())});
   }
@@ -113,9 +123,9 @@ TextTable times_table(const OverlapResults& all) {
 
 // This is his second figure, the bandwidth.
 TextTable rates_table(const OverlapResults& all) {
-  TextTable table({"rank grid", "strategy", "comm threads", "exchange MB/s", "overlapped MB/s",
-                   "weak scaling", "of it CPU", "of hideable"},
-                  2);
+  TextTable table({"rank grid", "strategy", "faces", "comm threads", "exchange MB/s",
+                   "overlapped MB/s", "weak scaling", "of it CPU", "of hideable"},
+                  3);
   for (const OverlapResult& one : all.cases) {
     add(table, case_cells(one),
         {tenths(rate_of(one, Way::exchange)), tenths(rate_of(one, Way::overlapped)),

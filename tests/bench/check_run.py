@@ -195,6 +195,7 @@ def check_itt_row(row, run):
     elif table in ("summary", "operators"):
         volume = math.prod(int(extent) for extent in row["local"].split(".")) * row["Ls"] * ranks
         half = row["op"] not in ("D_w", "sD_w", "Wilson D_w")
+        volume *= row["fields"]
         if row["flops"] != row["flops_a_site"] * (volume // 2 if half else volume):
             fail(f"flops of a call: {row}", run)
         means = [one["time_us"]["mean"] for one in row["cases"].values()]

@@ -2,9 +2,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstddef>
 
 #include "bench/command_line.hpp"
 #include "overlap/measure.hpp"
+#include "overlap/openmp.hpp"
 #include "overlap/options.hpp"
 #include "overlap/tables.hpp"
 #include "ropewalk/error.hpp"
@@ -109,6 +113,17 @@ TEST(OverlapBench, ARowHasAllTimes) {
   EXPECT_DOUBLE_EQ(row["gain"], 1.25);
   EXPECT_DOUBLE_EQ(row["exchange_mb_per_s"], 250);
   EXPECT_DOUBLE_EQ(row["limit_us"], 10);
+  EXPECT_EQ(row["face_precision"], "full");
+  EXPECT_FALSE(row.contains("regions_us"));  // of a compiler without OpenMP
+  result.us[4] = {13};
+  EXPECT_DOUBLE_EQ(overlap_row({2, 1, 1, "single", "MPI"}, {}, result)["regions_us"], 13);
+}
+
+// Each worker once, by as many threads as OpenMP gives.
+TEST(OverlapBench, ParallelRegionsCallEveryWorkerOnce) {
+  std::array<std::atomic<int>, 5> calls{};
+  in_parallel_region(5, [&](int worker) { ++calls[static_cast<std::size_t>(worker)]; });
+  for (const std::atomic<int>& one : calls) EXPECT_EQ(one.load(), 1);
 }
 
 }  // namespace
