@@ -149,6 +149,7 @@ class PackedByMpi final : public PackedTranspose {
 
   static std::vector<int> doubles(const std::vector<std::size_t>& bytes) {
     std::vector<int> out;
+    out.reserve(bytes.size());
     for (const std::size_t one : bytes) out.push_back(static_cast<int>(one / sizeof(double)));
     return out;
   }
