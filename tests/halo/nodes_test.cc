@@ -44,12 +44,12 @@ INSTANTIATE_TEST_SUITE_P(Layouts, HaloOverNodes,
                                          NodesCase{"round:2", {0, 1, 0, 1}},
                                          NodesCase{"3,1,4", {0, 0, 0, 1, 2, 2, 2, 2}},
                                          NodesCase{"round:3", {0, 1, 2, 0, 1, 2, 0, 1}}),
-                         [](const testing::TestParamInfo<NodesCase>& info) {
-                           std::string name = info.param.nodes;
+                         [](const testing::TestParamInfo<NodesCase>& layout) {
+                           std::string name = layout.param.nodes;
                            for (char& letter : name) {
                              if (letter == ',' || letter == ':') letter = '_';
                            }
-                           return name + "_of_" + std::to_string(info.param.ranks());
+                           return name + "_of_" + std::to_string(layout.param.ranks());
                          });
 
 TEST_P(HaloOverNodes, RandomFieldsAreWhatIndicesSay) {
