@@ -10,11 +10,13 @@ static int rank, ranks;
 static MPI_Win together, own[threads];
 static pthread_mutex_t checks = PTHREAD_MUTEX_INITIALIZER;
 
-#define CHECK_IN_THREAD(condition) \
-  do {                             \
-    pthread_mutex_lock(&checks);   \
-    CHECK(condition);              \
-    pthread_mutex_unlock(&checks); \
+/* The call itself is made without the mutex, which a thread that waits for a lock must not hold. */
+#define CHECK_IN_THREAD(condition)     \
+  do {                                 \
+    const int holds = (condition);     \
+    pthread_mutex_lock(&checks);       \
+    CHECK(holds && "in: " #condition); \
+    pthread_mutex_unlock(&checks);     \
   } while (0)
 #define CALL(call) CHECK_IN_THREAD((call) == MPI_SUCCESS)
 
