@@ -12,10 +12,15 @@
 
 #include "agree.hpp"
 #include "algebra.hpp"
+#include "halves.hpp"
 #include "ropewalk/error.hpp"
 #include "solver_checks.hpp"
 
 namespace ropewalk::lattice {
+
+using detail::half;
+using detail::put_half;
+
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -139,18 +144,6 @@ void iterate(Stabilised<Real>& method, const SolverOptions& options, Solution& s
            "the recursion has broken down: solve by conjugate gradient, or look for numbers that "
            "are not finite in links, source and guess");
   } while (solution.residual > options.tolerance && solution.iterations < options.max_iterations);
-}
-
-// The even sites of a field come first, the odd ones after them.
-template <class Real>
-SpinorField<Real> half(const SpinorField<Real>& whole, Sites sites) {
-  SpinorField<Real> out(whole.layout(), sites);
-  std::copy_n(whole.at(whole.layout().first(sites)), out.size(), out.data());
-  return out;
-}
-template <class Real>
-void put_half(SpinorField<Real>& whole, const SpinorField<Real>& part) {
-  std::copy_n(part.data(), part.size(), whole.at(whole.layout().first(part.sites())));
 }
 
 // Checks the fields of a solution with the operator.

@@ -11,12 +11,17 @@
 
 #include "agree.hpp"
 #include "algebra.hpp"
+#include "halves.hpp"
 #include "ropewalk/error.hpp"
 #include "ropewalk/lattice/clover.hpp"
 #include "ropewalk/lattice/conjugate_gradient.hpp"
 #include "solver_checks.hpp"
 
 namespace ropewalk::lattice {
+
+using detail::half;
+using detail::put_half;
+
 namespace {
 
 // Computes the norm over all ranks.
@@ -45,18 +50,6 @@ void divide(WilsonOperator<Real>& m, SpinorField<Real>& v) {
 template <class Operator, class Real>
 void divide(Operator& m, SpinorField<Real>& v) {
   m.diagonal_inverse(v, v);
-}
-
-// The even sites of a field come first, the odd ones after them.
-template <class Real>
-SpinorField<Real> half(const SpinorField<Real>& whole, Sites sites) {
-  SpinorField<Real> out(whole.layout(), sites);
-  std::copy_n(whole.at(whole.layout().first(sites)), out.size(), out.data());
-  return out;
-}
-template <class Real>
-void put_half(SpinorField<Real>& whole, const SpinorField<Real>& part) {
-  std::copy_n(part.data(), part.size(), whole.at(whole.layout().first(part.sites())));
 }
 
 // Checks the fields of a solution with an operator.
