@@ -1,33 +1,26 @@
 """This module makes the pictures of amr: steps on an adaptively refined mesh, by share of time."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from .charts import OWN, PEER, Axis, Chart, Finding, Lines, Series, Table
-from .exchanges import curve
+from .charts import Axis, Chart, Finding, Lines, Series, Table
+from .exchanges import by_strategy, cases
 from .quantities import percent, time
-from .rows import Row, differing, grouped, positive, word
+from .rows import Row, differing, positive, word
 
 _OWN_WAY = "channel"
 _NAMES = {"isend": "MPI_Isend and MPI_Irecv", _OWN_WAY: "ropewalk's Channel"}
+_CASE = ("mpi", "ranks")
 _SHARES = ("communication_us", "reductions_us", "computing_us")
 
 
 def charts(rows: Sequence[Row]) -> tuple[Chart, ...]:
     """Returns the time in messages by the cells of a block, for each MPI and number of ranks."""
     made = []
-    for key, group in grouped(rows, differing(rows, ("mpi", "ranks"))).items():
-        series = tuple(_series(group))
-        under = f"{', '.join(key)}: " if key else ""
+    for under, group in cases(rows, _CASE):
+        series = by_strategy(group, "cells", "communication_us", _NAMES, (_OWN_WAY,))
         if series:
             made.append(_lines(under, series))
     return tuple(made)
-
-
-def _series(rows: Sequence[Row]) -> Iterator[Series]:
-    for (way,), group in grouped(rows, ["strategy"]).items():
-        points = curve(group, "cells", "communication_us")
-        if points:
-            yield Series(_NAMES.get(way, way), points, OWN if way == _OWN_WAY else PEER)
 
 
 def _lines(under: str, series: tuple[Series, ...]) -> Chart:
@@ -53,7 +46,7 @@ def findings(rows: Sequence[Row]) -> tuple[Finding, ...]:
 
 
 def tables(rows: Sequence[Row]) -> tuple[Table, ...]:
-    fields = [*differing(rows, ("mpi", "ranks")), "cells", "strategy"]
+    fields = [*differing(rows, _CASE), "cells", "strategy"]
     lines = []
     for row in rows:
         shares = [time(value) if (value := positive(row, name)) else "–" for name in _SHARES]

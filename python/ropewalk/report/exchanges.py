@@ -3,7 +3,7 @@ figures of Meadows et al. 2018), gradient (figures 1 to 5 of Boyle et al.), memo
 malloc."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from .charts import (
     LIMIT,
@@ -44,6 +44,24 @@ def curves(
             name = " ".join(one for one in key if one) or "ropewalk"
             made.append(Series(name, points, OWN if own(group[0]) else PEER))
     return made
+
+
+def by_strategy(
+    rows: Sequence[Row], x: str, y: str, names: Mapping[str, str], own: Collection[str]
+) -> tuple[Series, ...]:
+    """Returns a series for each strategy, by its name; `own` are those of ropewalk."""
+    made = []
+    for (way,), group in grouped(rows, ["strategy"]).items():
+        points = curve(group, x, y)
+        if points:
+            made.append(Series(names.get(way, way), points, OWN if way in own else PEER))
+    return tuple(made)
+
+
+def cases(rows: Sequence[Row], fields: Sequence[str]) -> Iterator[tuple[str, list[Row]]]:
+    """Yields the rows of each case, with the beginning of a title that tells it from others."""
+    for key, group in grouped(rows, differing(rows, fields)).items():
+        yield (f"{', '.join(key)}: " if key else ""), group
 
 
 def limit_line(rows: Sequence[Row], x: str, y: str, name: str = "limit") -> list[Series]:

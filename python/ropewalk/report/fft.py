@@ -1,11 +1,11 @@
 """This module makes the pictures of fft: transforms of a grid that is divided over the ranks."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from .charts import OWN, PEER, Axis, Chart, Finding, Lines, Series, Table
-from .exchanges import curve
+from .charts import Axis, Chart, Finding, Lines, Series, Table
+from .exchanges import by_strategy, cases
 from .quantities import ratio, time
-from .rows import Row, differing, grouped, positive, word
+from .rows import Row, differing, positive, word
 
 _NAMES = {
     "alltoallw": "MPI_Alltoallw",
@@ -20,19 +20,11 @@ _CASE = ("numbers", "decomposition", "mpi", "ranks", "threads")
 def charts(rows: Sequence[Row]) -> tuple[Chart, ...]:
     """Returns the time in transposes by the cells of the grid, for each kind of transform."""
     made = []
-    for key, group in grouped(rows, differing(rows, _CASE)).items():
-        series = tuple(_series(group))
-        under = f"{', '.join(key)}: " if key else ""
+    for under, group in cases(rows, _CASE):
+        series = by_strategy(group, "cells", "transposes_us", _NAMES, _OWN_WAYS)
         if series:
             made.append(_lines(under, series))
     return tuple(made)
-
-
-def _series(rows: Sequence[Row]) -> Iterator[Series]:
-    for (way,), group in grouped(rows, ["strategy"]).items():
-        points = curve(group, "cells", "transposes_us")
-        if points:
-            yield Series(_NAMES.get(way, way), points, OWN if way in _OWN_WAYS else PEER)
 
 
 def _lines(under: str, series: tuple[Series, ...]) -> Chart:
