@@ -1,8 +1,10 @@
-/* MPI sessions: collectives of communicators from groups, without MPI_COMM_WORLD. */
+/* session ROUNDS: MPI sessions one after the other, with collectives of communicators from groups,
+ * without MPI_COMM_WORLD. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <mpi.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #if MPI_VERSION >= 4
@@ -14,10 +16,11 @@ static int is_intercepted(void) {
   return dladdr(function, &found) != 0 && strstr(found.dli_fname, "libropewalk-mpi") != NULL;
 }
 
-int main(void) {
+int main(int argc, char** argv) {
+  const int rounds = argc > 1 ? atoi(argv[1]) : 1;
   int failures = is_intercepted() ? 0 : 1;
   if (failures) fprintf(stderr, "session.c: the drop-in is not in front of MPI\n");
-  for (int round = 0; round < 2; ++round) {
+  for (int round = 0; round < rounds; ++round) {
     MPI_Session session;
     MPI_Group group;
     MPI_Comm comm;
