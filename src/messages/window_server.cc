@@ -12,7 +12,7 @@ namespace {
 
 // What MPI keeps must stay where it is. Never destroyed.
 template <class Left>
-void keep(std::list<Left>&& left) noexcept {
+void keep(std::list<Left>&& left) {
   static auto* all = new std::list<Left>;
   static std::mutex mutex;
   const std::lock_guard lock(mutex);
@@ -176,8 +176,12 @@ void WindowServer::advance_answers() {
 
 // What was not sent has nobody to take it: MPI keeps it.
 void WindowServer::leave_answers() noexcept {
+  if (answers_.empty()) return;
   for (Answer& each : answers_) mpi::leave(each.request);
-  if (!answers_.empty()) keep(std::move(answers_));
+  try {
+    keep(std::move(answers_));
+  } catch (const std::exception&) {  // no memory, and a rank is gone already
+  }
 }
 
 }  // namespace ropewalk::messages
