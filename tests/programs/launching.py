@@ -78,7 +78,7 @@ def mpis():
     if "mpich" in found and _debian("libmpich.so.12"):
         # This is Debian's MPICH library under the wheel's launcher: both speak PMI 1.
         found["system-mpich"] = Mpi("system-mpich", found["mpich"].launcher)
-    intel = pathlib.Path(os.environ.get("I_MPI_ROOT", "/opt/intel/oneapi/mpi/latest"))
+    intel = _intel()
     if (intel / "bin/mpiexec.hydra").exists():
         found["intel"] = Mpi(
             "intel",
@@ -88,6 +88,14 @@ def mpis():
             _items({"I_MPI_FABRICS": "shm", "I_MPI_ROOT": str(intel)}),
         )
     return found
+
+
+def _intel():
+    """The prefix of Intel MPI: the one given, that of `scripts/setup`, or where Intel puts it."""
+    if "I_MPI_ROOT" in os.environ:
+        return pathlib.Path(os.environ["I_MPI_ROOT"])
+    ours = ROOT / ".venv/mpi/intel"
+    return ours if ours.exists() else pathlib.Path("/opt/intel/oneapi/mpi/latest")
 
 
 def _items(variables):

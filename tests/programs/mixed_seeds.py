@@ -191,7 +191,9 @@ def unserved(found):
 
 
 def program_of(mpi, build):
-    path = pathlib.Path(build).resolve() / "tests/dropin" / mpi.name / "mixed"
+    # Intel MPI has MPICH's ABI, and the library path of the run chooses between them.
+    built_with = "mpich" if mpi.name == "intel" else mpi.name
+    path = pathlib.Path(build).resolve() / "tests/dropin" / built_with / "mixed"
     if not path.exists():
         raise launching.Skip(f"not built: {path}")
     return str(path)
