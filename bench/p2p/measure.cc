@@ -68,10 +68,12 @@ P2pMeasurement::P2pMeasurement(const P2pOptions& options, const Ranks& ranks)
     : options_(options),
       ranks_(ranks),
       rounds_(options.common.rounds_or(20, 5)),
-      choice_(ranks.communicator()) {
+      choice_(ranks.communicator(), {.threads = options.threads}) {
   check_ranks(ranks.size());
   for (const Mechanism each : options.mechanism_list) {
-    forced_.try_emplace(each, ranks.communicator(), ChannelOptions{.force = each});
+    const int threads = each == Mechanism::threaded ? options.threads : 1;
+    forced_.try_emplace(each, ranks.communicator(),
+                        ChannelOptions{.force = each, .threads = threads});
   }
   const std::size_t bytes = buffer_bytes(options);
   ranks.collectively([&] { check_memory(options, ranks); });

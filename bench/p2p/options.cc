@@ -22,7 +22,7 @@ constexpr int osu_window = 64;
 constexpr int rate_window = 8;
 constexpr int longest_window = 4096;
 constexpr Mechanism forcible[] = {Mechanism::slots, Mechanism::receiver, Mechanism::sender,
-                                  Mechanism::both, Mechanism::pipeline};
+                                  Mechanism::both,  Mechanism::threaded, Mechanism::pipeline};
 
 const char* const about =
     "Ranks 2k and 2k + 1 are a pair, and all pairs send at once; two ranks are one pair.\n"
@@ -71,7 +71,12 @@ void check_mechanisms(P2pOptions& options) {
   const auto is_asked = [&](const std::string& word) {
     return std::ranges::count(asked, word) > 0;
   };
+  if (is_asked(name(Mechanism::threaded)) && options.threads == 1) {
+    throw Error(ErrorCode::argument,
+                "--mechanism: threaded, with one thread a rank; write --threads 2 as well");
+  }
   for (const Mechanism each : forcible) {
+    if (each == Mechanism::threaded && options.threads == 1) continue;
     if (is_asked("all") || is_asked(name(each))) options.mechanism_list.push_back(each);
   }
 }
@@ -114,8 +119,14 @@ void describe(CLI::App& app, P2pOptions& options) {
       ->capture_default_str();
   app.add_option("--mechanism", options.mechanisms,
                  "Mechanisms to force, beside the one that ropewalk chooses: slots, receiver, "
-                 "sender, both, pipeline, or all; each where it carries such messages")
+                 "sender, both, threaded, pipeline, or all; each where it carries such messages")
       ->type_name("NAME,...");
+  app.add_option("--threads", options.threads,
+                 "Threads of each rank that copy large messages, the caller among them; for ranks "
+                 "that leave cores idle")
+      ->type_name("N")
+      ->check(whole_number(1, 64))
+      ->capture_default_str();
   app.add_option("--window", options.window,
                  "Messages under way at once; default: 64, for rate 8. Fewer where they would be "
                  "more than 256 MiB, or of rewritten ones more than 4 MiB")

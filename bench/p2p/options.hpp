@@ -31,6 +31,7 @@ struct P2pOptions {
   bool modes_given = false;
   bool sizes_given = false;
   bool buffers_given = false;
+  int threads = 1;     // of each rank that copy large messages
   int window = 0;      // 0: 64, for rate 8
   int iterations = 0;  // 0: so many that a sample lasts some milliseconds
 

@@ -29,7 +29,9 @@ enum class Mechanism {
   both,      // each of the two copies a part, straight from buffer to buffer
   pipeline,  // private memory, in pieces through a buffer of the pair: the sender copies them in
              // while the receiver copies earlier ones out
-  mpi        // by the MPI underneath
+  mpi,       // by the MPI underneath
+  threaded   // straight from buffer to buffer as receiver, sender, or both, by all threads of this
+             // rank (ChannelOptions::threads)
 };
 RW_EXPORT const char* name(Mechanism);
 
@@ -51,6 +53,11 @@ struct ChannelOptions {
   // benches and tests; the same on all ranks. Where it cannot serve a message, as `sender` for a
   // private buffer that the kernel does not write to, another one does.
   Mechanism force = Mechanism::none;
+  // So many threads of this rank copy a large message, the caller of the channel among them; 1 to
+  // 64, and each rank may have another number. The others are started with the channel; between
+  // messages they sleep. They pay for ranks that leave cores idle, for messages of
+  // channel.threaded_bytes and more. Throws Error(system) on all ranks where one cannot start them.
+  int threads = 1;
 };
 
 namespace messages {

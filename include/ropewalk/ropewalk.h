@@ -213,16 +213,20 @@ enum {
   RW_MECHANISM_SENDER,
   RW_MECHANISM_BOTH,
   RW_MECHANISM_PIPELINE,
-  RW_MECHANISM_MPI
+  RW_MECHANISM_MPI,
+  RW_MECHANISM_THREADED
 };
 
 typedef struct rw_channel_options {
   size_t size; /* sizeof(rw_channel_options) */
   int force;   /* the mechanism of longer messages, for benches and tests; RW_MECHANISM_NONE: the
                 * fastest. The same on all ranks. */
+  /* Of this rank, that copy large messages, the caller among them: 1 to 64. It is a size_t so that
+   * the struct without it is shorter. */
+  size_t threads;
 } rw_channel_options;
 #define RW_CHANNEL_OPTIONS_INIT \
-  { sizeof(rw_channel_options), RW_MECHANISM_NONE }
+  { sizeof(rw_channel_options), RW_MECHANISM_NONE, 1 }
 
 /* What a message was. Where a function takes one, NULL is allowed. */
 typedef struct rw_message_status {

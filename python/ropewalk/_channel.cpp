@@ -270,8 +270,9 @@ std::optional<std::tuple<int, int, std::size_t>> probe(HeldChannel& self, nb::ha
 
 // ---- begin and end ------------------------------------------------------------------------------
 
-std::unique_ptr<HeldChannel> make(std::optional<std::uintptr_t> handle) {
-  return std::make_unique<HeldChannel>(std::make_unique<Channel>(communicator(handle)));
+std::unique_ptr<HeldChannel> make(std::optional<std::uintptr_t> handle, int threads) {
+  return std::make_unique<HeldChannel>(
+      std::make_unique<Channel>(communicator(handle), ChannelOptions{.threads = threads}));
 }
 
 void close(HeldChannel& self) {
@@ -339,7 +340,7 @@ void define_channel(nb::module_& module) {
   method("prepare_receive", &prepare_receive, any, any, any);
   method("probe", &probe, any, any);
   channel.def("close", &close).def("abort", &abort);
-  module.def("channel", &make, "handle"_a.none(), release_gil());
+  module.def("channel", &make, "handle"_a.none(), "threads"_a, release_gil());
 }
 
 }  // namespace ropewalk::python

@@ -113,12 +113,15 @@ class Channel(OfRanks):
     receive; one that is longer is dropped, and the receive raises an ArgumentError. Who waits for a
     rank that has died, or has closed its channel, gets a PeerDeadError.
 
+    `threads` (1 to 64; each rank may have another number) is how many threads of this rank copy a
+    message of 256 KiB and more, the caller among them. They pay where ranks leave cores idle.
+
     While a rank waits, its other Python threads run. A call while another thread is in one is an
     ArgumentError: make a channel for each thread.
     """
 
-    def __init__(self, comm: CommunicatorLike = None) -> None:
-        self._core: _core.Channel = _core.channel(_handle(comm))
+    def __init__(self, comm: CommunicatorLike = None, *, threads: int = 1) -> None:
+        self._core: _core.Channel = _core.channel(_handle(comm), threads)
         _open.add(self)
 
     # ---- what it is
@@ -140,7 +143,7 @@ class Channel(OfRanks):
     @property
     def last_mechanism(self) -> str:
         """How the last message that this rank has received came: inlined, slots, receiver, sender,
-        both, pipeline, mpi, none."""
+        both, pipeline, threaded, mpi, none."""
         return self._core.last_mechanism()
 
     # ---- messages

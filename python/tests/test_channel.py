@@ -180,6 +180,14 @@ with ropewalk.Channel() as channel:
         channel.send(b"y", 0)
         good.append(True)
     lone.close()
+    # several threads of one of the ranks copy
+    with ropewalk.Channel(threads=1 + rank) as threaded:
+        sent, came = ropewalk.empty(100_000), ropewalk.empty(100_000)
+        sent[:] = np.arange(100_000) + rank
+        threaded.send_receive(sent, other, came, other)
+        good.append((came == np.arange(100_000) + other).all())
+        by_threads = rank == 1 and NODES == 1
+        good.append((threaded.last_mechanism == "threaded") == by_threads)
     # one that is dropped is waited for
     if rank == 0: channel.start_send(np.ones(100_000), 1)
     else: channel.receive(out, 0)
@@ -205,7 +213,7 @@ def test_calls_and_arrays(path, tmp_path, monkeypatch, nodes):
         monkeypatch.setenv("ROPEWALK_NODES", "1")
     told, _ = run_ranks(path, 2, PATH + CALLS.replace("NODES", str(nodes)), tmp_path)
     assert told == [told[0]] * 2
-    assert json.loads(told[0]) == 20
+    assert json.loads(told[0]) == 22
 
 
 # ---- errors --------------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 // This file is the C interface of channels and their messages.
 #include <algorithm>
+#include <climits>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -13,6 +14,7 @@
 #include "ropewalk/channel.hpp"
 
 static_assert(RW_MECHANISM_MPI == static_cast<int>(ropewalk::Mechanism::mpi));
+static_assert(RW_MECHANISM_THREADED == static_cast<int>(ropewalk::Mechanism::threaded));
 static_assert(RW_ANY_SOURCE == ropewalk::any_source && RW_ANY_TAG == ropewalk::any_tag);
 static_assert(RW_LARGEST_TAG == ropewalk::largest_tag);
 
@@ -42,11 +44,13 @@ ChannelOptions options_of(const rw_channel_options* given) {
   if (given != nullptr) {
     options = read_struct(given, oldest, options, "options", "rw_channel_options");
   }
-  if (options.force < RW_MECHANISM_NONE || options.force > RW_MECHANISM_MPI) {
-    throw Error(ErrorCode::argument, "options.force: " + std::to_string(options.force) +
-                                         "; pass one of RW_MECHANISM_NONE to RW_MECHANISM_MPI");
+  if (options.force < RW_MECHANISM_NONE || options.force > RW_MECHANISM_THREADED) {
+    throw Error(ErrorCode::argument,
+                "options.force: " + std::to_string(options.force) +
+                    "; pass one of RW_MECHANISM_NONE to RW_MECHANISM_THREADED");
   }
-  return {.force = static_cast<Mechanism>(options.force)};
+  return {.force = static_cast<Mechanism>(options.force),
+          .threads = static_cast<int>(std::min<std::size_t>(options.threads, INT_MAX))};
 }
 
 // Before a message is touched: where the status is wrong, no message is lost.
@@ -179,10 +183,10 @@ int rw_channel_last_mechanism(const rw_channel* channel, int* out) {
 int rw_mechanism_name(int mechanism, const char** out) {
   return c_call([&] {
     require_argument(out, "out");
-    if (mechanism < RW_MECHANISM_NONE || mechanism > RW_MECHANISM_MPI) {
+    if (mechanism < RW_MECHANISM_NONE || mechanism > RW_MECHANISM_THREADED) {
       throw ropewalk::Error(ropewalk::ErrorCode::argument,
                             "mechanism: " + std::to_string(mechanism) +
-                                "; pass one of RW_MECHANISM_NONE to RW_MECHANISM_MPI");
+                                "; pass one of RW_MECHANISM_NONE to RW_MECHANISM_THREADED");
     }
     *out = ropewalk::name(static_cast<ropewalk::Mechanism>(mechanism));
   });

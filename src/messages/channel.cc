@@ -57,8 +57,8 @@ void check_receive(const messages::MessageEngine& engine, const void* data, std:
 }  // namespace
 
 const char* name(Mechanism mechanism) {
-  constexpr const char* names[] = {"none",   "inlined", "slots",    "receiver",
-                                   "sender", "both",    "pipeline", "mpi"};
+  constexpr const char* names[] = {"none", "inlined",  "slots", "receiver", "sender",
+                                   "both", "pipeline", "mpi",   "threaded"};
   return names[static_cast<int>(mechanism)];
 }
 

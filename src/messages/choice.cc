@@ -32,11 +32,16 @@ Way choose(const MessageBuffers& buffers, const tuning::ChannelLimits& limits,
     case Mechanism::sender:
       return by_sender ? Way::sender : Way::receiver;
     case Mechanism::both:
+    case Mechanism::threaded:
       if (by_receiver && by_sender) return Way::both;
       return by_receiver ? Way::receiver : Way::sender;
     default:
       return fastest(buffers, limits);
   }
+}
+
+kernels::Stores stores_for(std::size_t bytes, const tuning::ChannelLimits& limits) noexcept {
+  return bytes >= limits.streaming_bytes ? kernels::Stores::streaming : kernels::Stores::temporal;
 }
 
 Mechanism mechanism_of(Way way) noexcept {

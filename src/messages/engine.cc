@@ -11,6 +11,7 @@
 #include "node/peers.hpp"
 #include "node/rank_nodes.hpp"
 #include "os/clock.hpp"
+#include "os/cores.hpp"
 #include "os/relax.hpp"
 #include "os/waiting.hpp"
 
@@ -34,6 +35,26 @@ std::vector<int> ranks_on(const std::vector<int>& nodes, int node) {
     if (nodes[static_cast<std::size_t>(rank)] == node) ranks.push_back(rank);
   }
   return ranks;
+}
+
+void check_threads(int threads) {
+  if (threads >= 1 && threads <= CopyThreads::most) return;
+  throw Error(ErrorCode::argument, "threads: " + std::to_string(threads) + ", expected 1 to " +
+                                       std::to_string(CopyThreads::most) +
+                                       "; pass 1 for the caller alone");
+}
+
+// Starts the threads that copy with the caller. Collective; `near` is null where no rank is near.
+Copiers start_copiers(mpi::Comm comm, const ChannelOptions& options, NearRanks* near,
+                      const tuning::ChannelLimits& limits, std::unique_ptr<CopyThreads>& made) {
+  if (mpi::true_on_all(comm, options.threads == 1)) return {};
+  mpi::collectively(comm, [&] {
+    if (near == nullptr || options.threads == 1) return;
+    const bool more_than_cores = options.threads > static_cast<int>(os::process_cores().size());
+    made = std::make_unique<CopyThreads>(options.threads,
+                                         near->team().waits().crowded() || more_than_cores);
+  });
+  return {made.get(), true, options.force == Mechanism::threaded ? 0 : limits.threaded_bytes};
 }
 
 MessageOperation described(bool is_send, const void* data, std::size_t bytes, int peer, int tag) {
@@ -79,9 +100,10 @@ void finish_with(MessageEngine& engine, const MessageOperation& operation, int p
 std::shared_ptr<MessageEngine> MessageEngine::create(mpi::Comm comm,
                                                      const ChannelOptions& options) {
   std::shared_ptr<MessageEngine> engine;
+  mpi::collectively(comm, [&] { check_threads(options.threads); });
   mpi::collectively(comm, [&] {
     engine.reset(new MessageEngine(comm));
-    engine->meet(comm, options.force);
+    engine->meet(comm, options);
   });
   return engine;
 }
@@ -89,7 +111,7 @@ std::shared_ptr<MessageEngine> MessageEngine::create(mpi::Comm comm,
 MessageEngine::MessageEngine(mpi::Comm comm)
     : rank_(mpi::rank(comm)), size_(mpi::size(comm)), posted_(size_), watch_(*this) {}
 
-void MessageEngine::meet(mpi::Comm comm, Mechanism force) {
+void MessageEngine::meet(mpi::Comm comm, const ChannelOptions& options) {
   const std::vector<int> nodes = node::nodes_of_ranks(comm);
   const std::vector<int> near = ranks_on(nodes, nodes[static_cast<std::size_t>(rank_)]);
   const bool all_near = static_cast<int>(near.size()) == size_;
@@ -110,7 +132,8 @@ void MessageEngine::meet(mpi::Comm comm, Mechanism force) {
   if (!all_near && node::crowding(comm, size_).here && near_ != nullptr) {
     near_->team().waits().share_cores();
   }
-  if (near_ != nullptr) serve_near(force);
+  const Copiers copiers = start_copiers(comm, options, near_.get(), limits_, copy_threads_);
+  if (near_ != nullptr) serve_near(options.force, copiers);
   if (mpi::true_on_all(comm, near_ != nullptr && all_near)) return;
   std::string not_watched;
   liveness_ = node::Liveness::create(comm, not_watched);
@@ -118,7 +141,7 @@ void MessageEngine::meet(mpi::Comm comm, Mechanism force) {
   far_ = std::make_unique<Far>(comm, rank_, posted_);
 }
 
-void MessageEngine::serve_near(Mechanism force) {
+void MessageEngine::serve_near(Mechanism force, const Copiers& copiers) {
   node::Waits& waits = near_->team().waits();
   limits_ = tuning::channel_limits(near_->size(), waits.crowded());
   if (force != Mechanism::none) {
@@ -126,8 +149,9 @@ void MessageEngine::serve_near(Mechanism force) {
     limits_.private_slot_bytes = limits_.slot_bytes;
   }
   waits.watch_with(&watch_);
-  sending_ = std::make_unique<Sending>(*near_, limits_, devices_);
-  receiving_ = std::make_unique<Receiving>(*near_, posted_, size_, limits_, force, devices_);
+  sending_ = std::make_unique<Sending>(*near_, limits_, devices_, copiers);
+  receiving_ =
+      std::make_unique<Receiving>(*near_, posted_, size_, limits_, force, devices_, copiers);
 }
 
 MessageEngine::~MessageEngine() {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "messages/copy_threads.hpp"
 #include "messages/device_buffers.hpp"
 #include "messages/far.hpp"
 #include "messages/near_ranks.hpp"
@@ -62,8 +63,8 @@ class MessageEngine final {
 
  private:
   explicit MessageEngine(mpi::Comm comm);
-  void meet(mpi::Comm comm, Mechanism force);
-  void serve_near(Mechanism force);
+  void meet(mpi::Comm comm, const ChannelOptions&);
+  void serve_near(Mechanism force, const Copiers&);
   MessageStatus complete(MessageOperation&);
   void take_back(MessageOperation&);
 
@@ -75,9 +76,10 @@ class MessageEngine final {
   std::string reason_;
   Posted posted_;
   OperationPool pool_;
-  std::unique_ptr<node::Liveness> liveness_;  // of ranks on other nodes; null: not watched
-  std::unique_ptr<NearRanks> near_;           // null: every message goes to MPI
-  DeviceBuffers devices_;                     // unpins memory of the ranks above
+  std::unique_ptr<node::Liveness> liveness_;   // of ranks on other nodes; null: not watched
+  std::unique_ptr<NearRanks> near_;            // null: every message goes to MPI
+  DeviceBuffers devices_;                      // unpins memory of the ranks above
+  std::unique_ptr<CopyThreads> copy_threads_;  // null: the caller copies alone
   std::unique_ptr<Sending> sending_;
   std::unique_ptr<Receiving> receiving_;
   std::unique_ptr<Far> far_;  // null: all ranks are near

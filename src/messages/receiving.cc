@@ -1,6 +1,7 @@
 #include "messages/receiving.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <string>
 #include <utility>
@@ -57,6 +58,20 @@ constexpr std::int64_t starved_ns = 50'000;
 // What the receiver then copies at a time: 256 KiB take the kernel 25 us. The sender may be back.
 constexpr std::uint32_t pieces_when_starved = 16;
 
+// Returns false where the kernel refuses. Several threads call it at once.
+bool copy(NearRanks& near, const MessageOperation& receive, Pieces claimed,
+          kernels::Stores stores) noexcept {
+  const MessageProgress& progress = receive.progress;
+  const std::size_t begin = claimed.first * progress.piece_bytes;
+  const std::size_t length = std::min(progress.bytes - begin, claimed.count * progress.piece_bytes);
+  if (progress.mapped != nullptr) {
+    kernels::copy(receive.data + begin, progress.mapped + begin, length, stores);
+    return true;
+  }
+  return near.memory().read(receive.data + begin, near.place_of(receive.status.source),
+                            progress.there + begin, length, stores);
+}
+
 }  // namespace
 
 Error too_long(const MessageStatus& message, std::size_t bytes) {
@@ -68,12 +83,14 @@ Error too_long(const MessageStatus& message, std::size_t bytes) {
 }
 
 Receiving::Receiving(NearRanks& near, Posted& posted, int ranks,
-                     const tuning::ChannelLimits& limits, Mechanism force, DeviceBuffers& devices)
+                     const tuning::ChannelLimits& limits, Mechanism force, DeviceBuffers& devices,
+                     Copiers copiers)
     : near_(near),
       posted_(posted),
       limits_(limits),
       force_(force),
       devices_(devices),
+      copiers_(copiers),
       unexpected_(ranks) {
   quiet_since_ns_.resize(static_cast<std::size_t>(near.size()));
   inboxes_.reserve(static_cast<std::size_t>(near.size()));
@@ -244,6 +261,7 @@ bool Receiving::say(const MessageOperation& receive, std::uint64_t what) noexcep
 channel::Reference Receiving::destination(const MessageOperation& receive) {
   const std::size_t bytes = receive.progress.bytes;
   const bool asked = force_ == Mechanism::sender || force_ == Mechanism::both ||
+                     force_ == Mechanism::threaded ||
                      (force_ == Mechanism::none && bytes >= limits_.kernel_bytes);
   return asked ? near_.memory().reachable(receive.data, bytes)
                : near_.memory().visible(receive.data, bytes);
@@ -305,8 +323,7 @@ void Receiving::advance_on_host(MessageOperation& receive) {
   const Way way = receive.progress.way;
   if (way == Way::pipeline) empty_pipeline(receive);
   if (way == Way::receiver || way == Way::both) {
-    while (copy_claimed(receive, UINT32_MAX)) {
-    }
+    copy_with_all(receive);
   } else if (is_starved(receive)) {
     copy_claimed(receive, pieces_when_starved);
   }
@@ -332,6 +349,25 @@ bool Receiving::is_starved(MessageOperation& receive) noexcept {
   return now - since > starved_ns;
 }
 
+// Copies until nothing is left to claim, with all threads of this rank where that pays.
+void Receiving::copy_with_all(MessageOperation& receive) {
+  MessageProgress& progress = receive.progress;
+  if (!copiers_.share(progress.bytes)) {
+    while (copy_claimed(receive, copiers_.pieces_at_once(progress.bytes, progress.pieces))) {
+    }
+    return;
+  }
+  const kernels::Stores stores = stores_for(progress.bytes, limits_);
+  std::atomic<bool> failed{false};
+  progress.done += copiers_.threads->copy(progress.transfer->unclaimed, End::front,
+                                          copiers_.pieces_at_once(progress.bytes, progress.pieces),
+                                          [&](Pieces claimed) {
+                                            if (!copy(near_, receive, claimed, stores))
+                                              failed.store(true, std::memory_order_relaxed);
+                                          });
+  if (failed.load(std::memory_order_relaxed)) progress.failed = true;
+}
+
 // Copies what it can claim at once; returns false where nothing is left. A part that the kernel
 // refuses counts as copied.
 bool Receiving::copy_claimed(MessageOperation& receive, std::uint32_t most) {
@@ -339,16 +375,7 @@ bool Receiving::copy_claimed(MessageOperation& receive, std::uint32_t most) {
   const End from = progress.way == Way::pipeline ? End::back : End::front;
   const Pieces claimed = claim(progress.transfer->unclaimed, from, most);
   if (claimed.count == 0) return false;
-  const int place = near_.place_of(receive.status.source);
-  const std::size_t begin = claimed.first * progress.piece_bytes;
-  const std::size_t length = std::min(progress.bytes - begin, claimed.count * progress.piece_bytes);
-  const kernels::Stores stores = stores_for(progress.bytes);
-  if (progress.mapped != nullptr) {
-    kernels::copy(receive.data + begin, progress.mapped + begin, length, stores);
-  } else if (!near_.memory().read(receive.data + begin, place, progress.there + begin, length,
-                                  stores)) {
-    progress.failed = true;
-  }
+  if (!copy(near_, receive, claimed, stores_for(progress.bytes, limits_))) progress.failed = true;
   progress.done += claimed.count;
   return true;
 }
@@ -365,7 +392,7 @@ void Receiving::empty_pipeline(MessageOperation& receive) {
     kernels::copy(receive.data + begin,
                   progress.buffer + progress.emptied % pipeline_depth * progress.piece_bytes,
                   std::min(progress.bytes - begin, progress.piece_bytes),
-                  stores_for(progress.bytes));
+                  stores_for(progress.bytes, limits_));
     ++progress.emptied;
     transfer.received.store(progress.emptied, std::memory_order_release);
     near_.team().waits().wake_sleepers();
@@ -377,7 +404,8 @@ void Receiving::complete(MessageOperation& receive, std::uint64_t how) {
   // The sender may use its buffer, and the transfer, again.
   progress.transfer->state.store(state::of(progress.number, how), std::memory_order_release);
   near_.team().waits().wake_sleepers();
-  last_ = mechanism_of(progress.way);
+  const bool by_threads = progress.way != Way::pipeline && copiers_.share(progress.bytes);
+  last_ = by_threads ? Mechanism::threaded : mechanism_of(progress.way);
   progress = {};
   receive.complete = true;
 }

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "kernels/kernels.hpp"
+#include "messages/copy_threads.hpp"
 #include "messages/device_buffers.hpp"
 #include "messages/inbox.hpp"
 #include "messages/near_ranks.hpp"
@@ -20,7 +20,7 @@ namespace ropewalk::messages {
 class Receiving {
  public:
   Receiving(NearRanks& near, Posted& posted, int ranks, const tuning::ChannelLimits& limits,
-            Mechanism force, DeviceBuffers& devices);
+            Mechanism force, DeviceBuffers& devices, Copiers copiers);
 
   // What a look for a message of a near rank finds.
   enum class Look : std::uint8_t { nothing, taken, other };
@@ -69,13 +69,10 @@ class Receiving {
   bool say(const MessageOperation&, std::uint64_t what) noexcept;
   void begin_copies(MessageOperation&, int place, channel::Reference source);
   channel::Reference destination(const MessageOperation&);
-  kernels::Stores stores_for(std::size_t bytes) const noexcept {
-    return bytes >= limits_.streaming_bytes ? kernels::Stores::streaming
-                                            : kernels::Stores::temporal;
-  }
   bool advance(MessageOperation&);
   void advance_on_host(MessageOperation&);
   bool is_starved(MessageOperation&) noexcept;
+  void copy_with_all(MessageOperation&);
   bool copy_claimed(MessageOperation&, std::uint32_t most);
   void empty_pipeline(MessageOperation&);
   void complete(MessageOperation&, std::uint64_t how);
@@ -85,6 +82,7 @@ class Receiving {
   const tuning::ChannelLimits& limits_;
   Mechanism force_;
   DeviceBuffers& devices_;
+  Copiers copiers_;
   Mechanism last_ = Mechanism::none;
   std::vector<Inbox> inboxes_;  // by place
   // By place, since when that rank has copied no piece; 0: since just now.

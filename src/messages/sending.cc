@@ -1,17 +1,29 @@
 #include "messages/sending.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <new>
 
 #include "kernels/kernels.hpp"
+#include "messages/choice.hpp"
 #include "ropewalk/memory.hpp"
 
 namespace ropewalk::messages {
 namespace {
 
-kernels::Stores stores_for(std::size_t bytes, const tuning::ChannelLimits& limits) noexcept {
-  return bytes >= limits.streaming_bytes ? kernels::Stores::streaming : kernels::Stores::temporal;
+// Returns false where the kernel refuses. Several threads call it at once.
+bool copy(NearRanks& near, const MessageOperation& send, Pieces claimed,
+          kernels::Stores stores) noexcept {
+  const MessageProgress& progress = send.progress;
+  const std::size_t begin = claimed.first * progress.piece_bytes;
+  const std::size_t length = std::min(send.bytes - begin, claimed.count * progress.piece_bytes);
+  if (progress.mapped != nullptr) {
+    kernels::copy(progress.mapped + begin, send.data + begin, length, stores);
+    return true;
+  }
+  return near.memory().write(near.place_of(send.peer), progress.there + begin, send.data + begin,
+                             length, stores);
 }
 
 void complete_send(MessageOperation& operation) {
@@ -21,8 +33,9 @@ void complete_send(MessageOperation& operation) {
 
 }  // namespace
 
-Sending::Sending(NearRanks& near, const tuning::ChannelLimits& limits, DeviceBuffers& devices)
-    : near_(near), limits_(limits), devices_(devices) {
+Sending::Sending(NearRanks& near, const tuning::ChannelLimits& limits, DeviceBuffers& devices,
+                 Copiers copiers)
+    : near_(near), limits_(limits), devices_(devices), copiers_(copiers) {
   peers_.reserve(static_cast<std::size_t>(near.size()));
   for (int place = 0; place < near.size(); ++place) {
     peers_.push_back({Outbox(near.own_line(place), near.peer_line(place)), {}});
@@ -161,25 +174,42 @@ void Sending::read_answer(MessageOperation& operation) {
 void Sending::copy_claimed(MessageOperation& operation) {
   MessageProgress& progress = operation.progress;
   Transfer& transfer = *progress.transfer;
-  const int place = near_.place_of(operation.peer);
+  if (copiers_.share(operation.bytes)) return copy_with_all(operation);
   const kernels::Stores stores = stores_for(operation.bytes, limits_);
+  const std::uint32_t at_once = copiers_.pieces_at_once(operation.bytes, progress.pieces);
   while (true) {
-    const Pieces claimed = claim(transfer.unclaimed, End::back);
+    const Pieces claimed = claim(transfer.unclaimed, End::back, at_once);
     if (claimed.count == 0) return;
-    const std::size_t begin = claimed.first * progress.piece_bytes;
-    const std::size_t length =
-        std::min(operation.bytes - begin, claimed.count * progress.piece_bytes);
-    if (progress.mapped != nullptr) {
-      kernels::copy(progress.mapped + begin, operation.data + begin, length, stores);
-    } else if (!near_.memory().write(place, progress.there + begin, operation.data + begin, length,
-                                     stores)) {
+    if (!copy(near_, operation, claimed, stores)) {
       transfer.failed = static_cast<std::uint32_t>(Failure::of_kernel);
     }
-    progress.done += claimed.count;
-    // Pairs with the acquire in Receiving::advance() there.
-    transfer.sent.store(progress.done, std::memory_order_release);
-    near_.team().waits().wake_sleepers();
+    tell_copied(operation, claimed.count);
   }
+}
+
+// Copies until nothing is left to claim, with all threads of this rank.
+void Sending::copy_with_all(MessageOperation& operation) {
+  MessageProgress& progress = operation.progress;
+  Transfer& transfer = *progress.transfer;
+  const kernels::Stores stores = stores_for(operation.bytes, limits_);
+  std::atomic<bool> failed{false};
+  const std::uint32_t copied = copiers_.threads->copy(
+      transfer.unclaimed, End::back, copiers_.pieces_at_once(operation.bytes, progress.pieces),
+      [&](Pieces claimed) {
+        if (!copy(near_, operation, claimed, stores)) failed.store(true, std::memory_order_relaxed);
+      });
+  if (failed.load(std::memory_order_relaxed)) {
+    transfer.failed = static_cast<std::uint32_t>(Failure::of_kernel);
+  }
+  if (copied != 0) tell_copied(operation, copied);
+}
+
+void Sending::tell_copied(MessageOperation& operation, std::uint32_t pieces) noexcept {
+  MessageProgress& progress = operation.progress;
+  progress.done += pieces;
+  // Pairs with the acquire in Receiving::advance() there.
+  progress.transfer->sent.store(progress.done, std::memory_order_release);
+  near_.team().waits().wake_sleepers();
 }
 
 // Only one pipeline to a peer runs at a time, so that the buffers stay in the second cache.

@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "messages/copy_threads.hpp"
 #include "messages/device_buffers.hpp"
 #include "messages/near_ranks.hpp"
 #include "messages/operation.hpp"
@@ -15,7 +16,8 @@ namespace ropewalk::messages {
 
 class Sending {
  public:
-  Sending(NearRanks& near, const tuning::ChannelLimits& limits, DeviceBuffers& devices);
+  Sending(NearRanks& near, const tuning::ChannelLimits& limits, DeviceBuffers& devices,
+          Copiers copiers);
   // Hands the memory that others may look at to the ranks' board.
   ~Sending();
   Sending(const Sending&) = delete;
@@ -51,6 +53,8 @@ class Sending {
   bool advance(MessageOperation&);
   void read_answer(MessageOperation&);
   void copy_claimed(MessageOperation&);
+  void copy_with_all(MessageOperation&);
+  void tell_copied(MessageOperation&, std::uint32_t pieces) noexcept;
   void fill_in_turn(MessageOperation&);
   bool fill_pipeline(MessageOperation&);
   Error refusal(const MessageOperation&) const;
@@ -61,6 +65,7 @@ class Sending {
   NearRanks& near_;
   const tuning::ChannelLimits& limits_;
   DeviceBuffers& devices_;
+  Copiers copiers_;
   std::vector<Peer> peers_;  // by place
   std::size_t waiting_ = 0;  // operations that wait for room
   OperationList offered_;

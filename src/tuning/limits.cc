@@ -23,6 +23,7 @@ ChannelLimits channel_limits(int ranks, bool crowded) {
           .private_slot_bytes = values[Id::channel_private_slot],
           .kernel_bytes = values[Id::channel_kernel],
           .both_bytes = values[Id::channel_both],
+          .threaded_bytes = values[Id::channel_threaded],
           .piece_bytes = values[Id::channel_piece],
           .pipeline_piece_bytes = values[Id::channel_pipeline_piece],
           .device_piece_bytes = values[Id::channel_device_piece],

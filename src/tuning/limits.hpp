@@ -43,6 +43,7 @@ struct ChannelLimits {
   std::size_t private_slot_bytes;    // the same for private memory
   std::size_t kernel_bytes;          // from here on the kernel copies private to private memory
   std::size_t both_bytes;            // from here on both ranks copy, where both can
+  std::size_t threaded_bytes;        // from here on all threads of a rank copy
   std::size_t piece_bytes;           // least that one of two ranks copies at a time
   std::size_t pipeline_piece_bytes;  // of a pipeline
   std::size_t device_piece_bytes;    // of one from or to memory of a device

@@ -75,6 +75,7 @@ enum class Id : std::uint8_t {
   channel_private_slot,
   channel_kernel,
   channel_both,
+  channel_threaded,
   channel_piece,
   channel_pipeline_piece,
   channel_device_piece,

@@ -189,7 +189,7 @@ TEST(ChannelCApi, TellsHowMessagesGo) {
         const char* name = nullptr;
         EXPECT_EQ(rw_mechanism_name(mechanism, &name), RW_SUCCESS);
         EXPECT_STREQ(name, "pipeline");
-        expect_refused(rw_mechanism_name(8, &name), "mechanism: 8");
+        expect_refused(rw_mechanism_name(9, &name), "mechanism: 9");
       },
       &options);
 }

@@ -98,6 +98,34 @@ INSTANTIATE_TEST_SUITE_P(Channel, EachMechanism,
                                          Mechanism::both, Mechanism::pipeline),
                          [](const auto& each) { return name(each.param); });
 
+// One rank has three threads, the other one copies alone.
+TEST(Channel, CopiesLargeMessagesByAllThreadsOfARank) {
+  test::run_ranks(2, [](int rank) {
+    const int threads = rank == 1 ? 3 : 1;
+    Channel channel(Communicator::world(), {.threads = threads});
+    for (const std::size_t bytes : {std::size_t{256} * 1024 - 1, std::size_t{256} * 1024,
+                                    std::size_t{3'000'001}, std::size_t{8} << 20}) {
+      const ArenaBytes from(bytes);
+      const ArenaBytes to(bytes);
+      const Bytes sent = pattern(bytes, static_cast<unsigned>(rank) + 1);
+      std::memcpy(from.data(), sent.data(), bytes);
+      channel.send_receive(from.data(), bytes, 1 - rank, 0, to.data(), bytes, 1 - rank, 0);
+      const Bytes expected = pattern(bytes, static_cast<unsigned>(1 - rank) + 1);
+      EXPECT_EQ(std::memcmp(to.data(), expected.data(), bytes), 0) << bytes;
+      const bool by_threads = rank == 1 && bytes >= std::size_t{256} * 1024;
+      EXPECT_EQ(channel.last_mechanism(), by_threads ? Mechanism::threaded : Mechanism::both);
+    }
+  });
+}
+
+TEST(Channel, RefusesNumbersOfThreadsOnAllRanks) {
+  test::run_ranks(2, [](int rank) {
+    expect_error(ErrorCode::argument, "threads: 65, expected 1 to 64", [&] {
+      const Channel channel(Communicator::world(), {.threads = rank == 0 ? 65 : 2});
+    });
+  });
+}
+
 // The mechanism of a message of so many bytes from private to private memory.
 Mechanism private_mechanism(Channel& channel, std::size_t bytes) {
   const Bytes sent = pattern(bytes, 5);

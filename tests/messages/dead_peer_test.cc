@@ -66,7 +66,8 @@ int outcome_of(Circle& circle) {
 }
 
 int live(const Situation& situation, useconds_t life) {
-  Channel channel(Communicator::world(), {.force = situation.force});
+  const int threads = situation.force == Mechanism::threaded ? 2 : 1;
+  Channel channel(Communicator::world(), {.force = situation.force, .threads = threads});
   if (!channel.is_near((channel.rank() + 1) % channel.size())) return not_near;
   Circle circle(channel, situation);
   if (forked_rank() == victim) {
@@ -88,6 +89,7 @@ const Situation situations[] = {
     {"by_the_receiver", Mechanism::receiver, 3 << 20, true},
     {"by_the_sender", Mechanism::sender, 3 << 20, true},
     {"by_both", Mechanism::both, 3 << 20, true},
+    {"by_threads", Mechanism::threaded, 3 << 20, true},
     {"by_the_kernel", Mechanism::receiver, 3 << 20, false},
     {"pipeline", Mechanism::pipeline, 3 << 20, false},
     {"as_chosen", Mechanism::none, 3 << 20, false},

@@ -23,6 +23,15 @@ TEST_P(RandomTraffic, KeepsTheRulesOfMatching) {
   }
 }
 
+// Each rank has another number of threads; more than the cores, too.
+TEST_P(RandomTraffic, KeepsThemWithSeveralThreads) {
+  const auto [force, ranks] = GetParam();
+  test::run_ranks(ranks, [&, force = force](int rank) {
+    Channel channel(Communicator::world(), {.force = force, .threads = 1 + (rank + 1) % 3});
+    EXPECT_EQ(test::random_traffic(channel, {.seed = 5, .rounds = 6}), "");
+  });
+}
+
 TEST_P(RandomTraffic, KeepsThemOverNodes) {
   const auto [force, ranks] = GetParam();
   ::setenv("ROPEWALK_NODES", "2,1", 1);
@@ -36,7 +45,7 @@ TEST_P(RandomTraffic, KeepsThemOverNodes) {
 INSTANTIATE_TEST_SUITE_P(Channel, RandomTraffic,
                          testing::Combine(testing::Values(Mechanism::none, Mechanism::receiver,
                                                           Mechanism::sender, Mechanism::both,
-                                                          Mechanism::pipeline),
+                                                          Mechanism::pipeline, Mechanism::threaded),
                                           testing::Values(1, 2, 3, 5)),
                          [](const auto& each) {
                            return std::string(name(std::get<0>(each.param))) + "On" +

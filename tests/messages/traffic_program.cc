@@ -10,8 +10,9 @@
 namespace {
 
 ropewalk::Mechanism mechanism_named(std::string_view text) {
-  for (const auto each : {ropewalk::Mechanism::receiver, ropewalk::Mechanism::sender,
-                          ropewalk::Mechanism::both, ropewalk::Mechanism::pipeline}) {
+  for (const auto each :
+       {ropewalk::Mechanism::receiver, ropewalk::Mechanism::sender, ropewalk::Mechanism::both,
+        ropewalk::Mechanism::pipeline, ropewalk::Mechanism::threaded}) {
     if (text == name(each)) return each;
   }
   return ropewalk::Mechanism::none;
@@ -28,7 +29,9 @@ int main(int argc, char** argv) {
   try {
     const ropewalk::Process process;
     if (devices) ropewalk::test::use_device(ropewalk::Communicator::world().rank() % 2);
-    ropewalk::Channel channel(ropewalk::Communicator::world(), {.force = force});
+    const int threads = force == ropewalk::Mechanism::threaded ? 3 : 1;
+    ropewalk::Channel channel(ropewalk::Communicator::world(),
+                              {.force = force, .threads = threads});
     if (!channel.reason().empty()) {
       std::fprintf(stderr, "no shared memory: %s\n", channel.reason().c_str());
       return 1;

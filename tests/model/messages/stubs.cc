@@ -5,6 +5,7 @@
 
 #include "channel/attachments.hpp"
 #include "channel/own_memory.hpp"
+#include "messages/copy_threads.hpp"
 #include "messages/far.hpp"
 #include "model/model.hpp"
 #include "mpi/collectively.hpp"
@@ -84,7 +85,14 @@ void Attachments::end_call() noexcept {}
 
 }  // namespace channel
 
+void threads::Thread::join() noexcept {}
+
 namespace messages {
+
+// The ranks of the model have one thread each.
+CopyThreads::CopyThreads(int /*threads*/, bool crowded) : news_(crowded) {}
+CopyThreads::~CopyThreads() = default;
+void CopyThreads::run(void (*work)(const void*), const void* object) noexcept { work(object); }
 
 Far::Far(mpi::Comm comm, int /*rank*/, Posted& posted) : comm_(comm), posted_(posted) {}
 Far::~Far() = default;
