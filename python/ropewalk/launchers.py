@@ -25,6 +25,7 @@ from .loader import Loader
 
 if TYPE_CHECKING:
     from .plan import Request, Setting, SettingWords
+    from .rank_grid import Placement
 
     Words = tuple[list[str], list[str]]  # of the launcher, and before the program of a rank
 
@@ -278,7 +279,9 @@ def _hydra(
         # A rank that starts another hydra hands it its own cores instead of the first ones of the
         # node.
         options += ["-genv", "HYDRA_BINDING", "none"]
-    if request.hosts:
+    if request.placement:
+        options += _hydra_placement(request.placement, request.installation)
+    elif request.hosts:
         options += ["-hosts", ",".join(request.hosts), "-ppn", str(request.ranks_here)]
     elif request.per_node:
         options += _job_hosts(request, counted=False)
@@ -288,6 +291,14 @@ def _hydra(
     if preload:
         options += ["-genv", "LD_PRELOAD", preload]
     return options, []
+
+
+def _hydra_placement(placement: Placement, installation: Installation) -> list[str]:
+    """Intel's takes a host again as the same node; MPICH's would take it for another one."""
+    if installation.family == "intel":
+        return ["-hosts", ",".join(placement.host_of_each), "-ppn", "1"]
+    nodes = ",".join(map(str, placement.nodes))
+    return ["-hosts", ",".join(placement.hosts), "-rankmap", nodes]
 
 
 def _job_hosts(request: Request, counted: bool) -> list[str]:
@@ -308,14 +319,8 @@ def _openmpi(
     if not leaves_binding_alone(request, environment):
         options += _openmpi_binding(request)
     elif request.per_node and not _asked(request, "map-by", "ppn"):
-        options += ["--map-by", f"ppr:{request.per_node}:node"]
-    if request.hosts:
-        options += ["--host", ",".join(f"{one}:{request.ranks_here}" for one in request.hosts)]
-    elif request.job.system == "box":
-        each = [(name, request.per_node or places) for name, places in request.job.hosts]
-        options += ["--host", ",".join(f"{name}:{places}" for name, places in each)]
-    elif request.job.node_file and request.job.hosts and not _asked(request, "hostfile"):
-        options += ["--hostfile", request.job.node_file]
+        options += ["--map-by", _openmpi_place(request) or "slot"]
+    options += _openmpi_hosts(request)
     if request.nodes > 1:  # hydra passes the whole environment on
         for name in (*(one.name for one in settings), nested.MARK):
             options += ["-x", name]
@@ -324,8 +329,27 @@ def _openmpi(
     return options, []
 
 
+def _openmpi_hosts(request: Request) -> list[str]:
+    if request.placement:  # `seq`: one rank for each of the names, in their order
+        return ["--host", ",".join(request.placement.host_of_each)]
+    if request.hosts:
+        return ["--host", ",".join(f"{one}:{request.ranks_here}" for one in request.hosts)]
+    if request.job.system == "box":
+        each = [(name, request.per_node or places) for name, places in request.job.hosts]
+        return ["--host", ",".join(f"{name}:{places}" for name, places in each)]
+    if request.job.node_file and request.job.hosts and not _asked(request, "hostfile"):
+        return ["--hostfile", request.job.node_file]
+    return []
+
+
+def _openmpi_place(request: Request) -> str | None:
+    if request.placement:
+        return "seq"
+    return f"ppr:{request.per_node}:node" if request.per_node else None
+
+
 def _openmpi_binding(request: Request) -> list[str]:
-    place = f"ppr:{request.per_node}:node" if request.per_node else None
+    place = _openmpi_place(request)
     if not request.binding or request.ranks_here == 1:
         # Its default binds a lone rank, with all its threads.
         return [*(["--map-by", place] if place else []), "--bind-to", "none"]

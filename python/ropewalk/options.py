@@ -134,6 +134,18 @@ class DropInOptions(RankOptions):
     malloc: bool = True
     preload: bool = True
     stats: bool = False
+    grid: str | None = None
+
+
+def add_grid_option(group: Any) -> argparse.Action:
+    """Declares --grid of `run` and `cluster`."""
+    made: argparse.Action = group.add_argument(
+        "--grid",
+        metavar="A.B.C",
+        help="the program's grid of ranks, numbered row by row: each node gets a compact block; "
+        "-n is its size",
+    )
+    return made
 
 
 def add_rank_options(

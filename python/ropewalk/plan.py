@@ -11,6 +11,7 @@ from . import launchers, nested, openmp
 from .batch import Job, is_here
 from .installations import Installation
 from .preload import LIBRARIES, Preload
+from .rank_grid import Placement
 
 MAXIMUM_LANES = 64  # EndpointSet::max_lanes
 AUTOMATIC_LANES = 8  # more were never faster in Boyle et al. 2017, figure 6
@@ -78,7 +79,8 @@ class Request:
     launcher: launchers.Launcher = launchers.OWN
     job: Job = field(default_factory=Job)
     hosts: tuple[str, ...] = ()  # of --nodes
-    per_node: int | None = None  # of --ranks-per-node
+    per_node: int | None = None  # of --ranks-per-node, or of --grid
+    placement: Placement | None = None  # of --grid, over several nodes
     preload: Preload = field(default_factory=Preload)
     stats: bool = False
     fabric: tuple[SettingWords, ...] = ()  # of fabric.settings

@@ -6,6 +6,7 @@ Only what starting needs is imported here: several hundred tests pay for it each
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import shutil
 import sys
@@ -13,11 +14,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from . import batch, config, installations, launchers, openmp, plan, preload
+from . import batch, config, installations, launchers, openmp, plan, preload, rank_grid
 from . import program as programs
 from .cores import usable_cores
 from .errors import CommandError
-from .options import DropInOptions, Parser, add_drop_in_options, add_rank_options, whole_number
+from .options import (
+    DropInOptions,
+    Parser,
+    add_drop_in_options,
+    add_grid_option,
+    add_rank_options,
+    whole_number,
+)
 
 if TYPE_CHECKING:
     from .fabric import Fabric
@@ -40,6 +48,7 @@ EXAMPLES = (
     ("ropewalk run -n 4 script.py", "Python, with mpi4py or ropewalk"),
     ("ropewalk run -n 2 --threads 4 -- ./program", "OpenMP: four threads a rank"),
     ("ropewalk run --nodes n1,n2 --ranks-per-node 2 ./program", ""),
+    ("ropewalk run --grid 2.4 --nodes n1,n2 ./program", "8 ranks; each node has 2.2 of them"),
     ("ropewalk run -n 4 --dry-run ./program", "each setting with its reason"),
     ("ropewalk run -n 4 --plain ./program", "the same without ropewalk"),
 )
@@ -86,6 +95,7 @@ def parser() -> Parser:
     nodes.add_argument(
         "--ranks-per-node", type=whole_number, metavar="K", help="number of ranks on each node"
     )
+    add_grid_option(nodes)
     nodes.add_argument(
         "--launcher",
         choices=launchers.CHOICES,
@@ -136,6 +146,7 @@ def make_request(
     hosts = _hosts(options.nodes)
     nodes = len(hosts) or job.nodes
     ranks = _ranks(options, nodes, job)
+    placement = _placement(options, job, hosts, ranks)
     command, python = find_program(options.program)
     environment = {**os.environ, **dict(variables)}
     program = programs.look(command, environment)
@@ -156,10 +167,11 @@ def make_request(
         root=os.geteuid() == 0,
         needed=program.sonames,
         python=python or program.python,
-        launcher=launchers.choose(installation, job, options.launcher),
+        launcher=launchers.choose(installation, job, _launcher(options, placement)),
         job=job,
         hosts=hosts,
-        per_node=options.ranks_per_node,
+        per_node=placement.per_node if placement else options.ranks_per_node,
+        placement=placement,
         preload=preload.decide(program, environment, options.malloc, options.preload),
         stats=options.stats,
         fabric=network[1] if network else (),
@@ -200,6 +212,8 @@ def _ranks(options: RunOptions, nodes: int, job: batch.Job) -> int:
     ranks = (each or 0) * nodes or 1
     if job.system == "box" and not each and not options.nodes:
         ranks = sum(count for _, count in job.hosts)
+    if options.grid is not None:
+        ranks = math.prod(rank_grid.extents_of(options.grid))
     if options.ranks is not None:
         ranks = options.ranks
     if ranks < 1:
@@ -210,6 +224,36 @@ def _ranks(options: RunOptions, nodes: int, job: batch.Job) -> int:
             f"--ranks-per-node {each} hold; give more --nodes, or fewer ranks"
         )
     return ranks
+
+
+def _placement(
+    options: RunOptions, job: batch.Job, hosts: Sequence[str], ranks: int
+) -> rank_grid.Placement | None:
+    """Where --grid puts the ranks; None without it, and on one node."""
+    if options.grid is None:
+        return None
+    extents = rank_grid.extents_of(options.grid)
+    if math.prod(extents) != ranks:
+        raise CommandError(
+            f"--grid: {options.grid} has {math.prod(extents)} ranks, expected the {ranks} of -n"
+        )
+    given = (one.lstrip("-").partition("=")[0] for one in options.launcher_option)
+    own = next((name for name in given if name in rank_grid.PLACING_OPTIONS), None)
+    if own:
+        raise CommandError(f"--grid: --launcher-option places the ranks already ({own})")
+    found = rank_grid.checked(extents, job, hosts, options.ranks_per_node)
+    return found if len(found.hosts) > 1 else None
+
+
+def _launcher(options: RunOptions, placement: rank_grid.Placement | None) -> str | None:
+    """--launcher; a placement needs a launcher that takes one."""
+    if placement and options.launcher in (None, "own"):
+        return "own"
+    if placement:
+        raise CommandError(
+            f"--grid: {options.launcher} takes no node for each rank; use --launcher own"
+        )
+    return options.launcher
 
 
 def _installation(choice: str | None, program: programs.Program) -> installations.Installation:
@@ -395,6 +439,8 @@ def describe(request: plan.Request, planned: plan.Plan) -> str:
         f"# {request.ranks} rank{'s' if request.ranks != 1 else ''}{nodes}, {cores} here"
         + (", more ranks than cores" if request.oversubscribed else ""),
     ]
+    if request.placement:
+        lines.append(f"# {request.placement}")
     if request.launcher.reason:
         lines.append(f"# {request.launcher.path}: {request.launcher.reason}")
     lines += [f"# {what}: {reason}" for what, reason in request.preload.lines]

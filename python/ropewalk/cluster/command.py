@@ -19,6 +19,7 @@ from ..options import (
     DropInOptions,
     Parser,
     add_drop_in_options,
+    add_grid_option,
     add_rank_options,
     whole_number,
     words_of,
@@ -161,6 +162,7 @@ def _add_run_options(made: Parser) -> list[argparse.Action]:
     title = "of `ropewalk run`"
     return [
         *add_rank_options(made, "all that the nodes hold", title),
+        add_grid_option(made.add_argument_group(f"{title}: placement")),
         *add_drop_in_options(made),
     ]
 
