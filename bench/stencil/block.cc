@@ -29,10 +29,16 @@ Field StencilBlock::field() const {
   return {cells_.data(), sizeof(double), {edge, edge, edge}, {1, 1, 1}};
 }
 
+int StencilBlock::place_of(std::size_t d, int at) const noexcept {
+  const int place = grid_.coordinates()[d] * edge_ + at - 1;
+  const int all = grid_.extents()[d] * edge_;
+  return grid_.periodic()[d] ? (place + all) % all : place;
+}
+
 bool StencilBlock::inside(int x, int y, int z) const noexcept {
   const std::array<int, 3> at{x, y, z};
   for (std::size_t d = 0; d < 3; ++d) {
-    const int place = grid_.coordinates()[d] * edge_ + at[d] - 1;
+    const int place = place_of(d, at[d]);
     if (place < 0 || place >= grid_.extents()[d] * edge_) return false;
   }
   return true;
@@ -42,8 +48,7 @@ bool StencilBlock::inside(int x, int y, int z) const noexcept {
 double StencilBlock::value_at(int x, int y, int z, std::uint64_t serial) const noexcept {
   if (!inside(x, y, z)) return 0;
   const auto place = [&](std::size_t d, int at) {
-    const int at_all = grid_.coordinates()[d] * edge_ + at;
-    return static_cast<std::uint64_t>(at_all);
+    return static_cast<std::uint64_t>(place_of(d, at) + 1);
   };
   const std::uint64_t mixed = place(0, x) * 7919 + place(1, y) * 104729 + place(2, z) * 1299709;
   return static_cast<double>((mixed + serial * 31) % 4093);
@@ -88,18 +93,33 @@ void StencilBlock::update(std::array<int, 3> begin, std::array<int, 3> end) {
   }
 }
 
-void StencilBlock::update_all() { update({1, 1, 1}, {edge_ + 1, edge_ + 1, edge_ + 1}); }
-void StencilBlock::update_interior() { update({2, 2, 2}, {edge_, edge_, edge_}); }
+void StencilBlock::update_part(std::array<int, 3> begin, std::array<int, 3> end, int worker,
+                               int workers) {
+  const std::size_t d = end[0] - begin[0] > 1 ? 0 : 1;
+  const int first = begin[d];
+  const int count = end[d] - first;
+  begin[d] = first + count * worker / workers;
+  end[d] = first + count * (worker + 1) / workers;
+  update(begin, end);
+}
+
+void StencilBlock::update_all(int worker, int workers) {
+  update_part({1, 1, 1}, {edge_ + 1, edge_ + 1, edge_ + 1}, worker, workers);
+}
+
+void StencilBlock::update_interior(int worker, int workers) {
+  update_part({2, 2, 2}, {edge_, edge_, edge_}, worker, workers);
+}
 
 // Six slabs that do not overlap.
-void StencilBlock::update_boundary() {
+void StencilBlock::update_boundary(int worker, int workers) {
   const int end = edge_ + 1;
-  update({1, 1, 1}, {2, end, end});
-  update({edge_, 1, 1}, {end, end, end});
-  update({2, 1, 1}, {edge_, 2, end});
-  update({2, edge_, 1}, {edge_, end, end});
-  update({2, 2, 1}, {edge_, edge_, 2});
-  update({2, 2, edge_}, {edge_, edge_, end});
+  update_part({1, 1, 1}, {2, end, end}, worker, workers);
+  update_part({edge_, 1, 1}, {end, end, end}, worker, workers);
+  update_part({2, 1, 1}, {edge_, 2, end}, worker, workers);
+  update_part({2, edge_, 1}, {edge_, end, end}, worker, workers);
+  update_part({2, 2, 1}, {edge_, edge_, 2}, worker, workers);
+  update_part({2, 2, edge_}, {edge_, edge_, end}, worker, workers);
 }
 
 // The ghosts of the six faces, without edges and corners, which the stencil does not read.

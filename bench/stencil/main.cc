@@ -13,9 +13,11 @@ namespace {
 
 void run_stencil(const StencilOptions& options, const Ranks& ranks, Report& report) {
   StencilMeasurement measurement(options, ranks);
-  const StencilContext context{ranks.size(), ranks.library(), measurement.grid().extents()};
-  report.text(fmt::format("# ranks {}, up to {} rounds\n", dotted(context.rank_grid),
-                          measurement.rounds()));
+  const StencilContext context{ranks.size(), ranks.library(), measurement.grid().extents(),
+                               options.threads, options.periodic};
+  report.text(fmt::format("# ranks {}{}, {} thread{} each, up to {} rounds\n",
+                          dotted(context.rank_grid), context.periodic ? ", periodic" : "",
+                          context.threads, context.threads == 1 ? "" : "s", measurement.rounds()));
   measurement.budget().announce(report);
   std::vector<StencilSizeResult> results;
   for (const std::size_t size : options.size_list) {

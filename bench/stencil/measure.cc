@@ -26,17 +26,51 @@ EndpointOptions plain_endpoints() {
   return options;
 }
 
-void step(StencilWay& way, StencilBlock& block, Computing computing) {
-  if (computing != Computing::meanwhile) {
-    way.exchange();
-    if (computing == Computing::after) block.update_all();
-    return;
+// What one thread of a rank does in a step. A way that is not shared is called by the first, for
+// which the others wait.
+class WorkerStep {
+ public:
+  WorkerStep(StencilWay& way, StencilBlock& block, ThreadTeam& team, int worker)
+      : way_(way), block_(block), team_(team), worker_(worker) {}
+
+  void run(Computing computing) {
+    const int workers = team_.size();
+    if (computing != Computing::meanwhile) {
+      exchange();
+      if (computing == Computing::after) block_.update_all(worker_, workers);
+      return;
+    }
+    start();
+    block_.update_interior(worker_, workers);
+    wait();
+    block_.update_boundary(worker_, workers);
   }
-  way.start();
-  block.update_interior();
-  way.wait();
-  block.update_boundary();
-}
+
+ private:
+  void exchange() {
+    if (!way_.is_shared()) return lead([&] { way_.exchange(); });
+    way_.start_worker(worker_);
+    way_.wait_worker(worker_);
+  }
+  void start() {
+    if (way_.is_shared()) return way_.start_worker(worker_);
+    if (worker_ == 0) way_.start();
+  }
+  void wait() {
+    if (way_.is_shared()) return way_.wait_worker(worker_);
+    lead([&] { way_.wait(); });
+  }
+  template <class Call>
+  void lead(Call&& call) {
+    if (worker_ == 0) call();
+    team_.barrier();
+  }
+
+  StencilWay& way_;
+  StencilBlock& block_;
+  ThreadTeam& team_;
+  int worker_;
+};
 
 }  // namespace
 
@@ -50,8 +84,9 @@ StencilMeasurement::StencilMeasurement(const StencilOptions& options, const Rank
       ranks_(ranks),
       rounds_(options.common.rounds_or(20, 5)),
       grid_(ranks.communicator(), rank_grid(options.extents, ranks.size(), 3),
-            {false, false, false}),
-      endpoints_(ranks.communicator(), plain_endpoints()) {
+            std::vector<bool>(3, options.periodic)),
+      endpoints_(ranks.communicator(), plain_endpoints()),
+      team_(ranks.communicator(), {.threads = options.threads}) {
   std::vector<Expected> parts;
   for (const std::size_t size : options.size_list) parts.push_back(expected(size));
   budget_.emplace(options.common, ranks, parts);
@@ -73,7 +108,8 @@ Expected StencilMeasurement::expected(std::size_t face_bytes) const {
 std::vector<StencilMeasurement::Column> StencilMeasurement::columns(StencilBlock& block) {
   std::vector<Column> all;
   for (const std::string& name : options_.way_list) {
-    const std::shared_ptr<StencilWay> way = make_way(name, grid_, endpoints_, block);
+    const std::shared_ptr<StencilWay> way =
+        make_way(name, grid_, endpoints_, block, options_.threads);
     if (way == nullptr) continue;
     for (const Computing computing : options_.computing_list) {
       all.push_back({{name, computing, way->path()}, way});
@@ -82,8 +118,12 @@ std::vector<StencilMeasurement::Column> StencilMeasurement::columns(StencilBlock
   return all;
 }
 
+void StencilMeasurement::step(StencilWay& way, StencilBlock& block, Computing computing) {
+  team_.run([&](int worker) { WorkerStep(way, block, team_, worker).run(computing); });
+}
+
 // Of the slowest rank. The first step brings back what other columns have put out of the caches.
-double StencilMeasurement::sample(Column& column, StencilBlock& block, int iterations) const {
+double StencilMeasurement::sample(Column& column, StencilBlock& block, int iterations) {
   step(*column.way, block, column.times.computing);
   ranks_.barrier();
   const double begin = now_us();
@@ -91,7 +131,7 @@ double StencilMeasurement::sample(Column& column, StencilBlock& block, int itera
   return ranks_.max(now_us() - begin) / iterations;
 }
 
-void StencilMeasurement::calibrate(Column& column, StencilBlock& block, double wanted_us) const {
+void StencilMeasurement::calibrate(Column& column, StencilBlock& block, double wanted_us) {
   int& iterations = column.times.iterations;
   for (;;) {
     const double each = sample(column, block, iterations);

@@ -10,6 +10,7 @@
 #include "common/budget.hpp"
 #include "common/pages.hpp"
 #include "common/ranks.hpp"
+#include "ropewalk/schedule.hpp"
 #include "stencil/options.hpp"
 #include "stencil/ways.hpp"
 
@@ -49,8 +50,9 @@ class StencilMeasurement {
   double full_sample_us() const;
   Expected expected(std::size_t face_bytes) const;
   std::vector<Column> columns(StencilBlock& block);
-  double sample(Column& column, StencilBlock& block, int iterations) const;
-  void calibrate(Column& column, StencilBlock& block, double wanted_us) const;
+  void step(StencilWay& way, StencilBlock& block, Computing computing);
+  double sample(Column& column, StencilBlock& block, int iterations);
+  void calibrate(Column& column, StencilBlock& block, double wanted_us);
   double checked(Column& column, StencilBlock& block, std::string& wrong);
 
   const StencilOptions& options_;
@@ -58,6 +60,7 @@ class StencilMeasurement {
   int rounds_;
   CartesianGrid grid_;
   EndpointSet endpoints_;
+  ThreadTeam team_;
   std::optional<Budget> budget_;
   std::uint64_t serial_ = 0;
 };

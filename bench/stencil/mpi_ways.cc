@@ -180,11 +180,13 @@ class PackedMessages : public StencilWay {
 
 mpi::Comm make_grid(const CartesianGrid& grid) {
   using Create = int(Word, int, const int*, const int*, int, Word*);
-  const Triple open{0, 0, 0};
+  const int periods = grid.periodic()[0] ? 1 : 0;
+  const Triple periodic{periods, periods, periods};
   mpi::Comm made{};
-  mpi::check(mpi_function<Create>("PMPI_Cart_create")(
-                 mpi::comm_world().value, 3, grid.extents().data(), open.data(), 0, &made.value),
-             "MPI_Cart_create");
+  mpi::check(
+      mpi_function<Create>("PMPI_Cart_create")(mpi::comm_world().value, 3, grid.extents().data(),
+                                               periodic.data(), 0, &made.value),
+      "MPI_Cart_create");
   return made;
 }
 

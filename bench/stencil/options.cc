@@ -18,7 +18,7 @@ constexpr std::size_t largest_face = std::size_t{8} << 20;  // 8 GiB a block and
 
 const char* const about =
     "Each rank has a cube of doubles with one layer of ghosts, in a grid of ranks in three\n"
-    "dimensions without periods: up to six neighbours. A face is a message of the given size.\n"
+    "dimensions: up to six neighbours. A face is a message of the given size.\n"
     "Ways:\n"
     "  isend               MPI_Isend and MPI_Irecv of subarrays\n"
     "  packed              of buffers that the rank packs and unpacks itself\n"
@@ -32,7 +32,8 @@ const char* const about =
     "MPI's fastest way over that of ropewalk's. Ghosts and results are checked in every round.\n"
     "Examples:\n"
     "  ropewalk bench stencil --quick\n"
-    "  ropewalk bench stencil -n 8 --mpi-grid 2.2.2 --sizes 64K --json stencil.json";
+    "  ropewalk bench stencil -n 8 --mpi-grid 2.2.2 --sizes 64K --json stencil.json\n"
+    "  ropewalk bench stencil -n 1 --periodic --threads 2 --ways packed,direct";
 
 }  // namespace
 
@@ -58,6 +59,14 @@ void describe(CLI::App& app, StencilOptions& options) {
   app.add_option("--computing", options.computing, "What is computed, and when: see below")
       ->type_name("NAME,...")
       ->capture_default_str();
+  app.add_option("--threads", options.threads,
+                 "Threads of each rank: they share the copies of a Halo (workers), and what is "
+                 "computed; MPI's ways are called by one of them")
+      ->type_name("N")
+      ->check(whole_number(1, Halo::max_workers))
+      ->capture_default_str();
+  app.add_flag("--periodic", options.periodic,
+               "Periods in all dimensions: each rank has six neighbours, which may be itself");
   add_common_options(app, options.common);
   app.footer(about);
 }

@@ -19,6 +19,8 @@ struct StencilOptions {
   std::string mpi_grid;
   std::string ways = "isend,packed,neighbor_alltoallw,direct";
   std::string computing = "none,blocking,overlapped";
+  int threads = 1;  // of each rank
+  bool periodic = false;
 
   // What check() has made of them.
   std::vector<std::size_t> size_list;

@@ -44,6 +44,8 @@ std::vector<Json> rows(const StencilContext& context, const StencilSizeResult& r
                 {"edge", result.edge},
                 {"ranks", context.ranks},
                 {"mpi_grid", dotted(context.rank_grid)},
+                {"threads", context.threads},
+                {"periodic", context.periodic},
                 {"mpi", context.mpi},
                 {"strategy", one.way},
                 {"pages", result.backing.all_huge ? "huge" : "small"},

@@ -13,6 +13,8 @@ struct StencilContext {
   int ranks = 1;
   std::string mpi;
   std::vector<int> rank_grid;
+  int threads = 1;  // of each rank
+  bool periodic = false;
 };
 
 std::vector<Json> rows(const StencilContext& context, const StencilSizeResult& result);

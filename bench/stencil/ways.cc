@@ -11,12 +11,16 @@ namespace {
 
 class HaloWay : public StencilWay {
  public:
-  HaloWay(const CartesianGrid& grid, EndpointSet& endpoints, StencilBlock& block, Strategy strategy)
+  HaloWay(const CartesianGrid& grid, EndpointSet& endpoints, StencilBlock& block, Strategy strategy,
+          int threads)
       : halo_(grid, endpoints, std::vector<Field>{block.field()},
-              HaloOptions{strategy, Corners::no}) {}
+              {.strategy = strategy, .corners = Corners::no, .workers = threads}) {}
   void start() override { halo_.start(); }
   void wait() override { halo_.wait(); }
   std::string path() const override { return name(halo_.strategy()); }
+  bool is_shared() const noexcept override { return halo_.workers() > 1; }
+  void start_worker(int worker) override { halo_.start_worker(worker); }
+  void wait_worker(int worker) override { halo_.wait_worker(worker); }
 
  private:
   Halo halo_;
@@ -31,12 +35,12 @@ const std::vector<std::string>& stencil_way_names() {
 }
 
 std::unique_ptr<StencilWay> make_way(const std::string& name, const CartesianGrid& grid,
-                                     EndpointSet& endpoints, StencilBlock& block) {
+                                     EndpointSet& endpoints, StencilBlock& block, int threads) {
   if (name == "isend" || name == "packed" || name == "neighbor_alltoallw") {
     return make_mpi_way(name, grid, block);
   }
   try {
-    return std::make_unique<HaloWay>(grid, endpoints, block, strategy(name));
+    return std::make_unique<HaloWay>(grid, endpoints, block, strategy(name), threads);
   } catch (const Error& error) {  // the same on all ranks
     if (error.code() != ErrorCode::unsupported) throw;
     return nullptr;

@@ -26,6 +26,11 @@ class StencilWay {
     wait();
   }
   virtual std::string path() const { return "mpi"; }  // what it came to
+
+  // Ways whose copies all threads of a rank share: each calls these, in place of the above.
+  virtual bool is_shared() const noexcept { return false; }
+  virtual void start_worker(int /*worker*/) {}
+  virtual void wait_worker(int /*worker*/) {}
 };
 
 // isend: MPI_Isend and MPI_Irecv of subarrays; packed: of buffers that the rank packs and unpacks;
@@ -34,6 +39,6 @@ class StencilWay {
 const std::vector<std::string>& stencil_way_names();
 // Collective. Null on all ranks where a strategy of ropewalk is not possible here.
 std::unique_ptr<StencilWay> make_way(const std::string& name, const CartesianGrid&, EndpointSet&,
-                                     StencilBlock&);
+                                     StencilBlock&, int threads);
 
 }  // namespace ropewalk::bench

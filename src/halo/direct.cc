@@ -2,6 +2,7 @@
 #include "halo/direct.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -123,8 +124,7 @@ void DirectCarrier::start() {
   ++exchange_;
   started_ = true;
   if (team_ == nullptr) return;
-  const std::vector<kernels::StridedCopy>& packs = packs_[exchange_ % 2];
-  workers_->share(packs.size(), [&packs](std::size_t i) { packs[i].run(); });
+  workers_->run(packs_[exchange_ % 2]);
   // Pairs with the acquire in claim() of the neighbours: they see what this rank has written, and
   // what it has read it has read.
   flags_.started().number.store(exchange_, std::memory_order_release);
@@ -241,10 +241,15 @@ void DirectCarrier::copy(FaceTransfer& face, std::size_t streaming_bytes) noexce
 
 // False, and errno says why, where the kernel has refused.
 bool DirectCarrier::copied(const FaceTransfer& face, std::size_t streaming_bytes) noexcept {
-  const std::vector<kernels::StridedCopy>& plain = face.copies.plain_of(exchange_);
-  workers_->share(plain.size(), [&](std::size_t i) { plain[i].run(streaming_bytes); });
-  return std::all_of(face.copies.by_kernel.begin(), face.copies.by_kernel.end(),
-                     [&](const KernelCopy& field) { return field.run(*memory_, face.place); });
+  workers_->run(face.copies.plain_of(exchange_), streaming_bytes);
+  const std::vector<KernelCopy>& by_kernel = face.copies.by_kernel;
+  std::atomic<int> refusal{0};  // errno is that of the worker whose copy was refused
+  workers_->share(by_kernel.size(), [&](std::size_t i) {
+    if (!by_kernel[i].run(*memory_, face.place)) refusal.store(errno, std::memory_order_relaxed);
+  });
+  const int number = refusal.load(std::memory_order_relaxed);
+  if (number != 0) errno = number;
+  return number == 0;
 }
 
 // This rank looks at nothing of this exchange any more. The releases pair with the acquire in

@@ -23,10 +23,10 @@ namespace ropewalk::halo {
 
 // What brings one face from the sender's memory to the receiver's: a copy for each field.
 struct FaceCopies {
-  // This rank makes these copies by itself, all its workers together. Where the face is staged,
-  // there are others in odd exchanges.
+  // All workers of this rank make them together. Where the face is staged, there are others in odd
+  // exchanges.
   std::array<std::vector<kernels::StridedCopy>, 2> plain;
-  std::vector<KernelCopy> by_kernel;  // of one thread: the memory of peers is used by one at a time
+  std::vector<KernelCopy> by_kernel;
   bool staged = false;
 
   const std::vector<kernels::StridedCopy>& plain_of(std::uint64_t exchange) const noexcept {

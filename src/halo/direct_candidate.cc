@@ -17,6 +17,7 @@ namespace {
 
 void divide(FaceCopies& face, int workers) {
   for (std::vector<kernels::StridedCopy>& copies : face.plain) copies = divided(copies, workers);
+  face.by_kernel = divided(face.by_kernel, workers);
 }
 
 class DirectCandidate final : public Candidate {

@@ -142,7 +142,7 @@ int Halo::parts() const noexcept { return state_->part_count; }
 void Halo::start_worker(int worker) {
   halo::Workers& workers = *state_->parts.workers;
   check_worker(workers, worker);
-  if (worker > 0) return workers.help();
+  if (worker > 0) return workers.help(worker);
   workers.lead([&] {
     workers.gather();
     start();
@@ -152,7 +152,7 @@ void Halo::start_worker(int worker) {
 void Halo::wait_worker(int worker) {
   halo::Workers& workers = *state_->parts.workers;
   check_worker(workers, worker);
-  if (worker > 0) return workers.help();
+  if (worker > 0) return workers.help(worker);
   workers.lead([this] { wait(); });
 }
 

@@ -54,4 +54,10 @@ bool KernelCopy::run(PeerMemory& memory, int peer) const noexcept {
   return walked && hand_over();
 }
 
+void KernelCopy::append_parts(std::size_t most_bytes, std::vector<KernelCopy>& out) const {
+  std::vector<kernels::StridedCopy> parts;
+  copy_.append_parts(most_bytes, parts);
+  for (const kernels::StridedCopy& part : parts) out.emplace_back(part, way_);
+}
+
 }  // namespace ropewalk::halo

@@ -28,9 +28,7 @@ struct HaloParts {
     carrier->start();
     run_own_copies();
   }
-  void run_own_copies() const {
-    workers->share(own_copies.size(), [this](std::size_t i) { own_copies[i].run(); });
-  }
+  void run_own_copies() const { workers->run(own_copies); }
 };
 
 }  // namespace ropewalk::halo

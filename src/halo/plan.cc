@@ -96,15 +96,13 @@ PlanCarrier::PlanCarrier(std::shared_ptr<PlannedMessages> messages, Strategy str
     : messages_(std::move(messages)), strategy_(strategy) {}
 
 void PlanCarrier::start() {
-  const std::vector<kernels::StridedCopy>& packs = messages_->draft.packs;
-  messages_->workers->share(packs.size(), [&packs](std::size_t i) { packs[i].run(); });
+  messages_->workers->run(messages_->draft.packs);
   messages_->plan.start(strategy_);
 }
 
 void PlanCarrier::wait() {
   messages_->plan.wait();
-  const std::vector<kernels::StridedCopy>& unpacks = messages_->draft.unpacks;
-  messages_->workers->share(unpacks.size(), [&unpacks](std::size_t i) { unpacks[i].run(); });
+  messages_->workers->run(messages_->draft.unpacks);
 }
 
 // Comm threads drive the lanes of `threaded` themselves, and packing is work of the whole exchange.

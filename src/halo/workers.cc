@@ -13,52 +13,107 @@ namespace ropewalk::halo {
 
 namespace {
 
-constexpr std::uint64_t copies_left = 0xffffffffU;  // of a word of `open_`
+constexpr std::uint64_t copies_left = 0xffffffffU;  // of the word of a share
 
-// Parts below this are not worth their hand-over, which takes some 0.2 us: a copy inside the caches
-// moves some 10 KiB in a microsecond.
-constexpr std::size_t least_part_bytes = std::size_t{16} << 10;
+// What is not worth the meeting of the workers, which takes a microsecond or two: one thread copies
+// as much in that time.
+constexpr std::size_t least_shared_bytes = std::size_t{32} << 10;
 
-// Parts for each worker, so that one who comes late leaves the others some of its own.
+// Parts below these are not worth their hand-over, which takes some 0.2 us, or the system call of a
+// copy by the kernel, which takes a microsecond before its first byte.
+constexpr std::size_t least_part_bytes = std::size_t{4} << 10;
+constexpr std::size_t least_kernel_part_bytes = std::size_t{64} << 10;
+
+// Parts of a copy for each worker, so that one who comes late leaves the others some of its own.
 constexpr std::size_t parts_a_worker = 2;
+
+// Each copy is cut by itself, and each worker has the same share of each. Ghosts of two faces may
+// lie side by side along the fastest dimension, those above a line of cells and those below the
+// next: two workers at one face each would write to the same cache lines.
+template <class Copy>
+std::vector<Copy> divided(const std::vector<Copy>& copies, int workers, std::size_t least_bytes) {
+  if (workers == 1) return copies;
+  const std::size_t parts = parts_a_worker * static_cast<std::size_t>(workers);
+  std::vector<std::vector<Copy>> of_workers(static_cast<std::size_t>(workers));
+  for (const Copy& copy : copies) {
+    std::vector<Copy> cut;
+    copy.append_parts(std::max(least_bytes, copy.bytes() / parts), cut);
+    for (std::size_t i = 0; i < cut.size(); ++i) {
+      of_workers[i * of_workers.size() / cut.size()].push_back(cut[i]);
+    }
+  }
+  std::vector<Copy> out;
+  for (const std::vector<Copy>& own : of_workers) out.insert(out.end(), own.begin(), own.end());
+  return out;
+}
 
 }  // namespace
 
-Workers::Workers(int count, bool crowded) noexcept
+Workers::Workers(int count, bool crowded)
     : count_(count),
       policy_(crowded ? &os::wait_for_threads_crowded : &os::wait_for_threads),
       news_(crowded),
-      arrivals_(crowded) {}
+      arrivals_(crowded),
+      shares_(static_cast<std::size_t>(count)) {}
 
 void Workers::share_erased(std::size_t items, Erased task, void* object) noexcept {
   task_.store(task, std::memory_order_relaxed);
   object_.store(object, std::memory_order_relaxed);
+  items_.store(items, std::memory_order_relaxed);
   finished_.store(0, std::memory_order_relaxed);
-  // Pairs with the acquire in take_one().
-  open_.store(++round_ << 32 | items, std::memory_order_release);
+  ++round_;
+  for (int worker = 0; worker < count_; ++worker) {
+    const std::size_t left = first_of(worker + 1, items) - first_of(worker, items);
+    // Pairs with the acquire in take_from().
+    shares_[static_cast<std::size_t>(worker)].open.store(round_ << 32 | left,
+                                                         std::memory_order_release);
+  }
   news_.advance();
-  while (take_one()) {
+  while (take_one(0)) {
   }
   // The rest is being copied: it takes microseconds, unless a worker has lost its core.
   os::Waiting wait(*policy_);
-  // Pairs with the release in take_one().
+  // Pairs with the release in take_from().
   while (finished_.load(std::memory_order_acquire) != items) {
     wait.pause([](std::int64_t) { sched_yield(); });
   }
 }
 
-bool Workers::take_one() noexcept {
-  std::uint64_t seen = open_.load(std::memory_order_acquire);
+void Workers::run(const std::vector<kernels::StridedCopy>& copies,
+                  std::size_t streaming_bytes) noexcept {
+  std::size_t bytes = 0;
+  for (const kernels::StridedCopy& copy : copies) bytes += copy.bytes();
+  const auto task = [&](std::size_t i) { copies[i].run(streaming_bytes); };
+  if (bytes >= least_shared_bytes) return share(copies.size(), task);
+  for (std::size_t i = 0; i < copies.size(); ++i) task(i);
+}
+
+std::size_t Workers::first_of(int worker, std::size_t items) const noexcept {
+  return items * static_cast<std::size_t>(worker) / static_cast<std::size_t>(count_);
+}
+
+bool Workers::take_one(int worker) noexcept {
+  for (int i = 0; i < count_; ++i) {
+    if (take_from((worker + i) % count_)) return true;
+  }
+  return false;
+}
+
+bool Workers::take_from(int owner) noexcept {
+  std::atomic<std::uint64_t>& open = shares_[static_cast<std::size_t>(owner)].open;
+  std::uint64_t seen = open.load(std::memory_order_acquire);
   for (;;) {
-    if ((seen & copies_left) == 0) return false;
+    const std::uint64_t left = seen & copies_left;
+    if (left == 0) return false;
     const Erased task = task_.load(std::memory_order_relaxed);
     void* object = object_.load(std::memory_order_relaxed);
-    // Release keeps the two loads before it. Acquire pairs with the release in share_erased().
-    if (!open_.compare_exchange_weak(seen, seen - 1, std::memory_order_acq_rel,
-                                     std::memory_order_acquire)) {
+    const std::size_t items = items_.load(std::memory_order_relaxed);
+    // Release keeps the loads before it. Acquire pairs with the release in share_erased().
+    if (!open.compare_exchange_weak(seen, seen - 1, std::memory_order_acq_rel,
+                                    std::memory_order_acquire)) {
       continue;
     }
-    task(object, (seen & copies_left) - 1);
+    task(object, first_of(owner, items) + left - 1);
     finished_.fetch_add(1, std::memory_order_release);
     return true;
   }
@@ -80,14 +135,14 @@ void Workers::dismiss(std::optional<Error> error) noexcept {
   news_.advance();
 }
 
-void Workers::help() {
+void Workers::help(int worker) {
   complete_streaming_stores();  // to a send_buffer(), of which the leader tells the neighbour
   const std::uint32_t before = dismissals_.load(std::memory_order_relaxed);
   arrivals_.advance();
   os::Waiting wait(*policy_);
   for (;;) {
     const std::uint32_t news = news_.value();
-    if (take_one()) {
+    if (take_one(worker)) {
       wait.restart();
       continue;
     }
@@ -101,15 +156,11 @@ void Workers::help() {
 
 std::vector<kernels::StridedCopy> divided(const std::vector<kernels::StridedCopy>& copies,
                                           int workers) {
-  if (workers == 1) return copies;
-  std::size_t bytes = 0;
-  for (const kernels::StridedCopy& copy : copies) bytes += copy.bytes();
-  const std::size_t parts = parts_a_worker * static_cast<std::size_t>(workers);
-  std::vector<kernels::StridedCopy> out;
-  for (const kernels::StridedCopy& copy : copies) {
-    copy.append_parts(std::max(least_part_bytes, bytes / parts), out);
-  }
-  return out;
+  return divided(copies, workers, least_part_bytes);
+}
+
+std::vector<KernelCopy> divided(const std::vector<KernelCopy>& copies, int workers) {
+  return divided(copies, workers, least_kernel_part_bytes);
 }
 
 MeasuringWorkers::MeasuringWorkers(Workers& workers) : workers_(workers) {
@@ -118,7 +169,7 @@ MeasuringWorkers::MeasuringWorkers(Workers& workers) : workers_(workers) {
                                        .remedy = "ask for fewer workers"};
   try {
     for (int i = 1; i < workers_.count(); ++i) {
-      threads_.emplace_back(options, [this] { workers_.help(); });
+      threads_.emplace_back(options, [this, i] { workers_.help(i); });
     }
   } catch (...) {
     stop();

@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "halo/kernel_copy.hpp"
 #include "kernels/strided_copy.hpp"
 #include "os/epoch.hpp"
 #include "os/waiting.hpp"
@@ -22,24 +23,27 @@ namespace ropewalk::halo {
 // the copies, and makes them all where no other worker is there.
 //
 // Invariants:
-// 1. `open_` has the number of the round in its upper half, and in its lower half how many of its
-//    copies nobody has taken. A copy is taken by compare-exchange, so by one worker.
-// 2. The leader writes `task_` and `object_` only when all copies of the round before are finished.
-//    Who takes a copy has read both before its compare-exchange, which fails where the round is
-//    over: so they are of the round of that copy.
-// 3. What the leader wrote before share() is seen by who copies: it has acquired `open_`. What was
+// 1. Each worker has a share of the copies: its word has the number of the round in its upper half,
+//    and in its lower half how many of the share nobody has taken. A copy is taken by
+//    compare-exchange, so by one worker: of its own share first, then of the others'. So copies
+//    stay with the worker in whose caches they lie, unless it comes late.
+// 2. The leader writes `task_`, `object_` and `items_` only when all copies of the round before are
+//    finished. Who takes a copy has read them before its compare-exchange, which fails where the
+//    round is over: so they are of the round of that copy.
+// 3. What the leader wrote before share() is seen by who copies: it has acquired the word. What was
 //    copied is seen by the leader after share(): it has acquired `finished_`.
 // 4. The leader lets go only when all others have come, and a worker comes again only after it was
 //    let go: so each sees each dismissal once.
 class Workers {
  public:
-  Workers(int count, bool crowded) noexcept;  // crowded: threads outnumber cores
+  Workers(int count, bool crowded);  // crowded: threads outnumber cores
 
   int count() const noexcept { return count_; }
 
   // ---- worker 0
 
-  // Calls task(i) for each i below `items`, in any order and on any worker. Returns when all have
+  // Calls task(i) for each i below `items`, in any order and on any worker; each begins with a part
+  // of them that is its own. Returns when all have
   // returned. The task must not throw.
   template <class Task>
   void share(std::size_t items, Task&& task) noexcept {
@@ -52,6 +56,9 @@ class Workers {
         items, [](void* object, std::size_t i) { (*static_cast<Type*>(object))(i); },
         const_cast<void*>(static_cast<const void*>(std::addressof(task))));
   }
+  // The same for copies that divided() has made, unless they are too small to be shared.
+  void run(const std::vector<kernels::StridedCopy>& copies,
+           std::size_t streaming_bytes = SIZE_MAX) noexcept;
   // Returns when the others are in help(), and have written what they wrote before.
   void gather() noexcept;
   // Gathers, and lets the others go. With an error each of them throws the same.
@@ -75,14 +82,19 @@ class Workers {
   // ---- the others
 
   // Helps until it is let go.
-  void help();
+  void help(int worker);
 
  private:
   friend class MeasuringWorkers;
   using Erased = void (*)(void*, std::size_t);
+  struct alignas(128) Share {
+    std::atomic<std::uint64_t> open{0};
+  };
 
   void share_erased(std::size_t items, Erased task, void* object) noexcept;
-  bool take_one() noexcept;
+  std::size_t first_of(int worker, std::size_t items) const noexcept;
+  bool take_one(int worker) noexcept;
+  bool take_from(int owner) noexcept;
 
   int count_;
   std::uint64_t round_ = 0;       // of the leader, as is `met_`
@@ -91,15 +103,18 @@ class Workers {
   const os::WaitPolicy* policy_;  // of who helps
   os::Epoch news_;                // copies were handed out, or the workers let go
   os::Epoch arrivals_;            // of the others, in all
-  alignas(128) std::atomic<std::uint64_t> open_{0};
-  std::atomic<Erased> task_{nullptr};
+  std::vector<Share> shares_;     // one a worker
+  alignas(128) std::atomic<Erased> task_{nullptr};
   std::atomic<void*> object_{nullptr};
+  std::atomic<std::size_t> items_{0};
   alignas(128) std::atomic<std::size_t> finished_{0};
   alignas(128) std::atomic<std::uint32_t> dismissals_{0};
 };
 
-// The same copies in parts that so many workers can share out. One worker has them as they are.
+// The same copies in parts that so many workers can share out: first those for worker 0, from the
+// begin of each copy, and so on. One worker has them as they are.
 std::vector<kernels::StridedCopy> divided(const std::vector<kernels::StridedCopy>&, int workers);
+std::vector<KernelCopy> divided(const std::vector<KernelCopy>&, int workers);
 
 // Threads that help while `automatic` measures: those of the caller are not there.
 class MeasuringWorkers {

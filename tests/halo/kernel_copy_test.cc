@@ -49,6 +49,16 @@ TEST(KernelCopy, EqualsAPlainCopy) {
       EXPECT_EQ(read, expected);
       EXPECT_EQ(written, expected);
     }
+    // The same in parts, in any order.
+    const std::size_t bytes = std::size_t{3} * 700 * 5;
+    std::vector<unsigned char> from(bytes, 7);
+    std::vector<unsigned char> to(bytes, 0);
+    const kernels::StridedCopy whole(from.data(), to.data(), {{}, {}, {}, bytes});
+    std::vector<halo::KernelCopy> parts;
+    halo::KernelCopy(whole, halo::KernelCopy::Way::read).append_parts(2048, parts);
+    EXPECT_EQ(parts.size(), 6U);
+    for (std::size_t i = parts.size(); i-- > 0;) EXPECT_TRUE(parts[i].run(memory, rank));
+    EXPECT_EQ(to, from);
     std::vector<unsigned char> some(16);
     const kernels::StridedCopy nowhere(reinterpret_cast<void*>(8), some.data(), {{}, {}, {}, 16});
     EXPECT_FALSE(halo::KernelCopy(nowhere, halo::KernelCopy::Way::read).run(memory, rank));
@@ -66,7 +76,7 @@ struct LoneCarrier {
   halo::FlagLine left;
   std::optional<halo::DirectCarrier> direct;
 
-  // It has one face, which goes out in a copy that the kernel refuses, or comes in.
+  // It has one face, which goes out in copies of which the kernel refuses one, or comes in.
   explicit LoneCarrier(bool goes_out) {
     const auto lanes = transport::Access::lanes(endpoints);
     std::string reason;
@@ -79,8 +89,10 @@ struct LoneCarrier {
     halo::FaceTransfer face{other, other, &started, &claim, &copied, 0, {}};
     void* const nowhere = reinterpret_cast<void*>(8);
     if (goes_out) {
-      const kernels::StridedCopy copy(row.data(), nowhere, {{}, {}, {}, 16});
-      face.copies.by_kernel.emplace_back(copy, halo::KernelCopy::Way::write);
+      for (void* to : {nowhere, static_cast<void*>(row.data())}) {
+        const kernels::StridedCopy copy(row.data(), to, {{}, {}, {}, 16});
+        face.copies.by_kernel.emplace_back(copy, halo::KernelCopy::Way::write);
+      }
     }
     (goes_out ? transfers.outgoing : transfers.incoming).push_back(std::move(face));
     direct.emplace(lanes, team, std::move(transfers));

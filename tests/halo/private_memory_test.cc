@@ -23,6 +23,7 @@
 #include "halo/staged_faces.hpp"
 #include "ropewalk/halo.hpp"
 #include "ropewalk/memory.hpp"
+#include "ropewalk/schedule.hpp"
 #include "settings/value.hpp"
 #include "support/thread_mpi.hpp"
 
@@ -299,6 +300,38 @@ TEST(PrivateFields, ThatCannotBeAttachedAreCopied) {
     halo->exchange();
     EXPECT_EQ(elsewhere[0], 2 - ring.grid.rank());
     EXPECT_EQ(elsewhere[3], 2 - ring.grid.rank());
+  });
+}
+
+// Faces of 300000 bytes are divided: each worker hands parts of them to the kernel.
+TEST(PrivatePackets, AreCopiedByAllWorkers) {
+  run_ranks(2, [](int rank) {
+    const Profile::Use kernel(by_kernel());
+    Ring ring(2);
+    constexpr std::size_t count = 75000;
+    constexpr std::size_t bytes = count * sizeof(std::uint32_t);
+    std::vector<std::uint32_t> send(2 * count);
+    std::vector<std::uint32_t> receive(2 * count);
+    const FacePackets faces{{send.data(), send.data() + count},
+                            {receive.data(), receive.data() + count},
+                            {bytes, bytes}};
+    Halo halo(ring.grid, ring.endpoints, faces, {.strategy = Strategy::direct, .workers = 3});
+    ThreadTeam team({.threads = 3, .pin = false});
+    for (std::uint32_t round = 0; round < 10; ++round) {
+      const auto value = [&](int of, std::size_t i) {
+        return (round * 2 + static_cast<std::uint32_t>(of)) * 1000003U +
+               static_cast<std::uint32_t>(i);
+      };
+      for (std::size_t i = 0; i < send.size(); ++i) send[i] = value(rank, i);
+      team.run([&](int worker) {
+        halo.start_worker(worker);
+        halo.wait_worker(worker);
+      });
+      // What came from one side was sent towards the other.
+      for (std::size_t i = 0; i < receive.size(); ++i) {
+        ASSERT_EQ(receive[i], value(1 - rank, (i + count) % (2 * count)));
+      }
+    }
   });
 }
 

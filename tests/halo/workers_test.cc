@@ -29,8 +29,8 @@ template <class Lead>
 void beside_helpers(Workers& workers, int meetings, Lead&& lead) {
   std::vector<std::thread> others;
   for (int i = 1; i < workers.count(); ++i) {
-    others.emplace_back([&] {
-      for (int meeting = 0; meeting < meetings; ++meeting) workers.help();
+    others.emplace_back([&workers, meetings, i] {
+      for (int meeting = 0; meeting < meetings; ++meeting) workers.help(i);
     });
   }
   lead();
@@ -93,13 +93,13 @@ TEST(Workers, AllThrowWhatTheLeaderThrows) {
   std::atomic<int> thrown{0};
   std::vector<std::thread> others;
   for (int i = 1; i < 3; ++i) {
-    others.emplace_back([&] {
+    others.emplace_back([&workers, &thrown, i] {
       try {
-        workers.help();
+        workers.help(i);
       } catch (const Error& error) {
         thrown += error.code() == ErrorCode::mpi && std::string(error.what()) == "no" ? 1 : 0;
       }
-      workers.help();  // the next time all is well
+      workers.help(i);  // the next time all is well
     });
   }
   EXPECT_THROW(workers.lead([] { throw Error(ErrorCode::mpi, "no"); }), Error);
