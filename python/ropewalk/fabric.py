@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from . import elf, machine
+from . import elf, machine, numa
 from .cores import Root
 from .installations import Installation
 from .loader import Loader
@@ -106,6 +106,41 @@ def _rails(root: Root) -> int:
         if machine.text(os.path.join(folder, "operstate")) == "up" and speed.isdigit():
             speeds.append(int(speed))
     return max(1, speeds.count(max(speeds, default=0)))
+
+
+def adapter_cpus(root: Root = "/") -> list[int]:
+    """The CPUs of the NUMA nodes where the adapters between nodes sit, ascending; none where the
+    kernel does not say. The library finds the same (src/topology/adapters.cc)."""
+    top = os.path.join(root, "sys/class")
+    used = {one["device"] for one in machine.fabrics(root) if one["state"] in (None, "ACTIVE")}
+    places = [
+        os.path.join(top, kind, name)
+        for kind in ("infiniband", "cxi")
+        for name in machine.entries(os.path.join(top, kind))
+        if name in used
+    ]
+    found = {machine.number(os.path.join(one, "device/numa_node")) for one in places}
+    if not places:
+        found = _interface_nodes(os.path.join(top, "net"))
+    return sorted(
+        cpu
+        for one in numa.nodes(root)
+        if one["node"] in found
+        for cpu in machine.cpu_list(one["cpus"])
+    )
+
+
+def _interface_nodes(top: str) -> set[int | None]:
+    """NUMA nodes of the fastest interfaces that are up."""
+    speeds: dict[int, set[int | None]] = {}
+    for name in machine.entries(top):
+        folder = os.path.join(top, name)
+        speed = machine.number(os.path.join(folder, "speed")) or 0
+        is_up = machine.text(os.path.join(folder, "operstate")) == "up"
+        if is_up and speed > 0 and os.path.exists(os.path.join(folder, "device")):
+            node = machine.number(os.path.join(folder, "device/numa_node"))
+            speeds.setdefault(speed, set()).add(node)
+    return speeds[max(speeds)] if speeds else set()
 
 
 def _virtual(root: Root) -> tuple[str, ...]:

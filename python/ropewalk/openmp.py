@@ -1,7 +1,8 @@
 """The threads of each rank: how many, on which of its cores, beside the comm threads of its lanes.
 
-Comm threads take the last cores of a rank's affinity mask (EndpointOptions::pin), so the program's
-threads get the first.
+Comm threads take the last cores of a rank's affinity mask (EndpointOptions::pin), over several
+nodes the last of those near the adapter (transport::with_last). The program's threads get the
+others.
 """
 
 from __future__ import annotations
@@ -39,7 +40,13 @@ def variables(request: Request, environment: Mapping[str, str]) -> Iterator[Sett
         yield "ROPEWALK_LANES", str(request.lanes_wanted), reason
     if any(name in given for name in _PLACEMENT):
         return
-    if _has_cores_of_its_own(request, environment):
+    near = _near_and_far(request)
+    if near and request.ranks_here > 1:
+        yield "OMP_PROC_BIND", "false", "lanes are near the adapter, where threads would be, too"
+    elif near and _has_cores_of_its_own(request, environment):
+        yield "OMP_PLACES", _far_first(request), "cores that leave those near the adapter to lanes"
+        yield "OMP_PROC_BIND", "close", "a thread stays on its core"
+    elif _has_cores_of_its_own(request, environment):
         first = f"the first {request.threads} cores of each rank; its comm threads take the last"
         yield "OMP_PLACES", f"cores({request.threads})", first
         yield "OMP_PROC_BIND", "close", "a thread stays on its core"
@@ -55,3 +62,20 @@ def _has_cores_of_its_own(request: Request, environment: Mapping[str, str]) -> b
         return True
     bound = request.launcher.kind in _BINDING_LAUNCHERS
     return bound and not launchers.leaves_binding_alone(request, environment)
+
+
+def _near_and_far(request: Request) -> bool:
+    """Whether some rank has cores near the adapter and others: only then the order of its cores
+    for lanes is another. The launcher deals cores in runs of equal length."""
+    if request.plain or not request.near:
+        return False
+    each = len(request.core_groups) if request.ranks_here == 1 else request.cores_each
+    near = [bool(request.near.intersection(group)) for group in request.core_groups]
+    return any(len(set(near[at : at + each])) > 1 for at in range(0, len(near), each))
+
+
+def _far_first(request: Request) -> str:
+    """OMP_PLACES of as many cores as threads, those near the adapter last."""
+    ordered = sorted(request.core_groups, key=lambda group: bool(request.near.intersection(group)))
+    places = ("{" + ",".join(map(str, group)) + "}" for group in ordered[: request.threads])
+    return ",".join(places)

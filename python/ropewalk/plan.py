@@ -68,6 +68,8 @@ class Request:
     program: list[str]
     lanes: int = 0  # 0: automatic
     threads: int = 0  # of each rank's program; 0: nobody said
+    core_groups: tuple[tuple[int, ...], ...] = ()  # CPUs of each core here; where it matters
+    near: frozenset[int] = frozenset()  # those CPUs that are near the adapter between nodes
     bind: bool | None = None  # None: when every rank can have a core
     variables: tuple[tuple[str, str], ...] = ()  # (name, value) of --env
     launcher_options: tuple[str, ...] = ()

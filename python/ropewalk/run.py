@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from . import batch, config, installations, launchers, openmp, plan, preload, rank_grid
 from . import program as programs
-from .cores import usable_cores
+from .cores import core_groups, usable_cores
 from .errors import CommandError
 from .options import (
     DropInOptions,
@@ -153,12 +153,15 @@ def make_request(
     installation = installation or _installation(options.mpi, program)
     lanes = options.lanes or _lanes_of_environment()
     network = _network(installation, environment, lanes) if nodes > 1 else None
+    groups, near = _cores_near_adapter(options, nodes)
     return plan.Request(
         installation=installation,
         ranks=ranks,
         program=command,
         lanes=lanes,
         threads=openmp.threads_of(options.threads or 0, environment),
+        core_groups=groups,
+        near=near,
         bind=_bind(options, job),
         variables=variables,
         launcher_options=tuple(options.launcher_option),
@@ -295,6 +298,18 @@ def _network(
 
     found = fabric.detect()
     return found, fabric.settings(found, installation, environment, lanes)
+
+
+def _cores_near_adapter(
+    options: RunOptions, nodes: int
+) -> tuple[tuple[tuple[int, ...], ...], frozenset[int]]:
+    """The CPUs of each core, and those that are near the adapter between nodes; nothing where no
+    thread is placed by them."""
+    if nodes == 1 or not options.threads:
+        return (), frozenset()
+    from . import fabric
+
+    return tuple(map(tuple, core_groups())), frozenset(fabric.adapter_cpus())
 
 
 def _is_ucx_netmod(

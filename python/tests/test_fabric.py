@@ -264,3 +264,58 @@ def test_this_machine():
         fabric.SLINGSHOT,
     )
     assert all(os.path.isdir(f"/sys/class/net/{name}") for name in found.virtual)
+
+
+# ---- where adapters sit: the machines of tests/topology/adapters_test.cc -------------------------
+
+NODES = {
+    "sys/devices/system/node/node0/cpulist": "0-3,8-11\n",
+    "sys/devices/system/node/node1/cpulist": "4-7,12-15\n",
+}
+SECOND = [4, 5, 6, 7, 12, 13, 14, 15]
+
+
+def on_node(name, node, **options):
+    return {
+        **adapter(name, **options),
+        f"sys/class/infiniband/{name}/device/numa_node": f"{node}\n",
+    }
+
+
+def interface(name, node, state, speed):
+    folder = f"sys/class/net/{name}"
+    return {
+        f"{folder}/device/numa_node": f"{node}\n",
+        f"{folder}/operstate": f"{state}\n",
+        f"{folder}/speed": f"{speed}\n",
+    }
+
+
+@pytest.mark.parametrize(
+    ("files", "cpus"),
+    [
+        ({}, []),
+        (
+            {
+                **on_node("mlx5_0", 1),
+                **on_node("mlx5_1", 0, state="1: DOWN"),
+                **interface("eth0", 0, "up", 100000),
+            },
+            SECOND,
+        ),
+        ({"sys/class/cxi/cxi0/device/numa_node": "1\n"}, SECOND),
+        (
+            {
+                **interface("eth0", 0, "up", 1000),
+                **interface("eth1", 1, "up", 25000),
+                **interface("eth2", 0, "down", 100000),
+                "sys/class/net/br0/speed": "100000\n",
+                "sys/class/net/br0/operstate": "up\n",
+            },
+            SECOND,
+        ),
+        ({**on_node("mlx5_0", -1), **interface("eth0", 1, "up", -1)}, []),
+    ],
+)
+def test_cpus_near_the_adapter(tmp_path, files, cpus):
+    assert fabric.adapter_cpus(write(tmp_path, {**NODES, **files})) == cpus

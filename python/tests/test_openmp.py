@@ -49,6 +49,42 @@ def test_nothing_is_said_without_the_option(capsys, prefix, program):
     assert openmp_of(dry(capsys, "-n", 2, "--mpi", prefix("mpich"), program)) == {}
 
 
+@pytest.fixture
+def two_nodes(monkeypatch):
+    """two_nodes(NEAR): eight cores, those in NEAR near the adapter."""
+
+    def make(near):
+        monkeypatch.setattr(run, "usable_cores", lambda: 8)
+        monkeypatch.setattr(run, "core_groups", lambda: [[core] for core in range(8)])
+        monkeypatch.setattr("ropewalk.fabric.adapter_cpus", lambda: list(near))
+        return ("--nodes=a,b", "--mpi")
+
+    return make
+
+
+def test_threads_leave_the_cores_near_the_adapter_to_lanes(capsys, prefix, program, two_nodes):
+    options = ("--threads", 5, *two_nodes(range(4)), prefix("mpich"), program)
+    assert openmp_of(dry(capsys, "-n", 2, *options)) == {
+        "OMP_NUM_THREADS": "5",
+        "OMP_PLACES": "{4},{5},{6},{7},{0}",  # the library takes 3, 2, 1 for three lanes
+        "OMP_PROC_BIND": "close",
+        "ROPEWALK_LANES": "3",
+    }
+    # No rank has cores of both kinds: it has them from the first on.
+    options = ("--threads", 3, *options[2:])
+    assert openmp_of(dry(capsys, "-n", 4, *options))["OMP_PLACES"] == "cores(3)"
+    options = ("--threads", 2, *two_nodes(range(3)), prefix("mpich"), program)
+    found = openmp_of(dry(capsys, "-n", 4, *options))
+    assert found["OMP_PROC_BIND"] == "false"
+    assert "OMP_PLACES" not in found
+
+
+def test_all_cores_near_the_adapter_are_alike(capsys, prefix, program, two_nodes):
+    for near in (range(8), ()):
+        options = ("--threads", 5, *two_nodes(near), prefix("mpich"), program)
+        assert openmp_of(dry(capsys, "-n", 2, *options))["OMP_PLACES"] == "cores(5)"
+
+
 @pytest.mark.parametrize(
     "options",
     [

@@ -222,4 +222,11 @@ std::vector<int> cores_of_lane(std::span<const int> cores, int lane, int lanes, 
   return {cores[cores.size() - 1 - from_end]};
 }
 
+std::vector<int> with_last(std::span<const int> cores, std::span<const int> last) {
+  std::vector<int> out(cores.begin(), cores.end());
+  std::ranges::stable_partition(
+      out, [&](int core) { return std::ranges::find(last, core) == last.end(); });
+  return out;
+}
+
 }  // namespace ropewalk::transport

@@ -50,6 +50,10 @@ Agreement judge(std::span<const EndpointFacts> facts, int rank);
 std::vector<int> cores_of_lane(std::span<const int> cores, int lane, int lanes, int position,
                                int neighbours);
 
+// Returns the same cores, with those of `last` at the end, else in the same order: lanes take the
+// last, which should be near the adapter.
+std::vector<int> with_last(std::span<const int> cores, std::span<const int> last);
+
 // Collective. Exchanges the local facts and judges them.
 Agreement agree(mpi::Comm comm, const EndpointFacts& own);
 

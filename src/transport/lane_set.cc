@@ -7,6 +7,7 @@
 #include "mpi/progress.hpp"
 #include "os/clock.hpp"
 #include "os/cores.hpp"
+#include "topology/adapters.hpp"
 #include "transport/farewell.hpp"
 
 namespace ropewalk::transport {
@@ -63,7 +64,12 @@ void LaneSet::set_up(const Agreement& agreement, std::span<const int> cores,
   if (options.threads) start_threads(agreement, cores, options.pin);
 }
 
-void LaneSet::start_threads(const Agreement& agreement, std::span<const int> cores, bool pin) {
+void LaneSet::start_threads(const Agreement& agreement, std::span<const int> allowed, bool pin) {
+  const bool several = std::ranges::any_of(
+      agreement.nodes, [&](int node) { return node != agreement.nodes.front(); });
+  const std::vector<int> near =
+      pin && several ? topology::cpus_near_adapters() : std::vector<int>{};
+  const std::vector<int> cores = with_last(allowed, near);
   threads_.reserve(static_cast<std::size_t>(agreement.lanes));
   for (int lane = 0; lane < agreement.lanes; ++lane) {
     const std::vector<int> where =

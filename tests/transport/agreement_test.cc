@@ -137,5 +137,15 @@ TEST(Cores, LanesOfNeighboursGetCoresOfTheirOwnFromTheEnd) {
   EXPECT_EQ(cores_of_lane(cores, 0, 4, 0, 2), cores);  // eight lanes on six cores: not pinned
 }
 
+TEST(Cores, NearTheAdapterAreTakenFirst) {
+  const std::vector<int> cores{0, 1, 2, 3, 4, 5};
+  const std::vector<int> placed = with_last(cores, std::vector<int>{1, 2, 9});
+  EXPECT_EQ(placed, (std::vector<int>{0, 3, 4, 5, 1, 2}));
+  EXPECT_EQ(cores_of_lane(placed, 0, 2, 0, 1), std::vector<int>{2});
+  EXPECT_EQ(cores_of_lane(placed, 1, 2, 0, 1), std::vector<int>{1});
+  EXPECT_EQ(with_last(cores, {}), cores);
+  EXPECT_EQ(with_last(cores, cores), cores);
+}
+
 }  // namespace
 }  // namespace ropewalk::transport
