@@ -5,26 +5,11 @@
 #include <optional>
 
 #include "collectives/pattern.hpp"
+#include "known_types.hpp"
 #include "mpi/datatypes.hpp"
 
 namespace ropewalk::preload::onesided {
 namespace {
-
-// While one exists, no other rank combines or swaps elements of the target.
-class Alone {
- public:
-  Alone(ServedWindow& window, int target)
-      : epochs_(window.epochs()), target_(static_cast<std::size_t>(target)) {
-    epochs_.take(target_);
-  }
-  ~Alone() { epochs_.give(target_); }
-  Alone(const Alone&) = delete;
-  Alone& operator=(const Alone&) = delete;
-
- private:
-  WindowEpochs& epochs_;
-  std::size_t target_;
-};
 
 std::optional<ReductionOp> op_of(Word op) { return mpi::reduction_op({clean(op)}); }
 
@@ -48,6 +33,11 @@ Accumulation::Accumulation(Word type, Word op)
     if (pair_ == nullptr || !pair_->known) return;
   }
   usable_ = bytes_ != 0 && (!combines(*op_) || static_cast<bool>(found_));
+}
+
+std::optional<ElementType> Accumulation::element_type() const noexcept {
+  if (!found_ || found_->operation.by_mpi) return std::nullopt;
+  return found_->operation.type;
 }
 
 Count Accumulation::reach(Count count) const noexcept {
@@ -78,14 +68,26 @@ void Accumulation::apply(ServedWindow& window, int target, std::byte* elements,
   found_->operation.combine(outputs, inputs, count, kernels::Stores::temporal);
 }
 
+namespace {
+
+template <std::size_t bytes>
+void swap_elements(std::byte* there, const void* expected, const void* desired, void* before) {
+  std::array<std::byte, bytes> old;
+  std::memcpy(old.data(), there, bytes);
+  if (std::memcmp(old.data(), expected, bytes) == 0) std::memcpy(there, desired, bytes);
+  std::memcpy(before, old.data(), bytes);
+}
+
+}  // namespace
+
 bool compare_and_swap(ServedWindow& window, int target, Count displacement, Word type,
                       const void* expected, const void* desired, void* before) {
-  const FoundElements elements = elements_of(type);
-  if (!elements || elements->packed || elements->gaps) return false;
-  if (!mpi::is_predefined({clean(type)})) return false;
-  const std::size_t bytes = elements->bytes;
+  const std::size_t bytes = known_bytes(clean(type));
+  if (bytes == 0) return false;
   std::byte* there = window.at(target, displacement, 0, static_cast<Count>(bytes));
   const Alone alone(window, target);
+  if (bytes == 8) return swap_elements<8>(there, expected, desired, before), true;
+  if (bytes == 4) return swap_elements<4>(there, expected, desired, before), true;
   const bool same = std::memcmp(there, expected, bytes) == 0;
   std::memcpy(before, there, bytes);
   if (same) std::memcpy(there, desired, bytes);

@@ -12,6 +12,22 @@
 
 namespace ropewalk::preload::onesided {
 
+// While one exists, no other rank combines or swaps elements of the target.
+class Alone {
+ public:
+  Alone(ServedWindow& window, int target)
+      : epochs_(window.epochs()), target_(static_cast<std::size_t>(target)) {
+    epochs_.take(target_);
+  }
+  ~Alone() { epochs_.give(target_); }
+  Alone(const Alone&) = delete;
+  Alone& operator=(const Alone&) = delete;
+
+ private:
+  WindowEpochs& epochs_;
+  std::size_t target_;
+};
+
 class Accumulation {
  public:
   // For a predefined type, and an operation of MPI's that accumulates may have.
@@ -22,6 +38,9 @@ class Accumulation {
   // False where MPI must judge the pair.
   bool usable() const noexcept { return usable_; }
   bool reads_operands() const noexcept { return op_ != ReductionOp::no_op; }
+  std::optional<ReductionOp> op() const noexcept { return op_; }
+  // Of what a kernel combines; none where nothing is combined, or MPI does it.
+  std::optional<ElementType> element_type() const noexcept;
   std::size_t bytes() const noexcept { return bytes_; }  // from one element to the next
   // The bytes from the first of these elements to the last of their data.
   Count reach(Count count) const noexcept;

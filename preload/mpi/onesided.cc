@@ -11,14 +11,12 @@
 
 namespace ropewalk::preload::onesided {
 
-struct WindowEntry {
-  std::atomic<Word> handle{0};
-  std::unique_ptr<ServedWindow> window;
-};
-
 namespace {
 
 HandleTable<WindowEntry> windows;
+std::atomic<int> served_windows{0};
+
+WindowEntry nothing_found;
 
 std::vector<WindowPart> parts_of(Word window, int size) {
   std::vector<WindowPart> parts;
@@ -38,6 +36,8 @@ WindowBoard board_of(Word control, std::size_t ranks) {
 
 }  // namespace
 
+std::atomic<WindowEntry*> last_found{&nothing_found};
+
 bool wanted() noexcept {
   const settings::Value value = settings::read(settings::Id::onesided);
   return value.is("on") && !value.malformed;
@@ -48,6 +48,7 @@ ServedWindow::ServedWindow(Word window, Word control, mpi::Comm comm, bool share
       control_(control),
       shared_(shared),
       proc_null_(mpi::proc_null()),
+      size_(mpi::size(comm)),
       streaming_bytes_(tuning::channel_limits(mpi::size(comm), crowded).streaming_bytes),
       parts_(parts_of(window, mpi::size(comm))),
       epochs_(board_of(control, parts_.size()), static_cast<std::size_t>(mpi::rank(comm)),
@@ -61,9 +62,12 @@ void ServedWindow::throw_outside(int rank, Count first, Count bytes) const {
                   "; name a range inside of it");
 }
 
-ServedWindow* find(Word window) noexcept {
-  const WindowEntry* entry = windows.find(window);
-  return entry == nullptr ? nullptr : entry->window.get();
+ServedWindow* find_in_table(Word window) noexcept {
+  if (served_windows.load(std::memory_order_relaxed) == 0) return nullptr;
+  WindowEntry* entry = windows.find(window);
+  if (entry == nullptr) return nullptr;
+  last_found.store(entry, std::memory_order_release);  // pairs with find()
+  return entry->window.get();
 }
 
 std::unique_ptr<ServedWindow> forget(Word window) noexcept {
@@ -71,6 +75,7 @@ std::unique_ptr<ServedWindow> forget(Word window) noexcept {
   if (entry == nullptr) return nullptr;
   std::unique_ptr<ServedWindow> window_left = std::move(entry->window);
   windows.erase(*entry);
+  served_windows.fetch_sub(1, std::memory_order_relaxed);
   return window_left;
 }
 
@@ -84,6 +89,7 @@ void ReservedEntry::fill(std::unique_ptr<ServedWindow> window) noexcept {
   entry_->window = std::move(window);
 }
 void ReservedEntry::publish() noexcept {
+  served_windows.fetch_add(1, std::memory_order_relaxed);
   windows.publish(*entry_, entry_->window->word());
   entry_ = nullptr;
 }

@@ -10,6 +10,7 @@
 // onesided_moves.cc and onesided_accumulates.cc (operations), onesided_epochs.cc (entry points).
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -55,7 +56,7 @@ class ServedWindow {
   // Local. `control` is a window of ropewalk's own, with the board in the memory of rank 0.
   ServedWindow(Word window, Word control, mpi::Comm comm, bool shared, bool crowded);
 
-  int size() const noexcept { return static_cast<int>(parts_.size()); }
+  int size() const noexcept { return size_; }
   bool is_rank(int rank) const noexcept { return rank >= 0 && rank < size(); }
   bool is_nobody(int rank) const noexcept { return rank == proc_null_; }
   bool open_to(int rank) const noexcept {
@@ -85,17 +86,32 @@ class ServedWindow {
   Word control_;
   bool shared_;
   int proc_null_;
+  int size_;
   std::size_t streaming_bytes_;
   std::vector<WindowPart> parts_;  // by rank
   WindowEpochs epochs_;
 };
 
+struct WindowEntry {
+  std::atomic<Word> handle{0};
+  std::unique_ptr<ServedWindow> window;
+};
+// The entry that was found last, which is never given back to the allocator.
+extern std::atomic<WindowEntry*> last_found;
+ServedWindow* find_in_table(Word window) noexcept;
 // Returns null for a window that MPI serves.
-ServedWindow* find(Word window) noexcept;
+inline ServedWindow* find(Word window) noexcept {
+  // These acquires pair with those who have filled the entry and have found it, as in
+  // handle_table.hpp: the window is there.
+  const WindowEntry* last = last_found.load(std::memory_order_acquire);
+  if (last->handle.load(std::memory_order_acquire) == window) [[likely]] {
+    return last->window.get();
+  }
+  return find_in_table(window);
+}
 // The window is not served any more. Returns what is left to free once MPI's window is gone.
 std::unique_ptr<ServedWindow> forget(Word window) noexcept;
 
-struct WindowEntry;
 // The place of a window that is being made: none finds it before it is published.
 class ReservedEntry {
  public:

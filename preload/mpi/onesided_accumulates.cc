@@ -5,6 +5,7 @@
 
 #include "accumulation.hpp"
 #include "ints.hpp"
+#include "known_types.hpp"
 #include "mpi/datatypes.hpp"
 #include "mpi/element_list.hpp"
 #include "onesided.hpp"
@@ -94,14 +95,39 @@ class FlatSide {
 
 bool is_single(Word type) { return mpi::is_predefined({clean(type)}); }
 
+// Whether all sides have as many elements of the same predefined type. MPI_NO_OP leaves the
+// operands out of account.
+bool is_even(const Accumulate& a, bool reads_operands) {
+  const Place& p = a.place;
+  const Word type = clean(p.type);
+  const auto as_target = [&](const ElementSide& side) {
+    return clean(side.type) == type && side.count == p.count;
+  };
+  return (!reads_operands || as_target(a.operands)) &&
+         (a.result == nullptr || as_target(*a.result));
+}
+
+std::byte* before_of(const Accumulate& a) {
+  if (a.result == nullptr) return nullptr;
+  return static_cast<std::byte*>(const_cast<void*>(a.result->data));
+}
+
 // Elements side by side on all sides.
 bool accumulate_gapless(ServedWindow& window, const Accumulate& a, const Accumulation& how) {
   const Place& p = a.place;
   const auto count = static_cast<std::size_t>(p.count);
   std::byte* there = window.at(p.target, p.displacement, 0, how.reach(p.count));
-  auto* before = a.result == nullptr ? nullptr : const_cast<void*>(a.result->data);
-  how.apply(window, p.target, there, static_cast<const std::byte*>(a.operands.data),
-            static_cast<std::byte*>(before), count);
+  how.apply(window, p.target, there, static_cast<const std::byte*>(a.operands.data), before_of(a),
+            count);
+  return true;
+}
+
+bool accumulate_known(ServedWindow& window, const Accumulate& a, const KnownAccumulation& known) {
+  if (a.place.count != 1 || known.one == nullptr) return accumulate_gapless(window, a, *known.all);
+  const Place& p = a.place;
+  std::byte* there = window.at(p.target, p.displacement, 0, static_cast<Count>(known.all->bytes()));
+  const Alone alone(window, p.target);
+  known.one(there, static_cast<const std::byte*>(a.operands.data), before_of(a));
   return true;
 }
 
@@ -152,17 +178,15 @@ bool accumulate_typed(ServedWindow& window, const Accumulate& a) {
 
 bool accumulate(ServedWindow& window, const Accumulate& a) {
   const Place& p = a.place;
-  // MPI_NO_OP leaves the operands out of account.
+  const KnownAccumulation* known = known_accumulation(clean(p.type), clean(a.op));
+  if (known != nullptr && p.count > 0 && is_even(a, known->all->reads_operands())) [[likely]] {
+    return accumulate_known(window, a, *known);
+  }
   const bool reads = clean(a.op) != mpi::op(ReductionOp::no_op).value;
   if (p.count < 0 || (reads && a.operands.count < 0)) return false;
   if (a.result != nullptr && a.result->count < 0) return false;
   if (p.count == 0) return true;
-  const bool single =
-      is_single(p.type) &&
-      (!reads || (clean(a.operands.type) == clean(p.type) && a.operands.count == p.count)) &&
-      (a.result == nullptr ||
-       (clean(a.result->type) == clean(p.type) && a.result->count == p.count));
-  if (!single) return accumulate_typed(window, a);
+  if (!is_single(p.type) || !is_even(a, reads)) return accumulate_typed(window, a);
   const Accumulation how(p.type, a.op);
   if (!how.usable()) return false;
   return accumulate_gapless(window, a, how);

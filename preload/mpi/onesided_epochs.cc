@@ -31,8 +31,7 @@ int flush(Word word, int rank, bool all, Pass pass) {
         const bool held = all ? window.epochs().holds_any()
                               : window.is_rank(rank) && window.epochs().holds(index(rank));
         if (!held) return false;
-        std::atomic_thread_fence(std::memory_order_seq_cst);
-        window.epochs().breathe();
+        window.epochs().flush();
         return true;
       },
       pass);

@@ -1,11 +1,13 @@
 // This file has the entry points that copy to and from windows.
 #include <array>
+#include <cstdint>
 #include <cstring>
 #include <vector>
 
 #include "collectives/pattern.hpp"
 #include "ints.hpp"
 #include "kernels/kernels.hpp"
+#include "known_types.hpp"
 #include "mpi/datatypes.hpp"
 #include "onesided.hpp"
 
@@ -31,6 +33,10 @@ struct Movement {
 // large ones.
 void copy(void* to, const void* from, std::size_t bytes, std::size_t streaming_bytes) {
   constexpr std::size_t small = 4096;
+  if (bytes == sizeof(std::uint64_t)) {
+    std::memcpy(to, from, sizeof(std::uint64_t));  // one store
+    return;
+  }
   if (bytes < small) {
     std::memcpy(to, from, bytes);
     return;
@@ -80,7 +86,20 @@ bool move_typed(const ServedWindow& window, const Movement& m) {
   return true;
 }
 
+// Bytes that lie side by side on both sides.
+bool move_bytes(const ServedWindow& window, const Movement& m, std::size_t bytes) {
+  if (bytes == 0) return true;
+  std::byte* there = window.at(m.target, m.displacement, 0, static_cast<Count>(bytes));
+  const std::size_t streaming = window.streaming_bytes();
+  m.puts ? copy(there, m.data, bytes, streaming) : copy(m.data, there, bytes, streaming);
+  return true;
+}
+
 bool move(const ServedWindow& window, const Movement& m) {
+  if (m.type == m.target_type && m.count == m.target_count) [[likely]] {
+    const std::size_t each = known_bytes(clean(m.type));
+    if (each != 0) return move_bytes(window, m, static_cast<std::size_t>(m.count) * each);
+  }
   const FoundElements local = elements_of(m.type);
   const FoundElements remote = elements_of(m.target_type);
   if (!local || !remote) return false;
@@ -89,18 +108,14 @@ bool move(const ServedWindow& window, const Movement& m) {
   }
   const std::size_t bytes = static_cast<std::size_t>(m.count) * local->bytes;
   if (bytes != static_cast<std::size_t>(m.target_count) * remote->bytes) return false;
-  if (bytes == 0) return true;
-  std::byte* there = window.at(m.target, m.displacement, 0, static_cast<Count>(bytes));
-  const std::size_t streaming = window.streaming_bytes();
-  m.puts ? copy(there, m.data, bytes, streaming) : copy(m.data, there, bytes, streaming);
-  return true;
+  return move_bytes(window, m, bytes);
 }
 
 bool serve_movement(ServedWindow& window, const Movement& m) {
   if (window.is_nobody(m.target)) return true;
   if (!window.open_to(m.target) || m.count < 0 || m.target_count < 0) return false;
   if (!move(window, m)) return false;
-  if (!m.puts) window.epochs().breathe();
+  m.puts ? window.epochs().note_stores() : window.epochs().breathe();
   return true;
 }
 

@@ -5,13 +5,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "mpi/mpi.hpp"
 #include "mpi/progress.hpp"
 
 namespace ropewalk::preload::onesided {
 namespace {
-
-// Calls between two looks at MPI, each of which costs about as much as such a call.
-constexpr unsigned calls_per_look = 64;
 
 std::size_t index(int rank) noexcept { return static_cast<std::size_t>(rank); }
 
@@ -28,7 +26,8 @@ WindowEpochs::WindowEpochs(WindowBoard board, std::size_t rank, std::size_t rank
       ranks_(ranks),
       reached_(ranks),
       seen_posts_(ranks),
-      seen_completions_(ranks) {}
+      seen_completions_(ranks),
+      threads_(mpi::thread_level() == mpi::ThreadLevel::multiple) {}
 
 // The counter is raised by each rank and acquired by all: each sees what the others wrote before.
 void WindowEpochs::fence() {
@@ -45,6 +44,7 @@ bool WindowEpochs::lock(std::size_t target, bool exclusive, bool check) {
   TicketLock& lock = board_.desk(target).lock;
   if (!check) {
     reached_[target] |= unchecked;
+    std::atomic_thread_fence(std::memory_order_seq_cst);
   } else if (exclusive) {
     lock.lock(waiting());
     reached_[target] |= exclusively;
@@ -53,7 +53,6 @@ bool WindowEpochs::lock(std::size_t target, bool exclusive, bool check) {
     waits_.wake_sleepers();  // readers behind this one
     reached_[target] |= shared;
   }
-  std::atomic_thread_fence(std::memory_order_seq_cst);
   return true;
 }
 
@@ -163,23 +162,15 @@ bool WindowEpochs::test(bool& found) {
   return true;
 }
 
-void WindowEpochs::take(std::size_t target) {
+void WindowEpochs::wait_and_take(std::size_t target) {
   std::atomic<std::uint32_t>& taken = board_.desk(target).taken;
-  // Acquire pairs with the release in give().
-  while (taken.exchange(1, std::memory_order_acquire) != 0) {
+  do {
     waits_.until([&] { return taken.load(std::memory_order_relaxed) == 0; });
-  }
+    // Acquire pairs with the release in give().
+  } while (taken.exchange(1, std::memory_order_acquire) != 0);
 }
 
-void WindowEpochs::give(std::size_t target) noexcept {
-  board_.desk(target).taken.store(0, std::memory_order_release);
-  waits_.wake_sleepers();
-}
-
-void WindowEpochs::breathe() {
-  const unsigned calls = calls_.load(std::memory_order_relaxed) + 1;
-  calls_.store(calls, std::memory_order_relaxed);
-  if (calls % calls_per_look != 0) return;
+void WindowEpochs::look() {
   mpi::progress();
   if (waits_.crowded()) sched_yield();
 }

@@ -19,17 +19,19 @@ class TicketLock {
  public:
   template <class Wait>
   void lock(const Wait& wait) {
-    const std::uint32_t mine = tickets_.fetch_add(1, std::memory_order_relaxed);
+    const std::uint32_t mine = tickets_.fetch_add(1, std::memory_order_seq_cst);
     // Acquire pairs with the releases of those that have left: what they wrote is there.
     wait([&] { return left_.load(std::memory_order_acquire) == mine; });
   }
+  // While a writer is in, nobody else changes these two.
   void unlock() noexcept {
-    entered_.fetch_add(1, std::memory_order_release);  // pairs with lock_shared()
-    left_.fetch_add(1, std::memory_order_release);     // pairs with lock()
+    const std::uint32_t next = left_.load(std::memory_order_relaxed) + 1;
+    entered_.store(next, std::memory_order_release);  // pairs with lock_shared()
+    left_.store(next, std::memory_order_release);     // pairs with lock()
   }
   template <class Wait>
   void lock_shared(const Wait& wait) {
-    const std::uint32_t mine = tickets_.fetch_add(1, std::memory_order_relaxed);
+    const std::uint32_t mine = tickets_.fetch_add(1, std::memory_order_seq_cst);
     // Acquire pairs with the release in unlock(), or in another reader, which has acquired that.
     wait([&] { return entered_.load(std::memory_order_acquire) == mine; });
     entered_.store(mine + 1, std::memory_order_release);
@@ -116,12 +118,43 @@ class WindowEpochs {
   bool test(bool& found);
 
   // Accumulates to the target are this rank's alone from take() to give().
-  void take(std::size_t target);
-  void give(std::size_t target) noexcept;
+  void take(std::size_t target) {
+    // Acquire pairs with the release in give().
+    if (board_.desk(target).taken.exchange(1, std::memory_order_acquire) != 0) [[unlikely]] {
+      wait_and_take(target);
+    }
+  }
+  void give(std::size_t target) noexcept {
+    board_.desk(target).taken.store(0, std::memory_order_release);
+    note_stores();
+    waits_.wake_sleepers();
+  }
+
+  // This rank has stored to the memory of others.
+  void note_stores() noexcept { stored_.store(true, std::memory_order_relaxed); }
+  // What it has stored is there for others, and what others have stored is read anew. A processor
+  // may load before its own stores are seen, which the fence ends; where nothing was stored, it is
+  // not needed. With several threads the mark may be another's.
+  void flush() {
+    if (stored_.load(std::memory_order_relaxed)) {
+      if (!threads_) stored_.store(false, std::memory_order_relaxed);
+      std::atomic_thread_fence(std::memory_order_seq_cst);
+    } else {
+      std::atomic_thread_fence(std::memory_order_acq_rel);
+    }
+    breathe();
+  }
 
   // Lets MPI look now and then at what is under way, and other ranks have the core, for programs
   // that wait by one call after the other.
-  void breathe();
+  void breathe() {
+    // Another thread's call may be lost, which does not matter.
+    const unsigned calls = calls_.load(std::memory_order_relaxed) + 1;
+    calls_.store(calls, std::memory_order_relaxed);
+    if (calls % calls_per_look == 0) [[unlikely]] {
+      look();
+    }
+  }
 
  private:
   enum class Hold : std::uint8_t { none, taken, unchecked };
@@ -132,8 +165,13 @@ class WindowEpochs {
   auto waiting() {
     return [this](const auto& ready) { waits_.until(ready); };
   }
+  // Calls between two looks at MPI, each of which costs about as much as two such calls.
+  static constexpr unsigned calls_per_look = 64;
+
   bool is_completed(int origin) const noexcept;
   void end_exposure() noexcept;
+  void wait_and_take(std::size_t target);
+  void look();
 
   WindowBoard board_;
   node::Waits waits_;
@@ -150,6 +188,8 @@ class WindowEpochs {
   std::vector<std::uint64_t> seen_posts_;  // by rank; those that a start has answered
   std::vector<std::uint64_t> seen_completions_;
   std::atomic<unsigned> calls_{0};
+  std::atomic<bool> stored_{false};
+  bool threads_;  // several threads may use the window
 };
 
 }  // namespace ropewalk::preload::onesided
