@@ -32,6 +32,7 @@ class KeptView {
   KeptView(const collectives::typed::TypedBuffers& blocks, int number)
       : elements_(blocks.elements),
         view_(elements_.get(), blocks.data, blocks.counts, blocks.displacements, number) {}
+  bool packs() const noexcept { return elements_.get().packed; }
   void pack() { view_.pack(); }
   void unpack() { view_.unpack(); }
   std::size_t bytes(std::size_t block) const noexcept { return view_.counts()[block]; }

@@ -141,6 +141,37 @@ int complete_some(const Call& call, int number, const int* indices, const Status
   return failed && code == 0 ? failed_in_status(call) : code;
 }
 
+// Waits for the round of a collective whose status nobody wants, in which MPI has no part. Returns
+// an error code, or 0.
+int finish_round(Word handle, Pending& entry) {
+  const unsigned spins = wait_policy().spins;
+  for (unsigned spin = 0; spin < spins && !entry.collective->is_ready(); ++spin) os::relax();
+  if (!pending.settle(handle, entry)) {
+    wait_until([&] { return pending.settle(handle, entry); });
+  }
+  const int code = entry.taken.code;
+  pending.collectives().end_round(entry);
+  return code;
+}
+
+bool are_rounds(const ProgramRequests& given, std::size_t count, const void* statuses) noexcept {
+  if (!is_ignored(statuses)) return false;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (pending.collectives().find_active(given.get(i)) == nullptr) return false;
+  }
+  return true;
+}
+
+// Each of the requests is such a round.
+int finish_rounds(const ProgramRequests& given, std::size_t count) {
+  Word failed = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    Pending& entry = *pending.collectives().find_active(given.get(i));
+    if (finish_round(given.get(i), entry) != 0) failed = entry.to.comm;
+  }
+  return failed == 0 ? 0 : raise_code(failed, error_in_status());
+}
+
 int complete_one(const Call& call, std::size_t at, void* status, int code) {
   const int one = call.complete(at, status);
   return one != 0 && code == 0 ? raise_code(call.failed(), one) : code;
@@ -152,6 +183,12 @@ namespace serve {
 
 int Wait(void* request, void* status) {
   if (pending.empty()) return next.Wait(request, status);
+  const Word handle = ProgramRequests(request).get(0);
+  Pending* collective = pending.collectives().find_active(handle);
+  if (collective != nullptr && is_ignored(status)) {
+    const int code = finish_round(handle, *collective);
+    return code == 0 ? 0 : raise_code(collective->to.comm, code);
+  }
   const Call call(1, request);
   const Statuses own(status, 1);
   if (call.entry(0) != nullptr) {
@@ -184,6 +221,10 @@ int Test(void* request, int* flag, void* status) {
 
 int Waitall(int count, void* requests, void* statuses) {
   if (pending.empty() || count <= 0) return next.Waitall(count, requests, statuses);
+  const auto number = static_cast<std::size_t>(count);
+  if (are_rounds(ProgramRequests(requests), number, statuses)) {
+    return finish_rounds(ProgramRequests(requests), number);
+  }
   const Call call(count, requests);
   const Statuses own(statuses, call.size());
   wait_until([&] { return call.settle_all(); });
@@ -291,7 +332,7 @@ int Request_free(void* request) {
     pending.erase_inactive(given.get(0));
     return next.Request_free(request);
   }
-  entry->freed = true;
+  pending.free(*entry);
   given.set(0, abi().request_null);
   pending.look();
   return 0;

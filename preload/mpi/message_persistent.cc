@@ -34,14 +34,6 @@ int start_from_stash(Word handle, Stashed& found) noexcept {
   return code;
 }
 
-// MPI's request stays inactive.
-int start_collective(Word handle) noexcept {
-  Pending& started = pending.activate(handle);
-  started.apart = true;
-  started.collective->start();
-  return 0;
-}
-
 }  // namespace
 
 int Recv_init(void* buffer, int count, Word type, int source, int tag, Word comm, void* request) {
@@ -62,9 +54,9 @@ int Recv_init(void* buffer, int count, Word type, int source, int tag, Word comm
 
 int Start(void* request) {
   const Word handle = ProgramRequests(request).get(0);
-  const Pending* receive = pending.find_inactive(handle);
+  Pending* receive = pending.find_inactive(handle);
   if (receive == nullptr) return next.Start(request);
-  if (receive->collective != nullptr) return start_collective(handle);
+  if (receive->collective != nullptr) return pending.collectives().start(*receive), 0;
   if (!stash.empty()) {
     if (auto found = stash.take(receive->from)) return start_from_stash(handle, *found);
   }

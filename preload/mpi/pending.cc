@@ -109,18 +109,17 @@ bool settle_persistent(Word handle, Pending& entry) noexcept {
   return true;
 }
 
-bool settle_collective(Pending& entry) noexcept {
-  entry.settled = entry.collective->complete(entry.taken.code);
-  return entry.settled;
+}  // namespace
+
+void end_use(Pending& entry) noexcept {
+  entry.settled = entry.cancelling = entry.apart = false;
+  entry.taken = {};
 }
 
-// Completes a request that the program has freed, and of which nothing is left to do.
-void end_freed(Word request, const Pending& entry) noexcept {
+void complete_freed(Word request, const Pending& entry) noexcept {
   real.wait(&request, reinterpret_cast<void*>(abi().status_ignore));
   if (entry.persistent) real.request_free(&request);
 }
-
-}  // namespace
 
 Pending described(void* buffer, int count, Word type, const MessagePattern& from) noexcept {
   Pending made;
@@ -136,6 +135,7 @@ Pending described(void* buffer, int count, Word type, const MessagePattern& from
 }
 
 Pending* PendingRequests::find(Word handle) noexcept {
+  if (Pending* collective = collectives_.find_active(handle)) return collective;
   const auto found = entries_.find(handle);
   return found == entries_.end() ? nullptr : &found->second;
 }
@@ -159,16 +159,10 @@ void PendingRequests::add_persistent(Word handle, const Pending& receive) {
   add_with_type(inactive_, handle, entry);
 }
 
-void PendingRequests::add_collective(Word handle, Word comm,
-                                     std::shared_ptr<PersistentCollective> collective) {
-  Pending entry;
-  entry.persistent = true;
-  entry.to.comm = comm;
-  entry.collective = std::move(collective);
-  inactive_.insert_or_assign(handle, std::move(entry));
-}
-
 Pending* PendingRequests::find_inactive(Word handle) noexcept {
+  if (Pending* collective = collectives_.find(handle)) {
+    return collective->apart ? nullptr : collective;
+  }
   const auto found = inactive_.find(handle);
   return found == inactive_.end() ? nullptr : &found->second;
 }
@@ -176,12 +170,11 @@ Pending* PendingRequests::find_inactive(Word handle) noexcept {
 Pending& PendingRequests::activate(Word handle) noexcept {
   const auto old = entries_.find(handle);
   if (old != entries_.end()) drop(old);
-  Pending& active = entries_.insert(inactive_.extract(handle)).position->second;
-  if (active.collective != nullptr) ++active_collectives_;
-  return active;
+  return entries_.insert(inactive_.extract(handle)).position->second;
 }
 
 void PendingRequests::erase_inactive(Word handle) noexcept {
+  if (collectives_.find(handle) != nullptr) return collectives_.erase(handle);
   const auto found = inactive_.find(handle);
   if (found == inactive_.end()) return;
   if (found->second.owns_type) let_go(found->second.to.elements.type);
@@ -208,26 +201,31 @@ PendingRequests::Entries::iterator PendingRequests::drop(Entries::iterator at) n
   if (entry.owns_type) let_go(entry.to.elements.type);
   if (entry.out != nullptr) leave(*entry.out);
   if (entry.sending == 0) std::free(entry.copy);  // otherwise MPI may still read it
-  if (entry.collective != nullptr) --active_collectives_;
   return entries_.erase(at);
 }
 
+void PendingRequests::free(Pending& entry) noexcept {
+  entry.freed = true;
+  if (entry.collective != nullptr) collectives_.free(entry);
+}
+
 void PendingRequests::erase(Word handle) noexcept {
+  if (Pending* collective = collectives_.find(handle)) return collectives_.end_round(*collective);
   const auto found = entries_.find(handle);
   if (found == entries_.end()) return;
   Pending& entry = found->second;
   if (!entry.persistent) return static_cast<void>(drop(found));
-  entry.settled = entry.cancelling = entry.apart = false;
-  entry.taken = {};
+  end_use(entry);
   if (inactive_.contains(handle)) erase_inactive(handle);
-  if (entry.collective != nullptr) --active_collectives_;
   inactive_.insert(entries_.extract(found));
 }
 
 bool PendingRequests::settle(Word handle, Pending& entry) noexcept {
   if (entry.settled) return true;
   if (entry.out != nullptr) return settle_send(handle, entry);
-  if (entry.collective != nullptr) return settle_collective(entry);
+  if (entry.collective != nullptr) {
+    return entry.settled = entry.collective->complete(entry.taken.code);
+  }
   if (entry.persistent) return settle_persistent(handle, entry);
   if (entry.exchange) return settle_exchange(entry);
   mpi::RawStatus status;
@@ -258,6 +256,7 @@ bool PendingRequests::settle_send(Word handle, Pending& entry) noexcept {
 
 bool PendingRequests::take_some() noexcept {
   sweep();
+  collectives_.end_freed();
   int looks = 0;
   auto at = entries_.upper_bound(turn_);
   for (std::size_t left = entries_.size(); left > 0 && looks < most_looks; --left) {
@@ -265,10 +264,10 @@ bool PendingRequests::take_some() noexcept {
     turn_ = at->first;
     Pending& entry = at->second;
     const bool ours = !entry.settled && (entry.out == nullptr || entry.freed);
-    if (ours && entry.collective == nullptr) ++looks;
+    if (ours) ++looks;
     const bool settled = ours ? settle(at->first, entry) : entry.settled;
     if (settled && entry.freed) {
-      end_freed(at->first, entry);
+      complete_freed(at->first, entry);
       at = drop(at);
     } else {
       ++at;
@@ -292,6 +291,7 @@ void end() noexcept {
 }
 
 void PendingRequests::end() noexcept {
+  collectives_.end();
   for (auto at = entries_.begin(); at != entries_.end();) {
     if (at->second.out != nullptr && at->second.freed) keep(*at->second.out);
     Word request = at->first;

@@ -6,6 +6,7 @@
 // function of MPI that completes requests.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <map>
 #include <memory>
@@ -35,25 +36,79 @@ struct Pending {
   bool described = false;  // `to` says all that is needed to copy data there
   MessagePattern from{};
   // MPI's own request is not active, although the program's is: its message came from the stash, or
-  // the request is settled.
+  // the request is settled, or is a collective's.
   bool apart = false;
   // MPI's request for the receive of an exchange or of a message that the stash had matched, or 0.
   Word inner = 0;
   Word sending = 0;      // MPI's request for the sending half of an exchange, or 0
   void* copy = nullptr;  // what it sends, where the receive overwrites the program's buffer
   int tag = 0;           // an exchange's request is a receive from this process with this tag
-  // What a persistent request does that is no receive. MPI's own request is never active then.
+  // What a persistent request does that is no receive. MPI's own request is never active then, so
+  // that the program's is active where it is `apart`.
   std::shared_ptr<PersistentCollective> collective;
 };
+// The program has completed a persistent request, which may be started again.
+void end_use(Pending&) noexcept;
+// Completes a request that the program has freed, and of which nothing is left to do.
+void complete_freed(Word request, const Pending&) noexcept;
 // Describes a receive of this kind.
 Pending described(void* buffer, int count, Word type, const MessagePattern& from) noexcept;
 
+// The requests of persistent collectives.
+class CollectiveRequests {
+ public:
+  std::size_t active() const noexcept { return active_; }
+  // Adds one that is not active, or throws std::bad_alloc and adds none.
+  void add(Word handle, Word comm, std::shared_ptr<PersistentCollective>);
+  // Returns an entry, active or not, or null. It looks at one line of the cache, unless several
+  // handles share that.
+  Pending* find(Word handle) noexcept {
+    if (entries_.empty()) return nullptr;
+    const Near& known = near_[place_of(handle)];
+    return known.handle == handle ? known.entry : find_far(handle);
+  }
+  // Returns an active one, or null.
+  Pending* find_active(Word handle) noexcept {
+    Pending* found = find(handle);
+    return found != nullptr && found->apart ? found : nullptr;
+  }
+  // Starts one that is not active, and ends its round, after which it is inactive again.
+  void start(Pending&) noexcept;
+  void end_round(Pending&) noexcept;
+  // The program has freed an active one, which is completed all the same.
+  void free(Pending&) noexcept;
+  void end_freed() noexcept;
+  void erase(Word handle) noexcept;
+  // Ends all when MPI is about to end.
+  void end() noexcept;
+
+ private:
+  // An entry that was found lately.
+  struct Near {
+    Word handle = 0;
+    Pending* entry = nullptr;
+  };
+  static constexpr std::size_t near_places = 64;  // a program has a few persistent collectives
+
+  // Fibonacci hashing, as in handle_table.hpp: the top 6 bits.
+  static std::size_t place_of(Word handle) noexcept {
+    return static_cast<std::size_t>((handle * 0x9e3779b97f4a7c15ULL) >> 58);
+  }
+  Pending* find_far(Word handle) noexcept;
+
+  std::map<Word, Pending> entries_;  // which never move
+  std::array<Near, near_places> near_{};
+  std::size_t active_ = 0;
+  std::size_t freed_ = 0;  // of the active ones
+};
+
 class PendingRequests {
  public:
-  bool empty() const noexcept { return entries_.empty(); }
+  bool empty() const noexcept { return entries_.empty() && collectives_.active() == 0; }
   // Nothing but collectives is pending, which go on without this rank.
-  bool only_collectives() const noexcept { return entries_.size() == active_collectives_; }
+  bool only_collectives() const noexcept { return entries_.empty(); }
   Pending* find(Word handle) noexcept;
+  CollectiveRequests& collectives() noexcept { return collectives_; }
   // Each of these adds an entry, or throws std::bad_alloc and adds none.
   void add_receive(Word handle, const Destination&);
   // Adds a receive whose request MPI has completed, and whose data is there.
@@ -61,18 +116,19 @@ class PendingRequests {
   void add_send(Word handle, Outgoing&, Word comm);
   // Adds an exchange, which is filled in afterwards.
   Pending& add_exchange(Word handle, const Pending&);
-  // Each of these adds a persistent request that is not active.
+  // Adds a persistent receive that is not active.
   void add_persistent(Word handle, const Pending& receive);
-  void add_collective(Word handle, Word comm, std::shared_ptr<PersistentCollective>);
   // Returns a persistent request that is not active, or null.
   Pending* find_inactive(Word handle) noexcept;
-  // Makes it active, which needs no memory.
+  // Makes a receive active, which needs no memory.
   Pending& activate(Word handle) noexcept;
   // Removes a persistent request that is not active, whose request is about to be freed.
   void erase_inactive(Word handle) noexcept;
   // Removes the entry of a request that the program has completed. A persistent one is inactive
   // from then on.
   void erase(Word handle) noexcept;
+  // The program has freed an active request, which is completed all the same.
+  void free(Pending&) noexcept;
   // Takes what has come for a few of the receives. Returns false where no entry was looked at, so
   // that MPI has made no progress.
   bool take_some() noexcept;
@@ -89,8 +145,8 @@ class PendingRequests {
   Entries::iterator drop(Entries::iterator) noexcept;
 
   Entries entries_;
-  Entries inactive_;  // persistent requests, which cost nothing until they are started
-  std::size_t active_collectives_ = 0;
+  Entries inactive_;  // persistent receives, which cost nothing until they are started
+  CollectiveRequests collectives_;
   Word turn_ = 0;  // the handle that was looked at last
 };
 extern PendingRequests pending;
@@ -98,9 +154,12 @@ extern PendingRequests pending;
 void look_in_collectives() noexcept;
 
 // Waits until ready() returns true, and meanwhile takes what comes for other receives.
+inline const os::WaitPolicy& wait_policy() noexcept {
+  return ranks.crowded ? os::wait_for_ranks_crowded : os::wait_for_ranks;
+}
 template <class Ready>
 void wait_until(Ready ready) {
-  os::Waiting wait(ranks.crowded ? os::wait_for_ranks_crowded : os::wait_for_ranks);
+  os::Waiting wait(wait_policy());
   while (!ready()) {
     wait.poll([] { pending.look(); });
     wait.pause();

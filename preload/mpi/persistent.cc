@@ -9,12 +9,16 @@
 #include "local_mpi.hpp"
 #include "mpi/collectively.hpp"
 #include "os/clock.hpp"
+#include "windows.hpp"
 
 namespace ropewalk::preload {
 namespace {
 
-// The whole copy is in the arena twice, and every block is copied twice, so that the data of larger
-// calls are better left to MPI.
+// From here on the ranks share the work, where all of their memory is mapped. Below, it takes less
+// time to copy what is sent than to wait for each other twice (bench/dropin/persistent.py).
+constexpr std::int64_t least_shared_bytes = 512;
+// The rest is for copies. The whole copy is in the arena twice, and every block is copied twice, so
+// that the data of larger calls are better left to MPI.
 constexpr std::size_t most_sent_bytes = std::size_t{4} << 20;
 // Each rank combines the blocks of all ranks by itself. From here on MPI, whose ranks share the
 // work, takes less time.
@@ -32,8 +36,31 @@ std::size_t bytes_in(std::span<const SentBlock> sent) {
 bool is_small(const RoundPlan& plan) {
   if (bytes_in(plan.sent) > most_sent_bytes) return false;
   std::size_t combined = 0;
-  for (const RoundPlan::ReceivedBlock& block : plan.received) combined += block.bytes;
+  for (const ReceivedBlock& block : plan.received) combined += block.bytes;
   return !plan.operation || combined <= most_combined_bytes;
+}
+
+bool can_share(const RoundPlan& plan) {
+  if (plan.operation) return plan.shared && plan.work().is_mapped();
+  const bool packs = (plan.packed != nullptr && plan.packed->packs()) ||
+                     (plan.unpacked != nullptr && plan.unpacked->packs());
+  return !packs && !plan.overwrites && plan.work().is_mapped();
+}
+
+// What all ranks know of the collective. Collective.
+struct Agreement {
+  bool served;
+  bool shares;
+};
+Agreement agree_on(const std::optional<RoundPlan>& plan, mpi::Comm comm) {
+  std::array<std::int64_t, 4> least{};  // of all ranks
+  if (plan) {
+    const auto bytes = static_cast<std::int64_t>(plan->work().bytes());
+    least = {1, can_share(*plan) ? 1 : 0, is_small(*plan) ? 1 : 0, -bytes};
+  }
+  mpi::all_reduce(least, mpi::Combine::min, comm);
+  const bool shares = least[1] != 0 && -least[3] >= least_shared_bytes;
+  return {least[0] != 0 && (shares || least[2] != 0), shares};
 }
 
 }  // namespace
@@ -41,75 +68,97 @@ bool is_small(const RoundPlan& plan) {
 std::shared_ptr<PersistentCollective> PersistentCollective::agree(Function function,
                                                                   Collectives& team, mpi::Comm comm,
                                                                   std::optional<RoundPlan> plan) {
+  const Agreement agreed = agree_on(plan, comm);
+  if (!agreed.served) return nullptr;
   std::shared_ptr<PersistentCollective> made;
   std::vector<std::uint64_t> offsets;
   try {
-    if (plan && is_small(*plan)) {
-      offsets.resize(static_cast<std::size_t>(team.size()));
-      made = std::make_shared<PersistentCollective>(function, team, *std::move(plan));
-    }
+    offsets.resize(static_cast<std::size_t>(team.size()));
+    made = std::make_shared<PersistentCollective>(function, team, *std::move(plan), agreed.shares);
   } catch (...) {  // there is no memory: no rank serves it
     made = nullptr;
   }
   if (!mpi::true_on_all(comm, made != nullptr)) return nullptr;
-  const std::uint64_t own = made->area_.offset();
+  const std::uint64_t own = made->memory().offset();
   mpi::all_gather(&own, offsets.data(), sizeof own, comm);
   // The others look at this rank's area until the ranks agree for the second time.
   if (!mpi::true_on_all(comm, made->connect(offsets))) return nullptr;
-  made->area_.share();
+  made->memory().share();
   return made;
 }
 
-PersistentCollective::PersistentCollective(Function function, Collectives& team, RoundPlan plan)
+PersistentCollective::PersistentCollective(Function function, Collectives& team, RoundPlan plan,
+                                           bool shares)
     : function_(function),
       rank_(team.rank()),
       size_(team.size()),
       sent_bytes_(bytes_in(plan.sent)),
-      plan_(std::move(plan)),
-      area_(team, plan_.sent),
-      inputs_(plan_.received.size()) {}
+      plan_(std::move(plan)) {
+  if (shares) {
+    tasks_ = std::make_unique<RoundTasks>(team, plan_.work());
+    return;
+  }
+  area_ = std::make_unique<RoundArea>(team, plan_.sent);
+  for (auto& inputs : inputs_) inputs.resize(plan_.received.size());
+}
 
 bool PersistentCollective::connect(std::span<const std::uint64_t> offsets) noexcept {
-  area_.connect(offsets);
-  for (const RoundPlan::ReceivedBlock& block : plan_.received) {
-    const std::int64_t sent = area_.bytes_of(block.from, block.number);
+  memory().connect(offsets);
+  try {
+    if (tasks_ != nullptr) return tasks_->connect(plan_.work());
+  } catch (...) {  // no memory
+    return false;
+  }
+  area_->connect();
+  for (std::size_t i = 0; i < plan_.received.size(); ++i) {
+    const ReceivedBlock& block = plan_.received[i];
+    const std::int64_t sent = area_->bytes_of(block.from, block.number);
     if (sent != static_cast<std::int64_t>(block.bytes)) return false;
+    for (const std::uint64_t round : {0U, 1U}) {
+      inputs_[round][i] = area_->block(block.from, block.number, round);
+    }
   }
   return true;
 }
 
 void PersistentCollective::start() noexcept {
   watch_.emplace(function_, sent_bytes_);
+  found_dead_ = 0;
+  if (tasks_ != nullptr) return tasks_->begin();
   ++round_;
   next_ = 0;
   try {
     if (plan_.packed != nullptr) plan_.packed->pack();
-    area_.fill(round_, plan_.sent);
+    area_->fill(round_, plan_.sent);
   } catch (...) {  // MPI could not pack
-    area_.refuse(round_);
+    area_->refuse(round_);
   }
 }
 
+bool PersistentCollective::do_tasks() noexcept { return tasks_->advance(); }
+
 bool PersistentCollective::all_have_begun() noexcept {
-  while (next_ < size_ && area_.has_begun(next_, round_)) ++next_;
+  while (next_ < size_ && area_->has_begun(next_, round_)) ++next_;
   return next_ == size_;
 }
 
 bool PersistentCollective::complete(int& code) noexcept {
   code = 0;
-  if (!all_have_begun()) {
+  if (!is_ready()) {
     code = code_of_death();
     return code != 0;
   }
-  code = judge();
-  if (watch_) watch_->served(Path::staged);
+  if (tasks_ == nullptr) code = judge();
+  // As the blocking calls do.
+  if (windows_made || function_ == Function::barrier_init) progress();
+  if (watch_) watch_->served(tasks_ != nullptr ? Path::mapped : Path::staged);
   watch_.reset();
   return true;
 }
 
 int PersistentCollective::judge() noexcept {
   for (int rank = 0; rank < size_; ++rank) {
-    if (!area_.has_refused(rank, round_)) continue;
+    if (!area_->has_refused(rank, round_)) continue;
     std::array<char, 96> text{};
     std::snprintf(text.data(), text.size(), "rank %d could not pack what it sends", rank);
     return error_code(text.data());
@@ -123,24 +172,29 @@ int PersistentCollective::judge() noexcept {
 }
 
 void PersistentCollective::receive() {
-  std::vector<RoundPlan::ReceivedBlock>& blocks = plan_.received;
+  const std::vector<ReceivedBlock>& blocks = plan_.received;
+  const std::vector<const void*>& inputs = inputs_[round_ % 2];
   if (!plan_.operation) {
-    for (const RoundPlan::ReceivedBlock& block : blocks) {
-      if (block.bytes == 0) continue;
-      std::memcpy(block.to, area_.block(block.from, block.number, round_), block.bytes);
+    for (std::size_t i = 0; i < blocks.size(); ++i) {
+      if (blocks[i].bytes != 0) std::memcpy(blocks[i].to, inputs[i], blocks[i].bytes);
     }
     if (plan_.unpacked != nullptr) plan_.unpacked->unpack();
     return;
   }
   if (blocks.empty() || blocks.front().bytes == 0) return;
-  for (std::size_t i = 0; i < blocks.size(); ++i) {
-    inputs_[i] = area_.block(blocks[i].from, blocks[i].number, round_);
-  }
   const std::size_t bytes = blocks.front().bytes;
   void* const to = blocks.front().to;
-  if (inputs_.size() == 1) return static_cast<void>(std::memcpy(to, inputs_.front(), bytes));
-  plan_.operation->combine({&to, 1}, inputs_, bytes / plan_.operation->element_bytes,
+  if (inputs.size() == 1) return static_cast<void>(std::memcpy(to, inputs.front(), bytes));
+  plan_.operation->combine({&to, 1}, inputs, bytes / plan_.operation->element_bytes,
                            kernels::Stores::temporal);
+}
+
+// A rank that has died after its last start has done its part of the round, but for a task that it
+// may have claimed. Ranks that live end their tasks before the next look.
+bool PersistentCollective::has_done_its_part(int rank) noexcept {
+  if (tasks_ == nullptr) return area_->has_begun(rank, round_);
+  if (!tasks_->has_begun(rank)) return false;
+  return ++found_dead_ <= size_;
 }
 
 // A dead rank is looked for every 5 ms, as in all waits for ranks (os/waiting.hpp).
@@ -152,12 +206,11 @@ int PersistentCollective::code_of_death() noexcept {
   if (now - looked_ns_ < check_ns) return 0;
   looked_ns_ = now;
   for (int rank = 0; rank < size_; ++rank) {
-    const node::Peer& process = area_.process(rank);
-    // A rank that has died after its last start has done its part of the round.
-    if (rank == rank_ || !node::is_dead(process) || area_.has_begun(rank, round_)) continue;
+    const node::Peer& process = memory().process(rank);
+    if (rank == rank_ || !node::is_dead(process) || has_done_its_part(rank)) continue;
     std::array<char, 128> text{};
     std::snprintf(text.data(), text.size(),
-                  "rank %d (process %d) has died before it started a persistent collective", rank,
+                  "rank %d (process %d) has died before the end of a persistent collective", rank,
                   process.process);
     return error_code(text.data());
   }

@@ -8,6 +8,7 @@
 // that is not served is MPI's for that collective.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -18,26 +19,28 @@
 #include "collectives/operation.hpp"
 #include "kept_elements.hpp"
 #include "round_area.hpp"
+#include "round_tasks.hpp"
 #include "statistics.hpp"
 
 namespace ropewalk::preload {
 
 // What this rank sends and receives in each round.
 struct RoundPlan {
-  struct ReceivedBlock {
-    int from;
-    std::size_t number;  // among the blocks that `from` sends
-    std::byte* to;
-    std::size_t bytes;
-  };
   std::vector<SentBlock> sent;
   std::vector<ReceivedBlock> received;
   // The blocks received are combined into the first one's place, in their order. Otherwise each is
   // copied.
   std::optional<collectives::Operation> operation;
+  // What this rank receives takes the place of what it sends to others.
+  bool overwrites = false;
+  // A reduction of which the ranks may share the work.
+  std::optional<SharedReduction> shared;
   // Where datatypes may have gaps: what is packed before a round, and unpacked after it.
   std::shared_ptr<KeptView> packed;
   std::shared_ptr<KeptView> unpacked;
+
+  // What the ranks share where their memory is mapped.
+  RoundWork work() const noexcept { return {sent, received, shared ? &*shared : nullptr}; }
 };
 
 class PersistentCollective {
@@ -47,17 +50,24 @@ class PersistentCollective {
   // bytes as are sent to it.
   static std::shared_ptr<PersistentCollective> agree(Function, Collectives& team, mpi::Comm comm,
                                                      std::optional<RoundPlan> plan);
-  PersistentCollective(Function, Collectives& team, RoundPlan plan);
+  // `shares`: all ranks share the work, by the memory of the program.
+  PersistentCollective(Function, Collectives& team, RoundPlan plan, bool shares);
 
   // Begins a round, and waits for nobody.
   void start() noexcept;
-  // Completes the round once all ranks have started it; returns false before. It never waits. After
-  // an error, `code` is not 0.
+  // Does what this rank can do for the round, and returns true where nothing but complete() is left
+  // for it. It never waits.
+  bool is_ready() noexcept { return tasks_ ? do_tasks() : all_have_begun(); }
+  // Completes the round once all ranks have started it, and nothing of it is left to do; returns
+  // false before. It never waits. After an error, `code` is not 0.
   bool complete(int& code) noexcept;
 
  private:
+  SharedArea& memory() noexcept { return tasks_ ? tasks_->memory() : area_->memory(); }
   bool connect(std::span<const std::uint64_t> offsets) noexcept;
+  bool do_tasks() noexcept;
   bool all_have_begun() noexcept;
+  bool has_done_its_part(int rank) noexcept;
   void receive();
   int judge() noexcept;
   int code_of_death() noexcept;
@@ -69,10 +79,14 @@ class PersistentCollective {
   std::uint64_t round_ = 0;
   std::int64_t looked_ns_ = 0;
   unsigned looks_ = 0;
+  int found_dead_ = 0;  // so often in this round, while tasks were left
   std::size_t sent_bytes_ = 0;
   RoundPlan plan_;
-  RoundArea area_;
-  std::vector<const void*> inputs_;
+  // One of these two.
+  std::unique_ptr<RoundArea> area_;
+  std::unique_ptr<RoundTasks> tasks_;
+  // Where the blocks received lie in the rooms, in even rounds and in odd ones.
+  std::array<std::vector<const void*>, 2> inputs_;
   std::optional<Watch> watch_;
 };
 

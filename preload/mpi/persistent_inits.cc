@@ -57,7 +57,7 @@ class ServedRequest {
     mpi::check(messages::real.send_init(nullptr, 0, mpi::byte_type().value, mpi::proc_null(), 0,
                                         mpi::comm_self().value, &handle_),
                "MPI_Send_init");
-    pending.add_collective(handle_, comm, nullptr);
+    pending.collectives().add(handle_, comm, nullptr);
   }
   // Takes the place of MPI's request.
   void give_to(void* request, std::shared_ptr<PersistentCollective> served) noexcept {
@@ -125,24 +125,17 @@ int pass_to(Function* function, Word comm, Arguments... arguments) {
                "counts, or a library of MPI 4");
 }
 
-std::vector<std::int64_t> for_all(const Collectives& team, std::int64_t count) {
-  return std::vector<std::int64_t>(static_cast<std::size_t>(team.size()), count);
-}
-
-OptionalPlan plan_reduce(const Collectives& team, const ReductionArguments& given,
-                         std::int64_t count, int root) {
-  if (root < 0 || root >= team.size()) return std::nullopt;
-  std::vector<std::int64_t> counts = for_all(team, 0);
-  counts[static_cast<std::size_t>(root)] = count;
-  return plan_reduction(team, given, counts, false, team.rank() == root ? team.size() : 0);
-}
-
 template <class Number>
-OptionalPlan plan_reduce_scatter(const Collectives& team, const ReductionArguments& given,
-                                 const Number* counts) {
+OptionalPlan plan_parts(const Collectives& team, const ReductionArguments& given,
+                        const Number* counts) {
   if (counts == nullptr) return std::nullopt;
   const std::vector<std::int64_t> parts(counts, counts + team.size());
-  return plan_reduction(team, given, parts, true, team.size());
+  return plan_reduce_scatter(team, given, parts);
+}
+OptionalPlan plan_blocks(const Collectives& team, const ReductionArguments& given,
+                         std::int64_t count) {
+  const std::vector<std::int64_t> parts(static_cast<std::size_t>(team.size()), count);
+  return plan_reduce_scatter(team, given, parts);
 }
 
 }  // namespace
@@ -180,15 +173,15 @@ ROPEWALK_BCAST(Bcast_init_c, Count)
   }
 #define ROPEWALK_REDUCTIONS(suffix, Number)                                                        \
   ROPEWALK_REDUCTION(Allreduce_init##suffix, allreduce_init, Number,                               \
-                     plan_reduction(team, given, for_all(team, n), false, team.size()))            \
+                     plan_allreduce(team, given, n))                                               \
   ROPEWALK_REDUCTION(Scan_init##suffix, scan_init, Number,                                         \
-                     plan_reduction(team, given, for_all(team, n), false, team.rank() + 1))        \
+                     plan_scan(team, given, n, team.rank() + 1))                                   \
   ROPEWALK_REDUCTION(Exscan_init##suffix, exscan_init, Number,                                     \
-                     plan_reduction(team, given, for_all(team, n), false, team.rank()))            \
+                     plan_scan(team, given, n, team.rank()))                                       \
   ROPEWALK_REDUCTION(Reduce_scatter_block_init##suffix, reduce_scatter_block_init, Number,         \
-                     plan_reduction(team, given, for_all(team, n), true, team.size()))             \
+                     plan_blocks(team, given, n))                                                  \
   ROPEWALK_REDUCTION(Reduce_scatter_init##suffix, reduce_scatter_init, const Number*,              \
-                     plan_reduce_scatter(team, given, n))                                          \
+                     plan_parts(team, given, n))                                                   \
   int Reduce_init##suffix(const void* send, void* receive, Number n, Word type, Word op, int root, \
                           Word comm, Word info, void* request) {                                   \
     const ReductionArguments given{send, receive, type, op};                                       \

@@ -1,8 +1,10 @@
 #include "persistent_plans.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include "collectives/datatypes.hpp"
+#include "collectives/range.hpp"
 #include "datatypes.hpp"
 #include "sides.hpp"
 
@@ -30,6 +32,10 @@ void add_received(RoundPlan& plan, const Collectives& team, int from, const Kept
                   std::size_t block) {
   plan.received.push_back(
       {from, static_cast<std::size_t>(team.rank()), view.data(block), view.bytes(block)});
+}
+
+std::vector<std::int64_t> for_all(const Collectives& team, std::int64_t count) {
+  return std::vector<std::int64_t>(static_cast<std::size_t>(team.size()), count);
 }
 
 std::size_t index(int rank) { return static_cast<std::size_t>(rank); }
@@ -103,6 +109,7 @@ OptionalPlan plan_alltoall(const Collectives& team, const OptionalBlocks& send,
   RoundPlan plan;
   plan.packed = from;
   plan.unpacked = to;
+  plan.overwrites = !send;
   for (int rank = 0; rank < team.size(); ++rank) {
     plan.sent.push_back(sent(*from, index(rank)));
     add_received(plan, team, rank, *to, index(rank));
@@ -137,6 +144,16 @@ OptionalPlan plan_neighbours(const Neighbourhood& around, BlockArguments send,
   return plan;
 }
 
+namespace {
+
+const std::byte* input_of(const ReductionArguments& given) {
+  return static_cast<const std::byte*>(collectives::is_in_place(given.send) ? given.receive
+                                                                            : given.send);
+}
+
+// `counts`: how many elements of the result each rank gets, of consecutive parts where the result
+// is `scattered`, otherwise from its beginning. This rank's result is that of the first `inputs`
+// ranks.
 OptionalPlan plan_reduction(const Collectives& team, const ReductionArguments& given,
                             std::span<const std::int64_t> counts, bool scattered, int inputs) {
   const FoundReduction reduction = reduction_of(given.type, given.op);
@@ -146,10 +163,9 @@ OptionalPlan plan_reduction(const Collectives& team, const ReductionArguments& g
     return std::nullopt;
   }
   const std::size_t element = reduction->operation.element_bytes;
-  const void* const from = collectives::is_in_place(given.send) ? given.receive : given.send;
   RoundPlan plan;
   plan.operation = reduction->operation;
-  const auto* at = static_cast<const std::byte*>(from);
+  const std::byte* at = input_of(given);
   for (const std::int64_t count : counts) {
     const std::size_t bytes = static_cast<std::size_t>(count) * element;
     plan.sent.push_back(bytes == 0 ? nothing : SentBlock{at, bytes});
@@ -160,6 +176,76 @@ OptionalPlan plan_reduction(const Collectives& team, const ReductionArguments& g
     plan.received.push_back({rank, own, static_cast<std::byte*>(given.receive),
                              static_cast<std::size_t>(counts[own]) * element});
   }
+  return plan;
+}
+
+// Each rank combines a slice of `count` elements, for the target.
+SharedReduction shared_slices(const Collectives& team, const ReductionArguments& given,
+                              const collectives::Operation& operation, std::int64_t count,
+                              int target) {
+  const auto elements = static_cast<std::size_t>(count);
+  const std::size_t element = operation.element_bytes;
+  const collectives::Range own =
+      collectives::slice(elements, team.rank(), team.size(), operation.slice_grain());
+  const bool gets = target == SharedReduction::everybody || target == team.rank();
+  return {input_of(given),
+          elements * element,
+          static_cast<std::byte*>(given.receive),
+          gets ? elements * element : 0,
+          own.begin * element,
+          own.begin * element,
+          own.length() * element,
+          target,
+          operation};
+}
+
+}  // namespace
+
+OptionalPlan plan_allreduce(const Collectives& team, const ReductionArguments& given,
+                            std::int64_t count) {
+  OptionalPlan plan = plan_reduction(team, given, for_all(team, count), false, team.size());
+  if (plan) {
+    plan->shared = shared_slices(team, given, *plan->operation, count, SharedReduction::everybody);
+  }
+  return plan;
+}
+
+OptionalPlan plan_reduce(const Collectives& team, const ReductionArguments& given,
+                         std::int64_t count, int root) {
+  if (!is_rank(team, root)) return std::nullopt;
+  std::vector<std::int64_t> counts = for_all(team, 0);
+  counts[index(root)] = count;
+  OptionalPlan plan =
+      plan_reduction(team, given, counts, false, team.rank() == root ? team.size() : 0);
+  if (plan) plan->shared = shared_slices(team, given, *plan->operation, count, root);
+  return plan;
+}
+
+OptionalPlan plan_scan(const Collectives& team, const ReductionArguments& given, std::int64_t count,
+                       int inputs) {
+  return plan_reduction(team, given, for_all(team, count), false, inputs);
+}
+
+OptionalPlan plan_reduce_scatter(const Collectives& team, const ReductionArguments& given,
+                                 std::span<const std::int64_t> counts) {
+  OptionalPlan plan = plan_reduction(team, given, counts, true, team.size());
+  // In place, a result takes the place of elements that others still need.
+  if (!plan || collectives::is_in_place(given.send)) return plan;
+  const std::size_t element = plan->operation->element_bytes;
+  const auto own = counts.begin() + team.rank();
+  const auto all = std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
+  const std::size_t bytes = static_cast<std::size_t>(*own) * element;
+  const std::size_t from =
+      static_cast<std::size_t>(std::accumulate(counts.begin(), own, std::int64_t{0})) * element;
+  plan->shared = SharedReduction{input_of(given),
+                                 static_cast<std::size_t>(all) * element,
+                                 static_cast<std::byte*>(given.receive),
+                                 bytes,
+                                 from,
+                                 0,
+                                 bytes,
+                                 team.rank(),
+                                 *plan->operation};
   return plan;
 }
 

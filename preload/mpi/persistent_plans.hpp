@@ -61,10 +61,14 @@ struct ReductionArguments {
   Word type;
   Word op;
 };
-// `counts`: how many elements of the result each rank gets, of consecutive parts where the result
-// is `scattered`, otherwise from its beginning. This rank's result is that of the first `inputs`
-// ranks.
-OptionalPlan plan_reduction(const Collectives&, const ReductionArguments&,
-                            std::span<const std::int64_t> counts, bool scattered, int inputs);
+OptionalPlan plan_allreduce(const Collectives&, const ReductionArguments&, std::int64_t count);
+OptionalPlan plan_reduce(const Collectives&, const ReductionArguments&, std::int64_t count,
+                         int root);
+// This rank's result is that of the first `inputs` ranks.
+OptionalPlan plan_scan(const Collectives&, const ReductionArguments&, std::int64_t count,
+                       int inputs);
+// `counts`: how many elements of the result each rank gets, of consecutive parts.
+OptionalPlan plan_reduce_scatter(const Collectives&, const ReductionArguments&,
+                                 std::span<const std::int64_t> counts);
 
 }  // namespace ropewalk::preload

@@ -1,0 +1,170 @@
+#include "round_tasks.hpp"
+
+#include <algorithm>
+#include <new>
+
+#include "collectives/state.hpp"
+#include "ropewalk/memory.hpp"
+
+namespace ropewalk::preload {
+namespace {
+
+// A task takes a few microseconds, and a rank may have to wait for one that another has claimed.
+// With 16 KiB, rounds of 64 KiB to 1 MiB take 5 to 10 % longer (bench/dropin/persistent.py).
+constexpr std::size_t least_piece_bytes = std::size_t{64} << 10;
+constexpr std::size_t most_pieces = 1024;  // about: longer data are cut into larger pieces
+
+bool is_mapped(const void* data, std::size_t bytes) noexcept {
+  return bytes == 0 || Arena::process().contains(data, bytes);
+}
+
+std::size_t bytes_in(std::span<const ReceivedBlock> received) {
+  std::size_t bytes = 0;
+  for (const ReceivedBlock& block : received) bytes += block.bytes;
+  return bytes;
+}
+
+std::size_t task_bytes(const RoundWork& work) {
+  return work.reduction != nullptr ? work.reduction->bytes : bytes_in(work.received);
+}
+
+// Whole elements, which end where lines of the cache do.
+std::size_t piece_of(const RoundWork& work) {
+  const std::size_t wanted = std::max(least_piece_bytes, task_bytes(work) / most_pieces);
+  const std::size_t grain = work.reduction == nullptr ? node::flag_stride
+                                                      : work.reduction->operation.slice_grain() *
+                                                            work.reduction->operation.element_bytes;
+  return (wanted + grain - 1) / grain * grain;
+}
+
+std::size_t pieces_in(std::size_t bytes, std::size_t piece) { return (bytes + piece - 1) / piece; }
+
+std::size_t tasks_of(const RoundWork& work) {
+  const std::size_t piece = piece_of(work);
+  if (work.reduction != nullptr) return pieces_in(work.reduction->bytes, piece);
+  std::size_t tasks = 0;
+  for (const ReceivedBlock& block : work.received) tasks += pieces_in(block.bytes, piece);
+  return tasks;
+}
+
+std::uint64_t place_of(const void* data, std::size_t bytes) noexcept {
+  return bytes == 0 ? 0 : Arena::process().offset(data);
+}
+
+}  // namespace
+
+bool RoundWork::is_mapped() const noexcept {
+  if (reduction != nullptr) {
+    return preload::is_mapped(reduction->send, reduction->send_bytes) &&
+           preload::is_mapped(reduction->receive, reduction->receive_bytes);
+  }
+  const auto reached = [](const void* data, std::size_t bytes) {
+    return preload::is_mapped(data, bytes);
+  };
+  return std::ranges::all_of(sent, [&](const SentBlock& b) { return reached(b.from, b.bytes); }) &&
+         std::ranges::all_of(received,
+                             [&](const ReceivedBlock& b) { return reached(b.to, b.bytes); });
+}
+
+std::size_t RoundWork::bytes() const noexcept {
+  if (reduction != nullptr) return std::max(reduction->send_bytes, reduction->receive_bytes);
+  std::size_t sends = 0;
+  for (const SentBlock& block : sent) sends += block.bytes;
+  return std::max(sends, bytes_in(received));
+}
+
+RoundTasks::RoundTasks(Collectives& team, const RoundWork& work)
+    : piece_(piece_of(work)),
+      stores_(team.state().backend->engine()->stores(work.bytes())),
+      memory_(team, sizeof(Board) + work.sent.size() * sizeof(PlacedBlock) +
+                        tasks_of(work) * sizeof(Task)) {
+  const auto size = static_cast<std::size_t>(team.size());
+  if (work.reduction != nullptr) operation_ = work.reduction->operation;
+  arenas_.resize(size);
+  sent_.resize(size);
+  received_.resize(size);
+  inputs_.resize(size);
+  outputs_.resize(size);
+  describe(work);
+}
+
+void RoundTasks::describe(const RoundWork& work) noexcept {
+  const int own = memory_.rank();
+  new (memory_.own()) Board;
+  board(own).blocks = work.sent.size();
+  board(own).tasks = tasks_of(work);
+  for (std::size_t i = 0; i < work.sent.size(); ++i) {
+    blocks(own)[i] = {place_of(work.sent[i].from, work.sent[i].bytes), work.sent[i].bytes};
+  }
+  if (work.reduction == nullptr) return;
+  board(own).send = place_of(work.reduction->send, work.reduction->send_bytes);
+  board(own).receive = place_of(work.reduction->receive, work.reduction->receive_bytes);
+  board(own).target = work.reduction->target;
+  add_parts(*work.reduction);
+}
+
+void RoundTasks::add_parts(const SharedReduction& reduction) noexcept {
+  Task* task = tasks(memory_.rank());
+  for (std::size_t at = 0; at < reduction.bytes; at += piece_) {
+    *task++ = {reduction.from + at, reduction.to + at, std::min(piece_, reduction.bytes - at), 0};
+  }
+}
+
+bool RoundTasks::add_copies(std::span<const ReceivedBlock> received) noexcept {
+  Task* task = tasks(memory_.rank());
+  for (const ReceivedBlock& block : received) {
+    if (block.number >= board(block.from).blocks) return false;
+    const PlacedBlock& sent = blocks(block.from)[block.number];
+    if (sent.bytes != block.bytes) return false;
+    const std::uint64_t to = place_of(block.to, block.bytes);
+    for (std::size_t at = 0; at < block.bytes; at += piece_) {
+      *task++ = {sent.at + at, to + at, std::min(piece_, block.bytes - at), block.from};
+    }
+  }
+  return true;
+}
+
+bool RoundTasks::connect(const RoundWork& work) {
+  for (int rank = 0; rank < memory_.size(); ++rank) {
+    const auto at = static_cast<std::size_t>(rank);
+    arenas_[at] = memory_.arena(rank);
+    sent_[at] = arenas_[at] + board(rank).send;
+    received_[at] = arenas_[at] + board(rank).receive;
+  }
+  claims_.emplace(memory_.rank(), parts());
+  return work.reduction != nullptr || add_copies(work.received);
+}
+
+std::vector<RoundClaims::Part> RoundTasks::parts() const {
+  std::vector<RoundClaims::Part> parts;
+  for (int rank = 0; rank < memory_.size(); ++rank) {
+    parts.push_back({&board(rank).flags, board(rank).tasks});
+  }
+  return parts;
+}
+
+bool RoundTasks::advance() {
+  return claims_->advance([this](int rank, std::uint64_t number) { run(rank, number); });
+}
+
+void RoundTasks::run(int rank, std::uint64_t number) {
+  const Task& task = tasks(rank)[number];
+  if (operation_) return combine(task, static_cast<int>(board(rank).target));
+  kernels::copy(arenas_[static_cast<std::size_t>(rank)] + task.to,
+                arenas_[static_cast<std::size_t>(task.source)] + task.from, task.bytes, stores_);
+}
+
+// A rank whose elements and result are the same is no exception: a piece is read before it is
+// written.
+void RoundTasks::combine(const Task& task, int target) {
+  std::size_t outputs = 0;
+  for (std::size_t rank = 0; rank < sent_.size(); ++rank) {
+    inputs_[rank] = sent_[rank] + task.from;
+    const bool gets = target == SharedReduction::everybody || target == static_cast<int>(rank);
+    if (gets) outputs_[outputs++] = received_[rank] + task.to;
+  }
+  operation_->combine(std::span(outputs_).first(outputs), inputs_,
+                      task.bytes / operation_->element_bytes, stores_);
+}
+
+}  // namespace ropewalk::preload

@@ -1,0 +1,121 @@
+// This file has the rounds of persistent collectives whose data lie in the arenas, so that every
+// rank reads what the others send where it lies, and writes what they receive. Nothing is copied at
+// the start; the ranks share the work (round_claims.hpp).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "collectives/operation.hpp"
+#include "kernels/kernels.hpp"
+#include "round_area.hpp"
+#include "round_claims.hpp"
+#include "shared_area.hpp"
+
+namespace ropewalk::preload {
+
+// A block that a rank receives in a round.
+struct ReceivedBlock {
+  int from;
+  std::size_t number;  // among the blocks that `from` sends
+  std::byte* to;
+  std::size_t bytes;
+};
+
+// A part of a reduction whose inputs are those of all ranks.
+struct SharedReduction {
+  static constexpr int everybody = -1;
+  const std::byte* send;      // this rank's elements
+  std::size_t send_bytes;     // of all of them
+  std::byte* receive;         // where this rank's result goes
+  std::size_t receive_bytes;  // 0 where it gets none
+  // The elements that belong to this rank's tasks, in bytes behind `send` and `receive`.
+  std::size_t from;
+  std::size_t to;
+  std::size_t bytes;
+  int target;  // the rank that gets the result of these, or everybody
+  collectives::Operation operation;
+};
+
+// What a rank shares with the others: either blocks or a reduction.
+struct RoundWork {
+  std::span<const SentBlock> sent;
+  std::span<const ReceivedBlock> received;
+  const SharedReduction* reduction = nullptr;
+
+  // Whether the other ranks reach all of it.
+  bool is_mapped() const noexcept;
+  // The bytes that this rank sends or receives, whichever are more.
+  std::size_t bytes() const noexcept;
+};
+
+class RoundTasks {
+ public:
+  // Takes the memory for a rank of the team. Throws where there is none.
+  RoundTasks(Collectives& team, const RoundWork&);
+
+  SharedArea& memory() noexcept { return memory_; }
+  // Once the memory is connected: finds what the others send. Returns false where they do not send
+  // what this rank receives. The others may begin once all ranks have come so far.
+  bool connect(const RoundWork&);
+
+  void begin() noexcept { claims_->begin(); }
+  bool has_begun(int rank) const noexcept { return claims_->has_begun(rank); }
+  // Does what is left to do, and returns true once the round is over. It never waits.
+  bool advance();
+
+ private:
+  // A task copies, or combines the inputs of all ranks.
+  struct Task {
+    // Bytes behind the beginning of the arena of `source` and of the task's rank; in a reduction,
+    // of each input and of each result.
+    std::uint64_t from;
+    std::uint64_t to;
+    std::uint64_t bytes;
+    std::int64_t source;
+  };
+  struct PlacedBlock {
+    std::uint64_t at;  // in the arena
+    std::uint64_t bytes;
+  };
+  // The beginning of an area. The blocks that the rank sends follow, and then its tasks.
+  struct Board {
+    RoundFlags flags;
+    std::uint64_t blocks = 0;
+    std::uint64_t tasks = 0;
+    std::uint64_t send = 0;  // of a reduction, in the arena
+    std::uint64_t receive = 0;
+    std::int64_t target = 0;
+  };
+
+  Board& board(int rank) const noexcept { return *reinterpret_cast<Board*>(memory_.of(rank)); }
+  PlacedBlock* blocks(int rank) const noexcept {
+    return reinterpret_cast<PlacedBlock*>(memory_.of(rank) + sizeof(Board));
+  }
+  Task* tasks(int rank) const noexcept {
+    return reinterpret_cast<Task*>(blocks(rank) + board(rank).blocks);
+  }
+  std::vector<RoundClaims::Part> parts() const;
+  void describe(const RoundWork&) noexcept;
+  bool add_copies(std::span<const ReceivedBlock>) noexcept;
+  void add_parts(const SharedReduction&) noexcept;
+  void run(int rank, std::uint64_t number);
+  void combine(const Task&, int target);
+
+  std::size_t piece_;
+  kernels::Stores stores_;
+  std::optional<collectives::Operation> operation_;
+  SharedArea memory_;
+  std::optional<RoundClaims> claims_;
+  std::vector<std::byte*> arenas_;  // by rank
+  // The first bytes of each rank's elements and result, and what a task makes of them.
+  std::vector<const std::byte*> sent_;
+  std::vector<std::byte*> received_;
+  std::vector<const void*> inputs_;
+  std::vector<void*> outputs_;
+};
+
+}  // namespace ropewalk::preload
