@@ -135,7 +135,7 @@ void PersistentCollective::start() noexcept {
   }
 }
 
-bool PersistentCollective::do_tasks() noexcept { return tasks_->advance(); }
+bool PersistentCollective::do_tasks(bool helps) noexcept { return tasks_->advance(helps); }
 
 bool PersistentCollective::all_have_begun() noexcept {
   while (next_ < size_ && area_->has_begun(next_, round_)) ++next_;
@@ -144,7 +144,7 @@ bool PersistentCollective::all_have_begun() noexcept {
 
 bool PersistentCollective::complete(int& code) noexcept {
   code = 0;
-  if (!is_ready()) {
+  if (!is_ready(true)) {
     code = code_of_death();
     return code != 0;
   }

@@ -56,8 +56,8 @@ class PersistentCollective {
   // Begins a round, and waits for nobody.
   void start() noexcept;
   // Does what this rank can do for the round, and returns true where nothing but complete() is left
-  // for it. It never waits.
-  bool is_ready() noexcept { return tasks_ ? do_tasks() : all_have_begun(); }
+  // for it. It never waits. Where it `helps`, it does what is left to others as well.
+  bool is_ready(bool helps) noexcept { return tasks_ ? do_tasks(helps) : all_have_begun(); }
   // Completes the round once all ranks have started it, and nothing of it is left to do; returns
   // false before. It never waits. After an error, `code` is not 0.
   bool complete(int& code) noexcept;
@@ -65,7 +65,7 @@ class PersistentCollective {
  private:
   SharedArea& memory() noexcept { return tasks_ ? tasks_->memory() : area_->memory(); }
   bool connect(std::span<const std::uint64_t> offsets) noexcept;
-  bool do_tasks() noexcept;
+  bool do_tasks(bool helps) noexcept;
   bool all_have_begun() noexcept;
   bool has_done_its_part(int rank) noexcept;
   void receive();

@@ -51,11 +51,13 @@ class RoundClaims {
   }
 
   // Does what is left to do, by run(rank, number of a task of that rank), and returns true once the
-  // round is over. It never waits.
+  // round is over. It never waits. Where it does not help, it leaves the tasks of others to them,
+  // which look for them in a moment: whoever does a task has the result in its caches.
   template <class Run>
-  bool advance(const Run& run) {
+  bool advance(const Run& run, bool helps = true) {
     if (!all_have_begun()) return false;
-    for (std::size_t i = 0; i < parts_.size(); ++i) {
+    const std::size_t ranks = helps ? parts_.size() : 1;
+    for (std::size_t i = 0; i < ranks; ++i) {
       work_for((rank_ + i) % parts_.size(), run);
     }
     return all_is_done();

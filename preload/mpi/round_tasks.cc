@@ -137,14 +137,15 @@ bool RoundTasks::connect(const RoundWork& work) {
 
 std::vector<RoundClaims::Part> RoundTasks::parts() const {
   std::vector<RoundClaims::Part> parts;
+  parts.reserve(sent_.size());
   for (int rank = 0; rank < memory_.size(); ++rank) {
     parts.push_back({&board(rank).flags, board(rank).tasks});
   }
   return parts;
 }
 
-bool RoundTasks::advance() {
-  return claims_->advance([this](int rank, std::uint64_t number) { run(rank, number); });
+bool RoundTasks::advance(bool helps) {
+  return claims_->advance([this](int rank, std::uint64_t number) { run(rank, number); }, helps);
 }
 
 void RoundTasks::run(int rank, std::uint64_t number) {

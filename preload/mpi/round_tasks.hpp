@@ -64,8 +64,8 @@ class RoundTasks {
 
   void begin() noexcept { claims_->begin(); }
   bool has_begun(int rank) const noexcept { return claims_->has_begun(rank); }
-  // Does what is left to do, and returns true once the round is over. It never waits.
-  bool advance();
+  // Does what is left to do, and returns true once the round is over (RoundClaims::advance()).
+  bool advance(bool helps);
 
  private:
   // A task copies, or combines the inputs of all ranks.
