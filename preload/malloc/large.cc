@@ -9,6 +9,7 @@
 
 #include "learning.hpp"
 #include "memory/fork_policy.hpp"
+#include "memory/kept_blocks.hpp"
 #include "memory/process_arena.hpp"
 #include "next.hpp"
 #include "os/file.hpp"
@@ -22,12 +23,6 @@ constinit Front front;
 namespace {
 
 using memory::ProcessArena;
-
-// Freed blocks are kept with their pages up to this sum: what is allocated and freed in a loop, up
-// to this size, costs no page faults. libc keeps as much at most: twice its largest mmap threshold,
-// 64 MiB, in each of its arenas.
-constexpr std::size_t most_kept = 128 * os::mib;
-constexpr std::size_t kept_part = 64;  // of the arena's range: ranks share a node
 
 constexpr std::size_t usual = 16;  // alignment that malloc promises
 
@@ -129,7 +124,7 @@ const ProcessArena* open_arena() noexcept {
     // One thread begins; another that comes here meanwhile goes to libc this once.
     if (beginning.exchange(true)) return process_arena.load(std::memory_order_acquire);
     learning::begin(*arena, learns);
-    arena->bound_cache(std::min(most_kept, arena->range->reserved / kept_part));
+    arena->bound_cache(memory::most_kept(arena->range->reserved));
     front.base.store(reinterpret_cast<std::uintptr_t>(arena->range->base),
                      std::memory_order_release);
     front.reserved.store(arena->range->reserved, std::memory_order_release);
