@@ -4,8 +4,8 @@
     dist.init_process_group("ropewalk")   # under torchrun; no MPI is needed on one node
 
 An installed ropewalk registers the backend when torch is imported; `import ropewalk.torch` does so
-as well. Tensors of ropewalk.torch.empty lie in communication memory: the other ranks read and write
-them where they are.
+as well. Tensors of ropewalk.torch.empty lie in communication memory, and so do all large ones under
+ropewalk.torch.use_allocator: the other ranks read and write them where they are.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ import torch
 import torch.distributed as dist
 
 if TYPE_CHECKING:
+    from .allocator import Allocator
     from .group import ProcessGroup
 
-__all__ = ["empty", "register"]
+__all__ = ["empty", "register", "use_allocator"]
 
 
 def register() -> None:
@@ -47,6 +48,17 @@ def empty(*shape: int | Sequence[int], dtype: torch.dtype | None = None) -> torc
     extents = torch.Size(shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape)
     kind = torch.get_default_dtype() if dtype is None else dtype
     return new(math.prod(extents), kind).view(extents)
+
+
+def use_allocator(minimum: int | str = "128K") -> Allocator:
+    """Places tensors of `minimum` bytes and more, whatever makes them, in communication memory.
+
+    It holds from now on, for all threads, until `stop()` of the result is called, or the end of a
+    `with` statement on it. Call it before the model is made. Tensors may outlive it.
+    """
+    from .allocator import Allocator
+
+    return Allocator(minimum)
 
 
 register()
