@@ -29,6 +29,9 @@ OPERATIONS = (
     "barrier",
 )
 MODELS = ("linear", "alexnet", "transformer")
+# Where tensors lie: in memory of torch's own, in the arena by ropewalk.torch.use_allocator, or in
+# the arena by ropewalk.torch.empty.
+TENSORS = ("private", "allocator", "arena")
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _SIZES = "8,64,1K,16K,64K,256K,1M,4M,16M,64M"
 _QUICK_SIZES = "8,1K,64K,1M"
@@ -41,6 +44,7 @@ EXAMPLES = (
     ("ropewalk bench torch", "two ranks, all operations"),
     ("ropewalk bench torch --ops all_reduce --sizes 8,64K,4M --json torch.json", ""),
     ("ropewalk bench torch -n 4 --quick", ""),
+    ("ropewalk bench torch --tensors private,allocator", "with the allocator, and without it"),
     ("ropewalk bench torch --models alexnet --scale 1,2,4", "a training by 1, 2 and 4 ranks"),
 )
 
@@ -53,7 +57,7 @@ class Options:
     quick: bool = False
     time: float | None = None
     json: str | None = None
-    arena: bool = False
+    tensors: str = "private"
     models: str = ",".join(MODELS)
     scale: str | None = None
     no_training: bool = False
@@ -74,7 +78,13 @@ class Options:
     def seconds_of_training(self) -> float:
         """Returns how long one training may take. One rank has no strong scaling."""
         cases = sum(1 if ranks == 1 else 2 for ranks in self.counts)
+        cases *= len(self.trained_tensors)
         return 0.4 * self.seconds / (cases * len(self.models.split(",")))
+
+    @property
+    def trained_tensors(self) -> list[str]:
+        """Returns where tensors of trainings lie. Models make theirs by torch's own functions."""
+        return [each for each in self.tensors.split(",") if each != "arena"] or ["private"]
 
 
 def parser() -> Parser:
@@ -95,7 +105,20 @@ def parser() -> Parser:
         "--quick", action="store_true", help=f"measure for a few seconds, at sizes {_QUICK_SIZES}"
     )
     made.add_argument("--time", type=float, metavar="S", help="how many seconds to measure at most")
-    made.add_argument("--arena", action="store_true", help="take tensors of ropewalk.torch.empty")
+    made.add_argument(
+        "--tensors",
+        metavar="WHERE,...",
+        help="where tensors lie: private (torch.empty), allocator (torch.empty under "
+        "ropewalk.torch.use_allocator, and ropewalk's trainings) or arena (ropewalk.torch.empty); "
+        "default: private",
+    )
+    made.add_argument(
+        "--arena",
+        dest="tensors",
+        action="store_const",
+        const="arena",
+        help="the same as --tensors arena",
+    )
     made.add_argument(
         "--models", metavar="MODEL,...", help="models to train, of " + ", ".join(MODELS)
     )
@@ -132,6 +155,7 @@ def options_of(words: Sequence[str]) -> Options:
     options = parser().parse_args(words, namespace=Options())
     _require_known("--ops", options.ops, OPERATIONS)
     _require_known("--models", options.models, MODELS)
+    _require_known("--tensors", options.tensors, TENSORS)
     if options.ranks < 1:
         raise CommandError(f"-n: {options.ranks}, expected 1 or more")
     sizes = options.sizes or (_QUICK_SIZES if options.quick else _SIZES)

@@ -102,32 +102,41 @@ def _live(rank: int, ranks: int, body: Body, options: Options, folder: str) -> i
 def _sweep(options: Options, gloo: Group, ours: Group) -> list[Row]:
     rank = dist.get_rank()
     if rank == 0:
-        print(f"{'call':15} {'bytes':>9} {'Gloo us':>10} {'ropewalk us':>11} {'ratio':>7}")
-    ops = options.ops.split(",")
-    cases = [(op, size) for op in ops for size in (options.bytes if op != "barrier" else [0])]
+        print(
+            f"{'call':15} {'bytes':>9} {'tensors':9} "
+            f"{'Gloo us':>10} {'ropewalk us':>11} {'ratio':>7}"
+        )
+    ops, places = options.ops.split(","), options.tensors.split(",")
+    cases = [
+        (op, size, where)
+        for op in ops
+        for size in (options.bytes if op != "barrier" else [0])
+        for where in (places if op != "barrier" else places[:1])
+    ]
     budget = options.seconds_of_calls / max(1, len(cases))
     rows = []
-    for op, size in cases:
-        row = _measure_case(op, size, options, budget, (gloo, ours))
+    for op, size, where in cases:
+        row = _measure_case(op, size, where, budget, (gloo, ours))
         rows.append(row)
         if rank == 0:
             print(
-                f"{op:15} {size:>9} {row['peer_us']:>10.1f} {row['time_us']['median']:>11.2f} "
-                f"{row['ratio']:>7.1f}",
+                f"{op:15} {size:>9} {where:9} "
+                f"{row['peer_us']:>10.1f} {row['time_us']['median']:>11.2f} {row['ratio']:>7.1f}",
                 flush=True,
             )
     if rank == 0:
         for op in ops:
             ratios = [row["ratio"] for row in rows if row["op"] == op]
-            print(f"{op:15} {'geometric mean':>33} {statistics.geometric_mean(ratios):>13.1f}")
+            print(f"{op:15} {'geometric mean':>43} {statistics.geometric_mean(ratios):>13.1f}")
     return rows
 
 
 def _measure_case(
-    op: str, size: int, options: Options, budget: float, groups: tuple[Group, Group]
+    op: str, size: int, where: str, budget: float, groups: tuple[Group, Group]
 ) -> Row:
     gloo, ours = groups
-    call, check = make_case(op, size, options.arena)
+    with pytorch_training.tensors_in(where):
+        call, check = make_case(op, size, where == "arena")
     wrong = 0.0
     for group in (gloo, ours):
         wrong += not check(group)
@@ -149,7 +158,7 @@ def _measure_case(
         "ranks": dist.get_world_size(),
         "dtype": "float32",
         "buffers": "hot",
-        "memory": "arena" if options.arena else "private",
+        "memory": where,
         "time_us": {
             "median": round(own, 3),
             "min": round(min(times[1]), 3),

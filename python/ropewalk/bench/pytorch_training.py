@@ -15,6 +15,8 @@ import torch
 import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
+import ropewalk.torch
+
 from .jobs import Row
 from .pytorch_models import MODELS, Model
 
@@ -28,25 +30,32 @@ _STEPS_BEFORE = 3  # DDP makes its buckets anew after the first step
 _MODES = [(name, alone) for name in ("gloo", "ropewalk") for alone in (True, False)]
 
 
+def tensors_in(where: str) -> contextlib.AbstractContextManager[object]:
+    """Says where torch's own functions make tensors, in words of the option --tensors."""
+    return ropewalk.torch.use_allocator() if where == "allocator" else contextlib.nullcontext()
+
+
 class Trainee:
     """A model with an optimizer, whose gradients one backend averages."""
 
-    def __init__(self, model: Model, group: Any, batch: int) -> None:
+    def __init__(self, model: Model, group: Any, batch: int, where: str) -> None:
+        self._where = where
         torch.manual_seed(1)
-        made = model.make()
-        self.model: Any = DistributedDataParallel(
-            made, process_group=group, gradient_as_bucket_view=True
-        )
-        self._optimizer = torch.optim.SGD(made.parameters(), lr=_RATE)
-        torch.manual_seed(dist.get_rank() + 2)
-        self._given, self._wanted = model.data(batch)
+        with tensors_in(where):
+            made = model.make()
+            self.model: Any = DistributedDataParallel(
+                made, process_group=group, gradient_as_bucket_view=True
+            )
+            self._optimizer = torch.optim.SGD(made.parameters(), lr=_RATE)
+            torch.manual_seed(dist.get_rank() + 2)
+            self._given, self._wanted = model.data(batch)
 
     def steps(self, count: int, alone: bool) -> float:
         """Returns the seconds that a step takes. Where `alone` is set, the ranks do not
         communicate, and the weights stay."""
         self._optimizer.param_groups[0]["lr"] = 0.0 if alone else _RATE
         begun = time.perf_counter()
-        with self.model.no_sync() if alone else contextlib.nullcontext():
+        with tensors_in(self._where), self.model.no_sync() if alone else contextlib.nullcontext():
             for _ in range(count):
                 self._optimizer.zero_grad(set_to_none=False)
                 answer = self.model(self._given)
@@ -67,16 +76,26 @@ def train(options: Options, gloo: Any, ours: Any) -> list[Row]:
         for scaling in scalings:
             whole = MODELS[name].batch
             batch = whole if scaling == "weak" else max(1, whole // ranks)
-            rows += _train(name, scaling, batch, options, {"gloo": gloo, "ropewalk": ours})
+            for where in options.trained_tensors:
+                trainees = _trainees(name, batch, where, {"gloo": gloo, "ropewalk": ours})
+                facts = {"model": name, "scaling": scaling, "ranks": ranks, "memory": where}
+                rows += _train(trainees, facts, batch, options, ours)
     return rows
 
 
+def _trainees(name: str, batch: int, where: str, groups: dict[str, Any]) -> dict[str, Trainee]:
+    """Returns one for each backend, from the same seeds with the same data. Gloo's tensors are
+    private always: it maps none."""
+    return {
+        key: Trainee(MODELS[name], group, batch, where if key == "ropewalk" else "private")
+        for key, group in groups.items()
+    }
+
+
 def _train(
-    name: str, scaling: str, batch: int, options: Options, groups: dict[str, Any]
+    trainees: dict[str, Trainee], facts: dict[str, Any], batch: int, options: Options, ours: Any
 ) -> list[Row]:
-    """Trains a model by both backends, turn by turn, from the same seeds with the same data."""
-    trainees = {key: Trainee(MODELS[name], group, batch) for key, group in groups.items()}
-    ours = groups["ropewalk"]
+    """Trains a model by both backends, turn by turn."""
     first = [_slowest(each.steps(_STEPS_BEFORE, False), ours) for each in trainees.values()]
     budget = options.seconds_of_training / _ROUNDS / len(_MODES)
     count = max(1, int(budget / max(first)))
@@ -88,9 +107,8 @@ def _train(
             times[key, alone].append(_slowest(seconds, ours))
     verified = _same_weights(trainees, ours)
     medians = {mode: statistics.median(found) for mode, found in times.items()}
-    ranks = dist.get_world_size()
-    facts = {"bench": "torch", "op": "ddp", "model": name, "scaling": scaling, "ranks": ranks}
-    return [{**facts, "batch": batch, **_figures(key, medians, batch, verified)} for key in groups]
+    facts = {"bench": "torch", "op": "ddp", **facts, "batch": batch}
+    return [{**facts, **_figures(key, medians, batch, verified)} for key in trainees]
 
 
 def _slowest(seconds: float, group: Any) -> float:
@@ -127,18 +145,20 @@ def _figures(
 def add_efficiency(rows: list[Row]) -> None:
     """Adds what share each rank has of the samples/s that one rank alone has."""
     alone = {
-        (row["model"], row["backend"]): row["samples_per_s"] for row in rows if row["ranks"] == 1
+        (row["model"], row["memory"], row["backend"]): row["samples_per_s"]
+        for row in rows
+        if row["ranks"] == 1
     }
     for row in rows:
-        base = alone.get((row["model"], row["backend"]))
+        base = alone.get((row["model"], row["memory"], row["backend"]))
         if base is not None:
             row["efficiency"] = round(row["samples_per_s"] / row["ranks"] / base, 3)
 
 
 HEADING = (
-    f"{'training':12} {'scaling':7} {'ranks':>5} {'batch':>5} {'Gloo':>10} {'ropewalk':>10} "
-    f"{'ratio':>6} {'communication':>15} {'efficiency':>13}\n"
-    f"{'':32} {'samples/s':>10} {'samples/s':>10} {'':6} {'Gloo, ropewalk':>15} "
+    f"{'training':12} {'scaling':7} {'tensors':9} {'ranks':>5} {'batch':>5} "
+    f"{'Gloo':>10} {'ropewalk':>10} {'ratio':>6} {'communication':>15} {'efficiency':>13}\n"
+    f"{'':42} {'samples/s':>10} {'samples/s':>10} {'':6} {'Gloo, ropewalk':>15} "
     f"{'Gloo, ropewalk':>13}"
 )
 
@@ -152,8 +172,9 @@ def lines(rows: list[Row]) -> list[str]:
         kept = "" if None in both else f"{both[0]:.0%}, {both[1]:.0%}"
         wrong = "" if own["verified"] else "  WRONG"
         made.append(
-            f"{own['model']:12} {own['scaling']:7} {own['ranks']:>5} {own['batch']:>5} "
-            f"{gloo['samples_per_s']:>10.1f} {own['samples_per_s']:>10.1f} {own['ratio']:>6.2f} "
-            f"{shares:>15} {kept:>13}{wrong}"
+            f"{own['model']:12} {own['scaling']:7} {own['memory']:9} "
+            f"{own['ranks']:>5} {own['batch']:>5} "
+            f"{gloo['samples_per_s']:>10.1f} {own['samples_per_s']:>10.1f} "
+            f"{own['ratio']:>6.2f} {shares:>15} {kept:>13}{wrong}"
         )
     return made
