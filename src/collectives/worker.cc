@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "collectives/state.hpp"
+#include "node/waits.hpp"
 
 namespace ropewalk {
 
@@ -145,6 +146,7 @@ bool Worker::hand_over(void (*end)(void*) noexcept, void* object) noexcept {
 }
 
 void Worker::work() noexcept {
+  node::Waits::this_thread_is_beside();
   std::unique_lock lock(mutex_);
   for (;;) {
     changed_.wait(lock, [&] { return ending_ || !jobs_.empty(); });

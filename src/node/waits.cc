@@ -11,18 +11,29 @@
 namespace ropewalk::node {
 namespace {
 
-const os::WaitPolicy& policy(bool crowded) noexcept {
-  return crowded ? os::wait_for_ranks_crowded : os::wait_for_ranks;
-}
+// It is read on the way to a yield only.
+constinit thread_local bool is_beside = false;
 
 }  // namespace
 
-Waits::Waits(Control& shared, std::span<const std::shared_ptr<Peer>> peers, bool crowded) noexcept
-    : shared_(shared), peers_(peers), spins_(policy(crowded).spins), crowded_(crowded) {}
+Waits::Waits(Control& shared, std::span<const std::shared_ptr<Peer>> peers, int cores) noexcept
+    : shared_(shared),
+      peers_(peers),
+      crowded_(static_cast<int>(peers.size()) > cores),
+      crowded_beside_(2 * static_cast<int>(peers.size()) > cores) {
+  spins_ = policy().spins;
+}
+
+const os::WaitPolicy& Waits::policy() const noexcept {
+  if (crowded_) return os::wait_for_ranks_crowded;
+  return is_beside && crowded_beside_ ? os::wait_for_ranks_beside : os::wait_for_ranks;
+}
+
+void Waits::this_thread_is_beside() noexcept { is_beside = true; }
 
 void Waits::share_cores() noexcept {
   crowded_ = true;
-  spins_ = policy(crowded_).spins;
+  spins_ = policy().spins;
 }
 
 void Waits::check_alive() {
@@ -38,7 +49,7 @@ void Waits::check_alive() {
 }
 
 void Waits::wait_slowly(bool (*ready)(const void*), const void* test) {
-  os::Waiting wait = os::Waiting::after_spins(policy(crowded_));
+  os::Waiting wait = os::Waiting::after_spins(policy());
   while (!ready(test)) {
     // A peer may be blocked on a message of ours, or on one that this process must progress.
     wait.poll([&] {

@@ -12,6 +12,10 @@
 #include "node/control.hpp"
 #include "os/relax.hpp"
 
+namespace ropewalk::os {
+struct WaitPolicy;
+}
+
 namespace ropewalk::node {
 
 struct Peer;
@@ -30,9 +34,9 @@ class Watcher {
 class Waits {
  public:
   // All ranks use the sleepers and the wake word of `shared`, the block of rank 0. The death of one
-  // of `peers` (by rank) ends a wait. Both outlive this. `crowded` says that there are more ranks
-  // than cores.
-  Waits(Control& shared, std::span<const std::shared_ptr<Peer>> peers, bool crowded) noexcept;
+  // of `peers` (by rank) ends a wait. Both outlive this. The ranks have so many
+  // cores together.
+  Waits(Control& shared, std::span<const std::shared_ptr<Peer>> peers, int cores) noexcept;
 
   // Returns when `ready()` is true; it may do work of its own and throw. Adapts: spins, yields,
   // sleeps, and on the way progresses MPI and notices dead ranks: Error(peer_dead).
@@ -47,6 +51,9 @@ class Waits {
     const Ready copy = ready;
     wait_slowly([](const void* test) { return (*static_cast<const Ready*>(test))(); }, &copy);
   }
+  // From now on the calling thread waits as one that works beside the program's own: where there is
+  // no core for both, it leaves the core to the other.
+  static void this_thread_is_beside() noexcept;
   // To be called after a flag was raised. A sleeper that this load misses wakes by itself a
   // millisecond later: no fence on the fast path.
   void wake_sleepers() noexcept {
@@ -74,6 +81,7 @@ class Waits {
   bool broken() const noexcept { return broken_.load(std::memory_order_relaxed); }
 
  private:
+  const os::WaitPolicy& policy() const noexcept;
   void wait_slowly(bool (*ready)(const void*), const void* test);
   bool stays_awake() const noexcept;
   void sleep(bool (*ready)(const void*), const void* test, std::int64_t longest_ns);
@@ -85,6 +93,7 @@ class Waits {
   Watcher* watcher_ = nullptr;
   unsigned spins_ = 0;
   bool crowded_;
+  bool crowded_beside_;  // with a second thread in each rank
   bool progresses_mpi_ = true;
   std::atomic<bool> broken_{false};
 };

@@ -51,6 +51,11 @@ inline constexpr WaitPolicy wait_for_ranks{.spins = 2000,
                                            .longest_nap_ns = 1'000'000};
 inline constexpr WaitPolicy wait_for_ranks_crowded{
     .spins = 20, .awake_ns = IdleClock::awake_at_first_ns, .longest_nap_ns = 1'000'000};
+// A thread beside the program's own waits so for flags where there is no core for both: it makes a
+// call that was started, while the program computes. What yields would see a time slice later, it
+// is woken for at once: the kernel prefers who has slept. The naps are short at first.
+inline constexpr WaitPolicy wait_for_ranks_beside{
+    .spins = wait_for_ranks.spins, .awake_ns = 0, .longest_nap_ns = 1'000'000};
 
 // Ranks of several nodes wait so for each other's messages. They never sleep: over TCP nothing
 // moves while nobody polls. The spins take 20 us, a round trip between two nodes.
