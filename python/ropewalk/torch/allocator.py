@@ -1,7 +1,7 @@
 """This module has PyTorch make its large tensors in communication memory.
 
 PyTorch has the memory of its tensors from one library of its own, which calls posix_memalign. Under
-an allocator these calls are ours (docs/decisions/0018).
+an allocator these calls are ours (docs/decisions/0018-torch-allocator-by-imports.md).
 """
 
 from __future__ import annotations
