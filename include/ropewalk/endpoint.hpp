@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,10 +37,13 @@ constexpr bool uses_shared_memory(Strategy strategy) noexcept {
 RW_EXPORT Strategy strategy(const std::string& name);  // Error(argument) lists the names
 
 struct EndpointOptions {
-  int lanes = 0;        // 1 to max_lanes; 0: ROPEWALK_LANES, else from the cores left free
+  // 1 to max_lanes; 0: ROPEWALK_LANES, else transport.lanes of a profile, else from the cores left
+  // free.
+  int lanes = 0;
   bool threads = true;  // false: no comm threads; the caller's own threads use the lanes
   bool pin = true;      // binds comm threads to cores of this rank's affinity mask, the last first
-  std::size_t split_bytes = std::size_t{1} << 20;  // larger messages may be split over the lanes
+  // Larger messages may be split over the lanes; none: transport.split_bytes of the thresholds.
+  std::optional<std::size_t> split_bytes = std::nullopt;
   // Larger parts of messages are sent in pieces of this size. 0: never; -1: ROPEWALK_PIECE_BYTES,
   // which `ropewalk run` sets for networks that need it, and never where it is not set.
   std::int64_t piece_bytes = -1;

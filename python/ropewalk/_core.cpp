@@ -174,7 +174,8 @@ struct Endpoints : Held<EndpointSet> {
 };
 
 std::unique_ptr<Endpoints> make_endpoints(std::optional<std::uintptr_t> handle, int lanes,
-                                          bool threads, bool pin, std::size_t split_bytes) {
+                                          bool threads, bool pin,
+                                          std::optional<std::size_t> split_bytes) {
   EndpointOptions options;
   options.lanes = lanes;
   options.threads = threads;
@@ -228,7 +229,7 @@ void define_endpoints(nb::module_& module) {
       .def(
           "close", [](Endpoints& self) { self.value.reset(); }, release_gil());
   module.def("endpoints", &make_endpoints, "handle"_a.none(), "lanes"_a, "threads"_a, "pin"_a,
-             "split_bytes"_a, release_gil());
+             "split_bytes"_a.none(), release_gil());
 }
 
 // ---- halo ---------------------------------------------------------------------------------------

@@ -47,7 +47,7 @@ class Endpoints:
     def close(self) -> None: ...
 
 def endpoints(
-    handle: Handle, lanes: int, threads: bool, pin: bool, split_bytes: int
+    handle: Handle, lanes: int, threads: bool, pin: bool, split_bytes: int | None
 ) -> Endpoints: ...
 
 class Message:
@@ -128,6 +128,7 @@ def irregular_halo(
 def irregular_halo_by_rows(
     handle: Handle, rows: int, ghosts: Any, element_bytes: int
 ) -> IrregularHalo: ...
+
 def window(handle: Handle, bytes: int, element_bytes: int, signals: int) -> Window: ...
 
 # A function of StartedCall.tell and StartedMessage.tell is called by the thread that completes it.

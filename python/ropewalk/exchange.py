@@ -99,13 +99,14 @@ class EndpointSet(OfRanks, ClosedTogether):
         *,
         threads: bool = True,
         pin: bool = True,
-        split_bytes: int = 1 << 20,
+        split_bytes: int | None = None,
     ) -> None:
         handle = _handle(communicator)
         with _refusing_jointly(lambda: _core.endpoints(handle, -1, False, False, 1)):
             lanes = _whole("lanes", lanes, _LARGEST_INT)
-            split_bytes = _whole("split_bytes", split_bytes, sys.maxsize)
-            if split_bytes < 0:
+            if split_bytes is not None:
+                split_bytes = _whole("split_bytes", split_bytes, sys.maxsize)
+            if split_bytes is not None and split_bytes < 0:
                 raise ArgumentError(f"split_bytes: {split_bytes}, expected 0 or more")
             threads, pin = bool(threads), bool(pin)
         self._core: _core.Endpoints = _core.endpoints(handle, lanes, threads, pin, split_bytes)

@@ -12,6 +12,7 @@
 #include "os/hash.hpp"
 #include "os/node_identity.hpp"
 #include "settings/value.hpp"
+#include "tuning/profile.hpp"
 
 namespace ropewalk::transport {
 namespace {
@@ -130,6 +131,7 @@ int neighbours_of(std::span<const EndpointFacts> facts, const EndpointFacts& own
 int lanes_for(std::span<const EndpointFacts> facts, const EndpointFacts& own) {
   if (own.wish > 0) return own.wish;
   if (own.threads == 0 && !has_multiple(own)) return 1;
+  if (own.tuned_lanes > 0) return own.tuned_lanes;
   const int neighbours = neighbours_of(facts, own);
   return std::clamp((own.cores - neighbours) / neighbours, 1, most_automatic_lanes);
 }
@@ -166,7 +168,9 @@ EndpointFacts local_facts(const EndpointOptions& options, std::span<const int> c
   // The booted kernel, whatever containers the ranks are in: they share its cores all the same.
   const std::string node =
       os::read_text("/proc/sys/kernel/random/boot_id").value_or(os::node_identity());
-  facts.split_bytes = options.split_bytes;
+  const tuning::Values values({}, tuning::profile());
+  facts.split_bytes = options.split_bytes.value_or(values[tuning::Id::transport_split]);
+  facts.tuned_lanes = static_cast<std::int32_t>(values[tuning::Id::transport_lanes]);
   facts.piece_bytes = options.piece_bytes < 0
                           ? read_number(settings::Id::piece_bytes, facts.piece_text)
                           : options.piece_bytes;
@@ -189,6 +193,7 @@ Agreement judge(std::span<const EndpointFacts> facts, int rank) {
   check_equal(facts, "threads", [](const EndpointFacts& f) { return f.threads; });
   check_equal(facts, "split_bytes", [](const EndpointFacts& f) { return f.split_bytes; });
   Agreement agreement;
+  agreement.split_bytes = static_cast<std::size_t>(facts[0].split_bytes);
   agreement.lanes = facts[0].lanes;
   if (agreement.lanes == 0) {
     check_wish(facts);

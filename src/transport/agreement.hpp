@@ -26,12 +26,14 @@ struct EndpointFacts {
   std::int32_t wish = 0;          // ROPEWALK_LANES: 0 when automatic, -1 when it is not a number
   std::int32_t threads = 0;       // 0 or 1
   std::int32_t thread_level = 0;  // mpi::ThreadLevel
-  char wish_text[20] = "";        // of what cannot be understood, cut to fit
+  std::int32_t tuned_lanes = 0;   // transport.lanes of the profile; 0: it says nothing
+  char wish_text[24] = "";        // of what cannot be understood, cut to fit
   char piece_text[24] = "";       // the same
 };
 
 struct Agreement {
   int lanes = 1;
+  std::size_t split_bytes = 0;
   std::size_t piece_bytes = 0;  // the least that any rank wants; 0: messages stay whole
   int neighbours = 1;           // ranks that share this rank's cores, itself included
   int position = 0;             // of this rank among them

@@ -37,7 +37,6 @@ LaneSet::LaneSet(mpi::Comm parent, const EndpointOptions& options)
     : parent_(checked_parent(parent)),
       rank_(mpi::rank(parent)),
       size_(mpi::size(parent)),
-      split_bytes_(options.split_bytes),
       communicators_(parent) {
   mpi::meet(parent_);  // what fails before this is none of free_what_all_have()'s
   try {
@@ -55,6 +54,7 @@ LaneSet::LaneSet(mpi::Comm parent, const EndpointOptions& options)
 
 void LaneSet::set_up(const Agreement& agreement, std::span<const int> cores,
                      const EndpointOptions& options) {
+  split_bytes_ = agreement.split_bytes;
   piece_bytes_ = agreement.piece_bytes;
   nodes_ = NodeNumbers(agreement.nodes, rank_);
   const auto threads_here = static_cast<std::size_t>(1 + (options.threads ? agreement.lanes : 0)) *

@@ -79,7 +79,7 @@ class LaneSet {
   mpi::Comm parent_;
   int rank_;
   int size_;
-  std::size_t split_bytes_;
+  std::size_t split_bytes_ = 0;
   std::size_t piece_bytes_ = 0;
   bool crowded_ = false;
   os::ForkCheck fork_;

@@ -300,6 +300,14 @@ constexpr Row all[] = {
      "the same for a pipeline from or to memory of a device",
      "an estimate: a copy engine takes some 10 us to begin, in which a bus of 25 GB/s moves 256K",
      ""},
+    // ---- messages to other nodes
+    {Id::transport_lanes, "transport.lanes", Unit::count, 0, nullptr, "0: from the cores left free",
+     0, 64, "endpoints",
+     "lanes of an endpoint set that asks for none, where ROPEWALK_LANES is not set",
+     "each lane has a thread, which needs a core", ""},
+    {Id::transport_split, "transport.split_bytes", Unit::bytes, 1 * MiB, nullptr, "1M", 0,
+     unbounded, "endpoints", "longer messages are split over all lanes",
+     "an estimate: each part costs a message", ""},
     // ---- messages of unchanged programs
     {Id::messages_envelope, "messages.envelope_bytes", Unit::bytes, 128 * KiB, nullptr, "128K", 64,
      unbounded, "MPI_Send and the like, in the drop-in",

@@ -79,6 +79,9 @@ enum class Id : std::uint8_t {
   channel_piece,
   channel_pipeline_piece,
   channel_device_piece,
+  // Messages to other nodes.
+  transport_lanes,
+  transport_split,
   // Messages of unchanged programs.
   messages_envelope,
   messages_slots,

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "transport/node_team.hpp"
+#include "tuning/profile.hpp"
 
 namespace ropewalk::transport {
 namespace {
@@ -77,6 +78,16 @@ TEST(Agreement, UnequalOptionsNameTheRankThatDiffers) {
   EXPECT_EQ(joint_error(facts, ErrorCode::argument).find("threads: 0 on rank 1 but 1"), 0U);
 }
 
+TEST(Agreement, AProfileGivesWhatTheProgramLeavesOpen) {
+  const tuning::Trial trial("transport.lanes = 3\ntransport.split_bytes = 12K\n");
+  EXPECT_EQ(local_facts({}, {}).tuned_lanes, 3);
+  EXPECT_EQ(local_facts({}, {}).split_bytes, 12U << 10);
+  EXPECT_EQ(local_facts({.split_bytes = 5}, {}).split_bytes, 5U);
+  auto facts = ranks_on(1, 4);
+  facts[0].split_bytes = 77;
+  EXPECT_EQ(judge(facts, 0).split_bytes, 77U);
+}
+
 TEST(Agreement, ABadVariableIsQuoted) {
   auto facts = ranks_on(2, 4);
   facts[1].wish = -1;
@@ -106,6 +117,11 @@ TEST(Agreement, LanesComeFromCoresLeftFreeAndTheScarcestRankDecides) {
   EXPECT_EQ(judge(ranks_on(1, 64), 0).lanes, 8);
   EXPECT_EQ(judge(ranks_on(2, 8), 1).lanes, 3);
   EXPECT_EQ(judge(ranks_on(16, 2), 3).lanes, 1);
+  auto tuned = ranks_on(2, 8);
+  for (EndpointFacts& rank : tuned) rank.tuned_lanes = 2;
+  EXPECT_EQ(judge(tuned, 0).lanes, 2);
+  for (EndpointFacts& rank : tuned) rank.wish = 5;  // ROPEWALK_LANES comes first
+  EXPECT_EQ(judge(tuned, 0).lanes, 5);
   auto facts = ranks_on(3, 64);
   facts[1].node = 1;  // a node of its own, with four cores
   facts[1].cores = 4;
