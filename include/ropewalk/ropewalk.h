@@ -470,6 +470,7 @@ RW_DEFAULT_EXPORT int rw_plan_reduce(rw_plan* plan); /* start and wait */
 
 #include "ropewalk/irregular_halo.h"
 #include "ropewalk/page_block.h"
+#include "ropewalk/subarray_exchange.h"
 #include "ropewalk/window.h"
 
 #endif

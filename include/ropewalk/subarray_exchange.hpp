@@ -61,6 +61,10 @@ class RW_EXPORT SubarrayExchange {
   // the others into data(). `array` may be the data() of another exchange, but not of this one.
   void exchange(const void* array);
 
+  // Collective, after the last exchange: frees what the ranks have together, so that destruction is
+  // no longer collective. The array stays.
+  void close();
+
  private:
   struct State;
   std::unique_ptr<State> state_;

@@ -47,6 +47,7 @@ if TYPE_CHECKING:  # what __getattr__ finds, for type checkers
     from .reduction import PendingReduction as PendingReduction
     from .reduction import ReductionPlan as ReductionPlan
     from .reduction import as_bfloat16 as as_bfloat16
+    from .subarrays import SubarrayExchange as SubarrayExchange
     from .window import Window as Window
 
 # The module of each public name.
@@ -69,6 +70,7 @@ _NAMES = {
         "channel",
     ),
     "IrregularHalo": "irregular",
+    "SubarrayExchange": "subarrays",
     "Window": "window",
     **dict.fromkeys(("Communicator", "PendingCollective"), "collectives"),
     **dict.fromkeys(("EndpointSet", "MessagePlan", "CartesianGrid", "Halo"), "exchange"),

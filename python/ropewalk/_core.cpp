@@ -350,6 +350,7 @@ void define(nb::module_& module) {
   define_collectives(module);
   define_irregular(module);
   define_library_blocks(module);
+  define_subarrays(module);
   define_process_group(module);
   define_reduction(module);
   define_settings(module);

@@ -36,6 +36,7 @@ void define_channel(nanobind::module_& module);
 void define_collectives(nanobind::module_& module);
 void define_irregular(nanobind::module_& module);
 void define_library_blocks(nanobind::module_& module);
+void define_subarrays(nanobind::module_& module);
 void define_process_group(nanobind::module_& module);
 void define_reduction(nanobind::module_& module);
 void define_settings(nanobind::module_& module);

@@ -66,6 +66,7 @@ struct SubarrayExchange::State {
   std::vector<int> senders;  // their places in the window
   std::vector<FarPair> far;
   std::uint64_t exchange = 0;  // number of the last one that was started
+  bool closed = false;
 };
 
 namespace {
@@ -203,6 +204,9 @@ void SubarrayExchange::State::write_near(const void* array) {
 
 void SubarrayExchange::exchange(const void* array) {
   State& state = *state_;
+  if (state.closed) {
+    throw Error(ErrorCode::argument, "subarray exchange: closed, expected an open one");
+  }
   const bool sends_any = state.near_bytes + state.far_bytes +
                              irregular::bytes_of(state.from_self, state.element_bytes) >
                          0;
@@ -218,6 +222,14 @@ void SubarrayExchange::exchange(const void* array) {
   for (const int place : state.senders) {
     state.window->wait_signal(state.exchange, state.written(place));
   }
+}
+
+void SubarrayExchange::close() {
+  state_->closed = true;
+  if (state_->window) state_->window->close();
+  state_->far.clear();
+  state_->channel.reset();
+  state_->node.reset();
 }
 
 }  // namespace ropewalk

@@ -11,6 +11,7 @@
 
 #include "irregular/random_subarrays.hpp"
 #include "messages/expect_error.hpp"
+#include "ropewalk/ropewalk.h"
 #include "support/thread_mpi.hpp"
 
 namespace ropewalk {
@@ -96,6 +97,56 @@ TEST(SubarrayExchange, WhatIsWrongOnOneRankIsAnErrorOnAll) {
       "element_bytes: 8 on rank 0, 4 on rank 1", [](ArrayParts&, ArrayParts&) {}, 4);
   refused(
       "element_bytes: 0, expected 1 or more", [](ArrayParts&, ArrayParts&) {}, 0);
+}
+
+TEST(SubarrayExchange, StaysReadableWhenItIsClosed) {
+  run_ranks(2, [](int rank) {
+    SubarrayExchange exchange(Communicator::world(), sizeof(double), rows(), columns());
+    const std::vector<double> matrix(8, 1 + rank);
+    exchange.exchange(matrix.data());
+    exchange.close();
+    EXPECT_EQ(reinterpret_cast<const double*>(exchange.data())[2], 2);
+    expect_error(ErrorCode::argument, "subarray exchange: closed",
+                 [&] { exchange.exchange(matrix.data()); });
+  });
+}
+
+TEST(SubarrayExchange, InC) {
+  run_ranks(2, [](int rank) {
+    rw_mpi_comm comm = 0;
+    ASSERT_EQ(rw_comm_world(&comm), RW_SUCCESS);
+    const std::size_t extents[] = {2, 2};
+    const std::size_t by_rows[] = {32, 8};
+    const std::size_t by_columns[] = {8, 32};
+    const rw_subarray sent[] = {{0, 2, extents, by_rows}, {16, 2, extents, by_rows}};
+    const rw_subarray received[] = {{0, 2, extents, by_columns}, {16, 2, extents, by_columns}};
+    rw_subarray_exchange* exchange = nullptr;
+    ASSERT_EQ(rw_subarray_exchange_create(comm, 8, 64, sent, 64, received, &exchange), RW_SUCCESS)
+        << rw_last_error();
+    std::vector<double> matrix;
+    for (int i = 0; i < 8; ++i) matrix.push_back(8 * rank + i);
+    ASSERT_EQ(rw_subarray_exchange_run(exchange, matrix.data()), RW_SUCCESS);
+    void* data = nullptr;
+    std::size_t bytes = 0;
+    ASSERT_EQ(rw_subarray_exchange_array(exchange, &data, &bytes), RW_SUCCESS);
+    EXPECT_EQ(bytes, 64U);
+    for (int i = 0; i < 8; ++i) {
+      EXPECT_EQ(static_cast<double*>(data)[i], 4 * (i % 4) + 2 * rank + i / 4);
+    }
+    std::size_t near_bytes = 0;
+    ASSERT_EQ(rw_subarray_exchange_bytes(exchange, &near_bytes, nullptr), RW_SUCCESS);
+    EXPECT_EQ(near_bytes, 32U);
+    EXPECT_EQ(rw_subarray_exchange_run(exchange, nullptr), RW_ERROR_ARGUMENT);
+    EXPECT_EQ(rw_subarray_exchange_free(exchange), RW_SUCCESS);
+
+    const rw_subarray nowhere[] = {{0, 2, extents, nullptr}, {0, 0, nullptr, nullptr}};
+    const rw_subarray* wrong = rank == 0 ? nowhere : sent;
+    EXPECT_EQ(rw_subarray_exchange_create(comm, 8, 64, wrong, 64, received, &exchange),
+              RW_ERROR_ARGUMENT);
+    EXPECT_NE(std::string(rw_last_error()).find("sent[0].strides: NULL"), std::string::npos);
+  });
+  EXPECT_EQ(rw_subarray_exchange_free(nullptr), RW_SUCCESS);
+  EXPECT_EQ(rw_subarray_exchange_run(nullptr, nullptr), RW_ERROR_ARGUMENT);
 }
 
 }  // namespace
