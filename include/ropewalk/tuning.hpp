@@ -47,6 +47,9 @@ struct Alternative {
   bool taken = false;
   std::string why;        // why it is taken, or why not
   std::string threshold;  // the name of the one that was asked; empty: none
+  // One word for the way over several nodes, by which a profile names its cost: flat, ring, ... It
+  // is empty on one node, where `path` is enough.
+  std::string algorithm;
 };
 
 // A size at which another alternative is taken.

@@ -29,7 +29,7 @@ nb::dict row_of(const Alternative& alternative) {
   return dict_of(alternative, Member{"path", &T::path}, Member{"how", &T::how},
                  Member{"detail", &T::detail}, Member{"possible", &T::possible},
                  Member{"taken", &T::taken}, Member{"why", &T::why},
-                 Member{"threshold", &T::threshold});
+                 Member{"threshold", &T::threshold}, Member{"algorithm", &T::algorithm});
 }
 
 nb::dict row_of(const Change& change) {

@@ -15,7 +15,7 @@ Shape shape_of(const Situation& situation) {
 }
 
 const char* nodes_path() { return name(Path::nodes); }
-Way by_mpi() { return {name(Path::mpi), "the MPI's own call"}; }
+Way by_mpi() { return {name(Path::mpi), "the MPI's own call", "", name(Algorithm::whole)}; }
 
 std::string detail_of(const ReductionChoice& choice) {
   const bool one = choice.slices == 1;
@@ -28,16 +28,18 @@ Way way_of(const ReductionChoice& choice, bool rooted) {
     case Algorithm::whole:
       return by_mpi();
     case Algorithm::flat:
-      return {nodes_path(), "recursive doubling among all ranks"};
+      return {nodes_path(), "recursive doubling among all ranks", "", name(choice.algorithm)};
     case Algorithm::doubling:
-      return {nodes_path(), "recursive doubling among one rank a node"};
+      return {nodes_path(), "recursive doubling among one rank a node", "", name(choice.algorithm)};
     case Algorithm::halving:
-      return {nodes_path(), "halving and doubling between leaders", detail_of(choice)};
+      return {nodes_path(), "halving and doubling between leaders", detail_of(choice),
+              name(choice.algorithm)};
     case Algorithm::ring:
       return {nodes_path(), rooted ? "a chain of leaders to the root" : "a ring of leaders",
-              detail_of(choice)};
+              detail_of(choice), rooted ? "chain" : name(choice.algorithm)};
     case Algorithm::mpi:
-      return {nodes_path(), "the MPI's own call between leaders", detail_of(choice)};
+      return {nodes_path(), "the MPI's own call between leaders", detail_of(choice),
+              name(choice.algorithm)};
   }
   return by_mpi();
 }
@@ -78,16 +80,18 @@ void reason_broadcast(Reasons& reasons, std::size_t bytes, const Shape& shape) {
   const BroadcastWay way = choose_broadcast(values, shape, bytes);
   const std::size_t chunk = broadcast_chunk(values, bytes / static_cast<std::size_t>(shape.least));
   const Amount vector{bytes, "the vector"};
-  reasons.from(Id::nodes_broadcast_chain, vector,
-               {nodes_path(), "slices along a chain of nodes", "chunks of " + size_text(chunk)},
-               {way == BroadcastWay::chain, "too few chunks of " + size_text(chunk) +
-                                                " to fill a chain of " +
-                                                std::to_string(shape.nodes) + " nodes"});
-  reasons.below(Id::nodes_broadcast_flat, vector, {nodes_path(), "a binomial tree of all ranks"},
+  reasons.from(
+      Id::nodes_broadcast_chain, vector,
+      {nodes_path(), "slices along a chain of nodes", "chunks of " + size_text(chunk), "chain"},
+      {way == BroadcastWay::chain, "too few chunks of " + size_text(chunk) +
+                                       " to fill a chain of " + std::to_string(shape.nodes) +
+                                       " nodes"});
+  reasons.below(Id::nodes_broadcast_flat, vector,
+                {nodes_path(), "a binomial tree of all ranks", "", "flat"},
                 {way == BroadcastWay::flat, "ROPEWALK_MOVEMENTS is nodes"});
   reasons.when({way == BroadcastWay::tree, "every node has one rank"},
                "the vector lies between the two thresholds",
-               {nodes_path(), "a binomial tree of nodes, then inside each"});
+               {nodes_path(), "a binomial tree of nodes, then inside each", "", "tree"});
   reasons.otherwise(by_mpi());
 }
 
@@ -116,17 +120,23 @@ void reason_allgather(Reasons& reasons, std::size_t bytes, const Situation& situ
       bytes * static_cast<std::size_t>(situation.ranks) * static_cast<std::size_t>(situation.nodes);
   const AllgatherWay way = choose_allgather(reasons.values(), shape, all);
   const bool leaders = way == AllgatherWay::leaders;
-  reason_served(reasons, way != AllgatherWay::mpi, shape, Id::nodes_allgather, {all, "all blocks"},
-                {nodes_path(), leaders ? "through a leader of each node"
-                                       : "slices of each node's blocks from rank to rank"});
+  reason_served(
+      reasons, way != AllgatherWay::mpi, shape, Id::nodes_allgather, {all, "all blocks"},
+      {nodes_path(),
+       leaders ? "through a leader of each node" : "slices of each node's blocks from rank to rank",
+       "", leaders ? "leaders" : "slices"});
 }
 
-Way rooted_way() { return {nodes_path(), "the root and each node's ranks or leader"}; }
+Way rooted_way() {
+  return {nodes_path(), "the root and each node's ranks or leader", "", "rooted"};
+}
 Way alltoall_way(const Values& values, const Shape& shape, std::size_t bytes) {
   const auto ranks = static_cast<std::size_t>(shape.most);
   const bool together = sends_together(values, bytes * ranks * ranks, ranks, ranks);
-  return {nodes_path(), together ? "blocks of a pair of nodes in one message"
-                                 : "each block straight from rank to rank"};
+  return {nodes_path(),
+          together ? "blocks of a pair of nodes in one message"
+                   : "each block straight from rank to rank",
+          "", together ? "together" : "each"};
 }
 
 std::string too_many_nodes(const Values& values, const Shape& shape) {
@@ -193,9 +203,10 @@ void reason_over_nodes(Reasons& reasons, Collective what, std::size_t bytes,
     case Collective::scatter:
       return reason_rooted(reasons, what, bytes, shape);
     case Collective::reduce_scatter:
-      return reason_served(reasons, serves_reduce_scatter(values, shape, bytes), shape,
-                           Id::nodes_reduce_scatter, {bytes, "the vector"},
-                           {nodes_path(), "each node combines what goes to another, then sends"});
+      return reason_served(
+          reasons, serves_reduce_scatter(values, shape, bytes), shape, Id::nodes_reduce_scatter,
+          {bytes, "the vector"},
+          {nodes_path(), "each node combines what goes to another, then sends", "", "chunks"});
     case Collective::alltoall:
       return reason_served(reasons, serves_alltoall(values, shape, bytes), shape,
                            Id::nodes_alltoall, {bytes, "a block"},
@@ -207,8 +218,9 @@ void reason_over_nodes(Reasons& reasons, Collective what, std::size_t bytes,
       return reason_unknown_sizes(reasons, serves_alltoallv(shape, situation.int_counts), situation,
                                   shape, alltoall_way(values, shape, bytes));
     case Collective::barrier:
-      reasons.when({serves_barrier(shape), "every node has one rank"}, "flags and few messages",
-                   {nodes_path(), "ranks of a node, then leaders, then ranks of a node"});
+      reasons.when(
+          {serves_barrier(shape), "every node has one rank"}, "flags and few messages",
+          {nodes_path(), "ranks of a node, then leaders, then ranks of a node", "", "leaders"});
       return reasons.otherwise(by_mpi());
     case Collective::scan:
     case Collective::exscan:

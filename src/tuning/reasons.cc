@@ -49,7 +49,8 @@ void Reasons::add(Id id, const Amount& amount, bool size_fits, std::string_view 
   std::string why = compared(amount, size_fits ? fits : fails, one, values_[id]);
   if (!condition.holds && (size_fits || condition.before_size)) why = condition.otherwise;
   made_.alternatives.push_back({std::string(way.path), std::move(way.how), std::move(way.detail),
-                                possible, false, std::move(why), std::string(one.name)});
+                                possible, false, std::move(why), std::string(one.name),
+                                std::string(way.algorithm)});
 }
 
 void Reasons::up_to(Id id, const Amount& amount, Way way, const Condition& condition) {
@@ -65,9 +66,10 @@ void Reasons::from(Id id, const Amount& amount, Way way, const Condition& condit
 }
 
 void Reasons::when(Condition condition, std::string why, Way way) {
-  made_.alternatives.push_back(
-      {std::string(way.path), std::move(way.how), std::move(way.detail), condition.holds, false,
-       condition.holds ? std::move(why) : std::move(condition.otherwise), ""});
+  made_.alternatives.push_back({std::string(way.path), std::move(way.how), std::move(way.detail),
+                                condition.holds, false,
+                                condition.holds ? std::move(why) : std::move(condition.otherwise),
+                                "", std::string(way.algorithm)});
 }
 
 Explanation Reasons::explain(const Facts& facts, const Profile& profile) {

@@ -29,6 +29,7 @@ struct Way {
   std::string_view path;
   std::string how;
   std::string detail = {};
+  std::string_view algorithm = {};  // as in Alternative
 };
 
 class Reasons {

@@ -192,10 +192,14 @@ TEST(Explanation, OverNodesAsksTheChoiceOfTheNodes) {
   const Explanation ring = explain_collective("allreduce", 1 << 20, four);
   EXPECT_EQ(ring.path, "nodes");
   EXPECT_EQ(ring.how, "a ring of leaders");
+  for (const auto& [at, algorithm] : {std::pair{0U, "flat"}, {1U, "mpi"}, {2U, "ring"}}) {
+    EXPECT_EQ(ring.alternatives.at(at).algorithm, algorithm);
+  }
   EXPECT_EQ(ring.detail, "2 leaders a node, chunks of up to 128K");
   EXPECT_EQ(ring.smaller[0].bytes, (256U << 10) - 1);
   EXPECT_EQ(ring.smaller[0].threshold, "nodes.ring_bytes");
   EXPECT_EQ(explain_collective("scan", 8, four).path, "mpi");
+  EXPECT_EQ(explain_collective("scan", 8, four).alternatives[0].algorithm, "whole");
   EXPECT_EQ(explain_collective("barrier", 0, {.ranks = 1, .nodes = 4}).path, "mpi");
 }
 
