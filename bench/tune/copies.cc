@@ -1,5 +1,6 @@
 #include "tune/copies.hpp"
 
+#include <fmt/format.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -82,6 +83,37 @@ int source(Pattern pattern, int rank, int ranks) {
   return rank;
 }
 
+double time_reads(const RemoteBlock& from, const PageBlock& to, std::size_t bytes, int calls) {
+  const double begin = now_us();
+  for (int i = 0; i < calls; ++i) read_from(from, to.data(), bytes);
+  return now_us() - begin;
+}
+
+// Readers are fewer ranks than all: so many of them read from rank 0, or each from the next.
+struct Readers {
+  Pattern pattern;
+  int count;
+
+  // Returns the rank that `rank` reads from, and -1 where it does not read.
+  int source(int rank) const {
+    if (pattern == Pattern::one_to_all) return rank > 0 && rank <= count ? 0 : -1;
+    return rank < count ? (rank + 1) % count : -1;
+  }
+  std::string name() const {
+    return fmt::format("{}_{}", pattern_names[static_cast<std::size_t>(pattern)], count);
+  }
+};
+
+// Returns both patterns for 2, 4, 8, ... readers, without those in which all ranks take part.
+std::vector<Readers> some_readers(int ranks) {
+  std::vector<Readers> all;
+  for (int count = 2; count < ranks; count *= 2) {
+    if (count < ranks - 1) all.push_back({Pattern::one_to_all, count});
+    all.push_back({Pattern::all_to_all, count});
+  }
+  return all;
+}
+
 }  // namespace
 
 std::vector<TuneCost> flag_costs(const Ranks& ranks, const Effort& effort) {
@@ -125,6 +157,31 @@ std::vector<TuneCost> copy_costs(const Ranks& ranks, std::size_t largest, const 
   return all;
 }
 
+std::vector<TuneCost> reader_costs(const Ranks& ranks, std::size_t largest, const Effort& effort) {
+  const PageBlock from = page_block("memalign", largest);
+  const PageBlock to = page_block("memalign", largest);
+  const std::vector<RemoteBlock> others = remotes(ranks, from);
+  const auto next = static_cast<std::size_t>((ranks.rank() + 1) % ranks.size());
+  if (!ranks.all(read_from(others[next], to.data(), least_copy))) return {};
+  const std::vector<Readers> patterns = some_readers(ranks.size());
+  std::vector<TuneCost> all;
+  for (const std::size_t bytes : copy_sizes(largest)) {
+    if (patterns.empty()) break;
+    std::vector<Sample> ways;
+    for (const Readers& one : patterns) {
+      ways.emplace_back([&, bytes, of = one.source(ranks.rank())](int calls) {
+        return of < 0 ? 0.0 : time_reads(others[static_cast<std::size_t>(of)], to, bytes, calls);
+      });
+    }
+    const Times times = in_turns(ranks, ways, effort);
+    for (std::size_t way = 0; way < ways.size(); ++way) {
+      all.push_back({"kernel", "private", patterns[way].name(), bytes, median(times[way])});
+    }
+  }
+  ranks.barrier();  // no rank still reads the memory that is freed now
+  return all;
+}
+
 std::vector<TuneCost> kernel_costs(const Ranks& ranks, std::size_t largest, const Effort& effort) {
   const PageBlock from = page_block("memalign", largest);
   const PageBlock to = page_block("memalign", largest);
@@ -138,11 +195,7 @@ std::vector<TuneCost> kernel_costs(const Ranks& ranks, std::size_t largest, cons
       const int of = source(pattern, ranks.rank(), ranks.size());
       ways.emplace_back([&, bytes, of](int calls) {
         if (of == ranks.rank()) return 0.0;
-        const double begin = now_us();
-        for (int i = 0; i < calls; ++i) {
-          read_from(others[static_cast<std::size_t>(of)], to.data(), bytes);
-        }
-        return now_us() - begin;
+        return time_reads(others[static_cast<std::size_t>(of)], to, bytes, calls);
       });
     }
     const Times times = in_turns(ranks, ways, effort);
@@ -155,11 +208,13 @@ std::vector<TuneCost> kernel_costs(const Ranks& ranks, std::size_t largest, cons
   return all;
 }
 
-int samples_of_copies(std::size_t largest) {
+int samples_of_copies(std::size_t largest, int ranks) {
   const auto sizes = static_cast<int>(copy_sizes(largest).size());
   constexpr int ways_of_copies = 4;
   constexpr int ways_of_kernel = 3;
-  return 1 + sizes * (ways_of_copies + ways_of_kernel);
+  const auto ways_of_readers = static_cast<int>(some_readers(ranks).size());
+  constexpr int flags = 3;
+  return flags + sizes * (ways_of_copies + ways_of_kernel + ways_of_readers);
 }
 
 }  // namespace ropewalk::bench

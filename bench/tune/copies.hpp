@@ -20,7 +20,7 @@ struct TuneCost {
   double us = 0;
 };
 
-// All three functions are collective. flag_costs() returns the time that a cache line takes from
+// All these functions are collective. flag_costs() returns the time that a cache line takes from
 // rank to rank, and nothing for an odd number of ranks.
 std::vector<TuneCost> flag_costs(const Ranks& ranks, const Effort& effort);
 // Returns the times of copies that all ranks make at once, each within its own memory. A rank
@@ -31,8 +31,15 @@ std::vector<TuneCost> copy_costs(const Ranks& ranks, std::size_t largest, const 
 // others read from rank 0, and when each reads from the next. Returns nothing where the kernel
 // refuses such copies.
 std::vector<TuneCost> kernel_costs(const Ranks& ranks, std::size_t largest, const Effort& effort);
-// Returns how many samples all three functions take together: the calls of in_turns(), each counted
+// Returns the same for 2, 4, 8, ... ranks that read at once, as `one_to_all_4` and `all_to_all_4`,
+// without what kernel_costs() measures.
+std::vector<TuneCost> reader_costs(const Ranks& ranks, std::size_t largest, const Effort& effort);
+// Returns the time that a cache line takes between two ranks of a cache domain (`same_domain`), and
+// between ranks of two domains (`other_domain`): what there is of them, where there are several
+// domains.
+std::vector<TuneCost> domain_costs(const Ranks& ranks, const Effort& effort);
+// Returns how many samples all these functions take together: the calls of in_turns(), each counted
 // once for each of its ways.
-int samples_of_copies(std::size_t largest);
+int samples_of_copies(std::size_t largest, int ranks);
 
 }  // namespace ropewalk::bench

@@ -9,6 +9,7 @@
 #include "tune/measure.hpp"
 #include "tune/options.hpp"
 #include "tune/rows.hpp"
+#include "tune/wire.hpp"
 
 namespace ropewalk::bench {
 namespace {
@@ -18,6 +19,9 @@ constexpr double least_way_us = 2'000;
 // Messages by every mechanism take this share of the time, which the measurement of bench p2p
 // divides among its own cases.
 constexpr double share_of_choice = 0.25;
+
+// Ranks that share cores are in step with each other for some milliseconds and then out of step.
+constexpr double longest_sample_over_nodes_us = 20'000;
 
 const Op costed[] = {Op::allreduce, Op::reduce, Op::bcast,   Op::allgather,
                      Op::alltoall,  Op::gather, Op::scatter, Op::reduce_scatter};
@@ -36,19 +40,25 @@ class Tuning {
       : options_(options), ranks_(ranks), report_(report), measurement_(ranks) {}
 
   void run() {
+    check_groups();
     report_.row(signature_row());
-    add_copies();
-    add_questions("channel");
-    add_questions("collectives");
-    if (options_.asks("collectives")) add_costs();
+    report_.row(situation_row(measurement_));
+    if (options_.between) measurement_.measure_between();
+    over_nodes() ? add_over_nodes() : add_on_node();
     measure_parts();
-    if (options_.asks("channel") && ranks_.size() % 2 == 0) measure_choice();
+    if (chooses()) measure_choice();
     int others = 0;
     for (const TuneAnswer& one : answers_) others += one.finding.changes(one.before) ? 1 : 0;
     report_.summary(fmt::format("{} thresholds, {} of them changed", answers_.size(), others));
   }
 
  private:
+  bool over_nodes() const { return measurement_.places().over_nodes(); }
+  bool chooses() const { return options_.asks("channel") && ranks_.size() % 2 == 0; }
+  void check_groups() const;
+  void add_on_node();
+  void add_over_nodes();
+  void add_wire();
   void add_copies();
   void add_questions(const std::string& group);
   void add_costs();
@@ -57,7 +67,7 @@ class Tuning {
   void keep(const std::vector<TuneCost>& costs) {
     for (const TuneCost& one : costs) report_.row(to_row(one));
   }
-  double share_of_parts() const { return options_.asks("channel") ? 1 - share_of_choice : 1; }
+  double share_of_parts() const { return chooses() ? 1 - share_of_choice : 1; }
   double seconds() const {
     const CommonOptions& common = options_.common;
     return common.time_seconds > 0 ? common.time_seconds : CommonOptions::default_seconds;
@@ -71,19 +81,74 @@ class Tuning {
   std::vector<TuneAnswer> answers_;
 };
 
+// Says which groups can be measured here, where one was asked for that cannot.
+void Tuning::check_groups() const {
+  const bool here =
+      options_.asks("copies") || options_.asks("channel") || options_.asks("collectives");
+  const bool away = options_.asks("wire") || options_.asks("lanes") || options_.asks("nodes");
+  if (over_nodes() ? !here : !away) return;
+  throw CollectiveError(
+      ErrorCode::argument,
+      fmt::format("--only: {}, expected some of {}: the ranks are on {}", options_.only,
+                  over_nodes() ? "wire, lanes, nodes" : "copies, channel, collectives",
+                  over_nodes() ? "several nodes" : "one node"));
+}
+
+void Tuning::add_on_node() {
+  if (!options_.between) {
+    add_copies();
+    add_questions("channel");
+    add_questions("collectives");
+  }
+  if (options_.asks("collectives")) add_costs();
+}
+
+void Tuning::add_over_nodes() {
+  if (!options_.between) {
+    add_wire();
+    add_questions("nodes");
+  }
+  if (!options_.asks("nodes")) return;
+  for (const Op op : costed) {
+    if (options_.common.quick && op != Op::allreduce) continue;
+    parts_.push_back(
+        {fmt::format("{} over nodes", name(op)), measurement_.samples_of_costs(),
+         [this, op](const Effort& one) { keep(measurement_.costs_over_nodes(op, one)); }});
+  }
+}
+
+void Tuning::add_wire() {
+  const std::size_t largest = measurement_.largest();
+  if (options_.asks("wire")) {
+    parts_.push_back({"wire", samples_of_wire(largest), [this, largest](const Effort& effort) {
+                        keep(wire_costs(ranks_, measurement_.places(), largest, effort));
+                      }});
+  }
+  if (!options_.asks("lanes")) return;
+  parts_.push_back({"lanes", samples_of_lanes(largest), [this, largest](const Effort& effort) {
+                      const LanesFound found =
+                          find_lanes(ranks_, measurement_.places(), largest, effort);
+                      keep(found.costs);
+                      for (const Json& row : to_rows(found)) report_.row(row);
+                    }});
+}
+
 void Tuning::add_copies() {
   if (!options_.asks("copies")) return;
   const std::size_t largest = measurement_.largest();
-  parts_.push_back({"copies", samples_of_copies(largest), [this, largest](const Effort& effort) {
-                      keep(flag_costs(ranks_, effort));
-                      keep(copy_costs(ranks_, largest, effort));
-                      keep(kernel_costs(ranks_, largest, effort));
-                    }});
+  parts_.push_back(
+      {"copies", samples_of_copies(largest, ranks_.size()), [this, largest](const Effort& effort) {
+         keep(flag_costs(ranks_, effort));
+         keep(domain_costs(ranks_, effort));
+         keep(copy_costs(ranks_, largest, effort));
+         keep(kernel_costs(ranks_, largest, effort));
+         keep(reader_costs(ranks_, largest, effort));
+       }});
 }
 
 void Tuning::add_questions(const std::string& group) {
   if (!options_.asks(group)) return;
-  for (const Question& question : questions()) {
+  for (const Question& question : group == "nodes" ? questions_over_nodes() : questions()) {
     if (question.of_channel != (group == "channel")) continue;
     parts_.push_back({std::string(question.name()), measurement_.samples_of(question),
                       [this, &question](const Effort& effort) {
@@ -124,6 +189,7 @@ void Tuning::measure_parts() {
     report_.progress(part.what, share * share_of_parts());
     budget.begin();
     Effort effort;
+    if (over_nodes()) effort.longest_sample_us = longest_sample_over_nodes_us;
     if (part.samples > 0) {
       // The clocks of the ranks differ, but all must measure with the same effort.
       const double left_us = ranks_.max(budget.left_us());
@@ -146,7 +212,8 @@ void Tuning::measure_choice() {
   p2p.buffers_given = true;
   p2p.memory = "arena,private";
   p2p.mechanisms = "all";
-  p2p.sizes = "8,64,256,1K,2K,4K,8K,16K,32K,64K,128K,256K,512K,1M,4M,16M";
+  p2p.sizes = options_.between ? "32,128,512,1536,3K,6K,12K,24K,48K,96K,192K,384K,768K,1536K,3M,6M"
+                               : "8,64,256,1K,2K,4K,8K,16K,32K,64K,128K,256K,512K,1M,2M,4M,8M,16M";
   if (p2p.common.quick) p2p.sizes = "8,4K,256K";
   p2p.sizes_given = true;
   check(p2p);

@@ -24,19 +24,28 @@ constexpr std::size_t least_bytes = 4 * MiB;
 // The four buffers of all ranks together take a quarter of the free memory.
 constexpr std::size_t memory_share = 16;
 constexpr std::size_t largest_cost = 4 * MiB;
-const std::vector<std::size_t> cost_sizes = {64,       512,       4 * KiB, 16 * KiB,
-                                             64 * KiB, 256 * KiB, MiB,     largest_cost};
+const std::vector<std::size_t> cost_sizes = {
+    64,       256,      512,       KiB,       2 * KiB,   4 * KiB, 8 * KiB, 16 * KiB,
+    32 * KiB, 64 * KiB, 128 * KiB, 256 * KiB, 512 * KiB, MiB,     2 * MiB, largest_cost};
+// These lie between those sizes, and are measured to check what is predicted from them.
+const std::vector<std::size_t> sizes_between = {
+    128,      384,      768,       1536,      3 * KiB,   6 * KiB,    12 * KiB, 24 * KiB,
+    48 * KiB, 96 * KiB, 192 * KiB, 384 * KiB, 768 * KiB, 1536 * KiB, 3 * MiB};
 
-void check_ranks(const Ranks& ranks) {
+// Messages between nodes take long; times of 4 MiB show what a longer one costs.
+constexpr std::size_t most_bytes_over_nodes = 4 * MiB;
+
+void check_ranks(const Ranks& ranks, const NodePlaces& places) {
   if (ranks.size() < 2) {
     throw CollectiveError(ErrorCode::argument,
                           "ranks: 1, expected 2 or more: what is tuned goes from rank to rank; "
                           "start for example `ropewalk tune -n 2`");
   }
-  if (ranks.all(ranks.node_size() == ranks.size())) return;
-  throw CollectiveError(ErrorCode::argument,
-                        "ranks: on several nodes, expected all on one: thresholds between nodes "
-                        "are not tuned; start `ropewalk tune` on one node");
+  if (places.even()) return;
+  throw CollectiveError(
+      ErrorCode::argument,
+      fmt::format("ranks: {} to {} on a node, expected as many on each; choose their number so",
+                  places.least, places.most));
 }
 
 std::size_t buffer_bytes(const Ranks& ranks) {
@@ -80,10 +89,15 @@ struct TuneMeasurement::Way {
   }
 };
 
-TuneMeasurement::TuneMeasurement(const Ranks& ranks) : ranks_(ranks) {
-  check_ranks(ranks);
-  facts_ = tuning::facts_of(ranks.size(), node::crowding(mpi::comm_world(), ranks.size()).here);
+TuneMeasurement::TuneMeasurement(const Ranks& ranks) : ranks_(ranks), places_(places_of(ranks)) {
+  check_ranks(ranks, places_);
+  const node::Crowding crowding = node::crowding(mpi::comm_world(), ranks.size());
+  facts_ = tuning::facts_of(places_.most, crowding.here);
+  situation_.ranks = places_.most;
+  situation_.nodes = places_.nodes;
+  situation_.crowded = crowding.anywhere;
   largest_ = static_cast<std::size_t>(-ranks.max(-static_cast<double>(buffer_bytes(ranks))));
+  if (places_.over_nodes()) largest_ = std::min(largest_, most_bytes_over_nodes);
   ranks.collectively([&] {
     arena_send_ = Buffer<float>(largest_ / sizeof(float));
     arena_receive_ = Buffer<float>(largest_ / sizeof(float));
@@ -137,7 +151,9 @@ std::string TuneMeasurement::reason_to_skip(const Question& question) const {
   if (question.of_channel && ranks_.size() % 2 != 0) {
     return "an odd number of ranks: messages are measured between two at a time";
   }
-  if (sizes_around(question, in_force(question.id)).empty()) return "no size of it fits the memory";
+  const std::vector<std::size_t> sizes = sizes_around(question, in_force(question.id));
+  if (sizes.empty()) return "no size of it fits the memory";
+  if (question.over_nodes) return reason_to_skip_over_nodes(question, sizes);
   if (question.id == tuning::Id::node_two_level) {
     const std::size_t domains = cache_domains();
     if (domains == 1) return "one cache domain";
@@ -146,6 +162,29 @@ std::string TuneMeasurement::reason_to_skip(const Question& question) const {
     }
   }
   return "";
+}
+
+// The algorithm that is taken over nodes where the profile has these lines.
+std::string TuneMeasurement::algorithm(Op op, std::size_t bytes, std::string_view lines) const {
+  const tuning::Trial trial(lines);
+  for (const Alternative& one : explain_collective(name(op), bytes, situation_).alternatives) {
+    if (one.taken) return one.algorithm;
+  }
+  return "";
+}
+
+std::string TuneMeasurement::reason_to_skip_over_nodes(
+    const Question& question, const std::vector<std::size_t>& sizes) const {
+  for (const TuneCall& call : question.calls) {
+    for (const std::size_t amount : sizes) {
+      const std::size_t bytes = call_bytes(call, amount, ranks_.size());
+      if (algorithm(call.op, bytes, question.below) != algorithm(call.op, bytes, question.above)) {
+        return "";
+      }
+    }
+  }
+  return places_.most == 1 ? "every node has one rank: both ways are the MPI's own call"
+                           : "both ways are the same here";
 }
 
 Sample TuneMeasurement::message_sample(Channel& channel, bool is_private, std::size_t bytes) {
@@ -244,7 +283,7 @@ std::vector<TuneCost> TuneMeasurement::costs(Op op, bool is_private, const Effor
     ways.emplace_back(ranks_, std::string(one.profile), false);
   }
   std::vector<TuneCost> all;
-  for (const std::size_t bytes : cost_sizes) {
+  for (const std::size_t bytes : sizes_of_costs()) {
     if (buffer_of(op, bytes) > largest_) continue;
     std::vector<Sample> samples;
     std::vector<const ForcedPath*> measured;
@@ -265,6 +304,38 @@ std::vector<TuneCost> TuneMeasurement::costs(Op op, bool is_private, const Effor
   return all;
 }
 
+std::vector<TuneCost> TuneMeasurement::costs_over_nodes(Op op, const Effort& effort) {
+  std::vector<const ForcedAlgorithm*> forced;
+  std::vector<Way> ways;
+  for (const ForcedAlgorithm& one : forced_over_nodes()) {
+    if (one.op != op) continue;
+    forced.push_back(&one);
+    ways.emplace_back(ranks_, std::string(one.profile), false);
+  }
+  std::vector<TuneCost> all;
+  for (const std::size_t bytes : sizes_of_costs()) {
+    if (buffer_of(op, bytes) > largest_) continue;
+    std::vector<Sample> samples;
+    std::vector<const ForcedAlgorithm*> measured;
+    for (std::size_t i = 0; i < ways.size(); ++i) {
+      if (algorithm(op, bytes, forced[i]->profile) != forced[i]->algorithm) continue;
+      samples.push_back(call_sample(*ways[i].node, op, false, false, bytes));
+      measured.push_back(forced[i]);
+    }
+    if (samples.empty()) continue;
+    const Times times = in_turns(ranks_, samples, effort);
+    for (std::size_t i = 0; i < samples.size(); ++i) {
+      all.push_back(
+          {name(op), "nodes", std::string(measured[i]->algorithm), bytes, median(times[i])});
+    }
+  }
+  return all;
+}
+
+const std::vector<std::size_t>& TuneMeasurement::sizes_of_costs() const {
+  return between_sizes_ ? sizes_between : cost_sizes;
+}
+
 int TuneMeasurement::samples_of(const Question& question) const {
   if (!reason_to_skip(question).empty()) return 0;
   const auto sizes = static_cast<int>(sizes_around(question, in_force(question.id)).size());
@@ -274,8 +345,8 @@ int TuneMeasurement::samples_of(const Question& question) const {
 }
 
 int TuneMeasurement::samples_of_costs() const {
-  constexpr int ways = 2;
-  return ways * static_cast<int>(cost_sizes.size());
+  const int ways = places_.over_nodes() ? 3 : 2;
+  return ways * static_cast<int>(sizes_of_costs().size());
 }
 
 }  // namespace ropewalk::bench

@@ -10,7 +10,9 @@
 #include "common/pages.hpp"
 #include "common/ranks.hpp"
 #include "p2p/ways.hpp"
+#include "ropewalk/tuning.hpp"
 #include "tune/copies.hpp"
+#include "tune/places.hpp"
 #include "tune/questions.hpp"
 #include "tune/sampling.hpp"
 
@@ -26,8 +28,8 @@ struct TuneAnswer {
 
 class TuneMeasurement {
  public:
-  // Collective. Throws Error(argument) for one rank and for several nodes, and Error(memory) where
-  // there is too little memory for the buffers.
+  // Collective. Throws Error(argument) for one rank and for nodes with different numbers of ranks,
+  // and Error(memory) where there is too little memory for the buffers.
   explicit TuneMeasurement(const Ranks& ranks);
 
   // answer() and costs() are collective. `effort` holds for one way at one size. Every rank finds
@@ -36,6 +38,11 @@ class TuneMeasurement {
   // Returns the times of `op` by each path that it can take with this kind of memory.
   std::vector<TuneCost> costs(Op op, bool is_private, const Effort& effort);
 
+  // The same for several nodes, by each algorithm.
+  std::vector<TuneCost> costs_over_nodes(Op op, const Effort& effort);
+  // From now on costs are measured at sizes between the usual ones.
+  void measure_between() { between_sizes_ = true; }
+
   // Returns how many samples a question takes, about: the calls of in_turns(), each counted once
   // for each of its ways.
   int samples_of(const Question& question) const;
@@ -43,12 +50,18 @@ class TuneMeasurement {
   // Returns the lines of a profile with all values that were found.
   std::string found() const { return with_found("", found_); }
   std::size_t largest() const noexcept { return largest_; }  // bytes of a buffer
+  const NodePlaces& places() const noexcept { return places_; }
+  bool crowded() const noexcept { return situation_.crowded; }
 
  private:
   struct Way;
 
   std::vector<std::size_t> sizes_around(const Question& question, std::size_t before) const;
   std::string reason_to_skip(const Question& question) const;
+  std::string reason_to_skip_over_nodes(const Question& question,
+                                        const std::vector<std::size_t>& sizes) const;
+  std::string algorithm(Op op, std::size_t bytes, std::string_view lines) const;
+  const std::vector<std::size_t>& sizes_of_costs() const;
   Finding search(const Question& question, std::size_t before, const Effort& effort);
   std::vector<Times> times_of(const Question& question, const std::vector<Way>& ways,
                               std::size_t amount, const Effort& effort);
@@ -60,6 +73,9 @@ class TuneMeasurement {
   std::size_t in_force(tuning::Id id) const;
 
   const Ranks& ranks_;
+  NodePlaces places_;
+  Situation situation_;  // of calls over nodes
+  bool between_sizes_ = false;
   tuning::Facts facts_;
   std::map<std::string, std::size_t, std::less<>> found_;  // by the name of the threshold
   std::size_t largest_ = 0;                                // bytes of a buffer

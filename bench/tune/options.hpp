@@ -12,6 +12,7 @@ struct TuneOptions {
   CommonOptions common;
   // This option is kept as it was written.
   std::string only = "copies,channel,collectives";
+  bool between = false;  // costs alone, at the sizes between the usual ones
 
   // check() splits `only` into these groups.
   std::vector<std::string> groups;
@@ -21,7 +22,7 @@ struct TuneOptions {
 };
 
 void describe(CLI::App& app, TuneOptions& options);
-// Throws Error(argument) for a wrong option. Returns false, because no comm threads are needed.
+// Throws Error(argument) for a wrong option. Returns whether comm threads are needed: for lanes.
 bool check(TuneOptions& options);
 
 }  // namespace ropewalk::bench

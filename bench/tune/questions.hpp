@@ -27,6 +27,7 @@ struct TuneCall {
 struct Question {
   tuning::Id id;
   bool of_channel = false;  // it is asked by messages, otherwise by collectives
+  bool over_nodes = false;  // it is asked between nodes, otherwise on one
   bool is_private = false;  // the buffers are private memory, otherwise in the arena
   bool rewritten = false;   // the send buffers are written anew before each call
   bool from_on = false;     // as in Border
@@ -49,6 +50,8 @@ struct Question {
 // Returns the questions in the order in which they are asked. What one finds is in force for those
 // after it.
 const std::vector<Question>& questions();
+// The same between nodes.
+const std::vector<Question>& questions_over_nodes();
 // Returns `lines`, and a line for each of `found` whose threshold they do not name.
 std::string with_found(std::string_view lines,
                        const std::map<std::string, std::size_t, std::less<>>& found);
@@ -61,6 +64,14 @@ struct ForcedPath {
   std::string_view profile;
 };
 const std::vector<ForcedPath>& forced_paths();
+
+// The same between nodes: a profile that makes a collective take one algorithm.
+struct ForcedAlgorithm {
+  Op op;
+  std::string_view algorithm;  // Alternative::algorithm
+  std::string_view profile;
+};
+const std::vector<ForcedAlgorithm>& forced_over_nodes();
 
 // Returns the bytes of the call for which the threshold is compared with `amount`.
 std::size_t call_bytes(const TuneCall& call, std::size_t amount, int ranks);

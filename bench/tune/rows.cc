@@ -20,6 +20,19 @@ Json size_row(const SizeFound& size, const Question& question) {
   return {{"bytes", size.bytes}, {"ratio", size.ratio}, {"noise", size.noise}, {"calls", cases}};
 }
 
+Json threshold_row(tuning::Id id, std::size_t standard, std::size_t before,
+                   const Finding& finding) {
+  return {{"bench", "tune"},
+          {"what", "threshold"},
+          {"name", tuning::row(id).name},
+          {"unit", tuning::name(tuning::row(id).unit)},
+          {"default", standard},
+          {"before", before},
+          {"value", finding.value},
+          {"gain", finding.gain},
+          {"noise", finding.noise}};
+}
+
 }  // namespace
 
 Json signature_row() {
@@ -30,23 +43,53 @@ Json signature_row() {
   return row;
 }
 
+Json situation_row(const TuneMeasurement& measurement) {
+  const NodePlaces& places = measurement.places();
+  return {{"bench", "tune"},
+          {"what", "situation"},
+          {"nodes", places.nodes},
+          {"ranks", places.most},
+          {"crowded", measurement.crowded()}};
+}
+
 Json to_row(const TuneAnswer& answer) {
   const Question& question = *answer.question;
   Json sizes = Json::array();
   for (const SizeFound& size : answer.finding.sizes) sizes.push_back(size_row(size, question));
-  return {{"bench", "tune"},
-          {"what", "threshold"},
-          {"name", question.name()},
-          {"unit", tuning::name(tuning::row(question.id).unit)},
-          {"memory", question.is_private ? "private" : "arena"},
-          {"border", question.has_border()},
-          {"default", answer.standard},
-          {"before", answer.before},
-          {"value", answer.finding.value},
-          {"gain", answer.finding.gain},
-          {"noise", answer.finding.noise},
-          {"skipped", answer.skipped},
-          {"sizes", sizes}};
+  Json row = threshold_row(question.id, answer.standard, answer.before, answer.finding);
+  row["memory"] = question.is_private ? "private" : "arena";
+  row["border"] = question.has_border();
+  row["skipped"] = answer.skipped;
+  row["sizes"] = sizes;
+  return row;
+}
+
+std::vector<Json> to_rows(const LanesFound& found) {
+  const auto standard = [](tuning::Id id) {
+    return tuning::default_value(tuning::row(id), tuning::Facts{});
+  };
+  Json sizes = Json::array();
+  for (const SizeFound& size : found.splitting.sizes) {
+    sizes.push_back({{"bytes", size.bytes}, {"ratio", size.ratio}, {"noise", size.noise}});
+  }
+  const std::size_t split = standard(tuning::Id::transport_split);
+  const std::size_t lanes = standard(tuning::Id::transport_lanes);
+  Finding number = found.splitting;
+  Finding splitting = found.splitting;
+  number.value = static_cast<std::size_t>(found.lanes);
+  if (found.lanes == 1) {  // lanes that are not faster by splitting may be useful otherwise
+    number.value = lanes;
+    splitting.value = split;
+  }
+  std::vector<Json> rows = {threshold_row(tuning::Id::transport_lanes, lanes, lanes, number),
+                            threshold_row(tuning::Id::transport_split, split, split, splitting)};
+  for (Json& row : rows) {
+    row["memory"] = "arena";
+    row["border"] = true;
+    row["skipped"] = "";
+    row["sizes"] = sizes;
+  }
+  return rows;
 }
 
 Json to_row(const TuneCost& cost) {

@@ -7,12 +7,17 @@
 #include "common/table.hpp"
 #include "p2p/tables.hpp"
 #include "tune/measure.hpp"
+#include "tune/wire.hpp"
 
 namespace ropewalk::bench {
 
 // Returns the machine that is measured, under the names that a profile uses.
 Json signature_row();
+// Returns how many ranks and nodes there are, which is what all figures hold for.
+Json situation_row(const TuneMeasurement& measurement);
 Json to_row(const TuneAnswer& answer);
+// Returns the number of lanes and the size above which messages are split, as thresholds.
+std::vector<Json> to_rows(const LanesFound& found);
 Json to_row(const TuneCost& cost);
 // Returns the cost of each mechanism that was forced, and that of the chosen one where it was not.
 std::vector<TuneCost> costs_of(const P2pResult& result);

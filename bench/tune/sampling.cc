@@ -8,8 +8,6 @@
 namespace ropewalk::bench {
 namespace {
 
-// In a sample of this length its beginning and its end no longer count; longer ones gain nothing.
-constexpr double longest_sample_us = 2000;
 constexpr double shortest_sample_us = 200;
 // The time of reading the clock is subtracted, which may leave nothing of a time. Ratios need more.
 constexpr double least_us = 0.001;
@@ -38,7 +36,7 @@ Calibrated calibrated(const Ranks& ranks, const Sample& way, double wanted_us) {
 
 Times in_turns(const Ranks& ranks, const std::vector<Sample>& ways, const Effort& effort) {
   const double wanted =
-      std::clamp(effort.way_us / effort.rounds, shortest_sample_us, longest_sample_us);
+      std::clamp(effort.way_us / effort.rounds, shortest_sample_us, effort.longest_sample_us);
   std::vector<Calibrated> all;
   double sample_us = 0;
   for (const Sample& way : ways) {

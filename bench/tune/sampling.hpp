@@ -17,6 +17,8 @@ using Sample = std::function<double(int calls)>;
 struct Effort {
   double way_us = 20'000;  // each way, with all its rounds
   int rounds = 15;         // at most
+  // In a sample of this length its beginning and its end no longer count; longer ones gain nothing.
+  double longest_sample_us = 2000;
   static constexpr int least_rounds = 5;
 };
 

@@ -16,7 +16,7 @@ import pytest
 from conftest import write_program
 from ropewalk import command
 from ropewalk.errors import CommandError
-from ropewalk.tune import model, predict, profile
+from ropewalk.tune import check, model, predict, profile
 from support import PATIENCE, environment, run
 
 CACHES = "L1 32K for 1, L2 1024K for 1, L3 16384K for 2"
@@ -34,10 +34,11 @@ def test_a_fit_finds_the_terms_that_made_the_points():
     limits = (1 << 14, 1 << 19)
     made = model.Model(0.25, (1e-5, 4e-5, 1e-4), limits, ())
     sizes = [64, 512, 4096, 1 << 14, 1 << 16, 1 << 18, 1 << 19, 1 << 20, 1 << 22]
-    found = model.fit([(size, made.predicted(size)) for size in sizes], limits)
+    found = model.fit([(size, made.fitted(size)) for size in sizes], limits)
     assert found.latency == pytest.approx(0.25)
     assert found.rates == pytest.approx(made.rates)
-    assert found.error() == pytest.approx(0, abs=1e-9)
+    for size in (*sizes, 1 << 25):
+        assert found.predicted(size) == pytest.approx(made.fitted(size))
 
 
 def test_the_fit_is_at_least_as_good_as_terms_near_it():
@@ -71,6 +72,21 @@ def test_a_level_without_measurements_joins_the_one_below():
     assert found.predicted(4096) == pytest.approx(2.0)
 
 
+def test_between_two_points_each_byte_takes_the_same_time():
+    points = [(100, 1.0), (200, 3.0), (400, 4.0)]
+    found = model.fit(points, ())
+    assert found.predicted(150) == pytest.approx(2.0)
+    assert found.predicted(300) == pytest.approx(3.5)
+    assert [found.predicted(size) for size, _ in points] == [1.0, 3.0, 4.0]
+    assert found.predicted(10) == 1.0
+    assert found.rests_on(150) == ((100, 1.0), (200, 3.0))
+    assert found.rests_on(200) == ((200, 3.0),)
+    assert found.rests_on(10) == ((100, 1.0),)
+    assert found.rests_on(900) == ((400, 4.0),)
+    # Without the point at 200, a third of the way from 1 to 4 is predicted there.
+    assert found.error() == pytest.approx(abs(2.0 / 3.0 - 1))
+
+
 def test_a_single_point_is_a_latency():
     assert model.fit([(0, 0.07)], (1 << 14,)).predicted(0) == pytest.approx(0.07)
 
@@ -101,8 +117,14 @@ def cost(size, us, path="mapped", subject="allreduce", memory="arena"):
     return row | {"bytes": size, "us": us}
 
 
+def situation(nodes=1, ranks=2, *, crowded=False):
+    row = {"bench": "tune", "what": "situation", "nodes": nodes, "ranks": ranks}
+    return row | {"crowded": crowded}
+
+
 ROWS = [
     {"bench": "tune", "what": "machine", "machine.cpu": "A CPU", "machine.caches": CACHES},
+    situation(),
     threshold("channel.slot_bytes", 8192),
     threshold("node.cma_bytes", 16384, standard=16384),
     threshold("node.two_level_bytes", 16384, standard=16384, skipped="one cache domain"),
@@ -113,7 +135,7 @@ ROWS = [
 
 def test_a_profile_comes_back(tmp_path):
     path = tmp_path / "p"
-    profile.write(str(path), profile.text(ROWS, ["made by a test"], 2))
+    profile.write(str(path), profile.text(ROWS, ["made by a test"]))
     notes = profile.read(str(path))
     assert notes.ranks == 2
     assert notes.measured["channel.slot_bytes"] == (
@@ -124,7 +146,7 @@ def test_a_profile_comes_back(tmp_path):
 
 
 def test_values_that_are_the_defaults_are_left_to_the_library():
-    lines = profile.text(ROWS, [], 2).splitlines()
+    lines = profile.text(ROWS, []).splitlines()
     assert "channel.slot_bytes = 8K  # default 4K" in lines
     assert not [line for line in lines if line.startswith("node.cma_bytes")]
     assert "machine.cpu = A CPU" in lines
@@ -166,7 +188,7 @@ def explained(tmp_path, monkeypatch, capsys):
     """explained(WORD...) returns the answer under a profile that has costs and names no machine."""
     pytest.importorskip("ropewalk._core")
     path = tmp_path / "p"
-    path.write_text(profile.text(ROWS[1:], [], 2))
+    path.write_text(profile.text(ROWS[1:], []))
     monkeypatch.setenv("ROPEWALK_PROFILE", str(path))
 
     def ask(*words):
@@ -190,12 +212,95 @@ def test_explain_predicts_by_the_model(explained, tmp_path):
 def test_explain_says_where_no_time_is_known(explained):
     answer = explained("allreduce", "-n", "4")
     assert all(one["predicted_us"] is None for one in answer["alternatives"])
-    assert (
-        "no times: the profile's are of 2 ranks on one node, each with a core"
-        in (answer["assumed"])
-    )
+    of = "the profile's are of 2 ranks on one node, each with a core"
+    assert f"times are estimates where there are any: {of}" in answer["assumed"]
+    crowded = explained("allreduce", "-n", "2", "--crowded")
+    assert all(one["predicted_us"] is None for one in crowded["alternatives"])
     beyond = explained("allreduce", "-n", "2", "-s", "1G")["assumed"]
     assert "times beyond the sizes that were measured continue as those of the last ones" in beyond
+
+
+OVER_NODES = [
+    situation(2, 2, crowded=True),
+    *(cost(64 << 10, us, of, "reduce", "nodes") for us, of in ((400, "whole"), (300, "chain"))),
+    *(cost(256 << 10, us, of, "reduce", "nodes") for us, of in ((900, "whole"), (700, "chain"))),
+    # 20 us and 100 MB/s.
+    *(cost(size, 20 + size / 100, "one_way", "wire") for size in (8, 1 << 16, 1 << 20)),
+    *(cost(size, 30 + size / 100, "both_ways", "wire") for size in (8, 1 << 16, 1 << 20)),
+]
+
+
+@pytest.fixture
+def explained_over_nodes(explained, tmp_path):
+    (tmp_path / "p").write_text(profile.text(OVER_NODES, []))
+    return explained
+
+
+def test_explain_predicts_every_algorithm_between_nodes(explained_over_nodes):
+    answer = explained_over_nodes("reduce", "-s", "160K", "-n", "2", "--nodes", "2", "--crowded")
+    times = {one["algorithm"]: one["predicted_us"] for one in answer["alternatives"]}
+    assert times == {"whole": pytest.approx(650), "chain": pytest.approx(500)}
+    for one in answer["alternatives"]:
+        assert [text.partition(" ")[0] for text in one["rests_on"]] == ["64K", "256K"]
+
+
+def test_other_numbers_of_nodes_are_estimated_from_the_wire(explained_over_nodes):
+    size, nodes = 1 << 20, 4
+    answer = explained_over_nodes("allreduce", "-s", "1M", "-n", "2", "--nodes", "4", "--crowded")
+    times = {one["algorithm"]: one["predicted_us"] for one in answer["alternatives"]}
+    link = 2 * (nodes - 1) / nodes * size / 100  # the bytes of the lower bound
+    assert times["ring"] == pytest.approx(2 * (nodes - 1) * 20 + link, rel=1e-2)
+    assert times["mpi"] == pytest.approx(4 * 20 + link, rel=1e-2)
+    assert times["flat"] == pytest.approx(3 * 20 + 2 * 2 * size / 100, rel=1e-2)
+    (ring,) = [one for one in answer["alternatives"] if one["taken"]]
+    assert ring["rests_on"] == ["the wire alone: 20.1 us, 100 MB/s"]
+    assert "2 ranks on each of 2 nodes, sharing cores" in " ".join(answer["assumed"])
+
+
+def test_every_algorithm_over_nodes_has_an_estimate(explained_over_nodes):
+    for subject in ("allreduce", "reduce", "broadcast", "allgather", "reduce_scatter", "alltoall",
+                    "gather", "scatter"):  # fmt: skip
+        for size in ("8", "64K", "16M"):
+            ways = explained_over_nodes(subject, "-s", size, "-n", "3", "--nodes", "8")
+            for one in ways["alternatives"]:
+                assert one["algorithm"], one
+                assert one["predicted_us"] > 0, one
+
+
+def test_the_kernels_copies_are_estimated_by_the_number_of_readers(explained, tmp_path):
+    rows = [situation(1, 8), *(cost(1 << 20, us, path, "kernel", "private") for path, us in (
+        ("alone", 100.0), ("one_to_all_2", 150.0), ("one_to_all_4", 300.0), ("one_to_all", 700.0),
+    ))]  # fmt: skip
+    (tmp_path / "p").write_text(profile.text(rows, []))
+    for ranks, us in ((3, 150.0), (4, 225.0), (5, 300.0), (7, 300 + 400 * 2 / 3)):
+        words = ("broadcast", "-s", "1M", "-n", str(ranks), "--memory", "private")
+        (cma,) = [one for one in explained(*words)["alternatives"] if one["path"] == "cma"]
+        assert cma["predicted_us"] == pytest.approx(us)
+
+
+def compared_rows(*us):
+    return [situation(), *(cost(size, one) for size, one in zip((4096, 32768), us, strict=True))]
+
+
+def test_a_check_names_the_worst_case(tmp_path, capsys):
+    (tmp_path / "p").write_text(profile.text(ROWS, []))
+    notes = profile.read(str(tmp_path / "p"))
+    cost_model = notes.costs["allreduce", "arena", "mapped"]
+    rows = compared_rows(cost_model.predicted(4096) / 1.1, cost_model.predicted(32768) / 1.5)
+    assert check.show(rows, notes, as_json=False) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "allreduce arena mapped 2 1 30 % +50 % 32K" in text
+    assert "predicted within 15 %: 1 of 2; the worst: allreduce arena mapped, 32K: " in text
+    assert check.show(rows, notes, as_json=True) == 0
+    (first, _) = json.loads(capsys.readouterr().out)["compared"]
+    assert first["error"] == pytest.approx(0.1)
+
+
+def test_a_check_with_other_ranks_is_refused(tmp_path):
+    (tmp_path / "p").write_text(profile.text(ROWS, []))
+    notes = profile.read(str(tmp_path / "p"))
+    with pytest.raises(CommandError, match="the profile is of 2 ranks on one node, each with a"):
+        check.compare([situation(2, 1)], notes)
 
 
 def test_explain_shows_what_a_threshold_rests_on(explained, capsys):
@@ -207,8 +312,11 @@ def test_explain_shows_what_a_threshold_rests_on(explained, capsys):
 
 
 def test_times_are_words_beside_each_way():
-    way = {"predicted_us": 12.0, "measured_us": 11.8, "model_error": 0.0912}
-    assert predict.time_text(way) == "; 12 us predicted (measured 11.8, model within 9 %)"
+    way = {"predicted_us": 12.0, "measured_us": None, "model_error": 0.0912, "rests_on": ["a", "b"]}
+    assert predict.time_text(way) == "; 12 us predicted (a, b; model within 9 %)"
+    assert predict.time_text(way | {"measured_us": 12.0}) == "; 12 us measured"
+    words = "; 12 us at least (estimated from a, b)"
+    assert predict.time_text(way | {"model_error": None}) == words
     assert predict.time_text({"predicted_us": None}) == ""
 
 
@@ -298,7 +406,7 @@ def test_json_is_one_object(tune, tmp_path):
     answer = json.loads(done.stdout)
     assert answer["profile"] == "x.profile"
     assert answer["ranks"] >= 2
-    assert {row["what"] for row in answer["rows"]} == {"machine", "threshold", "cost"}
+    assert {row["what"] for row in answer["rows"]} == {"machine", "situation", "threshold", "cost"}
 
 
 def test_a_failure_changes_no_file(tune, tmp_path):
@@ -342,7 +450,7 @@ def test_an_interruption_leaves_nothing(tune, tmp_path):
     ("words", "problem"),
     [
         (["-n", 1], "--ranks: 1, expected 2 or more"),
-        (["--only", "chanel"], "'chanel', expected copies, channel, collectives (did you mean"),
+        (["--only", "chanel"], "'chanel', expected copies, channel, collectives, wire"),
         (["--time", "soon"], "--time: 'soon'"),
         (["-o", "none/p"], "--output: there is no folder 'none'"),
         (["-o", "."], "--output: '.' is a folder"),

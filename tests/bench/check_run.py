@@ -103,6 +103,9 @@ def check_tune_rows(rows, run):
     for row in rows[1:]:
         if row["what"] == "threshold":
             check_threshold(row, run)
+        elif row["what"] == "situation":
+            if row["nodes"] * row["ranks"] < 2:
+                fail(f"not several ranks: {row}", run)
         elif not row["us"] > 0:
             fail(f"a time is none: {row}", run)
         elif row["what"] == "choice" and row["best_us"] > row["us"]:
@@ -115,7 +118,7 @@ def check_threshold(row, run):
     if (row["value"] != row["before"]) != (row["gain"] >= 0.03):
         fail(f"changed for less than 3 %: {row}", run)
     for size in row["sizes"]:
-        least = min(us for call in size["calls"] for us in call["us"])
+        least = min((us for call in size.get("calls", []) for us in call["us"]), default=1)
         if size["ratio"][0] != 1 or least <= 0:
             fail(f"the first way is not 1, or a time is none: {size}", run)
 

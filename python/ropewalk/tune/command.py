@@ -17,14 +17,18 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from .. import cores, installations, plan
+from .. import batch, cores, installations, plan
 from ..bench import budget, jobs
 from ..errors import CommandError
 from ..options import Parser, nearest, whole_number
-from . import profile
+from . import check, profile
 
 _PROGRAM = "tune"
-_GROUPS = ("copies", "channel", "collectives")
+_ON_NODE = ("copies", "channel", "collectives")
+_OVER_NODES = ("wire", "lanes", "nodes")
+_GROUPS = _ON_NODE + _OVER_NODES
+_MOST_LANES = 4  # that the program tries
+_SHARE_OF_LANES = 0.15  # of the time, where they are measured
 _DEFAULT_OUTPUT = "ropewalk.profile"
 _MOST_RANKS = 16  # The default goes no higher: more ranks take longer than two minutes.
 _CLOSE = 1.1  # The choice should take at most this many times as long as the fastest mechanism.
@@ -44,8 +48,10 @@ def parser() -> Parser:
     made = Parser(
         "ropewalk tune",
         "Measure this machine and write a profile: the sizes at which ropewalk should go another "
-        "way here, what each rests on, and what each mechanism costs. Takes less than two minutes.",
-        "ropewalk tune [-n RANKS] [--time TIME] [--output FILE] [--only NAME,...] [--json]",
+        "way here, what each rests on, and what each mechanism costs. Takes less than two minutes. "
+        "In a job or a box of several nodes it measures what goes between them instead.",
+        "ropewalk tune [-n RANKS] [--time TIME] [--output FILE] [--only NAME,...] [--check] "
+        "[--json]",
         notes="A default stays unless another value saves more than 3 % and more than the noise. "
         "Programs use the profile with ROPEWALK_PROFILE=FILE, on machines like this one; "
         "`ropewalk explain` shows its measurements. Leave the machine alone meanwhile.",
@@ -53,6 +59,8 @@ def parser() -> Parser:
             ("ropewalk tune", "one rank a core"),
             ("ropewalk tune -n 8 --output node.profile", ""),
             ("ropewalk tune --only channel --time 20s", "messages alone"),
+            ("ropewalk tune --check", "the times that ropewalk.profile predicts, beside others"),
+            ("ropewalk cluster --nodes 2 --ranks-per-node 2 -- ropewalk tune", "between nodes"),
             ("ROPEWALK_PROFILE=ropewalk.profile ropewalk explain thresholds", "what it changed"),
         ],
         statuses=[("0", "the profile is written"), ("1", "it is not, and no file was changed")],
@@ -62,7 +70,8 @@ def parser() -> Parser:
         "--ranks",
         type=whole_number,
         metavar="RANKS",
-        help=f"number of ranks; default: one a core, 2 to {_MOST_RANKS}",
+        help=f"number of ranks, on all nodes together; default: one a core, 2 to {_MOST_RANKS}, "
+        "and in a box its own",
     )
     made.add_argument(
         "--mpi", metavar="NAME", help="mpich, openmpi, intel, system, or the prefix of an MPI"
@@ -83,9 +92,15 @@ def parser() -> Parser:
     made.add_argument(
         "--only",
         type=_groups,
-        default=",".join(_GROUPS),
         metavar="NAME,...",
-        help="measure these groups alone (copies, channel, collectives), and write no others",
+        help="measure these groups alone (copies, channel, collectives; over several nodes wire, "
+        "lanes, nodes), and write no others",
+    )
+    made.add_argument(
+        "--check",
+        action="store_true",
+        help="measure at sizes between those of the profile, show what it predicts beside that, "
+        "and write nothing",
     )
     made.add_argument("--json", action="store_true", help="write one JSON object instead of text")
     return made
@@ -96,20 +111,28 @@ def main(words: Sequence[str]) -> int:
     options = parser().parse_args(words)
     ranks = _ranks(options)
     seconds = budget.seconds(options.time)
-    _check_output(options.output)
+    notes = profile.read(options.output) if options.check else None
+    if notes is None:
+        _check_output(options.output)
     installation = installations.choose(options.mpi)
     rows = _measured(options, ranks, seconds, installation)
+    if notes is not None:
+        return check.show(rows, notes, as_json=options.json)
     heading = _heading(words, rows, installation)
-    profile.write(options.output, profile.text(rows, heading, ranks))
+    profile.write(options.output, profile.text(rows, heading))
     if options.json:
-        print(json.dumps({"profile": options.output, "ranks": ranks, "rows": rows[1:]}))
+        found = profile.situation(rows)
+        print(json.dumps({"profile": options.output, **found, "rows": rows[1:]}))
     else:
         print(_text(rows, options.output))
     return 0
 
 
-def _ranks(options: Namespace) -> int:
+def _ranks(options: Namespace) -> int | None:
+    """The number of ranks, or None where the box says how many."""
     if options.ranks is None:
+        if batch.job().system == "box":
+            return None
         return max(2, min(cores.usable_cores(), _MOST_RANKS))
     if options.ranks < 2:
         raise CommandError(
@@ -128,7 +151,10 @@ def _check_output(path: str) -> None:
 
 
 def _measured(
-    options: Namespace, ranks: int, seconds: float, installation: installations.Installation
+    options: Namespace,
+    ranks: int | None,
+    seconds: float,
+    installation: installations.Installation,
 ) -> list[Row]:
     """Returns the program's rows. Raises CommandError if it failed, and then leaves nothing."""
     found = jobs.programs()
@@ -138,18 +164,39 @@ def _measured(
             "`make build`, or give its folder in ROPEWALK_LIBEXEC",
             status=1,
         )
-    with tempfile.TemporaryDirectory(prefix="ropewalk-tune-") as folder:
-        file = os.path.join(folder, "rows.json")
-        program = [found[_PROGRAM], "--only", options.only, "--time", f"{seconds:g}"]
-        job = jobs.Job(_PROGRAM, [*program, "--json", file], installation, ranks)
-        bench = jobs.BenchOptions(mpi=[options.mpi] if options.mpi else [])
-        with _to_stderr(options.json):
-            status, passed = jobs.start(plan.make(job.request(bench)))
-        rows = jobs.read_rows(file, installation)
-    if status:
-        why = "was interrupted" if passed is not None else f"ended with status {status}"
-        raise CommandError(f"the measurement {why}; {options.output} was not written", status=1)
-    return rows
+    words = ["--between"] if options.check else []
+
+    def start(groups: Sequence[str], share: float, lanes: int | None = None) -> list[Row]:
+        """Starts the program once, for so much of the time."""
+        with tempfile.TemporaryDirectory(prefix="ropewalk-tune-") as folder:
+            file = os.path.join(folder, "rows.json")
+            program = [found[_PROGRAM], "--only", ",".join(groups), "--time", f"{share:g}", *words]
+            job = jobs.Job(_PROGRAM, [*program, "--json", file], installation, ranks)
+            bench = jobs.BenchOptions(mpi=[options.mpi] if options.mpi else [], lanes=lanes)
+            with _to_stderr(options.json):
+                status, passed = jobs.start(plan.make(job.request(bench)))
+            rows = jobs.read_rows(file, installation)
+        if status:
+            why = "was interrupted" if passed is not None else f"ended with status {status}"
+            raise CommandError(f"the measurement {why}; {options.output} was not written", status=1)
+        return rows
+
+    groups = options.only.split(",") if options.only else _groups_here(installation, ranks)
+    others = [one for one in groups if one != "lanes"]
+    if "lanes" not in groups or options.check:
+        return start(others, seconds)
+    # Lanes need other settings of the MPI than the rest is to be measured with.
+    share = _SHARE_OF_LANES if others else 1
+    rows = start(others, seconds * (1 - share)) if others else []
+    more = start(["lanes"], seconds * share, _MOST_LANES)
+    known = ("machine", "situation") if rows else ()
+    return rows + [row for row in more if row.get("what", "machine") not in known]
+
+
+def _groups_here(installation: installations.Installation, ranks: int | None) -> tuple[str, ...]:
+    """The groups that can be measured where the ranks will be."""
+    request = jobs.Job(_PROGRAM, ["true"], installation, ranks).request(jobs.BenchOptions())
+    return _OVER_NODES if request.nodes > 1 else _ON_NODE
 
 
 @contextmanager
@@ -182,19 +229,6 @@ def _heading(
 # ---- as text -------------------------------------------------------------------------------------
 
 
-def _table(rows: list[list[str]]) -> str:
-    """Returns the rows in columns, the first set to the left and the others to the right."""
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    lines = []
-    for row in rows:
-        cells = [
-            f"{cell:<{width}}" if i < 1 else f"{cell:>{width}}"
-            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        lines.append(("  " + "  ".join(cells)).rstrip())
-    return "\n".join(lines)
-
-
 def _value(row: Row, which: str) -> str:
     return profile.size_text(row[which]) if row["unit"] == "bytes" else str(row[which])
 
@@ -213,7 +247,7 @@ def _thresholds(rows: list[Row]) -> str:
                 f"{100 * row['noise']:.0f} %" if changed else "",
             ]
         )
-    return _table(table)
+    return "\n".join(profile.columns(table))
 
 
 def _skipped(rows: list[Row]) -> list[str]:
@@ -235,7 +269,7 @@ def _choices(rows: list[Row]) -> str:
                 f"{row['plain_us']:.3g}",
             ]
         )
-    return _table(table)
+    return "\n".join(profile.columns(table))
 
 
 def _of(rows: list[Row], what: str) -> list[Row]:

@@ -1,14 +1,19 @@
-"""The model of what a mechanism costs has a latency, and the time of a byte in each cache level.
+"""The model of what a mechanism costs, made of the times that were measured.
+
+Between two sizes that were measured, each further byte takes the same time. Beyond the largest one
+a model continues that is fitted to all points: a latency, and the time of a byte in each cache
+level.
 
 t(b) = latency + sum over the levels of (bytes of b in the level) x (time of a byte there)
 
 The bytes of a level are those between the size at which the buffers of two ranks leave the level
-below and the size at which they leave this one. A predicted time never falls with the size, since
-no term is negative.
+below and the size at which they leave this one. A predicted time never falls with the size: no term
+of the fit is negative, and where a larger size took less time, the longer time counts.
 """
 
 from __future__ import annotations
 
+import bisect
 import dataclasses
 import itertools
 import re
@@ -29,14 +34,37 @@ class Model:
     points: tuple[Point, ...]
 
     def predicted(self, size: int) -> float:
-        """Returns the microseconds that the model predicts for `size` bytes."""
+        """Returns the microseconds that are predicted for `size` bytes."""
+        rising = _rising(self.points)
+        (last, us) = rising[-1]
+        if size > last:
+            return us + max(0.0, self.fitted(size) - self.fitted(last))
+        return _between(rising, size)
+
+    def fitted(self, size: int) -> float:
+        """Returns the microseconds by latency and levels alone."""
         return self.latency + sum(
             rate * part for rate, part in zip(self.rates, parts(size, self.limits), strict=True)
         )
 
     def error(self) -> float:
-        """Returns how far the model is off at the worst of its points: 0.1 is 10 %."""
-        return max(abs(self.predicted(size) / us - 1) for size, us in self.points)
+        """Returns how far a prediction is off at the worst of the points where it is made without
+        that point: 0.1 is 10 %. It is 0 where no point lies between two others."""
+        worst = 0.0
+        for i in range(1, len(self.points) - 1):
+            size, us = self.points[i]
+            others = _rising(self.points[:i] + self.points[i + 1 :])
+            worst = max(worst, abs(_between(others, size) / us - 1))
+        return worst
+
+    def rests_on(self, size: int) -> tuple[Point, ...]:
+        """Returns the measurements that the prediction for `size` is made of."""
+        at = bisect.bisect_left(self.points, (size, 0.0))
+        if at == len(self.points):
+            return self.points[-1:]
+        if at == 0 or self.points[at][0] == size:
+            return self.points[at : at + 1]
+        return self.points[at - 1 : at + 1]
 
     def observed(self, size: int) -> float | None:
         """Returns what was measured for this very size, or None where it was not measured."""
@@ -45,6 +73,23 @@ class Model:
     def reaches(self, size: int) -> bool:
         """Says whether the size lies between the least and the largest that were measured."""
         return self.points[0][0] <= size <= self.points[-1][0]
+
+
+def _rising(points: Sequence[Point]) -> list[Point]:
+    """The points, none with less time than the one before."""
+    longest = itertools.accumulate((us for _, us in points), max)
+    return [(size, us) for (size, _), us in zip(points, longest, strict=True)]
+
+
+def _between(points: Sequence[Point], size: int) -> float:
+    """The time on the line between the two points beside `size`; the first one's below it."""
+    at = bisect.bisect_left(points, (size, 0.0))
+    if at == 0:
+        return points[0][1]
+    (left, below), (right, above) = points[at - 1], points[min(at, len(points) - 1)]
+    if right == left:
+        return below
+    return min(above, below + (above - below) * (size - left) / (right - left))
 
 
 def parts(size: int, limits: Sequence[int]) -> list[int]:

@@ -2,7 +2,8 @@
 
 The library itself reads the values of thresholds and the machine (src/tuning/profile.hpp). This
 module reads the lines that say what the values rest on: `measured.NAME`, and
-`cost.SUBJECT.MEMORY.PATH`, which has pairs of bytes and microseconds.
+`cost.SUBJECT.MEMORY.PATH`, which has pairs of bytes and microseconds. Between nodes MEMORY is
+`nodes`, and PATH the algorithm.
 """
 
 from __future__ import annotations
@@ -16,13 +17,18 @@ from ..errors import CommandError
 from . import model
 
 _RANKS = "cost.ranks"
+_NODES = "cost.nodes"
+_CROWDED = "cost.crowded"
 
 
 @dataclasses.dataclass
 class Notes:
     """Notes are what a profile says besides the values of thresholds."""
 
-    ranks: int | None = None  # with which the costs were measured
+    # The costs were measured with so many ranks on each of so many nodes.
+    ranks: int | None = None
+    nodes: int = 1
+    crowded: bool = False  # ranks of a node shared cores
     measured: dict[str, str] = dataclasses.field(default_factory=dict)  # by threshold
     # The keys are subject, memory and path.
     costs: dict[tuple[str, str, str], model.Model] = dataclasses.field(default_factory=dict)
@@ -48,7 +54,11 @@ def read(path: str) -> Notes:
         if name == "machine.caches":
             limits = model.cache_limits(value)
         elif name == _RANKS:
-            notes.ranks = _ranks(path, number, value)
+            notes.ranks = _whole(path, number, name, value, "ranks")
+        elif name == _NODES:
+            notes.nodes = _whole(path, number, name, value, "nodes")
+        elif name == _CROWDED:
+            notes.crowded = value == "yes"
         elif name.startswith("measured."):
             notes.measured[name.removeprefix("measured.")] = value
         elif name.startswith("cost."):
@@ -57,10 +67,10 @@ def read(path: str) -> Notes:
     return notes
 
 
-def _ranks(path: str, number: int, value: str) -> int:
+def _whole(path: str, number: int, name: str, value: str, of: str) -> int:
     if value.isdecimal() and int(value) > 0:
         return int(value)
-    raise _refuse(path, number, f'{_RANKS}: found "{value}", expected a number of ranks')
+    raise _refuse(path, number, f'{name}: found "{value}", expected a number of {of}')
 
 
 def _key(path: str, number: int, name: str) -> tuple[str, str, str]:
@@ -97,6 +107,19 @@ def size_text(size: int) -> str:
     return str(size)
 
 
+def columns(rows: list[list[str]]) -> list[str]:
+    """Returns the rows as lines, the first column set to the left and the others to the right."""
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    lines = []
+    for row in rows:
+        cells = [
+            f"{cell:<{width}}" if i < 1 else f"{cell:>{width}}"
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines.append(("  " + "  ".join(cells)).rstrip())
+    return lines
+
+
 def _value(row: dict[str, Any], which: str) -> str:
     return size_text(row[which]) if row["unit"] == "bytes" else str(row[which])
 
@@ -117,7 +140,32 @@ def _measured(row: dict[str, Any]) -> str:
     return f"time {what}: {', '.join(sizes)}{saves}"
 
 
-def text(rows: list[dict[str, Any]], heading: list[str], ranks: int) -> str:
+def situation(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Returns the numbers of `nodes` and of `ranks` on each, and whether they are `crowded`."""
+    for row in rows:
+        if row.get("what") == "situation":
+            return {name: row[name] for name in ("nodes", "ranks", "crowded")}
+    raise CommandError("the measurement wrote no row of its ranks; build the benches anew", 1)
+
+
+def _cost_lines(rows: list[dict[str, Any]]) -> list[str]:
+    """Returns the lines of what was measured, and of how many ranks on how many nodes it holds."""
+    costs: dict[str, list[str]] = {}
+    for row in (one for one in rows if one.get("what") == "cost"):
+        name = f"cost.{row['subject']}.{row['memory']}.{row['path']}"
+        costs.setdefault(name, []).append(f"{row['bytes']}:{row['us']:.4g}")
+    if not costs:
+        return []
+    found = situation(rows)
+    lines = ["", f"{_RANKS} = {found['ranks']}"]
+    if found["nodes"] > 1:
+        lines.append(f"{_NODES} = {found['nodes']}")
+    if found["crowded"]:
+        lines.append(f"{_CROWDED} = yes")
+    return lines + [f"{name} = {' '.join(points)}" for name, points in sorted(costs.items())]
+
+
+def text(rows: list[dict[str, Any]], heading: list[str]) -> str:
     """Returns the profile of what was measured, out of the rows that the bench has written."""
     lines = [*(f"# {one}" for one in heading), ""]
     for row in rows:
@@ -129,13 +177,7 @@ def text(rows: list[dict[str, Any]], heading: list[str], ranks: int) -> str:
             comment = f"# default {_value(row, 'default')}"
             lines.append(f"{row['name']} = {_value(row, 'value')}  {comment}")
         lines.append(f"measured.{row['name']} = {_measured(row)}")
-    costs: dict[str, list[str]] = {}
-    for row in (one for one in rows if one.get("what") == "cost"):
-        name = f"cost.{row['subject']}.{row['memory']}.{row['path']}"
-        costs.setdefault(name, []).append(f"{row['bytes']}:{row['us']:.4g}")
-    if costs:
-        lines += ["", f"{_RANKS} = {ranks}"]
-    lines += [f"{name} = {' '.join(points)}" for name, points in sorted(costs.items())]
+    lines += _cost_lines(rows)
     return "\n".join(lines) + "\n"
 
 
