@@ -20,8 +20,12 @@ constexpr double least_way_us = 2'000;
 // divides among its own cases.
 constexpr double share_of_choice = 0.25;
 
-// Ranks that share cores are in step with each other for some milliseconds and then out of step.
-constexpr double longest_sample_over_nodes_us = 20'000;
+// Between nodes samples are fewer and longer: ranks that share cores are in step with each other
+// for some milliseconds and then out of step, and a network that limits its rate by tokens lets
+// some pass at once after a pause.
+constexpr double longest_sample_over_nodes_us = 30'000;
+constexpr int rounds_over_nodes = 7;
+constexpr double usual_way_over_nodes_us = rounds_over_nodes * longest_sample_over_nodes_us;
 
 const Op costed[] = {Op::allreduce, Op::reduce, Op::bcast,   Op::allgather,
                      Op::alltoall,  Op::gather, Op::scatter, Op::reduce_scatter};
@@ -67,6 +71,7 @@ class Tuning {
   void keep(const std::vector<TuneCost>& costs) {
     for (const TuneCost& one : costs) report_.row(to_row(one));
   }
+  double longest_way_us() const { return over_nodes() ? usual_way_over_nodes_us : usual_way_us; }
   double share_of_parts() const { return chooses() ? 1 - share_of_choice : 1; }
   double seconds() const {
     const CommonOptions& common = options_.common;
@@ -177,7 +182,7 @@ void Tuning::measure_parts() {
   common.time_seconds = seconds() * share_of_parts();
   std::vector<Expected> expected;
   for (const Part& part : parts_) {
-    expected.push_back({part.samples * usual_way_us, part.samples * least_way_us});
+    expected.push_back({part.samples * longest_way_us(), part.samples * least_way_us});
   }
   Budget budget(common, ranks_, expected);
   report_.announce(
@@ -189,11 +194,14 @@ void Tuning::measure_parts() {
     report_.progress(part.what, share * share_of_parts());
     budget.begin();
     Effort effort;
-    if (over_nodes()) effort.longest_sample_us = longest_sample_over_nodes_us;
+    if (over_nodes()) {
+      effort.longest_sample_us = longest_sample_over_nodes_us;
+      effort.rounds = rounds_over_nodes;
+    }
     if (part.samples > 0) {
       // The clocks of the ranks differ, but all must measure with the same effort.
       const double left_us = ranks_.max(budget.left_us());
-      effort.way_us = std::clamp(left_us / part.samples, least_way_us, usual_way_us);
+      effort.way_us = std::clamp(left_us / part.samples, least_way_us, longest_way_us());
     }
     part.work(effort);
   }
