@@ -4,6 +4,7 @@
 
 #include "common/main.hpp"
 #include "common/parse.hpp"
+#include "p2p/devices.hpp"
 #include "p2p/measure.hpp"
 #include "p2p/options.hpp"
 #include "p2p/tables.hpp"
@@ -26,6 +27,19 @@ std::string heading(const P2pContext& context, const P2pMeasurement& measurement
                             context.pairs(), context.pairs() == 1 ? "" : "s", measurement.rounds());
 }
 
+// Returns what was wrong first, on every rank.
+std::string measure_devices(const P2pOptions& options, const Ranks& ranks, Report& report) {
+  report.progress("memory of devices", 0.99);
+  const std::vector<Json> rows = device_rows(options, ranks);
+  std::string wrong;
+  for (const Json& row : rows) {
+    report.row(row);
+    if (wrong.empty() && row.contains("wrong")) wrong = row["wrong"].get<std::string>();
+  }
+  report.text(device_table(rows));
+  return wrong;
+}
+
 void run_p2p(const P2pOptions& options, const Ranks& ranks, Report& report) {
   P2pMeasurement measurement(options, ranks);
   const P2pContext context{ranks.size(), ranks.library(), measurement.backings()};
@@ -45,7 +59,9 @@ void run_p2p(const P2pOptions& options, const Ranks& ranks, Report& report) {
     results.insert(results.end(), lines.begin(), lines.end());
     lines.clear();
   }
-  report.summary(summary(results));
+  const std::string wrong = options.devices ? measure_devices(options, ranks, report) : "";
+  report.summary(results.empty() ? "no memory of the host measured" : summary(results));
+  if (!wrong.empty()) throw CollectiveError(ErrorCode::internal, "received data: " + wrong);
   // Every rank has gathered the same verdict.
   for (const P2pResult& one : results) {
     if (one.wrong.empty()) continue;

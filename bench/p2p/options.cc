@@ -114,7 +114,8 @@ void describe(CLI::App& app, P2pOptions& options) {
       ->each([&](const std::string&) { options.buffers_given = true; })
       ->capture_default_str();
   app.add_option("--memory", options.memory,
-                 "arena: buffers that the other rank maps; private: memory of libc")
+                 "arena: buffers that the other rank maps; private: memory of libc; device: memory "
+                 "of a CUDA device")
       ->type_name("NAME,...")
       ->capture_default_str();
   app.add_option("--mechanism", options.mechanisms,
@@ -150,7 +151,8 @@ bool check(P2pOptions& options) {
     options.mode_list.push_back(static_cast<Mode>(at));
   }
   options.buffer_list = words("--buffers", options.buffers, {"hot", "rewritten"});
-  options.memory_list = words("--memory", options.memory, {"arena", "private"});
+  options.memory_list = words("--memory", options.memory, {"arena", "private", "device"});
+  options.devices = std::erase(options.memory_list, "device") > 0;
   check_mechanisms(options);
   return false;
 }

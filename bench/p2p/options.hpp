@@ -40,6 +40,7 @@ struct P2pOptions {
   std::vector<std::size_t> size_list;
   std::vector<std::string> buffer_list;
   std::vector<std::string> memory_list;
+  bool devices = false;                   // memory of devices, which has cases of its own
   std::vector<Mechanism> mechanism_list;  // forced, beside the library's choice
 };
 

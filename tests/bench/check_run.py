@@ -11,6 +11,7 @@ say TEXT exactly once, whatever the number of ranks.
 import csv
 import json
 import math
+import os
 import pathlib
 import re
 import subprocess
@@ -52,7 +53,9 @@ def check_rows(lines, ranks, line_rate, run):
         check_tune_rows(rows, run)
         return len(rows)
     for row in rows:
-        if row.get("what") in ("contention", "replay"):
+        if row.get("memory") == "device":
+            check_device_row(row, run)
+        elif row.get("what") in ("contention", "replay"):
             check_attach_row(row, ranks, run)
         else:
             check_row(row, ranks, line_rate, run)
@@ -121,6 +124,15 @@ def check_threshold(row, run):
         least = min((us for call in size.get("calls", []) for us in call["us"]), default=1)
         if size["ratio"][0] != 1 or least <= 0:
             fail(f"the first way is not 1, or a time is none: {size}", run)
+
+
+def check_device_row(row, run):
+    """Measured where there is a device, or skipped with the reason."""
+    if "skipped" in row:
+        if row["skipped"] != "no device" or os.environ.get("EXPECT_DEVICES"):
+            fail(f"skipped: {row}", run)
+    elif not (row["verified"] and row["time_us"]["median"] > 0 and row["path"] != "none"):
+        fail(f"not a measured message: {row}", run)
 
 
 def check_p2p_row(row, run):
