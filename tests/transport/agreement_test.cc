@@ -1,5 +1,6 @@
 // Tests the joint judgement of options: one text on every rank, and the lanes that follow.
 #include "transport/agreement.hpp"
+#include "support/thread_mpi.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "support/thread_mpi.hpp"
 #include "transport/node_team.hpp"
 #include "tuning/profile.hpp"
 
@@ -79,10 +81,12 @@ TEST(Agreement, UnequalOptionsNameTheRankThatDiffers) {
 }
 
 TEST(Agreement, AProfileGivesWhatTheProgramLeavesOpen) {
-  const tuning::Trial trial("transport.lanes = 3\ntransport.split_bytes = 12K\n");
-  EXPECT_EQ(local_facts({}, {}).tuned_lanes, 3);
-  EXPECT_EQ(local_facts({}, {}).split_bytes, 12U << 10);
-  EXPECT_EQ(local_facts({.split_bytes = 5}, {}).split_bytes, 5U);
+  test::run_ranks(1, [](int) {
+    const tuning::Trial trial("transport.lanes = 3\ntransport.split_bytes = 12K\n");
+    EXPECT_EQ(local_facts({}, {}).tuned_lanes, 3);
+    EXPECT_EQ(local_facts({}, {}).split_bytes, 12U << 10);
+    EXPECT_EQ(local_facts({.split_bytes = 5}, {}).split_bytes, 5U);
+  });
   auto facts = ranks_on(1, 4);
   facts[0].split_bytes = 77;
   EXPECT_EQ(judge(facts, 0).split_bytes, 77U);
