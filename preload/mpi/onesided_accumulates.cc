@@ -47,7 +47,7 @@ class FlatSide {
     if (!list) {
       throw Error(ErrorCode::unsupported,
                   "datatype: accumulates on windows take types that are made of one predefined "
-                  "type, with up to 2^20 blocks, and no distributed arrays; use another, or set "
+                  "type, with up to 2^20 blocks; use another, or set "
                   "ROPEWALK_ONESIDED=off");
     }
     list_ = std::move(*list);

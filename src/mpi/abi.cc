@@ -140,6 +140,9 @@ Abi mpich_abi() {
   abi.keyval_invalid = 0x24000000;
   abi.comm_type_shared = 1;
   abi.order_c = 56;
+  abi.distribute_block = 121;
+  abi.distribute_none = 123;
+  abi.distribute_default = -49767;
   abi.graph = 1;
   abi.cartesian = 2;
   abi.dist_graph = 3;
@@ -180,6 +183,9 @@ Abi standard_abi() {
   abi.keyval_invalid = 0;
   abi.comm_type_shared = 221;
   abi.order_c = 12;
+  abi.distribute_block = 17;
+  abi.distribute_none = 16;
+  abi.distribute_default = 19;
   abi.graph = 212;
   abi.cartesian = 211;
   abi.dist_graph = 213;
@@ -230,6 +236,9 @@ Abi openmpi_abi(const SymbolLookup& symbol) {
   abi.keyval_invalid = -1;
   abi.comm_type_shared = 0;
   abi.order_c = 0;
+  abi.distribute_block = 0;
+  abi.distribute_none = 2;
+  abi.distribute_default = -1;
   abi.graph = 2;
   abi.cartesian = 1;
   abi.dist_graph = 3;

@@ -148,7 +148,9 @@ struct Abi {
   int any_source, any_tag, proc_null, root, undefined;
   int keyval_invalid;
   int comm_type_shared;
-  int order_c;                       // MPI_ORDER_C, of MPI_Type_create_subarray
+  int order_c;  // MPI_ORDER_C, of MPI_Type_create_subarray
+  // MPI_DISTRIBUTE_BLOCK, _NONE and _DFLT_DARG, of MPI_Type_create_darray.
+  int distribute_block, distribute_none, distribute_default;
   int graph, cartesian, dist_graph;  // of MPI_Topo_test
   int tag_upper_bound;               // the attribute key MPI_TAG_UB
   std::array<int, 4> thread_levels;  // MPI_THREAD_SINGLE ... MULTIPLE

@@ -57,7 +57,7 @@ TypeExtent type_extent(Datatype);
 enum class Order {
   ascending,  // in the order of the type map, and no two overlap
   other,      // not so
-  unknown     // of a distributed array, of more than a million blocks, of an MPI that does not tell
+  unknown     // of more than a million blocks, or of an MPI that does not tell
 };
 // Finds the order by what the type was made of (MPI_Type_get_envelope): no data are touched. Local.
 Order order_of(Datatype);
@@ -89,8 +89,8 @@ void reduce_local(const void* in, void* inout, std::size_t count, Datatype, Op);
 
 // Copy any count of a datatype to and from count * type_size bytes without gaps (the same machine
 // on both sides). Local: the communicator only says whose representation it is. They throw
-// Error(unsupported) for elements of 2 GiB and more that are part of a distributed array, where MPI
-// has no MPI_Pack_c.
+// Error(unsupported) for elements of 2 GiB and more whose order is unknown, where MPI has no
+// MPI_Pack_c.
 void pack(const void* data, std::size_t count, Datatype, void* packed, Comm);
 void unpack(const void* packed, void* data, std::size_t count, Datatype, Comm);
 

@@ -23,7 +23,7 @@ bool add(ElementList& list, ElementList::Run run, std::size_t most) {
 }  // namespace
 
 bool TypeLayout::add_elements(Count first, ElementList& list, std::size_t most) const {
-  if (!combiner_ || combiner_ == Combiner::darray) return false;
+  if (is_opaque()) return false;
   if (size_ == 0) return true;
   if (named_ != Datatype{}) {
     if (list.type == Datatype{}) list = {named_, extent_.bytes, {}};

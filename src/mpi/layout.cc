@@ -215,6 +215,8 @@ bool TypeLayout::for_each_row(const Visit& visit) const {
     }
     case Combiner::subarray:
       return for_each_of_subarray(visit);
+    case Combiner::darray:
+      return for_each_of_distributed(visit);
     default:
       return for_each_listed(visit);
   }
@@ -236,7 +238,7 @@ bool TypeLayout::ascends(const Row& row, Count& end) const {
 }
 
 Order TypeLayout::judge() const {
-  if (!combiner_ || combiner_ == Combiner::darray) return Order::unknown;
+  if (is_opaque()) return Order::unknown;
   if (is_named(combiner_)) return Order::ascending;
   for (const TypeLayout& part : parts_) {
     if (part.order_ != Order::ascending) return part.order_;
@@ -287,8 +289,8 @@ namespace {
 void require_known(Order order) {
   if (order != Order::unknown) return;
   throw Error(ErrorCode::unsupported,
-              "type: an element of 2 GiB or more of a distributed array, or of more than a million "
-              "blocks, in an MPI without MPI_Pack_c; use smaller elements");
+              "type: an element of 2 GiB or more, of more than a million blocks, in an MPI without "
+              "MPI_Pack_c; use smaller elements");
 }
 
 }  // namespace

@@ -65,6 +65,13 @@ class TypeLayout {
   bool for_each_listed(const Visit& visit) const;
   template <class Visit>
   bool for_each_of_subarray(const Visit& visit) const;
+  // See layout_distributed.cc.
+  struct Dimension;
+  std::vector<Dimension> dimensions_of_distributed() const;
+  bool is_too_long() const;
+  bool for_each_of_distributed(const std::function<bool(const Row&)>& visit) const;
+  // Nobody tells what is in it, or it has too many rows.
+  bool is_opaque() const { return !combiner_ || (combiner_ == Combiner::darray && is_too_long()); }
   // An array of a subarray's description: 0 the sizes, 1 the extents, 2 the places. Dimensions are
   // counted as in C: the last is the one whose elements lie side by side.
   Count of_subarray(std::size_t array, std::size_t dimension) const;

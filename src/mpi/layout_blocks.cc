@@ -88,7 +88,7 @@ std::optional<std::vector<StridedBlock>> strided_blocks(Datatype type, std::size
 }
 
 std::optional<Blocks> TypeLayout::blocks(std::size_t most) const {
-  if (!combiner_ || combiner_ == Combiner::darray) return std::nullopt;
+  if (is_opaque()) return std::nullopt;
   if (size_ == 0) return Blocks{};
   if (is_gapless()) return Blocks{{extent_.true_lower, size_, 0, {}}};
   switch (*combiner_) {

@@ -102,6 +102,36 @@ static void check_negative_lower_bound(void) {
   end(&w);
 }
 
+/* ---- a distributed array: blocks of two columns go round two processes, and the second one has
+ * columns 2, 3 and 6 of seven */
+static void check_distributed_array(void) {
+  enum { cells = 14 };
+  struct Window w = make(cells * (MPI_Aint)sizeof(int), sizeof(int), MPI_COMM_WORLD);
+  const int sizes[2] = {2, 7}, kinds[2] = {MPI_DISTRIBUTE_NONE, MPI_DISTRIBUTE_CYCLIC};
+  const int arguments[2] = {MPI_DISTRIBUTE_DFLT_DARG, 2}, grid[2] = {1, 2};
+  const int mine[6] = {rank, rank + 1, rank + 2, rank + 3, rank + 4, rank + 5};
+  const int order[7] = {-1, -1, 0, 1, -1, -1, 2};
+  int found[6] = {0};
+  MPI_Datatype part;
+  CHECK_CALL(
+      MPI_Type_create_darray(2, 1, 2, sizes, kinds, arguments, grid, MPI_ORDER_C, MPI_INT, &part));
+  MPI_Type_commit(&part);
+  CHECK_CALL(MPI_Win_fence(0, w.handle));
+  CHECK_CALL(MPI_Accumulate(mine, 6, MPI_INT, right(), 0, 1, part, MPI_SUM, w.handle));
+  CHECK_CALL(MPI_Win_fence(0, w.handle));
+  CHECK_CALL(MPI_Get_accumulate(mine, 6, MPI_INT, found, 6, MPI_INT, right(), 0, 1, part, MPI_SUM,
+                                w.handle));
+  CHECK_CALL(MPI_Win_fence(0, w.handle));
+  for (int i = 0; i < 6; ++i) CHECK(found[i] == mine[i]);
+  const int* memory = (const int*)w.memory;
+  for (int i = 0; i < cells; ++i) {
+    const int element = order[i % 7];
+    CHECK(memory[i] == (element < 0 ? 0 : 2 * (left() + element + 3 * (i / 7))));
+  }
+  MPI_Type_free(&part);
+  end(&w);
+}
+
 /* ---- pairs, of which the last has no room for the gap behind it, and whose gaps stay */
 struct DoubleInt {
   double value;
@@ -371,6 +401,7 @@ int main(int argc, char** argv) {
   check_sizes_and_units();
   check_absolute_and_gaps();
   check_negative_lower_bound();
+  check_distributed_array();
   check_pairs();
   check_order();
   check_result_types();

@@ -265,6 +265,10 @@ void prove_constants(const rw::Abi& abi) {
   expect("MPI_KEYVAL_INVALID", number(abi.keyval_invalid), number(MPI_KEYVAL_INVALID));
   expect("MPI_COMM_TYPE_SHARED", number(abi.comm_type_shared), number(MPI_COMM_TYPE_SHARED));
   expect("MPI_ORDER_C", number(abi.order_c), number(MPI_ORDER_C));
+  expect("MPI_DISTRIBUTE_BLOCK", number(abi.distribute_block), number(MPI_DISTRIBUTE_BLOCK));
+  expect("MPI_DISTRIBUTE_NONE", number(abi.distribute_none), number(MPI_DISTRIBUTE_NONE));
+  expect("MPI_DISTRIBUTE_DFLT_DARG", number(abi.distribute_default),
+         number(MPI_DISTRIBUTE_DFLT_DARG));
   expect("MPI_GRAPH", number(abi.graph), number(MPI_GRAPH));
   expect("MPI_CART", number(abi.cartesian), number(MPI_CART));
   expect("MPI_DIST_GRAPH", number(abi.dist_graph), number(MPI_DIST_GRAPH));

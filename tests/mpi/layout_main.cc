@@ -88,7 +88,7 @@ class Maker {
     std::vector<Count> offsets = wide(places);
     for (Count& offset : offsets) offset *= 1 + below(2) * (extent(part) - 1);
     Word made = 0;
-    switch (below(14)) {
+    switch (below(16)) {
       case 0:
         call("PMPI_Type_dup", part, &made);
         break;
@@ -120,6 +120,10 @@ class Maker {
       case 9:
       case 10:
         subarray(part, made);
+        break;
+      case 13:
+      case 14:
+        distributed(part, made);
         break;
       case 11:
         call("PMPI_Type_create_resized", part, Count{-8} * below(2), extent(part) + 8 * below(3),
@@ -157,6 +161,43 @@ class Maker {
     }
   }
 
+  // The part of a random rank of an array that is distributed in every way there is.
+  void distributed(Word part, Word& made) {
+    const mpi::Abi& abi = mpi::library().abi;
+    const int cyclic = abi.distribute_block + 1;  // of the three ABIs
+    const int dimensions = 1 + below(3);
+    std::vector<int> sizes;
+    std::vector<int> kinds;
+    std::vector<int> arguments;
+    std::vector<int> grid;
+    int processes = 1;
+    for (int d = 0; d < dimensions; ++d) {
+      const int kind = below(3);
+      sizes.push_back(1 + below(6));
+      grid.push_back(kind == 0 ? 1 : 1 + below(3));
+      kinds.push_back(kind == 0 ? abi.distribute_none : kind == 1 ? abi.distribute_block : cyclic);
+      // A block distribution needs blocks that leave nothing over.
+      const int least = kind == 1 ? (sizes.back() + grid.back() - 1) / grid.back() : 1;
+      arguments.push_back(kind == 0 || below(2) == 0 ? abi.distribute_default : least + below(2));
+      processes *= grid.back();
+    }
+    const int order = either_order();
+    const int rank = below(processes);
+    if (below(3) == 0) {
+      call("PMPI_Type_create_darray_c", processes, rank, dimensions, wide(sizes).data(),
+           kinds.data(), arguments.data(), grid.data(), order, part, &made);
+    } else {
+      call("PMPI_Type_create_darray", processes, rank, dimensions, sizes.data(), kinds.data(),
+           arguments.data(), grid.data(), order, part, &made);
+    }
+  }
+
+  int either_order() {
+    const int c_order = mpi::library().abi.order_c;
+    const int fortran = c_order == 12 ? 15 : c_order + 1;  // of the three ABIs
+    return below(2) == 0 ? c_order : fortran;
+  }
+
   void subarray(Word part, Word& made) {
     std::vector<int> sizes;
     std::vector<int> parts;
@@ -167,9 +208,7 @@ class Maker {
       parts.push_back(1 + below(sizes.back()));
       starts.push_back(below(sizes.back() - parts.back() + 1));
     }
-    const int c_order = mpi::library().abi.order_c;
-    const int fortran = c_order == 12 ? 15 : c_order + 1;  // of the three ABIs
-    const int order = below(2) == 0 ? c_order : fortran;
+    const int order = either_order();
     if (below(3) == 0) {
       call("PMPI_Type_create_subarray_c", dimensions, wide(sizes).data(), wide(parts).data(),
            wide(starts).data(), order, part, &made);

@@ -78,7 +78,7 @@ MPI_Datatype subarray(MPI_Datatype part, int copies) {
   return made;
 }
 
-// All of a distributed array on a grid of one process, which ropewalk leaves to MPI.
+// All of a distributed array on a grid of one process.
 MPI_Datatype distributed(MPI_Datatype part, int copies) {
   const int sizes[1] = {copies};
   const int kinds[1] = {MPI_DISTRIBUTE_BLOCK};
