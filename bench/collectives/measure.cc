@@ -51,11 +51,18 @@ std::size_t largest_buffer(const CollectivesBenchOptions& options, int ranks) {
   return largest;
 }
 
-// Bytes of the send and receive buffers of each kind, of all ranks of this node. The limit needs
-// buffers in the arenas, whatever is measured.
+// The limit needs buffers in the arenas, whatever is measured.
+std::vector<std::string> memory_kinds(const CollectivesBenchOptions& options) {
+  std::vector<std::string> kinds = {"arena"};
+  for (const std::string& kind : options.memory_list) {
+    if (kind != kinds.front()) kinds.push_back(kind);
+  }
+  return kinds;
+}
+
+// Bytes of the send and receive buffers of each kind, of all ranks of this node.
 std::size_t wanted_memory(const CollectivesBenchOptions& options, const Ranks& ranks) {
-  const std::size_t kinds = std::ranges::count(options.memory_list, "private") > 0 ? 2 : 1;
-  return 2 * kinds * largest_buffer(options, ranks.size()) *
+  return 2 * memory_kinds(options).size() * largest_buffer(options, ranks.size()) *
          static_cast<std::size_t>(ranks.node_size());
 }
 
@@ -103,11 +110,9 @@ CollectivesMeasurement::CollectivesMeasurement(const CollectivesBenchOptions& op
       plain_(ranks),
       node_(ranks.communicator()) {
   const std::size_t bytes = largest_buffer(options, ranks.size());
-  std::vector<std::string> kinds = {"arena"};
-  if (std::ranges::count(options.memory_list, "private") > 0) kinds.emplace_back("private");
   ranks.collectively([&] {
     check_memory(wanted_memory(options, ranks), ranks.node_size());
-    for (const std::string& kind : kinds) make_memory(kind, bytes / sizeof(float));
+    for (const std::string& kind : memory_kinds(options)) make_memory(kind, bytes / sizeof(float));
   });
   const Memory& arena = *memory_.at("arena");
   everybody_ = everybody(ranks, node_, arena.send, arena.receive);
@@ -122,17 +127,16 @@ CollectivesMeasurement::~CollectivesMeasurement() = default;
 
 void CollectivesMeasurement::make_memory(const std::string& kind, std::size_t floats) {
   auto memory = std::make_unique<Memory>();
-  if (kind == "arena") {
-    memory->arena_send = Buffer<float>(floats);
-    memory->arena_receive = Buffer<float>(floats);
-    memory->send = memory->arena_send.data();
-    memory->receive = memory->arena_receive.data();
-  } else {
-    memory->private_send = page_block("memalign", floats * sizeof(float));
-    memory->private_receive = page_block("memalign", floats * sizeof(float));
-    memory->send = reinterpret_cast<float*>(memory->private_send.data());
-    memory->receive = reinterpret_cast<float*>(memory->private_receive.data());
-  }
+  const auto take = [&](bool in_arena, Buffer<float>& arena, PageBlock& block) {
+    if (in_arena) {
+      arena = Buffer<float>(floats);
+      return arena.data();
+    }
+    block = page_block("memalign", floats * sizeof(float));
+    return reinterpret_cast<float*>(block.data());
+  };
+  memory->send = take(kind == "arena", memory->arena_send, memory->private_send);
+  memory->receive = take(kind != "private", memory->arena_receive, memory->private_receive);
   backings_[kind] = backing_of(kind, memory->send, floats * sizeof(float));
   memory_[kind] = std::move(memory);
 }

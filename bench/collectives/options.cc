@@ -60,7 +60,8 @@ void describe(CLI::App& app, CollectivesBenchOptions& options) {
       ->each([&](const std::string&) { options.buffers_given = true; })
       ->capture_default_str();
   app.add_option("--memory", options.memory,
-                 "arena: buffers that peers can map; private: memory of libc")
+                 "arena: buffers that peers can map; private: memory of libc; mixed: send buffers "
+                 "(of a bcast, the root's) are private, receive buffers in the arena")
       ->type_name("NAME,...")
       ->capture_default_str();
   app.add_flag("--model", options.model,
@@ -130,7 +131,7 @@ bool check(CollectivesBenchOptions& options) {
   if (options.common.quick && !options.buffers_given) {
     options.buffer_list = {"hot"};
   }
-  options.memory_list = words("--memory", options.memory, {"arena", "private"});
+  options.memory_list = words("--memory", options.memory, {"arena", "private", "mixed"});
   return false;
 }
 

@@ -1,6 +1,8 @@
-// allgather(v): every rank copies every other's block into its own receive buffer.
+// allgather(v): every rank copies every other's block into its own receive buffer. A block of
+// private memory is written by its owner into the receive buffers that it sees.
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 
 #include "collectives/algorithms.hpp"
 #include "os/hash.hpp"
@@ -15,6 +17,31 @@ void copy_own(Engine& engine, const void* send, std::byte* target, std::size_t b
 // All ranks must agree on all counts.
 std::uint32_t form_of(Engine& engine, const Blocks& blocks) {
   return os::hash_counts(blocks.counts, engine.size());
+}
+
+// Where the block of a rank begins in a buffer without gaps.
+std::size_t dense_offset(const Blocks& blocks, int rank) {
+  return std::accumulate(blocks.counts, blocks.counts + rank, std::size_t{0});
+}
+
+// Displacements are each rank's own, so the others find their places only where there are no gaps.
+bool is_dense(const Blocks& blocks, int ranks) {
+  std::size_t end = 0;
+  for (int peer = 0; peer < ranks; ++peer) {
+    if (blocks.counts[peer] > 0 && blocks.displacements[peer] != end) return false;
+    end += blocks.counts[peer];
+  }
+  return true;
+}
+
+Shown show_buffers(Engine& engine, const void* send, void* receive, const Blocks& blocks) {
+  const std::size_t limit = engine.limits().piecewise_bytes;
+  Shown mine = engine.copies().show_in_pieces(send, blocks.counts[engine.rank()], limit);
+  const std::size_t end = dense_offset(blocks, engine.size());
+  if (end > limit && is_dense(blocks, engine.size())) {
+    mine.receive = engine.memory().visible(receive, end);
+  }
+  return mine;
 }
 
 }  // namespace
@@ -42,11 +69,17 @@ void allgather(Engine& engine, const void* send, void* receive, const Blocks& bl
     return;
   }
   engine.path = Path::mapped;
-  const auto& shown = engine.meet(
-      own, engine.copies().show_in_pieces(send, bytes, engine.limits().piecewise_bytes));
+  const Shown mine = show_buffers(engine, send, receive, blocks);
+  const auto& shown = engine.meet(own, mine);
+  const std::size_t place = dense_offset(blocks, engine.rank());
   bool complete = true;
   for (int step = 1; step < engine.size(); ++step) {
     const int peer = (engine.rank() + step) % engine.size();
+    if (pushes(mine, shown[peer])) {
+      complete &= engine.memory().write(peer, shown[peer].receive + place, send, bytes,
+                                        engine.stores(largest));
+    }
+    if (pushes(shown[peer], mine)) continue;
     complete &= engine.copies().read(target + blocks.displacements[peer], peer, shown[peer], 0,
                                      blocks.counts[peer], engine.stores(largest));
     if (shown[peer].send.is_by_kernel()) engine.path = Path::cma;

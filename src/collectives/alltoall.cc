@@ -1,4 +1,5 @@
-// alltoall(v): every rank copies its block out of every other's send buffer.
+// alltoall(v): every rank copies its block out of every other's send buffer. In an alltoall, a rank
+// writes its blocks of private memory into the receive buffers that it sees.
 #include <algorithm>
 #include <cstring>
 
@@ -101,9 +102,10 @@ void alltoall(Engine& engine, const void* send, void* receive, std::size_t bytes
   engine.path = Path::mapped;
   const std::size_t offset = engine.rank() * bytes_each;
   const std::size_t limit = engine.limits().piecewise_bytes;
-  const Shown mine = send == receive ? engine.copies().copy_in_pieces(send, total, limit)
-                                     : engine.copies().show_in_pieces(
-                                           source, total, limit, {offset, offset + bytes_each});
+  Shown mine = send == receive ? engine.copies().copy_in_pieces(send, total, limit)
+                               : engine.copies().show_in_pieces(source, total, limit,
+                                                                {offset, offset + bytes_each});
+  if (total > limit) mine.receive = engine.memory().visible(receive, total);
   if (send == receive) source = engine.resolve(engine.rank(), mine.send, total);
   const auto& shown = engine.meet(own, mine);
   bool complete = true;
@@ -113,6 +115,12 @@ void alltoall(Engine& engine, const void* send, void* receive, std::size_t bytes
       kernels::copy(target + offset, source + offset, bytes_each, engine.stores(total));
       continue;
     }
+    if (pushes(mine, shown[peer])) {
+      complete &=
+          engine.memory().write(peer, shown[peer].receive + offset, source + peer * bytes_each,
+                                bytes_each, engine.stores(total));
+    }
+    if (pushes(shown[peer], mine)) continue;
     complete &= engine.copies().read(target + peer * bytes_each, peer, shown[peer], offset,
                                      bytes_each, engine.stores(total));
     if (shown[peer].send.is_by_kernel()) engine.path = Path::cma;

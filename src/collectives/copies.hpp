@@ -32,6 +32,12 @@ struct Shown {
 };
 constexpr std::uint64_t copied_whole = ~std::uint64_t{0};
 static_assert(sizeof(Shown) <= node::Slot::beside_flag_bytes);
+// Whether the owner of a block writes it where it belongs: where it sees the receiver's buffer, and
+// the receiver would have the kernel read the block, which takes longer. Both ranks know it from
+// what both have shown.
+constexpr bool pushes(const Shown& owner, const Shown& receiver) noexcept {
+  return owner.send.is_by_kernel() && receiver.receive.is_visible();
+}
 // Stands for a buffer from which nothing is read, because the data lies in the slot.
 constexpr Reference inlined_reference = Reference::none(1);
 

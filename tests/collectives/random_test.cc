@@ -33,6 +33,55 @@ TEST_P(RandomCollectives, GiveWhatLoopsGive) {
 INSTANTIATE_TEST_SUITE_P(Ranks, RandomCollectives, testing::Values(1, 2, 3, 4, 5, 8),
                          testing::PrintToStringParamName());
 
+// Large movements among ranks some of which have private buffers: who copies differs from pair to
+// pair, by the kernel or without it.
+TEST_P(RandomCollectives, MoveBetweenMappedAndPrivateBuffers) {
+  constexpr Collective movements[] = {Collective::alltoall, Collective::allgather,
+                                      Collective::allgatherv, Collective::bcast};
+  const int ranks = GetParam();
+  run_ranks(ranks, [&](int rank) {
+    Collectives communicator(Communicator::world());
+    std::mt19937_64 random(3000 + ranks);
+    for (int trial = 0; trial < 48; ++trial) {
+      Case drawn = draw(random, {.bytes = 1U << 20, .large_percent = 60});
+      drawn.collective = movements[trial % 4];
+      drawn.send_shared = random();
+      drawn.receive_shared = random();
+      if (trial % 3 == 0) drawn.send_shared = 0;
+      const std::string difference = run(communicator, drawn);
+      ASSERT_EQ(difference, "") << "rank " << rank << ", trial " << trial << ": "
+                                << text(drawn, communicator);
+    }
+  });
+}
+
+// Each rank writes its private blocks into the buffers that it sees; the kernel copies only between
+// private ones.
+TEST(Collectives, PrivateBlocksAreWrittenIntoMappedBuffers) {
+  run_ranks(3, [](int rank) {
+    Collectives communicator(Communicator::world());
+    constexpr std::size_t bytes = 512 << 10;
+    const std::vector<std::byte> send(3 * bytes, std::byte(rank + 1));
+    const Buffer<std::byte> mapped(3 * bytes);
+    std::vector<std::byte> own(3 * bytes);
+    const auto path_into = [&](std::byte* receive) {
+      communicator.alltoall(send.data(), receive, bytes);
+      const Path alltoall = communicator.last_path();
+      communicator.allgather(send.data(), receive, bytes);
+      EXPECT_EQ(communicator.last_path(), alltoall);
+      for (std::size_t peer = 0; peer < 3; ++peer) {
+        EXPECT_EQ(receive[peer * bytes + bytes - 1], std::byte(peer + 1));
+      }
+      return alltoall;
+    };
+    EXPECT_EQ(path_into(mapped.data()), Path::mapped);
+    const Path between_private = path_into(own.data());
+    EXPECT_TRUE(between_private == Path::cma || between_private == Path::staged);
+    EXPECT_EQ(path_into(rank == 0 ? own.data() : mapped.data()),
+              rank == 0 ? between_private : Path::mapped);
+  });
+}
+
 // Ranks are dealt to domains as if they had caches of their own, so reductions of mapped buffers go
 // through two levels. There are domains of one size and of two, and one chunk (1 MiB) or several.
 class TwoLevels : public testing::TestWithParam<std::pair<int, const char*>> {
