@@ -43,7 +43,8 @@ bool wanted() noexcept {
   return value.is("on") && !value.malformed;
 }
 
-ServedWindow::ServedWindow(Word window, Word control, mpi::Comm comm, bool shared, bool crowded)
+ServedWindow::ServedWindow(Word window, Word control, mpi::Comm comm, bool shared, bool crowded,
+                           WindowEpochs::Peers peers)
     : window_(window),
       control_(control),
       shared_(shared),
@@ -52,7 +53,7 @@ ServedWindow::ServedWindow(Word window, Word control, mpi::Comm comm, bool share
       streaming_bytes_(tuning::channel_limits(mpi::size(comm), crowded).streaming_bytes),
       parts_(parts_of(window, mpi::size(comm))),
       epochs_(board_of(control, parts_.size()), static_cast<std::size_t>(mpi::rank(comm)),
-              parts_.size(), crowded) {}
+              std::move(peers), crowded) {}
 
 void ServedWindow::throw_outside(int rank, Count first, Count bytes) const {
   throw Error(ErrorCode::argument,

@@ -54,7 +54,8 @@ struct WindowPart {
 class ServedWindow {
  public:
   // Local. `control` is a window of ropewalk's own, with the board in the memory of rank 0.
-  ServedWindow(Word window, Word control, mpi::Comm comm, bool shared, bool crowded);
+  ServedWindow(Word window, Word control, mpi::Comm comm, bool shared, bool crowded,
+               WindowEpochs::Peers peers);
 
   int size() const noexcept { return size_; }
   bool is_rank(int rank) const noexcept { return rank >= 0 && rank < size(); }

@@ -19,15 +19,18 @@ std::size_t WindowBoard::bytes(std::size_t ranks) noexcept {
   return desks_at + ranks * sizeof(WindowDesk) + 2 * ranks * ranks * sizeof(std::uint64_t);
 }
 
-WindowEpochs::WindowEpochs(WindowBoard board, std::size_t rank, std::size_t ranks, bool crowded)
+WindowEpochs::WindowEpochs(WindowBoard board, std::size_t rank, Peers peers, bool crowded)
     : board_(board),
-      waits_(board.control(), {}, crowded),
+      peers_(std::move(peers)),
+      waits_(board.control(), peers_, static_cast<int>(peers_.size())),
       rank_(rank),
-      ranks_(ranks),
-      reached_(ranks),
-      seen_posts_(ranks),
-      seen_completions_(ranks),
-      threads_(mpi::thread_level() == mpi::ThreadLevel::multiple) {}
+      ranks_(peers_.size()),
+      reached_(ranks_),
+      seen_posts_(ranks_),
+      seen_completions_(ranks_),
+      threads_(mpi::thread_level() == mpi::ThreadLevel::multiple) {
+  if (crowded) waits_.share_cores();
+}
 
 // The counter is raised by each rank and acquired by all: each sees what the others wrote before.
 void WindowEpochs::fence() {

@@ -5,9 +5,11 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "node/control.hpp"
+#include "node/peers.hpp"
 #include "node/waits.hpp"
 
 namespace ropewalk::preload::onesided {
@@ -91,7 +93,9 @@ class WindowBoard {
 // is out of place.
 class WindowEpochs {
  public:
-  WindowEpochs(WindowBoard, std::size_t rank, std::size_t ranks, bool crowded);
+  using Peers = std::vector<std::shared_ptr<node::Peer>>;
+  // `peers` are the processes of the ranks; `crowded`: they are more than their cores.
+  WindowEpochs(WindowBoard, std::size_t rank, Peers peers, bool crowded);
 
   // Whether this rank may reach that one's memory now.
   bool open_to(std::size_t target) const noexcept {
@@ -174,6 +178,7 @@ class WindowEpochs {
   void look();
 
   WindowBoard board_;
+  Peers peers_;
   node::Waits waits_;
   std::size_t rank_;
   std::size_t ranks_;

@@ -9,6 +9,7 @@
 #include "node/machine_share.hpp"
 #include "node/rank_nodes.hpp"
 #include "onesided.hpp"
+#include "window_peers.hpp"
 
 namespace ropewalk::preload::onesided {
 namespace {
@@ -59,7 +60,8 @@ void serve(Word window, const WindowRequest& request) {
     entry.reserve();
     const bool crowded = node::crowding(comm, mpi::size(comm)).here;
     const Word control = make_control(comm);
-    entry.fill(std::make_unique<ServedWindow>(window, control, comm, request.shared, crowded));
+    entry.fill(std::make_unique<ServedWindow>(window, control, comm, request.shared, crowded,
+                                              processes_of(comm)));
     mpi::barrier(comm);  // the zeros are there
   });
   entry.publish();
