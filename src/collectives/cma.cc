@@ -13,10 +13,6 @@ namespace {
 
 constexpr std::size_t page_bytes = 4096;  // the kernel's work is by pages
 
-// So many copies by the processor take as long as one by the kernel: 2 to 3.4 on the machine of the
-// default thresholds.
-constexpr std::size_t kernel_copies = 3;
-
 // One rank's part of a reduction is its slice, in chunks.
 struct Slice {
   Engine& engine;
@@ -82,18 +78,6 @@ struct Slice {
   }
 };
 
-// Returns what a private root writes of the bytes that each receiver gets. Where it sees all their
-// buffers, it writes p - 1 times without the kernel while each of them reads once by the kernel,
-// and all end together.
-std::size_t share_of_root(const std::vector<Shown>& shown, std::size_t bytes, int root) {
-  bool seen = true;
-  for (std::size_t rank = 0; rank < shown.size(); ++rank) {
-    seen &= rank == static_cast<std::size_t>(root) || shown[rank].receive.is_visible();
-  }
-  if (!seen) return bytes / shown.size();
-  return bytes / (kernel_copies + shown.size() - 1) * kernel_copies;
-}
-
 }  // namespace
 
 bool reaches_all(const std::vector<Shown>& shown, int root) {
@@ -152,10 +136,10 @@ void cma_combine(Engine& engine, const std::vector<Shown>& shown, const void* se
 }
 
 // Receivers read the beginning of a private root's buffer, all at once; the root, which has nothing
-// to read, writes the end.
+// to read, writes the end: with p ranks a p-th of what each gets.
 void cma_broadcast(Engine& engine, const std::vector<Shown>& shown, void* data, std::size_t bytes,
                    int root) {
-  const std::size_t share = share_of_root(shown, bytes, root);
+  const std::size_t share = bytes / static_cast<std::size_t>(engine.size());
   const std::size_t cut = (bytes - share) / page_bytes * page_bytes;
   auto* buffer = static_cast<std::byte*>(data);
   const kernels::Stores stores = engine.stores(bytes);
