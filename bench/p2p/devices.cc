@@ -100,7 +100,8 @@ class DeviceMessages {
                 {"buffers", "hot"},
                 {"mechanism", "choice"},
                 {"time_us", to_json(summarize(times))},
-                {"mb_per_s", static_cast<double>(run.bytes) * (ranks_.size() / 2) / us},
+                {"mb_per_s",
+                 static_cast<double>(run.bytes * static_cast<std::size_t>(ranks_.size() / 2)) / us},
                 {"path", name(static_cast<Mechanism>(of_receiver))},
                 {"verified", wrong.empty()}};
     if (!wrong.empty()) row["wrong"] = wrong;
@@ -166,6 +167,7 @@ std::vector<Json> device_rows(const P2pOptions& options, const Ranks& ranks) {
   if (sizes.empty()) return {};
   DeviceMessages messages(options, ranks, std::ranges::max(sizes));
   std::vector<Json> rows;
+  rows.reserve(sizes.size());
   for (const std::size_t bytes : sizes) rows.push_back(messages.row(bytes));
   ranks.barrier();  // no rank still reads the memory of another
   return rows;

@@ -48,7 +48,7 @@ bool StencilBlock::inside(int x, int y, int z) const noexcept {
 double StencilBlock::value_at(int x, int y, int z, std::uint64_t serial) const noexcept {
   if (!inside(x, y, z)) return 0;
   const auto place = [&](std::size_t d, int at) {
-    return static_cast<std::uint64_t>(place_of(d, at) + 1);
+    return static_cast<std::uint64_t>(place_of(d, at)) + 1;
   };
   const std::uint64_t mixed = place(0, x) * 7919 + place(1, y) * 104729 + place(2, z) * 1299709;
   return static_cast<double>((mixed + serial * 31) % 4093);

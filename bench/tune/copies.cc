@@ -168,6 +168,7 @@ std::vector<TuneCost> reader_costs(const Ranks& ranks, std::size_t largest, cons
   for (const std::size_t bytes : copy_sizes(largest)) {
     if (patterns.empty()) break;
     std::vector<Sample> ways;
+    ways.reserve(patterns.size());
     for (const Readers& one : patterns) {
       ways.emplace_back([&, bytes, of = one.source(ranks.rank())](int calls) {
         return of < 0 ? 0.0 : time_reads(others[static_cast<std::size_t>(of)], to, bytes, calls);

@@ -82,7 +82,7 @@ std::string why_no_messages(const Question& question, Strategy strategy) {
 
 void add(Explanation& made, Strategy strategy, std::string how, std::string why_not) {
   made.alternatives.push_back(
-      {name(strategy), std::move(how), "", why_not.empty(), false, std::move(why_not), ""});
+      {name(strategy), std::move(how), "", why_not.empty(), false, std::move(why_not), "", ""});
 }
 
 void add_all(Explanation& made, const Question& question) {

@@ -359,12 +359,12 @@ void Receiving::copy_with_all(MessageOperation& receive) {
   }
   const kernels::Stores stores = stores_for(progress.bytes, limits_);
   std::atomic<bool> failed{false};
-  progress.done += copiers_.threads->copy(progress.transfer->unclaimed, End::front,
-                                          copiers_.pieces_at_once(progress.bytes, progress.pieces),
-                                          [&](Pieces claimed) {
-                                            if (!copy(near_, receive, claimed, stores))
-                                              failed.store(true, std::memory_order_relaxed);
-                                          });
+  const auto copy_one = [&](Pieces claimed) {
+    if (!copy(near_, receive, claimed, stores)) failed.store(true, std::memory_order_relaxed);
+  };
+  progress.done +=
+      copiers_.threads->copy(progress.transfer->unclaimed, End::front,
+                             copiers_.pieces_at_once(progress.bytes, progress.pieces), copy_one);
   if (failed.load(std::memory_order_relaxed)) progress.failed = true;
 }
 

@@ -229,8 +229,9 @@ std::vector<int> cores_of_lane(std::span<const int> cores, int lane, int lanes, 
 
 std::vector<int> with_last(std::span<const int> cores, std::span<const int> last) {
   std::vector<int> out(cores.begin(), cores.end());
-  std::ranges::stable_partition(
-      out, [&](int core) { return std::ranges::find(last, core) == last.end(); });
+  std::stable_partition(out.begin(), out.end(), [&](int core) {
+    return std::find(last.begin(), last.end(), core) == last.end();
+  });
   return out;
 }
 

@@ -59,7 +59,7 @@ def parser() -> Parser:
             ("ropewalk tune", "one rank a core"),
             ("ropewalk tune -n 8 --output node.profile", ""),
             ("ropewalk tune --only channel --time 20s", "messages alone"),
-            ("ropewalk tune --check", "the times that ropewalk.profile predicts, beside others"),
+            ("ropewalk tune --check", "what it predicts, beside others"),
             ("ropewalk cluster --nodes 2 --ranks-per-node 2 -- ropewalk tune", "between nodes"),
             ("ROPEWALK_PROFILE=ropewalk.profile ropewalk explain thresholds", "what it changed"),
         ],
