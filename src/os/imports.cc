@@ -118,8 +118,8 @@ void search(const dl_phdr_info& library, const Tables& tables, Relocations reloc
             Search& wanted) noexcept {
   for (const ElfW(Rela) & one : relocations) {
     const std::size_t kind = ELF64_R_TYPE(one.r_info);
-    if (std::find(address_kinds.begin(), address_kinds.end(), kind) == address_kinds.end())
-      continue;
+    const auto known = std::find(address_kinds.begin(), address_kinds.end(), kind);
+    if (known == address_kinds.end()) continue;
     const ElfW(Sym)& symbol = tables.symbols[ELF64_R_SYM(one.r_info)];
     if (one.r_addend != 0 || wanted.function != tables.names + symbol.st_name) continue;
     if (wanted.count == most_places) return;
