@@ -59,7 +59,7 @@ void handle_ending_signals() {
 void prepare_to_put_back(int nice) {
   const std::string text = fmt::format("{}", nice);
   std::memcpy(group_text, text.c_str(), std::min(text.size() + 1, sizeof group_text - 1));
-  group_file.store(open(autogroup, O_WRONLY | O_CLOEXEC));
+  group_file.store(::open(autogroup, O_WRONLY | O_CLOEXEC));
   handle_ending_signals();
 }
 

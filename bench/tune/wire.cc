@@ -152,7 +152,7 @@ LanesFound find_lanes(const Ranks& ranks, const NodePlaces& places, std::size_t 
       }
       return {{measured[bytes][0], measured[bytes][way]}};
     };
-    Border border{.standard = LanesFound::never, .most = LanesFound::never};
+    Border border{.standard = LanesFound::never, .most = LanesFound::never, .sizes = {}};
     for (const std::size_t bytes : split_sizes) {
       if (bytes <= largest) border.sizes.push_back(bytes);
     }

@@ -21,27 +21,29 @@ Word ignored() { return library().abi.status_ignore; }
 // requests themselves otherwise.
 class RequestArray {
  public:
-  explicit RequestArray(std::span<Request> requests) : requests_(requests) {
-    if (!library().abi.int_handles) return;
+  explicit RequestArray(std::span<Request> requests)
+      : requests_(requests), are_ints_(library().abi.int_handles) {
+    if (!are_ints_) return;
     for (std::size_t i = 0; i < requests.size(); ++i) {
       ints_[i] = static_cast<std::uint32_t>(requests[i].value);
     }
   }
   ~RequestArray() {
-    if (!library().abi.int_handles) return;
+    if (!are_ints_) return;
     for (std::size_t i = 0; i < requests_.size(); ++i) requests_[i].value = ints_[i];
   }
   RequestArray(const RequestArray&) = delete;
   RequestArray& operator=(const RequestArray&) = delete;
 
   Word* data() {
-    if (library().abi.int_handles) return reinterpret_cast<Word*>(ints_.data());
+    if (are_ints_) return reinterpret_cast<Word*>(ints_.data());
     return &requests_.data()->value;
   }
   int count() const { return static_cast<int>(requests_.size()); }
 
  private:
   std::span<Request> requests_;
+  bool are_ints_;
   alignas(8) std::array<std::uint32_t, batch> ints_{};
 };
 
