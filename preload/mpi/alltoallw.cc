@@ -1,8 +1,7 @@
-// This file has the movement whose blocks have types of their own. It is served where all ranks are
-// on one node: each rank copies what is sent to it from where it lies to where it belongs.
+// This file has the movement whose blocks have types of their own. Inside a node each rank copies
+// what is sent to it from where it lies to where it belongs.
 #include "call.hpp"
-#include "collectives/algorithms.hpp"
-#include "collectives/typed_parts.hpp"
+#include "collectives/typed.hpp"
 #include "pass.hpp"
 #include "typed_sides.hpp"
 
@@ -32,11 +31,7 @@ inline int alltoallw(const void* s, const Count* n, const Count* d, const void* 
 namespace {
 
 using collectives::is_in_place;
-
-// Facts that all ranks share.
-bool serves(const Collectives& team) {
-  return team.nodes() == 1 && static_cast<std::size_t>(team.size()) <= collectives::most_parts;
-}
+namespace typed = collectives::typed;
 
 template <class Pass>
 int pass_all(Function function, Pass pass) {
@@ -55,7 +50,7 @@ int alltoallw(const void* send, const Number* send_counts, const Number* send_di
                            displacements, types, comm);
   };
   const CommunicatorEntry* entry = entry_of(clean(comm));
-  if (entry != nullptr && entry->team != nullptr && !serves(*entry->team)) {
+  if (entry != nullptr && entry->team != nullptr && !typed::serves_alltoallw(*entry->team)) {
     return pass_all(Function::alltoallw, call);
   }
   const bool stays = is_in_place(send);
@@ -64,14 +59,13 @@ int alltoallw(const void* send, const Number* send_counts, const Number* send_di
       [&](Collectives& team) {
         const TypedSides to(receive, counts, displacements, types, team.size());
         if (!to.usable()) return false;
-        collectives::Engine& engine = *team.state().backend->engine();
         if (stays) {
-          collectives::alltoallw(engine, to.parts(), to.parts(), true);
+          typed::alltoallw(team, to.parts(), to.parts(), true);
           return true;
         }
         const TypedSides from(send, send_counts, send_displacements, send_types, team.size());
         if (!from.usable()) return false;
-        collectives::alltoallw(engine, from.parts(), to.parts(), false);
+        typed::alltoallw(team, from.parts(), to.parts(), false);
         return true;
       },
       call, [&] { return stays ? -1 : call(); });

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <string>
 
+#include "collectives/typed.hpp"
 #include "communicators.hpp"
 #include "local_mpi.hpp"
 #include "mpi/collectively.hpp"
@@ -228,7 +229,7 @@ std::unique_ptr<Neighbourhood> find(mpi::Comm comm) {
 
 const Neighbourhood* neighbourhood_of(CommunicatorEntry& entry) noexcept {
   if (!entry.neighbours_known) {
-    if (entry.team->nodes() == 1) {
+    if (collectives::typed::serves_neighbours(*entry.team)) {
       try {
         entry.neighbourhood = find({entry.handle.load()});
       } catch (...) {  // MPI fails, as it will in the call

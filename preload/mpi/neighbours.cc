@@ -52,6 +52,13 @@ auto any_blocks(const Number* counts, const Number* displacements) {
   return [=](std::size_t k) { return given ? Place{counts[k], displacements[k]} : Place{-1, 0}; };
 }
 
+// Why MPI has to serve it.
+Reason obstacle(const CommunicatorEntry* entry) {
+  if (entry == nullptr) return Reason::outside;
+  if (entry->team == nullptr) return entry->reason;
+  return typed::serves_neighbours(*entry->team) ? Reason::no_grid : Reason::several_nodes;
+}
+
 // serve(team, neighbourhood): as serve_or_pass has it.
 template <class Serve, class Pass>
 int serve_with_neighbours(Function function, Word comm, Serve serve, Pass pass) {
@@ -63,9 +70,7 @@ int serve_with_neighbours(Function function, Word comm, Serve serve, Pass pass) 
     }
     Watch watch(function, 0);
     const int code = pass();
-    const bool has_team = entry != nullptr && entry->team != nullptr;
-    const Reason reason = entry != nullptr ? entry->reason : Reason::outside;
-    watch.passed(has_team ? Reason::no_grid : reason);
+    watch.passed(obstacle(entry));
     return code;
   }
   return serve_or_pass(
@@ -102,8 +107,7 @@ int exchange_typed(const void* send, const Number* send_counts, const Count* sen
     const TypedSides to(receive, counts, displacements, types, around.incoming.size(),
                         [&](std::size_t k) { return around.receives(k); });
     if (!from.usable() || !to.usable()) return false;
-    collectives::exchange_neighbours(*team.state().backend->engine(), around.ranks(), from.parts(),
-                                     to.parts());
+    typed::neighbours(team, around.ranks(), from.parts(), to.parts());
     return true;
   };
   return serve_with_neighbours(Function::neighbor_alltoallw, comm, serve, pass);

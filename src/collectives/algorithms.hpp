@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -38,6 +39,23 @@ void alltoallv(Engine&, const void* send, const Blocks& sends, void* receive,
 void alltoallw(Engine&, std::span<const TypedPart> sends, std::span<const TypedPart> receives,
                bool in_place);
 
+// A call over nodes, of which the engine of each node does a part. The call itself holds the
+// scratch memory to its end, and has messages under way.
+struct CallOverNodes {
+  std::span<const int> ranks;          // of the communicator, by their rank in the team
+  std::function<void()> advance = {};  // the messages; called between two copies
+
+  int rank_of(int place) const { return ranks.empty() ? place : ranks[index(place)]; }
+  void go_on() const {
+    if (advance) advance();
+  }
+
+ private:
+  static std::size_t index(int place) { return static_cast<std::size_t>(place); }
+};
+void alltoallw(Engine&, std::span<const TypedPart> sends, std::span<const TypedPart> receives,
+               bool in_place, const CallOverNodes&);
+
 // Who sends whom a block in a neighbourhood collective, as one rank sees it. A rank may be a
 // neighbour several times, and its own.
 struct IncomingBlock {
@@ -55,6 +73,12 @@ void exchange_neighbours(Engine&, const NeighbourRanks&, const void* send, const
 void exchange_neighbours(Engine&, const NeighbourRanks&, std::span<const TypedPart> sends,
                          std::span<const TypedPart> receives);
 constexpr std::size_t most_directions = 16;
+// The part of a call over nodes. `ranks` are those of the team.
+void exchange_neighbours(Engine&, const NeighbourRanks& ranks, const void* send,
+                         const Blocks& sends, void* receive, const Blocks& receives,
+                         const CallOverNodes&);
+void exchange_neighbours(Engine&, const NeighbourRanks& ranks, std::span<const TypedPart> sends,
+                         std::span<const TypedPart> receives, const CallOverNodes&);
 
 // two_level.cc: reductions among mapped buffers, first inside each cache domain.
 bool has_levels(Engine&, std::size_t bytes, const Operation&);

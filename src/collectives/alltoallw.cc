@@ -17,6 +17,11 @@ bool stays_here(const TypedPart& from, const TypedPart& to) {
 void alltoallw(Engine& engine, std::span<const TypedPart> sends,
                std::span<const TypedPart> receives, bool in_place) {
   const Scratch scratch(engine);
+  alltoallw(engine, sends, receives, in_place, {});
+}
+
+void alltoallw(Engine& engine, std::span<const TypedPart> sends,
+               std::span<const TypedPart> receives, bool in_place, const CallOverNodes& call) {
   const int rank = engine.rank();
   const auto own_part = static_cast<std::size_t>(rank);
   node::Slot& own = engine.arrivals().claim(Kind::alltoall, 0, 2);
@@ -35,14 +40,15 @@ void alltoallw(Engine& engine, std::span<const TypedPart> sends,
     const Taken taken = take_part(engine, peer, slot, own_part, receives[part], landings.of(part));
     complete &= taken != Taken::unreadable;
     if (taken == Taken::of_other_length) wrong = peer;
+    call.go_on();
   }
   if (stays && !in_place) copy_part(engine, sends[own_part], receives[own_part]);
   engine.leave(shown, complete);
   landings.unpack();
   if (wrong >= 0) {
-    throw Error(ErrorCode::argument, "receive_counts: rank " + std::to_string(wrong) +
+    throw Error(ErrorCode::argument, "receive_counts: rank " + std::to_string(call.rank_of(wrong)) +
                                          " sends another number of bytes than rank " +
-                                         std::to_string(rank) + " expects from it");
+                                         std::to_string(call.rank_of(rank)) + " expects from it");
   }
 }
 

@@ -24,6 +24,7 @@ static_assert(table_at + most_directions * sizeof(Block) < node::Slot::payload_b
 struct Exchange {
   Engine& engine;
   const NeighbourRanks& ranks;
+  const CallOverNodes& call;
   node::Slot& own;
 
   std::size_t blocks_at() const noexcept {
@@ -145,7 +146,7 @@ void Exchange::finish(bool complete) {
   }
   engine.arrivals().check(own);
   if (wrong_sender >= 0) {
-    throw Error(ErrorCode::argument, "counts: rank " + std::to_string(wrong_sender) +
+    throw Error(ErrorCode::argument, "counts: rank " + std::to_string(call.rank_of(wrong_sender)) +
                                          " sends this rank another number of bytes than it "
                                          "expects; both must be equal");
   }
@@ -157,9 +158,9 @@ void Exchange::finish(bool complete) {
 
 // Ranks may have different numbers of neighbours, so that the headers of their calls tell none.
 void exchange_neighbours(Engine& engine, const NeighbourRanks& ranks, const void* send,
-                         const Blocks& sends, void* receive, const Blocks& receives) {
-  const Scratch scratch(engine);
-  Exchange exchange{engine, ranks, engine.arrivals().claim(Kind::neighbours, 0)};
+                         const Blocks& sends, void* receive, const Blocks& receives,
+                         const CallOverNodes& call) {
+  Exchange exchange{engine, ranks, call, engine.arrivals().claim(Kind::neighbours, 0)};
   engine.path = Path::inlined;
   exchange.show(send, sends);
   bool complete = true;
@@ -168,23 +169,37 @@ void exchange_neighbours(Engine& engine, const NeighbourRanks& ranks, const void
     complete &= exchange.take(ranks.incoming[k],
                               static_cast<std::byte*>(receive) + receives.displacements[k],
                               receives.counts[k]);
+    call.go_on();
   }
   exchange.finish(complete);
 }
 
 void exchange_neighbours(Engine& engine, const NeighbourRanks& ranks,
-                         std::span<const TypedPart> sends, std::span<const TypedPart> receives) {
-  const Scratch scratch(engine);
-  Exchange exchange{engine, ranks, engine.arrivals().claim(Kind::neighbours, 0, 1)};
+                         std::span<const TypedPart> sends, std::span<const TypedPart> receives,
+                         const CallOverNodes& call) {
+  Exchange exchange{engine, ranks, call, engine.arrivals().claim(Kind::neighbours, 0, 1)};
   engine.path = Path::inlined;
   const Landings landings(receives, exchange.show(sends, Landings::bytes(receives)), -1);
   bool complete = true;
   for (std::size_t k = 0; k < ranks.incoming.size(); ++k) {
     if (ranks.incoming[k].source < 0) continue;
     complete &= exchange.take(ranks.incoming[k], receives[k], landings.of(k));
+    call.go_on();
   }
   exchange.finish(complete);
   landings.unpack();
+}
+
+void exchange_neighbours(Engine& engine, const NeighbourRanks& ranks, const void* send,
+                         const Blocks& sends, void* receive, const Blocks& receives) {
+  const Scratch scratch(engine);
+  exchange_neighbours(engine, ranks, send, sends, receive, receives, {});
+}
+
+void exchange_neighbours(Engine& engine, const NeighbourRanks& ranks,
+                         std::span<const TypedPart> sends, std::span<const TypedPart> receives) {
+  const Scratch scratch(engine);
+  exchange_neighbours(engine, ranks, sends, receives, {});
 }
 
 }  // namespace ropewalk::collectives

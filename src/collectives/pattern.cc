@@ -215,6 +215,13 @@ std::size_t TypedPart::span() const noexcept {
   return static_cast<std::size_t>(pattern->high - pattern->low + std::abs(last));
 }
 
+const std::byte* TypedPart::as_run() const noexcept {
+  if (bytes() == 0 || !pattern->known || pattern->blocks.size() != 1) return nullptr;
+  const StridedBlock& block = pattern->blocks[0];
+  const bool joined = block.levels == 0 && (count == 1 || pattern->extent == block.run);
+  return joined ? lowest() : nullptr;
+}
+
 void TypedPart::pack(std::byte* to) const {
   if (bytes() == 0) return;
   if (!pattern->known) return mpi::pack(data, count, pattern->type, to, mpi::comm_self());

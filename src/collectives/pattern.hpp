@@ -59,6 +59,8 @@ struct TypedPart {
   // The bytes of memory from the lowest to the highest byte of data.
   const std::byte* lowest() const noexcept;
   std::size_t span() const noexcept;
+  // Where the data lie if they are one run of bytes, in their order; otherwise null.
+  const std::byte* as_run() const noexcept;
 
   void pack(std::byte* to) const;
   void unpack(const std::byte* from) const;

@@ -4,8 +4,11 @@
 #include <vector>
 
 #include "collectives/checks.hpp"
+#include "collectives/nodes/algorithms.hpp"
 #include "collectives/reductions.hpp"
+#include "collectives/typed_parts.hpp"
 #include "collectives/view.hpp"
+#include "tuning/over_nodes.hpp"
 
 namespace ropewalk::collectives::typed {
 namespace {
@@ -48,6 +51,15 @@ View view_at(const Collectives& on, const TypedBuffers& side, int root) {
   return {side.elements, side.data, side.counts, side.displacements,
           on.rank() == root ? on.size() : 0};
 }
+
+// Has call(backend) go to the hierarchy of several nodes, or to the engine of one.
+template <class Call>
+void with_backend(Collectives::State& state, Call call) {
+  nodes::Nodes* hierarchy = state.backend->hierarchy();
+  hierarchy != nullptr ? call(*hierarchy) : call(*state.backend->engine());
+}
+
+bool is_openmpi() { return mpi::family() == mpi::Family::openmpi; }
 
 // `count` elements of one side of a reduction.
 struct Vector {
@@ -241,11 +253,43 @@ void neighbours(Collectives& on, const NeighbourRanks& ranks, const TypedBuffers
       [&] { return view(receive, ranks.incoming.size()); });
   Collectives::State& state = on.state();
   state.run([&] {
-    exchange_neighbours(*state.backend->engine(), ranks, sides.send.data(),
-                        {sides.send.counts(), sides.send.displacements()}, sides.receive.data(),
-                        {sides.receive.counts(), sides.receive.displacements()});
+    with_backend(state, [&](auto& backend) {
+      exchange_neighbours(backend, ranks, sides.send.data(),
+                          {sides.send.counts(), sides.send.displacements()}, sides.receive.data(),
+                          {sides.receive.counts(), sides.receive.displacements()});
+    });
   });
   sides.receive.unpack();
+}
+
+void neighbours(Collectives& on, const NeighbourRanks& ranks, Parts sends, Parts receives) {
+  Collectives::State& state = on.state();
+  state.run([&] {
+    with_backend(state,
+                 [&](auto& backend) { exchange_neighbours(backend, ranks, sends, receives); });
+  });
+}
+
+void alltoallw(Collectives& on, Parts sends, Parts receives, bool in_place) {
+  Collectives::State& state = on.state();
+  state.run([&] {
+    with_backend(state, [&](auto& backend) {
+      using collectives::alltoallw;
+      alltoallw(backend, sends, receives, in_place);
+    });
+  });
+}
+
+bool serves_neighbours(Collectives& on) {
+  const nodes::Nodes* hierarchy = on.state().backend->hierarchy();
+  return hierarchy == nullptr || tuning::serves_neighbours(hierarchy->shape(), is_openmpi());
+}
+
+bool serves_alltoallw(Collectives& on) {
+  const nodes::Nodes* hierarchy = on.state().backend->hierarchy();
+  const int most = hierarchy == nullptr ? on.size() : hierarchy->layout().most;
+  return static_cast<std::size_t>(most) <= most_parts &&
+         (hierarchy == nullptr || tuning::serves_alltoallw(hierarchy->shape(), is_openmpi()));
 }
 
 }  // namespace ropewalk::collectives::typed

@@ -57,8 +57,16 @@ void scatterv(Collectives&, const TypedBuffers& send, const TypedBuffer& receive
 void alltoall(Collectives&, const TypedBuffer& send, const TypedBuffer& receive);
 void alltoallv(Collectives&, const TypedBuffers& send, const TypedBuffers& receive);
 // There is a block for each neighbour, see exchange_neighbours(). It works only where ranks are
-// joined directly.
+// joined directly, as the next ones.
 void neighbours(Collectives&, const NeighbourRanks&, const TypedBuffers& send,
                 const TypedBuffers& receive);
+
+// Each part has a type of its own. In place, `sends` are the receives.
+using Parts = std::span<const TypedPart>;
+void neighbours(Collectives&, const NeighbourRanks&, Parts sends, Parts receives);
+void alltoallw(Collectives&, Parts sends, Parts receives, bool in_place);
+// Whether ropewalk does these at least as fast as MPI; a fact that all ranks share.
+bool serves_neighbours(Collectives&);
+bool serves_alltoallw(Collectives&);
 
 }  // namespace ropewalk::collectives::typed

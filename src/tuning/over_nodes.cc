@@ -141,4 +141,8 @@ bool serves_alltoallv(const Shape& shape, bool int_counts) {
   return is_served(shape, !shape.crowded || int_counts);
 }
 
+bool serves_neighbours(const Shape& shape, bool openmpi) { return is_served(shape, !openmpi); }
+
+bool serves_alltoallw(const Shape& shape, bool openmpi) { return is_served(shape, !openmpi); }
+
 }  // namespace ropewalk::tuning

@@ -79,5 +79,9 @@ bool serves_scatter(const Values&, const Shape&, std::size_t block_bytes);
 bool serves_gatherv(const Values&, const Shape&, bool int_counts);
 bool serves_scatterv(const Values&, const Shape&, bool int_counts);
 bool serves_alltoallv(const Shape&, bool int_counts);
+// These are not served with Open MPI: a message alone takes a fifth to two fifths longer than in
+// its own calls, and ranks that share cores wait a time slice more (docs/explanation/drop-in.md).
+bool serves_neighbours(const Shape&, bool openmpi);
+bool serves_alltoallw(const Shape&, bool openmpi);
 
 }  // namespace ropewalk::tuning

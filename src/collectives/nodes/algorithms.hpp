@@ -27,6 +27,15 @@ void alltoall(Nodes&, const void* send, void* receive, std::size_t bytes_each);
 void alltoallv(Nodes&, const void* send, const Blocks& sends, void* receive,
                const Blocks& receives);
 
+// These are not left to MPI here: who calls them asks serves_neighbours() and serves_alltoallw()
+// (tuning/over_nodes.hpp) first.
+void exchange_neighbours(Nodes&, const NeighbourRanks&, const void* send, const Blocks& sends,
+                         void* receive, const Blocks& receives);
+void exchange_neighbours(Nodes&, const NeighbourRanks&, std::span<const TypedPart> sends,
+                         std::span<const TypedPart> receives);
+void alltoallw(Nodes&, std::span<const TypedPart> sends, std::span<const TypedPart> receives,
+               bool in_place);
+
 // broadcast.cc: among this node's ranks, where it has more than one.
 void broadcast_inside(Nodes&, void* data, std::size_t bytes, int place);
 

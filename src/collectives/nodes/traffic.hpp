@@ -30,6 +30,9 @@ class Traffic {
   // Empty messages are left out on both sides; they have a number all the same.
   void send(int peer, std::size_t bytes) { add(sends_, peer, bytes); }
   void receive(int peer, std::size_t bytes) { add(receives_, peer, bytes); }
+  // The only message of a pair, which begins with its header: the caller writes and checks it.
+  void send_whole(int peer, std::size_t bytes) { add_whole(sends_, peer, bytes); }
+  void receive_whole(int peer, std::size_t bytes) { add_whole(receives_, peer, bytes); }
 
   // Moves all messages. Of the caller's `moves`:
   //   source(i, slot)    where message i of the sends lies, null while it is not there yet; in
@@ -67,6 +70,9 @@ class Traffic {
     mpi::Request& request(std::size_t message) { return requests[message % requests.size()]; }
   };
   void add(Side& side, int peer, std::size_t bytes);
+  static void add_whole(Side& side, int peer, std::size_t bytes) {
+    side.messages.push_back({peer, bytes, side.listed++});
+  }
   // Returns the header before the next message.
   Header expected(const Side& side, std::size_t message) const {
     return {header_.call, header_.count, side.messages[message + 1].bytes};

@@ -318,6 +318,64 @@ void in_place(MPI_Comm comm, std::uint64_t seed) {
   to.free();
 }
 
+// One call by the drop-in and one by MPI itself; every other one with 64-bit counts.
+void exchange(const char* what, const Side& from, const Side& to, MPI_Comm comm) {
+  Buffer send(any_memory(), static_cast<std::size_t>(from.end + 64));
+  fill(send, 1000 + rank);
+  Received received(any_memory(), to, rank);
+  bool large = false;
+#if MPI_VERSION >= 4
+  large = below(shared, 2) == 0;
+  const std::vector<MPI_Count> sent(from.counts.begin(), from.counts.end());
+  const std::vector<MPI_Count> expected(to.counts.begin(), to.counts.end());
+  if (large) {
+    MPI_Neighbor_alltoallw_c(send.data(), sent.data(), from.displacements.data(), from.types.data(),
+                             received.by_us.data(), expected.data(), to.displacements.data(),
+                             to.types.data(), comm);
+  }
+#endif
+  if (!large) {
+    MPI_Neighbor_alltoallw(send.data(), from.counts.data(), from.displacements.data(),
+                           from.types.data(), received.by_us.data(), to.counts.data(),
+                           to.displacements.data(), to.types.data(), comm);
+  }
+  PMPI_Neighbor_alltoallw(send.data(), from.counts.data(), from.displacements.data(),
+                          from.types.data(), received.by_mpi.data(), to.counts.data(),
+                          to.displacements.data(), to.types.data(), comm);
+  compare(what, received.by_us, received.by_mpi);
+}
+
+// Up to two edges from each rank to each, itself too; those of a pair have the same elements.
+void graph(std::uint64_t seed) {
+  std::vector<int> sources;
+  std::vector<int> destinations;
+  for (int from = 0; from < size; ++from) {
+    for (int to = 0; to < size; ++to) {
+      const int edges = below(shared, 3);
+      if (to == rank) sources.insert(sources.end(), static_cast<std::size_t>(edges), from);
+      if (from == rank)
+        destinations.insert(destinations.end(), static_cast<std::size_t>(edges), to);
+    }
+  }
+  std::shuffle(sources.begin(), sources.end(), own);
+  std::shuffle(destinations.begin(), destinations.end(), own);
+  const std::vector<int> weights(2 * static_cast<std::size_t>(size) + 1, 1);
+  MPI_Comm comm;
+  MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, static_cast<int>(sources.size()), sources.data(),
+                                 weights.data(), static_cast<int>(destinations.size()),
+                                 destinations.data(), weights.data(), MPI_INFO_NULL, 0, &comm);
+  for (int call = 0; call < 4; ++call) {
+    Side from;
+    Side to;
+    for (const int peer : destinations) from.add(between(seed, rank, peer, call));
+    for (const int peer : sources) to.add(between(seed, peer, rank, call));
+    exchange("graph", from, to, comm);
+    from.free();
+    to.free();
+  }
+  MPI_Comm_free(&comm);
+}
+
 void neighbours(std::uint64_t seed) {
   const int dimensions = 1 + below(shared, 3);
   std::vector<int> extents(static_cast<std::size_t>(dimensions), 0);
@@ -342,16 +400,7 @@ void neighbours(std::uint64_t seed) {
         to.add(there ? between(seed, peers[k], rank, tight ? direction : direction ^ 1) : none);
       }
     }
-    Buffer send(any_memory(), static_cast<std::size_t>(from.end + 64));
-    fill(send, 1000 + rank);
-    Received received(any_memory(), to, rank);
-    MPI_Neighbor_alltoallw(send.data(), from.counts.data(), from.displacements.data(),
-                           from.types.data(), received.by_us.data(), to.counts.data(),
-                           to.displacements.data(), to.types.data(), grid);
-    PMPI_Neighbor_alltoallw(send.data(), from.counts.data(), from.displacements.data(),
-                            from.types.data(), received.by_mpi.data(), to.counts.data(),
-                            to.displacements.data(), to.types.data(), grid);
-    compare("neighbours", received.by_us, received.by_mpi);
+    exchange("neighbours", from, to, grid);
     from.free();
     to.free();
   }
@@ -411,6 +460,8 @@ int main(int argc, char** argv) {
     in_place(comm, drawn);
     now("neighbours");
     neighbours(drawn);
+    now("graph");
+    graph(drawn);
   }
   now("intercommunicator");
   between_groups();
