@@ -34,13 +34,19 @@ bool is_dense(const Blocks& blocks, int ranks) {
   return true;
 }
 
-Shown show_buffers(Engine& engine, const void* send, void* receive, const Blocks& blocks) {
+Shown show_buffers(Engine& engine, const void* send, void* receive, const Blocks& blocks,
+                   std::size_t largest) {
   const std::size_t limit = engine.limits().piecewise_bytes;
-  Shown mine = engine.copies().show_in_pieces(send, blocks.counts[engine.rank()], limit);
+  const std::size_t bytes = blocks.counts[engine.rank()];
   const std::size_t end = dense_offset(blocks, engine.size());
-  if (end > limit && is_dense(blocks, engine.size())) {
-    mine.receive = engine.memory().visible(receive, end);
-  }
+  Reference target = Reference::none();
+  const bool pushed = largest >= engine.limits().pushed_bytes || end > limit;
+  if (pushed && is_dense(blocks, engine.size())) target = engine.memory().visible(receive, end);
+  // A rank that sees its own receive buffer expects that it sees those of the others.
+  const bool postpones = target.is_visible() && bytes >= engine.limits().pushed_bytes;
+  Shown mine = postpones ? engine.copies().postpone_in_pieces(send, bytes, limit)
+                         : engine.copies().show_in_pieces(send, bytes, limit);
+  mine.receive = target;
   return mine;
 }
 
@@ -69,7 +75,7 @@ void allgather(Engine& engine, const void* send, void* receive, const Blocks& bl
     return;
   }
   engine.path = Path::mapped;
-  const Shown mine = show_buffers(engine, send, receive, blocks);
+  const Shown mine = show_buffers(engine, send, receive, blocks, largest);
   const auto& shown = engine.meet(own, mine);
   const std::size_t place = dense_offset(blocks, engine.rank());
   bool complete = true;

@@ -87,6 +87,27 @@ void inlined_alltoall(Engine& engine, node::Slot& own, const std::byte* send, st
   }
 }
 
+// Shows both buffers of an alltoall. In place, others may write into the receive buffer only where
+// a whole copy of it has been made.
+Shown show_exchange(Engine& engine, const void* send, void* receive, std::size_t total, Range own) {
+  const std::size_t limit = engine.limits().piecewise_bytes;
+  Copies& copies = engine.copies();
+  Reference target = Reference::none();
+  if (total > limit || (send != receive && own.length() >= engine.limits().pushed_bytes)) {
+    target = engine.memory().visible(receive, total);
+  }
+  Shown mine;
+  if (send == receive) {
+    mine = copies.copy_in_pieces(send, total, limit);
+  } else if (target.is_visible()) {  // then it expects that it sees those of the others
+    mine = copies.postpone_in_pieces(send, total, limit, own);
+  } else {
+    mine = copies.show_in_pieces(send, total, limit, own);
+  }
+  mine.receive = target;
+  return mine;
+}
+
 }  // namespace
 
 void alltoall(Engine& engine, const void* send, void* receive, std::size_t bytes_each) {
@@ -101,11 +122,7 @@ void alltoall(Engine& engine, const void* send, void* receive, std::size_t bytes
   }
   engine.path = Path::mapped;
   const std::size_t offset = engine.rank() * bytes_each;
-  const std::size_t limit = engine.limits().piecewise_bytes;
-  Shown mine = send == receive ? engine.copies().copy_in_pieces(send, total, limit)
-                               : engine.copies().show_in_pieces(source, total, limit,
-                                                                {offset, offset + bytes_each});
-  if (total > limit) mine.receive = engine.memory().visible(receive, total);
+  const Shown mine = show_exchange(engine, send, receive, total, {offset, offset + bytes_each});
   if (send == receive) source = engine.resolve(engine.rank(), mine.send, total);
   const auto& shown = engine.meet(own, mine);
   bool complete = true;

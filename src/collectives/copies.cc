@@ -62,22 +62,30 @@ Shown Copies::copy_in_pieces(const void* send, std::size_t bytes, std::size_t li
   return begin(send, bytes, piece(bytes), unread);
 }
 
+Shown Copies::postpone_in_pieces(const void* send, std::size_t bytes, std::size_t limit,
+                                 Range unread) {
+  const bool small = bytes > 0 && bytes <= limit && memory_.visible(send, bytes).is_none();
+  if (!small) return show_in_pieces(send, bytes, limit, unread);
+  return begin(send, bytes, piece(bytes), unread, true);
+}
+
 std::byte* Copies::whole_copy(const void* data, std::size_t bytes) {
   std::byte* copy = arrivals_.or_refuse([&] { return scratch_.take(bytes); });
   if (bytes > 0) kernels::copy(copy, data, bytes, kernels::Stores::temporal);
   return copy;
 }
 
-Shown Copies::begin(const void* send, std::size_t bytes, std::size_t piece, Range unread) {
+Shown Copies::begin(const void* send, std::size_t bytes, std::size_t piece, Range unread,
+                    bool postponed) {
   path_ = Path::staged;
   std::byte* room = arrivals_.or_refuse([&] { return team_.rooms().take(bytes); });
-  copy_ = {room, static_cast<const std::byte*>(send), bytes, piece, unread, 0};
-  add_piece();
+  copy_ = {room, static_cast<const std::byte*>(send), bytes, piece, unread, 0, postponed};
+  if (!postponed) add_piece();
   return {channel::PeerMemory::in_arena(room), Reference::none(),
-          piece < bytes ? piece : copied_whole};
+          piece < bytes ? static_cast<std::uint32_t>(piece) : copied_whole, postponed ? 1U : 0U};
 }
 
-// The first piece is shown by the arrival.
+// The first piece is shown by the arrival, unless the copy was postponed.
 void Copies::add_piece() noexcept {
   Copy& copy = copy_;
   if (copy.done >= copy.bytes) return;
@@ -85,7 +93,7 @@ void Copies::add_piece() noexcept {
   without(copy.unread, copy.done, end, [&](std::size_t at, std::size_t length) {
     copy_for_others(copy.to + at, copy.from + at, length);
   });
-  const bool first = copy.done == 0;
+  const bool first = copy.done == 0 && !copy.postponed;
   copy.done = end;
   if (!first) team_.rooms().show_pieces((end + copy.piece - 1) / copy.piece);
 }

@@ -28,16 +28,22 @@ struct Shown {
   // Where this is not 0, `send` is a copy that is kept until its readers have left the call, and
   // nobody waits for them. So many of its bytes were there at the arrival; the rest follows in
   // pieces of the same length.
-  std::uint64_t copied = 0;
+  std::uint32_t copied = 0;
+  // 1: nothing of the copy was there at the arrival. Its owner makes it only for those whose
+  // receive buffers it does not see.
+  std::uint32_t postponed = 0;
 };
-constexpr std::uint64_t copied_whole = ~std::uint64_t{0};
+constexpr std::uint32_t copied_whole = ~std::uint32_t{0};
 static_assert(sizeof(Shown) <= node::Slot::beside_flag_bytes);
 // Whether the owner of a block writes it where it belongs: where it sees the receiver's buffer, and
-// the receiver would have the kernel read the block, which takes longer. Both ranks know it from
-// what both have shown.
+// the receiver would have the kernel read the block, or read a copy of it, which takes longer. Both
+// ranks know it from what both have shown.
 constexpr bool pushes(const Shown& owner, const Shown& receiver) noexcept {
-  return owner.send.is_by_kernel() && receiver.receive.is_visible();
+  return (owner.send.is_by_kernel() || owner.postponed != 0) && receiver.receive.is_visible();
 }
+// Stands for a buffer from which nothing is read, because its owner writes into those of the
+// receivers.
+constexpr Reference pushed_reference = Reference::none(2);
 // Stands for a buffer from which nothing is read, because the data lies in the slot.
 constexpr Reference inlined_reference = Reference::none(1);
 
@@ -66,6 +72,9 @@ class Copies {
                        Range unread = {0, 0});
   Shown copy_in_pieces(const void* send, std::size_t bytes, std::size_t limit,
                        Range unread = {0, 0});
+  // As show_in_pieces(), but a copy in pieces is postponed until it is known who needs it.
+  Shown postpone_in_pieces(const void* send, std::size_t bytes, std::size_t limit,
+                           Range unread = {0, 0});
   // A copy in this rank's arena that lasts until the end of the call, for which all ranks wait.
   std::byte* whole_copy(const void* data, std::size_t bytes);
 
@@ -86,7 +95,7 @@ class Copies {
   std::size_t piece(std::size_t bytes) const noexcept;
   // Waits until the first `bytes` of another rank's copy are written.
   void await(int peer, const Shown& shown, std::size_t bytes) {
-    if (bytes <= shown.copied || shown.copied == 0) return;
+    if (shown.copied == 0 || (bytes <= shown.copied && shown.postponed == 0)) return;
     team_.rooms().wait_for_pieces(peer, (bytes + shown.copied - 1) / shown.copied);
   }
   // Reads from another rank's send buffer or from its copy; false where the kernel refuses.
@@ -94,7 +103,8 @@ class Copies {
             kernels::Stores stores);
 
  private:
-  Shown begin(const void* send, std::size_t bytes, std::size_t piece, Range unread);
+  Shown begin(const void* send, std::size_t bytes, std::size_t piece, Range unread,
+              bool postponed = false);
   void read_pieces(std::byte* to, int peer, const Shown& shown, std::size_t offset,
                    std::size_t bytes);
 
@@ -111,6 +121,7 @@ class Copies {
     std::size_t piece;
     Range unread;
     std::size_t done;
+    bool postponed;
   };
   Copy copy_{};  // the one under way
 };

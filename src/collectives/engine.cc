@@ -9,9 +9,11 @@
 namespace ropewalk::collectives {
 namespace {
 
-// Whether nobody waits for the owners of these buffers.
+// Whether nobody waits for the owners of these buffers: all are copies, and none was postponed that
+// may have been written into a receive buffer instead.
 bool all_copied(const std::vector<Shown>& shown) noexcept {
-  return std::ranges::all_of(shown, [](const Shown& rank) { return rank.copied != 0; });
+  return std::ranges::all_of(
+      shown, [](const Shown& rank) { return rank.copied != 0 && rank.postponed == 0; });
 }
 
 }  // namespace
@@ -48,8 +50,16 @@ void Engine::share_cores() {
 const std::vector<Shown>& Engine::meet(node::Slot& own, const Shown& shown) {
   std::memcpy(own.payload, &shown, sizeof shown);
   team_->slots().arrive();
-  copies_.add_rest();
-  return collect(own);
+  if (shown.postponed == 0) copies_.add_rest();
+  const auto& all = collect(own);
+  if (shown.postponed == 0) return all;
+  const auto reads_copy = [this](const Shown& rank) {
+    return &rank != &shown_[rank_] && !rank.receive.is_visible();
+  };
+  if (std::ranges::any_of(all, reads_copy)) copies_.add_rest();
+  copies_.forget();
+  path = Path::mapped;
+  return all;
 }
 
 const std::vector<Shown>& Engine::collect(const node::Slot& own) {

@@ -2,8 +2,10 @@
 //
 // Ranks know only their own count, so each pair decides for itself from what both know: a block
 // that fits a slot travels in it, and its sender does not wait; larger blocks are pushed into a
-// mapped root by their owners, all at once, or pulled by the root. Every rank counts one phase a
-// call, and shows it where somebody waits for it.
+// mapped root by their owners, all at once, or pulled by the root. A small private block goes
+// through its owner's arena, or straight into a buffer that the owner sees, where it finds in time
+// that the other has come. Every rank counts one phase a call, and shows it where somebody waits
+// for it.
 #include <algorithm>
 #include <cstring>
 
@@ -81,6 +83,24 @@ Shown shown_by_sender(const node::Slot& slot) {
 bool pushes(const Engine& engine, const Shown& at_root, std::size_t bytes) {
   if (at_root.receive.is_visible()) return true;
   return at_root.receive.is_by_kernel() && bytes >= engine.limits().cma_bytes;
+}
+
+// Whether the root, which has come already or does so soon, has a buffer that this rank sees: then
+// its block need not be copied twice.
+bool sees_root(Engine& engine, const node::Slot& own, std::uint64_t bytes, int root) {
+  const node::Slot* slot = engine.arrivals().soon(root, own, bytes);
+  if (slot == nullptr || first_of(*slot) == inlined_reference) return false;
+  return shown_of(*slot).receive.is_visible() && block_of(*slot, engine.rank()).bytes == bytes;
+}
+
+Shown show_block(Engine& engine, const node::Slot& own, const void* send, std::uint64_t bytes,
+                 int root) {
+  const std::size_t limit = engine.limits().alone_bytes;
+  const bool copied = bytes <= limit && engine.memory().visible(send, bytes).is_none();
+  if (copied && bytes >= engine.limits().pushed_bytes && sees_root(engine, own, bytes, root)) {
+    return {pushed_reference};
+  }
+  return engine.copies().show_in_pieces(send, bytes, limit);
 }
 
 // Takes the block of one sender, or finds that the sender pushes it. Returns false where it could
@@ -181,7 +201,7 @@ void gather_at_sender(Engine& engine, node::Slot& own, const void* send, std::ui
   }
   node::Team& team = engine.team();
   engine.path = Path::mapped;
-  const Shown mine = engine.copies().show_in_pieces(send, bytes, engine.limits().alone_bytes);
+  const Shown mine = show_block(engine, own, send, bytes, root);
   std::memcpy(own.payload, &bytes, sizeof bytes);
   std::memcpy(own.payload + sent_at, &mine, sizeof mine);
   team.slots().arrive();
@@ -259,6 +279,57 @@ void inline_blocks(Engine& engine, node::Slot& own, const std::byte* send, const
   });
 }
 
+// What a receiver's slot holds: Shown, then the bytes that it wants.
+void show_wanted(Engine& engine, node::Slot& own, void* receive, std::uint64_t bytes) {
+  Shown mine;
+  if (bytes >= engine.limits().pushed_bytes) {
+    mine.receive = engine.memory().visible(receive, bytes);
+  }
+  std::memcpy(own.payload, &mine, sizeof mine);
+  std::memcpy(own.payload + table_at, &bytes, sizeof bytes);
+}
+
+// Whether the root sees the buffers of all receivers, which have come already or do so soon. Then
+// it writes their private blocks there, instead of into a copy from which they read.
+bool sees_receivers(Engine& engine, const node::Slot& own, const Blocks& blocks) {
+  for (int step = 1; step < engine.size(); ++step) {
+    const int peer = (engine.rank() + step) % engine.size();
+    const std::uint64_t bytes = blocks.counts[peer];
+    if (bytes < engine.limits().pushed_bytes) return false;
+    const node::Slot* slot = engine.arrivals().soon(peer, own, bytes);
+    if (slot == nullptr || !shown_of(*slot).receive.is_visible()) return false;
+    std::uint64_t wanted = 0;
+    std::memcpy(&wanted, slot->payload + table_at, sizeof wanted);
+    if (wanted != bytes) return false;
+  }
+  return true;
+}
+
+Shown show_source(Engine& engine, const node::Slot& own, const void* send, const Blocks& blocks) {
+  const std::size_t end = blocks.end(engine.size());
+  const std::size_t limit = engine.limits().piecewise_bytes;
+  const bool copied = end <= limit && engine.memory().visible(send, end).is_none();
+  if (copied && sees_receivers(engine, own, blocks)) return {pushed_reference};
+  const std::size_t own_bytes = blocks.counts[engine.rank()];
+  const std::size_t own_at = own_bytes > 0 ? blocks.displacements[engine.rank()] : 0;
+  return engine.copies().show_in_pieces(send, end, limit, {own_at, own_at + own_bytes});
+}
+
+// Writes the blocks of all receivers, which wait for this phase.
+void push_blocks(Engine& engine, const node::Slot& own, const std::byte* source,
+                 const Blocks& blocks) {
+  bool complete = true;
+  for (int step = 1; step < engine.size(); ++step) {
+    const int peer = (engine.rank() + step) % engine.size();
+    const Shown shown = shown_of(engine.arrivals().of(peer, own));
+    const std::size_t bytes = blocks.counts[peer];
+    complete &= engine.memory().write(peer, shown.receive, source + blocks.displacements[peer],
+                                      bytes, engine.stores(bytes));
+  }
+  node::Phases& phases = engine.team().phases();
+  engine.duties().check_complete(complete ? phases.finish() : phases.fail());
+}
+
 void scatter_at_root(Engine& engine, node::Slot& own, const void* send, const Blocks& blocks,
                      void* receive) {
   const auto* source = static_cast<const std::byte*>(send);
@@ -266,25 +337,25 @@ void scatter_at_root(Engine& engine, node::Slot& own, const void* send, const Bl
   const bool inlined =
       deal(engine, blocks, [&](int, Place place) { end = std::size_t{place.at} + place.bytes; });
   bool copied = inlined;  // what receivers read is kept for them
+  bool pushed = false;    // and so is what the root has written for them
   engine.path = inlined ? Path::inlined : Path::mapped;
   if (inlined) {
     inline_blocks(engine, own, source, blocks);
   } else {
-    const std::size_t own_bytes = blocks.counts[engine.rank()];
-    const std::size_t own_at = own_bytes > 0 ? blocks.displacements[engine.rank()] : 0;
-    const Range unread{own_at, own_at + own_bytes};
-    const Shown mine = engine.copies().show_in_pieces(send, blocks.end(engine.size()),
-                                                      engine.limits().piecewise_bytes, unread);
+    const Shown mine = show_source(engine, own, send, blocks);
     copied = mine.copied != 0;
+    pushed = mine.send == pushed_reference;
     write_table(engine, own, mine, blocks);
   }
   engine.team().slots().arrive(inlined ? end : 0);
   engine.copies().add_rest();
+  if (pushed) push_blocks(engine, own, source, blocks);
   const std::size_t bytes = blocks.counts[engine.rank()];
   const std::byte* own_block = source + blocks.displacements[engine.rank()];
   if (receive != nullptr && bytes > 0 && receive != own_block) {
     kernels::copy(receive, own_block, bytes, engine.stores(bytes));
   }
+  if (pushed) return;
   const std::uint64_t phase = engine.team().phases().skip();  // nobody waits for the root
   if (copied) return;
   for (int peer = 0; peer < engine.size(); ++peer) {
@@ -308,6 +379,7 @@ bool take_place(Engine& engine, const node::Slot& slot, void* receive, std::size
 
 void scatter_at_receiver(Engine& engine, node::Slot& own, void* receive, std::size_t bytes,
                          int root) {
+  show_wanted(engine, own, receive, bytes);
   engine.team().slots().arrive();
   const node::Slot& slot = engine.arrivals().of(root, own);
   bool agreed = slot.call == own.call;
@@ -323,11 +395,16 @@ void scatter_at_receiver(Engine& engine, node::Slot& own, void* receive, std::si
     there = block.bytes;
     agreed = agreed && there == bytes;
     engine.path = agreed && shown.send.is_by_kernel() ? Path::cma : Path::mapped;
-    if (agreed) {
+    const bool pushed = shown.send == pushed_reference;
+    if (agreed && !pushed) {
       complete =
           engine.copies().read(receive, root, shown, block.offset, bytes, engine.stores(bytes));
     }
-    engine.team().phases().finish();
+    const std::uint64_t phase = engine.team().phases().finish();
+    if (agreed && pushed) {
+      engine.team().phases().wait_for(root, phase);
+      engine.duties().check_complete(phase);
+    }
   }
   engine.arrivals().check(own);
   if (!agreed) wrong_count("receive_bytes", engine.rank(), bytes, root, std::to_string(there));

@@ -47,6 +47,14 @@ class Slots {
   bool has_arrived(int rank) const noexcept {
     return blocks_.of[rank]->arrived.load(std::memory_order_relaxed) >= sequence_;
   }
+  // The same for a rank that comes while this one looks so many times.
+  bool arrives_within(int rank, std::size_t looks) const noexcept {
+    while (!has_arrived(rank)) {
+      if (looks-- == 0) return false;
+      os::relax();
+    }
+    return true;
+  }
   // Returns the slot of a rank in the call of the last claim(), once that rank has arrived.
   const Slot& arrival(int rank) {
     const std::uint64_t call = sequence_;

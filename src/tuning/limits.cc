@@ -51,6 +51,7 @@ Limits limits_for(int ranks, bool crowded) {
           .piecewise_bytes = values[Id::node_piecewise],
           .alone_bytes = values[Id::node_piecewise_alone],
           .piece_bytes = values[Id::node_piece],
+          .pushed_bytes = values[Id::node_pushed],
           .streaming_bytes = values[Id::node_streaming],
           .two_level_bytes = values[Id::node_two_level],
           .chunk_bytes = values[Id::node_staging_chunk],

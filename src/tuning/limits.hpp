@@ -17,6 +17,7 @@ struct Limits {
   std::size_t piecewise_bytes;  // the same, for readers that follow piece by piece
   std::size_t alone_bytes;      // the same where one rank reads the copies of all others
   std::size_t piece_bytes;      // of the largest piece
+  std::size_t pushed_bytes;     // private blocks from here on go into buffers that are mapped
   std::size_t streaming_bytes;  // from here on results are stored past the caches
   std::size_t two_level_bytes;  // from here on cache domains reduce among themselves first
   std::size_t chunk_bytes;      // of staging areas

@@ -21,6 +21,7 @@ constexpr std::size_t most_slot = 64 * KiB;  // two of them fit the slot memory 
 constexpr std::size_t least_piece = 4 * KiB;
 
 constexpr std::string_view box = "4 nodes of 2 ranks on TCP, in a box of 2 cores";
+constexpr std::string_view sapphire_rapids = "Xeon virtual machine, 2 ranks on 2 cores";
 constexpr std::string_view zen4 = "2 cores of Zen 4";
 constexpr std::string_view epyc = "EPYC virtual machine, 2 ranks on 2 cores, 1 MiB second cache";
 
@@ -36,6 +37,9 @@ constexpr std::size_t inlined_allgather(const Facts& facts) {
   const std::size_t each = 4 * KiB / static_cast<std::size_t>(facts.ranks);
   return std::clamp(each, inlined(facts), inlined_rooted(facts));
 }
+
+// Where ranks share cores, an owner that waits for readers loses time slices.
+constexpr std::size_t pushed(const Facts& facts) { return facts.crowded ? unbounded : 16 * KiB; }
 
 // One rank reads the copies of all others, which share its second cache.
 constexpr std::size_t piecewise_alone(const Facts& facts) {
@@ -93,6 +97,12 @@ constexpr Row all[] = {
      most_copied, "all that copy piece by piece", "length of a piece; readers begin with the first",
      "each piece costs a flag: 4K takes 1.6 times as long at 64K and more, 16K no less (broadcast)",
      epyc},
+    {Id::node_pushed, "node.pushed_bytes", Unit::bytes, 0, &pushed,
+     "16K; where ranks share cores never", 1, unbounded,
+     "allgather, alltoall, gather, scatter, broadcast between two",
+     "private blocks from here on are written into receive buffers that are mapped, instead of "
+     "being copied for their readers",
+     "one copy instead of two, for an exchange of flags", sapphire_rapids},
     {Id::node_streaming, "node.streaming_bytes", Unit::bytes, 0, &streaming,
      "last-level cache (16M to 64M are believed) / (2 x ranks)", 1, unbounded,
      "all whose results are stored from registers",

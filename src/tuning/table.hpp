@@ -22,6 +22,7 @@ enum class Id : std::uint8_t {
   node_piecewise,
   node_piecewise_alone,
   node_piece,
+  node_pushed,
   node_streaming,
   node_two_level,
   node_staging_chunk,

@@ -9,6 +9,7 @@
 
 #include "os/pidfd.hpp"
 #include "ropewalk/collectives.hpp"
+#include "ropewalk/memory.hpp"
 #include "support/forked_ranks.hpp"
 
 namespace ropewalk::test {
@@ -90,6 +91,25 @@ const Situation situations[] = {
        auto values = numbers(5000 * most_ranks);
        auto results = values;
        on.alltoall(values.data(), results.data(), 5000 * sizeof(double));
+     }},
+    // Private blocks that others write into mapped buffers, or would.
+    {"pushed_allgather",
+     [](Collectives& on) {
+       const auto values = numbers(10000);
+       const Buffer<double> results(10000 * most_ranks);
+       on.allgather(values.data(), results.data(), values.size() * sizeof(double));
+     }},
+    {"pushed_gather_at_the_dead",
+     [](Collectives& on) {
+       const auto values = numbers(10000);
+       const Buffer<double> results(10000 * most_ranks);
+       on.gather(values.data(), results.data(), values.size() * sizeof(double), victim);
+     }},
+    {"pushed_scatter_of_the_dead",
+     [](Collectives& on) {
+       const auto values = numbers(5000 * most_ranks);
+       const Buffer<double> results(5000);
+       on.scatter(values.data(), results.data(), 5000 * sizeof(double), victim);
      }},
     {"nonblocking", [](Collectives& on) {
        auto values = numbers(10);

@@ -37,15 +37,17 @@ INSTANTIATE_TEST_SUITE_P(Ranks, RandomCollectives, testing::Values(1, 2, 3, 4, 5
 // Large movements among ranks some of which have private buffers: who copies differs from pair to
 // pair, by the kernel or without it.
 TEST_P(RandomCollectives, MoveBetweenMappedAndPrivateBuffers) {
-  constexpr Collective movements[] = {Collective::alltoall, Collective::allgather,
-                                      Collective::allgatherv, Collective::bcast};
+  constexpr Collective movements[] = {
+      Collective::alltoall, Collective::allgather, Collective::allgatherv, Collective::bcast,
+      Collective::gather,   Collective::gatherv,   Collective::scatter,    Collective::scatterv};
   const int ranks = GetParam();
   run_ranks(ranks, [&](int rank) {
     Collectives communicator(Communicator::world());
     std::mt19937_64 random(3000 + ranks);
-    for (int trial = 0; trial < 48; ++trial) {
-      Case drawn = draw(random, {.bytes = 1U << 20, .large_percent = 60});
-      drawn.collective = movements[trial % 4];
+    for (int trial = 0; trial < 96; ++trial) {
+      const bool large = trial % 2 == 0;
+      Case drawn = draw(random, {.bytes = large ? 1U << 20 : 1U << 17, .large_percent = 60});
+      drawn.collective = movements[trial / 2 % 8];
       drawn.send_shared = random();
       drawn.receive_shared = random();
       if (trial % 3 == 0) drawn.send_shared = 0;

@@ -20,6 +20,7 @@ collectives::Limits limits(const Scenario& scenario) {
   limits.piecewise_bytes = scenario.copied_bytes;
   limits.alone_bytes = scenario.copied_bytes;
   limits.piece_bytes = scenario.piece_bytes;
+  limits.pushed_bytes = scenario.pushed_bytes;
   limits.streaming_bytes = ~std::size_t{0};
   limits.chunk_bytes = scenario.chunk_bytes;
   limits.cma_bytes = ~std::size_t{0};

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "collectives/algorithms.hpp"
+#include "model/pushed_scenarios.hpp"
 #include "model/rank.hpp"
 #include "model/tokens.hpp"
 #include "ropewalk/memory.hpp"
@@ -14,18 +15,6 @@
 namespace ropewalk::model {
 
 namespace {
-
-struct Equal {  // blocks of one size, one a rank
-  explicit Equal(const Rank& rank, std::size_t bytes) {
-    for (int peer = 0; peer < rank.size; ++peer) {
-      counts[static_cast<std::size_t>(peer)] = bytes;
-      displacements[static_cast<std::size_t>(peer)] = static_cast<std::size_t>(peer) * bytes;
-    }
-  }
-  collectives::Blocks blocks() const { return {counts.data(), displacements.data()}; }
-  std::array<std::size_t, max_ranks> counts{};
-  std::array<std::size_t, max_ranks> displacements{};
-};
 
 // ---- through the slots
 
@@ -320,8 +309,6 @@ void staging_that_grows(Rank& rank) {
 
 // ---- private buffers that are copied beside the slots: senders do not wait
 
-constexpr std::size_t copied_count = 12;
-
 void copied_reduce_once(Rank& rank, int call, int root) {
   std::array<Element, copied_count> send{};
   std::array<Element, copied_count> receive{};
@@ -435,6 +422,10 @@ constexpr Scenario all[] = {
     {"copied_movements", copied_movements, 64, copied},
     {"copies_that_go_round", copies_that_go_round, 64, 2 * node::Rooms::least_half,
      node::Rooms::least_half / 2},
+    {"pushed_allgathers", pushed_allgathers, 64, copied, 64, 1},
+    {"pushed_alltoall", pushed_alltoall, 64, 2 * copied, 64, 1},
+    {"pushed_broadcasts", pushed_broadcasts, 64, copied, 64, 1},
+    {"pushed_gathers_and_scatters", pushed_gathers_and_scatters, 64, 4 * copied, 64, 1},
     {"large_mix", large_mix},
     {"calls_that_differ", calls_that_differ},
 };

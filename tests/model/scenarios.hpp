@@ -16,6 +16,7 @@ struct Scenario {
   std::size_t chunk_bytes = 64;  // of staging areas
   std::size_t copied_bytes = 0;  // private buffers up to here are copied beside the slots
   std::size_t piece_bytes = 64;  // of such a copy
+  std::size_t pushed_bytes = ~std::size_t{0};  // from here on owners write instead of copying
 };
 inline std::ostream& operator<<(std::ostream& out, const Scenario& scenario) {
   return out << scenario.name;

@@ -1,0 +1,2 @@
+# Private blocks of any length are written into receive buffers that are mapped.
+node.pushed_bytes = 1
