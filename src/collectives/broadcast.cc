@@ -30,7 +30,8 @@ void push_slices(Engine& engine, const std::vector<Shown>& shown, std::size_t by
 // Whether the root sees the buffer of the only receiver, which has come already or does so soon. A
 // root of several writes one copy in less time, from which all of them read at once.
 bool sees_receiver(Engine& engine, const node::Slot& own, std::size_t bytes, Shown& receiver) {
-  if (engine.size() > 2 || bytes < engine.limits().pushed_bytes) return false;
+  // As in gather.cc: 16 KiB take 1.5 times as long when the root looks for its receiver.
+  if (engine.size() > 2 || bytes < 2 * engine.limits().pushed_bytes) return false;
   const node::Slot* slot = engine.arrivals().soon(1 - engine.rank(), own, bytes);
   if (slot == nullptr) return false;
   std::memcpy(&receiver, slot->payload, sizeof receiver);

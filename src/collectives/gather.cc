@@ -47,6 +47,10 @@ Reference first_of(const node::Slot& slot) {
   return reference;
 }
 
+// From here on a private block is written where it belongs. Who looks for the others loses the lead
+// that a copy would give it: 16 KiB take 1.1 times as long so; those of an allgather do not.
+std::size_t pushed_bytes(const Engine& engine) { return 2 * engine.limits().pushed_bytes; }
+
 [[noreturn]] void wrong_count(const char* argument, int rank, std::size_t here, int root,
                               const std::string& there) {
   throw Error(ErrorCode::argument, std::string(argument) + ": rank " + std::to_string(rank) +
@@ -97,7 +101,7 @@ Shown show_block(Engine& engine, const node::Slot& own, const void* send, std::u
                  int root) {
   const std::size_t limit = engine.limits().alone_bytes;
   const bool copied = bytes <= limit && engine.memory().visible(send, bytes).is_none();
-  if (copied && bytes >= engine.limits().pushed_bytes && sees_root(engine, own, bytes, root)) {
+  if (copied && bytes >= pushed_bytes(engine) && sees_root(engine, own, bytes, root)) {
     return {pushed_reference};
   }
   return engine.copies().show_in_pieces(send, bytes, limit);
@@ -282,7 +286,7 @@ void inline_blocks(Engine& engine, node::Slot& own, const std::byte* send, const
 // What a receiver's slot holds: Shown, then the bytes that it wants.
 void show_wanted(Engine& engine, node::Slot& own, void* receive, std::uint64_t bytes) {
   Shown mine;
-  if (bytes >= engine.limits().pushed_bytes) {
+  if (bytes >= pushed_bytes(engine)) {
     mine.receive = engine.memory().visible(receive, bytes);
   }
   std::memcpy(own.payload, &mine, sizeof mine);
@@ -295,7 +299,7 @@ bool sees_receivers(Engine& engine, const node::Slot& own, const Blocks& blocks)
   for (int step = 1; step < engine.size(); ++step) {
     const int peer = (engine.rank() + step) % engine.size();
     const std::uint64_t bytes = blocks.counts[peer];
-    if (bytes < engine.limits().pushed_bytes) return false;
+    if (bytes < pushed_bytes(engine)) return false;
     const node::Slot* slot = engine.arrivals().soon(peer, own, bytes);
     if (slot == nullptr || !shown_of(*slot).receive.is_visible()) return false;
     std::uint64_t wanted = 0;

@@ -100,8 +100,8 @@ constexpr Row all[] = {
     {Id::node_pushed, "node.pushed_bytes", Unit::bytes, 0, &pushed,
      "16K; where ranks share cores never", 1, unbounded,
      "allgather, alltoall, gather, scatter, broadcast between two",
-     "private blocks from here on are written into receive buffers that are mapped, instead of "
-     "being copied for their readers",
+     "private blocks from here on (rooted: from twice as much) are written into receive buffers "
+     "that are mapped, instead of being copied for their readers",
      "one copy instead of two, for an exchange of flags", sapphire_rapids},
     {Id::node_streaming, "node.streaming_bytes", Unit::bytes, 0, &streaming,
      "last-level cache (16M to 64M are believed) / (2 x ranks)", 1, unbounded,
