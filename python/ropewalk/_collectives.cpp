@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "_both_sides.hpp"
 #include "_core.hpp"
-#include "_sides.hpp"
 #include "ropewalk/averages.hpp"
 #include "ropewalk/collectives.hpp"
 #include "ropewalk/error.hpp"
@@ -67,28 +67,7 @@ std::unique_ptr<HeldCollectives> split(std::optional<std::uintptr_t> handle,
   return std::make_unique<HeldCollectives>(std::move(own), std::move(made));
 }
 
-// Byte counts and displacements of blocks that lie one behind the other.
-struct Layout {
-  Layout(const Counts& rows, std::size_t row_bytes) {
-    std::size_t end = 0;
-    for (const std::size_t count : rows) {
-      counts.push_back(count * row_bytes);
-      displacements.push_back(end);
-      end += count * row_bytes;
-    }
-  }
-  Counts counts;
-  Counts displacements;
-};
-
 // ---- calls --------------------------------------------------------------------------------------
-
-// What a call works on. Both sides stay until it is complete.
-struct Buffers {
-  nb::ndarray<nb::ro> sent;
-  nb::ndarray<nb::ro> received;
-  nb::object result;
-};
 
 // This collective has been started; it keeps its arrays.
 struct Pending {
@@ -148,51 +127,8 @@ nb::object run(Collectives& on, bool start, Buffers buffers, Call call) {
   return std::move(buffers.result);
 }
 
-// The two sides of a call whose result has as many elements as `shape` says; `out` may be None.
-struct Sides {
-  Side send;
-  Side receive;
-  Buffers buffers;
-};
-template <class MakeShape>
-Sides sides_of(nb::handle array, nb::handle out, MakeShape shape) {
-  Sides sides;
-  sides.send = out.is(array) ? output(array) : input(array);
-  Shape wanted = shape(sides.send);
-  if (out.is_none()) {
-    sides.receive = new_output(array, sides.send, std::move(wanted));
-    sides.buffers.result = sides.receive.array;
-  } else {
-    sides.receive = out.is(array) ? sides.send : output(out);
-    check_elements(sides.receive, product(wanted), sides.send, "out");
-    sides.buffers.result = nb::borrow(out);
-  }
-  sides.buffers.sent = sides.send.view;
-  sides.buffers.received = sides.receive.view;
-  return sides;
-}
-
-// A rank that is not the root has one side only.
-Sides sent_only(nb::handle array) {
-  Sides sides;
-  sides.send = input(array);
-  sides.buffers = {sides.send.view, {}, nb::none()};
-  return sides;
-}
-Sides received_only(nb::handle out) {
-  if (out.is_none()) refuse("out: None, expected an array on every rank but the root");
-  Sides sides;
-  sides.receive = output(out);
-  sides.buffers = {{}, sides.receive.view, nb::borrow(out)};
-  return sides;
-}
-
-auto same_shape() {
-  return [](const Side& send) { return send.shape; };
-}
-
 nb::object barrier(HeldCollectives& self, bool start) {
-  return run(self.get(), start, {{}, {}, nb::none()}, [](Collectives& on) { on.barrier(); });
+  return run(self.get(), start, {{}, {}, nb::none(), {}}, [](Collectives& on) { on.barrier(); });
 }
 
 using Reduction = void (Collectives::*)(const void*, void*, std::size_t, ElementType, ReductionOp);
@@ -208,8 +144,8 @@ nb::object reduce_on_all(HeldCollectives& self, nb::handle array, nb::handle out
   ElementType kind{};
   Sides sides = prepared(on, [&] {
     if (!averages) wanted = operation(op);
-    Sides both = sides_of(array, out, same_shape());
-    kind = type(both.send);
+    Sides both = apart(sides_of(array, out, same_shape()));
+    kind = type(both.send, array);
     return both;
   });
   return run(on, start, std::move(sides.buffers),
@@ -232,8 +168,8 @@ nb::object reduce(HeldCollectives& self, nb::handle array, nb::handle out, nb::h
   Sides sides = prepared(on, [&] {
     root = root_of(on, root_given);
     if (!averages) wanted = operation(op);
-    Sides both = on.rank() == root ? sides_of(array, out, same_shape()) : sent_only(array);
-    kind = type(both.send);
+    Sides both = on.rank() == root ? apart(sides_of(array, out, same_shape())) : sent_only(array);
+    kind = type(both.send, array);
     return both;
   });
   return run(on, start, std::move(sides.buffers),
@@ -254,7 +190,7 @@ nb::object reduce_scatter(HeldCollectives& self, nb::handle array, nb::handle ou
   Sides sides = prepared(on, [&] {
     if (!averages) wanted = operation(op);
     Counts rows;
-    Sides both = sides_of(array, out, [&](const Side& send) {
+    Sides both = apart(sides_of(array, out, [&](const Side& send) {
       if (!counts.is_none()) {
         rows = counts_of(on, counts, "counts");
         check_dealt(send, rows, "counts");
@@ -262,8 +198,8 @@ nb::object reduce_scatter(HeldCollectives& self, nb::handle array, nb::handle ou
         rows.assign(static_cast<std::size_t>(on.size()), equal_rows(on, send, "array"));
       }
       return with_rows(send, rows[static_cast<std::size_t>(on.rank())]);
-    });
-    kind = type(both.send);
+    }));
+    kind = type(both.send, array);
     const std::size_t row = both.send.rows() == 0 ? 0 : both.send.size / both.send.rows();
     for (const std::size_t count : rows) elements.push_back(count * row);
     return both;
@@ -284,7 +220,7 @@ nb::object broadcast(HeldCollectives& self, nb::handle array, nb::handle root_gi
     // The root's array is only read.
     return on.rank() == root ? input(array) : output(array);
   });
-  Buffers buffers{side.view, {}, nb::borrow(array)};
+  Buffers buffers{side.view, {}, nb::borrow(array), side.array};
   return run(on, start, std::move(buffers),
              [data = side.data, bytes = side.bytes(), root](Collectives& here) {
                here.broadcast(data, bytes, root);
@@ -294,7 +230,8 @@ nb::object broadcast(HeldCollectives& self, nb::handle array, nb::handle root_gi
 nb::object allgather(HeldCollectives& self, nb::handle array, nb::handle out, bool start) {
   Collectives& on = self.get();
   Sides sides = prepared(on, [&] {
-    return sides_of(array, out, [&](const Side& send) { return stacked(on, send); });
+    return apart(sides_of(array, out, [&](const Side& send) { return stacked(on, send); }),
+                 on.rank());
   });
   return run(on, start, std::move(sides.buffers),
              [from = sides.send.data, to = sides.receive.data,
@@ -308,7 +245,8 @@ nb::object gather(HeldCollectives& self, nb::handle array, nb::handle out, nb::h
   Sides sides = prepared(on, [&] {
     root = root_of(on, root_given);
     if (on.rank() == root) {
-      return sides_of(array, out, [&](const Side& send) { return stacked(on, send); });
+      return apart(sides_of(array, out, [&](const Side& send) { return stacked(on, send); }),
+                   on.rank());
     }
     return sent_only(array);
   });
@@ -324,13 +262,14 @@ nb::object scatter(HeldCollectives& self, nb::handle array, nb::handle out, nb::
   Sides sides = prepared(on, [&] {
     root = root_of(on, root_given);
     if (on.rank() == root) {
-      return sides_of(array, out, [&](const Side& send) {
+      Sides both = sides_of(array, out, [&](const Side& send) {
         const auto ranks = static_cast<std::size_t>(on.size());
         if (send.shape.empty() || send.shape[0] != ranks) {
           refuse("array: expected a first axis of " + std::to_string(ranks) + ", one row a rank");
         }
         return Shape(send.shape.begin() + 1, send.shape.end());
       });
+      return apart(std::move(both), root);
     }
     return received_only(out);
   });
@@ -343,7 +282,7 @@ nb::object alltoall(HeldCollectives& self, nb::handle array, nb::handle out, boo
   Collectives& on = self.get();
   std::size_t bytes = 0;
   Sides sides = prepared(on, [&] {
-    Sides both = sides_of(array, out, same_shape());
+    Sides both = apart(sides_of(array, out, same_shape()));
     bytes = equal_rows(on, both.send, "array") * both.send.row_bytes();
     return both;
   });
@@ -355,13 +294,22 @@ nb::object alltoall(HeldCollectives& self, nb::handle array, nb::handle out, boo
 
 // ---- blocks of different lengths: rows of the first axis ----------------------------------------
 
+// This rank's rows, and those of all.
+Sides of_all_rows(const Collectives& on, nb::handle array, nb::handle out, const Counts& counts) {
+  Sides sides = sides_of(array, out, [&](const Side& send) {
+    check_own_rows(send, counts[static_cast<std::size_t>(on.rank())]);
+    return with_rows(send, sum(counts));
+  });
+  return apart(std::move(sides), counts, on.rank());
+}
+
 nb::object allgatherv(HeldCollectives& self, nb::handle array, nb::handle out,
                       nb::handle counts_given, bool start) {
   Collectives& on = self.get();
   Counts counts;
   Sides sides = prepared(on, [&] {
     counts = counts_of(on, counts_given, "counts");
-    return sides_of(array, out, [&](const Side& send) { return with_rows(send, sum(counts)); });
+    return of_all_rows(on, array, out, counts);
   });
   return run(on, start, std::move(sides.buffers),
              [from = sides.send.data, to = sides.receive.data, bytes = sides.send.bytes(),
@@ -379,7 +327,7 @@ nb::object gatherv(HeldCollectives& self, nb::handle array, nb::handle out, nb::
     root = root_of(on, root_given);
     if (on.rank() == root) {
       counts = counts_of(on, counts_given, "counts");
-      return sides_of(array, out, [&](const Side& send) { return with_rows(send, sum(counts)); });
+      return of_all_rows(on, array, out, counts);
     }
     return sent_only(array);
   });
@@ -400,10 +348,11 @@ nb::object scatterv(HeldCollectives& self, nb::handle array, nb::handle out,
     root = root_of(on, root_given);
     if (on.rank() == root) {
       counts = counts_of(on, counts_given, "counts");
-      return sides_of(array, out, [&](const Side& send) {
+      Sides both = sides_of(array, out, [&](const Side& send) {
         check_dealt(send, counts, "counts");
         return with_rows(send, counts[static_cast<std::size_t>(root)]);
       });
+      return apart(std::move(both), counts, root);
     }
     return received_only(out);
   });
@@ -423,10 +372,10 @@ nb::object alltoallv(HeldCollectives& self, nb::handle array, nb::handle out,
   Sides sides = prepared(on, [&] {
     send_counts = counts_of(on, sends_given, "send_counts");
     receive_counts = counts_of(on, receives_given, "receive_counts");
-    return sides_of(array, out, [&](const Side& send) {
+    return apart(sides_of(array, out, [&](const Side& send) {
       check_dealt(send, send_counts, "send_counts");
       return with_rows(send, sum(receive_counts));
-    });
+    }));
   });
   // Where a rank sends or receives no rows at all, its other side tells what a row is.
   const std::size_t row = std::max(sides.send.row_bytes(), sides.receive.row_bytes());

@@ -73,7 +73,7 @@ void* array_at(std::uintptr_t address) { return reinterpret_cast<void*>(address)
 
 void combine(const HeldHalo& self, std::uintptr_t address, nb::handle array, nb::handle op_given) {
   const ReductionOp op = operation(op_given);
-  const ElementType kind = type(input(array));
+  const ElementType kind = type(input(array), array);
   run(self, [&](IrregularHalo& halo) { halo.combine(array_at(address), kind, op); });
 }
 

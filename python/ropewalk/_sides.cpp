@@ -10,7 +10,9 @@
 #include <numeric>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 
 #include "_arrays.hpp"
@@ -41,9 +43,7 @@ Side side_of(nb::handle given, const Array& array) {
   return side;
 }
 
-nb::object helper(const char* name) {
-  return nb::module_::import_("ropewalk.collectives").attr(name);
-}
+nb::object helper(const char* name) { return nb::module_::import_("ropewalk._given").attr(name); }
 
 // The words are (object, bytes, ElementType or -1, bytes of an element, shape).
 using Taken = std::tuple<nb::object, int, std::size_t, Shape>;
@@ -60,9 +60,57 @@ Side side_of(const Taken& taken) {
   return side;
 }
 
+// The type that a format of the buffer protocol names in the byte order of this machine; none for
+// what has several parts or no type of ours.
+std::optional<ElementType> type_of_format(std::string_view format, std::size_t bytes) {
+  using Code = nb::dlpack::dtype_code;
+  const auto bits = static_cast<std::uint8_t>(8 * bytes);
+  const auto with = [&](Code code) {
+    return type_of(nb::dlpack::dtype{static_cast<std::uint8_t>(code), bits, 1});
+  };
+  const auto is_one_of = [&](std::string_view names) { return names.find(format) != names.npos; };
+  if (format == "Zf" || format == "Zd") return with(Code::Complex);
+  if (format.size() != 1) return std::nullopt;
+  if (format == "?") return with(Code::Bool);
+  if (is_one_of("bhilq")) return with(Code::Int);
+  if (is_one_of("BHILQ")) return with(Code::UInt);
+  if (is_one_of("efd")) return with(Code::Float);
+  return std::nullopt;
+}
+
+bool is_numpys(nb::handle given) {
+  // It is never given back: the interpreter may be gone when this library is unloaded.
+  static const nb::handle type =
+      nb::object(nb::module_::import_("numpy").attr("ndarray")).release();
+  return nb::handle(given.type()).is(type);
+}
+
+// An array of NumPy by its buffer. It takes half as long as DLPack, which nanobind tries first. The
+// buffer is given back at once: NumPy does not move the elements of an array to which others refer.
+std::optional<Side> by_buffer(nb::handle given, bool writable) {
+  Py_buffer buffer;
+  const int flags = PyBUF_FORMAT | PyBUF_C_CONTIGUOUS | (writable ? PyBUF_WRITABLE : 0);
+  if (PyObject_GetBuffer(given.ptr(), &buffer, flags) != 0) {
+    PyErr_Clear();
+    return std::nullopt;
+  }
+  Side side;
+  side.array = nb::borrow(given);
+  side.data = buffer.buf;
+  side.element_bytes = static_cast<std::size_t>(buffer.itemsize);
+  side.type = type_of_format(buffer.format, side.element_bytes);
+  side.shape.assign(buffer.shape, buffer.shape + buffer.ndim);
+  side.size = product(side.shape);
+  PyBuffer_Release(&buffer);
+  return side.type ? std::optional(std::move(side)) : std::nullopt;
+}
+
 // An array of the host, where it can be used as it is; else nothing.
 template <class Array>
 std::optional<Side> as_it_is(nb::handle given) {
+  if (is_numpys(given)) {
+    if (auto side = by_buffer(given, std::is_same_v<Array, nb::ndarray<>>)) return side;
+  }
   Array array;
   if (!nb::try_cast(given, array, false) || !is_taken(array)) return std::nullopt;
   return side_of(given, array);
@@ -160,9 +208,26 @@ Side new_output(nb::handle sent, const Side& like, Shape shape) {
 
 void refuse(const std::string& message) { throw Error(ErrorCode::argument, message); }
 
-ElementType type(const Side& side) {
+ElementType type(const Side& side, nb::handle given) {
   if (side.type) return *side.type;
-  refuse("array: its type cannot be reduced; expected integers, floating point, complex or bool");
+  if (!given.is_valid()) given = side.array;
+  refuse(nb::cast<std::string>(helper("_not_reduced")(given)));
+}
+
+void check_dtypes(const Side& send, nb::handle array, const Side& receive, nb::handle out) {
+  if (!send.type && !receive.type) helper("_check_dtypes")(array, out);
+}
+
+void check_apart(const Side& send, const Side& receive, std::size_t own) {
+  if (send.bytes() == 0 || receive.bytes() == 0) return;
+  const auto from = reinterpret_cast<std::uintptr_t>(send.data);
+  const auto to = reinterpret_cast<std::uintptr_t>(receive.data);
+  const auto [first, second] = std::minmax(from, to);
+  if (second - first >= (first == from ? send : receive).bytes()) return;
+  if (second - first == own) return;
+  refuse(
+      "out: it shares memory with array, expected memory of its own, or the same array for a call "
+      "in place; copy one of them first");
 }
 
 void check_elements(const Side& side, std::size_t size, const Side& like, const char* name) {
@@ -181,27 +246,34 @@ void check_dealt(const Side& side, const Counts& counts, const char* name) {
          ", expected the first axis of " + text(side.shape));
 }
 
+void check_own_rows(const Side& side, std::size_t count) {
+  if (side.rows() == count) return;
+  refuse("counts: " + std::to_string(count) + " for this rank, expected " +
+         std::to_string(side.rows()) + ", the rows of its array");
+}
+
 bool is_average(nb::handle op) {
   std::string wanted;
   return nb::try_cast(op, wanted, false) && wanted == "average";
 }
 int whole_number(nb::handle given, const char* name) {
   int value = 0;
-  if (!nb::try_cast(given, value)) refuse(std::string(name) + ": not an integer");
-  return value;
+  if (nb::try_cast(given, value)) return value;
+  refuse(std::string(name) + ": not an integer: " + nb::repr(given).c_str());
 }
 
 ReductionOp operation(nb::handle given) {
   std::string wanted;
-  if (!nb::try_cast(given, wanted, false)) refuse("op: not a string");
+  const bool is_text = nb::try_cast(given, wanted, false);
   std::string known;
   for (int index = 0; index <= static_cast<int>(ReductionOp::bxor); ++index) {
     const auto op = static_cast<ReductionOp>(index);
-    if (wanted == name(op)) return op;
+    if (is_text && wanted == name(op)) return op;
     known += std::string(index == 0 ? "" : ", ") + name(op);
   }
   if (wanted == "average") refuse("op: average, which scans do not have; divide their sums");
-  refuse("op: '" + wanted + "', expected one of " + known + ", average");
+  refuse(std::string("op: ") + nb::repr(given).c_str() + ", expected one of " + known +
+         ", average");
 }
 
 int root_of(const Collectives& on, nb::handle given) {

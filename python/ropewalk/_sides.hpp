@@ -3,7 +3,7 @@
 //
 // An array is taken by the buffer protocol or DLPack as it is. What is neither, is not row-major,
 // or has a type that those do not know (bfloat16 of ml_dtypes, structures) is first handed to
-// collectives.py, which gives an array that can be taken, or refuses.
+// _given.py, which gives an array that can be taken, or refuses.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -24,7 +24,7 @@ using Counts = std::vector<std::size_t>;  // rows of the first axis, one entry a
 
 // One array of a call.
 struct Side {
-  nanobind::ndarray<nanobind::ro> view;  // keeps the memory
+  nanobind::ndarray<nanobind::ro> view;  // keeps the memory, with `array`
   nanobind::object array;
   void* data = nullptr;
   std::size_t size = 0;  // elements
@@ -35,6 +35,20 @@ struct Side {
   std::size_t bytes() const { return size * element_bytes; }
   std::size_t rows() const { return shape.empty() ? 1 : shape[0]; }
   std::size_t row_bytes() const { return rows() == 0 ? 0 : bytes() / rows(); }
+};
+
+// Byte counts and displacements of blocks that lie one behind the other.
+struct Layout {
+  Layout(const Counts& rows, std::size_t row_bytes) {
+    std::size_t end = 0;
+    for (const std::size_t count : rows) {
+      counts.push_back(count * row_bytes);
+      displacements.push_back(end);
+      end += count * row_bytes;
+    }
+  }
+  Counts counts;
+  Counts displacements;
 };
 
 // What is sent: anything that NumPy makes an array of.
@@ -58,10 +72,19 @@ Shape stacked(const Collectives& on, const Side& side);  // one such array a ran
 
 [[noreturn]] void refuse(const std::string& message);
 int whole_number(nanobind::handle given, const char* name);
-ElementType type(const Side& side);  // of what is reduced
+// The type of what is reduced; `given` is what the caller gave, where that is not side.array.
+ElementType type(const Side& side, nanobind::handle given = {});
+// Whether two arrays that are only moved have the same type, which `Side` does not know then.
+void check_dtypes(const Side& send, nanobind::handle array, const Side& receive,
+                  nanobind::handle out);
+// Whether the sides share no memory but where the call is in place: one is this rank's own block of
+// the other, which begins `own` bytes behind it.
+void check_apart(const Side& send, const Side& receive, std::size_t own);
 void check_elements(const Side& side, std::size_t size, const Side& like, const char* name);
 // Whether rows that are dealt out are those of the array.
 void check_dealt(const Side& side, const Counts& counts, const char* name);
+// Whether a rank that sends all its rows says as many of itself.
+void check_own_rows(const Side& side, std::size_t count);
 ReductionOp operation(nanobind::handle given);
 // An average is a sum that the library divides; allreduce, reduce and reduce_scatter have it.
 bool is_average(nanobind::handle op);

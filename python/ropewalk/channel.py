@@ -28,7 +28,7 @@ from .exceptions import ArgumentError
 from .exchange import _handle
 
 if TYPE_CHECKING:
-    from .collectives import ArrayLike
+    from ._given import ArrayLike
     from .exchange import CommunicatorLike
 
 any_source = -1

@@ -21,16 +21,14 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 
-from . import _core, reduction
+from . import _core
 from ._shared import ClosedTogether, OfRanks, Pending
-from .arrays import Array
 from .exceptions import ArgumentError, Error
 from .exchange import _handle
 
 if TYPE_CHECKING:
+    from ._given import ArrayLike
     from .exchange import CommunicatorLike
-
-    ArrayLike = Any  # what numpy.asarray takes, and tensors that speak DLPack
 
 _Result = TypeVar("_Result")
 
@@ -63,8 +61,9 @@ class Communicator(OfRanks, ClosedTogether):
     ROPEWALK_REDUCTION_THREADS.
 
     Every call takes `out`, an array for the result; without it the result is a new array. For a
-    call in place pass the same array twice. `op` is one of max, min, sum, prod, land, band,
-    lor, bor, lxor, bxor; allreduce, reduce and reduce_scatter of floating-point and complex
+    call in place pass the same array twice, or to allgather and gather this rank's own block of
+    `out`; other arrays that share memory are refused. `op` is one of max, min, sum, prod, land,
+    band, lor, bor, lxor, bxor; allreduce, reduce and reduce_scatter of floating-point and complex
     elements also take average, a sum divided by the number of ranks before it is rounded. A
     wrong argument of one rank is an ArgumentError on every rank. While a rank waits, its other
     Python threads run.
@@ -113,7 +112,15 @@ class Communicator(OfRanks, ClosedTogether):
         """A communicator of the ranks that give the same color (0 or more), ordered by key and then
         by rank; None for a rank whose color is None. Collective. Close it, or leave its `with`,
         before MPI ends."""
-        core = _core.split_collectives(self.mpi_handle(), color, key, 0)
+        refused = _split_refusal(color, key)
+        if refused:
+            color, key = _NO_COLOR, 0  # an error of every rank
+        try:
+            core = _core.split_collectives(self.mpi_handle(), color, key, 0)
+        except Error:
+            if refused:
+                raise refused from None
+            raise
         return None if core is None else Communicator._made(core)
 
     def group(self, ranks: Sequence[int]) -> Communicator | None:
@@ -236,7 +243,7 @@ class Communicator(OfRanks, ClosedTogether):
         """send_counts[r] rows go to rank r, receive_counts[r] rows come from it; without the latter
         the ranks tell each other first, which takes another call."""
         if receive_counts is None:
-            receive_counts = self.alltoall(np.asarray(send_counts)).tolist()
+            receive_counts = _receive_counts(self, send_counts)
         return self._core.alltoallv(array, out, send_counts, receive_counts, False)
 
     # ---- started
@@ -297,7 +304,7 @@ class Communicator(OfRanks, ClosedTogether):
         return PendingCollective(self._core.alltoall(array, out, True))
 
 
-# ---- what the compiled part asks for -------------------------------------------------------------
+# ---- checks -------------------------------------------------------------------------------------
 
 
 def _group_ranks(comm: Communicator, ranks: Sequence[int]) -> list[int]:
@@ -305,8 +312,7 @@ def _group_ranks(comm: Communicator, ranks: Sequence[int]) -> list[int]:
     try:
         listed = _checked_ranks(ranks, comm.size)
     except ArgumentError:
-        with contextlib.suppress(Error):
-            comm.broadcast(np.empty(0), root=-1)  # the others' next call fails
+        _tell_refusal(comm)
         raise
     told = np.full((comm.size,), -1, np.int64)
     told[: len(listed)] = listed
@@ -314,6 +320,44 @@ def _group_ranks(comm: Communicator, ranks: Sequence[int]) -> list[int]:
     if not (every == every[0]).all():
         raise ArgumentError("ranks: they differ between ranks, expected one list on every rank")
     return listed
+
+
+def _tell_refusal(comm: Communicator) -> None:
+    """Takes part with a call that cannot be, so that the others do not wait for this rank."""
+    with contextlib.suppress(Error):
+        comm.broadcast(np.empty(0), root=-1)
+
+
+# MPI's own numbers below 0, as MPI_UNDEFINED, are none that a program may give.
+_NO_COLOR = -5
+
+
+def _split_refusal(color: int | None, key: int) -> ArgumentError | None:
+    """What is wrong with the arguments of split(), where they are no numbers that MPI takes."""
+    for name, given in (("color", 0 if color is None else color), ("key", key)):
+        try:
+            if -(1 << 31) <= operator.index(given) < 1 << 31:
+                continue
+        except TypeError:
+            pass
+        return ArgumentError(f"{name}: {given!r}, expected a whole number of 32 bits")
+    return None
+
+
+def _receive_counts(comm: Communicator, send_counts: Sequence[int]) -> list[int]:
+    """What the ranks tell each other of the rows that they send."""
+    try:
+        mine = np.array([operator.index(count) for count in send_counts], np.int64)
+    except (TypeError, OverflowError):
+        mine = np.empty(0, np.int64)
+    if len(mine) != comm.size or (mine < 0).any():
+        _tell_refusal(comm)
+        raise ArgumentError(
+            f"send_counts: {send_counts!r}, expected one whole number of 0 or more for each of the "
+            f"{comm.size} ranks"
+        )
+    told: list[int] = comm.alltoall(mine).tolist()
+    return told
 
 
 def _checked_ranks(ranks: Sequence[int], size: int) -> list[int]:
@@ -339,106 +383,7 @@ def _row_counts(
 
 
 def _row_number(array: ArrayLike) -> int:
+    if isinstance(array, bytes):  # to NumPy a single string
+        return len(array)
     shape = tuple(array.shape) if hasattr(array, "shape") else np.shape(array)
     return int(shape[0]) if shape else 1
-
-
-# Types are named by the numbers of ElementType (ropewalk/types.hpp), for reductions.
-_TYPES = {**reduction._TYPES, "bool": 16}
-_NAMES = {number: name for name, number in _TYPES.items()}
-
-# What the compiled part takes: bytes, number of the type or -1, bytes of an element, shape.
-_Taken = tuple[Array, int, int, tuple[int, ...]]
-
-
-def _taken(array: Array) -> _Taken:
-    """An array whose type the buffer protocol and DLPack have no word for: bfloat16 of ml_dtypes is
-    reduced as what it is, structures, dates and numbers in foreign byte order are only moved."""
-    kind = _TYPES.get(array.dtype.name, -1) if array.dtype.isnative else -1
-    flat = array.reshape(-1).view(np.uint8)
-    return flat, kind, array.dtype.itemsize, array.shape
-
-
-def _sendable(given: ArrayLike) -> _Taken:
-    """An array of NumPy that can be read as it is, or a copy of what cannot."""
-    if getattr(given, "__dlpack_device__", None) is not None and not isinstance(given, np.ndarray):
-        device = given.__dlpack_device__()[0]
-        if int(device) != 1:
-            raise ArgumentError("array: not in the memory of the CPU; copy it there first")
-    try:
-        array = np.asarray(given)
-    except (TypeError, ValueError, RuntimeError) as error:
-        raise ArgumentError(f"array: {type(given).__name__}, expected an array ({error})") from None
-    if array.dtype.hasobject or array.dtype.itemsize == 0:
-        raise ArgumentError(
-            f"array: dtype {array.dtype} of {type(given).__name__}, expected numbers or plain bytes"
-        )
-    return _taken(np.ascontiguousarray(array).reshape(array.shape))
-
-
-def _in_place(given: ArrayLike, name: str, used: str) -> Array:
-    """An array of NumPy that can be used where it lies."""
-    if not isinstance(given, np.ndarray):
-        raise ArgumentError(
-            f"{name}: {type(given).__name__}, expected an array in the memory of the CPU that can "
-            f"be {used} where it lies, row-major"
-        )
-    if given.dtype.hasobject or given.dtype.itemsize == 0:
-        raise ArgumentError(f"{name}: dtype {given.dtype}, expected numbers or plain bytes")
-    if not given.flags.c_contiguous:
-        raise ArgumentError(
-            f"{name}: not contiguous (strides {given.strides}), expected row-major order; use "
-            "numpy.ascontiguousarray or ropewalk.empty"
-        )
-    return given
-
-
-def _on_device(given: object, name: str) -> tuple[int, int, tuple[int, ...]] | None:
-    """Address, bytes of an element and shape of an array in memory of a CUDA device, by its
-    __cuda_array_interface__ (version 3 of Numba's text); None for what has none."""
-    try:
-        interface = getattr(given, "__cuda_array_interface__", None)
-    except (TypeError, RuntimeError) as error:  # as of a PyTorch tensor that needs a gradient
-        raise ArgumentError(f"{name}: {error}; detach it first") from None
-    if interface is None:
-        return None
-    item = np.dtype(interface["typestr"]).itemsize
-    shape = tuple(interface["shape"])
-    address, is_read_only = interface["data"]
-    if is_read_only and name == "out":
-        raise ArgumentError("out: read-only, expected an array that can be received into")
-    row_major: list[int] = []
-    step = item
-    for extent in reversed(shape):
-        row_major.insert(0, step)
-        step *= extent
-    strides = interface.get("strides")
-    if strides is not None and step and tuple(strides) != tuple(row_major):
-        raise ArgumentError(
-            f"{name}: not contiguous (strides {strides}), expected row-major order; copy it first"
-        )
-    return address or 0, item, shape
-
-
-def _receivable(given: ArrayLike) -> _Taken:
-    """An array of NumPy that can be written where it lies."""
-    array = _in_place(given, "out", "written")
-    if not array.flags.writeable:
-        raise ArgumentError("out: read-only, expected an array that can be received into")
-    return _taken(array)
-
-
-def _sendable_in_place(given: ArrayLike) -> _Taken:
-    """An array of NumPy that is read again and again: a copy would be of its first elements."""
-    return _taken(_in_place(given, "array", "read"))
-
-
-def _shaped(memory: Array, given: ArrayLike, kind: int, shape: tuple[int, ...]) -> Array:
-    """Bytes as an array of the type of what was sent; bfloat16 of others than NumPy as uint16."""
-    if kind == _TYPES["bfloat16"] and not isinstance(given, np.ndarray):
-        dtype = np.dtype(np.uint16)
-    elif kind >= 0 and not isinstance(given, np.ndarray):
-        dtype = np.dtype(_NAMES[kind])
-    else:
-        dtype = np.asarray(given).dtype
-    return memory.view(dtype).reshape(shape)

@@ -26,8 +26,8 @@ from .exchange import _handle, _refusing_jointly
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
+    from ._given import ArrayLike
     from .arrays import Array, Shape
-    from .collectives import ArrayLike
     from .exchange import CommunicatorLike
 
 

@@ -135,6 +135,17 @@ Table make_table() {
   return table;
 }
 
+// The operations by which elements of a type can be reduced, as a list for people.
+std::string defined_names(const Table::value_type& row) {
+  std::string names;
+  for (const Operation& each : row) {
+    const bool combines = each.op != ReductionOp::replace && each.op != ReductionOp::no_op;
+    if (each.function == nullptr || !combines) continue;
+    names += (names.empty() ? "" : ", ") + std::string(ropewalk::name(each.op));
+  }
+  return names.empty() ? "elements of another type" : names;
+}
+
 }  // namespace
 
 // Looked up, not made: this is on the way of every small message.
@@ -147,9 +158,9 @@ const Operation& operation(ElementType type, ReductionOp op) {
                                          " is no element type; see ElementType");
   }
   if (column >= reduction_op_count || table[row][column].function == nullptr) {
-    throw Error(ErrorCode::argument, std::string("op: ") + ropewalk::name(op) +
-                                         " is not defined for elements of type " +
-                                         ropewalk::name(type));
+    throw Error(ErrorCode::argument,
+                std::string("op: ") + ropewalk::name(op) + " is not defined for elements of type " +
+                    ropewalk::name(type) + ", expected " + defined_names(table[row]));
   }
   return table[row][column];
 }
