@@ -69,6 +69,7 @@ class RunOptions(DropInOptions):
     threads: int | None = None
     launcher: str | None = None
     dry_run: bool = False
+    json: bool = False
     program: list[str] = field(default_factory=list)
 
 
@@ -84,6 +85,7 @@ def parser() -> Parser:
     made.add_argument(
         "--dry-run", action="store_true", help="show the command and each variable, start nothing"
     )
+    made.add_argument("--json", action="store_true", help="with --dry-run: show one JSON object")
     add_rank_options(made, "1, or all that --ranks-per-node gives")
     add_drop_in_options(made)
     nodes = made.add_argument_group("nodes")
@@ -122,8 +124,10 @@ def main(arguments: Sequence[str]) -> int:
     options = parse(arguments)
     request = make_request(options)
     planned = plan.make(request)
+    if options.json and not options.dry_run:
+        raise CommandError("--json: it is for --dry-run; a program writes what it likes itself")
     if options.dry_run:
-        print(describe(request, planned))
+        print(describe(request, planned, options.json))
         return 0
     for warning in (*request.preload.warnings, *notes(request)):
         sys.stderr.write(f"ropewalk run: note: {warning}\n")
@@ -441,30 +445,9 @@ def _wrong_family(program: programs.Program, installation: installations.Install
     )
 
 
-def describe(request: plan.Request, planned: plan.Plan) -> str:
+def describe(request: plan.Request, planned: plan.Plan, as_json: bool = False) -> str:
     """What --dry-run prints."""
-    import shlex
+    from . import dry_run
 
-    one = request.installation
-    name = f"{one.title} {installations.version(one)}".strip()
-    cores = f"{request.cores} core{'s' if request.cores != 1 else ''}"
-    nodes = f" on {request.nodes} nodes" if request.nodes > 1 else ""
-    lines = [
-        f"# {name}: {one.library} ({one.origin})",
-        f"# {request.ranks} rank{'s' if request.ranks != 1 else ''}{nodes}, {cores} here"
-        + (", more ranks than cores" if request.oversubscribed else ""),
-    ]
-    if request.placement:
-        lines.append(f"# {request.placement}")
-    if request.launcher.reason:
-        lines.append(f"# {request.launcher.path}: {request.launcher.reason}")
-    lines += [f"# {what}: {reason}" for what, reason in request.preload.lines]
-    lines += [f"# note: {note}" for note in notes(request)]
-    lines.append(shlex.join(planned.command))
-    shown = list(planned.settings)
-    if planned.preload:
-        shown.append(plan.Setting("LD_PRELOAD", planned.preload, "for the ranks only"))
-    width = max((len(f"{s.name}={s.value}") for s in shown), default=0)
-    for setting in shown:
-        lines.append(f"  {f'{setting.name}={setting.value}':<{min(width, 60)}}  # {setting.reason}")
-    return "\n".join(lines)
+    show = dry_run.as_json if as_json else dry_run.as_text
+    return show(request, planned, list(notes(request)))

@@ -2,6 +2,7 @@
 
 import ast
 import io
+import json
 import pathlib
 import re
 import subprocess
@@ -10,9 +11,11 @@ import sys
 import pytest
 
 import ropewalk
-from ropewalk import command, options, run
+from ropewalk import command, completion, options, run
 from ropewalk.cluster import command as cluster
+from ropewalk.doctor import mpi_facts
 from support import environment
+from support import run as run_command
 
 FOLDER = pathlib.Path(ropewalk.__file__).parent
 NAMES = [verb.name for verb in command.VERBS]
@@ -36,6 +39,50 @@ def test_help_teaches(verb, capsys):
         assert part in shown
     assert max(map(len, shown.splitlines())) <= 100
     assert "\033" not in shown
+
+
+# What each verb is called with to print results as JSON on standard output. `bench` writes its rows
+# to a file; those of the others print no results of their own.
+PRINTS = {
+    "run": ["--dry-run", "--json", "--mpi", "mpich", "--", "true"],
+    "report": ["--json", "-o", "FOLDER/page.html", "FOLDER/rows.json"],
+    "doctor": ["--quick", "--json"],
+    "config": ["--json"],
+    "explain": ["allreduce", "--json"],
+    "tune": ["--help"],
+    "hugepages": ["status", "--json"],
+}
+PRINTS_NOTHING = {"bench", "cluster", "completion"}
+ROW = {"bench": "attach", "bytes": 4096, "attach_us": 1.0}
+
+
+def test_every_verb_that_prints_results_has_json():
+    assert {*PRINTS, *PRINTS_NOTHING} == set(NAMES)
+    for name, (_, parser) in completion.parsers().items():
+        has = any("--json" in action.option_strings for action in parser._actions)
+        assert has == (name in PRINTS or name == "bench"), name
+
+
+@pytest.mark.parametrize("verb", sorted(set(PRINTS) - {"tune"}))  # that measures for minutes
+def test_json_is_all_of_standard_output(verb, tmp_path):
+    (tmp_path / "rows.json").write_text(json.dumps(ROW) + "\n")
+    words = [word.replace("FOLDER", str(tmp_path)) for word in PRINTS[verb]]
+    done = run_command([sys.executable, "-m", "ropewalk", verb, *words])
+    assert done.returncode == 0, done.stderr
+    assert isinstance(json.loads(done.stdout), dict)
+
+
+def test_json_of_a_program_is_refused(capsys):
+    assert command.main(["run", "--json", "true"]) == 2
+    assert "--json: it is for --dry-run" in capsys.readouterr().err
+
+
+def test_doctor_shows_what_it_waits_for(capsys, monkeypatch):
+    monkeypatch.setattr(mpi_facts, "ask", lambda one: {"error": "not asked"})
+    assert command.main(["doctor", "--json"]) == 0
+    shown = capsys.readouterr()
+    found = [one["family"] for one in json.loads(shown.out)["mpi"]]
+    assert shown.err.count("-- starting one rank of ") == len(found)
 
 
 def test_the_command_lists_its_verbs(capsys):

@@ -58,7 +58,7 @@ def parser() -> Parser:
 
 def main(words: Sequence[str]) -> int:
     options = parser().parse_args(words, namespace=DoctorOptions())
-    facts = judge.collect(run_mpi=not options.quick)
+    facts = judge.collect(run_mpi=not options.quick, tell=_tell)
     findings = judge.judge(facts)
     if options.json:
         print(json.dumps({**facts, "findings": findings}, indent=2))
@@ -67,6 +67,12 @@ def main(words: Sequence[str]) -> int:
     else:
         _print_plain(sections(facts), findings)
     return 0
+
+
+def _tell(what: str) -> None:
+    """Shows on standard error what is waited for: a start takes 0.2 to 2 s."""
+    sys.stderr.write(f"-- {what}\n")
+    sys.stderr.flush()
 
 
 def sections(facts: Facts) -> list[Section]:

@@ -33,8 +33,8 @@ def judge(facts: Facts) -> list[Finding]:
     return found
 
 
-def collect(run_mpi: bool = True) -> Facts:
-    """Facts of this machine, features tried and MPIs asked."""
+def collect(run_mpi: bool = True, tell: Callable[[str], None] = lambda _: None) -> Facts:
+    """Facts of this machine, features tried and MPIs asked; `tell` is told what takes long."""
     from .. import machine, numa
     from . import dropin, mpi_facts, probes
 
@@ -42,7 +42,7 @@ def collect(run_mpi: bool = True) -> Facts:
         **machine.facts(),
         "numa": numa.nodes(),
         "features": probes.every(),
-        "mpi": mpi_facts.every(run_mpi),
+        "mpi": mpi_facts.every(run_mpi, tell),
         "drop_in": dropin.facts(),
         "timeout": os.environ.get("ROPEWALK_TIMEOUT"),
     }

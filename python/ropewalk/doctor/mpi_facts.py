@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from .. import cores, installations, plan, preload
@@ -104,5 +105,11 @@ def describe(installation: Installation, run: bool = True) -> dict[str, Any]:
     return found
 
 
-def every(run: bool = True) -> list[dict[str, Any]]:
-    return [describe(one, run) for one in installations.every()]
+def every(run: bool = True, tell: Callable[[str], None] = lambda _: None) -> list[dict[str, Any]]:
+    """All installations; `tell` is told of each before it is started."""
+    found = []
+    for one in installations.every():
+        if run:
+            tell(f"starting one rank of {one.title}")
+        found.append(describe(one, run))
+    return found
