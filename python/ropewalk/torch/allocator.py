@@ -33,7 +33,9 @@ class Allocator:
             self._before = _core.place_library_blocks(_LIBRARY, self.minimum)
         except UnsupportedError as error:
             raise UnsupportedError(f"{error}; {_REMEDY}") from None
-        if not _core.malloc_library_serves():
+        if _core.malloc_library_serves():
+            _core.arena_statistics()  # makes the arena, for which the malloc library waits
+        else:
             self._require_use()
 
     def _require_use(self) -> None:

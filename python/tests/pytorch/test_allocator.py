@@ -1,6 +1,7 @@
 """Tensors of PyTorch's ordinary functions lie in communication memory under an allocator."""
 
 import gc
+import os
 import random
 import re
 import sys
@@ -272,3 +273,47 @@ def _ddp_allocating(rank, size, file, backend, workers):
 @pytest.mark.parametrize("workers", [0, 2])
 def test_ddp_gives_what_gloo_gives(workers):
     _same_weights(_ddp_allocating, 2, workers)
+
+
+# Allocators that people preload beside a program, where Debian puts them, and ours.
+MALLOCS = {
+    "jemalloc": "/usr/lib/x86_64-linux-gnu/libjemalloc.so.2",
+    "tcmalloc": "/usr/lib/x86_64-linux-gnu/libtcmalloc_minimal.so.4",
+    "ropewalk": ropewalk.preload_path(libraries=("malloc",)),
+}
+UNDER_MALLOC = """
+import gc, sys, threading, torch, ropewalk
+from ropewalk.torch import use_allocator
+assert sys.argv[1] in open("/proc/self/maps").read()
+before = torch.ones(1 << 18)
+with use_allocator() as used:
+    after = before * 2
+    assert ropewalk.inspect(after.numpy()).peers_can_map
+    kept = []
+    def work(seed):
+        for turn in range(50):
+            made = torch.full((1000 + 40_000 * (turn % 3),), float(seed))
+            kept.append(made.clone().resize_(60_000)[:1000])
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for each in threads: each.start()
+    for each in threads: each.join()
+    del before
+small = [torch.ones(10) for _ in range(1000)]
+assert sorted(each.mean().item() for each in kept) == [seed for seed in range(4) for _ in range(50)]
+assert bool((after == 2).all())
+start = ropewalk.arena_statistics().live_bytes
+del after; gc.collect()
+if sys.argv[2] != "ropewalk":  # whose own allocations are in the arena, too
+    assert ropewalk.arena_statistics().live_bytes == start - (1 << 20)
+print("good")
+"""
+
+
+@pytest.mark.parametrize("name", MALLOCS)
+def test_it_works_beside_a_preloaded_malloc(name):
+    library = os.path.realpath(MALLOCS[name])
+    if not os.path.exists(library):
+        pytest.skip(f"{library} is not installed")
+    settings = {**environment(), "LD_PRELOAD": library}
+    done = run([sys.executable, "-c", UNDER_MALLOC, library, name], env=settings, timeout=120)
+    assert done.stdout == "good\n", done.stderr
