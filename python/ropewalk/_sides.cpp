@@ -252,10 +252,32 @@ void check_own_rows(const Side& side, std::size_t count) {
          std::to_string(side.rows()) + ", the rows of its array");
 }
 
-bool is_average(nb::handle op) {
-  std::string wanted;
-  return nb::try_cast(op, wanted, false) && wanted == "average";
+namespace {
+
+// The text of a Python string, where it is one; it lives as long as the string.
+std::optional<std::string_view> text_of(nb::handle given) {
+  Py_ssize_t size = 0;
+  const char* text =
+      PyUnicode_Check(given.ptr()) ? PyUnicode_AsUTF8AndSize(given.ptr(), &size) : nullptr;
+  if (text == nullptr) {
+    PyErr_Clear();
+    return std::nullopt;
+  }
+  return std::string_view(text, static_cast<std::size_t>(size));
 }
+
+std::string names_of_operations() {
+  std::string known;
+  for (int index = 0; index <= static_cast<int>(ReductionOp::bxor); ++index) {
+    known += std::string(name(static_cast<ReductionOp>(index))) + ", ";
+  }
+  return known + "average";
+}
+
+}  // namespace
+
+bool is_average(nb::handle op) { return text_of(op) == "average"; }
+
 int whole_number(nb::handle given, const char* name) {
   int value = 0;
   if (nb::try_cast(given, value)) return value;
@@ -263,17 +285,14 @@ int whole_number(nb::handle given, const char* name) {
 }
 
 ReductionOp operation(nb::handle given) {
-  std::string wanted;
-  const bool is_text = nb::try_cast(given, wanted, false);
-  std::string known;
+  const auto wanted = text_of(given);
   for (int index = 0; index <= static_cast<int>(ReductionOp::bxor); ++index) {
     const auto op = static_cast<ReductionOp>(index);
-    if (is_text && wanted == name(op)) return op;
-    known += std::string(index == 0 ? "" : ", ") + name(op);
+    if (wanted == name(op)) return op;
   }
   if (wanted == "average") refuse("op: average, which scans do not have; divide their sums");
-  refuse(std::string("op: ") + nb::repr(given).c_str() + ", expected one of " + known +
-         ", average");
+  refuse(std::string("op: ") + nb::repr(given).c_str() + ", expected one of " +
+         names_of_operations());
 }
 
 int root_of(const Collectives& on, nb::handle given) {
