@@ -248,3 +248,56 @@ def _nested(rank, size, file):
 
 def test_what_follows_a_call_may_make_another():
     assert run(2, _nested) == ["done"] * 2
+
+
+def _odd_calls(rank, size, file, backend):
+    """Makes valid calls with tensors and arguments that programs seldom have. Returns what they
+    give, as lists."""
+    join(backend, rank, size, file)
+    whole = torch.arange(12.0).reshape(3, 4) + rank
+    for call, part in (
+        (dist.all_reduce, whole[1:, 1:3].t()),  # has an offset, gaps, and columns before rows
+        (lambda tensor: dist.broadcast(tensor, size - 1), whole[:, 3]),
+    ):
+        # Gloo takes the elements in the gaps for the tensor's.
+        given = part.clone(memory_format=torch.contiguous_format) if backend == "gloo" else part
+        call(given)
+        part.copy_(given)
+    flipped = (torch.arange(4.0) + rank).reshape(1, 2, 2, 1).to(memory_format=torch.channels_last)
+    dist.all_reduce(flipped)
+    leaf = torch.full((2,), 1.0 + rank, requires_grad=True)
+    gathered = [torch.zeros(2) for _ in range(size)]
+    dist.all_gather(gathered, leaf)
+    dist.all_reduce(torch.empty(3, 0))
+    objects = [None] * size
+    dist.all_gather_object(objects, {"rank": rank, "list": [1] * rank})
+    listed = ["first", rank] if rank == 0 else [None, None]
+    dist.broadcast_object_list(listed, 0)
+    dealt = [None]
+    dist.scatter_object_list(dealt, [(each,) for each in range(size)] if rank == 0 else None, 0)
+    received = torch.zeros(3)
+    ring = [
+        dist.P2POp(dist.isend, torch.full((3,), float(rank)), (rank + 1) % size),
+        dist.P2POp(dist.irecv, received, (rank - 1) % size),
+    ]
+    for work in dist.batch_isend_irecv(ring):
+        work.wait()
+    alone = [dist.new_group([each]) for each in range(size)][rank]
+    single = torch.full((2,), 3.0 + rank)
+    dist.all_reduce(single, group=alone)
+    pair = torch.full((2,), 5.0 + rank)
+    if rank < 2:
+        group = dist.new_group([0, 1], use_local_synchronization=True)
+        dist.all_reduce(pair, group=group)
+    dist.barrier(device_ids=[0])
+    tensors = [whole, flipped, *gathered, received, single, pair]
+    assert dist.get_backend() == backend
+    dist.destroy_process_group()
+    with pytest.raises((AssertionError, ValueError)):
+        dist.destroy_process_group()
+    return [each.tolist() for each in tensors], objects, listed, dealt
+
+
+@pytest.mark.parametrize("size", [2, 3])
+def test_odd_calls_give_what_gloo_gives(size):
+    assert run(size, _odd_calls, "ropewalk") == run(size, _odd_calls, "gloo")
