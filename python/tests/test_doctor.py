@@ -305,7 +305,7 @@ def test_memlock_matters_with_a_fabric_only(good):
 
 
 def test_report(good, capsys, monkeypatch):
-    monkeypatch.setattr(judge, "collect", lambda run_mpi: good)
+    monkeypatch.setattr(judge, "collect", lambda run_mpi, tell: good)
     fail(good, "pagemap_scan")
     report.main(["--quick"])
     text = capsys.readouterr().out
