@@ -130,12 +130,16 @@ class Iteration {
                                        "; " + remedy);
 }
 
+// Of iterations. Without rounding each of them lowers the residual.
+constexpr int most_without_progress = 100;
+
 // Iterates until the residual of the recursion is below the tolerance, or no iterations are left.
 template <class Real>
 void iterate(Iteration<Real>& iteration, const SolverOptions& options, Progress& progress,
              Solution& solution) {
   iteration.first_direction();
   double lowest = solution.residual;
+  int since_lowest = 0;
   do {
     solution.residual = iteration.step();
     solution.history.push_back(solution.residual);
@@ -144,9 +148,11 @@ void iterate(Iteration<Real>& iteration, const SolverOptions& options, Progress&
       fail(solution, options, "m",
            "look for numbers that are not finite in links, source and guess");
     }
+    since_lowest = solution.residual < lowest ? 0 : since_lowest + 1;
     lowest = std::min(lowest, solution.residual);
     // But for rounding it never rises: M is singular to this precision.
-    if (options.best_effort && solution.residual > 2 * lowest) return;
+    const bool is_lost = solution.residual > 2 * lowest || since_lowest == most_without_progress;
+    if (options.best_effort && is_lost) return;
   } while (solution.residual > options.tolerance && solution.iterations < options.max_iterations);
 }
 
@@ -178,6 +184,7 @@ Solution conjugate_gradient(const LinearOperator<Real>& m, SpinorField<Real>& x,
     out.residual = iteration.start();
     if (out.residual <= options.tolerance) break;
     if (out.iterations >= options.max_iterations) {
+      if (options.best_effort) break;
       fail(out, options, "max_iterations",
            "allow more of them, raise the tolerance, or take a heavier quark");
     }

@@ -268,7 +268,8 @@ Solution solve_mixed(Double& m, Single& m_single, SpinorField<double>& x,
   while (r_norm > options.tolerance * b_norm) {
     SolverOptions inner = options;
     inner.tolerance = std::clamp(0.5 * options.tolerance * b_norm / r_norm, inner_tolerance, 0.5);
-    inner.max_iterations = std::max(1, options.max_iterations - out.iterations);
+    // Where single precision gets nowhere, half of the iterations are left to double.
+    inner.max_iterations = std::max(1, (options.max_iterations - out.iterations) / 2);
     inner.relative_to = 0;
     inner.best_effort = true;
     append(out, refinement.correct(r_norm, inner), r_norm / b_norm);
