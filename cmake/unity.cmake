@@ -1,6 +1,7 @@
 # With ROPEWALK_UNITY the sources of a target are compiled in groups: half of the build's time is
-# instantiating the same templates of the same headers, once in each source. The scripts build so;
-# clang-tidy and the build with Clang tell whether each source includes what it uses.
+# instantiating the same templates of the same headers, once in each source. The scripts build so.
+# The build with Clang compiles each source of the libraries alone, and tells whether it includes
+# what it uses.
 #
 # In a group all local names share a scope. A source whose local names another one of its target has
 # as well is named by ropewalk_alone.

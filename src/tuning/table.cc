@@ -21,7 +21,7 @@ constexpr std::size_t most_slot = 64 * KiB;  // two of them fit the slot memory 
 constexpr std::size_t least_piece = 4 * KiB;
 
 constexpr std::string_view box = "4 nodes of 2 ranks on TCP, in a box of 2 cores";
-constexpr std::string_view sapphire_rapids = "Xeon virtual machine, 2 ranks on 2 cores";
+constexpr std::string_view xeon = "Xeon virtual machine, 2 ranks on 2 cores";
 constexpr std::string_view zen4 = "2 cores of Zen 4";
 constexpr std::string_view epyc = "EPYC virtual machine, 2 ranks on 2 cores, 1 MiB second cache";
 
@@ -102,7 +102,7 @@ constexpr Row all[] = {
      "allgather, alltoall, gather, scatter, broadcast between two",
      "private blocks from here on (rooted: from twice as much) are written into receive buffers "
      "that are mapped, instead of being copied for their readers",
-     "one copy instead of two, for an exchange of flags", sapphire_rapids},
+     "one copy instead of two, for an exchange of flags", xeon},
     {Id::node_streaming, "node.streaming_bytes", Unit::bytes, 0, &streaming,
      "last-level cache (16M to 64M are believed) / (2 x ranks)", 1, unbounded,
      "all whose results are stored from registers",
