@@ -3,10 +3,8 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cmath>
 #include <complex>
-#include <cstdio>
 #include <optional>
 #include <string>
 
@@ -15,22 +13,17 @@
 #include "halves.hpp"
 #include "ropewalk/error.hpp"
 #include "solver_checks.hpp"
+#include "solver_timer.hpp"
 
 namespace ropewalk::lattice {
 
 using detail::half;
 using detail::put_half;
+using detail::scientific;
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using Complex = std::complex<double>;
-
-std::string scientific(double value) {
-  std::array<char, 32> out{};
-  std::snprintf(out.data(), out.size(), "%.2e", value);
-  return out.data();
-}
 
 [[noreturn]] void refuse(const Solution& solution, const SolverOptions& options,
                          const std::string& what, const std::string& remedy) {
@@ -180,7 +173,7 @@ double true_residual(CloverOperator<Real>& m, const SpinorField<Real>& x,
 template <class Real>
 Solution bicgstab(const LinearOperator<Real>& m, SpinorField<Real>& x, const SpinorField<Real>& b,
                   const SolverOptions& options) {
-  const auto begin = Clock::now();
+  const detail::SolverTimer timer;
   Solution out;
   std::optional<Stabilised<Real>> made;
   collectively(b.layout().lattice(), [&] {
@@ -208,14 +201,14 @@ Solution bicgstab(const LinearOperator<Real>& m, SpinorField<Real>& x, const Spi
              "the precision ends here: raise the tolerance, or solve by conjugate gradient");
     }
   }
-  out.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  out.seconds = timer.seconds();
   return out;
 }
 
 template <class Real>
 Solution solve_bicgstab(CloverOperator<Real>& m, SpinorField<Real>& x, const SpinorField<Real>& b,
                         const SolverOptions& given) {
-  const auto begin = Clock::now();
+  const detail::SolverTimer timer;
   collectively(m.lattice(), [&] {
     detail::check_solver(m.lattice(), given, [&] { check_whole(m.layout(), x, b); });
   });
@@ -235,7 +228,7 @@ Solution solve_bicgstab(CloverOperator<Real>& m, SpinorField<Real>& x, const Spi
   put_half(x, f.x_even);
   put_half(x, rest);
   out.residual = true_residual(m, x, b);
-  out.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  out.seconds = timer.seconds();
   return out;
 }
 

@@ -4,8 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <optional>
@@ -15,21 +13,13 @@
 #include "algebra.hpp"
 #include "ropewalk/error.hpp"
 #include "solver_checks.hpp"
+#include "solver_timer.hpp"
 
 namespace ropewalk::lattice {
+
+using detail::scientific;
+
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
-
-std::string scientific(double value) {
-  std::array<char, 32> out{};
-  std::snprintf(out.data(), out.size(), "%.2e", value);
-  return out.data();
-}
 
 // One line on a terminal, rewritten at most five times a second and wiped at the end.
 class Progress {
@@ -43,8 +33,8 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
 
   void show(int iteration, double residual) {
-    if (!on_ || seconds_since(last_) < 0.2) return;
-    last_ = Clock::now();
+    if (!on_ || since_last_.seconds() < 0.2) return;
+    since_last_ = {};
     shown_ = true;
     std::fprintf(stderr, "\rconjugate gradient: iteration %d, residual %.2e, to %.0e ", iteration,
                  residual, tolerance_);
@@ -55,7 +45,7 @@ class Progress {
   bool on_;
   bool shown_ = false;
   double tolerance_;
-  Clock::time_point last_ = Clock::now();
+  detail::SolverTimer since_last_;
 };
 
 // State of the iteration; all sums are over the ranks.
@@ -161,7 +151,7 @@ void iterate(Iteration<Real>& iteration, const SolverOptions& options, Progress&
 template <class Real>
 Solution conjugate_gradient(const LinearOperator<Real>& m, SpinorField<Real>& x,
                             const SpinorField<Real>& b, const SolverOptions& options) {
-  const auto begin = Clock::now();
+  const detail::SolverTimer timer;
   Solution out;
   std::optional<Iteration<Real>> made;
   collectively(b.layout().lattice(), [&] {
@@ -198,7 +188,7 @@ Solution conjugate_gradient(const LinearOperator<Real>& m, SpinorField<Real>& x,
                  "the operator has faces of 16 bits, correct by one with whole faces");
     }
   }
-  out.seconds = seconds_since(begin);
+  out.seconds = timer.seconds();
   return out;
 }
 

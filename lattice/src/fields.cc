@@ -4,14 +4,13 @@
 #include <utility>
 
 #include "ropewalk/error.hpp"
+#include "tables.hpp"
 
 namespace ropewalk::lattice {
 
 namespace {
 
 constexpr std::size_t spinor_reals = 24;
-constexpr std::size_t spinor_complex = 12;
-constexpr std::size_t link_complex = 9;
 
 void require_half(const Layout& layout, Sites sites) {
   if (sites == Sites::all || layout.checkered()) return;

@@ -9,6 +9,7 @@
 #include "ropewalk/error.hpp"
 #include "ropewalk/lattice/random.hpp"
 #include "site_matrices.hpp"
+#include "tables.hpp"
 
 namespace ropewalk::lattice {
 namespace {
@@ -19,7 +20,6 @@ constexpr std::uint32_t tepid_stream = 2;
 constexpr std::uint32_t transformation_stream = 3;
 constexpr std::uint32_t spinor_stream = 4;
 
-constexpr std::size_t link_numbers = 9;
 constexpr int spinor_numbers = 12;
 
 std::uint64_t global_index(const Lattice& lattice, Extents x) {
@@ -149,14 +149,14 @@ double plaquette(const GaugeField<double>& gauge) {
 
 double link_trace(const GaugeField<double>& gauge) {
   double sum = 0;
-  for (std::size_t first = 0; first < gauge.size(); first += link_numbers) {
+  for (std::size_t first = 0; first < gauge.size(); first += link_complex) {
     sum += trace(load(gauge.data() + first)).real() / 3;
   }
   return mean(gauge.lattice(), sum, dimensions);
 }
 
 GaugeField<double> transform_gauge(const GaugeField<double>& gauge, const Numbers& transformation) {
-  const std::size_t expected = gauge.lattice().local_sites() * link_numbers;
+  const std::size_t expected = gauge.lattice().local_sites() * link_complex;
   collectively(gauge.lattice(),
                [&] { check_size("transformation", transformation.size(), expected); });
   const SiteMatrices g = made_collectively(
@@ -175,15 +175,15 @@ GaugeField<double> transform_gauge(const GaugeField<double>& gauge, const Number
 }
 
 Numbers transform_spinor(const Numbers& psi, const Numbers& transformation) {
-  const std::size_t sites = transformation.size() / link_numbers;
+  const std::size_t sites = transformation.size() / link_complex;
   check_size("transformation", transformation.size(),
-             std::max<std::size_t>(1, sites) * link_numbers);
+             std::max<std::size_t>(1, sites) * link_complex);
   const std::size_t spinor = static_cast<std::size_t>(spinor_numbers) * sites;
   check_size("psi", psi.size(), std::max(spinor, psi.size() / spinor * spinor));
   Numbers out(psi.size());
   for (std::size_t k = 0; k < psi.size(); ++k) {
     const std::complex<double>* row =
-        &transformation[k / (psi.size() / sites) * link_numbers + k % 3 * 3];
+        &transformation[k / (psi.size() / sites) * link_complex + k % 3 * 3];
     const std::complex<double>* colours = &psi[k - k % 3];
     for (std::size_t c = 0; c < 3; ++c) out[k] += row[c] * colours[c];
   }
@@ -191,7 +191,7 @@ Numbers transform_spinor(const Numbers& psi, const Numbers& transformation) {
 }
 
 void reunitarise(GaugeField<double>& gauge) {
-  for (std::size_t first = 0; first < gauge.size(); first += link_numbers) {
+  for (std::size_t first = 0; first < gauge.size(); first += link_complex) {
     Su3 u = load(gauge.data() + first);
     reunitarise(u);
     std::copy(u.begin(), u.end(), gauge.data() + first);

@@ -16,8 +16,6 @@ using kernels::LinkForm;
 
 namespace {
 
-constexpr std::size_t link_complex = 9;
-
 // Links U_mu at the upper face of the rank at -mu, for this rank's backward legs.
 template <class Real>
 class BorrowedLinks {

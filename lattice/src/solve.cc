@@ -1,7 +1,6 @@
 // This file builds red-black and mixed-precision solutions around the iteration of
 // conjugate_gradient.cc.
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <complex>
 #include <optional>
@@ -16,6 +15,7 @@
 #include "ropewalk/lattice/clover.hpp"
 #include "ropewalk/lattice/conjugate_gradient.hpp"
 #include "solver_checks.hpp"
+#include "solver_timer.hpp"
 
 namespace ropewalk::lattice {
 
@@ -129,12 +129,6 @@ void check_finite(double norm) {
               "and guess");
 }
 
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
-
 // Appends the iterations of a part of the way, whose residuals are relative to `unit`.
 void append(Solution& out, const Solution& part, double unit) {
   out.iterations += part.iterations;
@@ -199,13 +193,13 @@ class Refinement {
 // Goes on in double precision from the x that single precision has reached.
 template <class Double>
 Solution finish_in_double(Double& m, SpinorField<double>& x, const SpinorField<double>& b,
-                          SolverOptions options, Solution out, Clock::time_point begin) {
+                          SolverOptions options, Solution out, const detail::SolverTimer& timer) {
   options.max_iterations = std::max(1, options.max_iterations - out.iterations);
   options.relative_to = 0;
   const Solution rest = solve(m, x, b, options);
   append(out, rest, 1);
   out.residual = rest.residual;
-  out.seconds = seconds_since(begin);
+  out.seconds = timer.seconds();
   return out;
 }
 
@@ -214,7 +208,7 @@ Solution finish_in_double(Double& m, SpinorField<double>& x, const SpinorField<d
 template <class Operator, class Real>
 Solution solve(Operator& m, SpinorField<Real>& x, const SpinorField<Real>& b,
                const SolverOptions& given) {
-  const auto begin = Clock::now();
+  const detail::SolverTimer timer;
   collectively(m.lattice(), [&] {
     detail::check_solver(m.lattice(), given, [&] { check_fields(m.layout(), x, b); });
   });
@@ -237,7 +231,7 @@ Solution solve(Operator& m, SpinorField<Real>& x, const SpinorField<Real>& b,
                                         bool dagger) { m.apply(to, from, dagger); },
                                    x, b, options);
   }
-  out.seconds = seconds_since(begin);
+  out.seconds = timer.seconds();
   return out;
 }
 
@@ -245,7 +239,7 @@ template <class Double, class Single>
 Solution solve_mixed(Double& m, Single& m_single, SpinorField<double>& x,
                      const SpinorField<double>& b, const SolverOptions& options) {
   constexpr double inner_tolerance = 1e-5;  // what single precision gives without effort
-  const auto begin = Clock::now();
+  const detail::SolverTimer timer;
   Solution out;
   double b_norm = 0;
   std::optional<Refinement<Double, Single>> made;
@@ -277,10 +271,10 @@ Solution solve_mixed(Double& m, Single& m_single, SpinorField<double>& x,
     r_norm = refinement.residual();
     if (r_norm < before / 2) continue;
     if (!(r_norm < before)) refinement.take_back(before);
-    return finish_in_double(m, x, b, options, std::move(out), begin);
+    return finish_in_double(m, x, b, options, std::move(out), timer);
   }
   out.residual = r_norm / b_norm;
-  out.seconds = seconds_since(begin);
+  out.seconds = timer.seconds();
   return out;
 }
 

@@ -6,13 +6,14 @@
 #include "agree.hpp"
 
 namespace ropewalk::lattice::detail {
-namespace {
 
 std::string scientific(double value) {
   std::array<char, 32> out{};
   std::snprintf(out.data(), out.size(), "%.2e", value);
   return out.data();
 }
+
+namespace {
 
 void check_options(const SolverOptions& options) {
   if (!(options.tolerance > 0 && options.tolerance < 1)) {

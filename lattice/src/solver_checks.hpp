@@ -10,6 +10,8 @@
 
 namespace ropewalk::lattice::detail {
 
+std::string scientific(double value);  // with three digits, as 1.23e-08
+
 // Collective. Options in range and alike on all ranks, which else would end after different numbers
 // of iterations; `fields` is a check of the caller's.
 void check_solver(const Lattice&, const SolverOptions&, const std::function<void()>& fields);

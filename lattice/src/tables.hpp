@@ -10,6 +10,10 @@
 
 namespace ropewalk::lattice {
 
+// Complex numbers of a link, which is an SU(3) matrix, and of the spinor of a site.
+constexpr std::size_t link_complex = 9;
+constexpr std::size_t spinor_complex = 12;
+
 inline int direction(int leg) { return leg % dimensions; }
 inline bool forward(int leg) { return leg < dimensions; }
 
