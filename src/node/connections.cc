@@ -6,10 +6,13 @@
 #include <cerrno>
 #include <utility>
 
+#include "os/clock.hpp"
+
 namespace ropewalk::node {
 namespace {
 
-constexpr std::int64_t second_ns = 1'000'000'000;
+using os::second_ns;
+
 // This long a process waits between two rounds of attempts to reach a process whose connections
 // have closed.
 constexpr std::int64_t after_refusal_ns = second_ns / 10;

@@ -8,10 +8,11 @@
 namespace ropewalk::node {
 namespace {
 
-constexpr std::int64_t second_ns = 1'000'000'000;
+using os::second_ns;
+
 // A thread that has not looked for so long does not wait any more; its next look begins a new wait.
 // A program that tests a request now and then waits, too.
-constexpr std::int64_t between_looks_ns = 10 * second_ns;
+constexpr std::int64_t longest_between_looks_ns = 10 * second_ns;
 // Shorter waits do not count: nobody is asked for their sake.
 constexpr std::int64_t short_wait_ns = second_ns;
 // So many questions go out in one time-out: lost packets must not make a node dead. The kernel
@@ -30,7 +31,7 @@ Keepalive::Keepalive(int timeout_s) noexcept
 bool Keepalive::waiting() noexcept {
   const std::int64_t now = os::steady_ns();
   const std::int64_t last = last_look_ns_.exchange(now, std::memory_order_relaxed);
-  if (now - last > between_looks_ns) wait_began_ns_.store(now, std::memory_order_relaxed);
+  if (now - last > longest_between_looks_ns) wait_began_ns_.store(now, std::memory_order_relaxed);
   if (now - wait_began_ns_.load(std::memory_order_relaxed) < short_wait_ns) return false;
   return !active() && !active_.exchange(true, std::memory_order_relaxed);
 }
@@ -51,7 +52,7 @@ bool Keepalive::tick(MonitoredProcesses processes, std::int64_t now) {
   const std::int64_t since = now - last_tick_ns_;
   const std::int64_t interval = second_ns * interval_s_;
   if (since < interval) return false;
-  if (now - last_look_ns_.load(std::memory_order_relaxed) > between_looks_ns) {
+  if (now - last_look_ns_.load(std::memory_order_relaxed) > longest_between_looks_ns) {
     return end(processes), false;
   }
   last_tick_ns_ = now;

@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <memory>
 
+#include "os/file.hpp"
+
 namespace ropewalk::os {
 namespace {
 
@@ -72,6 +74,11 @@ std::vector<int> parse_cpu_list(const std::string& text) {
     }
   }
   return cpus;
+}
+
+std::vector<int> read_cpu_list(const std::string& path) {
+  const auto text = read_text(path);
+  return text ? parse_cpu_list(*text) : std::vector<int>{};
 }
 
 }  // namespace ropewalk::os

@@ -19,5 +19,7 @@ int current_cpu() noexcept;
 
 // Parses "0-3,8,10-11" as sysfs writes it; unreadable parts are left out.
 std::vector<int> parse_cpu_list(const std::string& text);
+// The same of the text of a file; none where it cannot be read.
+std::vector<int> read_cpu_list(const std::string& path);
 
 }  // namespace ropewalk::os

@@ -9,18 +9,13 @@
 namespace ropewalk::topology {
 namespace {
 
-std::vector<int> read_list(const std::string& path) {
-  const auto text = os::read_text(path);
-  return text ? os::parse_cpu_list(*text) : std::vector<int>{};
-}
-
 int read_int(const std::string& path, int otherwise) {
   const auto value = os::read_number(path);  // core_id can be -1 in virtual machines
   return value ? static_cast<int>(*value) : otherwise;
 }
 
 // Sysfs writes cache sizes as "48K" or "32M".
-std::size_t read_size(const std::string& path) {
+std::size_t cache_bytes(const std::string& path) {
   const auto text = os::read_text(path);
   if (!text || text->empty()) return 0;
   const std::size_t count = std::strtoull(text->c_str(), nullptr, 10);
@@ -45,7 +40,7 @@ bool contains(const std::vector<int>& cpus, int cpu) {
 }
 
 std::vector<int> online_cpus(const std::string& root) {
-  std::vector<int> cpus = read_list(root + "/devices/system/cpu/online");
+  std::vector<int> cpus = os::read_cpu_list(root + "/devices/system/cpu/online");
   return cpus.empty() ? os::thread_cpus() : cpus;
 }
 
@@ -58,7 +53,7 @@ void keep_online(std::vector<int>& cpus, const std::vector<int>& online) {
 Core read_core(const std::string& root, int cpu, const std::vector<int>& online) {
   const std::string directory = cpu_directory(root, cpu) + "/topology/";
   Core core{read_int(directory + "physical_package_id", 0), read_int(directory + "core_id", cpu),
-            read_list(directory + "thread_siblings_list")};
+            os::read_cpu_list(directory + "thread_siblings_list")};
   keep_online(core.cpus, online);
   if (!contains(core.cpus, cpu)) core.cpus = {cpu};
   return core;
@@ -78,9 +73,9 @@ void read_caches_of(const std::string& root, int cpu, Machine& machine) {
         cpu_directory(root, cpu) + "/cache/index" + std::to_string(index) + "/";
     const auto type = os::read_text(directory + "type");
     if (!type) return;
-    Cache cache{read_int(directory + "level", 0), *type, read_size(directory + "size"),
-                read_size(directory + "coherency_line_size"),
-                read_list(directory + "shared_cpu_list")};
+    Cache cache{read_int(directory + "level", 0), *type, cache_bytes(directory + "size"),
+                cache_bytes(directory + "coherency_line_size"),
+                os::read_cpu_list(directory + "shared_cpu_list")};
     keep_online(cache.cpus, machine.cpus);
     if (!contains(cache.cpus, cpu)) cache.cpus = {cpu};
     if (cache.cpus.front() == cpu) machine.caches.push_back(std::move(cache));

@@ -13,12 +13,7 @@ namespace {
 
 namespace files = std::filesystem;
 
-std::vector<int> read_list(const std::string& path) {
-  const auto text = os::read_text(path);
-  return text ? os::parse_cpu_list(*text) : std::vector<int>{};
-}
-
-std::size_t read_size(const std::string& path) { return os::read_number(path).value_or(0); }
+std::size_t read_count(const std::string& path) { return os::read_number(path).value_or(0); }
 
 // A line looks like "Node 0 MemTotal:       24689664 kB".
 std::size_t bytes_of(const std::string& meminfo, const std::string& key) {
@@ -39,7 +34,7 @@ std::vector<std::string> folders_in(const std::string& path) {
 std::size_t read_memory_side_cache(const std::string& node) {
   const std::string top = node + "/memory_side_cache/";
   std::size_t sum = 0;
-  for (const std::string& name : folders_in(top)) sum += read_size(top + name + "/size");
+  for (const std::string& name : folders_in(top)) sum += read_count(top + name + "/size");
   return sum;
 }
 
@@ -49,9 +44,9 @@ NumaNode read_node(const std::string& directory, int number) {
   NumaNode node{.number = number,
                 .bytes = bytes_of(meminfo, "MemTotal"),
                 .free_bytes = bytes_of(meminfo, "MemFree"),
-                .cpus = read_list(directory + "/cpulist")};
-  node.read_mb_per_s = read_size(speeds + "read_bandwidth");
-  node.read_latency_ns = read_size(speeds + "read_latency");
+                .cpus = os::read_cpu_list(directory + "/cpulist")};
+  node.read_mb_per_s = read_count(speeds + "read_bandwidth");
+  node.read_latency_ns = read_count(speeds + "read_latency");
   node.memory_side_cache_bytes = read_memory_side_cache(directory);
   return node;
 }
@@ -62,7 +57,7 @@ void read_tiers(const std::string& root, std::vector<NumaNode>& nodes) {
   const std::string prefix = "memory_tier";
   for (const std::string& name : folders_in(top)) {
     if (name.compare(0, prefix.size(), prefix) != 0) continue;
-    const std::vector<int> members = read_list(top + name + "/nodelist");
+    const std::vector<int> members = os::read_cpu_list(top + name + "/nodelist");
     for (NumaNode& node : nodes) {
       if (std::find(members.begin(), members.end(), node.number) == members.end()) continue;
       node.tier = std::strtoull(name.c_str() + prefix.size(), nullptr, 10);
@@ -87,7 +82,7 @@ thread_local const std::vector<NumaNode>* replacement = nullptr;
 std::vector<NumaNode> read_numa_nodes(const std::string& root) {
   const std::string top = root + "/devices/system/node";
   std::vector<NumaNode> nodes;
-  for (const int number : read_list(top + "/online")) {
+  for (const int number : os::read_cpu_list(top + "/online")) {
     nodes.push_back(read_node(top + "/node" + std::to_string(number), number));
   }
   read_tiers(root, nodes);
