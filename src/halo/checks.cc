@@ -13,8 +13,6 @@ namespace {
 // fits a size_t.
 constexpr std::size_t most_face_bytes = SIZE_MAX >> 6;
 
-[[noreturn]] void refuse(const std::string& message) { throw Error(ErrorCode::argument, message); }
-
 void check_endpoints(const CartesianGrid& grid, const EndpointSet& endpoints,
                      const HaloOptions& options) {
   if (endpoints.size() != grid.size()) {
@@ -73,10 +71,6 @@ void check_workers(const HaloOptions& options) {
   if (options.workers >= 1 && options.workers <= Halo::max_workers) return;
   refuse("workers: " + std::to_string(options.workers) + ", expected 1 to " +
          std::to_string(Halo::max_workers) + "; pass the number of threads that share the copies");
-}
-
-int face_neighbour(const CartesianGrid& grid, std::size_t direction) {
-  return grid.neighbour(static_cast<int>(direction / 2), direction % 2 == 0 ? 1 : -1);
 }
 
 void check_face_count(std::size_t count, const char* member, std::size_t expected) {

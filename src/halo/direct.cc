@@ -19,8 +19,6 @@ namespace ropewalk::halo {
 
 namespace {
 
-constexpr unsigned tests_per_look = 64;  // at MPI and the others' lives: 0.1 to 1 us a time
-
 // Polls of a waiting rank before it helps a neighbour with a face: about 1 us, in which a neighbour
 // that is there begins itself, into its own cache. On a shared core it is not there.
 constexpr unsigned polls_before_help = 16;

@@ -20,10 +20,6 @@ struct Reached {
   bool by_kernel;  // `data` is an address of the neighbour's process
 };
 
-kernels::StridedCopy plain_copy(const void* from, void* to, std::size_t bytes) {
-  return {from, to, {{}, {}, {}, bytes}};
-}
-
 void add(FaceCopies& to, const kernels::StridedCopy& copy, const Reached& there,
          KernelCopy::Way way) {
   if (there.by_kernel) {

@@ -21,11 +21,7 @@ Message incoming(const Link& link, void* data, std::size_t bytes, const Labels& 
           labels.lane(link.towards), link.from};
 }
 
-kernels::StridedCopy plain_copy(const void* from, void* to, std::size_t bytes) {
-  return {from, to, {{}, {}, {}, bytes}};
-}
-
-std::vector<const Field*> fields_of(const Link& link, const std::vector<Field>& fields) {
+std::vector<const Field*> fields_over(const Link& link, const std::vector<Field>& fields) {
   std::vector<const Field*> out;
   for (const Field& field : fields) {
     if (takes_part(field, link.offset)) out.push_back(&field);
@@ -64,7 +60,7 @@ struct Parcel {
 
 Parcel parcel(const Link& link, bool sends, const std::vector<Field>& fields,
               StagingSpace& staging) {
-  Parcel out{&link, sends, fields_of(link, fields), 0, false, 0};
+  Parcel out{&link, sends, fields_over(link, fields), 0, false, 0};
   for (const Field* field : out.fields) out.bytes += region_bytes(*field, link.offset);
   out.in_place = out.fields.size() == 1 && contiguous(*out.fields[0], out.region(*out.fields[0]));
   if (!out.in_place) out.offset = staging.take(out.bytes);
@@ -119,7 +115,7 @@ Draft draft_fields(const Links& links, const std::vector<Field>& fields, const L
   StagingSpace staging;
   std::vector<Parcel> parcels;
   for (const Link& link : links.present) {
-    if (link.to_itself || fields_of(link, fields).empty()) continue;
+    if (link.to_itself || fields_over(link, fields).empty()) continue;
     parcels.push_back(parcel(link, false, fields, staging));
     parcels.push_back(parcel(link, true, fields, staging));
   }
@@ -143,7 +139,7 @@ std::vector<kernels::StridedCopy> own_copies(const Links& links, const std::vect
   std::vector<kernels::StridedCopy> out;
   for (const Link& link : links.present) {
     if (!link.to_itself) continue;
-    for (const Field* field : fields_of(link, fields)) {
+    for (const Field* field : fields_over(link, fields)) {
       out.push_back(copy(*field, sent_towards(*field, opposite(link.offset)), *field,
                          ghosts_towards(*field, link.offset)));
     }

@@ -20,8 +20,6 @@ namespace {
 
 constexpr std::size_t max_dimensions = CartesianGrid::max_dimensions;
 
-[[noreturn]] void refuse(const std::string& message) { throw Error(ErrorCode::argument, message); }
-
 // Returns the dimensions in which anything is exchanged.
 std::vector<bool> wide_dimensions(const HaloRequest& request) {
   if (request.form != Form::fields) return std::vector<bool>(request.dimensions(), true);
@@ -88,10 +86,6 @@ void append_geometry(RankTable& table, const HaloRequest& request) {
 std::string direction_name(std::size_t direction) {
   return std::string(direction % 2 == 0 ? "+" : "-") + " of dimension " +
          std::to_string(direction / 2);
-}
-
-int face_neighbour(const CartesianGrid& grid, std::size_t direction) {
-  return grid.neighbour(static_cast<int>(direction / 2), direction % 2 == 0 ? 1 : -1);
 }
 
 void compare_faces(const CartesianGrid& grid, const RankTable& table) {

@@ -14,19 +14,18 @@ namespace ropewalk {
 namespace {
 
 void check_part(const halo::HaloParts& parts, int part_count, int direction, int part) {
-  const auto refuse = [](const std::string& text) { throw Error(ErrorCode::argument, text); };
   if (part_count == 0) {
-    refuse(
+    halo::refuse(
         "halo: faces are handed over as a whole, expected a halo with parts; make it with "
         "HaloOptions::parts");
   }
   if (halo::place(parts.places.receive[0], direction) == nullptr) {
-    refuse("direction: " + std::to_string(direction) +
-           ", expected one with a face; those without have no receive_buffer()");
+    halo::refuse("direction: " + std::to_string(direction) +
+                 ", expected one with a face; those without have no receive_buffer()");
   }
   if (part < 0 || part >= part_count) {
-    refuse("part: " + std::to_string(part) + ", expected 0 to " + std::to_string(part_count - 1) +
-           "; ask parts() how many a face has");
+    halo::refuse("part: " + std::to_string(part) + ", expected 0 to " +
+                 std::to_string(part_count - 1) + "; ask parts() how many a face has");
   }
 }
 

@@ -94,6 +94,10 @@ std::size_t face_index(const std::vector<int>& offset) {
   return 2 * d + (offset[d] > 0 ? 0 : 1);
 }
 
+int face_neighbour(const CartesianGrid& grid, std::size_t index) {
+  return grid.neighbour(static_cast<int>(index / 2), index % 2 == 0 ? 1 : -1);
+}
+
 std::string describe(const std::vector<int>& offset) {
   if (nonzero(offset) == 1) {
     const auto at = std::find_if(offset.begin(), offset.end(), [](int step) { return step != 0; });

@@ -42,6 +42,8 @@ Links links(const CartesianGrid&, Corners, const std::vector<bool>& wide);
 std::vector<int> opposite(std::vector<int> offset);
 // Returns the index of a face offset in the public arrays: 2d towards +, 2d+1 towards -.
 std::size_t face_index(const std::vector<int>& offset);
+// Returns the rank behind the face of that index, or a negative number beyond an open boundary.
+int face_neighbour(const CartesianGrid&, std::size_t index);
 
 // The text is like "towards + of dimension 2", or "towards offset (1,-1,0)".
 std::string describe(const std::vector<int>& offset);

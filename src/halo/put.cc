@@ -11,8 +11,6 @@ namespace ropewalk::halo {
 
 namespace {
 
-constexpr unsigned tests_per_look = 64;  // at MPI and the others' lives: 0.1 to 1 us a time
-
 // Beside the number in `started`: this rank does not come to a later exchange.
 constexpr std::uint64_t gave_up = std::uint64_t{1} << 63;
 

@@ -11,8 +11,6 @@ std::string member(std::size_t index, const char* name, std::size_t dimension) {
   return "field[" + std::to_string(index) + "]." + name + "[" + std::to_string(dimension) + "]";
 }
 
-[[noreturn]] void refuse(const std::string& message) { throw Error(ErrorCode::argument, message); }
-
 // Positions along one dimension are, in this order: ghosts, interior, ghosts.
 Region region(const Field& field, const std::vector<int>& offset, bool ghosts) {
   const std::vector<std::size_t> strides = array_strides(field);
@@ -121,6 +119,10 @@ std::vector<std::size_t> dense_strides(const Region& region, std::size_t element
     stride *= region.extents[d];
   }
   return strides;
+}
+
+kernels::StridedCopy plain_copy(const void* from, void* to, std::size_t bytes) {
+  return {from, to, {{}, {}, {}, bytes}};
 }
 
 kernels::StridedCopy pack(const Field& field, const Region& from, std::byte* to) {

@@ -24,6 +24,7 @@ std::size_t region_bytes(const Field&, const std::vector<int>& offset);
 std::vector<std::size_t> array_strides(const Field&);  // bytes, of the array with its ghosts
 std::vector<std::size_t> dense_strides(const Region&, std::size_t element_bytes);
 
+kernels::StridedCopy plain_copy(const void* from, void* to, std::size_t bytes);
 kernels::StridedCopy pack(const Field&, const Region&, std::byte* to);
 kernels::StridedCopy unpack(const Field&, const Region&, const std::byte* from);
 // Copies between two arrays of the same elements, which may differ in extents.

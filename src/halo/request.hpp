@@ -1,12 +1,16 @@
 // What the caller of a halo asks for: one form for packets, fields and buffers of the halo.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "mpi/mpi.hpp"
 #include "ropewalk/halo.hpp"
 
 namespace ropewalk::halo {
+
+// Throws Error(argument).
+[[noreturn]] inline void refuse(const std::string& text) { throw Error(ErrorCode::argument, text); }
 
 enum class Form { faces, fields, buffers };
 

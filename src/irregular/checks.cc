@@ -6,8 +6,6 @@
 namespace ropewalk::irregular {
 namespace {
 
-[[noreturn]] void refuse(const std::string& text) { throw Error(ErrorCode::argument, text); }
-
 std::string member(std::size_t neighbor, const char* list, std::size_t at) {
   return "neighbors[" + std::to_string(neighbor) + "]." + list + "[" + std::to_string(at) + "]";
 }

@@ -4,11 +4,15 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "ropewalk/irregular_halo.hpp"
 
 namespace ropewalk::irregular {
+
+// Throws Error(argument).
+[[noreturn]] inline void refuse(const std::string& text) { throw Error(ErrorCode::argument, text); }
 
 // What a rank says to another of what the two exchange.
 struct Promise {

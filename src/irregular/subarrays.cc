@@ -3,14 +3,13 @@
 #include <algorithm>
 #include <span>
 
+#include "irregular/checks.hpp"
 #include "kernels/strided_copy.hpp"
 
 namespace ropewalk::irregular {
 namespace {
 
 static_assert(SubarrayExchange::max_dimensions <= kernels::max_copy_levels);
-
-[[noreturn]] void refuse(const std::string& text) { throw Error(ErrorCode::argument, text); }
 
 bool is_empty(const Subarray& part) {
   return part.extents.empty() || std::ranges::find(part.extents, 0U) != part.extents.end();
