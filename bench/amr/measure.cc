@@ -22,7 +22,6 @@ constexpr double rounding = 1e-12;
 
 int steps(const AmrOptions& options) { return options.meshes * options.steps; }
 int rounds(const AmrOptions& options) { return options.common.rounds_or(15, 5); }
-double median(const std::vector<double>& us) { return summarize(us).median; }
 
 void run_once(const AmrOptions& options, const Ranks& ranks, AmrWay& way, AmrResult& result,
               AmrTimes& times) {

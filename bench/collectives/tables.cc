@@ -12,8 +12,6 @@
 namespace ropewalk::bench {
 namespace {
 
-double median(const std::vector<double>& us) { return summarize(us).median; }
-
 std::string time_text(double us) {
   return us < 10     ? fmt::format("{:.3f}", us)
          : us < 1000 ? fmt::format("{:.1f}", us)

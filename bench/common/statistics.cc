@@ -66,6 +66,8 @@ Summary summarize(std::vector<double> samples) {
   return summary;
 }
 
+double median(const std::vector<double>& samples) { return summarize(samples).median; }
+
 double mb_per_s(double bytes, double microseconds) {
   return microseconds > 0 ? bytes / microseconds : 0;
 }

@@ -23,6 +23,7 @@ struct Summary {
 
 // All members are zero where there are no samples.
 Summary summarize(std::vector<double> samples);
+double median(const std::vector<double>& samples);  // the same as that of the summary
 
 // bytes / microseconds, which is MB/s with 1 MB = 10^6 bytes as in Grid and the paper. For time 0
 // it is 0.

@@ -11,8 +11,6 @@
 namespace ropewalk::bench {
 namespace {
 
-double median(const std::vector<double>& us) { return summarize(us).median; }
-
 // The fastest of MPI's ways or of ropewalk's; null where none was measured.
 const FftTimes* best(const FftResult& result, bool by_mpi) {
   const FftTimes* found = nullptr;

@@ -16,7 +16,6 @@ namespace {
 // From here on the paper speaks of large vectors, and so do the goals of this bench.
 constexpr std::size_t large_floats = std::size_t{4} << 20;
 
-double median(const std::vector<double>& us) { return summarize(us).median; }
 double rounded(double value) { return std::round(1000 * value) / 1000; }
 
 // These are the figures of one variant at one length.

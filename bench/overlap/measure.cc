@@ -336,8 +336,6 @@ class Measuring {
   Burner burner_;
 };
 
-double median(const std::vector<double>& us) { return summarize(us).median; }
-
 }  // namespace
 
 double OverlapResult::median(Way way) const {

@@ -48,8 +48,6 @@ void check_memory(const P2pOptions& options, const Ranks& ranks) {
                           ranks.node_size(), size_text(wanted), size_text(available)));
 }
 
-double median(const std::vector<double>& us) { return summarize(us).median; }
-
 }  // namespace
 
 struct P2pMeasurement::Column {

@@ -20,8 +20,6 @@ constexpr std::size_t KiB = 1024;
 constexpr std::size_t least_copy = 4 * KiB;
 constexpr std::size_t largest_cached = 4096 * KiB;
 
-double median(const std::vector<double>& us) { return summarize(us).median; }
-
 std::vector<std::size_t> copy_sizes(std::size_t largest) {
   std::vector<std::size_t> all;
   for (std::size_t bytes = least_copy; bytes <= std::min(largest / 2, largest_cached); bytes *= 4) {

@@ -70,8 +70,6 @@ std::size_t cache_domains() {
 
 float* floats_of(std::byte* memory) { return reinterpret_cast<float*>(memory); }
 
-double median(const std::vector<double>& us) { return summarize(us).median; }
-
 }  // namespace
 
 // A way has either a communicator or a channel, made under the thresholds of its profile.

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "common/statistics.hpp"
+
 namespace ropewalk::bench {
 namespace {
 
@@ -17,8 +19,6 @@ double quantile(std::vector<double> values, double share) {
   const std::size_t high = std::min(low + 1, values.size() - 1);
   return values[low] + (at - static_cast<double>(low)) * (values[high] - values[low]);
 }
-
-double median(const std::vector<double>& values) { return quantile(values, 0.5); }
 
 // Returns twice the standard error of the median, for values that spread as a normal distribution:
 // its interquartile range is 1.35 standard deviations, and the error of a median is 1.25 times that

@@ -23,8 +23,6 @@ constexpr std::array<std::size_t, 10> wire_sizes = {
 constexpr std::array<std::size_t, 5> split_sizes = {64 * KiB, 256 * KiB, MiB, 2 * MiB, 4 * MiB};
 constexpr std::array<int, 2> more_lanes = {2, 4};
 
-double median(const std::vector<double>& us) { return summarize(us).median; }
-
 template <std::size_t N>
 int count_up_to(const std::array<std::size_t, N>& sizes, std::size_t largest) {
   return static_cast<int>(
