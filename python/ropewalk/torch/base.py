@@ -6,15 +6,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from functools import wraps
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
+import torch
 import torch.distributed as dist
 
 from .. import _core
 from .formation import Formation
-from .tensors import Tensor
+from .tensors import Tensor, new
 from .work import COMPLETE, PendingWork
 
+_CPU = torch.device("cpu")
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
@@ -66,6 +68,36 @@ class Base(dist.ProcessGroup):
 
     def _set_group_desc(self, description: str) -> None:
         self._description = description
+
+    # ---- torch's Python code asks for the backend of a device, and asks that of these
+
+    # It has no calls that make one backend out of another, join calls, or say what one would take.
+    supports_splitting = supports_shrinking = supports_time_estimate = False
+    supports_coalescing = False
+
+    @property
+    def _device_types(self) -> list[torch.device]:
+        return [_CPU]
+
+    def _get_backend(self, device: torch.device | str) -> Self:
+        if torch.device(device).type == "cpu":
+            return self
+        raise RuntimeError(  # as torch's own groups do, which those who ask expect
+            f"device: {device}, expected the CPU; make a group of another backend for it"
+        )
+
+    def supports_tensor_alloc(self, device: torch.device | str) -> bool:
+        return bool(torch.device(device).type == "cpu")
+
+    def allocate_tensor(
+        self, size: int, *, dtype: torch.dtype, device: torch.device | str = _CPU
+    ) -> Tensor:
+        """Returns a tensor of `size` elements in communication memory. FSDP asks for the tensors
+        that it gathers into and reduces out of."""
+        self._get_backend(device)
+        return new(size, dtype)
+
+    # ---- its end
 
     def shutdown(self) -> None:
         """Waits for the calls under way, then gives memory and threads back. Every rank calls

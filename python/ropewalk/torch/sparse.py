@@ -26,6 +26,8 @@ def add_up(group: Base, tensor: Tensor, op: dist.ReduceOp, waits: bool) -> dist.
     ranks have told how many elements they have."""
     if op.op not in _SUMS:
         raise UnsupportedError(f"op: {op.op} of a sparse tensor, expected SUM or AVG")
+    if of.is_average(op):
+        of.codes(tensor.dtype, op)  # refuses integers
     own = tensor.coalesce()
     counts = _counts(group, own)
     most = max(counts)

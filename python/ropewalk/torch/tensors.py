@@ -80,6 +80,11 @@ _SUM_HASH = hash(dist.ReduceOp(_KINDS.SUM))
 def codes(dtype: torch.dtype, op: dist.ReduceOp) -> tuple[int, int]:
     """Returns the numbers of a type and an operation. AVG and PREMUL_SUM count as sums here."""
     kind = op.op
+    if kind == _KINDS.AVG and not (dtype.is_floating_point or dtype.is_complex):
+        raise UnsupportedError(
+            f"op: AVG of {dtype}, expected floating-point or complex elements; use SUM, and divide "
+            "as the program needs it"
+        )
     wanted = _SUM_HASH if kind in (_KINDS.AVG, _KINDS.PREMUL_SUM) else hash(op)
     found = CODES.get((dtype, wanted))
     if found is not None:
@@ -101,11 +106,8 @@ def is_average(op: dist.ReduceOp) -> bool:
 
 
 def divide(tensor: Tensor, size: int) -> None:
-    """Divides in place, which is the last step of AVG. Integers are rounded towards zero."""
-    if tensor.dtype.is_floating_point or tensor.dtype.is_complex:
-        tensor.div_(size)
-    elif tensor.dtype != torch.bool:
-        tensor.div_(size, rounding_mode="trunc")
+    """Divides in place, which is the last step of AVG."""
+    tensor.div_(size)
 
 
 def one(tensors: Sequence[Tensor] | Tensor, name: str) -> Tensor:
