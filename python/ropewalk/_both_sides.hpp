@@ -2,7 +2,6 @@
 #pragma once
 
 #include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -15,8 +14,8 @@ namespace ropewalk::python {
 
 // What a call works on. Both sides stay until it is complete.
 struct Buffers {
-  nanobind::ndarray<nanobind::ro> sent;
-  nanobind::ndarray<nanobind::ro> received;
+  View sent;
+  View received;
   nanobind::object result;
   nanobind::object array;  // that was sent
 };
@@ -33,9 +32,9 @@ Sides sides_of(nanobind::handle array, nanobind::handle out, MakeShape shape) {
   Sides sides;
   const bool is_in_place = out.is(array) && !out.is_none();
   sides.send = is_in_place ? output(array) : input(array);
-  Shape wanted = shape(sides.send);
+  const auto& wanted = shape(sides.send);
   if (out.is_none()) {
-    sides.receive = new_output(array, sides.send, std::move(wanted));
+    sides.receive = new_output(array, sides.send, wanted);
     sides.buffers.result = sides.receive.array;
   } else {
     sides.receive = is_in_place ? sides.send : output(out);
@@ -51,17 +50,17 @@ Sides sides_of(nanobind::handle array, nanobind::handle out, MakeShape shape) {
 
 // The sides, where memory that both have is for a call in place (see check_apart). `rank` is given
 // where the larger side has a block for each rank.
-inline Sides apart(Sides sides, int rank = 0) {
+inline Sides&& apart(Sides&& sides, int rank = 0) {
   const std::size_t block = std::min(sides.send.bytes(), sides.receive.bytes());
   check_apart(sides.send, sides.receive, static_cast<std::size_t>(rank) * block);
-  return sides;
+  return std::move(sides);
 }
 
 // The same with blocks of different lengths.
-inline Sides apart(Sides sides, const Counts& counts, int rank) {
+inline Sides&& apart(Sides&& sides, const Counts& counts, int rank) {
   const std::size_t before = std::accumulate(counts.begin(), counts.begin() + rank, std::size_t{0});
   check_apart(sides.send, sides.receive, before * sides.receive.row_bytes());
-  return sides;
+  return std::move(sides);
 }
 
 // A rank that is not the root has one side only.
@@ -81,7 +80,7 @@ inline Sides received_only(nanobind::handle out) {
 }
 
 inline auto same_shape() {
-  return [](const Side& send) { return send.shape; };
+  return [](const Side& send) -> const Shape& { return send.shape; };
 }
 
 }  // namespace ropewalk::python

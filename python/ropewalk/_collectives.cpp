@@ -5,6 +5,7 @@
 #include <nanobind/stl/unique_ptr.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -148,14 +149,14 @@ nb::object reduce_on_all(HeldCollectives& self, nb::handle array, nb::handle out
     kind = type(both.send, array);
     return both;
   });
-  return run(on, start, std::move(sides.buffers),
-             [from = sides.send.data, to = sides.receive.data, count = sides.send.size, kind,
-              wanted, averages](Collectives& here) {
-               if constexpr (average != nullptr) {
-                 if (averages) return average(here, from, to, count, kind);
-               }
-               (here.*reduction)(from, to, count, kind, wanted);
-             });
+  const auto call = [&](auto made) { return run(on, start, std::move(sides.buffers), made); };
+  const void* from = sides.send.data;
+  void* to = sides.receive.data;
+  const std::size_t count = sides.send.size;
+  if constexpr (average != nullptr) {
+    if (averages) return call([=](Collectives& here) { average(here, from, to, count, kind); });
+  }
+  return call([=](Collectives& here) { (here.*reduction)(from, to, count, kind, wanted); });
 }
 
 nb::object reduce(HeldCollectives& self, nb::handle array, nb::handle out, nb::handle op,
@@ -387,6 +388,19 @@ nb::object alltoallv(HeldCollectives& self, nb::handle array, nb::handle out,
              });
 }
 
+// For `ropewalk bench numpy`: the seconds of `calls` calls in place, without Python.
+double time_allreduce(const HeldCollectives& self, nb::handle array, int calls) {
+  Collectives& on = self.get();
+  const Side side = output(array);
+  const ElementType kind = type(side, array);
+  const nb::gil_scoped_release released;
+  const auto begun = std::chrono::steady_clock::now();
+  for (int call = 0; call < calls; ++call) {
+    on.allreduce(side.data, side.data, side.size, kind, ReductionOp::sum);
+  }
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+}
+
 // ---- the module ---------------------------------------------------------------------------------
 
 void define_pending(nb::module_& module) {
@@ -421,7 +435,7 @@ void define_collectives(nb::module_& module) {
   define_pending(module);
   nb::class_<HeldCollectives> collectives(module, "Collectives");
   define_questions(collectives);
-  collectives.def("barrier", &barrier);
+  collectives.def("barrier", &barrier).def("time_allreduce", &time_allreduce);
   // None may stand for any argument but the last.
   const auto method = [&](const char* name, auto function, auto... arguments) {
     collectives.def(name, function, arguments..., nb::arg());

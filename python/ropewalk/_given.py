@@ -128,12 +128,15 @@ def _sendable_in_place(given: ArrayLike) -> _Taken:
     return _taken(_in_place(given, "array", "read"))
 
 
-def _shaped(memory: Array, given: ArrayLike, kind: int, shape: tuple[int, ...]) -> Array:
-    """Bytes as an array of the type of what was sent; bfloat16 of others than NumPy as uint16."""
+def _dtype_of(given: ArrayLike, kind: int) -> np.dtype[Any]:
+    """The type of a result of what was sent; bfloat16 of others than NumPy as uint16."""
     if kind == _TYPES["bfloat16"] and not isinstance(given, np.ndarray):
-        dtype = np.dtype(np.uint16)
-    elif kind >= 0 and not isinstance(given, np.ndarray):
-        dtype = np.dtype(_NAMES[kind])
-    else:
-        dtype = np.asarray(given).dtype
-    return memory.view(dtype).reshape(shape)
+        return np.dtype(np.uint16)
+    if kind >= 0 and not isinstance(given, np.ndarray):
+        return np.dtype(_NAMES[kind])
+    return np.asarray(given).dtype
+
+
+def _shaped(memory: Array, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
+    """Bytes as an array of another type and shape."""
+    return np.ndarray(shape, dtype, buffer=memory)

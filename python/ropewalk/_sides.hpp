@@ -10,6 +10,7 @@
 #include <nanobind/ndarray.h>
 
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,9 +23,12 @@ namespace ropewalk::python {
 using Shape = std::vector<std::size_t>;
 using Counts = std::vector<std::size_t>;  // rows of the first axis, one entry a rank
 
+// What DLPack has given for an array, and keeps its memory; none for an array of NumPy.
+using View = std::shared_ptr<nanobind::ndarray<nanobind::ro>>;
+
 // One array of a call.
 struct Side {
-  nanobind::ndarray<nanobind::ro> view;  // keeps the memory, with `array`
+  View view;  // keeps the memory, with `array`
   nanobind::object array;
   void* data = nullptr;
   std::size_t size = 0;  // elements
@@ -62,7 +66,7 @@ Side output(nanobind::handle given);
 Side message_input(nanobind::handle given);
 Side message_input_in_place(nanobind::handle given);
 Side message_output(nanobind::handle given);
-// A new array in the arena, of the type of what is sent.
+// A new array of the type of what is sent; in the arena where it is large.
 Side new_output(nanobind::handle sent, const Side& like, Shape shape);
 
 std::size_t product(const Shape& shape);

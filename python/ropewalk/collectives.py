@@ -8,8 +8,8 @@
 
 Arrays are NumPy's, or anything that speaks the buffer protocol or DLPack on the CPU, as tensors of
 PyTorch and JAX do. They are read and written in place; only arrays that are not row-major are
-copied before they are sent. New arrays lie in communication memory, as those of ropewalk.empty do,
-which the other ranks reach fastest.
+copied before they are sent. New arrays of 16 KiB and more lie in communication memory, as those of
+ropewalk.empty do, which the other ranks reach fastest; smaller ones are NumPy's own.
 """
 
 from __future__ import annotations

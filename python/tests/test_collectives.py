@@ -226,8 +226,15 @@ try:
 except ropewalk.ArgumentError as error:
     good.append("type" in str(error))
 comm.barrier()
-# new arrays lie in communication memory
-good.append(ropewalk.inspect(comm.allgather(np.zeros(1000))).peers_can_map)
+# large new arrays lie in communication memory, small ones in NumPy's
+good.append(ropewalk.inspect(comm.allgather(np.zeros(5000))).peers_can_map)
+good.append(not ropewalk.inspect(comm.allgather(np.zeros(3))).peers_can_map)
+# all names that C has for numbers, and memory that is not aligned
+codes = [np.ones(3, code) for code in "bBhHiIlLqQefdFD"]
+good.append(all((comm.allreduce(one) == size).all() for one in codes))
+good.append([comm.allreduce(one).dtype for one in codes] == [one.dtype for one in codes])
+odd = np.frombuffer(b"x" + np.arange(4.0).tobytes(), "d", 4, 1)
+good.append(comm.allreduce(odd).tolist() == [0.0, size, 2.0 * size, 3.0 * size])
 # no elements
 good.append(comm.allreduce(np.zeros((0, 4))).shape == (0, 4))
 # bfloat16, where ml_dtypes is installed
@@ -245,7 +252,7 @@ tell(json.dumps([len(good), [i for i, one in enumerate(good) if not one]]))
 @mpis
 def test_arrays_of_every_kind(path, tmp_path):
     told, _ = run_ranks(path, 2, PATH + ARRAYS, tmp_path)
-    assert [json.loads(line) in ([14, []], [16, []]) for line in told] == [True, True], told
+    assert [json.loads(line) in ([18, []], [20, []]) for line in told] == [True, True], told
 
 
 # ---- what one rank gets wrong is an error of all -------------------------------------------------
