@@ -87,11 +87,7 @@ const Kind* kind_of(const Dtype& dtype) {
 
 const Array& fields(nb::handle array) { return *reinterpret_cast<const Array*>(array.ptr()); }
 
-// A name of NumPy. It is never given back: the interpreter may be gone when this library is
-// unloaded.
-nb::handle named(const char* name) {
-  return nb::object(nb::module_::import_("numpy").attr(name)).release();
-}
+nb::object named(const char* name) { return nb::module_::import_("numpy").attr(name); }
 
 bool says_the_same(nb::handle array) {
   const Array& found = fields(array);
@@ -130,13 +126,13 @@ bool compared() {
 }  // namespace
 
 bool is_array(nb::handle given) {
-  static const nb::handle type = named("ndarray");
-  return nb::handle(given.type()).is(type);
+  static constinit nb::handle type;
+  return nb::handle(given.type()).is(kept(type, [] { return named("ndarray"); }));
 }
 
 bool is_known() {
-  static const bool known = compared();
-  return known;
+  static constinit nb::handle known;
+  return kept(known, [] { return nb::object(nb::bool_(compared())); }).is(Py_True);
 }
 
 std::optional<Side> side_of(nb::handle array, bool writable) {
@@ -160,12 +156,12 @@ nb::handle dtype_of(nb::handle array) { return reinterpret_cast<PyObject*>(field
 void* data_of(nb::handle array) { return fields(array).data; }
 
 nb::object empty(const Shape& shape, nb::handle dtype) {
-  static const nb::handle function = named("empty");
+  static constinit nb::handle function;
   const nb::object extents = nb::steal(PyTuple_New(static_cast<Py_ssize_t>(shape.size())));
   for (std::size_t axis = 0; axis < shape.size(); ++axis) {
     PyTuple_SetItem(extents.ptr(), static_cast<Py_ssize_t>(axis), PyLong_FromSize_t(shape[axis]));
   }
-  return function(extents, dtype);
+  return kept(function, [] { return named("empty"); })(extents, dtype);
 }
 
 }  // namespace ropewalk::python::numpy

@@ -15,6 +15,15 @@
 
 namespace ropewalk::python::numpy {
 
+// What `make` gives at the first call. The lock of the interpreter guards it, since one of C++ would
+// be held while Python code runs, which may let another thread run that wants it, too. It is never
+// given back: the interpreter may be gone when this library is unloaded.
+template <class Make>
+nanobind::handle kept(nanobind::handle& place, Make make) {
+  if (!place.is_valid()) place = nanobind::object(make()).release();
+  return place;
+}
+
 // Whether it is an array of NumPy itself, not of a class derived from it.
 bool is_array(nanobind::handle given);
 // Whether arrays lie as this file knows them.

@@ -192,8 +192,9 @@ constexpr std::size_t least_arena_bytes = std::size_t{16} << 10;
 
 nb::object dtype_of(nb::handle sent, const Side& like) {
   if (numpy::is_known() && numpy::is_array(sent)) return nb::borrow(numpy::dtype_of(sent));
-  static const nb::handle of_others = helper("_dtype_of").release();
-  return of_others(sent, like.type ? static_cast<int>(*like.type) : -1);
+  static constinit nb::handle of_others;
+  return numpy::kept(of_others, [] { return helper("_dtype_of"); })(
+      sent, like.type ? static_cast<int>(*like.type) : -1);
 }
 
 // Memory of the arena as an array of bytes, which gives it back at its end.
@@ -220,9 +221,10 @@ Side new_output(nb::handle sent, const Side& like, Shape shape) {
     side.data = numpy::data_of(side.array);
     return side;
   }
-  static const nb::handle shaped = helper("_shaped").release();
+  static constinit nb::handle shaped;
   const nb::object memory = bytes_of_arena(side.bytes(), side.data);
-  side.array = shaped(memory, dtype, nb::tuple(nb::cast(side.shape)));
+  side.array = numpy::kept(shaped, [] { return helper("_shaped"); })(
+      memory, dtype, nb::tuple(nb::cast(side.shape)));
   return side;
 }
 
@@ -311,8 +313,9 @@ int whole_number(nb::handle given, const char* name) {
 
 ReductionOp operation(nb::handle given) {
   // A word that stands in a program is the same object everywhere.
-  static const nb::handle sum = PyUnicode_InternFromString("sum");
-  if (given.is(sum)) return ReductionOp::sum;
+  static constinit nb::handle sum;
+  const auto make = [] { return nb::steal(PyUnicode_InternFromString("sum")); };
+  if (given.is(numpy::kept(sum, make))) return ReductionOp::sum;
   const auto wanted = text_of(given);
   for (int index = 0; index <= static_cast<int>(ReductionOp::bxor); ++index) {
     const auto op = static_cast<ReductionOp>(index);
