@@ -20,6 +20,15 @@ def test_options_of_the_program_pass_through(programs, prefix):
     assert done.returncode == 0
 
 
+def test_a_bench_of_python_is_a_module(programs, prefix):
+    done = run_bench("numpy", "--mpi", prefix("mpich"), "--dry-run", "--sizes", "8")
+    assert done.returncode == 0
+    assert "-m ropewalk.bench.numpy_ranks --sizes 8" in done.stdout
+    refused = run_bench("numpy", "--against", "mpich")
+    assert refused.returncode == 2
+    assert "--against: it compares" in refused.stderr
+
+
 def test_several_mpis_join_their_rows(programs, prefix, tmp_path):
     one, two = prefix("mpich"), prefix("openmpi")
     file = tmp_path / "rows.json"

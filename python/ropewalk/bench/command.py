@@ -102,11 +102,11 @@ def _main(arguments: Sequence[str]) -> int:
     if options.against is not None:
         from . import against
 
-        return against.main(name, found[names[0]], options, _own(name, rest))
+        return against.main(name, found.get(names[0], ""), options, _own(name, rest))
     chosen = [_installation(choice) for choice in _mpis(options)]
     own = [*_own(name, rest), *_lanes(name, options)]
     starts = [
-        Job(one, [found[one], *threads, *own], installation, ranks or options.ranks)
+        Job(one, [*jobs.words_of(one, found), *threads, *own], installation, ranks or options.ranks)
         for one in names
         for installation in chosen
         for ranks, threads in layouts(name, options.layouts)
@@ -130,7 +130,7 @@ def _names(name: str | None, rest: Sequence[str], found: Mapping[str, str]) -> S
         suite = [one for one in SUITE if one in found]
         if suite:
             return suite
-    elif name in found:
+    elif name in found or name in jobs.MODULES:
         return [name]
     if not found:
         raise CommandError(
@@ -261,9 +261,9 @@ def _help(name: str | None, found: Mapping[str, str]) -> int:
     parser().print_help()
     print()
     if name is None:
-        known = ", ".join(sorted([*found, "torch"])) if found else _NONE_FOUND
+        known = ", ".join(sorted([*found, *jobs.MODULES, "torch"])) if found else _NONE_FOUND
         print(textwrap.fill(f"benches: {known}", _COLUMNS, subsequent_indent=" " * 9))
         return 0
-    path = found[_names(name, [], found)[0]]
+    words = jobs.words_of(_names(name, [], found)[0], found)
     print(f"options of {name}:", flush=True)
-    return subprocess.run([path, "--help"], stdin=subprocess.DEVNULL).returncode
+    return subprocess.run([*words, "--help"], stdin=subprocess.DEVNULL).returncode

@@ -3,7 +3,11 @@
 import dataclasses
 import json
 import os
-from collections.abc import Iterator, Sequence
+import platform
+import re
+import shlex
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from .. import autogroup, batch, installations, launch, plan, run
@@ -15,6 +19,8 @@ from . import plain
 Row = dict[str, Any]  # of a table: the case by its options, then its figures
 
 PREFIX = "ropewalk-bench-"
+# These are Python's.
+MODULES = {"numpy": "numpy_ranks"}
 # The ranks a program is made for, where these are not two.
 _DEFAULT_RANKS = {"memory": 1, "pages": 1}
 
@@ -55,6 +61,13 @@ def programs() -> dict[str, str]:
             if file.startswith(PREFIX) and os.path.isfile(path) and os.access(path, os.X_OK):
                 found.setdefault(file.removeprefix(PREFIX), path)
     return found
+
+
+def words_of(name: str, found: Mapping[str, str]) -> list[str]:
+    """What a bench is started as: its program, or a module of this package."""
+    if name in MODULES:
+        return [sys.executable, "-m", f"{__package__}.{MODULES[name]}"]
+    return [found[name]]
 
 
 def request_for(
@@ -120,3 +133,19 @@ def write_rows(path: str, rows: Sequence[Row]) -> None:
             file.writelines(json.dumps(row) + "\n" for row in rows)
     except OSError as error:
         raise CommandError(f"--json: {path}: {error.strerror}", status=1) from None
+
+
+def machine(name: str, words: Sequence[str]) -> Row:
+    """The first row of a bench that Python programs make."""
+    with open("/proc/cpuinfo", encoding="utf-8") as file:
+        cpu = re.search(r"^model name\s*: (.*)$", file.read(), re.MULTILINE)
+    return {
+        "bench": "machine",
+        "host": platform.node(),
+        "kernel": f"{platform.system()} {platform.release()}",
+        "architecture": platform.machine(),
+        "cpu": cpu[1] if cpu else "",
+        "cores": os.cpu_count(),
+        "python": platform.python_version(),
+        "command": shlex.join(["ropewalk", "bench", name, *words]),
+    }

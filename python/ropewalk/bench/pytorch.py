@@ -7,10 +7,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import platform
 import re
-import shlex
-import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -188,16 +185,4 @@ def main(words: Sequence[str]) -> int:
 def _machine(words: Sequence[str]) -> jobs.Row:
     import torch
 
-    with open("/proc/cpuinfo", encoding="utf-8") as file:
-        cpu = re.search(r"^model name\s*: (.*)$", file.read(), re.MULTILINE)
-    return {
-        "bench": "machine",
-        "host": platform.node(),
-        "kernel": f"{platform.system()} {platform.release()}",
-        "architecture": platform.machine(),
-        "cpu": cpu[1] if cpu else "",
-        "cores": os.cpu_count(),
-        "torch": torch.__version__,
-        "python": sys.version.split()[0],
-        "command": shlex.join(["ropewalk", "bench", "torch", *words]),
-    }
+    return {**jobs.machine("torch", words), "torch": torch.__version__}
