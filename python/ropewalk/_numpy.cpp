@@ -11,8 +11,8 @@ namespace nb = nanobind;
 namespace ropewalk::python::numpy {
 namespace {
 
-// The beginnings of PyArrayObject_fields and PyArray_Descr, the same in NumPy 1 and 2
-// (numpy/core/include/numpy/ndarraytypes.h).
+// The beginnings of PyArrayObject_fields and PyArray_Descr, the same in NumPy 1 and 2 (its header
+// ndarraytypes).
 struct Dtype {
   PyObject head;
   PyObject* scalar;

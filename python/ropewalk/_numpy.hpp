@@ -15,9 +15,9 @@
 
 namespace ropewalk::python::numpy {
 
-// What `make` gives at the first call. The lock of the interpreter guards it, since one of C++ would
-// be held while Python code runs, which may let another thread run that wants it, too. It is never
-// given back: the interpreter may be gone when this library is unloaded.
+// What `make` gives at the first call. The lock of the interpreter guards it: one of C++ would be
+// held while Python code runs, which may let another thread run that wants it, too. It is never
+// given back, since the interpreter may be gone when this library is unloaded.
 template <class Make>
 nanobind::handle kept(nanobind::handle& place, Make make) {
   if (!place.is_valid()) place = nanobind::object(make()).release();
