@@ -42,7 +42,7 @@ class Reductions(Base):
             return self._allreduce_otherwise(tensors, opts)
         tensor = tensors[0]
         code = CODES.get((tensor.dtype, hash(opts.reduceOp)))
-        if code is None or not tensor.is_cpu or tensor.is_sparse or not of.plain(tensor):
+        if code is None or not of.usable(tensor):
             return self._allreduce(tensors, opts)
         address = tensor.data_ptr()
         # One rank alone has nothing to wait for, so that another thread would cost more.
@@ -156,12 +156,34 @@ class Reductions(Base):
         joined = of.flat(given)
         return self._scatter_sum([(output, joined, [each.numel() for each in given])], opts)
 
-    @refusing
     def reduce_scatter_single(
         self,
         output: Tensor,
         given: Tensor,
         opts: ReduceScatterOptions = _REDUCE_SCATTER,
+    ) -> dist.Work:
+        """Reduces a tensor and gives each rank an equal part. Two tensors that can be used as they
+        are take this path, so each question about them is asked once, and here."""
+        code = CODES.get((given.dtype, hash(opts.reduceOp)))
+        count = output.numel()
+        if (
+            code is None
+            or output.dtype != given.dtype
+            or given.numel() != count * self._group_size
+            or not (of.usable(output) and of.usable(given))
+            or of.overlap(output, given)
+        ):
+            return self._reduce_scatter_otherwise(output, given, opts)
+        kept = (output, given) if opts.asyncOp else None
+        counts = [count] * self._group_size
+        started = self._ranks.reduce_scatter(
+            given.data_ptr(), output.data_ptr(), counts, *code, kept
+        )
+        return PendingWork((started,), [output]) if opts.asyncOp else COMPLETE
+
+    @refusing
+    def _reduce_scatter_otherwise(
+        self, output: Tensor, given: Tensor, opts: ReduceScatterOptions
     ) -> dist.Work:
         return self._scatter_sum([self._dealt(output, given)], opts)
 

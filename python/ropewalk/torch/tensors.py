@@ -54,6 +54,7 @@ _OF_BOOL = {
     _BAND: _LAND,
     _BXOR: _LXOR,
 }
+_STRIDED = torch.strided
 _BITWISE = (_BAND, _BOR, _BXOR)
 
 
@@ -132,6 +133,11 @@ def plain(tensor: Tensor) -> bool:
     """Returns whether the memory holds the elements themselves, row by row without gaps. That of a
     lazily conjugated or negated tensor does not."""
     return tensor.is_contiguous() and not tensor.is_conj() and not tensor.is_neg()
+
+
+def usable(tensor: Tensor) -> bool:
+    """Returns whether a call can use the tensor's memory as it is."""
+    return tensor.is_cpu and tensor.layout == _STRIDED and plain(tensor)
 
 
 def dense(tensor: Tensor, name: str) -> Tensor:

@@ -101,3 +101,32 @@ def _averages(rank, size, file):
 
 def test_averages_of_integers_are_refused():
     run(2, _averages)
+
+
+def _reduce_scatter(rank, size, file):
+    """The result may lie in what is sent; what does not fit is an error of every rank."""
+    join("ropewalk", rank, size, file)
+    count = 200_000  # in communication memory, where ranks read each other's tensors
+    for start in (False, True):
+        for output_at in range(size):
+            given = ropewalk.torch.empty(count * size)
+            torch.arange(float(count * size), out=given).add_(rank)
+            output = given[count * output_at :][:count]
+            expected = size * (torch.arange(float(count)) + count * rank) + sum(range(size))
+            work = dist.reduce_scatter_tensor(output, given, async_op=start)
+            if start:
+                work.wait()
+            assert torch.equal(output, expected)
+    gaps = torch.stack([torch.arange(4.0), torch.full((4,), 9.0)], dim=1)[:, 0]
+    output = torch.zeros(2)
+    dist.reduce_scatter_tensor(output, gaps)
+    assert output.tolist() == [size * (2.0 * rank), size * (2.0 * rank + 1)]
+    with pytest.raises(ropewalk.ArgumentError, match="input: 3 elements, expected 2 times"):
+        dist.reduce_scatter_tensor(torch.zeros(2), torch.zeros(3))
+    with pytest.raises(ropewalk.ArgumentError, match=r"output: 2 elements of torch\.float64"):
+        dist.reduce_scatter_tensor(torch.zeros(2, dtype=torch.float64), torch.zeros(4))
+    dist.destroy_process_group()
+
+
+def test_reduce_scatter_of_what_is_not_plain():
+    run(2, _reduce_scatter)
