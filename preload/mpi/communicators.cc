@@ -59,7 +59,7 @@ void forget(void* value) noexcept {
   collectives::retire(std::move(entry.team));
   entry.neighbours_known = false;
   entry.neighbourhood.reset();
-  entry.world_ranks.clear();
+  entry.message_places.clear();
   if (std::exchange(entry.starts, false)) leave_place();
   communicators.erase(entry);
 }

@@ -30,8 +30,9 @@ struct CommunicatorEntry {
   // Found at the first call that needs it; null where MPI serves the communicator's neighbourhood.
   bool neighbours_known = false;
   std::unique_ptr<Neighbourhood> neighbourhood;
-  // By rank: the ranks in MPI_COMM_WORLD; empty until a message asks (message_peers.cc).
-  std::vector<int> world_ranks;
+  // By rank: the places among the node's ranks that exchange messages, -1 for all other ranks. It
+  // is empty until a message asks (message_peers.cc).
+  std::vector<int> message_places;
 };
 
 // Returns the entry of a communicator that a collective is called on, ready to serve or not.

@@ -26,7 +26,7 @@ using Key = std::array<std::uint64_t, 2>;
 struct MessageDescriptor {
   Key key;               // key of the receiver
   std::uint64_t inode;   // inode of the sender's arena
-  std::uint64_t sender;  // its rank in MPI_COMM_WORLD
+  std::uint64_t sender;  // its place among the node's ranks
   std::uint64_t slot;
   std::uint64_t serial;
   std::uint64_t length;
@@ -46,7 +46,7 @@ inline constexpr std::uint64_t nowhere = ~std::uint64_t{0};
 // A slot is free when it is made. All else is written when it is armed, or where that is said.
 struct alignas(128) EnvelopeSlot {
   node::Flag<State> state;
-  // Rank in MPI_COMM_WORLD. Other ranks read it as well, while the slot is armed anew.
+  // Place among the node's ranks. Other ranks read it as well, while the slot is armed anew.
   node::Flag<std::int64_t> destination;
   node::Plain<bool> acknowledged;  // the receiver of an armed slot tells the sender by MPI, too
   node::Plain<std::uint64_t> serial;

@@ -8,6 +8,7 @@
 #include <new>
 #include <string>
 
+#include "collectives/nodes/nodes.hpp"
 #include "collectives/state.hpp"
 #include "communicators.hpp"
 #include "datatypes.hpp"
@@ -42,10 +43,11 @@ std::string obstacle() noexcept {
   }
 }
 
-// Each rank tells the others these facts, which are sent as bytes.
+// Each rank tells the others of its node these facts, which are sent as bytes.
 struct Facts {
   std::int64_t promises;
   std::int64_t world_rank;
+  std::int64_t team_rank;  // in the team of the node's ranks
   Key key;
   std::uint64_t inode;
   std::uint64_t slots;  // offset in its arena, as is the next
@@ -65,10 +67,10 @@ void make_slots() {
 }
 
 // Returns what this rank promises. Where it lacks anything, it promises nothing.
-Facts own_facts(const Collectives& team) noexcept {
+Facts own_facts(const node::Team& team) noexcept {
   Facts facts{};
-  ranks.world_rank = mpi::rank(mpi::comm_world());
-  facts.world_rank = ranks.world_rank;
+  facts.world_rank = mpi::rank(mpi::comm_world());
+  facts.team_rank = team.rank();
   try {
     if (!ranks.understands) note_promise("MPI_Init was called by its PMPI name or by a pointer");
     const std::string reason = ranks.understands ? obstacle() : "";
@@ -90,9 +92,10 @@ Facts own_facts(const Collectives& team) noexcept {
   return facts;
 }
 
-void note(const Facts& facts, const std::shared_ptr<node::Peer>& process) {
-  MessagePeer& peer = ranks.peers[static_cast<std::size_t>(facts.world_rank)];
+void note(const Facts& facts, int place, const std::shared_ptr<node::Peer>& process) {
+  MessagePeer& peer = ranks.peers[static_cast<std::size_t>(place)];
   peer.process = process;
+  peer.place = place;
   peer.world_rank = static_cast<int>(facts.world_rank);
   peer.promised = facts.promises != 0 && !process->self;
   peer.key = facts.key;
@@ -108,21 +111,43 @@ bool has_the_world(Collectives& team) {
   return engine != nullptr && team.size() == mpi::size(mpi::comm_world());
 }
 
-// Exchanges what all ranks promise, and notes it.
+// Exchanges what the ranks of this node promise, and notes it. Ranks of other nodes split the
+// communicator as well. `all` has room for the facts of the node's ranks.
 void come_together(Collectives& team, mpi::Comm comm, std::vector<Facts>& all) {
-  node::Team& node = team.state().backend->engine()->team();
+  collectives::Engine& engine = *team.state().backend->engine();
+  const collectives::nodes::Nodes* nodes = team.state().backend->hierarchy();
+  node::Team& node = engine.team();
   ranks.crowded = node.waits().crowded();
-  ranks.streaming_bytes = team.state().backend->engine()->limits().streaming_bytes;
-  const Facts own = own_facts(team);
-  mpi::all_gather(&own, all.data(), sizeof own, comm);
-  const bool split = mpi::try_split(comm, 0, ranks.world_rank, ranks.comm);
-  if (!split || own.promises == 0) return;
+  ranks.over_nodes = nodes != nullptr;
+  ranks.streaming_bytes = engine.limits().streaming_bytes;
+  const bool alone = node.size() == 1;
+  const int own_node = nodes == nullptr ? 0 : nodes->layout().node;
+  const int color = alone ? mpi::undefined() : own_node;
+  const bool split = mpi::try_split(comm, color, mpi::rank(mpi::comm_world()), ranks.comm);
+  if (!split || alone) return;
   mpi::return_errors(ranks.comm);
-  for (int rank = 0; rank < team.size(); ++rank) {
-    note(all[static_cast<std::size_t>(rank)], node.peer(rank).shared_from_this());
+  ranks.place = mpi::rank(ranks.comm);
+  const Facts own = own_facts(node);
+  mpi::all_gather(&own, all.data(), sizeof own, ranks.comm);
+  if (own.promises == 0) return;
+  for (int place = 0; place < node.size(); ++place) {
+    const Facts& facts = all[static_cast<std::size_t>(place)];
+    note(facts, place, node.peer(static_cast<int>(facts.team_rank)).shared_from_this());
   }
   ranks.ready = true;
   mpi::progress_also(&look_in_collectives);
+}
+
+// Returns the place of a rank of MPI_COMM_WORLD, or -1 where it is on another node.
+int place_of(int world_rank) noexcept {
+  const auto found = std::ranges::lower_bound(ranks.peers, world_rank, {}, &MessagePeer::world_rank);
+  return found != ranks.peers.end() && found->world_rank == world_rank ? found->place : -1;
+}
+
+std::vector<int> places_of(mpi::Comm comm) {
+  std::vector<int> places = ranks_in_world(comm);
+  for (int& rank : places) rank = place_of(rank);
+  return places;
 }
 
 }  // namespace
@@ -157,7 +182,7 @@ void meet(Collectives& team, mpi::Comm comm) {
   std::vector<Facts> all;
   bool room = true;
   try {
-    all.resize(static_cast<std::size_t>(team.size()));
+    all.resize(static_cast<std::size_t>(team.state().backend->engine()->size()));
   } catch (const std::bad_alloc&) {
     room = false;
   }
@@ -172,13 +197,13 @@ const MessagePeer* peer_of(Word word, int rank) noexcept {
     return nullptr;
   }
   try {
-    if (entry->world_ranks.empty()) entry->world_ranks = ranks_in_world({clean(word)});
+    if (entry->message_places.empty()) entry->message_places = places_of({clean(word)});
   } catch (...) {
     return nullptr;
   }
-  const int world = entry->world_ranks[static_cast<std::size_t>(rank)];
-  if (world < 0 || static_cast<std::size_t>(world) >= ranks.peers.size()) return nullptr;
-  const MessagePeer& peer = ranks.peers[static_cast<std::size_t>(world)];
+  const int place = entry->message_places[static_cast<std::size_t>(rank)];
+  if (place < 0) return nullptr;
+  const MessagePeer& peer = ranks.peers[static_cast<std::size_t>(place)];
   return peer.promised ? &peer : nullptr;
 }
 
@@ -189,7 +214,7 @@ bool sends_here(const MessagePeer& peer) noexcept {
     const State state = slot.state.load(std::memory_order_acquire);
     const bool under_way = state == State::armed || state == State::moving || state == State::kept;
     if (!under_way) continue;
-    if (slot.destination.load(std::memory_order_relaxed) == ranks.world_rank) return true;
+    if (slot.destination.load(std::memory_order_relaxed) == ranks.place) return true;
   }
   return false;
 }
@@ -218,7 +243,7 @@ const MessagePeer* sender_of(const MessageDescriptor& descriptor) noexcept {
   const State state = slot.state.load(std::memory_order_acquire);
   const bool under_way = state == State::armed || state == State::moving || state == State::kept;
   const bool same = slot.serial == descriptor.serial && slot.length == descriptor.length &&
-                    slot.destination.load(std::memory_order_relaxed) == ranks.world_rank;
+                    slot.destination.load(std::memory_order_relaxed) == ranks.place;
   return under_way && same ? &peer : nullptr;
 }
 

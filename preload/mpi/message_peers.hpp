@@ -14,9 +14,11 @@
 
 namespace ropewalk::preload::messages {
 
+// A rank of this node, which may be this one.
 struct MessagePeer {
   std::shared_ptr<node::Peer> process;
   int world_rank = 0;
+  int place = 0;  // its rank in ranks.comm
   bool promised = false;
   Key key{};
   std::uint64_t inode = 0;
@@ -28,18 +30,20 @@ struct MessagePeer {
 
 struct MessageRanks {
   bool understands = false;  // this process takes all that it receives through us
-  bool ready = false;        // this rank has promised, and the ranks have told each other
+  bool ready = false;        // this rank has promised, and the node's ranks have told each other
   bool crowded = false;      // more ranks than cores
+  bool over_nodes = false;   // MPI_COMM_WORLD has ranks on other nodes
   bool stopped = false;      // it takes no descriptors any more
-  int world_rank = 0;
+  int place = 0;             // of this rank
   Key key{};                // key of this process
   std::uint64_t inode = 0;  // inode of its arena
   EnvelopeSlot* slots = nullptr;
   ReceiverNotes* notes = nullptr;
   tuning::EnvelopeLimits limits{};
   std::size_t streaming_bytes = 0;
-  std::vector<MessagePeer> peers;  // one for each rank of MPI_COMM_WORLD
-  // This communicator is for acknowledgements. It has the same ranks, and nobody else's messages.
+  std::vector<MessagePeer> peers;  // by place, which is the order of MPI_COMM_WORLD
+  // This communicator is for acknowledgements. It has the ranks of MPI_COMM_WORLD that are on this
+  // node, and nobody else's messages.
   mpi::Comm comm;
   mpi::Comm self;  // this process alone, for copies that MPI makes
 };

@@ -57,7 +57,7 @@ void give_up(Word request) noexcept {
 // memory for that.
 int hand_out(Outgoing& out, const SendArguments& send, void* request) {
   Word handle = 0;
-  int code = real.irecv(nullptr, 0, mpi::byte_type().value, out.peer->world_rank, number(out),
+  int code = real.irecv(nullptr, 0, mpi::byte_type().value, out.peer->place, number(out),
                         ranks.comm.value, &handle);
   if (code != 0) return withdraw(out), raise_code(send.comm, code);
   try {

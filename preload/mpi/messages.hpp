@@ -22,9 +22,10 @@ namespace ropewalk::preload::messages {
 // Says whether ROPEWALK_MESSAGES asks for such messages.
 bool wanted() noexcept;
 
-// Lets the ranks of a team that has just been made exchange their promises; it is collective over
-// them. From then on they may send descriptors. The call does nothing unless messages are wanted
-// and the team has all of MPI_COMM_WORLD on one node. It throws on all ranks or on none.
+// Lets the ranks of each node exchange their promises, when a team has just been made; it is
+// collective over the team. From then on they may send descriptors to each other. The call does
+// nothing unless messages are wanted and the team has all of MPI_COMM_WORLD. It throws on all ranks
+// or on none.
 void meet(Collectives& team, mpi::Comm comm);
 
 // A communicator of the program is about to be freed.

@@ -67,7 +67,7 @@ MessageDescriptor describe(const Outgoing& message) noexcept {
   MessageDescriptor made{};
   made.key = message.peer->key;
   made.inode = ranks.inode;
-  made.sender = static_cast<std::uint64_t>(ranks.world_rank);
+  made.sender = static_cast<std::uint64_t>(ranks.place);
   made.slot = static_cast<std::uint64_t>(number(message));
   made.serial = message.slot->serial;
   made.length = message.bytes;
@@ -75,7 +75,7 @@ MessageDescriptor describe(const Outgoing& message) noexcept {
   return made;
 }
 
-// The arena is told of all memory that the program communicates, wherever it lies.
+// The arena is told of all memory that could go through it, wherever it lies.
 bool is_in_arena(const void* data, std::size_t bytes) noexcept {
   try {
     Arena& arena = Arena::process();
@@ -145,9 +145,9 @@ std::size_t large_bytes(const SendArguments& send) noexcept {
 }
 
 Outgoing* begin(const SendArguments& send, std::size_t bytes, bool acknowledged) noexcept {
-  if (!is_in_arena(send.data, bytes)) return nullptr;
   const MessagePeer* peer = peer_of(send.comm, send.destination);
   if (peer == nullptr || bytes < peer->least_bytes) return nullptr;
+  if (!is_in_arena(send.data, bytes)) return nullptr;
   // A probe of the receiver receives the descriptor, and would complete the send.
   if (send.synchronous && peer->notes->probes.load(std::memory_order_relaxed)) return nullptr;
   sweep();
@@ -160,7 +160,7 @@ Outgoing* begin(const SendArguments& send, std::size_t bytes, bool acknowledged)
   message->data = static_cast<const std::byte*>(send.data);
   message->bytes = bytes;
   message->since_ns = os::steady_ns();
-  arm(*message->slot, peer->world_rank, ++outbox.serial, Arena::process().offset(send.data), bytes,
+  arm(*message->slot, peer->place, ++outbox.serial, Arena::process().offset(send.data), bytes,
       acknowledged);
   // This fence pairs with the one in stop_messages().
   std::atomic_thread_fence(std::memory_order_seq_cst);

@@ -153,10 +153,12 @@ extern PendingRequests pending;
 // Served collectives call this while they wait.
 void look_in_collectives() noexcept;
 
-// Waits until ready() returns true, and meanwhile takes what comes for other receives.
+// A wait for messages of other nodes never sleeps (os/waiting.hpp).
 inline const os::WaitPolicy& wait_policy() noexcept {
+  if (ranks.over_nodes) return ranks.crowded ? os::wait_for_nodes_crowded : os::wait_for_nodes;
   return ranks.crowded ? os::wait_for_ranks_crowded : os::wait_for_ranks;
 }
+// Waits until ready() returns true, and meanwhile takes what comes for other receives.
 template <class Ready>
 void wait_until(Ready ready) {
   os::Waiting wait(wait_policy());

@@ -97,7 +97,7 @@ int copy_by_this_rank(const Destination& to, const std::byte* data, std::size_t 
 }
 
 void acknowledge(const MessageDescriptor& descriptor, const MessagePeer& sender) noexcept {
-  real.send(nullptr, 0, mpi::byte_type().value, sender.world_rank,
+  real.send(nullptr, 0, mpi::byte_type().value, sender.place,
             static_cast<int>(descriptor.slot), ranks.comm.value);
 }
 

@@ -68,23 +68,27 @@ void test_request() {
 
 std::atomic<bool> one_sided{false};
 
-void (*look_also)() noexcept = nullptr;
+void (*owners_look)() noexcept = nullptr;
 
-// What `look_also` calls may ask for progress, too.
+// What `owners_look` calls may ask for progress, too.
 void call_look() noexcept {
   static thread_local bool looking = false;
   if (looking) return;
   looking = true;
-  look_also();
+  owners_look();
   looking = false;
 }
 
 }  // namespace
 
-void progress_also(void (*look)() noexcept) noexcept { look_also = look; }
+void progress_also(void (*look)() noexcept) noexcept { owners_look = look; }
+
+void look_also() noexcept {
+  if (owners_look != nullptr) call_look();
+}
 
 void progress() {
-  if (look_also != nullptr) call_look();
+  look_also();
   if (library().call.grequest_start == nullptr) {  // the tests' MPI, whose probes always look
     iprobe(any_source(), any_tag(), comm_world());
     return;

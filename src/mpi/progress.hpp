@@ -17,6 +17,8 @@ void progress();
 // From now on progress() calls `look` first, which moves what only its owner knows of. There is one
 // such function in a process; `look` is not called again while it runs.
 void progress_also(void (*look)() noexcept) noexcept;
+// Calls that function by itself, for waits whose own tests make MPI's progress.
+void look_also() noexcept;
 
 // The program has made windows that other ranks reach through MPI: their operations take about a
 // microsecond, so ranks that wait must not sleep. Stays set.

@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include "mpi/progress.hpp"
+
 namespace ropewalk::collectives::nodes {
 
 MessageWaits::MessageWaits(const NodeLayout& layout, node::Team& team, ErrorNotices& notices,
@@ -35,6 +37,8 @@ void MessageWaits::lost(int place) {
 void MessageWaits::wait_slowly(bool (*ready)(void*), void* test) {
   os::Waiting wait = os::Waiting::after_spins(*policy_);
   while (!ready(test)) {
+    // A rank of this node may wait until this one takes its message.
+    mpi::look_also();
     if (wait.check_due()) team_.waits().look_around();
     if (wait.look_due()) look();
     wait.pause();
