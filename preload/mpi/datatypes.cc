@@ -23,6 +23,8 @@ using collectives::typed::Reduction;
 // Stands for a pair that is MPI's to judge, in the place of a reduction.
 const Reduction refused;
 
+enum class Even : std::uint8_t { unknown, no, yes };
+
 struct TypeEntry {
   std::atomic<Word> handle{0};
   bool derived = false;  // the program's: it may free the type
@@ -30,6 +32,7 @@ struct TypeEntry {
   // The table is indexed by predefined operation; an entry is null until it is asked for.
   std::array<std::atomic<const Reduction*>, reduction_op_count> reductions{};
   std::atomic<KeptPattern> pattern;  // null until it is asked for
+  std::atomic<Even> even{Even::unknown};
 };
 
 HandleTable<TypeEntry> types;
@@ -50,6 +53,7 @@ void forget(void* value) noexcept {
   auto& entry = *static_cast<TypeEntry*>(value);
   drop_reductions(entry);
   entry.pattern.store(nullptr, std::memory_order_relaxed);
+  entry.even.store(Even::unknown, std::memory_order_relaxed);
   types.erase(entry);
 }
 
@@ -150,6 +154,27 @@ FoundReduction reduction_of_type(Word type, mpi::Op op, std::optional<ReductionO
   return found ? FoundReduction(*found, true) : FoundReduction();
 }
 
+bool is_pair(mpi::DatatypeName name) {
+  using enum mpi::DatatypeName;
+  return (name >= float_int && name <= long_double_int) ||
+         (name >= two_integer && name <= two_double_precision);
+}
+
+constexpr std::int64_t most_even = 32;
+
+// Of types of MPI_Type_create_f90_real and its like, MPI keeps no name.
+bool all_even(mpi::Datatype type) {
+  std::int64_t each = 0;
+  return mpi::consists_of(type, [&](mpi::Datatype part) {
+    const auto name = mpi::library().datatypes.find(part.value);
+    if (!name || is_pair(*name) || *name == mpi::DatatypeName::packed) return false;
+    const std::int64_t bytes = mpi::type_size(part);
+    const bool same = each == 0 || bytes == each;
+    each = bytes;
+    return same && bytes > 0 && bytes <= most_even && (bytes & (bytes - 1)) == 0;
+  });
+}
+
 bool calls_from_threads() {
   static const bool many = mpi::thread_level() == mpi::ThreadLevel::multiple;
   return many;
@@ -179,6 +204,22 @@ FoundElements elements_of(Word word) noexcept {
     return found_in(*entry);
   }
   return found_slowly(type);
+}
+
+bool is_even(Word word) noexcept {
+  const Word type = clean(word);
+  TypeEntry* entry = types.find(type);
+  if (entry == nullptr) return false;  // no call has asked for its elements, or there is no memory
+  Even known = entry->even.load(std::memory_order_relaxed);
+  if (known == Even::unknown) [[unlikely]] {
+    try {
+      known = !entry->elements.packed && all_even({type}) ? Even::yes : Even::no;
+    } catch (...) {
+      known = Even::no;
+    }
+    entry->even.store(known, std::memory_order_relaxed);
+  }
+  return known == Even::yes;
 }
 
 KeptPattern pattern_of(Word word) {

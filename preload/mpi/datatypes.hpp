@@ -62,6 +62,11 @@ class FoundElements {
 };
 FoundElements elements_of(Word type) noexcept;
 
+// Says whether a message of this type may be cut behind any multiple of 32 bytes: its elements lie
+// side by side, and consist of predefined types of one size of 1, 2, 4, 8, 16 or 32 bytes. Neither
+// a pair is such a type, nor MPI_PACKED. Asked for once a type.
+bool is_even(Word type) noexcept;
+
 // Where the data of a type's elements lie; null for what MPI must judge. Asked for once a type, at
 // its first call that does not pack. std::bad_alloc is this rank's alone, as below.
 using KeptPattern = std::shared_ptr<const collectives::Pattern>;

@@ -140,7 +140,8 @@ void come_together(Collectives& team, mpi::Comm comm, std::vector<Facts>& all) {
 
 // Returns the place of a rank of MPI_COMM_WORLD, or -1 where it is on another node.
 int place_of(int world_rank) noexcept {
-  const auto found = std::ranges::lower_bound(ranks.peers, world_rank, {}, &MessagePeer::world_rank);
+  const auto found =
+      std::ranges::lower_bound(ranks.peers, world_rank, {}, &MessagePeer::world_rank);
   return found != ranks.peers.end() && found->world_rank == world_rank ? found->place : -1;
 }
 

@@ -35,8 +35,8 @@ struct MessageRanks {
   bool over_nodes = false;   // MPI_COMM_WORLD has ranks on other nodes
   bool stopped = false;      // it takes no descriptors any more
   int place = 0;             // of this rank
-  Key key{};                // key of this process
-  std::uint64_t inode = 0;  // inode of its arena
+  Key key{};                 // key of this process
+  std::uint64_t inode = 0;   // inode of its arena
   EnvelopeSlot* slots = nullptr;
   ReceiverNotes* notes = nullptr;
   tuning::EnvelopeLimits limits{};

@@ -9,6 +9,7 @@
 #include "datatypes.hpp"
 #include "local_mpi.hpp"
 #include "message_mpi.hpp"
+#include "mpi/datatypes.hpp"
 #include "os/clock.hpp"
 #include "ropewalk/memory.hpp"
 #include "statistics.hpp"
@@ -25,26 +26,21 @@ struct Outbox {
 };
 Outbox outbox;
 
-// MPICH accepts a descriptor in place of elements only if their size, in bytes, divides its own.
-constexpr std::size_t most_element = 32;
 // A message beyond the bytes that are kept freely waits for this many times the patience.
 constexpr std::int64_t longer = 100;
 
-bool is_pair(mpi::DatatypeName name) {
-  using enum mpi::DatatypeName;
-  return (name >= float_int && name <= long_double_int) ||
-         (name >= two_integer && name <= two_double_precision);
-}
-
-// Returns the bytes of one element if MPI takes a descriptor wherever it takes data of this type,
-// else 0.
-std::size_t element_bytes(Word type) noexcept {
-  const auto name = mpi::library().datatypes.find(clean(type));
-  if (!name || is_pair(*name) || *name == mpi::DatatypeName::packed) return 0;
-  const FoundElements elements = elements_of(type);
-  if (!elements || elements->packed) return 0;
-  const std::size_t bytes = elements->bytes;
-  return bytes <= most_element && (bytes & (bytes - 1)) == 0 ? bytes : 0;
+// Says whether a message may be large, by little: most are small, and a type of the program that
+// was made for one message is not worth more.
+bool may_be_large(Word type, std::size_t count) noexcept {
+  constexpr std::size_t most_element = 32;  // bytes of the largest predefined type
+  if (count * most_element >= ranks.limits.least_bytes) return true;
+  const mpi::Datatype given{clean(type)};
+  if (mpi::library().datatypes.find(given.value) || given == mpi::datatype_null()) return false;
+  try {
+    return static_cast<std::size_t>(mpi::type_size(given)) * count >= ranks.limits.least_bytes;
+  } catch (...) {  // MPI refuses the type, as it will in the call
+    return false;
+  }
 }
 
 Outgoing* free_place() noexcept {
@@ -138,9 +134,10 @@ int number(const Outgoing& message) noexcept {
 std::size_t large_bytes(const SendArguments& send) noexcept {
   if (!ranks.ready || send.count <= 0) return 0;
   const auto count = static_cast<std::size_t>(send.count);
-  // This quick look spares small messages the search for their type.
-  if (count * most_element < ranks.limits.least_bytes) return 0;
-  const std::size_t bytes = element_bytes(send.type) * count;
+  if (!may_be_large(send.type, count)) return 0;
+  const FoundElements elements = elements_of(send.type);
+  if (!elements || !is_even(send.type)) return 0;
+  const std::size_t bytes = elements->bytes * count;
   return bytes < ranks.limits.least_bytes || bytes > INT_MAX ? 0 : bytes;
 }
 

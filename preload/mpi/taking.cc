@@ -97,8 +97,8 @@ int copy_by_this_rank(const Destination& to, const std::byte* data, std::size_t 
 }
 
 void acknowledge(const MessageDescriptor& descriptor, const MessagePeer& sender) noexcept {
-  real.send(nullptr, 0, mpi::byte_type().value, sender.place,
-            static_cast<int>(descriptor.slot), ranks.comm.value);
+  real.send(nullptr, 0, mpi::byte_type().value, sender.place, static_cast<int>(descriptor.slot),
+            ranks.comm.value);
 }
 
 // An element that has more than INT_MAX bytes cannot be unpacked, since MPI has no count for it.
@@ -151,7 +151,7 @@ bool describe(void* buffer, int count, Word type, Word comm, Destination& to) no
   to.count = count;
   to.elements = *elements;
   to.elements.type = {clean(type)};
-  to.direct = !elements->packed && mpi::library().datatypes.find(clean(type)).has_value();
+  to.direct = !elements->packed;
   to.comm = clean(comm);
   return true;
 }

@@ -17,8 +17,7 @@ struct Destination {
   void* buffer = nullptr;
   int count = 0;
   collectives::Elements elements;
-  // The elements are of a predefined type and side by side, so that this process copies them. Any
-  // others are copied by MPI.
+  // The elements lie side by side, so that this process copies them. Any others are copied by MPI.
   bool direct = false;
   Word comm = 0;
 };

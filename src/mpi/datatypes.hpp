@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -61,6 +62,9 @@ enum class Order {
 };
 // Finds the order by what the type was made of (MPI_Type_get_envelope): no data are touched. Local.
 Order order_of(Datatype);
+// Says whether accepts() returns true for each predefined type that this one is made of. The result
+// is false where order_of() is unknown. Local.
+bool consists_of(Datatype, const std::function<bool(Datatype)>& accepts);
 
 // Runs of bytes at equal distances, and such groups at equal distances, level by level.
 struct StridedBlock {

@@ -104,6 +104,17 @@ std::optional<DatatypeName> name_of(Datatype type) {
 
 Order order_of(Datatype type) { return TypeLayout(type).order(); }
 
+bool consists_of(const TypeLayout& type, const std::function<bool(Datatype)>& accepts) {
+  if (type.is_opaque()) return false;
+  if (is_named(type.combiner_)) return accepts(type.named_);
+  return std::ranges::all_of(type.parts_,
+                             [&](const TypeLayout& part) { return consists_of(part, accepts); });
+}
+
+bool consists_of(Datatype type, const std::function<bool(Datatype)>& accepts) {
+  return consists_of(TypeLayout(type), accepts);
+}
+
 TypeLayout::TypeLayout(Datatype type) {
   Budget budget;
   *this = TypeLayout(type, budget);

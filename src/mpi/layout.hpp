@@ -25,6 +25,9 @@ class TypeLayout {
 
   Order order() const noexcept { return order_; }
 
+  // See consists_of() of a datatype.
+  friend bool consists_of(const TypeLayout&, const std::function<bool(Datatype)>& accepts);
+
   // Copies one element at `data` to or from its bytes without gaps, without MPI's help. Throws
   // Error(unsupported) where the order is unknown.
   void pack(const void* data, void* packed) const;

@@ -1,14 +1,15 @@
 /* Every rank sends large messages to every other one, over nodes that ROPEWALK_NODES pretends. How
  * many of them went through memory is in the drop-in's statistics (CMakeLists.txt): those between
- * ranks of one node, and no other. Half of the receives take messages from any rank.
+ * ranks of one node, and no other. Half of the receives take messages from any rank, but not where
+ * they are `named`.
  *
- *   message_nodes ROUNDS
+ *   message_nodes ROUNDS [named]
  */
 #include "check.h"
 
 enum { count = 40000, bytes = count * 4 }; /* above messages.envelope_bytes */
 
-static int rank, size;
+static int rank, size, named;
 
 /* Element i of a message. */
 static int element(int from, int to, int round, int i) {
@@ -30,7 +31,7 @@ static void all_to_all(int round, int* out, int* in, MPI_Comm comm) {
     requests[from] = MPI_REQUEST_NULL;
     if (from == rank) continue;
     memset(in + from * count, 0xee, bytes);
-    const int source = round % 2 == 0 ? from : MPI_ANY_SOURCE;
+    const int source = named || round % 2 == 0 ? from : MPI_ANY_SOURCE;
     CHECK_CALL(MPI_Irecv(in + from * count, count, MPI_INT, source, from, comm, &requests[from]));
   }
   for (int step = 1; step < size; ++step) {
@@ -71,6 +72,7 @@ int main(int argc, char** argv) {
   const int rounds = argc > 1 ? atoi(argv[1]) : 1;
   int *out, *in;
   MPI_Comm turned;
+  named = argc > 2;
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);

@@ -429,7 +429,7 @@ int main(int argc, char** argv) {
     for (int i = 0; i < 3; ++i) MPI_Barrier(MPI_COMM_WORLD);
     for (seed = first; seed <= last; ++seed) run(world, exclusive);
     for (std::size_t i = 0; i < layouts.size(); ++i) {
-      if (i % 3 != 0) MPI_Type_free(&layouts[i].type);
+      if (i % layouts_each != 0) MPI_Type_free(&layouts[i].type);
     }
     MPI_Comm_free(&turned);
     MPI_Comm_free(&exclusive);

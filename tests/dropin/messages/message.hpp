@@ -86,6 +86,30 @@ inline Layout triple(MPI_Datatype type, std::size_t bytes) {
   return made;
 }
 
+// These types have no gaps, so that a sender's data lies as the message does.
+inline Layout vector(MPI_Datatype type, std::size_t bytes) {
+  Layout made{type, MPI_DATATYPE_NULL, bytes, {}, 6 * bytes};
+  MPI_Type_vector(3, 2, 2, type, &made.type);
+  MPI_Type_commit(&made.type);
+  for (std::size_t i = 0; i < 6; ++i) made.offsets.push_back(i * bytes);
+  return made;
+}
+
+inline Layout structure(MPI_Datatype type, std::size_t bytes) {
+  Layout made{type, MPI_DATATYPE_NULL, bytes, {}, 12 * bytes};
+  const int lengths[3] = {3, 1, 8};
+  const MPI_Aint places[3] = {0, static_cast<MPI_Aint>(3 * bytes),
+                              static_cast<MPI_Aint>(4 * bytes)};
+  const MPI_Datatype types[3] = {type, type, type};
+  MPI_Type_create_struct(3, lengths, places, types, &made.type);
+  MPI_Type_commit(&made.type);
+  for (std::size_t i = 0; i < 12; ++i) made.offsets.push_back(i * bytes);
+  return made;
+}
+
+// Each basic type has so many layouts, of which the first is itself.
+inline constexpr std::size_t layouts_each = 5;
+
 inline void make_layouts() {
   for (const auto& [type, bytes] :
        {std::pair{MPI_BYTE, std::size_t{1}}, std::pair{MPI_INT, sizeof(int)},
@@ -93,6 +117,8 @@ inline void make_layouts() {
     layouts.push_back(predefined(type, bytes));
     layouts.push_back(strided(type, bytes));
     layouts.push_back(triple(type, bytes));
+    layouts.push_back(vector(type, bytes));
+    layouts.push_back(structure(type, bytes));
   }
 }
 
@@ -172,8 +198,12 @@ inline Message draw(Random& random, const World& world, int tag) {
       (m.source + static_cast<int>(below(random, static_cast<std::size_t>(size)))) % size;
   m.tag = tag;
   const std::size_t basic = below(random, 3);
-  m.out_layout = basic * 3 + (below(random, 10) < 7 ? 0 : 1 + below(random, 2));
-  m.in_layout = basic * 3 + (below(random, 10) < 6 ? 0 : 1 + below(random, 2));
+  const auto layout = [&](std::size_t plain) {
+    const std::size_t other = 1 + below(random, layouts_each - 1);
+    return basic * layouts_each + (below(random, 10) < plain ? 0 : other);
+  };
+  m.out_layout = layout(5);
+  m.in_layout = layout(5);
   const std::size_t unit = 12 * layouts[m.out_layout].basic_bytes;
   const std::size_t bytes = draw_bytes(random);
   m.units = (bytes + unit - 1) / unit;
@@ -297,7 +327,7 @@ inline void post_receive(World& world, Message& m) {
   // The program may free its type at once.
   MPI_Datatype type;
   MPI_Type_dup(layouts[m.in_layout].type, &type);
-  const bool derived = m.in_layout % 3 != 0;
+  const bool derived = m.in_layout % layouts_each != 0;
   MPI_Status status;
   if (m.receive == Receive::irecv) {
     MPI_Irecv(m.in, room, derived ? type : layouts[m.in_layout].type, source, m.tag, m.comm,
