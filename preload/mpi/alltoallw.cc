@@ -2,8 +2,8 @@
 // what is sent to it from where it lies to where it belongs.
 #include "call.hpp"
 #include "collectives/typed.hpp"
+#include "neighbour_sides.hpp"
 #include "pass.hpp"
-#include "typed_sides.hpp"
 
 namespace ropewalk::preload {
 namespace pass {
@@ -30,7 +30,6 @@ inline int alltoallw(const void* s, const Count* n, const Count* d, const void* 
 
 namespace {
 
-using collectives::is_in_place;
 namespace typed = collectives::typed;
 
 template <class Pass>
@@ -53,20 +52,14 @@ int alltoallw(const void* send, const Number* send_counts, const Number* send_di
   if (entry != nullptr && entry->team != nullptr && !typed::serves_alltoallw(*entry->team)) {
     return pass_all(Function::alltoallw, call);
   }
-  const bool stays = is_in_place(send);
+  const bool stays = collectives::is_in_place(send);
   return serve_or_pass(
       Function::alltoallw, 0, comm,
       [&](Collectives& team) {
-        const TypedSides to(receive, counts, displacements, types, team.size());
-        if (!to.usable()) return false;
-        if (stays) {
-          typed::alltoallw(team, to.parts(), to.parts(), true);
-          return true;
-        }
-        const TypedSides from(send, send_counts, send_displacements, send_types, team.size());
-        if (!from.usable()) return false;
-        typed::alltoallw(team, from.parts(), to.parts(), false);
-        return true;
+        const AlltoallwSides sides(team.size(), send, send_counts, send_displacements, send_types,
+                                   receive, counts, displacements, types);
+        if (sides.usable()) sides.exchange(team);
+        return sides.usable();
       },
       call, [&] { return stays ? -1 : call(); });
 }

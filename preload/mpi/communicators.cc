@@ -159,6 +159,7 @@ void make_team(CommunicatorEntry& entry, mpi::Comm comm) {
   }
   messages::meet(*team, comm);
   entry.team = std::move(team);
+  if (entry.starts) neighbourhood_of(entry);
 }
 
 }  // namespace

@@ -29,7 +29,8 @@ struct CommunicatorEntry {
   std::uint64_t calls = 0;
   // Found at the first call that needs it; null where MPI serves the communicator's neighbourhood.
   bool neighbours_known = false;
-  std::unique_ptr<Neighbourhood> neighbourhood;
+  // Calls that were started keep it.
+  std::shared_ptr<const Neighbourhood> neighbourhood;
   // By rank: the places among the node's ranks that exchange messages, -1 for all other ranks. It
   // is empty until a message asks (message_peers.cc).
   std::vector<int> message_places;

@@ -3,8 +3,11 @@
 
 #include <dlfcn.h>
 
+#include <mutex>
+#include <set>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "collectives/datatypes.hpp"
@@ -103,6 +106,15 @@ class Types {
   }
   const void* c() const noexcept {
     return words_.empty() ? static_cast<const void*>(given_) : words_.data();
+  }
+  // The same for a call that MPI may go on with, and read the array: it is kept for ever. A program
+  // has the same few arrays again and again.
+  const void* kept() && {
+    if (words_.empty()) return given_;
+    static std::mutex mutex;
+    static std::set<std::vector<Word>> all;
+    const std::lock_guard lock(mutex);
+    return all.insert(std::move(words_)).first->data();
   }
 
  private:
@@ -220,6 +232,29 @@ int Neighbor_alltoallw_fortran(const void* send, const int* send_counts,
   const Types received(types, in);
   return Neighbor_alltoallw(send, send_counts, send_displacements, sent.c(), receive, counts,
                             displacements, received.c(), word);
+}
+
+int Ialltoallw_fortran(const void* send, const int* send_counts, const int* send_displacements,
+                       const int* send_types, void* receive, const int* counts,
+                       const int* displacements, const int* types, int comm, void* request) {
+  const Word word = fortran::facts.comm(comm);
+  const std::size_t blocks = group_sizes({clean(word)}).other;
+  Types sent(send_types, collectives::is_in_place(send) ? 0 : blocks);
+  Types received(types, blocks);
+  return Ialltoallw(send, send_counts, send_displacements, std::move(sent).kept(), receive, counts,
+                    displacements, std::move(received).kept(), word, request);
+}
+
+int Ineighbor_alltoallw_fortran(const void* send, const int* send_counts,
+                                const Count* send_displacements, const int* send_types,
+                                void* receive, const int* counts, const Count* displacements,
+                                const int* types, int comm, void* request) {
+  const Word word = fortran::facts.comm(comm);
+  const auto [in, out] = degrees({clean(word)});
+  Types sent(send_types, out);
+  Types received(types, in);
+  return Ineighbor_alltoallw(send, send_counts, send_displacements, std::move(sent).kept(), receive,
+                             counts, displacements, std::move(received).kept(), word, request);
 }
 
 }  // namespace ropewalk::preload::serve

@@ -57,7 +57,19 @@
   F(E, Iallgather, iallgather, IALLGATHER,                                                         \
     (Choice, Number, Type, Choice, Number, Type, Comm, Request))                                   \
   F(E, Ialltoall, ialltoall, IALLTOALL,                                                            \
-    (Choice, Number, Type, Choice, Number, Type, Comm, Request))
+    (Choice, Number, Type, Choice, Number, Type, Comm, Request))                                   \
+  F(E, Ialltoallw_fortran, ialltoallw, IALLTOALLW,                                                 \
+    (Choice, Numbers, Numbers, Numbers, Choice, Numbers, Numbers, Numbers, Handle, Request))       \
+  F(E, Ineighbor_allgather, ineighbor_allgather, INEIGHBOR_ALLGATHER,                              \
+    (Choice, Number, Type, Choice, Number, Type, Comm, Request))                                   \
+  F(E, Ineighbor_allgatherv, ineighbor_allgatherv, INEIGHBOR_ALLGATHERV,                           \
+    (Choice, Number, Type, Choice, Numbers, Numbers, Type, Comm, Request))                         \
+  F(E, Ineighbor_alltoall, ineighbor_alltoall, INEIGHBOR_ALLTOALL,                                 \
+    (Choice, Number, Type, Choice, Number, Type, Comm, Request))                                   \
+  F(E, Ineighbor_alltoallv, ineighbor_alltoallv, INEIGHBOR_ALLTOALLV,                              \
+    (Choice, Numbers, Numbers, Type, Choice, Numbers, Numbers, Type, Comm, Request))               \
+  F(E, Ineighbor_alltoallw_fortran, ineighbor_alltoallw, INEIGHBOR_ALLTOALLW,                      \
+    (Choice, Numbers, Places, Numbers, Choice, Numbers, Places, Numbers, Handle, Request))
 
 // E(symbol, function of `serve`, belongs to mpi_f08, (kinds)), for every exported name: what
 // compilers make of a name in mpif.h and `use mpi`, and mpi_f08's. mpi_alloc_mem_cptr is what
@@ -105,6 +117,11 @@ int Alltoallw_fortran(const void*, const int*, const int*, const int* types, voi
                       const int*, const int* receive_types, int comm);
 int Neighbor_alltoallw_fortran(const void*, const int*, const Count*, const int* types, void*,
                                const int*, const Count*, const int* receive_types, int comm);
+int Ialltoallw_fortran(const void*, const int*, const int*, const int* types, void*, const int*,
+                       const int*, const int* receive_types, int comm, void* request);
+int Ineighbor_alltoallw_fortran(const void*, const int*, const Count*, const int* types, void*,
+                                const int*, const Count*, const int* receive_types, int comm,
+                                void* request);
 
 }  // namespace ropewalk::preload::serve
 

@@ -64,7 +64,27 @@ using mpi::Word;  // a handle, whatever its C type: see mpi/functions.hpp
   F(Iallreduce, (const void*, void*, int, Word, Word, Word, void*))                              \
   F(Ireduce_scatter_block, (const void*, void*, int, Word, Word, Word, void*))                   \
   F(Iallgather, (const void*, int, Word, void*, int, Word, Word, void*))                         \
-  F(Ialltoall, (const void*, int, Word, void*, int, Word, Word, void*))
+  F(Ialltoall, (const void*, int, Word, void*, int, Word, Word, void*))                          \
+  F(Ineighbor_allgather, (const void*, int, Word, void*, int, Word, Word, void*))                \
+  F(Ineighbor_allgatherv, (const void*, int, Word, void*, const int*, const int*, Word, Word,    \
+                           void*))                                                               \
+  F(Ineighbor_alltoall, (const void*, int, Word, void*, int, Word, Word, void*))                 \
+  F(Ineighbor_alltoallv, (const void*, const int*, const int*, Word, void*, const int*,          \
+                          const int*, Word, Word, void*))                                        \
+  F(Ineighbor_alltoallw, (const void*, const int*, const Count*, const void*, void*,             \
+                          const int*, const Count*, const void*, Word, void*))                   \
+  F(Ialltoallw, (const void*, const int*, const int*, const void*, void*, const int*,            \
+                 const int*, const void*, Word, void*))                                          \
+  F(Ineighbor_allgather_c, (const void*, Count, Word, void*, Count, Word, Word, void*))          \
+  F(Ineighbor_allgatherv_c, (const void*, Count, Word, void*, const Count*, const Count*, Word,  \
+                             Word, void*))                                                       \
+  F(Ineighbor_alltoall_c, (const void*, Count, Word, void*, Count, Word, Word, void*))           \
+  F(Ineighbor_alltoallv_c, (const void*, const Count*, const Count*, Word, void*, const Count*,  \
+                            const Count*, Word, Word, void*))                                    \
+  F(Ineighbor_alltoallw_c, (const void*, const Count*, const Count*, const void*, void*,         \
+                            const Count*, const Count*, const void*, Word, void*))               \
+  F(Ialltoallw_c, (const void*, const Count*, const Count*, const void*, void*, const Count*,    \
+                   const Count*, const void*, Word, void*))
 // Persistent collectives, of MPI 4. Each ends with the info and the place of the request.
 #define ROPEWALK_PERSISTENT_FUNCTIONS(F)                                                         \
   F(Barrier_init, (Word, Word, void*))                                                           \
@@ -118,7 +138,15 @@ using mpi::Word;  // a handle, whatever its C type: see mpi/functions.hpp
                                  Word, Word, Word, void*))                                       \
   F(Neighbor_alltoall_init_c, (const void*, Count, Word, void*, Count, Word, Word, Word, void*)) \
   F(Neighbor_alltoallv_init_c, (const void*, const Count*, const Count*, Word, void*,            \
-                                const Count*, const Count*, Word, Word, Word, void*))
+                                const Count*, const Count*, Word, Word, Word, void*))            \
+  F(Alltoallw_init, (const void*, const int*, const int*, const void*, void*, const int*,        \
+                     const int*, const void*, Word, Word, void*))                                \
+  F(Neighbor_alltoallw_init, (const void*, const int*, const Count*, const void*, void*,         \
+                              const int*, const Count*, const void*, Word, Word, void*))         \
+  F(Alltoallw_init_c, (const void*, const Count*, const Count*, const void*, void*,              \
+                       const Count*, const Count*, const void*, Word, Word, void*))              \
+  F(Neighbor_alltoallw_init_c, (const void*, const Count*, const Count*, const void*, void*,     \
+                                const Count*, const Count*, const void*, Word, Word, void*))
 #define ROPEWALK_LARGE_FUNCTIONS(F)                                                              \
   F(Bcast_c, (void*, Count, Word, int, Word))                                                    \
   F(Reduce_c, (const void*, void*, Count, Word, Word, int, Word))                                \

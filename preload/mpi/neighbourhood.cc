@@ -2,7 +2,8 @@
 // where. Elsewhere a rank may be a neighbour twice, and MPIs differ in how they pair the blocks
 // between two such ranks. So the ranks have MPI exchange blocks that tell where they come from, by
 // each of its functions that exchange different blocks. Where these pair the blocks in the same
-// way, the drop-in pairs them so as well.
+// way, the drop-in pairs them so as well. The nonblocking functions may pair them in another way
+// (Open MPI 5.0.11's do), and are asked where they would be served.
 #include "neighbourhood.hpp"
 
 #include <dlfcn.h>
@@ -40,6 +41,11 @@ struct TopologyFunctions {
                    Word) = nullptr;
   int (*alltoallw)(const void*, const int*, const Count*, const void*, void*, const int*,
                    const Count*, const void*, Word) = nullptr;
+  int (*ialltoall)(const void*, int, Word, void*, int, Word, Word, Word*) = nullptr;
+  int (*ialltoallv)(const void*, const int*, const int*, Word, void*, const int*, const int*, Word,
+                    Word, Word*) = nullptr;
+  int (*ialltoallw)(const void*, const int*, const Count*, const void*, void*, const int*,
+                    const Count*, const void*, Word, Word*) = nullptr;
 };
 
 template <class Function>
@@ -61,6 +67,9 @@ TopologyFunctions load() {
   find(file, call.alltoall, "PMPI_Neighbor_alltoall");
   find(file, call.alltoallv, "PMPI_Neighbor_alltoallv");
   find(file, call.alltoallw, "PMPI_Neighbor_alltoallw");
+  find(file, call.ialltoall, "PMPI_Ineighbor_alltoall");
+  find(file, call.ialltoallv, "PMPI_Ineighbor_alltoallv");
+  find(file, call.ialltoallw, "PMPI_Ineighbor_alltoallw");
   return call;
 }
 
@@ -101,7 +110,7 @@ Grid grid_of(mpi::Comm comm) {
 
 // Blocks 2d and 2d + 1 go to opposite directions.
 Neighbourhood opposite(const Grid& grid) {
-  Neighbourhood made{grid.peers, {}};
+  Neighbourhood made{grid.peers, {}, true};
   for (std::size_t k = 0; k < grid.peers.size(); ++k) {
     made.incoming.push_back({grid.peers[k], k ^ 1U});
   }
@@ -167,7 +176,30 @@ class PairingProbe {
                        all_[2].data(), lengths_.data(), far_places_.data(), types_.data(), comm_),
         "MPI_Neighbor_alltoallw");
   }
+  // By the nonblocking functions.
+  void exchange_nonblocking() {
+    const Word byte = mpi::byte_type().value;
+    const TopologyFunctions& call = mpi_call();
+    const auto end = [](int code, mpi::Request& request, const char* name) {
+      mpi::check(code, name);
+      mpi::wait(request);
+    };
+    mpi::Request request;
+    end(call.ialltoall(sent_.data(), origin_bytes, byte, all_[3].data(), origin_bytes, byte, comm_,
+                       &request.value),
+        request, "MPI_Ineighbor_alltoall");
+    end(call.ialltoallv(sent_.data(), lengths_.data(), places_.data(), byte, all_[4].data(),
+                        lengths_.data(), places_.data(), byte, comm_, &request.value),
+        request, "MPI_Ineighbor_alltoallv");
+    end(call.ialltoallw(sent_.data(), lengths_.data(), far_places_.data(), types_.data(),
+                        all_[5].data(), lengths_.data(), far_places_.data(), types_.data(), comm_,
+                        &request.value),
+        request, "MPI_Ineighbor_alltoallw");
+  }
   bool is_the_same_by_all() const { return all_[0] == all_[1] && all_[0] == all_[2]; }
+  bool is_the_same_nonblocking() const {
+    return all_[0] == all_[3] && all_[0] == all_[4] && all_[0] == all_[5];
+  }
   std::vector<IncomingBlock> incoming() const {
     std::vector<IncomingBlock> found;
     for (std::size_t k = 0; k < degrees_.in; ++k) {
@@ -182,7 +214,7 @@ class PairingProbe {
   Degrees degrees_;
   int rank_;
   Origins sent_;
-  std::array<Origins, 3> all_;
+  std::array<Origins, 6> all_;
   std::array<int, most_directions> lengths_{};
   std::array<int, most_directions> places_{};
   std::array<Count, most_directions> far_places_{};
@@ -190,7 +222,7 @@ class PairingProbe {
 };
 
 // Collective. Nothing in here fails on one rank alone.
-std::unique_ptr<Neighbourhood> learn(mpi::Comm comm, int topology) {
+std::unique_ptr<Neighbourhood> learn(mpi::Comm comm, int topology, bool starts) {
   const Degrees degrees = preload::degrees(comm);
   std::unique_ptr<Neighbourhood> made;
   try {
@@ -207,10 +239,14 @@ std::unique_ptr<Neighbourhood> learn(mpi::Comm comm, int topology) {
   probe.exchange();
   if (!mpi::true_on_all(comm, probe.is_the_same_by_all())) return nullptr;
   for (const IncomingBlock& block : probe.incoming()) made->incoming.push_back(block);
+  if (starts) {
+    probe.exchange_nonblocking();
+    made->starts = mpi::true_on_all(comm, probe.is_the_same_nonblocking());
+  }
   return made;
 }
 
-std::unique_ptr<Neighbourhood> find(mpi::Comm comm) {
+std::unique_ptr<Neighbourhood> find(mpi::Comm comm, bool starts) {
   int topology = 0;
   mpi::check(mpi_call().topo_test(comm.value, &topology), "MPI_Topo_test");
   const mpi::Abi& abi = mpi::library().abi;
@@ -222,7 +258,7 @@ std::unique_ptr<Neighbourhood> find(mpi::Comm comm) {
   }
   const bool has_neighbours =
       topology == abi.cartesian || topology == abi.graph || topology == abi.dist_graph;
-  return has_neighbours ? learn(comm, topology) : nullptr;
+  return has_neighbours ? learn(comm, topology, starts) : nullptr;
 }
 
 }  // namespace
@@ -231,7 +267,7 @@ const Neighbourhood* neighbourhood_of(CommunicatorEntry& entry) noexcept {
   if (!entry.neighbours_known) {
     if (collectives::typed::serves_neighbours(*entry.team)) {
       try {
-        entry.neighbourhood = find({entry.handle.load()});
+        entry.neighbourhood = find({entry.handle.load()}, entry.starts);
       } catch (...) {  // MPI fails, as it will in the call
         return nullptr;
       }

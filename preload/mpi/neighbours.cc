@@ -1,10 +1,8 @@
 // This file has the neighbourhood collectives on grids and graphs of ranks.
 #include "call.hpp"
-#include "collectives/algorithms.hpp"
 #include "ints.hpp"
+#include "neighbour_sides.hpp"
 #include "pass.hpp"
-#include "sides.hpp"
-#include "typed_sides.hpp"
 
 namespace ropewalk::preload {
 namespace {
@@ -15,41 +13,6 @@ namespace typed = collectives::typed;
 const Neighbourhood* neighbours_of(Word word) noexcept {
   CommunicatorEntry* entry = entry_of(clean(word));
   return entry == nullptr || entry->team == nullptr ? nullptr : neighbourhood_of(*entry);
-}
-
-// A block for each neighbour there is, as MPI's arguments say where: block(k) is {count, place}.
-struct Place {
-  std::int64_t count;
-  std::int64_t displacement;
-};
-// A rank without neighbours has arrays, too, of which nothing is read.
-struct Layout {
-  // `is_there(k)`: there is a neighbour for block k.
-  template <class IsThere, class Block>
-  Layout(std::size_t number, IsThere is_there, Block block)
-      : blocks(static_cast<int>(number)), counts(number + 1), displacements(number + 1) {
-    for (std::size_t k = 0; k < number; ++k) {
-      const Place place = is_there(k) ? block(k) : Place{0, 0};
-      counts[k] = place.count;
-      displacements[k] = place.displacement;
-    }
-  }
-  int blocks;
-  std::vector<std::int64_t> counts;
-  std::vector<std::int64_t> displacements;
-};
-
-template <class Number>
-auto equal_blocks(Number count, bool same) {
-  return [=](std::size_t k) {
-    return Place{count, same ? 0 : static_cast<std::int64_t>(k) * count};
-  };
-}
-template <class Number>
-auto any_blocks(const Number* counts, const Number* displacements) {
-  // No arrays: a count that MPI refuses.
-  const bool given = counts != nullptr && displacements != nullptr;
-  return [=](std::size_t k) { return given ? Place{counts[k], displacements[k]} : Place{-1, 0}; };
 }
 
 // Why MPI has to serve it.
@@ -78,39 +41,16 @@ int serve_with_neighbours(Function function, Word comm, Serve serve, Pass pass) 
       pass);
 }
 
-template <class Send, class Receive, class Pass>
-int exchange(Function function, Word comm, const void* send, Word send_type, Send sends,
-             void* receive, Word receive_type, Receive receives, Pass pass) {
+// make(neighbourhood): the arguments of an exchange.
+template <class Make, class Pass>
+int exchange(Function function, Word comm, Make make, Pass pass) {
   const auto serve = [&](Collectives& team, const Neighbourhood& around) {
-    const Layout out(
-        around.destinations.size(), [&](std::size_t k) { return around.sends(k); }, sends);
-    const Layout in(
-        around.incoming.size(), [&](std::size_t k) { return around.receives(k); }, receives);
-    const Sides from(send, out.counts.data(), out.displacements.data(), send_type, out.blocks);
-    const Sides to(receive, in.counts.data(), in.displacements.data(), receive_type, in.blocks);
-    if (!from.usable() || !to.usable()) return false;
-    typed::neighbours(team, around.ranks(), from.buffers(), to.buffers());
+    const auto sides = make(around);
+    if (!sides.usable()) return false;
+    sides.exchange(team, around);
     return true;
   };
   return serve_with_neighbours(function, comm, serve, pass);
-}
-
-// Each block has a type of its own.
-template <class Number, class Pass>
-int exchange_typed(const void* send, const Number* send_counts, const Count* send_displacements,
-                   const void* send_types, void* receive, const Number* counts,
-                   const Count* displacements, const void* types, Word comm, Pass pass) {
-  const auto serve = [&](Collectives& team, const Neighbourhood& around) {
-    const TypedSides from(send, send_counts, send_displacements, send_types,
-                          around.destinations.size(),
-                          [&](std::size_t k) { return around.sends(k); });
-    const TypedSides to(receive, counts, displacements, types, around.incoming.size(),
-                        [&](std::size_t k) { return around.receives(k); });
-    if (!from.usable() || !to.usable()) return false;
-    typed::neighbours(team, around.ranks(), from.parts(), to.parts());
-    return true;
-  };
-  return serve_with_neighbours(Function::neighbor_alltoallw, comm, serve, pass);
 }
 
 // For an MPI that has no function with 64-bit counts: the other one, if they fit.
@@ -183,62 +123,40 @@ inline int neighbor_alltoallw(const void* s, const Count* n, const Count* e, con
 
 namespace serve {
 
-#define ROPEWALK_NEIGHBORS(suffix, Number)                                                         \
-  int Neighbor_allgather##suffix(const void* send, Number send_count, Word send_type,              \
-                                 void* receive, Number receive_count, Word receive_type,           \
-                                 Word comm) {                                                      \
-    return exchange(Function::neighbor_allgather, comm, send, send_type,                           \
-                    equal_blocks(send_count, true), receive, receive_type,                         \
-                    equal_blocks(receive_count, false), [&] {                                      \
-                      return pass::neighbor_allgather(send, send_count, send_type, receive,        \
-                                                      receive_count, receive_type, comm);          \
-                    });                                                                            \
-  }                                                                                                \
-  int Neighbor_alltoall##suffix(const void* send, Number send_count, Word send_type,               \
-                                void* receive, Number receive_count, Word receive_type,            \
-                                Word comm) {                                                       \
-    return exchange(Function::neighbor_alltoall, comm, send, send_type,                            \
-                    equal_blocks(send_count, false), receive, receive_type,                        \
-                    equal_blocks(receive_count, false), [&] {                                      \
-                      return pass::neighbor_alltoall(send, send_count, send_type, receive,         \
-                                                     receive_count, receive_type, comm);           \
-                    });                                                                            \
-  }                                                                                                \
-  int Neighbor_allgatherv##suffix(const void* send, Number send_count, Word send_type,             \
-                                  void* receive, const Number* counts,                             \
-                                  const Number* displacements, Word receive_type, Word comm) {     \
-    return exchange(Function::neighbor_allgatherv, comm, send, send_type,                          \
-                    equal_blocks(send_count, true), receive, receive_type,                         \
-                    any_blocks(counts, displacements), [&] {                                       \
-                      return pass::neighbor_allgatherv(send, send_count, send_type, receive,       \
-                                                       counts, displacements, receive_type, comm); \
-                    });                                                                            \
-  }                                                                                                \
-  int Neighbor_alltoallv##suffix(const void* send, const Number* send_counts,                      \
-                                 const Number* send_displacements, Word send_type, void* receive,  \
-                                 const Number* counts, const Number* displacements,                \
-                                 Word receive_type, Word comm) {                                   \
-    return exchange(Function::neighbor_alltoallv, comm, send, send_type,                           \
-                    any_blocks(send_counts, send_displacements), receive, receive_type,            \
-                    any_blocks(counts, displacements), [&] {                                       \
-                      return pass::neighbor_alltoallv(send, send_counts, send_displacements,       \
-                                                      send_type, receive, counts, displacements,   \
-                                                      receive_type, comm);                         \
-                    });                                                                            \
-  }                                                                                                \
-  int Neighbor_alltoallw##suffix(const void* send, const Number* send_counts,                      \
-                                 const Count* send_displacements, const void* send_types,          \
-                                 void* receive, const Number* counts, const Count* displacements,  \
-                                 const void* types, Word comm) {                                   \
-    return exchange_typed(send, send_counts, send_displacements, send_types, receive, counts,      \
-                          displacements, types, comm, [&] {                                        \
-                            return pass::neighbor_alltoallw(send, send_counts, send_displacements, \
-                                                            send_types, receive, counts,           \
-                                                            displacements, types, comm);           \
-                          });                                                                      \
+// `sides` are the arguments of the exchange in the neighbourhood `around`.
+#define ROPEWALK_NEIGHBORS(name, lower, sides, parameters, arguments)           \
+  int name parameters {                                                         \
+    return exchange(                                                            \
+        Function::lower, c, [&](const Neighbourhood& around) { return sides; }, \
+        [&] { return pass::lower arguments; });                                 \
   }
-ROPEWALK_NEIGHBORS(, int)
-ROPEWALK_NEIGHBORS(_c, Count)
+#define ROPEWALK_ALL_NEIGHBORS(suffix, Number)                                                     \
+  ROPEWALK_NEIGHBORS(                                                                              \
+      Neighbor_allgather##suffix, neighbor_allgather,                                              \
+      NeighbourSides(around, s, t, equal_places(n, true), r, u, equal_places(m, false)),           \
+      (const void* s, Number n, Word t, void* r, Number m, Word u, Word c), (s, n, t, r, m, u, c)) \
+  ROPEWALK_NEIGHBORS(                                                                              \
+      Neighbor_alltoall##suffix, neighbor_alltoall,                                                \
+      NeighbourSides(around, s, t, equal_places(n, false), r, u, equal_places(m, false)),          \
+      (const void* s, Number n, Word t, void* r, Number m, Word u, Word c), (s, n, t, r, m, u, c)) \
+  ROPEWALK_NEIGHBORS(Neighbor_allgatherv##suffix, neighbor_allgatherv,                             \
+                     NeighbourSides(around, s, t, equal_places(n, true), r, u, any_places(m, d)),  \
+                     (const void* s, Number n, Word t, void* r, const Number* m, const Number* d,  \
+                      Word u, Word c),                                                             \
+                     (s, n, t, r, m, d, u, c))                                                     \
+  ROPEWALK_NEIGHBORS(Neighbor_alltoallv##suffix, neighbor_alltoallv,                               \
+                     NeighbourSides(around, s, t, any_places(n, e), r, u, any_places(m, d)),       \
+                     (const void* s, const Number* n, const Number* e, Word t, void* r,            \
+                      const Number* m, const Number* d, Word u, Word c),                           \
+                     (s, n, e, t, r, m, d, u, c))                                                  \
+  ROPEWALK_NEIGHBORS(Neighbor_alltoallw##suffix, neighbor_alltoallw,                               \
+                     TypedNeighbourSides(around, s, n, e, t, r, m, d, u),                          \
+                     (const void* s, const Number* n, const Count* e, const void* t, void* r,      \
+                      const Number* m, const Count* d, const void* u, Word c),                     \
+                     (s, n, e, t, r, m, d, u, c))
+ROPEWALK_ALL_NEIGHBORS(, int)
+ROPEWALK_ALL_NEIGHBORS(_c, Count)
+#undef ROPEWALK_ALL_NEIGHBORS
 #undef ROPEWALK_NEIGHBORS
 
 }  // namespace serve

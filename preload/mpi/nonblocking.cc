@@ -6,13 +6,9 @@
 #include "nonblocking.hpp"
 
 #include <atomic>
-#include <exception>
-#include <functional>
 #include <memory>
 #include <new>
-#include <utility>
 
-#include "call.hpp"
 #include "collectives/engine.hpp"
 #include "kept_elements.hpp"
 #include "mpi/collectively.hpp"
@@ -20,6 +16,7 @@
 #include "pass.hpp"
 #include "settings/value.hpp"
 #include "sides.hpp"
+#include "starting.hpp"
 
 namespace ropewalk::preload {
 
@@ -64,72 +61,18 @@ std::shared_ptr<KeptElements> keep(const Side& side) {
   return std::make_shared<KeptElements>(side.buffer().elements);
 }
 
-// A call on the thread of its communicator.
-struct Served {
-  OwnRequest* own;
-  Collectives* team;
-  std::function<void(Collectives&)> call;
-  Watch watch;
-
-  void operator()() {
-    int code = 0;
-    try {
-      call(*team);
-    } catch (const std::exception& error) {
-      code = error_code(error.what());
-    } catch (...) {
-      code = error_code("unknown exception");
-    }
-    watch.served(team->last_path());  // from its start to its end
-    // Datatypes are let go of before the program knows: it may end MPI then.
-    call = nullptr;
-    own->complete(code);
-  }
-};
-
-// Starts call(team) if the communicator serves it: begin(team) gives the call, or an empty one for
-// what MPI must judge. What decides is the same on all ranks.
-template <class Begin, class Pass>
-int start_or_pass(Function function, std::size_t bytes, Word word, void* request, Begin begin,
-                  Pass pass) {
-  CommunicatorEntry* entry = entry_as_it_is(clean(word));
-  Watch watch(function, bytes);
-  const auto pass_for = [&](Reason reason) {
-    const int code = pass();
-    watch.passed(reason);
-    return code;
+// The same on all ranks.
+auto if_large(std::size_t bytes) {
+  return [bytes](const CommunicatorEntry&) {
+    return bytes < least_bytes ? Reason::nonblocking : Reason::none;
   };
-  // Never makes a team: that waits for the other ranks.
-  if (entry == nullptr) return pass_for(Reason::new_communicator);
-  if (entry->reason == Reason::no_memory) [[unlikely]] {
-    OwnRequest::give_none(request);
-    return raise({clean(word)}, text(Reason::no_memory));
-  }
-  if (entry->team == nullptr) return pass_for(entry->reason);
-  if (!entry->starts || bytes < least_bytes) return pass_for(Reason::nonblocking);
-  collectives::Worker& worker = entry->team->state().worker;
-  try {
-    std::function<void(Collectives&)> call = begin(*entry->team);
-    if (call == nullptr) return pass_for(Reason::arguments);
-    auto own = std::make_unique<OwnRequest>();
-    auto job =
-        collectives::Worker::prepare(Served{own.get(), entry->team.get(), std::move(call), watch});
-    own->give_to(request);
-    (void)own.release();
-    worker.enqueue(std::move(job));
-    return 0;
-  } catch (const std::exception& error) {
-    worker.enqueue_refusal();
-    OwnRequest::give_none(request);
-    return raise({clean(word)}, error.what());
-  }
 }
 
 std::size_t bytes_of(const Side& side) {
   return side.usable() ? side.buffer().count * side.buffer().elements.bytes : 0;
 }
 
-using Call = std::function<void(Collectives&)>;
+using Call = StartedCall;
 
 // Reductions by operations of the user go to MPI: the program may free the operation meanwhile.
 template <class Reduce, class Pass>
@@ -141,8 +84,8 @@ int start_reduction(Function function, int count, Word type, Word op, Word comm,
     const std::size_t bytes =
         ours ? static_cast<std::size_t>(count) * reduction->operation.element_bytes : 0;
     return start_or_pass(
-        function, bytes, comm, request,
-        [&](Collectives&) -> Call {
+        function, bytes, comm, request, if_large(bytes),
+        [&](const CommunicatorEntry&) -> Call {
           return [reduce, how = *reduction](Collectives& team) { reduce(team, how); };
         },
         pass);
@@ -151,7 +94,8 @@ int start_reduction(Function function, int count, Word type, Word op, Word comm,
     const std::size_t bytes =
         elements && count >= 0 ? static_cast<std::size_t>(count) * elements->bytes : 0;
     return start_or_pass(
-        function, bytes, comm, request, [](Collectives&) -> Call { throw std::bad_alloc(); }, pass);
+        function, bytes, comm, request, if_large(bytes),
+        [](const CommunicatorEntry&) -> Call { throw std::bad_alloc(); }, pass);
   }
 }
 
@@ -162,9 +106,9 @@ namespace serve {
 int Ibcast(void* data, int count, Word type, int root, Word comm, void* request) {
   const Side side(data, count, type);
   return start_or_pass(
-      Function::ibcast, bytes_of(side), comm, request,
-      [&](Collectives& on) -> Call {
-        if (root < 0 || root >= on.size()) return nullptr;
+      Function::ibcast, bytes_of(side), comm, request, if_large(bytes_of(side)),
+      [&](const CommunicatorEntry& on) -> Call {
+        if (root < 0 || root >= on.size) return nullptr;
         return [=, elements = keep(side)](Collectives& team) {
           typed::broadcast(team, {data, static_cast<std::size_t>(count), elements->get()}, root);
         };
@@ -208,8 +152,8 @@ int Iallgather(const void* send, int send_count, Word send_type, void* receive, 
                Word receive_type, Word comm, void* request) {
   const Side to(receive, receive_count, receive_type);
   return start_or_pass(
-      Function::iallgather, bytes_of(to), comm, request,
-      [&](Collectives&) -> Call {
+      Function::iallgather, bytes_of(to), comm, request, if_large(bytes_of(to)),
+      [&](const CommunicatorEntry&) -> Call {
         const bool stays = is_in_place(send);
         const Side from(send, stays ? 0 : send_count, stays ? receive_type : send_type);
         if (!from.usable()) return nullptr;
@@ -228,8 +172,8 @@ int Ialltoall(const void* send, int send_count, Word send_type, void* receive, i
               Word receive_type, Word comm, void* request) {
   const Side to(receive, receive_count, receive_type);
   return start_or_pass(
-      Function::ialltoall, bytes_of(to), comm, request,
-      [&](Collectives&) -> Call {
+      Function::ialltoall, bytes_of(to), comm, request, if_large(bytes_of(to)),
+      [&](const CommunicatorEntry&) -> Call {
         const bool stays = is_in_place(send);
         const Side from(send, stays ? 0 : send_count, stays ? receive_type : send_type);
         if (!from.usable()) return nullptr;

@@ -42,6 +42,7 @@ bool is_small(const RoundPlan& plan) {
 
 bool can_share(const RoundPlan& plan) {
   if (plan.operation) return plan.shared && plan.work().is_mapped();
+  if (plan.typed) return !plan.overwrites && plan.work().is_mapped();
   const bool packs = (plan.packed != nullptr && plan.packed->packs()) ||
                      (plan.unpacked != nullptr && plan.unpacked->packs());
   return !packs && !plan.overwrites && plan.work().is_mapped();

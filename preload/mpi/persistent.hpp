@@ -36,11 +36,17 @@ struct RoundPlan {
   // A reduction of which the ranks may share the work.
   std::optional<SharedReduction> shared;
   // Where datatypes may have gaps: what is packed before a round, and unpacked after it.
-  std::shared_ptr<KeptView> packed;
-  std::shared_ptr<KeptView> unpacked;
+  std::shared_ptr<KeptBlocks> packed;
+  std::shared_ptr<KeptBlocks> unpacked;
+  // Where each block has a type of its own: the elements of those sent, and of those received.
+  std::vector<collectives::TypedPart> sent_parts;
+  std::vector<collectives::TypedPart> received_parts;
+  bool typed = false;
 
   // What the ranks share where their memory is mapped.
-  RoundWork work() const noexcept { return {sent, received, shared ? &*shared : nullptr}; }
+  RoundWork work() const noexcept {
+    return {sent, received, shared ? &*shared : nullptr, typed, sent_parts, received_parts};
+  }
 };
 
 class PersistentCollective {

@@ -392,5 +392,39 @@ ROPEWALK_ALL_NEIGHBOURS(_c, Count)
 #undef ROPEWALK_ALL_NEIGHBOURS
 #undef ROPEWALK_NEIGHBOURS
 
+#define ROPEWALK_TYPED(suffix, Number)                                                             \
+  int Alltoallw_init##suffix(const void* s, const Number* n, const Number* e, const void* t,       \
+                             void* r, const Number* m, const Number* d, const void* u, Word c,     \
+                             Word info, void* request) {                                           \
+    return set_up(                                                                                 \
+        Function::alltoallw_init, c, request,                                                      \
+        [&](const Collectives& team) {                                                             \
+          return plan_alltoallw(                                                                   \
+              team, std::make_shared<const AlltoallwSides>(team.size(), s, n, e, t, r, m, d, u));  \
+        },                                                                                         \
+        [&] {                                                                                      \
+          return pass_to(next.Alltoallw_init##suffix, c, s, n, e, t, r, m, d, u, c, info,          \
+                         request);                                                                 \
+        });                                                                                        \
+  }                                                                                                \
+  int Neighbor_alltoallw_init##suffix(const void* s, const Number* n, const Count* e,              \
+                                      const void* t, void* r, const Number* m, const Count* d,     \
+                                      const void* u, Word c, Word info, void* request) {           \
+    return set_up(                                                                                 \
+        Function::neighbor_alltoallw_init, c, request,                                             \
+        [&](const Collectives&) {                                                                  \
+          const Neighbourhood& around = neighbourhood_on(c);                                       \
+          return plan_neighbours(around, std::make_shared<const TypedNeighbourSides>(              \
+                                             around, s, n, e, t, r, m, d, u));                     \
+        },                                                                                         \
+        [&] {                                                                                      \
+          return pass_to(next.Neighbor_alltoallw_init##suffix, c, s, n, e, t, r, m, d, u, c, info, \
+                         request);                                                                 \
+        });                                                                                        \
+  }
+ROPEWALK_TYPED(, int)
+ROPEWALK_TYPED(_c, Count)
+#undef ROPEWALK_TYPED
+
 }  // namespace serve
 }  // namespace ropewalk::preload

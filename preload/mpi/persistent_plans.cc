@@ -11,7 +11,7 @@
 namespace ropewalk::preload {
 namespace {
 
-using View = std::shared_ptr<KeptView>;
+using View = std::shared_ptr<KeptBlocks>;
 
 // Returns null where MPI must judge the arguments.
 View view_of(const BlockArguments& given) {
@@ -22,13 +22,13 @@ View view_of(const BlockArguments& given) {
   return sides.usable() ? std::make_shared<KeptView>(sides.buffers(), blocks) : nullptr;
 }
 
-SentBlock sent(const KeptView& view, std::size_t block) {
+SentBlock sent(const KeptBlocks& view, std::size_t block) {
   return {view.data(block), view.bytes(block)};
 }
 constexpr SentBlock nothing{nullptr, 0};
 
 // Adds the block that `from` sends to this rank.
-void add_received(RoundPlan& plan, const Collectives& team, int from, const KeptView& view,
+void add_received(RoundPlan& plan, const Collectives& team, int from, const KeptBlocks& view,
                   std::size_t block) {
   plan.received.push_back(
       {from, static_cast<std::size_t>(team.rank()), view.data(block), view.bytes(block)});
@@ -101,18 +101,69 @@ OptionalPlan plan_scatter(const Collectives& team, const OptionalBlocks& send,
   return plan;
 }
 
+namespace {
+
+RoundPlan plan_all_to_all(const Collectives& team, const View& from, const View& to) {
+  RoundPlan plan;
+  plan.packed = from;
+  plan.unpacked = to;
+  for (int rank = 0; rank < team.size(); ++rank) {
+    plan.sent.push_back(sent(*from, index(rank)));
+    add_received(plan, team, rank, *to, index(rank));
+  }
+  return plan;
+}
+
+RoundPlan plan_around(const Neighbourhood& around, const View& from, const View& to) {
+  RoundPlan plan;
+  plan.packed = from;
+  plan.unpacked = to;
+  for (std::size_t k = 0; k < around.destinations.size(); ++k) plan.sent.push_back(sent(*from, k));
+  for (std::size_t k = 0; k < around.incoming.size(); ++k) {
+    if (!around.receives(k)) continue;
+    const collectives::IncomingBlock& block = around.incoming[k];
+    plan.received.push_back({block.source, block.block, to->data(k), to->bytes(k)});
+  }
+  return plan;
+}
+
+}  // namespace
+
 OptionalPlan plan_alltoall(const Collectives& team, const OptionalBlocks& send,
                            const BlockArguments& receive) {
   const View to = view_of(receive);
   const View from = send ? view_of(*send) : to;
   if (to == nullptr || from == nullptr) return std::nullopt;
-  RoundPlan plan;
-  plan.packed = from;
-  plan.unpacked = to;
+  RoundPlan plan = plan_all_to_all(team, from, to);
   plan.overwrites = !send;
-  for (int rank = 0; rank < team.size(); ++rank) {
-    plan.sent.push_back(sent(*from, index(rank)));
-    add_received(plan, team, rank, *to, index(rank));
+  return plan;
+}
+
+OptionalPlan plan_alltoallw(const Collectives& team,
+                            const std::shared_ptr<const AlltoallwSides>& sides) {
+  if (!sides->usable()) return std::nullopt;
+  const auto to = std::make_shared<KeptParts>(sides, sides->received());
+  const auto from = sides->in_place() ? to : std::make_shared<KeptParts>(sides, sides->sent());
+  RoundPlan plan = plan_all_to_all(team, from, to);
+  plan.overwrites = sides->in_place();
+  plan.typed = true;
+  for (std::size_t rank = 0; rank < to->size(); ++rank) {
+    plan.sent_parts.push_back(from->part(rank));
+    plan.received_parts.push_back(to->part(rank));
+  }
+  return plan;
+}
+
+OptionalPlan plan_neighbours(const Neighbourhood& around,
+                             const std::shared_ptr<const TypedNeighbourSides>& sides) {
+  if (!sides->usable()) return std::nullopt;
+  const auto from = std::make_shared<KeptParts>(sides, sides->sent());
+  const auto to = std::make_shared<KeptParts>(sides, sides->received());
+  RoundPlan plan = plan_around(around, from, to);
+  plan.typed = true;
+  for (std::size_t k = 0; k < from->size(); ++k) plan.sent_parts.push_back(from->part(k));
+  for (std::size_t k = 0; k < to->size(); ++k) {
+    if (around.receives(k)) plan.received_parts.push_back(to->part(k));
   }
   return plan;
 }
@@ -132,16 +183,7 @@ OptionalPlan plan_neighbours(const Neighbourhood& around, BlockArguments send,
   const View from = view_of(send);
   const View to = view_of(receive);
   if (from == nullptr || to == nullptr) return std::nullopt;
-  RoundPlan plan;
-  plan.packed = from;
-  plan.unpacked = to;
-  for (std::size_t k = 0; k < send.counts.size(); ++k) plan.sent.push_back(sent(*from, k));
-  for (std::size_t k = 0; k < receive.counts.size(); ++k) {
-    if (!around.receives(k)) continue;
-    const collectives::IncomingBlock& block = around.incoming[k];
-    plan.received.push_back({block.source, block.block, to->data(k), to->bytes(k)});
-  }
-  return plan;
+  return plan_around(around, from, to);
 }
 
 namespace {

@@ -3,11 +3,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
 #include "functions.hpp"
+#include "neighbour_sides.hpp"
 #include "neighbourhood.hpp"
 #include "persistent.hpp"
 
@@ -52,8 +54,12 @@ OptionalPlan plan_scatter(const Collectives&, const OptionalBlocks& send,
 OptionalPlan plan_alltoall(const Collectives&, const OptionalBlocks& send,
                            const BlockArguments& receive);
 
+OptionalPlan plan_alltoallw(const Collectives&, const std::shared_ptr<const AlltoallwSides>&);
+
 // What lies beside blocks of neighbours that are not there means nothing.
 OptionalPlan plan_neighbours(const Neighbourhood&, BlockArguments send, BlockArguments receive);
+OptionalPlan plan_neighbours(const Neighbourhood&,
+                             const std::shared_ptr<const TypedNeighbourSides>&);
 
 struct ReductionArguments {
   const void* send;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "collectives/operation.hpp"
+#include "collectives/pattern.hpp"
 #include "kernels/kernels.hpp"
 #include "round_area.hpp"
 #include "round_claims.hpp"
@@ -40,11 +41,15 @@ struct SharedReduction {
   collectives::Operation operation;
 };
 
-// What a rank shares with the others: either blocks or a reduction.
+// What a rank shares with the others: either blocks or a reduction. Where the work is `typed`, the
+// elements of each block are of a type of their own, and lie where the parts say.
 struct RoundWork {
   std::span<const SentBlock> sent;
   std::span<const ReceivedBlock> received;
   const SharedReduction* reduction = nullptr;
+  bool typed = false;
+  std::span<const collectives::TypedPart> sent_parts{};
+  std::span<const collectives::TypedPart> received_parts{};
 
   // Whether the other ranks reach all of it.
   bool is_mapped() const noexcept;
@@ -71,7 +76,7 @@ class RoundTasks {
   // A task copies, or combines the inputs of all ranks.
   struct Task {
     // Bytes behind the beginning of the arena of `source` and of the task's rank; in a reduction,
-    // of each input and of each result.
+    // of each input and of each result; of typed work, numbers of descriptions of either rank.
     std::uint64_t from;
     std::uint64_t to;
     std::uint64_t bytes;
@@ -81,7 +86,17 @@ class RoundTasks {
     std::uint64_t at;  // in the arena
     std::uint64_t bytes;
   };
-  // The beginning of an area. The blocks that the rank sends follow, and then its tasks.
+  // Where the elements of a block lie, for all ranks: those of the blocks that a rank sends, and
+  // then of those that it receives. The strided blocks of all follow.
+  struct Description {
+    std::int64_t at;  // in the arena; its beginning may lie outside, its data do not
+    std::int64_t count;
+    std::int64_t extent;
+    std::uint64_t first;  // of its strided blocks
+    std::uint64_t blocks;
+  };
+  // The beginning of an area. The blocks that the rank sends follow, its tasks, and, of typed work,
+  // the descriptions.
   struct Board {
     RoundFlags flags;
     std::uint64_t blocks = 0;
@@ -89,7 +104,9 @@ class RoundTasks {
     std::uint64_t send = 0;  // of a reduction, in the arena
     std::uint64_t receive = 0;
     std::int64_t target = 0;
+    std::uint64_t described = 0;  // blocks
   };
+  static std::size_t bytes_for(const RoundWork&);
 
   Board& board(int rank) const noexcept { return *reinterpret_cast<Board*>(memory_.of(rank)); }
   PlacedBlock* blocks(int rank) const noexcept {
@@ -98,14 +115,25 @@ class RoundTasks {
   Task* tasks(int rank) const noexcept {
     return reinterpret_cast<Task*>(blocks(rank) + board(rank).blocks);
   }
+  Description* descriptions(int rank) const noexcept {
+    return reinterpret_cast<Description*>(tasks(rank) + board(rank).tasks);
+  }
+  mpi::StridedBlock* strided(int rank) const noexcept {
+    return reinterpret_cast<mpi::StridedBlock*>(descriptions(rank) + board(rank).described);
+  }
+  collectives::StridedElements elements(int rank, std::uint64_t number) const noexcept;
   std::vector<RoundClaims::Part> parts() const;
   void describe(const RoundWork&) noexcept;
+  void describe_parts(const RoundWork&) noexcept;
   bool add_copies(std::span<const ReceivedBlock>) noexcept;
+  bool add_typed_copies(std::span<const ReceivedBlock>) noexcept;
+  const PlacedBlock* sent_to(const ReceivedBlock&) const noexcept;
   void add_parts(const SharedReduction&) noexcept;
   void run(int rank, std::uint64_t number);
   void combine(const Task&, int target);
 
   std::size_t piece_;
+  bool typed_;
   kernels::Stores stores_;
   std::optional<collectives::Operation> operation_;
   SharedArea memory_;

@@ -41,6 +41,12 @@ enum class Function : std::uint8_t {
   ireduce_scatter_block,
   iallgather,
   ialltoall,
+  ialltoallw,
+  ineighbor_allgather,
+  ineighbor_allgatherv,
+  ineighbor_alltoall,
+  ineighbor_alltoallv,
+  ineighbor_alltoallw,
   barrier_init,
   bcast_init,
   reduce_init,
@@ -57,10 +63,12 @@ enum class Function : std::uint8_t {
   scatterv_init,
   alltoall_init,
   alltoallv_init,
+  alltoallw_init,
   neighbor_allgather_init,
   neighbor_allgatherv_init,
   neighbor_alltoall_init,
   neighbor_alltoallv_init,
+  neighbor_alltoallw_init,
   send,
   isend,
   sendrecv,
@@ -79,7 +87,7 @@ enum class Function : std::uint8_t {
   win_complete,
   win_wait
 };
-inline constexpr int functions = 65;
+inline constexpr int functions = 73;
 
 enum class Statistics : std::uint8_t { off, on, compare };
 extern Statistics statistics;  // set before the first call is served

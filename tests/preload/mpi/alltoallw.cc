@@ -1,10 +1,13 @@
 // Compares MPI_Alltoallw and MPI_Neighbor_alltoallw with PMPI's, byte for byte, on random types:
 // both sides of a part have the same elements, laid out by trees of constructors that are drawn on
-// each rank by itself. A plain MPI program; --cases N and --seed S choose what is drawn.
+// each rank by itself. Rounds of the persistent forms are compared with PMPI's blocking calls, and
+// the nonblocking forms with PMPI's. A plain MPI program; --cases N and --seed S choose what is
+// drawn, and with --forms nonblocking (or persistent) it calls those.
 #include <sys/mman.h>
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <numeric>
 #include <random>
 #include <string>
@@ -243,6 +246,13 @@ struct Side {
     }
   }
   std::vector<int> ints() const { return {displacements.begin(), displacements.end()}; }
+  std::vector<MPI_Count> large() const { return {counts.begin(), counts.end()}; }
+  // With types of its own.
+  Side copy() const {
+    Side made = *this;
+    for (std::size_t k = 0; k < types.size(); ++k) MPI_Type_dup(types[k], &made.types[k]);
+    return made;
+  }
   void free() {
     for (MPI_Datatype& type : types) MPI_Type_free(&type);
   }
@@ -255,6 +265,10 @@ void fill(const Buffer& buffer, int salt) {
   }
 }
 
+bool same(const Buffer& one, const Buffer& other) {
+  return std::memcmp(one.data(), other.data(), one.bytes()) == 0;
+}
+
 void compare(const std::string& what, const Buffer& got, const Buffer& expected) {
   for (std::size_t i = 0; i < got.bytes(); ++i) {
     if (got.data()[i] == expected.data()[i]) continue;
@@ -265,7 +279,9 @@ void compare(const std::string& what, const Buffer& got, const Buffer& expected)
   }
 }
 
-Memory any_memory() { return static_cast<Memory>(below(own, 3)); }
+// Often all ranks have memory that the others see.
+bool all_in_arena = false;
+Memory any_memory() { return all_in_arena ? Memory::arena : static_cast<Memory>(below(own, 3)); }
 
 // The receive buffers of a call: by the drop-in, and by MPI itself.
 struct Received {
@@ -281,6 +297,204 @@ struct Received {
 
 // ---- the calls
 
+enum class Form { blocking, nonblocking, persistent };
+Form forms = Form::blocking;  // called besides the blocking one
+
+// One exchange, with counts of either width. What is started is waited for by others.
+struct Exchange {
+  const void* send;
+  const Side& from;
+  const Side& to;
+  MPI_Comm comm;
+  bool stays = false;  // in place
+  std::vector<int> out = from.ints();
+  std::vector<int> in = to.ints();
+  std::vector<MPI_Count> large_sent = from.large();
+  std::vector<MPI_Count> large_received = to.large();
+
+  const int* sent() const { return stays ? nullptr : from.counts.data(); }
+  const int* sent_at() const { return stays ? nullptr : out.data(); }
+  const MPI_Count* sent_large() const { return stays ? nullptr : large_sent.data(); }
+  const MPI_Aint* sent_at_large() const { return stays ? nullptr : from.displacements.data(); }
+  const MPI_Datatype* types() const { return stays ? nullptr : from.types.data(); }
+};
+
+#if MPI_VERSION >= 4 || (defined OMPI_MAJOR_VERSION && OMPI_MAJOR_VERSION >= 5)
+#define TEST_PERSISTENT(call) call
+constexpr bool has_persistent = true;
+#else
+#define TEST_PERSISTENT(call) (void)0
+constexpr bool has_persistent = false;
+#endif
+
+void alltoallw(const Exchange& x, Form form, char* to, MPI_Request* request) {
+  switch (form) {
+    case Form::blocking:
+      MPI_Alltoallw(x.send, x.sent(), x.sent_at(), x.types(), to, x.to.counts.data(), x.in.data(),
+                    x.to.types.data(), x.comm);
+      break;
+    case Form::nonblocking:
+      MPI_Ialltoallw(x.send, x.sent(), x.sent_at(), x.types(), to, x.to.counts.data(), x.in.data(),
+                     x.to.types.data(), x.comm, request);
+      break;
+    default:
+      TEST_PERSISTENT(MPI_Alltoallw_init(x.send, x.sent(), x.sent_at(), x.types(), to,
+                                         x.to.counts.data(), x.in.data(), x.to.types.data(), x.comm,
+                                         MPI_INFO_NULL, request));
+  }
+}
+void neighbour_alltoallw(const Exchange& x, Form form, char* to, MPI_Request* request) {
+  const MPI_Aint* at = x.from.displacements.data();
+  const MPI_Aint* to_at = x.to.displacements.data();
+  switch (form) {
+    case Form::blocking:
+      MPI_Neighbor_alltoallw(x.send, x.sent(), at, x.types(), to, x.to.counts.data(), to_at,
+                             x.to.types.data(), x.comm);
+      break;
+    case Form::nonblocking:
+      MPI_Ineighbor_alltoallw(x.send, x.sent(), at, x.types(), to, x.to.counts.data(), to_at,
+                              x.to.types.data(), x.comm, request);
+      break;
+    default:
+      TEST_PERSISTENT(MPI_Neighbor_alltoallw_init(x.send, x.sent(), at, x.types(), to,
+                                                  x.to.counts.data(), to_at, x.to.types.data(),
+                                                  x.comm, MPI_INFO_NULL, request));
+  }
+}
+
+#if MPI_VERSION >= 4
+constexpr bool has_large = true;
+void large_alltoallw(const Exchange& x, Form form, char* to, MPI_Request* request) {
+  const MPI_Count* received = x.large_received.data();
+  const MPI_Aint* at = x.to.displacements.data();
+  if (form == Form::blocking) {
+    MPI_Alltoallw_c(x.send, x.sent_large(), x.sent_at_large(), x.types(), to, received, at,
+                    x.to.types.data(), x.comm);
+  } else if (form == Form::nonblocking) {
+    MPI_Ialltoallw_c(x.send, x.sent_large(), x.sent_at_large(), x.types(), to, received, at,
+                     x.to.types.data(), x.comm, request);
+  } else {
+    MPI_Alltoallw_init_c(x.send, x.sent_large(), x.sent_at_large(), x.types(), to, received, at,
+                         x.to.types.data(), x.comm, MPI_INFO_NULL, request);
+  }
+}
+void large_neighbour_alltoallw(const Exchange& x, Form form, char* to, MPI_Request* request) {
+  const MPI_Count* received = x.large_received.data();
+  const MPI_Aint* at = x.to.displacements.data();
+  if (form == Form::blocking) {
+    MPI_Neighbor_alltoallw_c(x.send, x.sent_large(), x.sent_at_large(), x.types(), to, received, at,
+                             x.to.types.data(), x.comm);
+  } else if (form == Form::nonblocking) {
+    MPI_Ineighbor_alltoallw_c(x.send, x.sent_large(), x.sent_at_large(), x.types(), to, received,
+                              at, x.to.types.data(), x.comm, request);
+  } else {
+    MPI_Neighbor_alltoallw_init_c(x.send, x.sent_large(), x.sent_at_large(), x.types(), to,
+                                  received, at, x.to.types.data(), x.comm, MPI_INFO_NULL, request);
+  }
+}
+#else
+constexpr bool has_large = false;
+void large_alltoallw(const Exchange&, Form, char*, MPI_Request*) {}
+void large_neighbour_alltoallw(const Exchange&, Form, char*, MPI_Request*) {}
+#endif
+
+void by_mpi(const Exchange& x, bool among_neighbours, Form form, char* to) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  const int* counts = x.to.counts.data();
+  const MPI_Datatype* types = x.to.types.data();
+  const MPI_Aint* at = x.from.displacements.data();
+  const MPI_Aint* to_at = x.to.displacements.data();
+  // MPIs whose forms pair the blocks of double neighbours in several ways are taken as they are.
+  if (among_neighbours && form == Form::nonblocking) {
+    PMPI_Ineighbor_alltoallw(x.send, x.sent(), at, x.types(), to, counts, to_at, types, x.comm,
+                             &request);
+    PMPI_Wait(&request, MPI_STATUS_IGNORE);
+  } else if (among_neighbours) {
+    PMPI_Neighbor_alltoallw(x.send, x.sent(), at, x.types(), to, counts, to_at, types, x.comm);
+  } else {
+    PMPI_Alltoallw(x.send, x.sent(), x.sent_at(), x.types(), to, counts, x.in.data(), types,
+                   x.comm);
+  }
+}
+
+// Part by part, by MPI's packing and messages alone.
+void by_packing(const Exchange& x, char* to) {
+  for (int step = 0; step < size; ++step) {
+    const int peer = (rank + step) % size;
+    const int source = (rank + size - step) % size;
+    const auto out = static_cast<std::size_t>(peer);
+    const auto in = static_cast<std::size_t>(source);
+    int bytes = 0;
+    MPI_Pack_size(x.from.counts[out], x.from.types[out], x.comm, &bytes);
+    std::vector<char> sent(static_cast<std::size_t>(bytes) + 1);
+    MPI_Pack_size(x.to.counts[in], x.to.types[in], x.comm, &bytes);
+    std::vector<char> got(static_cast<std::size_t>(bytes) + 1);
+    int end = 0;
+    const char* base = static_cast<const char*>(x.send) + x.from.displacements[out];
+    MPI_Pack(base, x.from.counts[out], x.from.types[out], sent.data(),
+             static_cast<int>(sent.size()), &end, x.comm);
+    PMPI_Sendrecv(sent.data(), end, MPI_PACKED, peer, 99, got.data(), bytes, MPI_PACKED, source, 99,
+                  x.comm, MPI_STATUS_IGNORE);
+    end = 0;
+    MPI_Unpack(got.data(), bytes, &end, to + x.to.displacements[in], x.to.counts[in],
+               x.to.types[in], x.comm);
+  }
+}
+
+// The naive exchange is believed where the MPI's own call gives something else: Open MPI 5.0.11
+// loses bytes of an alltoallw now and then.
+void mend_by_packing(const Exchange& x, Received& received, int salt) {
+  int differs = same(received.by_us, received.by_mpi) ? 0 : 1;
+  PMPI_Allreduce(MPI_IN_PLACE, &differs, 1, MPI_INT, MPI_MAX, x.comm);
+  if (differs == 0) return;
+  fill(received.by_mpi, salt);
+  by_packing(x, received.by_mpi.data());
+}
+
+Form draw_form(bool served_persistent) {
+  if (below(shared, 3) == 0 || (forms == Form::persistent && !served_persistent)) {
+    return Form::blocking;
+  }
+  return forms;
+}
+
+// The call of a form by the drop-in, and each of its rounds against MPI itself. The types are gone
+// before the end.
+void compare_exchange(const char* what, Buffer* send, Side& from, Side& to, Exchange& by_us,
+                      bool among_neighbours, bool served_persistent) {
+  Received received(any_memory(), to, rank);
+  Side from_kept = from.copy();
+  Side to_kept = to.copy();
+  const Exchange kept{by_us.send, from_kept, to_kept, by_us.comm, by_us.stays};
+  const Form form = draw_form(served_persistent);
+  const bool large = has_large && below(shared, 2) == 0;
+  const auto one = among_neighbours ? large ? &large_neighbour_alltoallw : &neighbour_alltoallw
+                   : large          ? &large_alltoallw
+                                    : &alltoallw;
+  MPI_Request request = MPI_REQUEST_NULL;
+  const int rounds = form == Form::persistent ? 3 : 1;
+  if (send != nullptr) fill(*send, 1000 + rank);
+  one(by_us, form, received.by_us.data(), &request);
+  from.free();
+  to.free();
+  for (int round = 0; round < rounds; ++round) {
+    if (form == Form::persistent) {
+      if (send != nullptr) fill(*send, 1000 * round + rank);
+      fill(received.by_us, rank + round);
+      fill(received.by_mpi, rank + round);
+      MPI_Start(&request);
+    }
+    if (below(shared, 2) == 0) MPI_Barrier(by_us.comm);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    by_mpi(kept, among_neighbours, form, received.by_mpi.data());
+    if (!among_neighbours && !kept.stays) mend_by_packing(kept, received, rank + round);
+    compare(what, received.by_us, received.by_mpi);
+  }
+  if (request != MPI_REQUEST_NULL) MPI_Request_free(&request);
+  from_kept.free();
+  to_kept.free();
+}
+
 void all_to_all(MPI_Comm comm, std::uint64_t seed) {
   Side from;
   Side to;
@@ -289,18 +503,10 @@ void all_to_all(MPI_Comm comm, std::uint64_t seed) {
     to.add(between(seed, peer, rank, 0));
   }
   Buffer send(any_memory(), static_cast<std::size_t>(from.end + 64));
-  fill(send, 1000 + rank);
-  Received received(any_memory(), to, rank);
   const bool bottom = below(own, 4) == 0;
   if (bottom) from.make_absolute(send.data());
-  const void* data = bottom ? MPI_BOTTOM : send.data();
-  MPI_Alltoallw(data, from.counts.data(), from.ints().data(), from.types.data(),
-                received.by_us.data(), to.counts.data(), to.ints().data(), to.types.data(), comm);
-  PMPI_Alltoallw(data, from.counts.data(), from.ints().data(), from.types.data(),
-                 received.by_mpi.data(), to.counts.data(), to.ints().data(), to.types.data(), comm);
-  compare("alltoallw", received.by_us, received.by_mpi);
-  from.free();
-  to.free();
+  Exchange by_us{bottom ? MPI_BOTTOM : send.data(), from, to, comm};
+  compare_exchange("alltoallw", &send, from, to, by_us, false, true);
 }
 
 // Pairs of ranks send each other the same elements.
@@ -309,40 +515,23 @@ void in_place(MPI_Comm comm, std::uint64_t seed) {
   for (int peer = 0; peer < size; ++peer) {
     to.add(between(seed, std::min(rank, peer), std::max(rank, peer), 3));
   }
-  Received received(any_memory(), to, rank);
-  MPI_Alltoallw(MPI_IN_PLACE, nullptr, nullptr, nullptr, received.by_us.data(), to.counts.data(),
-                to.ints().data(), to.types.data(), comm);
-  PMPI_Alltoallw(MPI_IN_PLACE, nullptr, nullptr, nullptr, received.by_mpi.data(), to.counts.data(),
-                 to.ints().data(), to.types.data(), comm);
-  compare("in place", received.by_us, received.by_mpi);
-  to.free();
+  Side none;
+  Exchange by_us{MPI_IN_PLACE, none, to, comm, true};
+  compare_exchange("in place", nullptr, none, to, by_us, false, true);
 }
 
-// One call by the drop-in and one by MPI itself; every other one with 64-bit counts.
-void exchange(const char* what, const Side& from, const Side& to, MPI_Comm comm) {
+// At most 16 neighbours on any rank, of several.
+bool served_among_neighbours(const Side& from, const Side& to, MPI_Comm comm) {
+  int most = static_cast<int>(std::max(from.counts.size(), to.counts.size()));
+  PMPI_Allreduce(MPI_IN_PLACE, &most, 1, MPI_INT, MPI_MAX, comm);
+  return most <= 16 && size > 1;
+}
+
+void exchange(const char* what, Side& from, Side& to, MPI_Comm comm) {
   Buffer send(any_memory(), static_cast<std::size_t>(from.end + 64));
-  fill(send, 1000 + rank);
-  Received received(any_memory(), to, rank);
-  bool large = false;
-#if MPI_VERSION >= 4
-  large = below(shared, 2) == 0;
-  const std::vector<MPI_Count> sent(from.counts.begin(), from.counts.end());
-  const std::vector<MPI_Count> expected(to.counts.begin(), to.counts.end());
-  if (large) {
-    MPI_Neighbor_alltoallw_c(send.data(), sent.data(), from.displacements.data(), from.types.data(),
-                             received.by_us.data(), expected.data(), to.displacements.data(),
-                             to.types.data(), comm);
-  }
-#endif
-  if (!large) {
-    MPI_Neighbor_alltoallw(send.data(), from.counts.data(), from.displacements.data(),
-                           from.types.data(), received.by_us.data(), to.counts.data(),
-                           to.displacements.data(), to.types.data(), comm);
-  }
-  PMPI_Neighbor_alltoallw(send.data(), from.counts.data(), from.displacements.data(),
-                          from.types.data(), received.by_mpi.data(), to.counts.data(),
-                          to.displacements.data(), to.types.data(), comm);
-  compare(what, received.by_us, received.by_mpi);
+  Exchange by_us{send.data(), from, to, comm};
+  // Where MPI serves them, persistent forms may pair the blocks of double neighbours in their way.
+  compare_exchange(what, &send, from, to, by_us, true, served_among_neighbours(from, to, comm));
 }
 
 // Up to two edges from each rank to each, itself too; those of a pair have the same elements.
@@ -370,8 +559,6 @@ void graph(std::uint64_t seed) {
     for (const int peer : destinations) from.add(between(seed, rank, peer, call));
     for (const int peer : sources) to.add(between(seed, peer, rank, call));
     exchange("graph", from, to, comm);
-    from.free();
-    to.free();
   }
   MPI_Comm_free(&comm);
 }
@@ -401,8 +588,6 @@ void neighbours(std::uint64_t seed) {
       }
     }
     exchange("neighbours", from, to, grid);
-    from.free();
-    to.free();
   }
   MPI_Comm_free(&grid);
 }
@@ -437,7 +622,14 @@ void between_groups() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
+  for (int i = 1; i + 1 < argc; i += 2) {
+    if (std::string(argv[i]) != "--forms") continue;
+    forms = std::string(argv[i + 1]) == "persistent" ? Form::persistent : Form::nonblocking;
+  }
+  if (forms == Form::persistent && !has_persistent) return 77;
+  int level = 0;
+  const int wanted = forms == Form::nonblocking ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE;
+  MPI_Init_thread(&argc, &argv, wanted, &level);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   end_after(240);
@@ -454,6 +646,7 @@ int main(int argc, char** argv) {
   for (int i = 0; i < 3; ++i) MPI_Barrier(comm);
   for (int one = 0; one < cases; ++one) {
     const std::uint64_t drawn = shared() >> 8;
+    all_in_arena = below(shared, 2) == 0;
     now("alltoallw");
     for (unsigned call = 0; call < 4; ++call) all_to_all(comm, drawn + call);
     now("in place");

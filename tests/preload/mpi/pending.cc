@@ -80,6 +80,29 @@ void freed() {
   }
 }
 
+// The neighbourhood stays as long as what was started on it.
+void freed_ring() {
+  const int rank = rank_of(MPI_COMM_WORLD);
+  const int size = size_of(MPI_COMM_WORLD);
+  for (int round = 0; round < 5; ++round) {
+    const int period = 1;
+    MPI_Comm comm;
+    PMPI_Cart_create(MPI_COMM_WORLD, 1, &size, &period, 0, &comm);
+    for (int i = 0; i < 3; ++i) MPI_Barrier(comm);
+    const std::vector<double> mine(2 * count, rank + round);
+    std::vector<double> both(2 * count, -1);
+    MPI_Request request;
+    MPI_Ineighbor_alltoall(mine.data(), count, MPI_DOUBLE, both.data(), count, MPI_DOUBLE, comm,
+                           &request);
+    MPI_Comm_free(&comm);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    const std::vector<double> left(both.begin(), both.begin() + count);
+    const std::vector<double> right(both.begin() + count, both.end());
+    expect_sum(left, (rank + size - 1) % size + round, "the left block of a ring that was freed");
+    expect_sum(right, (rank + 1) % size + round, "the right block of a ring that was freed");
+  }
+}
+
 // One rank cannot start the thread that would serve: no rank serves, and nobody waits for it.
 void without_thread() {
   const int size = size_of(MPI_COMM_WORLD);
@@ -144,6 +167,8 @@ int main(int argc, char** argv) {
   end_after(60);
   now("freed");
   if (argc < 2) freed();
+  now("freed_ring");
+  if (argc < 2) freed_ring();
   now("without_thread");
   if (argc < 2) without_thread();
   now("types");

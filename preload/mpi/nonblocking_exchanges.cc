@@ -1,0 +1,116 @@
+// This file starts exchanges between neighbours, and alltoallw, on the thread of the communicator
+// (nonblocking.cc). A rank knows the sizes of its own blocks alone, so that none is too small.
+#include <memory>
+#include <utility>
+
+#include "neighbour_sides.hpp"
+#include "pass.hpp"
+#include "starting.hpp"
+
+namespace ropewalk::preload {
+namespace {
+
+Reason obstacle_among_neighbours(const CommunicatorEntry& entry) {
+  if (!collectives::typed::serves_neighbours(*entry.team)) return Reason::several_nodes;
+  const Neighbourhood* around = entry.neighbourhood.get();
+  return around != nullptr && around->starts ? Reason::none : Reason::no_grid;
+}
+
+Reason obstacle_to_alltoallw(const CommunicatorEntry& entry) {
+  const bool served = collectives::typed::serves_alltoallw(*entry.team);
+  return served ? Reason::none : Reason::several_nodes;
+}
+
+// make(neighbourhood): the arguments of an exchange.
+template <class Make, class Pass>
+int start_among_neighbours(Function function, Word comm, void* request, Make make, Pass pass) {
+  using Made = decltype(make(std::declval<const Neighbourhood&>()));
+  return start_or_pass(
+      function, 0, comm, request, &obstacle_among_neighbours,
+      [&](const CommunicatorEntry& on) -> StartedCall {
+        const auto around = on.neighbourhood;
+        const std::shared_ptr<const Made> sides(new Made(make(*around)));
+        if (!sides->usable()) return nullptr;
+        return [=](Collectives& team) { sides->exchange(team, *around); };
+      },
+      pass);
+}
+
+template <class Number, class Pass>
+int start_alltoallw(const void* send, const Number* send_counts, const Number* send_displacements,
+                    const void* send_types, void* receive, const Number* counts,
+                    const Number* displacements, const void* types, Word comm, void* request,
+                    Pass pass) {
+  return start_or_pass(
+      Function::ialltoallw, 0, comm, request, &obstacle_to_alltoallw,
+      [&](const CommunicatorEntry& on) -> StartedCall {
+        const auto sides = std::make_shared<const AlltoallwSides>(
+            on.size, send, send_counts, send_displacements, send_types, receive, counts,
+            displacements, types);
+        if (!sides->usable()) return nullptr;
+        return [sides](Collectives& team) { sides->exchange(team); };
+      },
+      pass);
+}
+
+// For forms with 64-bit counts that this MPI does not have: arrays of ints in their place would have
+// to stay until the call is over, which nobody tells.
+template <class Next, class... Arguments>
+int start_by_mpi(Next* function, Word comm, void* request, Arguments... arguments) {
+  if (function != nullptr) return function(arguments..., comm, request);
+  OwnRequest::give_none(request);
+  return raise({clean(comm)},
+               "a nonblocking exchange that this MPI does not offer; use the form with int "
+               "counts, or a library of MPI 4");
+}
+
+}  // namespace
+
+namespace serve {
+
+// `sides` are the arguments of the exchange in the neighbourhood `around`.
+#define ROPEWALK_STARTS(name, function, sides, parameters, ...)                             \
+  int name parameters {                                                                     \
+    return start_among_neighbours(                                                          \
+        Function::function, c, request, [&](const Neighbourhood& around) { return sides; }, \
+        [&] { return start_by_mpi(next.name, c, request, __VA_ARGS__); });                  \
+  }
+#define ROPEWALK_ALL_STARTS(suffix, Number)                                                        \
+  ROPEWALK_STARTS(                                                                                 \
+      Ineighbor_allgather##suffix, ineighbor_allgather,                                            \
+      NeighbourSides(around, s, t, equal_places(n, true), r, u, equal_places(m, false)),           \
+      (const void* s, Number n, Word t, void* r, Number m, Word u, Word c, void* request), s, n,   \
+      t, r, m, u)                                                                                  \
+  ROPEWALK_STARTS(                                                                                 \
+      Ineighbor_alltoall##suffix, ineighbor_alltoall,                                              \
+      NeighbourSides(around, s, t, equal_places(n, false), r, u, equal_places(m, false)),          \
+      (const void* s, Number n, Word t, void* r, Number m, Word u, Word c, void* request), s, n,   \
+      t, r, m, u)                                                                                  \
+  ROPEWALK_STARTS(Ineighbor_allgatherv##suffix, ineighbor_allgatherv,                              \
+                  NeighbourSides(around, s, t, equal_places(n, true), r, u, any_places(m, d)),     \
+                  (const void* s, Number n, Word t, void* r, const Number* m, const Number* d,     \
+                   Word u, Word c, void* request),                                                 \
+                  s, n, t, r, m, d, u)                                                             \
+  ROPEWALK_STARTS(Ineighbor_alltoallv##suffix, ineighbor_alltoallv,                                \
+                  NeighbourSides(around, s, t, any_places(n, e), r, u, any_places(m, d)),          \
+                  (const void* s, const Number* n, const Number* e, Word t, void* r,               \
+                   const Number* m, const Number* d, Word u, Word c, void* request),               \
+                  s, n, e, t, r, m, d, u)                                                          \
+  ROPEWALK_STARTS(Ineighbor_alltoallw##suffix, ineighbor_alltoallw,                                \
+                  TypedNeighbourSides(around, s, n, e, t, r, m, d, u),                             \
+                  (const void* s, const Number* n, const Count* e, const void* t, void* r,         \
+                   const Number* m, const Count* d, const void* u, Word c, void* request),         \
+                  s, n, e, t, r, m, d, u)                                                          \
+  int Ialltoallw##suffix(const void* s, const Number* n, const Number* e, const void* t, void* r,  \
+                         const Number* m, const Number* d, const void* u, Word c, void* request) { \
+    return start_alltoallw(s, n, e, t, r, m, d, u, c, request, [&] {                               \
+      return start_by_mpi(next.Ialltoallw##suffix, c, request, s, n, e, t, r, m, d, u);            \
+    });                                                                                            \
+  }
+ROPEWALK_ALL_STARTS(, int)
+ROPEWALK_ALL_STARTS(_c, Count)
+#undef ROPEWALK_ALL_STARTS
+#undef ROPEWALK_STARTS
+
+}  // namespace serve
+}  // namespace ropewalk::preload
