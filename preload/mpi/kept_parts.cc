@@ -19,13 +19,13 @@ KeptParts::KeptParts(std::shared_ptr<const void> owner, std::span<const TypedPar
   }
   // Not set: where the ranks share the memory of the program, nobody touches it.
   if (copied != 0) copies_ = std::make_unique_for_overwrite<std::byte[]>(copied);
-  std::byte* next = copies_.get();
+  std::byte* unused = copies_.get();
   for (std::size_t k = 0; k < parts_.size(); ++k) {
     const TypedPart& part = parts_[k];
     data_[k] = const_cast<std::byte*>(part.as_run());
     if (part.bytes() == 0 || data_[k] != nullptr) continue;
-    data_[k] = next;
-    next += part.bytes();
+    data_[k] = unused;
+    unused += part.bytes();
   }
 }
 

@@ -142,13 +142,12 @@ int complete_some(const Call& call, int number, const int* indices, const Status
 }
 
 // Waits for the round of a collective whose status nobody wants, in which MPI has no part. Returns
-// an error code, or 0. Others may be about to do their tasks: for a few microseconds they are left
-// to them. A root would otherwise copy to all ranks of a broadcast.
+// an error code, or 0. Others may be about to do their tasks, which are left to them: a root would
+// otherwise copy to all ranks of a broadcast.
 int finish_round(Word handle, Pending& entry) {
-  constexpr unsigned spins_before_help = 64;
   const unsigned spins = wait_policy().spins;
   for (unsigned spin = 0; spin < spins; ++spin) {
-    if (entry.collective->is_ready(spin >= spins_before_help)) break;
+    if (entry.collective->is_ready(false)) break;
     os::relax();
   }
   if (!pending.settle(handle, entry)) {

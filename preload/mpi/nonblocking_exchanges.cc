@@ -53,8 +53,8 @@ int start_alltoallw(const void* send, const Number* send_counts, const Number* s
       pass);
 }
 
-// For forms with 64-bit counts that this MPI does not have: arrays of ints in their place would have
-// to stay until the call is over, which nobody tells.
+// For forms with 64-bit counts that this MPI does not have: arrays of ints in their place would
+// have to stay until the call is over, which nobody tells.
 template <class Next, class... Arguments>
 int start_by_mpi(Next* function, Word comm, void* request, Arguments... arguments) {
   if (function != nullptr) return function(arguments..., comm, request);

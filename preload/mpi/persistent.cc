@@ -1,5 +1,6 @@
 #include "persistent.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstring>
@@ -15,8 +16,17 @@ namespace ropewalk::preload {
 namespace {
 
 // From here on the ranks share the work, where all of their memory is mapped. Below, it takes less
-// time to copy what is sent than to wait for each other twice (bench/dropin/persistent.py).
+// time to copy what is sent than to wait for each other twice; longer, where a rank that sends does
+// not wait for those that receive (bench/dropin/persistent.py).
 constexpr std::int64_t least_shared_bytes = 512;
+constexpr std::int64_t least_rooted_bytes = 4096;
+
+bool is_rooted(Function function) {
+  constexpr std::array rooted{Function::bcast_init,   Function::reduce_init,
+                              Function::gather_init,  Function::gatherv_init,
+                              Function::scatter_init, Function::scatterv_init};
+  return std::ranges::find(rooted, function) != rooted.end();
+}
 // The rest is for copies. The whole copy is in the arena twice, and every block is copied twice, so
 // that the data of larger calls are better left to MPI.
 constexpr std::size_t most_sent_bytes = std::size_t{4} << 20;
@@ -53,14 +63,15 @@ struct Agreement {
   bool served;
   bool shares;
 };
-Agreement agree_on(const std::optional<RoundPlan>& plan, mpi::Comm comm) {
+Agreement agree_on(Function function, const std::optional<RoundPlan>& plan, mpi::Comm comm) {
   std::array<std::int64_t, 4> least{};  // of all ranks
   if (plan) {
     const auto bytes = static_cast<std::int64_t>(plan->work().bytes());
     least = {1, can_share(*plan) ? 1 : 0, is_small(*plan) ? 1 : 0, -bytes};
   }
   mpi::all_reduce(least, mpi::Combine::min, comm);
-  const bool shares = least[1] != 0 && -least[3] >= least_shared_bytes;
+  const std::int64_t least_bytes = is_rooted(function) ? least_rooted_bytes : least_shared_bytes;
+  const bool shares = least[1] != 0 && -least[3] >= least_bytes;
   return {least[0] != 0 && (shares || least[2] != 0), shares};
 }
 
@@ -69,7 +80,7 @@ Agreement agree_on(const std::optional<RoundPlan>& plan, mpi::Comm comm) {
 std::shared_ptr<PersistentCollective> PersistentCollective::agree(Function function,
                                                                   Collectives& team, mpi::Comm comm,
                                                                   std::optional<RoundPlan> plan) {
-  const Agreement agreed = agree_on(plan, comm);
+  const Agreement agreed = agree_on(function, plan, comm);
   if (!agreed.served) return nullptr;
   std::shared_ptr<PersistentCollective> made;
   std::vector<std::uint64_t> offsets;
@@ -99,8 +110,30 @@ PersistentCollective::PersistentCollective(Function function, Collectives& team,
     tasks_ = std::make_unique<RoundTasks>(team, plan_.work());
     return;
   }
-  area_ = std::make_unique<RoundArea>(team, plan_.sent);
-  for (auto& inputs : inputs_) inputs.resize(plan_.received.size());
+  find_peers();
+  area_ = std::make_unique<RoundArea>(team, plan_.sent, !readers_.empty());
+  places_.resize(plan_.received.size());
+  inputs_.resize(plan_.received.size());
+}
+
+// A rank that this one waits for has left the round before when it begins one, and needs not be
+// asked whether it has.
+void PersistentCollective::find_peers() {
+  std::vector<bool> is_source(static_cast<std::size_t>(size_), plan_.waits_for_all);
+  std::vector<bool> reads(static_cast<std::size_t>(size_));
+  for (const ReceivedBlock& block : plan_.received) {
+    if (block.bytes != 0) is_source[static_cast<std::size_t>(block.from)] = true;
+  }
+  for (std::size_t i = 0; i < plan_.sent.size(); ++i) {
+    const int to = plan_.destinations.empty() ? static_cast<int>(i) : plan_.destinations[i];
+    if (plan_.sent[i].bytes != 0 && to >= 0) reads[static_cast<std::size_t>(to)] = true;
+  }
+  for (int rank = 0; rank < size_; ++rank) {
+    const auto at = static_cast<std::size_t>(rank);
+    if (rank == rank_) continue;
+    if (is_source[at]) sources_.push_back(rank);
+    if (reads[at] && !is_source[at]) readers_.push_back(rank);
+  }
 }
 
 bool PersistentCollective::connect(std::span<const std::uint64_t> offsets) noexcept {
@@ -111,13 +144,12 @@ bool PersistentCollective::connect(std::span<const std::uint64_t> offsets) noexc
     return false;
   }
   area_->connect();
+  for (const int rank : sources_) area_->add_source(rank);
   for (std::size_t i = 0; i < plan_.received.size(); ++i) {
     const ReceivedBlock& block = plan_.received[i];
     const std::int64_t sent = area_->bytes_of(block.from, block.number);
     if (sent != static_cast<std::int64_t>(block.bytes)) return false;
-    for (const std::uint64_t round : {0U, 1U}) {
-      inputs_[round][i] = area_->block(block.from, block.number, round);
-    }
+    places_[i] = area_->place_of(block.from, block.number);
   }
   return true;
 }
@@ -126,8 +158,9 @@ void PersistentCollective::start() noexcept {
   watch_.emplace(function_, sent_bytes_);
   found_dead_ = 0;
   if (tasks_ != nullptr) return tasks_->begin();
+  if (failed_ != 0) return;
   ++round_;
-  next_ = 0;
+  begun_ = gone_ = 0;
   try {
     if (plan_.packed != nullptr) plan_.packed->pack();
     area_->fill(round_, plan_.sent);
@@ -136,20 +169,25 @@ void PersistentCollective::start() noexcept {
   }
 }
 
-bool PersistentCollective::do_tasks(bool helps) noexcept { return tasks_->advance(helps); }
+bool PersistentCollective::do_tasks(bool at_once) noexcept { return tasks_->advance(at_once); }
 
-bool PersistentCollective::all_have_begun() noexcept {
-  while (next_ < size_ && area_->has_begun(next_, round_)) ++next_;
-  return next_ == size_;
+bool PersistentCollective::rooms_are_ready() noexcept {
+  while (begun_ < sources_.size() && area_->has_begun(sources_[begun_], round_)) ++begun_;
+  while (gone_ < readers_.size() && area_->has_left(readers_[gone_], round_)) ++gone_;
+  return begun_ == sources_.size() && gone_ == readers_.size();
 }
 
 bool PersistentCollective::complete(int& code) noexcept {
-  code = 0;
+  code = failed_;
+  if (code != 0) return true;
   if (!is_ready(true)) {
     code = code_of_death();
     return code != 0;
   }
-  if (tasks_ == nullptr) code = judge();
+  if (tasks_ == nullptr) {
+    code = judge();
+    area_->leave(round_);
+  }
   // As the blocking calls do.
   if (windows_made || function_ == Function::barrier_init) progress();
   if (watch_) watch_->served(tasks_ != nullptr ? Path::mapped : Path::staged);
@@ -158,11 +196,14 @@ bool PersistentCollective::complete(int& code) noexcept {
 }
 
 int PersistentCollective::judge() noexcept {
-  for (int rank = 0; rank < size_; ++rank) {
-    if (!area_->has_refused(rank, round_)) continue;
+  const auto refusal = [](int rank) {
     std::array<char, 96> text{};
     std::snprintf(text.data(), text.size(), "rank %d could not pack what it sends", rank);
     return error_code(text.data());
+  };
+  if (area_->has_refused(rank_, round_)) return refusal(rank_);
+  for (const int rank : sources_) {
+    if (area_->has_refused(rank, round_)) return refusal(rank);
   }
   try {
     receive();
@@ -174,7 +215,10 @@ int PersistentCollective::judge() noexcept {
 
 void PersistentCollective::receive() {
   const std::vector<ReceivedBlock>& blocks = plan_.received;
-  const std::vector<const void*>& inputs = inputs_[round_ % 2];
+  std::vector<const void*>& inputs = inputs_;
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    inputs[i] = area_->room_of(blocks[i].from, round_) + places_[i];
+  }
   if (!plan_.operation) {
     for (std::size_t i = 0; i < blocks.size(); ++i) {
       if (blocks[i].bytes != 0) std::memcpy(blocks[i].to, inputs[i], blocks[i].bytes);
@@ -193,9 +237,22 @@ void PersistentCollective::receive() {
 // A rank that has died after its last start has done its part of the round, but for a task that it
 // may have claimed. Ranks that live end their tasks before the next look.
 bool PersistentCollective::has_done_its_part(int rank) noexcept {
-  if (tasks_ == nullptr) return area_->has_begun(rank, round_);
+  if (tasks_ == nullptr) {
+    const bool awaited = std::ranges::find(sources_, rank) != sources_.end();
+    if (awaited) return area_->has_begun(rank, round_);
+    const bool reads = std::ranges::find(readers_, rank) != readers_.end();
+    return !reads || area_->has_left(rank, round_);
+  }
   if (!tasks_->has_begun(rank)) return false;
   return ++found_dead_ <= size_;
+}
+
+// The others may read the rooms of the round, which are filled no more. Those that wait for this
+// rank fail as well.
+int PersistentCollective::fail(int code) noexcept {
+  if (tasks_ != nullptr) return code;
+  area_->fail();
+  return failed_ = code;
 }
 
 // A dead rank is looked for every 5 ms, as in all waits for ranks (os/waiting.hpp).
@@ -208,12 +265,18 @@ int PersistentCollective::code_of_death() noexcept {
   looked_ns_ = now;
   for (int rank = 0; rank < size_; ++rank) {
     const node::Peer& process = memory().process(rank);
-    if (rank == rank_ || !node::is_dead(process) || has_done_its_part(rank)) continue;
+    const bool has_failed = tasks_ == nullptr && area_->has_failed(rank);
+    if (rank == rank_ || !(has_failed || node::is_dead(process)) || has_done_its_part(rank)) {
+      continue;
+    }
     std::array<char, 128> text{};
     std::snprintf(text.data(), text.size(),
-                  "rank %d (process %d) has died before the end of a persistent collective", rank,
-                  process.process);
-    return error_code(text.data());
+                  has_failed
+                      ? "rank %d (process %d) has found a dead rank in a persistent collective"
+                      : "rank %d (process %d) has died before the end of a persistent "
+                        "collective",
+                  rank, process.process);
+    return fail(error_code(text.data()));
   }
   return 0;
 }

@@ -8,7 +8,6 @@
 // that is not served is MPI's for that collective.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -33,6 +32,10 @@ struct RoundPlan {
   std::optional<collectives::Operation> operation;
   // What this rank receives takes the place of what it sends to others.
   bool overwrites = false;
+  // No rank is over a round before all have begun it.
+  bool waits_for_all = false;
+  // The ranks that get the blocks sent; where it is empty, block k is for rank k.
+  std::vector<int> destinations{};
   // A reduction of which the ranks may share the work.
   std::optional<SharedReduction> shared;
   // Where datatypes may have gaps: what is packed before a round, and unpacked after it.
@@ -62,8 +65,9 @@ class PersistentCollective {
   // Begins a round, and waits for nobody.
   void start() noexcept;
   // Does what this rank can do for the round, and returns true where nothing but complete() is left
-  // for it. It never waits. Where it `helps`, it does what is left to others as well.
-  bool is_ready(bool helps) noexcept { return tasks_ ? do_tasks(helps) : all_have_begun(); }
+  // for it. It never waits. It helps others with what is left to them, `at_once` or where they do
+  // not go on with it.
+  bool is_ready(bool at_once) noexcept { return tasks_ ? do_tasks(at_once) : rooms_are_ready(); }
   // Completes the round once all ranks have started it, and nothing of it is left to do; returns
   // false before. It never waits. After an error, `code` is not 0.
   bool complete(int& code) noexcept;
@@ -71,18 +75,21 @@ class PersistentCollective {
  private:
   SharedArea& memory() noexcept { return tasks_ ? tasks_->memory() : area_->memory(); }
   bool connect(std::span<const std::uint64_t> offsets) noexcept;
-  bool do_tasks(bool helps) noexcept;
-  bool all_have_begun() noexcept;
+  bool do_tasks(bool at_once) noexcept;
+  void find_peers();
+  // All that this rank receives is there, and the others are not too far behind.
+  bool rooms_are_ready() noexcept;
   bool has_done_its_part(int rank) noexcept;
   void receive();
   int judge() noexcept;
   int code_of_death() noexcept;
+  int fail(int code) noexcept;
 
   Function function_;
   int rank_;
   int size_;
-  int next_ = 0;  // the ranks below have begun the round
   std::uint64_t round_ = 0;
+  int failed_ = 0;  // the error code of every round of rooms from now on
   std::int64_t looked_ns_ = 0;
   unsigned looks_ = 0;
   int found_dead_ = 0;  // so often in this round, while tasks were left
@@ -91,8 +98,15 @@ class PersistentCollective {
   // One of these two.
   std::unique_ptr<RoundArea> area_;
   std::unique_ptr<RoundTasks> tasks_;
-  // Where the blocks received lie in the rooms, in even rounds and in odd ones.
-  std::array<std::vector<const void*>, 2> inputs_;
+  // Of rooms: the ranks that this one waits for until they have begun a round, and the others that
+  // read its rooms. The first `begun_` and `gone_` of these have been seen in this round.
+  std::vector<int> sources_;
+  std::vector<int> readers_;
+  std::size_t begun_ = 0;
+  std::size_t gone_ = 0;
+  // Where the blocks received lie behind the beginning of a room, and then where in this round.
+  std::vector<std::size_t> places_;
+  std::vector<const void*> inputs_;
   std::optional<Watch> watch_;
 };
 

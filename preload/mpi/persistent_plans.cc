@@ -43,7 +43,11 @@ bool is_rank(const Collectives& team, int rank) { return rank >= 0 && rank < tea
 
 }  // namespace
 
-OptionalPlan plan_barrier(const Collectives&) { return RoundPlan(); }
+OptionalPlan plan_barrier(const Collectives&) {
+  RoundPlan plan;
+  plan.waits_for_all = true;
+  return plan;
+}
 
 OptionalPlan plan_broadcast(const Collectives& team, const BlockArguments& data, int root) {
   const View view = view_of(data);
@@ -53,6 +57,14 @@ OptionalPlan plan_broadcast(const Collectives& team, const BlockArguments& data,
   plan.sent.assign(index(team.size()), sends ? sent(*view, 0) : nothing);
   (sends ? plan.packed : plan.unpacked) = view;
   if (!sends) add_received(plan, team, root, *view, 0);
+  const std::size_t bytes = view->bytes(0);
+  const collectives::Range own =
+      collectives::slice(bytes, team.rank(), team.size(), node::flag_stride);
+  plan.shared = SharedReduction{view->data(0), sends ? bytes : 0,
+                                view->data(0), sends ? 0 : bytes,
+                                own.begin,     own.begin,
+                                own.length(),  SharedReduction::everybody,
+                                std::nullopt,  root};
   return plan;
 }
 
@@ -116,6 +128,7 @@ RoundPlan plan_all_to_all(const Collectives& team, const View& from, const View&
 
 RoundPlan plan_around(const Neighbourhood& around, const View& from, const View& to) {
   RoundPlan plan;
+  plan.destinations = around.destinations;
   plan.packed = from;
   plan.unpacked = to;
   for (std::size_t k = 0; k < around.destinations.size(); ++k) plan.sent.push_back(sent(*from, k));

@@ -3,8 +3,14 @@
 #include <cstring>
 #include <new>
 
+#include "os/relax.hpp"
+
 namespace ropewalk::preload {
 namespace {
+
+constexpr std::uint64_t most_rooms_ahead = 8;
+constexpr std::uint64_t most_rooms_together = 4;
+constexpr std::size_t most_bytes_of_rooms = std::size_t{32} << 10;
 
 constexpr std::size_t up(std::size_t bytes, std::size_t unit) {
   return (bytes + unit - 1) / unit * unit;
@@ -16,7 +22,9 @@ bool follows(const SentBlock& block, const SentBlock& before) noexcept {
 
 }  // namespace
 
-RoundArea::Plan RoundArea::plan_for(std::span<const SentBlock> sent) {
+// The rooms fit the first cache together, where there are more than two. With four, the next one is
+// free when a round begins.
+RoundArea::Plan RoundArea::plan_for(std::span<const SentBlock> sent, bool ahead) {
   Plan plan;
   std::size_t end = sizeof(RoomHeader);
   for (std::size_t i = 0; i < sent.size(); ++i) {
@@ -24,34 +32,40 @@ RoundArea::Plan RoundArea::plan_for(std::span<const SentBlock> sent) {
       plan.blocks.push_back(plan.blocks.back());
       continue;
     }
+    // Beside the header, or in whole lines.
+    if (end % line + sent[i].bytes > line) end = up(end, line);
     plan.blocks.push_back({end, sent[i].bytes});
     end = up(end + sent[i].bytes, sizeof(RoomHeader));
   }
-  plan.header = {sent.size(), line + up(sent.size() * sizeof(PlacedBlock), line),
-                 up(end, 2 * line)};
+  plan.layout = {sent.size(), up(sizeof(AreaHeader) + sent.size() * sizeof(PlacedBlock), line),
+                 up(end, 2 * line), 2};
+  while (plan.layout.rooms < (ahead ? most_rooms_ahead : most_rooms_together) &&
+         2 * plan.layout.rooms * plan.layout.room_bytes <= most_bytes_of_rooms) {
+    plan.layout.rooms *= 2;
+  }
   return plan;
 }
 
-RoundArea::RoundArea(Collectives& team, std::span<const SentBlock> sent)
-    : RoundArea(team, plan_for(sent)) {}
+RoundArea::RoundArea(Collectives& team, std::span<const SentBlock> sent, bool ahead)
+    : RoundArea(team, plan_for(sent, ahead)) {}
 
 RoundArea::RoundArea(Collectives& team, const Plan& plan)
-    : memory_(team, plan.header.rooms_at + 2 * plan.header.room_bytes),
-      rooms_(2 * static_cast<std::size_t>(team.size())) {
+    : memory_(team, plan.layout.rooms_at + plan.layout.rooms * plan.layout.room_bytes),
+      rooms_(static_cast<std::size_t>(team.size())) {
   std::byte* const area = memory_.own();
-  new (area) AreaHeader(plan.header);
+  (new (area) AreaHeader)->layout = plan.layout;
   if (!plan.blocks.empty()) {
-    std::memcpy(area + line, plan.blocks.data(), plan.blocks.size() * sizeof(PlacedBlock));
+    std::memcpy(area + sizeof(AreaHeader), plan.blocks.data(),
+                plan.blocks.size() * sizeof(PlacedBlock));
   }
   find_rooms(memory_.rank());
-  for (const std::uint64_t round : {0U, 1U}) new (room(memory_.rank(), round)) RoomHeader;
+  for (std::uint64_t i = 0; i < plan.layout.rooms; ++i) new (room(memory_.rank(), i)) RoomHeader;
 }
 
 void RoundArea::find_rooms(int rank) noexcept {
-  for (const std::size_t i : {0U, 1U}) {
-    rooms_[2 * static_cast<std::size_t>(rank) + i] =
-        memory_.of(rank) + header(rank).rooms_at + i * header(rank).room_bytes;
-  }
+  const AreaLayout& layout = header(rank).layout;
+  rooms_[static_cast<std::size_t>(rank)] = {memory_.of(rank) + layout.rooms_at, layout.room_bytes,
+                                            layout.rooms};
 }
 
 void RoundArea::connect() noexcept {
@@ -59,7 +73,7 @@ void RoundArea::connect() noexcept {
 }
 
 std::int64_t RoundArea::bytes_of(int rank, std::size_t number) const noexcept {
-  if (number >= header(rank).blocks) return -1;
+  if (number >= header(rank).layout.blocks) return -1;
   return static_cast<std::int64_t>(placed(rank, number).bytes);
 }
 
@@ -80,11 +94,12 @@ void RoundArea::refuse(std::uint64_t round) noexcept {
 void RoundArea::begin(std::uint64_t round) noexcept {
   // This release pairs with the acquire in has_begun(): the blocks are there.
   room_header(memory_.rank(), round).round.store(round, std::memory_order_release);
-}
-
-const std::byte* RoundArea::block(int rank, std::size_t number,
-                                  std::uint64_t round) const noexcept {
-  return room(rank, round) + placed(rank, number).at;
+  const Rooms& own = rooms_[static_cast<std::size_t>(memory_.rank())];
+  if (own.number <= 2) return;
+  // The next room's lines are fetched all at once, while this round goes on, instead of one after
+  // the other when they are written.
+  const std::byte* next_room = room(memory_.rank(), round + 1);
+  for (std::size_t at = 0; at < own.bytes; at += line) os::prefetch_for_writing(next_room + at);
 }
 
 }  // namespace ropewalk::preload

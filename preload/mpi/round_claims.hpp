@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "node/control.hpp"
+#include "os/relax.hpp"
 
 namespace ropewalk::preload {
 
@@ -32,16 +33,19 @@ class RoundClaims {
  public:
   struct Part {
     RoundFlags* flags;
-    std::uint64_t tasks;  // in each round
+    std::uint64_t tasks;     // in each round
+    std::uint64_t seen = 0;  // of its claims, when they were looked at last
   };
   // By rank. All ranks give the same numbers.
-  RoundClaims(int rank, std::vector<Part> parts) noexcept
+  RoundClaims(int rank, std::vector<Part> parts)
       : rank_(static_cast<std::size_t>(rank)), parts_(std::move(parts)) {}
 
   // Begins the next round, and waits for nobody: from now on others read what this rank sends, and
   // write what it receives.
   void begin() noexcept {
     begun_ = done_ = 0;
+    looks_ = 0;
+    is_over_ = false;
     // This release pairs with the acquire in all_have_begun().
     parts_[rank_].flags->begun.store(++round_, std::memory_order_release);
   }
@@ -51,22 +55,41 @@ class RoundClaims {
   }
 
   // Does what is left to do, by run(rank, number of a task of that rank), and returns true once the
-  // round is over. It never waits. Where it does not help, it leaves the tasks of others to them,
-  // which look for them in a moment: whoever does a task has the result in its caches.
+  // round is over. It never waits. Unless it helps at once, it leaves the tasks of others to them
+  // while these go on: whoever does a task has the result in its caches, and takes the lines of the
+  // receive buffer from the caches of their owner.
   template <class Run>
-  bool advance(const Run& run, bool helps = true) {
+  bool advance(const Run& run, bool at_once = true) {
+    if (is_over_) return true;
     if (!all_have_begun()) return false;
-    const std::size_t ranks = helps ? parts_.size() : 1;
-    for (std::size_t i = 0; i < ranks; ++i) {
-      work_for((rank_ + i) % parts_.size(), run);
+    // The others have looked at these lines, which this rank writes next.
+    if (looks_ == 0) os::prefetch_for_writing(&parts_[rank_].flags->done);
+    work_for(rank_, run);
+    // To look at the claims of others takes the line from them that they write next.
+    const bool asks = at_once || ++looks_ % patience == 0;
+    for (std::size_t i = 1; asks && i < parts_.size(); ++i) {
+      const std::size_t rank = (rank_ + i) % parts_.size();
+      if (at_once || stands_still(parts_[rank])) work_for(rank, run);
     }
-    return all_is_done();
+    is_over_ = all_is_done();
+    if (is_over_) os::prefetch_for_writing(&parts_[rank_].flags->begun);
+    return is_over_;
   }
 
  private:
   bool all_have_begun() noexcept {
     while (begun_ < parts_.size() && has_begun(static_cast<int>(begun_))) ++begun_;
     return begun_ == parts_.size();
+  }
+
+  // A look takes some 10 ns, and a task a few microseconds.
+  static constexpr unsigned patience = 500;
+
+  // Nobody has claimed a task of this rank in this round, or since the last look at its claims.
+  bool stands_still(Part& part) const noexcept {
+    const std::uint64_t claimed = part.flags->claimed.load(std::memory_order_relaxed);
+    const bool is_new = claimed != std::exchange(part.seen, claimed);
+    return !is_new || claimed == (round_ - 1) * part.tasks;
   }
 
   template <class Run>
@@ -101,6 +124,8 @@ class RoundClaims {
   std::uint64_t round_ = 0;
   std::size_t begun_ = 0;  // the ranks below have begun the round
   std::size_t done_ = 0;   // the tasks of the ranks below are done
+  unsigned looks_ = 0;
+  bool is_over_ = false;
 };
 
 }  // namespace ropewalk::preload

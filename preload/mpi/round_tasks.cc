@@ -42,9 +42,10 @@ std::size_t task_bytes(const RoundWork& work) {
 // Whole elements, which end where lines of the cache do.
 std::size_t piece_of(const RoundWork& work) {
   const std::size_t wanted = std::max(least_piece_bytes, task_bytes(work) / most_pieces);
-  const std::size_t grain = work.reduction == nullptr ? node::flag_stride
-                                                      : work.reduction->operation.slice_grain() *
-                                                            work.reduction->operation.element_bytes;
+  const bool combines = work.reduction != nullptr && work.reduction->operation;
+  const std::size_t grain =
+      combines ? work.reduction->operation->slice_grain() * work.reduction->operation->element_bytes
+               : node::flag_stride;
   return (wanted + grain - 1) / grain * grain;
 }
 
@@ -105,6 +106,7 @@ RoundTasks::RoundTasks(Collectives& team, const RoundWork& work)
       memory_(team, bytes_for(work)) {
   const auto size = static_cast<std::size_t>(team.size());
   if (work.reduction != nullptr) operation_ = work.reduction->operation;
+  if (work.reduction != nullptr) root_ = work.reduction->root;
   arenas_.resize(size);
   sent_.resize(size);
   received_.resize(size);
@@ -205,7 +207,11 @@ bool RoundTasks::connect(const RoundWork& work) {
     received_[at] = arenas_[at] + board(rank).receive;
   }
   claims_.emplace(memory_.rank(), parts());
-  if (work.reduction != nullptr) return true;
+  if (work.reduction != nullptr) {
+    return std::ranges::all_of(work.received, [&](const ReceivedBlock& block) {
+      return root_ < 0 || sent_to(block) != nullptr;
+    });
+  }
   return typed_ ? add_typed_copies(work.received) : add_copies(work.received);
 }
 
@@ -218,19 +224,31 @@ std::vector<RoundClaims::Part> RoundTasks::parts() const {
   return parts;
 }
 
-bool RoundTasks::advance(bool helps) {
-  return claims_->advance([this](int rank, std::uint64_t number) { run(rank, number); }, helps);
+bool RoundTasks::advance(bool at_once) {
+  return claims_->advance([this](int rank, std::uint64_t number) { run(rank, number); }, at_once);
 }
 
 void RoundTasks::run(int rank, std::uint64_t number) {
   const Task& task = tasks(rank)[number];
   if (operation_) return combine(task, static_cast<int>(board(rank).target));
+  if (root_ >= 0) return push(task);
   if (typed_) {
     return collectives::copy_elements(elements(static_cast<int>(task.source), task.from),
                                       elements(rank, task.to), task.bytes, stores_);
   }
   kernels::copy(arenas_[static_cast<std::size_t>(rank)] + task.to,
                 arenas_[static_cast<std::size_t>(task.source)] + task.from, task.bytes, stores_);
+}
+
+// Every rank copies a slice to all others, so that the lines of a slice stay in its caches.
+void RoundTasks::push(const Task& task) {
+  const std::size_t size = sent_.size();
+  for (std::size_t step = 0; step < size; ++step) {
+    const std::size_t to = (static_cast<std::size_t>(memory_.rank()) + step) % size;
+    if (static_cast<int>(to) == root_) continue;
+    kernels::copy(received_[to] + task.to, sent_[static_cast<std::size_t>(root_)] + task.from,
+                  task.bytes, stores_);
+  }
 }
 
 // A rank whose elements and result are the same is no exception: a piece is read before it is

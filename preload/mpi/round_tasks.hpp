@@ -26,7 +26,7 @@ struct ReceivedBlock {
   std::size_t bytes;
 };
 
-// A part of a reduction whose inputs are those of all ranks.
+// A part of a reduction whose inputs are those of all ranks, or of a broadcast.
 struct SharedReduction {
   static constexpr int everybody = -1;
   const std::byte* send;      // this rank's elements
@@ -38,7 +38,9 @@ struct SharedReduction {
   std::size_t to;
   std::size_t bytes;
   int target;  // the rank that gets the result of these, or everybody
-  collectives::Operation operation;
+  // None in a broadcast, whose only input is that of `root`, and which the others get.
+  std::optional<collectives::Operation> operation;
+  int root = -1;
 };
 
 // What a rank shares with the others: either blocks or a reduction. Where the work is `typed`, the
@@ -70,7 +72,7 @@ class RoundTasks {
   void begin() noexcept { claims_->begin(); }
   bool has_begun(int rank) const noexcept { return claims_->has_begun(rank); }
   // Does what is left to do, and returns true once the round is over (RoundClaims::advance()).
-  bool advance(bool helps);
+  bool advance(bool at_once);
 
  private:
   // A task copies, or combines the inputs of all ranks.
@@ -131,11 +133,13 @@ class RoundTasks {
   void add_parts(const SharedReduction&) noexcept;
   void run(int rank, std::uint64_t number);
   void combine(const Task&, int target);
+  void push(const Task&);
 
   std::size_t piece_;
   bool typed_;
   kernels::Stores stores_;
   std::optional<collectives::Operation> operation_;
+  int root_ = -1;  // of a broadcast
   SharedArea memory_;
   std::optional<RoundClaims> claims_;
   std::vector<std::byte*> arenas_;  // by rank

@@ -1,5 +1,5 @@
-// How an intercepted call that does not block is started on the thread of its communicator, or passed
-// on to MPI.
+// How an intercepted call that does not block is started on the thread of its communicator, or
+// passed on to MPI.
 #pragma once
 
 #include <cstddef>

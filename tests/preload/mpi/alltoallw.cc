@@ -3,16 +3,14 @@
 // each rank by itself. Rounds of the persistent forms are compared with PMPI's blocking calls, and
 // the nonblocking forms with PMPI's. A plain MPI program; --cases N and --seed S choose what is
 // drawn, and with --forms nonblocking (or persistent) it calls those.
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
-#include <numeric>
 #include <random>
 #include <string>
 #include <vector>
 
+#include "random_types.hpp"
 #include "the_mpi.hpp"
 
 namespace {
@@ -21,141 +19,7 @@ using namespace test;
 
 int rank = 0;
 int size = 0;
-std::mt19937_64 own;     // draws what a rank decides alone
 std::mt19937_64 shared;  // draws the same everywhere
-
-int below(std::mt19937_64& random, int limit) {
-  return static_cast<int>(random() % static_cast<unsigned>(limit));
-}
-
-// ---- types
-
-struct Bounds {
-  MPI_Aint low = 0;
-  MPI_Aint bytes = 0;
-};
-Bounds bounds(MPI_Datatype type) {
-  Bounds out;
-  MPI_Type_get_true_extent(type, &out.low, &out.bytes);
-  return out;
-}
-
-MPI_Datatype replaced(MPI_Datatype old, MPI_Datatype made) {
-  MPI_Type_free(&old);
-  return made;
-}
-
-// The same data with room for copies side by side.
-MPI_Datatype spaced(MPI_Datatype type) {
-  const Bounds at = bounds(type);
-  MPI_Datatype made;
-  MPI_Type_create_resized(type, at.low, at.bytes + 8 * below(own, 3), &made);
-  return replaced(type, made);
-}
-
-// Where `copies` of a type lie, in any order and with gaps.
-std::vector<MPI_Aint> places(int copies, MPI_Aint step) {
-  std::vector<MPI_Aint> out;
-  for (MPI_Aint at = 0; static_cast<int>(out.size()) < copies; at += step) {
-    if (below(own, 3) > 0) out.push_back(at);
-  }
-  const int order = below(own, 3);
-  if (order == 1) std::reverse(out.begin(), out.end());
-  if (order == 2) std::shuffle(out.begin(), out.end(), own);
-  return out;
-}
-
-MPI_Datatype subarray(MPI_Datatype part, int copies) {
-  int divisor = 1;
-  while (copies % (divisor + 1) == 0 && below(own, 2) == 0) ++divisor;
-  const int extents[3] = {divisor, 1, copies / divisor};
-  int sizes[3];
-  int starts[3];
-  for (int d = 0; d < 3; ++d) {
-    starts[d] = below(own, 3);
-    sizes[d] = extents[d] + starts[d] + below(own, 3);
-  }
-  MPI_Datatype made;
-  MPI_Type_create_subarray(3, sizes, extents, starts,
-                           below(own, 2) == 0 ? MPI_ORDER_C : MPI_ORDER_FORTRAN, part, &made);
-  return made;
-}
-
-// All of a distributed array on a grid of one process.
-MPI_Datatype distributed(MPI_Datatype part, int copies) {
-  const int sizes[1] = {copies};
-  const int kinds[1] = {MPI_DISTRIBUTE_BLOCK};
-  const int arguments[1] = {MPI_DISTRIBUTE_DFLT_DARG};
-  const int grid[1] = {1};
-  MPI_Datatype made;
-  MPI_Type_create_darray(1, 0, 1, sizes, kinds, arguments, grid, MPI_ORDER_C, part, &made);
-  return made;
-}
-
-MPI_Datatype structure(MPI_Datatype part, const std::vector<MPI_Aint>& at) {
-  const std::vector<int> ones(at.size(), 1);
-  const std::vector<MPI_Datatype> parts(at.size(), part);
-  MPI_Datatype made;
-  MPI_Type_create_struct(static_cast<int>(at.size()), ones.data(), at.data(), parts.data(), &made);
-  return made;
-}
-
-// `copies` of a type that do not overlap.
-MPI_Datatype several(MPI_Datatype part, int copies) {
-  const Bounds one = bounds(part);
-  const MPI_Aint step = one.bytes + 8 * below(own, 3);
-  const std::vector<MPI_Aint> at = places(copies, step);
-  MPI_Datatype made;
-  switch (below(own, 8)) {
-    case 0:
-      MPI_Type_contiguous(copies, part = spaced(part), &made);
-      break;
-    case 1:
-      MPI_Type_vector(copies, 1, below(own, 2) == 0 ? 2 : -3, part = spaced(part), &made);
-      break;
-    case 2:
-      // Open MPI 5.0.11 takes copies that touch for ascending ones, whatever the sign.
-      MPI_Type_create_hvector(copies, 1, below(own, 2) == 0 ? step : -step - 8, part, &made);
-      break;
-    case 3:
-      MPI_Type_create_hindexed_block(copies, 1, at.data(), part, &made);
-      break;
-    case 4:
-      made = structure(part, at);
-      break;
-    case 5:
-      made = subarray(part = spaced(part), copies);
-      break;
-    case 6:
-      made = below(own, 4) == 0 ? distributed(part = spaced(part), copies)
-                                : subarray(part = spaced(part), copies);
-      break;
-    default:
-      MPI_Type_dup(part, &made);
-      part = replaced(part, made);
-      MPI_Type_contiguous(copies, part = spaced(part), &made);
-  }
-  return replaced(part, made);
-}
-
-int divisor_of(int number) {
-  for (int tries = 0; tries < 6; ++tries) {
-    const int one = 1 + below(own, std::min(number, 64));
-    if (number % one == 0) return one;
-  }
-  return 1;
-}
-
-// A tree over `elements` of the base, in its order.
-MPI_Datatype tree(MPI_Datatype base, int elements, int depth) {
-  if (depth == 0 || elements <= 1) {
-    MPI_Datatype made;
-    MPI_Type_contiguous(elements, base, &made);
-    return made;
-  }
-  const int copies = divisor_of(elements);
-  return several(tree(base, elements / copies, depth - 1), copies);
-}
 
 // ---- parts and buffers
 
@@ -174,35 +38,6 @@ Elements between(std::uint64_t seed, int from, int to, int direction) {
   return {base, below(random, limit)};
 }
 
-enum class Memory { heap, arena, mapped };
-
-class Buffer {
- public:
-  Buffer(Memory memory, std::size_t bytes) : memory_(memory), bytes_(bytes) {
-    void* made = nullptr;
-    if (memory == Memory::heap) made = std::malloc(bytes);
-    if (memory == Memory::arena) MPI_Alloc_mem(static_cast<MPI_Aint>(bytes), MPI_INFO_NULL, &made);
-    if (memory == Memory::mapped) {  // private, whatever the malloc
-      made = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    }
-    data_ = static_cast<char*>(made);
-  }
-  ~Buffer() {
-    if (memory_ == Memory::heap) std::free(data_);
-    if (memory_ == Memory::arena) MPI_Free_mem(data_);
-    if (memory_ == Memory::mapped) munmap(data_, bytes_);
-  }
-  Buffer(const Buffer&) = delete;
-  Buffer& operator=(const Buffer&) = delete;
-  char* data() const { return data_; }
-  std::size_t bytes() const { return bytes_; }
-
- private:
-  Memory memory_;
-  std::size_t bytes_;
-  char* data_ = nullptr;
-};
-
 struct Side {
   std::vector<int> counts;
   std::vector<MPI_Aint> displacements;
@@ -218,7 +53,7 @@ struct Side {
     MPI_Aint lower;
     MPI_Aint extent;
     MPI_Type_get_extent(type, &lower, &extent);
-    const Bounds one = bounds(type);
+    const TypeBounds one = bounds(type);
     counts.push_back(count);
     types.push_back(type);
     displacements.push_back(end - one.low);
@@ -258,18 +93,18 @@ struct Side {
   }
 };
 
-void fill(const Buffer& buffer, int salt) {
+void fill(const MemoryBuffer& buffer, int salt) {
   std::mt19937_64 random(static_cast<std::uint64_t>(salt) + 1);
   for (std::size_t i = 0; i < buffer.bytes(); ++i) {
     buffer.data()[i] = static_cast<char>(random());
   }
 }
 
-bool same(const Buffer& one, const Buffer& other) {
+bool same(const MemoryBuffer& one, const MemoryBuffer& other) {
   return std::memcmp(one.data(), other.data(), one.bytes()) == 0;
 }
 
-void compare(const std::string& what, const Buffer& got, const Buffer& expected) {
+void compare(const std::string& what, const MemoryBuffer& got, const MemoryBuffer& expected) {
   for (std::size_t i = 0; i < got.bytes(); ++i) {
     if (got.data()[i] == expected.data()[i]) continue;
     std::fprintf(stderr, "rank %d, %s: byte %zu of %zu differs\n", rank, what.c_str(), i,
@@ -279,20 +114,21 @@ void compare(const std::string& what, const Buffer& got, const Buffer& expected)
   }
 }
 
-// Often all ranks have memory that the others see.
-bool all_in_arena = false;
-Memory any_memory() { return all_in_arena ? Memory::arena : static_cast<Memory>(below(own, 3)); }
+bool all_in_arena = false;  // on all ranks
+BufferMemory any_memory() {
+  return all_in_arena ? BufferMemory::arena : static_cast<BufferMemory>(below(own, 3));
+}
 
 // The receive buffers of a call: by the drop-in, and by MPI itself.
 struct Received {
-  Received(Memory memory, const Side& side, int salt)
+  Received(BufferMemory memory, const Side& side, int salt)
       : by_us(memory, static_cast<std::size_t>(side.end + 64)),
         by_mpi(memory, static_cast<std::size_t>(side.end + 64)) {
     fill(by_us, salt);
     fill(by_mpi, salt);
   }
-  Buffer by_us;
-  Buffer by_mpi;
+  MemoryBuffer by_us;
+  MemoryBuffer by_mpi;
 };
 
 // ---- the calls
@@ -300,7 +136,7 @@ struct Received {
 enum class Form { blocking, nonblocking, persistent };
 Form forms = Form::blocking;  // called besides the blocking one
 
-// One exchange, with counts of either width. What is started is waited for by others.
+// One exchange, with counts of either width.
 struct Exchange {
   const void* send;
   const Side& from;
@@ -404,7 +240,7 @@ void by_mpi(const Exchange& x, bool among_neighbours, Form form, char* to) {
   const MPI_Datatype* types = x.to.types.data();
   const MPI_Aint* at = x.from.displacements.data();
   const MPI_Aint* to_at = x.to.displacements.data();
-  // MPIs whose forms pair the blocks of double neighbours in several ways are taken as they are.
+  // MPIs pair the blocks of double neighbours differently by form.
   if (among_neighbours && form == Form::nonblocking) {
     PMPI_Ineighbor_alltoallw(x.send, x.sent(), at, x.types(), to, counts, to_at, types, x.comm,
                              &request);
@@ -441,8 +277,7 @@ void by_packing(const Exchange& x, char* to) {
   }
 }
 
-// The naive exchange is believed where the MPI's own call gives something else: Open MPI 5.0.11
-// loses bytes of an alltoallw now and then.
+// Where MPI's call gives something else: Open MPI 5.0.11 loses bytes of an alltoallw now and then.
 void mend_by_packing(const Exchange& x, Received& received, int salt) {
   int differs = same(received.by_us, received.by_mpi) ? 0 : 1;
   PMPI_Allreduce(MPI_IN_PLACE, &differs, 1, MPI_INT, MPI_MAX, x.comm);
@@ -460,7 +295,7 @@ Form draw_form(bool served_persistent) {
 
 // The call of a form by the drop-in, and each of its rounds against MPI itself. The types are gone
 // before the end.
-void compare_exchange(const char* what, Buffer* send, Side& from, Side& to, Exchange& by_us,
+void compare_exchange(const char* what, MemoryBuffer* send, Side& from, Side& to, Exchange& by_us,
                       bool among_neighbours, bool served_persistent) {
   Received received(any_memory(), to, rank);
   Side from_kept = from.copy();
@@ -502,7 +337,7 @@ void all_to_all(MPI_Comm comm, std::uint64_t seed) {
     from.add(between(seed, rank, peer, 0));
     to.add(between(seed, peer, rank, 0));
   }
-  Buffer send(any_memory(), static_cast<std::size_t>(from.end + 64));
+  MemoryBuffer send(any_memory(), static_cast<std::size_t>(from.end + 64));
   const bool bottom = below(own, 4) == 0;
   if (bottom) from.make_absolute(send.data());
   Exchange by_us{bottom ? MPI_BOTTOM : send.data(), from, to, comm};
@@ -520,7 +355,6 @@ void in_place(MPI_Comm comm, std::uint64_t seed) {
   compare_exchange("in place", nullptr, none, to, by_us, false, true);
 }
 
-// At most 16 neighbours on any rank, of several.
 bool served_among_neighbours(const Side& from, const Side& to, MPI_Comm comm) {
   int most = static_cast<int>(std::max(from.counts.size(), to.counts.size()));
   PMPI_Allreduce(MPI_IN_PLACE, &most, 1, MPI_INT, MPI_MAX, comm);
@@ -528,7 +362,7 @@ bool served_among_neighbours(const Side& from, const Side& to, MPI_Comm comm) {
 }
 
 void exchange(const char* what, Side& from, Side& to, MPI_Comm comm) {
-  Buffer send(any_memory(), static_cast<std::size_t>(from.end + 64));
+  MemoryBuffer send(any_memory(), static_cast<std::size_t>(from.end + 64));
   Exchange by_us{send.data(), from, to, comm};
   // Where MPI serves them, persistent forms may pair the blocks of double neighbours in their way.
   compare_exchange(what, &send, from, to, by_us, true, served_among_neighbours(from, to, comm));

@@ -37,83 +37,92 @@ static void make_topologies(void) {
   }
 }
 
-// Kinds of exchanges: among neighbours, and alltoallw. Blocks of one pair of ranks have one length.
-static void start_exchange(int kind, int k, int count, MPI_Request* ours, MPI_Request* theirs) {
-  const MPI_Comm on = count % 2 ? ring : graph;
-  const int n = count / (kind == 5 ? ranks : 3) / 2, blocks = kind == 5    ? ranks
-                                                              : on == ring ? 2
-                                                                           : 3;
-  // They stay as long as the call.
-  static int all_ints[under_way][6][8];
-  static MPI_Aint all_places[under_way][2][8];
-  static MPI_Datatype all_types[under_way][2][8];
-  int *counts = all_ints[k][0], *places = all_ints[k][1], *byte_places = all_ints[k][2];
-  int *ones = all_ints[k][3], *full = all_ints[k][4], *gap_byte_places = all_ints[k][5];
-  MPI_Aint *far_places = all_places[k][0], *gap_places = all_places[k][1];
-  MPI_Datatype *gap_types = all_types[k][0], *types = all_types[k][1], gaps;
-  MPI_Type_vector(n, 1, 2, MPI_DOUBLE, &gaps);
-  MPI_Type_commit(&gaps);
+// The blocks of an exchange; a type with gaps has all elements of one. They stay as long as the
+// call.
+typedef struct {
+  int n, counts[8], places[8], byte_places[8], ones[8], full[8], gap_byte_places[8];
+  MPI_Aint far_places[8], gap_places[8], element_places[8];
+  MPI_Count large[8], large_full[8];
+  MPI_Datatype gaps, gap_types[8], types[8];
+} Blocks;
+
+static void lay_out(Blocks* b, int blocks, int n) {
+  b->n = n;
+  MPI_Type_vector(n, 1, 2, MPI_DOUBLE, &b->gaps);
+  MPI_Type_commit(&b->gaps);
   for (int i = 0; i < blocks; ++i) {
-    counts[i] = i < 2 ? n : n / 2;
-    places[i] = (blocks - 1 - i) * n;
-    byte_places[i] = 8 * places[i];
-    far_places[i] = 8 * places[i];
-    gap_places[i] = 16 * places[i];
-    gap_types[i] = gaps;
-    types[i] = MPI_DOUBLE;
-    ones[i] = n > 0;
-    full[i] = n;
-    gap_byte_places[i] = (int)gap_places[i];
+    // Those of one pair of ranks have one length.
+    b->large[i] = b->counts[i] = i < 2 ? n : n / 2;
+    b->large_full[i] = b->full[i] = n;
+    b->ones[i] = n > 0;
+    b->element_places[i] = b->places[i] = (blocks - 1 - i) * n;
+    b->far_places[i] = b->byte_places[i] = 8 * b->places[i];
+    b->gap_places[i] = b->gap_byte_places[i] = 16 * b->places[i];
+    b->gap_types[i] = b->gaps;
+    b->types[i] = MPI_DOUBLE;
   }
+}
+
+#if MPI_VERSION >= 4
+static void start_large(int kind, const Blocks* b, const double* s, double* r, MPI_Comm on,
+                        MPI_Request* ours) {
+  const MPI_Datatype d = MPI_DOUBLE;
+  if (kind == 0) MPI_Ineighbor_allgather_c(s, b->n, d, r, b->n, d, on, ours);
+  if (kind == 1) {
+    MPI_Ineighbor_allgatherv_c(s, b->n, d, r, b->large_full, b->element_places, d, on, ours);
+  }
+  if (kind == 2) MPI_Ineighbor_alltoall_c(s, b->n, d, r, b->n, d, on, ours);
+  if (kind == 3) {
+    MPI_Ineighbor_alltoallv_c(s, b->large, b->element_places, d, r, b->large, b->element_places, d,
+                              on, ours);
+  }
+}
+#endif
+
+// Kinds of exchanges: among neighbours, and alltoallw.
+static void start_exchange(int kind, int k, int count, MPI_Request* ours, MPI_Request* theirs) {
+  static Blocks all[under_way];
+  const MPI_Comm on = count % 2 ? ring : graph, world = MPI_COMM_WORLD;
+  const int neighbours = on == ring ? 2 : 3;
+  Blocks* b = &all[k];
+  lay_out(b, kind == 5 ? ranks : neighbours, count / (kind == 5 ? ranks : 3) / 2);
   const MPI_Datatype d = MPI_DOUBLE;
   const double* s = sent[k];
-#define BOTH(name, from, to, ...)                               \
-  if (ours) MPI_##name(s, from, got[k], to, __VA_ARGS__, ours); \
-  PMPI_##name(s, from, expected[k], to, __VA_ARGS__, theirs)
-#define TWO(...) __VA_ARGS__
+  const int n = b->n;
 #if MPI_VERSION >= 4
-  // With 64-bit counts, against MPI's own with ints.
-  static MPI_Count all_counts[under_way][2][8];
-  MPI_Count *large = all_counts[k][0], *large_full = all_counts[k][1];
-  for (int i = 0; i < blocks; ++i) {
-    large[i] = counts[i];
-    large_full[i] = n;
-    far_places[i] = kind == 1 || kind == 3 ? places[i] : far_places[i];
+  if (count / 2 % 2 && kind < 4) {
+    start_large(kind, b, s, got[k], on, ours);
+    ours = NULL;
   }
-  const int is_large = count / 2 % 2;
-  if (is_large && kind == 0) MPI_Ineighbor_allgather_c(s, n, d, got[k], n, d, on, ours);
-  if (is_large && kind == 1) {
-    MPI_Ineighbor_allgatherv_c(s, n, d, got[k], large_full, far_places, d, on, ours);
-  }
-  if (is_large && kind == 2) MPI_Ineighbor_alltoall_c(s, n, d, got[k], n, d, on, ours);
-  if (is_large && kind == 3) {
-    MPI_Ineighbor_alltoallv_c(s, large, far_places, d, got[k], large, far_places, d, on, ours);
-  }
-  if (is_large && kind < 4) ours = NULL;
 #endif
+#define BOTH(name, from, to, comm)                       \
+  if (ours) MPI_##name(s, from, got[k], to, comm, ours); \
+  PMPI_##name(s, from, expected[k], to, comm, theirs)
+#define TWO(...) __VA_ARGS__
   switch (kind) {
     case 0:
       BOTH(Ineighbor_allgather, TWO(n, d), TWO(n, d), on);
       break;
     case 1:
-      BOTH(Ineighbor_allgatherv, TWO(n, d), TWO(full, places, d), on);
+      BOTH(Ineighbor_allgatherv, TWO(n, d), TWO(b->full, b->places, d), on);
       break;
     case 2:
       BOTH(Ineighbor_alltoall, TWO(n, d), TWO(n, d), on);
       break;
     case 3:
-      BOTH(Ineighbor_alltoallv, TWO(counts, places, d), TWO(counts, places, d), on);
+      BOTH(Ineighbor_alltoallv, TWO(b->counts, b->places, d), TWO(b->counts, b->places, d), on);
       break;
     case 4:
-      BOTH(Ineighbor_alltoallw, TWO(ones, gap_places, gap_types), TWO(full, far_places, types), on);
+      BOTH(Ineighbor_alltoallw, TWO(b->ones, b->gap_places, b->gap_types),
+           TWO(b->full, b->far_places, b->types), on);
       break;
     default:
-      BOTH(Ialltoallw, TWO(ones, gap_byte_places, gap_types), TWO(full, byte_places, types),
-           MPI_COMM_WORLD);
+      BOTH(Ialltoallw, TWO(b->ones, b->gap_byte_places, b->gap_types),
+           TWO(b->full, b->byte_places, b->types), world);
   }
 #undef TWO
 #undef BOTH
-  MPI_Type_free(&gaps);
+  MPI_Type_free(&b->gaps);
 }
 
 static void start(int kind, int k, int count, int root, MPI_Request* ours, MPI_Request* theirs) {
@@ -160,6 +169,38 @@ static void start(int kind, int k, int count, int root, MPI_Request* ours, MPI_R
   }
 }
 
+// What blocks waits for nothing that only the end of those under way would bring.
+static void call_in_between(void) {
+  int sum = 0, one = 1, from = -1;
+  if (below(2)) {
+    MPI_Sendrecv(&rank, 1, MPI_INT, (rank + 1) % ranks, 7, &from, 1, MPI_INT, MPI_ANY_SOURCE, 7,
+                 MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    failures += from != (rank + ranks - 1) % ranks;
+  }
+  if (below(2)) {
+    MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    failures += sum != ranks;
+  }
+  if (below(2)) {  // on a communicator that may have some under way
+    int around[2] = {-1, -1};
+    MPI_Neighbor_allgather(&rank, 1, MPI_INT, around, 1, MPI_INT, ring);
+    failures += around[0] != (rank + ranks - 1) % ranks || around[1] != (rank + 1) % ranks;
+  }
+}
+
+static void complete(int number, MPI_Request* requests) {
+  switch (below(3)) {
+    case 0:
+      MPI_Waitall(number, requests, MPI_STATUSES_IGNORE);
+      break;
+    case 1:
+      for (int k = number - 1; k >= 0; --k) MPI_Wait(requests + k, MPI_STATUS_IGNORE);
+      break;
+    default:
+      for (int done = 0; !done;) MPI_Testall(number, requests, &done, MPI_STATUSES_IGNORE);
+  }
+}
+
 int main(int argc, char** argv) {
   int level;
   MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
@@ -186,31 +227,8 @@ int main(int argc, char** argv) {
       start(kinds[k], k, count, (int)below((unsigned)ranks), requests + 2 * k,
             requests + 2 * k + 1);
     }
-    int sum = 0, one = 1, from = -1;
-    if (below(2)) {
-      MPI_Sendrecv(&rank, 1, MPI_INT, (rank + 1) % ranks, 7, &from, 1, MPI_INT, MPI_ANY_SOURCE, 7,
-                   MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-      failures += from != (rank + ranks - 1) % ranks;
-    }
-    if (below(2)) {
-      MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-      failures += sum != ranks;
-    }
-    if (below(2)) {  // on a communicator that may have some under way
-      int around[2] = {-1, -1};
-      MPI_Neighbor_allgather(&rank, 1, MPI_INT, around, 1, MPI_INT, ring);
-      failures += around[0] != (rank + ranks - 1) % ranks || around[1] != (rank + 1) % ranks;
-    }
-    switch (below(3)) {
-      case 0:
-        MPI_Waitall(2 * number, requests, MPI_STATUSES_IGNORE);
-        break;
-      case 1:
-        for (int k = 2 * number - 1; k >= 0; --k) MPI_Wait(requests + k, MPI_STATUS_IGNORE);
-        break;
-      default:
-        for (int done = 0; !done;) MPI_Testall(2 * number, requests, &done, MPI_STATUSES_IGNORE);
-    }
+    call_in_between();
+    complete(2 * number, requests);
     for (int k = 0; k < number; ++k) {
       if (memcmp(got[k], expected[k], sizeof(double) * most) == 0) continue;
       ++failures;
