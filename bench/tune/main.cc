@@ -167,11 +167,10 @@ void Tuning::add_questions(const std::string& group) {
 void Tuning::add_costs() {
   for (const Op op : costed) {
     if (options_.common.quick && op != Op::allreduce) continue;
-    for (const bool is_private : {false, true}) {
-      parts_.push_back({fmt::format("{} in {} memory", name(op), is_private ? "private" : "arena"),
-                        measurement_.samples_of_costs(), [this, op, is_private](const Effort& one) {
-                          keep(measurement_.costs(op, is_private, one));
-                        }});
+    for (const TuneMemory memory : {TuneMemory::arena, TuneMemory::all_private}) {
+      parts_.push_back(
+          {fmt::format("{} in {} memory", name(op), name(memory)), measurement_.samples_of_costs(),
+           [this, op, memory](const Effort& one) { keep(measurement_.costs(op, memory, one)); }});
     }
   }
 }

@@ -106,13 +106,14 @@ TuneMeasurement::TuneMeasurement(const Ranks& ranks) : ranks_(ranks), places_(pl
   std::fill_n(arena_receive_.data(), arena_receive_.size(), 1.0F);
 }
 
-float* TuneMeasurement::send(bool is_private) const {
-  return is_private ? floats_of(private_send_.data()) : const_cast<float*>(arena_send_.data());
+float* TuneMeasurement::send(TuneMemory memory) const {
+  return memory == TuneMemory::arena ? const_cast<float*>(arena_send_.data())
+                                     : floats_of(private_send_.data());
 }
 
-float* TuneMeasurement::receive(bool is_private) const {
-  return is_private ? floats_of(private_receive_.data())
-                    : const_cast<float*>(arena_receive_.data());
+float* TuneMeasurement::receive(TuneMemory memory) const {
+  return memory == TuneMemory::all_private ? floats_of(private_receive_.data())
+                                           : const_cast<float*>(arena_receive_.data());
 }
 
 std::size_t TuneMeasurement::buffer_of(Op op, std::size_t bytes) const {
@@ -185,24 +186,24 @@ std::string TuneMeasurement::reason_to_skip_over_nodes(
                            : "both ways are the same here";
 }
 
-Sample TuneMeasurement::message_sample(Channel& channel, bool is_private, std::size_t bytes) {
+Sample TuneMeasurement::message_sample(Channel& channel, TuneMemory memory, std::size_t bytes) {
   P2pRun run;
   run.bytes = bytes;
   run.rank = ranks_.rank();
-  run.send = reinterpret_cast<std::byte*>(send(is_private));
-  run.receive = reinterpret_cast<std::byte*>(receive(is_private));
+  run.send = reinterpret_cast<std::byte*>(send(memory));
+  run.receive = reinterpret_cast<std::byte*>(receive(memory));
   return [this, &channel, run](int calls) mutable {
     run.iterations = calls;
     return time_channel(channel, plain_, run).us / run.messages();
   };
 }
 
-Sample TuneMeasurement::call_sample(Collectives& node, Op op, bool is_private, bool rewritten,
+Sample TuneMeasurement::call_sample(Collectives& node, Op op, TuneMemory memory, bool rewritten,
                                     std::size_t bytes) {
   Run run;
   run.shape = {op, bytes, ranks_.size(), ranks_.rank()};
-  run.send = send(is_private);
-  run.receive = receive(is_private);
+  run.send = send(memory);
+  run.receive = receive(memory);
   run.rewritten = rewritten;
   return [&node, run](int calls) mutable {
     run.iterations = calls;
@@ -217,7 +218,7 @@ std::vector<Times> TuneMeasurement::times_of(const Question& question, const std
     std::vector<Sample> samples;
     samples.reserve(ways.size());
     for (const Way& way : ways) {
-      samples.push_back(message_sample(*way.channel, question.is_private, amount));
+      samples.push_back(message_sample(*way.channel, question.memory, amount));
     }
     cases.push_back(in_turns(ranks_, samples, effort));
   }
@@ -227,7 +228,7 @@ std::vector<Times> TuneMeasurement::times_of(const Question& question, const std
     samples.reserve(ways.size());
     for (const Way& way : ways) {
       samples.push_back(
-          call_sample(*way.node, call.op, question.is_private, question.rewritten, bytes));
+          call_sample(*way.node, call.op, question.memory, question.rewritten, bytes));
     }
     cases.push_back(in_turns(ranks_, samples, effort));
   }
@@ -272,11 +273,11 @@ TuneAnswer TuneMeasurement::answer(const Question& question, const Effort& effor
   return made;
 }
 
-std::vector<TuneCost> TuneMeasurement::costs(Op op, bool is_private, const Effort& effort) {
+std::vector<TuneCost> TuneMeasurement::costs(Op op, TuneMemory memory, const Effort& effort) {
   std::vector<const ForcedPath*> forced;
   std::vector<Way> ways;
   for (const ForcedPath& one : forced_paths()) {
-    if (one.is_private != is_private) continue;
+    if (one.memory != memory) continue;
     forced.push_back(&one);
     ways.emplace_back(ranks_, std::string(one.profile), false);
   }
@@ -286,7 +287,7 @@ std::vector<TuneCost> TuneMeasurement::costs(Op op, bool is_private, const Effor
     std::vector<Sample> samples;
     std::vector<const ForcedPath*> measured;
     for (std::size_t i = 0; i < ways.size(); ++i) {
-      Sample one = call_sample(*ways[i].node, op, is_private, false, bytes);
+      Sample one = call_sample(*ways[i].node, op, memory, false, bytes);
       one(1);
       if (!ranks_.all(name(ways[i].node->last_path()) == forced[i]->path)) continue;
       samples.push_back(std::move(one));
@@ -295,8 +296,8 @@ std::vector<TuneCost> TuneMeasurement::costs(Op op, bool is_private, const Effor
     if (samples.empty()) continue;
     const Times times = in_turns(ranks_, samples, effort);
     for (std::size_t i = 0; i < samples.size(); ++i) {
-      all.push_back({name(op), is_private ? "private" : "arena", std::string(measured[i]->path),
-                     bytes, median(times[i])});
+      all.push_back({name(op), std::string(name(memory)), std::string(measured[i]->path), bytes,
+                     median(times[i])});
     }
   }
   return all;
@@ -317,7 +318,7 @@ std::vector<TuneCost> TuneMeasurement::costs_over_nodes(Op op, const Effort& eff
     std::vector<const ForcedAlgorithm*> measured;
     for (std::size_t i = 0; i < ways.size(); ++i) {
       if (algorithm(op, bytes, forced[i]->profile) != forced[i]->algorithm) continue;
-      samples.push_back(call_sample(*ways[i].node, op, false, false, bytes));
+      samples.push_back(call_sample(*ways[i].node, op, TuneMemory::arena, false, bytes));
       measured.push_back(forced[i]);
     }
     if (samples.empty()) continue;

@@ -36,7 +36,7 @@ class TuneMeasurement {
   // the same, since all times are those of the slowest rank.
   TuneAnswer answer(const Question& question, const Effort& effort);
   // Returns the times of `op` by each path that it can take with this kind of memory.
-  std::vector<TuneCost> costs(Op op, bool is_private, const Effort& effort);
+  std::vector<TuneCost> costs(Op op, TuneMemory memory, const Effort& effort);
 
   // The same for several nodes, by each algorithm.
   std::vector<TuneCost> costs_over_nodes(Op op, const Effort& effort);
@@ -65,10 +65,11 @@ class TuneMeasurement {
   Finding search(const Question& question, std::size_t before, const Effort& effort);
   std::vector<Times> times_of(const Question& question, const std::vector<Way>& ways,
                               std::size_t amount, const Effort& effort);
-  Sample message_sample(Channel& channel, bool is_private, std::size_t bytes);
-  Sample call_sample(Collectives& node, Op op, bool is_private, bool rewritten, std::size_t bytes);
-  float* send(bool is_private) const;
-  float* receive(bool is_private) const;
+  Sample message_sample(Channel& channel, TuneMemory memory, std::size_t bytes);
+  Sample call_sample(Collectives& node, Op op, TuneMemory memory, bool rewritten,
+                     std::size_t bytes);
+  float* send(TuneMemory memory) const;
+  float* receive(TuneMemory memory) const;
   std::size_t buffer_of(Op op, std::size_t bytes) const;
   std::size_t in_force(tuning::Id id) const;
 

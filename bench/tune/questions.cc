@@ -23,9 +23,17 @@ const std::vector<TuneCall> in_slots = {
     {Op::allreduce}, {Op::reduce_scatter}, {Op::alltoall, Amount::all_blocks}};
 const std::vector<TuneCall> rooted = {
     {Op::bcast}, {Op::reduce}, {Op::gather}, {Op::scatter, Amount::other_blocks}};
-const std::vector<TuneCall> piecewise = {
-    {Op::bcast}, {Op::allgather}, {Op::alltoall, Amount::all_blocks}};
+const std::vector<TuneCall> piecewise = {{Op::bcast},
+                                         {Op::allgather},
+                                         {Op::alltoall, Amount::all_blocks},
+                                         {Op::scatter, Amount::all_blocks}};
 const std::vector<TuneCall> alone = {{Op::allreduce}, {Op::reduce}, {Op::gather}};
+// Rooted calls push from twice the threshold on.
+const std::vector<TuneCall> pushed = {{Op::allgather},
+                                      {Op::alltoall},
+                                      {Op::bcast, Amount::half},
+                                      {Op::gather, Amount::half},
+                                      {Op::scatter, Amount::half}};
 
 std::vector<Question> of_channel() {
   return {
@@ -42,14 +50,14 @@ std::vector<Question> of_channel() {
        .up = 3},
       {.id = Id::channel_pipeline_piece,
        .of_channel = true,
-       .is_private = true,
+       .memory = TuneMemory::all_private,
        .beside = "channel.kernel_bytes = 1T\n",
        .down = 2,
        .up = 2,
        .sizes = {96 * KiB, 384 * KiB, 1536 * KiB, 4 * MiB}},
       {.id = Id::channel_kernel,
        .of_channel = true,
-       .is_private = true,
+       .memory = TuneMemory::all_private,
        .from_on = true,
        .below = "channel.kernel_bytes = 1T\n",
        .above = "channel.kernel_bytes = 1\n",
@@ -58,7 +66,7 @@ std::vector<Question> of_channel() {
                  16 * MiB}},
       {.id = Id::channel_private_slot,
        .of_channel = true,
-       .is_private = true,
+       .memory = TuneMemory::all_private,
        .below = "channel.private_slot_bytes = 64K\n",
        .above = "channel.private_slot_bytes = 104\n",
        .down = 5,
@@ -100,7 +108,7 @@ std::vector<Question> small_calls() {
 std::vector<Question> private_calls() {
   return {
       {.id = Id::node_cma,
-       .is_private = true,
+       .memory = TuneMemory::all_private,
        .from_on = true,
        .below = "node.cma_bytes = 1T\n",
        .above = "node.cma_bytes = 1\n",
@@ -109,27 +117,35 @@ std::vector<Question> private_calls() {
        .up = 7,
        .calls = {{Op::bcast}, {Op::allreduce}, {Op::allgather}}},
       {.id = Id::node_piecewise,
-       .is_private = true,
+       .memory = TuneMemory::all_private,
        .below = "node.piecewise_bytes = 64M\n",
        .above = "node.piecewise_bytes = 0\n",
        .down = 4,
        .up = 4,
        .calls = piecewise},
       {.id = Id::node_piecewise_alone,
-       .is_private = true,
+       .memory = TuneMemory::all_private,
        .below = "node.piecewise_alone_bytes = 64M\n",
        .above = "node.piecewise_alone_bytes = 0\n",
        .down = 4,
        .up = 4,
        .calls = alone},
       {.id = Id::node_piece,
-       .is_private = true,
+       .memory = TuneMemory::all_private,
        .down = 1,
        .up = 3,
        .sizes = {32 * KiB, 128 * KiB, 256 * KiB},
        .calls = piecewise},
+      // Its default lies far from all sizes where ranks share cores.
+      {.id = Id::node_pushed,
+       .memory = TuneMemory::mixed,
+       .from_on = true,
+       .below = "node.pushed_bytes = 1T\n",
+       .above = "node.pushed_bytes = 1\n",
+       .sizes = {4 * KiB, 8 * KiB, 16 * KiB, 32 * KiB, 64 * KiB, 128 * KiB},
+       .calls = pushed},
       {.id = Id::node_staging_chunk,
-       .is_private = true,
+       .memory = TuneMemory::all_private,
        .down = 2,
        .up = 3,
        .sizes = {512 * KiB, 2 * MiB, 4 * MiB},
@@ -161,6 +177,11 @@ std::vector<Question> large_calls() {
 
 }  // namespace
 
+std::string_view name(TuneMemory memory) {
+  constexpr std::string_view names[] = {"arena", "private", "mixed"};
+  return names[static_cast<std::size_t>(memory)];
+}
+
 const std::vector<Question>& questions() {
   static const std::vector<Question> all = [] {
     std::vector<Question> made = of_channel();
@@ -174,17 +195,17 @@ const std::vector<Question>& questions() {
 
 const std::vector<ForcedPath>& forced_paths() {
   static const std::vector<ForcedPath> all = {
-      {false, "inlined",
+      {TuneMemory::arena, "inlined",
        "node.inlined_bytes = 5184\nnode.inlined_allgather_bytes = 5184\n"
        "node.inlined_rooted_bytes = 5184\n"},
-      {false, "mapped",
+      {TuneMemory::arena, "mapped",
        "node.inlined_bytes = 0\nnode.inlined_allgather_bytes = 0\n"
        "node.inlined_rooted_bytes = 0\n"},
-      {true, "staged",
+      {TuneMemory::all_private, "staged",
        "node.inlined_bytes = 0\nnode.inlined_allgather_bytes = 0\n"
        "node.inlined_rooted_bytes = 0\nnode.piecewise_bytes = 64M\n"
        "node.piecewise_alone_bytes = 64M\n"},
-      {true, "cma",
+      {TuneMemory::all_private, "cma",
        "node.inlined_bytes = 0\nnode.inlined_allgather_bytes = 0\n"
        "node.inlined_rooted_bytes = 0\nnode.piecewise_bytes = 0\n"
        "node.piecewise_alone_bytes = 0\nnode.cma_bytes = 1\n"},
@@ -204,6 +225,7 @@ std::string with_found(std::string_view lines,
 
 std::size_t call_bytes(const TuneCall& call, std::size_t amount, int ranks) {
   const auto all = static_cast<std::size_t>(ranks);
+  if (call.amount == Amount::half) amount *= 2;
   std::size_t parts = 1;
   if (call.amount == Amount::all_blocks) parts = all;
   if (call.amount == Amount::other_blocks) parts = std::max<std::size_t>(all - 1, 1);

@@ -16,8 +16,15 @@
 namespace ropewalk::bench {
 
 // Amount says what a threshold is compared with, in terms of the bytes of a call (CallShape): these
-// bytes themselves, or times the number of ranks, or times the number of the other ranks.
-enum class Amount { bytes, all_blocks, other_blocks };
+// bytes themselves, or times the number of ranks, or times the number of the other ranks, or half
+// of them.
+enum class Amount { bytes, all_blocks, other_blocks, half };
+
+// TuneMemory says where the buffers of a call lie: all in the arena, all in private memory, or as
+// in the axis value mixed of `ropewalk bench collectives`: the send buffers (of a broadcast, the
+// root's) in private memory, and the receive buffers in the arena.
+enum class TuneMemory { arena, all_private, mixed };
+std::string_view name(TuneMemory);
 
 struct TuneCall {
   Op op = Op::allreduce;
@@ -28,9 +35,9 @@ struct Question {
   tuning::Id id;
   bool of_channel = false;  // it is asked by messages, otherwise by collectives
   bool over_nodes = false;  // it is asked between nodes, otherwise on one
-  bool is_private = false;  // the buffers are private memory, otherwise in the arena
-  bool rewritten = false;   // the send buffers are written anew before each call
-  bool from_on = false;     // as in Border
+  TuneMemory memory = TuneMemory::arena;
+  bool rewritten = false;  // the send buffers are written anew before each call
+  bool from_on = false;    // as in Border
   // These profiles force the ways below and above a border. They are empty where values are tried.
   std::string_view below = {};
   std::string_view above = {};
@@ -59,7 +66,7 @@ std::string with_found(std::string_view lines,
 // A ForcedPath is a profile that makes a collective take one path, so that its cost can be
 // measured.
 struct ForcedPath {
-  bool is_private;
+  TuneMemory memory;
   std::string_view path;  // name(Path)
   std::string_view profile;
 };

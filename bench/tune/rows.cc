@@ -57,7 +57,7 @@ Json to_row(const TuneAnswer& answer) {
   Json sizes = Json::array();
   for (const SizeFound& size : answer.finding.sizes) sizes.push_back(size_row(size, question));
   Json row = threshold_row(question.id, answer.standard, answer.before, answer.finding);
-  row["memory"] = question.is_private ? "private" : "arena";
+  row["memory"] = name(question.memory);
   row["border"] = question.has_border();
   row["skipped"] = answer.skipped;
   row["sizes"] = sizes;

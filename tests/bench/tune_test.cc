@@ -186,6 +186,45 @@ TEST(TuneQuestions, HaveProfilesThatCanBeRead) {
   }
 }
 
+// The sizes of a question, as they are measured with two ranks where the default is in force.
+std::vector<std::size_t> sizes_of(const Question& question, std::size_t shifted) {
+  if (!question.sizes.empty()) return question.sizes;
+  const tuning::Row& row = tuning::row(question.id);
+  const std::size_t standard = tuning::default_value(row, tuning::facts_of(2, false));
+  return around(std::min(shifted, standard), std::max(shifted, standard), question.down,
+                question.up, row.least, row.most);
+}
+
+TEST(TuneQuestions, FindABorderThatWasShiftedByHand) {
+  for (const Question& question : questions()) {
+    if (!question.has_border()) continue;
+    const tuning::Row& row = tuning::row(question.id);
+    const std::size_t standard = tuning::default_value(row, tuning::facts_of(2, false));
+    const std::vector<std::size_t> usual = sizes_of(question, standard);
+    const double crossing = std::sqrt(static_cast<double>(usual.front() * usual.back()));
+    for (const std::size_t shifted : {usual.front() / 2, 2 * usual.back()}) {
+      if (shifted < row.least || shifted > row.most) continue;
+      const std::vector<Cost> ways = {line(0.1, 2), line(0.1 + crossing, 1)};
+      Machine machine(ways, 0.05);
+      const Border border{shifted, row.least, row.most, question.from_on,
+                          sizes_of(question, shifted)};
+      const auto found = static_cast<double>(find_border(border, machine.measure()).value);
+      EXPECT_GE(found, crossing / 1.5) << row.name << " " << shifted;
+      EXPECT_LE(found, crossing * 1.5) << row.name << " " << shifted;
+    }
+  }
+}
+
+TEST(TuneQuestions, AskForEveryThresholdOfPrivateMemoryOnANode) {
+  // One is asked over nodes alone, and one by ranks with XPMEM alone.
+  const std::set<std::string_view> not_here = {"node.copied_bytes", "node.attach_bytes"};
+  for (const tuning::Row& row : tuning::table()) {
+    if (!row.name.starts_with("node.") || not_here.contains(row.name)) continue;
+    EXPECT_TRUE(std::ranges::find(questions(), row.id, &Question::id) != questions().end())
+        << row.name;
+  }
+}
+
 TEST(TuneQuestions, GoByWhatWasFoundBefore) {
   EXPECT_EQ(with_found("node.cma_bytes = 1\n", {{"node.cma_bytes", 9}, {"node.piece_bytes", 4096}}),
             "node.cma_bytes = 1\nnode.piece_bytes = 4096\n");
@@ -196,6 +235,7 @@ TEST(TuneQuestions, AskForTheBytesThatTheThresholdSees) {
   EXPECT_EQ(call_bytes({Op::allreduce}, 4096, 4), 4096U);
   EXPECT_EQ(call_bytes({Op::alltoall, Amount::all_blocks}, 4096, 4), 1024U);
   EXPECT_EQ(call_bytes({Op::scatter, Amount::other_blocks}, 4098, 3), 2048U);
+  EXPECT_EQ(call_bytes({Op::gather, Amount::half}, 4096, 4), 8192U);
   EXPECT_EQ(call_bytes({Op::allreduce}, 1, 4), 4U);
 }
 
