@@ -24,6 +24,14 @@ std::size_t believed_cache_bytes() {
   return std::clamp<std::size_t>(cache, std::size_t{16} << 20, std::size_t{64} << 20);
 }
 
+// Says by the maker whether the processor is of the kind on which the kernel's copy between processes
+// was measured to be fast. It is the same on all ranks of a node, as a measurement would not be.
+bool has_fast_kernel_copy() {
+  const auto& facts = topology::signature();
+  const auto cpu = std::ranges::find(facts, "machine.cpu", &topology::MachineFact::name);
+  return cpu != facts.end() && cpu->value.find("Intel") != std::string::npos;
+}
+
 [[noreturn]] void refuse_file(const std::string& file, const std::string& problem) {
   throw Error(ErrorCode::argument, "ROPEWALK_PROFILE: " + file + ": " + problem);
 }
@@ -174,7 +182,10 @@ Trial::Trial(std::string_view text)
 Trial::~Trial() { tried = before_; }
 
 Facts facts_of(int ranks, bool crowded) {
-  return {.ranks = ranks, .crowded = crowded, .cache_bytes = believed_cache_bytes()};
+  return {.ranks = ranks,
+          .crowded = crowded,
+          .cache_bytes = believed_cache_bytes(),
+          .fast_kernel_copy = has_fast_kernel_copy()};
 }
 
 Values::Values(const Facts& facts, const Profile& profile) {

@@ -99,6 +99,8 @@ struct Facts {
   bool crowded = false;         // the node has more ranks than cores
   std::size_t cache_bytes = 0;  // of the last-level cache, as far as it is believed
   bool openmpi_eager = false;   // Open MPI sends below 64 KiB at once (btl_tcp_eager_limit)
+  // The kernel copies between processes about as fast as a program copies memory.
+  bool fast_kernel_copy = false;
 };
 
 using Rule = std::size_t (*)(const Facts&);

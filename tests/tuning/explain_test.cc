@@ -169,7 +169,7 @@ TEST(Explanation, NamesTheRowThatDecidedAndTheNextOnes) {
   EXPECT_EQ(explained.alternatives.front().why,
             "the vector (1000000) is more than node.inlined_bytes (512)");
   ASSERT_EQ(explained.smaller.size(), 1U);
-  EXPECT_EQ(explained.smaller[0].bytes, 256U << 10);
+  EXPECT_EQ(explained.smaller[0].bytes, limits_for(2, false).alone_bytes);
   EXPECT_EQ(explained.smaller[0].path, "staged");
   EXPECT_EQ(explained.smaller[0].threshold, "node.piecewise_alone_bytes");
   EXPECT_TRUE(explained.larger.empty());

@@ -3,12 +3,41 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
+#include "topology/signature.hpp"
+
 namespace ropewalk::tuning {
 namespace {
 
 constexpr std::size_t KiB = 1024;
 
+// Lets the machine have another processor while it lives.
+class Processor {
+ public:
+  explicit Processor(const char* name) : facts_{{"machine.cpu", name}} {
+    before_ = topology::replace_signature(&facts_);
+  }
+  ~Processor() { topology::replace_signature(before_); }
+  Processor(const Processor&) = delete;
+  Processor& operator=(const Processor&) = delete;
+
+ private:
+  std::vector<topology::MachineFact> facts_;
+  const std::vector<topology::MachineFact>* before_;
+};
+
+TEST(Limits, LetTheKernelCopyEarlierForTwoRanksOnIntelProcessors) {
+  const Processor xeon("Intel(R) Xeon(R) Processor");
+  EXPECT_EQ(limits_for(2, false).piecewise_bytes, 8 * KiB);
+  EXPECT_EQ(limits_for(2, false).alone_bytes, 16 * KiB);
+  EXPECT_EQ(limits_for(2, true).piecewise_bytes, 256 * KiB);
+  EXPECT_EQ(limits_for(3, false).piecewise_bytes, 256 * KiB);
+  EXPECT_EQ(limits_for(3, false).alone_bytes, 128 * KiB);
+}
+
 TEST(Limits, OfTwoRanksWithACoreEach) {
+  const Processor epyc("AMD EPYC 9654 96-Core Processor");
   const Limits limits = limits_for(2, false);
   EXPECT_EQ(limits.one_shot_bytes, 512U);
   EXPECT_EQ(limits.gathered_bytes, 2 * KiB);
