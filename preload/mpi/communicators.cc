@@ -60,6 +60,7 @@ void forget(void* value) noexcept {
   entry.neighbours_known = false;
   entry.neighbourhood.reset();
   entry.message_places.clear();
+  entry.starts_exchanges = false;
   if (std::exchange(entry.starts, false)) leave_place();
   communicators.erase(entry);
 }
@@ -153,13 +154,14 @@ void make_team(CommunicatorEntry& entry, mpi::Comm comm) {
   entry.reason = reason_of(*team);
   if (!team->direct()) return;
   entry.starts = serves_nonblocking(*team, comm);
+  entry.starts_exchanges = entry.starts && serves_nonblocking_exchanges(comm);
   collectives::nodes::Nodes* hierarchy = team->state().backend->hierarchy();
   if (hierarchy != nullptr && !hierarchy->liveness_reason().empty()) {
     note_unwatched(hierarchy->liveness_reason());
   }
   messages::meet(*team, comm);
   entry.team = std::move(team);
-  if (entry.starts) neighbourhood_of(entry);
+  if (entry.starts_exchanges) neighbourhood_of(entry);
 }
 
 }  // namespace

@@ -23,7 +23,8 @@ struct CommunicatorEntry {
   std::atomic<Word> handle{0};
   std::unique_ptr<Collectives> team;  // null: calls go to MPI
   Reason reason = Reason::new_communicator;
-  bool starts = false;  // nonblocking collectives are served, too
+  bool starts = false;            // nonblocking collectives are served, too
+  bool starts_exchanges = false;  // and those among them whose sizes are each rank's own
   int rank = 0;
   int size = 1;
   std::uint64_t calls = 0;

@@ -267,7 +267,7 @@ const Neighbourhood* neighbourhood_of(CommunicatorEntry& entry) noexcept {
   if (!entry.neighbours_known) {
     if (collectives::typed::serves_neighbours(*entry.team)) {
       try {
-        entry.neighbourhood = find({entry.handle.load()}, entry.starts);
+        entry.neighbourhood = find({entry.handle.load()}, entry.starts_exchanges);
       } catch (...) {  // MPI fails, as it will in the call
         return nullptr;
       }

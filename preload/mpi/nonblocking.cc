@@ -46,6 +46,10 @@ bool serves_nonblocking(Collectives& team, mpi::Comm comm) {
   return false;
 }
 
+bool serves_nonblocking_exchanges(mpi::Comm comm) {
+  return mpi::true_on_all(comm, settings::read(settings::Id::nonblocking).is("on"));
+}
+
 void leave_place() noexcept { places.fetch_add(1); }
 
 namespace {

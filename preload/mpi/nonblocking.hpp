@@ -10,7 +10,11 @@ namespace ropewalk::preload {
 // and a core for it. With ROPEWALK_NONBLOCKING=1 they are served on shared cores, too, with 0
 // never. The thread is started here: where one rank gets none, no rank serves them.
 bool serves_nonblocking(Collectives&, mpi::Comm);
-// A communicator for which it was true is freed.
+// Collective, where serves_nonblocking() is true. Each rank knows the sizes of its own blocks
+// alone, so that small exchanges would be served, too, and take longer than MPI's. They are served
+// on request.
+bool serves_nonblocking_exchanges(mpi::Comm);
+// A communicator for which the first was true is freed.
 void leave_place() noexcept;
 
 }  // namespace ropewalk::preload

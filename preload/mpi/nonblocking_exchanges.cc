@@ -11,12 +11,14 @@ namespace ropewalk::preload {
 namespace {
 
 Reason obstacle_among_neighbours(const CommunicatorEntry& entry) {
+  if (!entry.starts_exchanges) return Reason::nonblocking;
   if (!collectives::typed::serves_neighbours(*entry.team)) return Reason::several_nodes;
   const Neighbourhood* around = entry.neighbourhood.get();
   return around != nullptr && around->starts ? Reason::none : Reason::no_grid;
 }
 
 Reason obstacle_to_alltoallw(const CommunicatorEntry& entry) {
+  if (!entry.starts_exchanges) return Reason::nonblocking;
   const bool served = collectives::typed::serves_alltoallw(*entry.team);
   return served ? Reason::none : Reason::several_nodes;
 }
