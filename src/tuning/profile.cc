@@ -24,8 +24,9 @@ std::size_t believed_cache_bytes() {
   return std::clamp<std::size_t>(cache, std::size_t{16} << 20, std::size_t{64} << 20);
 }
 
-// Says by the maker whether the processor is of the kind on which the kernel's copy between processes
-// was measured to be fast. It is the same on all ranks of a node, as a measurement would not be.
+// Says by the maker whether the processor is of the kind on which the kernel's copy between
+// processes was measured to be fast. It is the same on all ranks of a node, as a measurement would
+// not be.
 bool has_fast_kernel_copy() {
   const auto& facts = topology::signature();
   const auto cpu = std::ranges::find(facts, "machine.cpu", &topology::MachineFact::name);
