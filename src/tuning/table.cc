@@ -51,6 +51,13 @@ constexpr std::size_t piecewise(const Facts& facts) {
   return kernel_is_faster(facts) ? 8 * KiB : 256 * KiB;
 }
 
+constexpr std::size_t private_slot(const Facts& facts) {
+  return kernel_is_faster(facts) ? 8 * KiB : 32 * KiB;
+}
+constexpr std::size_t kernel(const Facts& facts) {
+  return kernel_is_faster(facts) ? 8 * KiB : unbounded;
+}
+
 // One rank reads the copies of all others, which share its second cache.
 constexpr std::size_t piecewise_alone(const Facts& facts) {
   if (kernel_is_faster(facts)) return 16 * KiB;
@@ -297,14 +304,19 @@ constexpr Row all[] = {
     {Id::channel_slot, "channel.slot_bytes", Unit::bytes, 4 * KiB, nullptr, "4K", 104, most_slot,
      "send, receive", "messages up to here are copied through slots, and their senders do not wait",
      "above, one copy and two flags take less than two copies and one flag", epyc},
-    {Id::channel_private_slot, "channel.private_slot_bytes", Unit::bytes, 32 * KiB, nullptr, "32K",
-     104, most_slot, "send, receive", "the same for messages in private memory",
-     "up to here slots take 0.7 to 0.9 of a pipeline's time", epyc},
-    {Id::channel_kernel, "channel.kernel_bytes", Unit::bytes, unbounded, nullptr, "1T: never", 1,
-     unbounded, "send, receive",
+    {Id::channel_private_slot, "channel.private_slot_bytes", Unit::bytes, 0, &private_slot,
+     "32K; 8K for two ranks on Intel processors", 104, most_slot, "send, receive",
+     "the same for messages in private memory",
+     "up to here slots take 0.7 to 0.9 of a pipeline's time on the EPYC, and 0.7 to 1.2 of that of "
+     "the kernel's copy on the Xeon",
+     epyc_and_xeon},
+    {Id::channel_kernel, "channel.kernel_bytes", Unit::bytes, 0, &kernel,
+     "1T: never; 8K for two ranks on Intel processors", 1, unbounded, "send, receive",
      "from here on both ranks have the kernel copy a part of a message from private to private "
      "memory; below, they copy it twice, through a pipeline",
-     "the kernel takes 1.7 to 3.4 times as long as a pipeline", epyc},
+     "the kernel takes 1.7 to 3.4 times as long as a pipeline on the EPYC, and 0.25 to 0.7 times "
+     "on the Xeon",
+     epyc_and_xeon},
     {Id::channel_both, "channel.both_bytes", Unit::bytes, 64 * KiB, nullptr, "64K", 0, unbounded,
      "send, receive", "from here on both ranks copy a part, where each sees the other's buffer",
      "below, the flags between them take longer than what the second one copies", epyc},

@@ -145,8 +145,9 @@ TEST(Channel, TheKernelCopiesPrivateMemoryFromItsThresholdOn) {
   test::run_ranks(2, [](int) {
     Channel forced(Communicator::world(), {.force = Mechanism::both});
     const Mechanism by_kernel = private_mechanism(forced, 70000);  // a pipeline: it refuses
-    Channel usual(Communicator::world());
-    EXPECT_EQ(private_mechanism(usual, 70000), Mechanism::pipeline);
+    const tuning::Trial never("channel.kernel_bytes = 1T");
+    Channel untuned(Communicator::world());
+    EXPECT_EQ(private_mechanism(untuned, 70000), Mechanism::pipeline);
     const tuning::Trial trial("channel.kernel_bytes = 64K");
     Channel tuned(Communicator::world());
     EXPECT_EQ(private_mechanism(tuned, 64 * 1024 - 1), Mechanism::pipeline);
