@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "halo/links.hpp"
 #include "halo/regions.hpp"
 
 namespace ropewalk::halo {

@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include "halo/request.hpp"
+
 namespace ropewalk::halo {
 
 namespace {
