@@ -29,8 +29,8 @@ Outbox outbox;
 // A message beyond the bytes that are kept freely waits for this many times the patience.
 constexpr std::int64_t longer = 100;
 
-// Says whether a message may be large, by little: most are small, and a type of the program that
-// was made for one message is not worth more.
+// Says at little cost whether a message may be large. Most messages are small, and the elements of
+// a type that the program made for one message are not worth finding out.
 bool may_be_large(Word type, std::size_t count) noexcept {
   constexpr std::size_t most_element = 32;  // bytes of the largest predefined type
   if (count * most_element >= ranks.limits.least_bytes) return true;
