@@ -1,7 +1,7 @@
 // This file has the persistent collectives that the ranks of one node serve.
 //
 // The ranks agree once, when the collective is set up. The program's request is MPI's own: a
-// persistent send to nobody, which every function of MPI takes. The drop-in never starts it. So MPI
+// persistent send to itself, which every function of MPI takes. The drop-in never starts it. So MPI
 // sees an inactive request, which it completes at once, or skips among others, and the table of
 // requests (pending.hpp) knows better. (MPI's request for the same collective would not do:
 // MPI_Waitall of MPICH 5.0.2 never returns with one that is inactive.) The request of a collective
