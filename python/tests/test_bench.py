@@ -1,14 +1,17 @@
 """`ropewalk bench` with a made-up program."""
 
+import importlib.util
 import json
 import os
 import pathlib
 import subprocess
 import sys
+import types
 
 import pytest
 
 from conftest import write_program
+from ropewalk import bench as package
 from ropewalk.bench import command as bench
 from ropewalk.bench import jobs, summary
 from support import PATIENCE, environment, run_bench
@@ -24,9 +27,21 @@ def test_a_bench_of_python_is_a_module(programs, prefix):
     done = run_bench("numpy", "--mpi", prefix("mpich"), "--dry-run", "--sizes", "8")
     assert done.returncode == 0
     assert "-m ropewalk.bench.numpy_ranks --sizes 8" in done.stdout
+    assert "1/1: numpy under" not in done.stderr  # nothing is started
     refused = run_bench("numpy", "--against", "mpich")
     assert refused.returncode == 2
     assert "--against: it compares" in refused.stderr
+
+
+def test_torch_says_what_it_waits_for_before_torch_is_loaded(monkeypatch, capsys):
+    told = []
+    ranks = types.ModuleType("pytorch_ranks")
+    ranks.measure = lambda options, folder: told.append(capsys.readouterr().err)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: object())
+    monkeypatch.setitem(sys.modules, "ropewalk.bench.pytorch_ranks", ranks)
+    monkeypatch.setattr(package, "pytorch_ranks", ranks, raising=False)
+    assert bench.main(["torch", "-n", "3"]) == 1  # the made-up ranks have no rows
+    assert told == ["-- torch: ropewalk beside Gloo, 3 ranks; PyTorch is loading\n"]
 
 
 def test_several_mpis_join_their_rows(programs, prefix, tmp_path):

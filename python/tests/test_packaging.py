@@ -22,8 +22,9 @@ def test_the_version_is_the_same_everywhere():
 
 
 def options_of_cmake():
-    texts = [(ROOT / "CMakeLists.txt").read_text(), (ROOT / "cmake/rooms.cmake").read_text()]
-    return set(re.findall(r"\b(?:option|set)\((ROPEWALK_\w+)", "\n".join(texts)))
+    files = ("CMakeLists.txt", "cmake/rooms.cmake", "cmake/unity.cmake")
+    text = "\n".join((ROOT / name).read_text() for name in files)
+    return set(re.findall(r"\b(?:option|set)\((ROPEWALK_\w+)", text))
 
 
 @pytest.mark.parametrize("name", ["spack/package.py", "debian/rules"])
@@ -89,6 +90,9 @@ def test_debian():
     for package in fields[1:]:
         assert {"Package", "Architecture", "Depends", "Description"} <= set(package)
         assert (PACKAGING / f"debian/{package['Package']}.install").is_file()
+    manual = (PACKAGING / "debian/ropewalk.manpages").read_text().strip()
+    assert manual == "debian/tmp/usr/share/man/man1/ropewalk.1"
+    assert manual.replace("debian/tmp/usr", "$(prefix)") in (PACKAGING / "debian/rules").read_text()
     if shutil.which("dpkg-parsechangelog"):
         command = ["dpkg-parsechangelog", "-l", PACKAGING / "debian/changelog", "-S", "Version"]
         told = subprocess.run(command, capture_output=True, text=True, check=True).stdout

@@ -170,8 +170,9 @@ addEventListener("load", () => {
     drawings.push({box: [at.left, at.top, at.right, at.bottom], words});
   });
   const told = {wide: document.documentElement.scrollWidth, inner: innerWidth, texts, drawings};
-  document.body.innerHTML = "<pre id=told></pre>";
-  document.getElementById("told").textContent = JSON.stringify(told);
+  const outer = parent.document;
+  outer.body.innerHTML = "<pre id=told></pre>";
+  outer.getElementById("told").textContent = JSON.stringify(told);
 });
 </script></body>"""
 
@@ -183,11 +184,16 @@ def browser():
 
 
 def laid_out(path, width, scheme, folder):
-    """Returns what a browser of that width has laid out."""
+    """Returns what a browser has laid out in that width. The page lies in a frame, because windows
+    of some browsers have at least 500 points."""
+    page_in_frame = html.escape(path.read_text().replace("</body>", _MEASURE))
     measured = folder / "measured.html"
-    measured.write_text(path.read_text().replace("</body>", _MEASURE))
+    measured.write_text(
+        f'<body><iframe style="border:0;width:{width}px;height:2000px" srcdoc="{page_in_frame}">'
+        "</iframe></body>"
+    )
     command = [browser(), "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"]
-    command += [f"--user-data-dir={folder / 'profile'}", f"--window-size={width},2000"]
+    command += [f"--user-data-dir={folder / 'profile'}", "--window-size=1700,2000"]
     command += [f"--blink-settings=preferredColorScheme={0 if scheme == 'dark' else 1}"]
     done = subprocess.run(
         [*command, "--dump-dom", measured.as_uri()], capture_output=True, text=True, timeout=120

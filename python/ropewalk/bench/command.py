@@ -213,6 +213,8 @@ def _own(name: str | None, rest: list[str]) -> list[str]:
 
 def _start_one(job: Job, options: BenchOptions, budget: Budget) -> int:
     """A single program writes its rows itself."""
+    if job.name in jobs.MODULES:  # Python and an MPI take a second to load
+        _progress(0, 1, job, time.monotonic())
     json = ["--json", options.json] if options.json else []
     return jobs.start(plan.make(job.request(options, *budget.next(), *json)))[0]
 

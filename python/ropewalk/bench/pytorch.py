@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
+import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -171,6 +172,9 @@ def main(words: Sequence[str]) -> int:
         return 0
     if importlib.util.find_spec("torch") is None:
         raise CommandError("torch: PyTorch is not installed; `pip install torch`", status=1)
+    # PyTorch takes seconds to load.
+    sys.stderr.write(f"-- torch: ropewalk beside Gloo, {options.ranks} ranks; PyTorch is loading\n")
+    sys.stderr.flush()
     from . import pytorch_ranks
 
     with tempfile.TemporaryDirectory(prefix="ropewalk-torch-") as folder:

@@ -81,7 +81,7 @@ def _axis(chart: Strips, x: Scale) -> list[str]:
 
 def _row(chart: Strips, x: Scale, row: Strip, at: float) -> list[str]:
     up = at - 14 if _stacked(chart) else at + 4
-    parts = [svg.text(2, up, row.name)]
+    parts = [svg.text(2, up, row.name, kind="row")]
     for point in row.points:
         worse = chart.worse_below and point.x < (chart.reference or 0)
         kind = "p0" if worse else "own"
