@@ -20,9 +20,11 @@ LANGUAGES = {".hpp": "cpp", ".cpp": "cpp", ".cc": "cpp", ".h": "c", ".c": "c", "
 MODULES = {
     "Collectives": ["ropewalk.collectives"],
     "Messages": ["ropewalk.channel"],
-    "Endpoints and halos": ["ropewalk.exchange"],
+    "Windows": ["ropewalk.window"],
+    "Endpoints and halos": ["ropewalk.exchange", "ropewalk.irregular", "ropewalk.subarrays"],
     "Repeated reductions": ["ropewalk.reduction"],
-    "Memory": ["ropewalk.arrays"],
+    "Memory": ["ropewalk.arrays", "ropewalk.preload"],
+    "PyTorch": ["ropewalk.torch", "ropewalk.torch.allocator", "ropewalk.torch.hooks"],
     "Errors": ["ropewalk.exceptions"],
 }
 
@@ -103,11 +105,30 @@ def relink(page: pathlib.Path, folder: pathlib.Path) -> None:
         page.write_text(made)
 
 
+def separated(text: str) -> str:
+    """Returns the text with empty lines before tables and lists, which the site's parser asks for
+    and that of repositories does not."""
+    made: list[str] = []
+    in_code = in_list = False
+    for line in text.split("\n"):
+        before = made[-1] if made else ""
+        is_item = re.match(r"([-*]|\d+\.) ", line) is not None
+        begins = (is_item and not in_list) or (line[:1] == "|" and before[:1] != "|")
+        if begins and before.strip() and not in_code:
+            made.append("")
+        if line.startswith("```"):
+            in_code = not in_code
+        in_list = is_item or (in_list and line.strip() != "")
+        made.append(line)
+    return "\n".join(made)
+
+
 def main(folder: pathlib.Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(ROOT / "docs", folder)
     for page in sorted(folder.rglob("*.md")):
         relink(page, folder)
+        page.write_text(separated(page.read_text()))
     headers(folder)
     write(folder / "interfaces/python.md", python_page())
 

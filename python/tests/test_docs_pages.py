@@ -5,6 +5,8 @@ import re
 import subprocess
 import sys
 
+import ropewalk
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
@@ -30,3 +32,26 @@ def test_every_public_header_has_a_page(tmp_path):
         code = page.read_text().split("```cpp\n")[1].split("\n```")[0]
         assert code in header.read_text()
         assert page.read_text().startswith(f"# ropewalk/{header.name}\n")
+
+
+def made_pages(folder):
+    command = [sys.executable, str(ROOT / "scripts/docs_pages.py"), str(folder)]
+    assert subprocess.run(command, timeout=60).returncode == 0
+    return folder
+
+
+def test_tables_and_lists_begin_behind_empty_lines(tmp_path):
+    page = made_pages(tmp_path / "docs") / "reference/command.md"
+    assert "```\n\n| option | meaning |\n|---" in page.read_text()
+    assert "\n\n- In an allgather" in (tmp_path / "docs/explanation/collectives.md").read_text()
+    for page in (tmp_path / "docs").rglob("*.md"):
+        text = re.sub(r"(`{3,}).*?\1", "```", page.read_text(), flags=re.DOTALL)
+        assert not re.search(r"\n[^|\n][^\n]*\n\|", text), page
+
+
+def test_every_public_name_of_python_has_a_place(tmp_path):
+    page = (made_pages(tmp_path / "docs") / "interfaces/python.md").read_text()
+    shown = set(re.findall(r"^::: (\S+)$", page, re.MULTILINE))
+    objects = [getattr(ropewalk, name) for name in ropewalk.__all__]
+    assert {one.__module__ for one in objects if hasattr(one, "__module__")} <= shown
+    assert "ropewalk.torch" in shown
