@@ -30,6 +30,16 @@ def allowed_cores(root: Root = "/", cpus: Iterable[int] | None = None) -> int:
     return len(core_groups(root, cpus))
 
 
+def share_of_rank(
+    rank: int, ranks: int, root: Root = "/", cpus: Iterable[int] | None = None
+) -> set[int]:
+    """The CPUs of the cores that are this rank's share; all of them where ranks outnumber cores."""
+    groups = core_groups(root, cpus)
+    each = len(groups) // ranks
+    mine = groups[rank * each : (rank + 1) * each] if each else groups
+    return {cpu for group in mine for cpu in group}
+
+
 def quota(root: Root = "/") -> float | None:
     """Cores' worth of time that the control group allows, or None for no limit."""
     limits: list[float] = []

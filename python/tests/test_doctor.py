@@ -51,6 +51,9 @@ def test_hardware_threads_are_not_cores(tmp_path):
         write(tmp_path, {path: f"{cpu % 2},{cpu % 2 + 2}\n"})
     assert cores.allowed_cores(tmp_path, {0, 1, 2, 3}) == 2
     assert cores.allowed_cores(tmp_path, {0, 2}) == 1
+    shares = [cores.share_of_rank(rank, 2, tmp_path, range(4)) for rank in range(2)]
+    assert shares == [{0, 2}, {1, 3}]
+    assert cores.share_of_rank(2, 3, tmp_path, range(4)) == {0, 1, 2, 3}
 
 
 def test_quota_of_both_cgroup_versions(tmp_path):

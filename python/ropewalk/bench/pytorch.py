@@ -59,6 +59,7 @@ class Options:
     models: str = ",".join(MODELS)
     scale: str | None = None
     no_training: bool = False
+    no_bind: bool = False
     help: bool = False
     bytes: list[int] = field(default_factory=list)
     counts: list[int] = field(default_factory=list)
@@ -125,6 +126,12 @@ def parser() -> Parser:
     )
     made.add_argument(
         "--no-training", action="store_true", help="measure the calls alone, no training"
+    )
+    made.add_argument(
+        "--no-bind",
+        action="store_true",
+        help="leave ranks wherever the kernel runs them; otherwise each is bound to its share of "
+        "the cores, where every rank can have one",
     )
     made.add_argument("--json", metavar="FILE", help="write the rows as JSON lines")
     return made

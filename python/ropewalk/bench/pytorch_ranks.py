@@ -19,6 +19,7 @@ import torch.distributed as dist
 
 import ropewalk.torch
 
+from .. import cores
 from . import pytorch_training
 from .jobs import Row
 
@@ -83,6 +84,8 @@ def _all_fine(children: list[int]) -> bool:
 
 
 def _live(rank: int, ranks: int, body: Body, options: Options, folder: str) -> int:
+    if not options.no_bind:
+        os.sched_setaffinity(0, cores.share_of_rank(rank, ranks))
     try:
         store = dist.FileStore(os.path.join(folder, "store"), ranks)
         dist.init_process_group("gloo", store=store, rank=rank, world_size=ranks)
