@@ -366,9 +366,14 @@ def _srun_options(
     options = []
     if request.launcher.mpi_type:
         options.append(f"--mpi={request.launcher.mpi_type}")
-    if request.hosts:
+    if request.placement:
+        # One task for each of the names, in their order. srun refuses --nodes and
+        # --ntasks-per-node beside it.
+        hosts = ",".join(request.placement.host_of_each)
+        options += ["--distribution=arbitrary", f"--nodelist={hosts}"]
+    elif request.hosts:
         options += [f"--nodelist={','.join(request.hosts)}", f"--nodes={len(request.hosts)}"]
-    if request.hosts or request.per_node:
+    if not request.placement and (request.hosts or request.per_node):
         options.append(f"--ntasks-per-node={request.ranks_here}")
     options += _srun_binding(request, environment)
     if not preload or "," in preload:

@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 Extents = tuple[int, ...]
 
 # Options of launchers that place ranks themselves.
-PLACING_OPTIONS = ("rankmap", "hosts", "f", "machinefile", "ppn", "map-by", "host", "rankfile")
+PLACING_OPTIONS = (
+    *("rankmap", "hosts", "f", "machinefile", "ppn", "map-by", "host", "rankfile"),
+    *("distribution", "m", "nodelist", "w", "ntasks-per-node"),
+)
 
 
 @dataclass(frozen=True)

@@ -174,7 +174,7 @@ def make_request(
         root=os.geteuid() == 0,
         needed=program.sonames,
         python=python or program.python,
-        launcher=launchers.choose(installation, job, _launcher(options, placement)),
+        launcher=launchers.choose(installation, job, _launcher(options, placement, installation)),
         job=job,
         hosts=hosts,
         per_node=placement.per_node if placement else options.ranks_per_node,
@@ -252,14 +252,18 @@ def _placement(
     return found if len(found.hosts) > 1 else None
 
 
-def _launcher(options: RunOptions, placement: rank_grid.Placement | None) -> str | None:
-    """--launcher; a placement needs a launcher that takes one."""
-    if placement and options.launcher in (None, "own"):
-        return "own"
-    if placement:
+def _launcher(
+    options: RunOptions,
+    placement: rank_grid.Placement | None,
+    installation: installations.Installation,
+) -> str | None:
+    """--launcher; a placement needs a launcher that takes one. The MPI's own was tried."""
+    if placement and options.launcher == "mpiexec":
         raise CommandError(
-            f"--grid: {options.launcher} takes no node for each rank; use --launcher own"
+            "--grid: the batch system's mpiexec takes no node for each rank; use --launcher own"
         )
+    if placement and options.launcher is None and installation.launcher:
+        return "own"
     return options.launcher
 
 

@@ -3,11 +3,12 @@ what leaves a node."""
 
 import itertools
 import json
+import subprocess
 import sys
 
 import pytest
 
-from conftest import make_prefix, real_mpis
+from conftest import elf_file, make_prefix, real_mpis, write_program
 from ropewalk import rank_grid, run
 from ropewalk.batch import Job
 from ropewalk.cluster import box as boxes
@@ -134,6 +135,43 @@ def test_in_a_slurm_job_the_own_launcher_places(capsys, prefix, rank, monkeypatc
     assert after("-rankmap", given) == "0,0,1,1,0,0,1,1"
 
 
+# Places tasks as srun does with --distribution=arbitrary, by its manual: task i on the i-th name.
+SRUN = """#!/bin/sh
+[ "$1" != --mpi=list ] || { echo pmi2 >&2; exit; }
+for word; do
+  case $word in
+    --distribution=*) way=${word#*=} ;;
+    --nodelist=*) names=${word#*=} ;;
+    --nodes=* | --ntasks-per-node=*) echo "$word beside the list of names"; exit 1 ;;
+  esac
+done
+echo "$way" "$names"
+"""
+
+
+@pytest.fixture
+def slurm(tmp_path, monkeypatch):
+    write_program(tmp_path / "slurm/srun", SRUN)
+    monkeypatch.setenv("PATH", f"{tmp_path}/slurm:/usr/bin:/bin")
+    monkeypatch.setenv("SLURM_JOB_ID", "1")
+    monkeypatch.setenv("SLURM_JOB_NODELIST", "n[1-2]")
+    monkeypatch.setenv("SLURM_CPUS_ON_NODE", "8")
+
+
+def test_srun_is_told_the_node_of_each_task(capsys, slurm, prefix, rank, tmp_path):
+    asked = ("--grid=2.4", "--launcher=srun", "--ranks-per-node=4", "--mpi", prefix("mpich"), rank)
+    given = words(dry(capsys, *asked))
+    placed = "arbitrary n1,n1,n2,n2,n1,n1,n2,n2\n"
+    assert subprocess.run(given, capture_output=True, text=True).stdout == placed
+    assert after("-n", given) == "8"
+    assert "--cpus-per-task=2" in given
+    # An MPI without a launcher of its own, as Cray's.
+    elf_file(tmp_path / "cray/lib/libmpi_gnu_123.so.12", interpreter=False)
+    program = elf_file(tmp_path / "p", ["libmpi_gnu_123.so.12"], runpath=[f"{tmp_path}/cray/lib"])
+    given = words(dry(capsys, "--grid=2.4", program))
+    assert subprocess.run(given, capture_output=True, text=True).stdout == placed
+
+
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
@@ -147,7 +185,11 @@ def test_in_a_slurm_job_the_own_launcher_places(capsys, prefix, rank, monkeypatc
             "which cannot be 3 on each node",
         ),
         (["--grid=4.4", "--nodes=a,b", "--ranks-per-node=4"], "16 ranks are more than 2 nodes"),
-        (["--grid=2.2", "--nodes=a,b", "--launcher=srun"], "--grid: srun takes no node"),
+        (["--grid=2.2", "--nodes=a,b", "--launcher=mpiexec"], "--grid: the batch system's mpiexec"),
+        (
+            ["--grid=2.2", "--nodes=a,b", "--launcher-option=--distribution=cyclic"],
+            "--grid: --launcher-option places the ranks already (distribution)",
+        ),
         (
             ["--grid=2.2", "--nodes=a,b", "--launcher-option=--map-by=node"],
             "--grid: --launcher-option places the ranks already (map-by)",
