@@ -67,7 +67,7 @@ struct Running {
 
   const HoppingTerm<Real>& term() const { return clover ? *clover : *hop; }
   void call(Fields<Real>& fields) {
-    if (clover) return clover->mult(fields.out.front(), fields.in.front());
+    if (clover) return clover->mult(fields.out, fields.in);
     if (fields.out.size() > 1) return hop->hop(fields.out, fields.in);
     hop->hop(fields.out.front(), fields.in.front());
   }

@@ -25,7 +25,7 @@ struct OperatorSpec {
   int Ls = 1;
   bool even_odd = true;
   bool clover = false;  // MULT: the inverse clover term times the hop
-  int fields = 1;       // at once; not for MULT
+  int fields = 1;       // at once
 
   int flops_a_site() const { return clover ? mult_flops_a_site : hop_flops_a_site; }
 };

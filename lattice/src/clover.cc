@@ -1,7 +1,9 @@
 #include "ropewalk/lattice/clover.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
+#include <span>
 #include <string>
 
 #include "agree.hpp"
@@ -53,6 +55,18 @@ GaugeField<double> in_double(const GaugeField<Real>& gauge) {
                                        "smoother links");
 }
 
+template <class Real>
+void check_pairs(const Layout& layout, std::span<SpinorField<Real>> out,
+                 std::span<const SpinorField<Real>> in) {
+  detail::check_numbers(out.size(), in.size());
+  for (std::size_t f = 0; f < in.size(); ++f) {
+    const bool alike = in[f].sites() == in.front().sites() && in[f].sites() == out[f].sites();
+    if (in[f].layout() == layout && out[f].layout() == layout && alike) continue;
+    throw Error(ErrorCode::argument,
+                "out, in: fields of another layout or on different sites; make both with field()");
+  }
+}
+
 }  // namespace
 
 template <class Real>
@@ -99,82 +113,129 @@ void CloverOperator<Real>::make_terms(const GaugeField<Real>& gauge) {
   });
 }
 
-// Threads take equal parts of the vector sites.
+// Threads take equal parts of the vector sites, and a part is multiplied piece by piece: with all
+// fields while its blocks are in the first or second cache.
 template <class Real>
-void CloverOperator<Real>::multiply(const Buffer<Real>& blocks, SpinorField<Real>& out,
-                                    const SpinorField<Real>& in) {
+void CloverOperator<Real>::multiply(const Buffer<Real>& blocks, std::span<SpinorField<Real>> out,
+                                    std::span<const SpinorField<Real>> in) {
+  constexpr std::ptrdiff_t sites_a_piece = 8;  // 36 KiB of blocks in vectors of 64 bytes
+  check_pairs(this->layout(), out, in);
   const Layout& layout = this->layout();
-  if (!(in.layout() == layout && out.layout() == layout) || in.sites() != out.sites()) {
-    throw Error(ErrorCode::argument,
-                "out, in: fields of another layout or on different sites; make both with field()");
-  }
-  const auto count = static_cast<std::ptrdiff_t>(layout.vector_sites(in.sites()));
+  const Sites sites = in.front().sites();
+  const auto count = static_cast<std::ptrdiff_t>(layout.vector_sites(sites));
   const Real* first =
-      &blocks[layout.first(in.sites()) * clover_reals * static_cast<std::size_t>(layout.lanes())];
+      &blocks[layout.first(sites) * clover_reals * static_cast<std::size_t>(layout.lanes())];
   const auto& kernels = kernels::local_table<Real>(layout.lanes());
   const std::ptrdiff_t threads = this->hop_->team->size();
+  const std::ptrdiff_t piece = in.size() == 1 ? count : sites_a_piece;
   this->hop_->team->run([&](int thread) {
-    kernels.clover(first, in.data(), out.data(), count * thread / threads,
-                   count * (thread + 1) / threads);
+    const std::ptrdiff_t end = count * (thread + 1) / threads;
+    for (std::ptrdiff_t at = count * thread / threads; at < end; at += piece) {
+      const std::ptrdiff_t next = std::min(at + piece, end);
+      for (std::size_t f = 0; f < in.size(); ++f) {
+        kernels.clover(first, in[f].data(), out[f].data(), at, next);
+      }
+    }
   });
 }
 
+// ---- one field is a set of one
+
 template <class Real>
 void CloverOperator<Real>::diagonal_part(SpinorField<Real>& out, const SpinorField<Real>& in) {
-  multiply(term_, out, in);
+  multiply(term_, std::span(&out, 1), std::span(&in, 1));
 }
 
 template <class Real>
 void CloverOperator<Real>::diagonal_inverse(SpinorField<Real>& out, const SpinorField<Real>& in) {
-  multiply(inverse_, out, in);
+  multiply(inverse_, std::span(&out, 1), std::span(&in, 1));
 }
 
 template <class Real>
 void CloverOperator<Real>::apply(SpinorField<Real>& out, const SpinorField<Real>& in, bool dagger) {
-  diagonal_part(out, in);
-  this->hop_add(out, 1, out, 1, in, dagger);
+  apply(std::span(&out, 1), std::span(&in, 1), dagger);
 }
 
 template <class Real>
 void CloverOperator<Real>::mult(SpinorField<Real>& out, const SpinorField<Real>& in, bool dagger) {
-  this->hop(out, in, dagger);
-  diagonal_inverse(out, out);
-}
-
-// The field on the sites between two hops.
-template <class Real>
-SpinorField<Real>& CloverOperator<Real>::between(Sites in) {
-  const Sites other = in == Sites::even ? Sites::odd : Sites::even;
-  if (!between_ || between_->sites() != other) {
-    between_ = made_collectively(this->lattice(), [&] {
-      return std::make_unique<SpinorField<Real>>(this->layout(), other);
-    });
-  }
-  return *between_;
+  mult(std::span(&out, 1), std::span(&in, 1), dagger);
 }
 
 template <class Real>
 void CloverOperator<Real>::apply_schur(SpinorField<Real>& out, const SpinorField<Real>& in,
                                        bool dagger) {
-  SpinorField<Real>& other = between(in.sites());
+  apply_schur(std::span(&out, 1), std::span(&in, 1), dagger);
+}
+
+template <class Real>
+void CloverOperator<Real>::apply_schur_by_mult(SpinorField<Real>& out,
+                                               const SpinorField<Real>& in) {
+  apply_schur_by_mult(std::span(&out, 1), std::span(&in, 1));
+}
+
+// ---- several fields
+
+template <class Real>
+void CloverOperator<Real>::diagonal_part(std::span<SpinorField<Real>> out,
+                                         std::span<const SpinorField<Real>> in) {
+  multiply(term_, out, in);
+}
+
+template <class Real>
+void CloverOperator<Real>::diagonal_inverse(std::span<SpinorField<Real>> out,
+                                            std::span<const SpinorField<Real>> in) {
+  multiply(inverse_, out, in);
+}
+
+template <class Real>
+void CloverOperator<Real>::apply(std::span<SpinorField<Real>> out,
+                                 std::span<const SpinorField<Real>> in, bool dagger) {
+  diagonal_part(out, in);
+  this->hop_add(out, 1, out, 1, in, dagger);
+}
+
+template <class Real>
+void CloverOperator<Real>::mult(std::span<SpinorField<Real>> out,
+                                std::span<const SpinorField<Real>> in, bool dagger) {
+  this->hop(out, in, dagger);
+  diagonal_inverse(out, out);
+}
+
+// The fields on the sites between two hops.
+template <class Real>
+std::span<SpinorField<Real>> CloverOperator<Real>::between(std::span<const SpinorField<Real>> in) {
+  return detail::between(between_, this->layout(), opposite(in.front().sites()), in.size());
+}
+
+template <class Real>
+void CloverOperator<Real>::apply_schur(std::span<SpinorField<Real>> out,
+                                       std::span<const SpinorField<Real>> in, bool dagger) {
+  detail::check_numbers(out.size(), in.size());
+  const std::span<SpinorField<Real>> other = between(in);
   mult(other, in, dagger);
   diagonal_part(out, in);
   this->hop_add(out, 1, out, -1, other, dagger);
 }
 
 template <class Real>
-void CloverOperator<Real>::apply_schur_by_mult(SpinorField<Real>& out,
-                                               const SpinorField<Real>& in) {
-  SpinorField<Real>& other = between(in.sites());
+void CloverOperator<Real>::apply_schur_by_mult(std::span<SpinorField<Real>> out,
+                                               std::span<const SpinorField<Real>> in) {
+  detail::check_numbers(out.size(), in.size());
+  const std::span<SpinorField<Real>> other = between(in);
   mult(other, in);
   mult(out, other);
-  const auto subtract = [&](std::size_t first, std::size_t end) {
-    for (std::size_t n = first; n < end; ++n) out.data()[n] = in.data()[n] - out.data()[n];
+  const auto subtract = [&](std::size_t f, std::size_t first, std::size_t end) {
+    Real* to = out[f].data();
+    const Real* from = in[f].data();
+    for (std::size_t n = first; n < end; ++n) to[n] = from[n] - to[n];
   };
   const auto threads = static_cast<std::size_t>(this->hop_->team->size());
   this->hop_->team->run([&](int thread) {
     const auto t = static_cast<std::size_t>(thread);
-    subtract(out.size() * t / threads, out.size() * (t + 1) / threads);
+    for (std::size_t f = 0; f < out.size(); ++f) {
+      const std::size_t size = out[f].size();
+      subtract(f, size * t / threads, size * (t + 1) / threads);
+    }
   });
 }
 

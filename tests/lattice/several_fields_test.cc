@@ -9,6 +9,7 @@
 
 #include "lattice/proof_tools.hpp"
 #include "lattice/proofs.hpp"
+#include "ropewalk/lattice/clover.hpp"
 #include "support/thread_mpi.hpp"
 
 namespace ropewalk::lattice::test {
@@ -76,15 +77,43 @@ void expect_operator(Operator& op, int fields, bool dagger) {
   expect_same(found, expected, "Schur's complement");
 }
 
+// What only the clover operator has.
+template <class Real>
+void expect_clover(CloverOperator<Real>& op, int fields) {
+  const Fields<Real> even = drawn<Real>(op, Sites::even, fields, 76);
+  Fields<Real> found = empty<Real>(op, Sites::odd, fields);
+  Fields<Real> expected = empty<Real>(op, Sites::odd, fields);
+  for (const bool dagger : {false, true}) {
+    op.mult(found, even, dagger);
+    for (std::size_t f = 0; f < even.size(); ++f) op.mult(expected[f], even[f], dagger);
+    expect_same(found, expected, "MULT");
+  }
+  found = empty<Real>(op, Sites::even, fields);
+  expected = empty<Real>(op, Sites::even, fields);
+  op.apply_schur_by_mult(found, even);
+  for (std::size_t f = 0; f < even.size(); ++f) op.apply_schur_by_mult(expected[f], even[f]);
+  expect_same(found, expected, "Schur's complement by MULT");
+  op.diagonal_part(found, even);
+  op.diagonal_inverse(found, found);
+  for (std::size_t f = 0; f < even.size(); ++f) {
+    op.diagonal_part(expected[f], even[f]);
+    op.diagonal_inverse(expected[f], expected[f]);
+  }
+  expect_same(found, expected, "A and its inverse");
+}
+
 template <class Real>
 void expect_all(const Lattice& lattice, const OperatorOptions& options, int fields) {
   const GaugeField<Real> gauge = as<Real>(random_gauge(lattice, gauge_seed));
   WilsonOperator<Real> wilson(gauge, 0.1, options);
+  CloverOperator<Real> clover(gauge, 1, 1, options);
+  expect_clover(clover, fields);
   for (const bool dagger : {false, true}) {
     for (const Sites to : {Sites::all, Sites::even, Sites::odd}) {
       expect_hops(wilson, to, fields, dagger);
     }
     expect_operator<Real>(wilson, fields, dagger);
+    expect_operator<Real>(clover, fields, dagger);
     for (const Vectors vectors : {Vectors::space, Vectors::fifth}) {
       DomainWallOperator<Real> walls(gauge, {16, 0.05, 1.8}, vectors, options);
       expect_operator<Real>(walls, fields, dagger);
@@ -153,6 +182,13 @@ TEST(SeveralFields, Refusals) {
     // Rank 1 alone has one field more.
     refused("2 and 3 fields", [&] { op.hop(out, std::span(in).first(rank == 1 ? 3 : 2)); });
     refused("0 and 0 fields", [&] { op.hop({}, {}); });
+    CloverOperator<double> clover(GaugeField<double>(lattice), 1, 1, options);
+    refused("2 and 3 fields", [&] { clover.apply(out, in); });
+    refused("2 and 3 fields", [&] { clover.apply_schur(out, in); });
+    refused("different sites", [&] {
+      Fields<double> odd = empty(clover, Sites::odd, 2);
+      clover.diagonal_part(odd, std::span(in).first(2));
+    });
     Fields<double> three = empty(op, Sites::all, 3);
     refused("given twice", [&] { op.hop(std::span(three).first(2), std::span(three).last(2)); });
     op.hop(out, std::span(in).first(2));

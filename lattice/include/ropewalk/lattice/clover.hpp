@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
+#include <vector>
 
 #include "ropewalk/lattice/operators.hpp"
 #include "ropewalk/memory.hpp"
@@ -34,6 +36,18 @@ class CloverOperator : public HoppingTerm<Real> {
   // The same times A^-1 from the left, as CCS-QCD solves it: out = in - mult(mult(in)).
   void apply_schur_by_mult(SpinorField<Real>& out, const SpinorField<Real>& in);
 
+  // The same for several fields at once, as HoppingTerm::hop: the blocks of a site, too, are read
+  // from memory once for all of them.
+  void apply(std::span<SpinorField<Real>> out, std::span<const SpinorField<Real>> in,
+             bool dagger = false);
+  void diagonal_part(std::span<SpinorField<Real>> out, std::span<const SpinorField<Real>> in);
+  void diagonal_inverse(std::span<SpinorField<Real>> out, std::span<const SpinorField<Real>> in);
+  void mult(std::span<SpinorField<Real>> out, std::span<const SpinorField<Real>> in,
+            bool dagger = false);
+  void apply_schur(std::span<SpinorField<Real>> out, std::span<const SpinorField<Real>> in,
+                   bool dagger = false);
+  void apply_schur_by_mult(std::span<SpinorField<Real>> out, std::span<const SpinorField<Real>> in);
+
   // sum of log |det A| over the sites. Collective.
   double log_determinant(Sites = Sites::all) const;
 
@@ -43,15 +57,16 @@ class CloverOperator : public HoppingTerm<Real> {
 
  private:
   void make_terms(const GaugeField<Real>&);
-  void multiply(const Buffer<Real>& blocks, SpinorField<Real>& out, const SpinorField<Real>& in);
-  SpinorField<Real>& between(Sites in);
+  void multiply(const Buffer<Real>& blocks, std::span<SpinorField<Real>> out,
+                std::span<const SpinorField<Real>> in);
+  std::span<SpinorField<Real>> between(std::span<const SpinorField<Real>> in);
 
   double mass_;
   double csw_;
   Buffer<Real> term_;     // [vector site][chirality][36][lane]; see kernels/local.hpp
   Buffer<Real> inverse_;  // likewise
-  double log_determinants_[2] = {0, 0};  // of this rank's even and odd sites
-  std::unique_ptr<SpinorField<Real>> between_;
+  double log_determinants_[2] = {0, 0};     // of this rank's even and odd sites
+  std::vector<SpinorField<Real>> between_;  // the two hops
 };
 
 extern template class CloverOperator<float>;
