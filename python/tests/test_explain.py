@@ -144,6 +144,7 @@ def test_a_halo_in_private_memory_is_served(capsys):
         "halo.kernel_bytes",
         "halo.kernel_small_pages_bytes",
         "halo.kernel_run_bytes",
+        "halo.worker_bytes",
     ]
 
 

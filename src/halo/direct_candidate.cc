@@ -120,7 +120,7 @@ std::unique_ptr<Carrier> DirectCandidate::carrier(const HaloRequest& request,
     if (link.to_itself) continue;
     LinkCopies copies = link_copies(request, facts, columns_, link, next);
     if (copies.in.empty()) continue;
-    for (FaceCopies* face : {&copies.in, &copies.out}) divide(*face, facts.workers->count());
+    for (FaceCopies* face : {&copies.in, &copies.out}) divide(*face, facts.workers->sharing());
     if (next != nullptr) next += link_bytes(request, link);
     std::byte* block = facts.base(link.peer) + facts.table.at(link.peer, flags.column);
     const FlagLine* started = &FlagBlock::started_of(block);
@@ -144,7 +144,7 @@ std::unique_ptr<Carrier> DirectCandidate::carrier(const HaloRequest& request,
   std::sort(all.outgoing.begin(), all.outgoing.end(),
             [](const FaceTransfer& a, const FaceTransfer& b) { return a.direction > b.direction; });
   for (std::vector<kernels::StridedCopy>& packs : all.packs) {
-    packs = divided(packs, facts.workers->count());
+    packs = divided(packs, facts.workers->sharing());
   }
   all.flags = std::move(flags.block);
   all.memory = facts.memory;

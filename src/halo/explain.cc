@@ -219,9 +219,9 @@ Explanation explain_halo(const std::string& layout, Strategy strategy, std::uint
   Explanation made;
   halo::add_all(made, question);
   halo::conclude(made, question);
-  for (const tuning::Id id :
-       {tuning::Id::halo_streaming, tuning::Id::halo_claimed, tuning::Id::halo_kernel,
-        tuning::Id::halo_kernel_small_pages, tuning::Id::halo_kernel_run}) {
+  for (const tuning::Id id : {tuning::Id::halo_streaming, tuning::Id::halo_claimed,
+                              tuning::Id::halo_kernel, tuning::Id::halo_kernel_small_pages,
+                              tuning::Id::halo_kernel_run, tuning::Id::halo_worker}) {
     made.thresholds.push_back(tuning::threshold(tuning::row(id), facts, profile));
   }
   const bool together = bytes < made.thresholds[1].value;

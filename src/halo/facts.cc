@@ -13,6 +13,7 @@
 #include "mpi/collectively.hpp"
 #include "topology/machine.hpp"
 #include "transport/access.hpp"
+#include "tuning/limits.hpp"
 
 namespace ropewalk::halo {
 
@@ -173,11 +174,15 @@ void find_nodes(HaloFacts& facts) {
 }
 
 // Each rank has as many as it asks for, and nobody else needs to know.
-std::shared_ptr<Workers> make_workers(const HaloRequest& request,
-                                      const transport::NodeNumbers& nodes) {
+std::shared_ptr<Workers> make_workers(const HaloRequest& request, const HaloFacts& facts) {
   const int count = request.options.workers;
+  const transport::NodeNumbers& nodes = facts.lane_set->nodes();
   const auto ranks = std::ranges::count(nodes.of, nodes.own);
-  return std::make_shared<Workers>(count, count * ranks > topology::usable_cpus().count());
+  const bool crowded = count * ranks > topology::usable_cpus().count();
+  std::size_t bytes = 0;
+  for (const Link& link : facts.links.present) bytes += link_bytes(request, link);
+  const int sharing = sharing_workers(count, bytes, tuning::halo_worker_bytes(crowded));
+  return std::make_shared<Workers>(count, sharing, crowded);
 }
 
 }  // namespace
@@ -190,7 +195,7 @@ HaloFacts agree_on_setup(const HaloRequest& request, const Wants& wants) {
   out.links = links(request.grid, request.options.corners, wide);
   out.lane_set = transport::Access::lanes(request.endpoints);
   find_nodes(out);
-  out.workers = make_workers(request, out.lane_set->nodes());
+  out.workers = make_workers(request, out);
   const bool messages = wants.messages || (wants.team && out.several);
   const int tags = messages ? out.links.directions : 0;
   TagProposal proposal = propose_tags(*out.lane_set, tags);

@@ -158,7 +158,7 @@ HaloParts Maker::made(Candidate& candidate) {
     if (request_.form == Form::buffers) out.places = places_of(request_.faces);
   }
   out.workers = facts_.workers;
-  out.own_copies = divided(out.own_copies, out.workers->count());
+  out.own_copies = divided(out.own_copies, out.workers->sharing());
   return out;
 }
 

@@ -22,7 +22,7 @@ Draft draft(const HaloRequest& request, const HaloFacts& facts, Range range) {
 std::shared_ptr<PlannedMessages> planned(const HaloRequest& request, const HaloFacts& facts,
                                          Draft draft) {
   for (std::vector<kernels::StridedCopy>* copies : {&draft.packs, &draft.unpacks}) {
-    *copies = divided(*copies, facts.workers->count());
+    *copies = divided(*copies, facts.workers->sharing());
   }
   MessagePlan plan = transport::Access::plan(request.endpoints, draft.messages);
   return std::shared_ptr<PlannedMessages>(

@@ -49,12 +49,13 @@ std::vector<Copy> divided(const std::vector<Copy>& copies, int workers, std::siz
 
 }  // namespace
 
-Workers::Workers(int count, bool crowded)
+Workers::Workers(int count, int sharing, bool crowded)
     : count_(count),
+      sharing_(sharing),
       policy_(crowded ? &os::wait_for_threads_crowded : &os::wait_for_threads),
       news_(crowded),
       arrivals_(crowded),
-      shares_(static_cast<std::size_t>(count)) {}
+      shares_(static_cast<std::size_t>(sharing)) {}
 
 void Workers::share_erased(std::size_t items, Erased task, void* object) noexcept {
   task_.store(task, std::memory_order_relaxed);
@@ -62,7 +63,7 @@ void Workers::share_erased(std::size_t items, Erased task, void* object) noexcep
   items_.store(items, std::memory_order_relaxed);
   finished_.store(0, std::memory_order_relaxed);
   ++round_;
-  for (int worker = 0; worker < count_; ++worker) {
+  for (int worker = 0; worker < sharing_; ++worker) {
     const std::size_t left = first_of(worker + 1, items) - first_of(worker, items);
     // Pairs with the acquire in take_from().
     shares_[static_cast<std::size_t>(worker)].open.store(round_ << 32 | left,
@@ -89,12 +90,12 @@ void Workers::run(const std::vector<kernels::StridedCopy>& copies,
 }
 
 std::size_t Workers::first_of(int worker, std::size_t items) const noexcept {
-  return items * static_cast<std::size_t>(worker) / static_cast<std::size_t>(count_);
+  return items * static_cast<std::size_t>(worker) / static_cast<std::size_t>(sharing_);
 }
 
 bool Workers::take_one(int worker) noexcept {
-  for (int i = 0; i < count_; ++i) {
-    if (take_from((worker + i) % count_)) return true;
+  for (int i = 0; i < sharing_; ++i) {
+    if (take_from((worker + i) % sharing_)) return true;
   }
   return false;
 }
@@ -142,7 +143,7 @@ void Workers::help(int worker) {
   os::Waiting wait(*policy_);
   for (;;) {
     const std::uint32_t news = news_.value();
-    if (take_one(worker)) {
+    if (worker < sharing_ && take_one(worker)) {
       wait.restart();
       continue;
     }
@@ -152,6 +153,11 @@ void Workers::help(int worker) {
   }
   // A text of its own: other workers read theirs, and the leader's goes when it is rethrown.
   if (error_) throw Error(error_->code(), std::string(error_->what()));
+}
+
+int sharing_workers(int workers, std::size_t bytes, std::size_t bytes_a_worker) noexcept {
+  const std::size_t worth = bytes / bytes_a_worker;
+  return static_cast<int>(std::clamp<std::size_t>(worth, 1, static_cast<std::size_t>(workers)));
 }
 
 std::vector<kernels::StridedCopy> divided(const std::vector<kernels::StridedCopy>& copies,
@@ -168,7 +174,7 @@ MeasuringWorkers::MeasuringWorkers(Workers& workers) : workers_(workers) {
                                        .owner = "halo: a thread that measures strategies",
                                        .remedy = "ask for fewer workers"};
   try {
-    for (int i = 1; i < workers_.count(); ++i) {
+    for (int i = 1; i < workers_.sharing(); ++i) {
       threads_.emplace_back(options, [this, i] { workers_.help(i); });
     }
   } catch (...) {
@@ -180,7 +186,7 @@ MeasuringWorkers::MeasuringWorkers(Workers& workers) : workers_(workers) {
 MeasuringWorkers::~MeasuringWorkers() { stop(); }
 
 void MeasuringWorkers::stop() noexcept {
-  // Those that could not be started count as come.
+  // Those that were not started count as come.
   for (auto i = static_cast<int>(threads_.size()) + 1; i < workers_.count(); ++i) {
     workers_.arrivals_.advance();
   }

@@ -20,11 +20,13 @@ namespace ropewalk::halo {
 
 // Worker 0 leads: it alone talks to MPI and to other ranks, and hands out copies by share(). The
 // others help: they take what is handed out until the leader lets them go. The leader takes part in
-// the copies, and makes them all where no other worker is there.
+// the copies, and makes them all where no other worker is there. Only the first sharing() workers
+// copy: small exchanges are not worth more of them. The others come and are let go all the same,
+// because what they wrote must be there, and what was copied they read.
 //
 // Invariants:
-// 1. Each worker has a share of the copies: its word has the number of the round in its upper half,
-//    and in its lower half how many of the share nobody has taken. A copy is taken by
+// 1. Each worker that copies has a share of them: its word has the number of the round in its upper
+//    half, and in its lower half how many of the share nobody has taken. A copy is taken by
 //    compare-exchange, so by one worker: of its own share first, then of the others'. So copies
 //    stay with the worker in whose caches they lie, unless it comes late.
 // 2. The leader writes `task_`, `object_` and `items_` only when all copies of the round before are
@@ -36,9 +38,12 @@ namespace ropewalk::halo {
 //    let go: so each sees each dismissal once.
 class Workers {
  public:
-  Workers(int count, bool crowded);  // crowded: threads outnumber cores
+  Workers(int count, bool crowded) : Workers(count, count, crowded) {}
+  // crowded: threads outnumber cores
+  Workers(int count, int sharing, bool crowded);
 
   int count() const noexcept { return count_; }
+  int sharing() const noexcept { return sharing_; }  // 1 to count()
 
   // ---- worker 0
 
@@ -47,7 +52,7 @@ class Workers {
   // returned. The task must not throw.
   template <class Task>
   void share(std::size_t items, Task&& task) noexcept {
-    if (count_ == 1 || items < 2) {
+    if (sharing_ == 1 || items < 2) {
       for (std::size_t i = 0; i < items; ++i) task(i);
       return;
     }
@@ -97,19 +102,23 @@ class Workers {
   bool take_from(int owner) noexcept;
 
   int count_;
+  int sharing_;
   std::uint64_t round_ = 0;       // of the leader, as is `met_`
   std::uint32_t met_ = 0;         // arrivals before the last dismissal
   std::optional<Error> error_;    // of the last dismissal
   const os::WaitPolicy* policy_;  // of who helps
   os::Epoch news_;                // copies were handed out, or the workers let go
   os::Epoch arrivals_;            // of the others, in all
-  std::vector<Share> shares_;     // one a worker
+  std::vector<Share> shares_;     // one for each that copies
   alignas(128) std::atomic<Erased> task_{nullptr};
   std::atomic<void*> object_{nullptr};
   std::atomic<std::size_t> items_{0};
   alignas(128) std::atomic<std::size_t> finished_{0};
   alignas(128) std::atomic<std::uint32_t> dismissals_{0};
 };
+
+// How many of `workers` threads share the copies of an exchange of so many bytes.
+int sharing_workers(int workers, std::size_t bytes, std::size_t bytes_a_worker) noexcept;
 
 // The same copies in parts that so many workers can share out: first those for worker 0, from the
 // begin of each copy, and so on. One worker has them as they are.

@@ -68,7 +68,8 @@ const Subject& subject(const std::string& name) {
 
 Explanation explain(Collective what, std::size_t bytes, const Situation& situation,
                     const Profile& profile) {
-  const Facts facts = facts_of(situation.ranks, situation.crowded);
+  Facts facts = facts_of(situation.ranks, situation.crowded);
+  facts.openmpi = situation.int_counts;  // it is the MPI that has no others
   const Values values(facts, profile);
   Reasons reasons(values);
   if (situation.nodes > 1) {

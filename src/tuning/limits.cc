@@ -16,6 +16,10 @@ HaloLimits halo_limits() {
           .kernel_run_bytes = values[Id::halo_kernel_run]};
 }
 
+std::size_t halo_worker_bytes(bool crowded) {
+  return Values(facts_of(1, crowded), profile())[Id::halo_worker];
+}
+
 ChannelLimits channel_limits(int ranks, bool crowded) {
   const Values values(facts_of(ranks, crowded), profile());
   const os::WaitPolicy& wait = crowded ? os::wait_for_ranks_crowded : os::wait_for_ranks;

@@ -37,6 +37,9 @@ struct HaloLimits {
 };
 // Throws Error(argument) as limits_for() does.
 HaloLimits halo_limits();
+// Bytes of an exchange for each thread that copies; `crowded`: threads of all ranks of the node are
+// more than cores. Throws likewise.
+std::size_t halo_worker_bytes(bool crowded);
 
 // These are for messages between two ranks of one node.
 struct ChannelLimits {

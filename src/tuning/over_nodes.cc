@@ -15,6 +15,7 @@ constexpr const char* algorithm_names[] = {"whole", "flat", "doubling", "halving
 constexpr std::size_t page_bytes = 4096;  // chunks end on borders of small pages
 
 Algorithm automatic(const Values& values, const ReductionCall& call) {
+  if (call.rooted && call.bytes < values[Id::nodes_rooted_flat]) return Algorithm::flat;
   if (call.rooted) {
     return call.bytes < values[Id::nodes_chain] ? Algorithm::whole : Algorithm::ring;
   }
@@ -53,8 +54,8 @@ int wished_algorithm() {
   return -1;
 }
 
-Values values_over_nodes(bool openmpi_eager) {
-  return {{.openmpi_eager = openmpi_eager}, profile()};
+Values values_over_nodes(bool openmpi, bool openmpi_eager) {
+  return {{.openmpi = openmpi, .openmpi_eager = openmpi_eager}, profile()};
 }
 
 int most_slices(const Values& values, int most_ranks) {
@@ -109,6 +110,10 @@ std::size_t reduce_scatter_chunk(const Values& values, std::size_t other_nodes) 
   const std::size_t least = values[Id::nodes_reduce_scatter_least_chunk];
   return std::clamp(values[Id::nodes_reduce_scatter_chunks] / other_nodes, least,
                     std::max(least, values[Id::nodes_reduce_scatter_most_chunk]));
+}
+
+bool rooted_goes_flat(const Values& values, const Shape& shape, std::size_t block_bytes) {
+  return block_bytes < values[Id::nodes_rooted_flat] && !shape.serves_all_sizes;
 }
 
 bool serves_barrier(const Shape& shape) { return shape.most > 1; }

@@ -10,9 +10,9 @@
 
 namespace ropewalk::tuning {
 
-// Returns the values for collectives over nodes: the profile's, else the defaults. For
-// `openmpi_eager` see Facts.
-Values values_over_nodes(bool openmpi_eager);
+// Returns the values for collectives over nodes: the profile's, else the defaults. For the
+// arguments see Facts.
+Values values_over_nodes(bool openmpi, bool openmpi_eager);
 
 struct Shape {
   int nodes = 2;
@@ -23,8 +23,8 @@ struct Shape {
 };
 
 // `whole` is the MPI's own call on the whole communicator, `flat` is doubling among all ranks,
-// `doubling` goes through one rank a node; the others take a vector in chunks. To a root, `ring` is
-// a chain.
+// `doubling` goes through one rank a node; the others take a vector in chunks. To a root, `flat` is
+// a binomial tree of all ranks and `ring` a chain.
 enum class Algorithm : std::uint8_t { whole, flat, doubling, halving, ring, mpi };
 
 struct ReductionCall {
@@ -66,6 +66,9 @@ void reason_over_nodes(Reasons&, Collective, std::size_t bytes, const Situation&
 bool is_served(const Shape&, bool size_is);
 // Tells whether a root talks to each node itself.
 bool has_few_nodes(const Values&, const Shape&);
+
+// Whether the blocks of a gather or scatter, all equal, go straight between root and ranks.
+bool rooted_goes_flat(const Values&, const Shape&, std::size_t block_bytes);
 
 // Whether ropewalk serves these; MPI does otherwise.
 bool serves_barrier(const Shape&);

@@ -28,7 +28,9 @@ Way way_of(const ReductionChoice& choice, bool rooted) {
     case Algorithm::whole:
       return by_mpi();
     case Algorithm::flat:
-      return {nodes_path(), "recursive doubling among all ranks", "", name(choice.algorithm)};
+      return {nodes_path(),
+              rooted ? "a binomial tree of all ranks" : "recursive doubling among all ranks", "",
+              name(choice.algorithm)};
     case Algorithm::doubling:
       return {nodes_path(), "recursive doubling among one rank a node", "", name(choice.algorithm)};
     case Algorithm::halving:
@@ -71,6 +73,9 @@ void reason_reduce(Reasons& reasons, std::size_t bytes, const Shape& shape) {
       values, shape,
       {.bytes = bytes, .rooted = true, .longest_message_bytes = values[Id::nodes_most_message]});
   const Amount vector{bytes, "the vector"};
+  if (values[Id::nodes_rooted_flat] > 0) {
+    reasons.below(Id::nodes_rooted_flat, vector, way_of({Algorithm::flat, 1, 0}, true));
+  }
   reasons.below(Id::nodes_chain, vector, by_mpi());
   reasons.from(Id::nodes_chain, vector, way_of(choice, true));
 }
@@ -148,6 +153,10 @@ std::string too_many_nodes(const Values& values, const Shape& shape) {
 void reason_rooted(Reasons& reasons, Collective what, std::size_t bytes, const Shape& shape) {
   const Values& values = reasons.values();
   const bool gathers = what == Collective::gather;
+  if (values[Id::nodes_rooted_flat] > 0 && !shape.serves_all_sizes) {
+    reasons.below(Id::nodes_rooted_flat, {bytes, "a block"},
+                  {nodes_path(), "a message between the root and each rank", "", "flat"});
+  }
   const bool served =
       gathers ? serves_gather(values, shape, bytes) : serves_scatter(values, shape, bytes);
   if (!has_few_nodes(values, shape)) {

@@ -76,6 +76,13 @@ constexpr std::size_t most_message(const Facts& facts) {
   return facts.openmpi_eager ? 60 * KiB : 256 * KiB;
 }
 
+// A thread that has copies in hand and no core makes all others wait for a time slice.
+constexpr std::size_t bytes_a_worker(const Facts& facts) {
+  return facts.crowded ? unbounded : 256 * KiB;
+}
+
+constexpr std::size_t flat_rooted(const Facts& facts) { return facts.openmpi ? 8 * KiB : 0; }
+
 constexpr Row all[] = {
     // ---- one node
     {Id::node_inlined, "node.inlined_bytes", Unit::bytes, 0, &inlined,
@@ -202,6 +209,12 @@ constexpr Row all[] = {
     {Id::nodes_scatter, "nodes.scatter_bytes", Unit::bytes, 64 * KiB, nullptr, "64K", 0, unbounded,
      "scatter", "blocks from here on ropewalk serves; below MPI", "MPI's own call is faster below",
      box},
+    {Id::nodes_rooted_flat, "nodes.rooted_flat_bytes", Unit::bytes, 0, &flat_rooted,
+     "8K under Open MPI, else 0", 0, unbounded, "reduce, gather, scatter",
+     "below, messages go straight between ranks, wherever they are",
+     "Open MPI's nonblocking calls, in which a death is noticed, take 1.2 to 6 times as long as "
+     "its blocking ones; those of MPICH do not",
+     "2 nodes of 2 ranks on TCP, in a box of 2 cores"},
     {Id::nodes_rooted_nodes, "nodes.rooted_nodes", Unit::count, 64, nullptr, "64", 1, 1 << 20,
      "gather, scatter", "over more nodes MPI serves them",
      "an estimate: a root talks to each node itself, MPI's trees are deeper but wider", ""},
@@ -300,6 +313,13 @@ constexpr Row all[] = {
      "the kernel's copy takes 0.1 us and more for each run: on pages of 2 MiB it is faster with "
      "runs of 16K and more",
      "EPYC virtual machine, 2 ranks on 2 cores"},
+    {Id::halo_worker, "halo.worker_bytes", Unit::bytes, 0, &bytes_a_worker,
+     "256K; where threads share cores never", 1, unbounded, "all, with several workers",
+     "of an exchange for each thread that shares its copies; below twice as many one thread makes "
+     "them all",
+     "what fits one core's second cache comes slower out of two: with two threads on cores of 2M, "
+     "exchanges of up to 384K take up to 3 times as long, of 768K half as long",
+     xeon},
     // ---- messages between two ranks of one node
     {Id::channel_slot, "channel.slot_bytes", Unit::bytes, 4 * KiB, nullptr, "4K", 104, most_slot,
      "send, receive", "messages up to here are copied through slots, and their senders do not wait",

@@ -46,6 +46,7 @@ enum class Id : std::uint8_t {
   nodes_alltoall,
   nodes_gather,
   nodes_scatter,
+  nodes_rooted_flat,
   nodes_rooted_nodes,
   nodes_rooted_together,
   nodes_allgather_chunk,
@@ -71,6 +72,7 @@ enum class Id : std::uint8_t {
   halo_kernel,
   halo_kernel_small_pages,
   halo_kernel_run,
+  halo_worker,
   // Messages between two ranks of one node.
   channel_slot,
   channel_private_slot,
@@ -98,6 +100,7 @@ struct Facts {
   int ranks = 1;                // on this node
   bool crowded = false;         // the node has more ranks than cores
   std::size_t cache_bytes = 0;  // of the last-level cache, as far as it is believed
+  bool openmpi = false;         // the MPI is Open MPI
   bool openmpi_eager = false;   // Open MPI sends below 64 KiB at once (btl_tcp_eager_limit)
   // The kernel copies between processes about as fast as a program copies memory.
   bool fast_kernel_copy = false;

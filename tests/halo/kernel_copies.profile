@@ -2,3 +2,4 @@
 halo.kernel_bytes = 0
 halo.kernel_small_pages_bytes = 0
 halo.kernel_run_bytes = 0
+halo.worker_bytes = 1

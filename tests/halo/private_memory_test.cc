@@ -72,7 +72,8 @@ thread_local const char* Profile::Use::here = nullptr;
 // The kernel copies every face, however small: random ones are.
 const Profile& by_kernel() {
   static const Profile profile(
-      "halo.kernel_bytes = 0\nhalo.kernel_small_pages_bytes = 0\nhalo.kernel_run_bytes = 0\n");
+      "halo.kernel_bytes = 0\nhalo.kernel_small_pages_bytes = 0\nhalo.kernel_run_bytes = 0\n"
+      "halo.worker_bytes = 1\n");
   return profile;
 }
 

@@ -5,10 +5,15 @@
 #include <gtest/gtest.h>
 
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <cstdio>
+#include <fstream>
+#include <mutex>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -88,6 +93,42 @@ TEST(Workers, TheLeaderNeedsNobodyToMakeItsCopies) {
   beside_helpers(workers, 1, [&] { workers.dismiss(); });
 }
 
+TEST(Workers, CopyNoMoreOfThemThanTheExchangeIsWorth) {
+  constexpr int count = 4;
+  Workers workers(count, 2, true);
+  EXPECT_EQ(workers.count(), count);
+  EXPECT_EQ(workers.sharing(), 2);
+  std::mutex mutex;
+  std::set<std::thread::id> seen;
+  constexpr int meetings = 200;
+  beside_helpers(workers, meetings, [&] {
+    for (int meeting = 0; meeting < meetings; ++meeting) {
+      workers.gather();
+      int made = 0;
+      workers.share(20, [&](std::size_t) {
+        const std::scoped_lock lock(mutex);
+        seen.insert(std::this_thread::get_id());
+        ++made;
+        std::this_thread::yield();
+      });
+      EXPECT_EQ(made, 20);
+      workers.dismiss();
+    }
+  });
+  EXPECT_LE(seen.size(), 2U);
+}
+
+TEST(Workers, AreWorthTheirShareOfTheBytes) {
+  constexpr std::size_t each = 1000;
+  EXPECT_EQ(halo::sharing_workers(4, 0, each), 1);
+  EXPECT_EQ(halo::sharing_workers(4, 1999, each), 1);
+  EXPECT_EQ(halo::sharing_workers(4, 2000, each), 2);
+  EXPECT_EQ(halo::sharing_workers(4, 3999, each), 3);
+  EXPECT_EQ(halo::sharing_workers(4, 1U << 30, each), 4);
+  EXPECT_EQ(halo::sharing_workers(1, 1U << 30, each), 1);
+  EXPECT_EQ(halo::sharing_workers(8, 64, 1), 8);
+}
+
 TEST(Workers, AllThrowWhatTheLeaderThrows) {
   Workers workers(3, true);
   std::atomic<int> thrown{0};
@@ -131,10 +172,22 @@ struct Sharing {
   bool arena;
 };
 
+// With a profile by which any exchange is worth all workers, and without.
 class HaloWorkers : public testing::TestWithParam<Sharing> {
  protected:
-  HaloWorkers() { setenv("ROPEWALK_NODES", GetParam().nodes, 1); }
-  ~HaloWorkers() override { unsetenv("ROPEWALK_NODES"); }
+  HaloWorkers() {
+    std::ofstream(profile_) << "halo.worker_bytes = 1\n";
+    setenv("ROPEWALK_NODES", GetParam().nodes, 1);
+  }
+  ~HaloWorkers() override {
+    unsetenv("ROPEWALK_NODES");
+    unsetenv("ROPEWALK_PROFILE");
+    std::remove(profile_.c_str());
+  }
+  void share_all() { setenv("ROPEWALK_PROFILE", profile_.c_str(), 1); }
+
+ private:
+  std::string profile_ = testing::TempDir() + "halo_workers_profile_" + std::to_string(getpid());
 };
 
 INSTANTIATE_TEST_SUITE_P(Ways, HaloWorkers,
@@ -182,6 +235,8 @@ TEST_P(HaloWorkers, FillTheSameGhostsHoweverManyTheyAre) {
   Sharing alone = GetParam();
   alone.strategy = Strategy::concurrent;
   const std::vector<std::uint64_t> expected = ghosts_with(1, alone);
+  EXPECT_TRUE(ghosts_with(3, GetParam()) == expected) << "3 workers, of which few copy";
+  share_all();
   for (const int workers : {1, 2, 3, 4}) {
     EXPECT_TRUE(ghosts_with(workers, GetParam()) == expected) << workers << " workers";
   }

@@ -204,7 +204,7 @@ TEST(Explanation, OverNodesAsksTheChoiceOfTheNodes) {
 }
 
 TEST(Explanation, FindsNoWayButThoseOfTheChoice) {
-  const Values values = values_over_nodes(false);
+  const Values values = values_over_nodes(false, false);
   for (const int nodes : {2, 3, 5, 16}) {
     for (const int ranks : {1, 2, 7}) {
       const Shape shape{nodes, ranks, ranks};
@@ -213,6 +213,31 @@ TEST(Explanation, FindsNoWayButThoseOfTheChoice) {
         const bool by_mpi = choose_broadcast(values, shape, bytes) == BroadcastWay::mpi;
         EXPECT_EQ(explain_collective("broadcast", bytes, situation).path == "mpi", by_mpi)
             << bytes << " bytes, " << nodes << " nodes of " << ranks;
+      }
+    }
+  }
+}
+
+TEST(Explanation, OfSmallRootedCallsUnderOpenMpi) {
+  const Values openmpi = values_over_nodes(true, true), others = values_over_nodes(false, false);
+  for (const int ranks : {1, 2, 7}) {
+    const Shape shape{4, ranks, ranks};
+    for (std::size_t bytes = 1; bytes < (std::size_t{1} << 24); bytes = bytes * 5 / 4 + 1) {
+      for (const bool is_openmpi : {false, true}) {
+        const Values& values = is_openmpi ? openmpi : others;
+        const Situation situation{.ranks = ranks, .nodes = 4, .int_counts = is_openmpi};
+        const bool flat = rooted_goes_flat(values, shape, bytes);
+        EXPECT_EQ(flat, is_openmpi && bytes < (8U << 10));
+        for (const char* rooted : {"gather", "scatter", "reduce"}) {
+          const Explanation explained = explain_collective(rooted, bytes, situation);
+          EXPECT_EQ(
+              explained.how.starts_with("a binomial") || explained.how.starts_with("a message"),
+              flat)
+              << rooted << ", " << bytes << " bytes";
+        }
+        const ReductionChoice choice = choose_reduction(
+            values, shape, {.bytes = bytes, .rooted = true, .longest_message_bytes = 1 << 16});
+        EXPECT_EQ(choice.algorithm == Algorithm::flat, flat);
       }
     }
   }

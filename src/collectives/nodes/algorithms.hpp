@@ -39,6 +39,15 @@ void alltoallw(Nodes&, std::span<const TypedPart> sends, std::span<const TypedPa
 // broadcast.cc: among this node's ranks, where it has more than one.
 void broadcast_inside(Nodes&, void* data, std::size_t bytes, int place);
 
+// ---- flat_rooted.cc: messages straight between ranks, for small blocks
+
+void flat_reduce(Nodes&, const void* send, void* receive, std::size_t count, const Operation&,
+                 int root);
+void flat_gather(Nodes&, const void* send, std::size_t bytes, void* receive, const Blocks&,
+                 int root);
+void flat_scatter(Nodes&, const void* send, const Blocks&, void* receive, std::size_t bytes,
+                  int root);
+
 // ---- doubling.cc: among one leader of each node, this rank among them: leaders[v] is node v's
 
 // Recursive doubling combines the nodes' parts in the order of nodes. It is for vectors so short

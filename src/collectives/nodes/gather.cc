@@ -248,11 +248,20 @@ bool serves_scatter(const Nodes& nodes, const Blocks& blocks, std::size_t bytes)
                                  mpi::fallback::counts_need_agreement());
 }
 
+// With blocks of equal sizes, which all ranks know.
+bool goes_flat(const Nodes& nodes, const Blocks& blocks, std::size_t bytes) {
+  return blocks.equal && tuning::rooted_goes_flat(nodes.values(), nodes.shape(), bytes);
+}
+
 }  // namespace
 
 void gather(Nodes& nodes, const void* send, std::size_t bytes, void* receive, const Blocks& blocks,
             int root) {
   const NodeLayout& layout = nodes.layout();
+  if (goes_flat(nodes, blocks, bytes)) {
+    nodes.path = Path::nodes;
+    return nodes.run([&] { flat_gather(nodes, send, bytes, receive, blocks, root); });
+  }
   if (!serves_gather(nodes, blocks, bytes)) {
     ThroughMpi(nodes).gather(send, bytes, receive, blocks, root);
     return;
@@ -274,6 +283,10 @@ void gather(Nodes& nodes, const void* send, std::size_t bytes, void* receive, co
 void scatter(Nodes& nodes, const void* send, const Blocks& blocks, void* receive, std::size_t bytes,
              int root) {
   const NodeLayout& layout = nodes.layout();
+  if (goes_flat(nodes, blocks, bytes)) {
+    nodes.path = Path::nodes;
+    return nodes.run([&] { flat_scatter(nodes, send, blocks, receive, bytes, root); });
+  }
   if (!serves_scatter(nodes, blocks, bytes)) {
     ThroughMpi(nodes).scatter(send, blocks, receive, bytes, root);
     return;

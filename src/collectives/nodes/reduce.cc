@@ -75,6 +75,28 @@ Choice choose_for(Nodes& nodes, std::size_t bytes, const Operation& operation, i
   return choice;
 }
 
+// Returns false where the algorithm divides averages on its way.
+bool reduce_by(const Choice& choice, Nodes& nodes, const Vectors& vectors,
+               const Operation& operation) {
+  const auto& [send, receive, count, root] = vectors;
+  const Operation sum = operation.partial();
+  switch (choice.algorithm) {
+    case Algorithm::flat:
+      if (root >= 0) return flat_reduce(nodes, send, receive, count, sum, root), true;
+      if (send != receive && count > 0) {
+        std::memcpy(receive, send, count * operation.element_bytes);
+      }
+      return flat_allreduce(nodes, receive, count, sum), true;
+    case Algorithm::doubling:
+      return reduce_through_leaders(nodes, send, receive, count, sum, root), true;
+    default:
+      break;
+  }
+  const bool ring = choice.algorithm == Algorithm::ring && root < 0;
+  pipelined_reduce(nodes, vectors, ring ? operation : sum, choice);
+  return !ring;
+}
+
 }  // namespace
 
 void reduce(Nodes& nodes, const void* send, void* receive, std::size_t count,
@@ -86,31 +108,16 @@ void reduce(Nodes& nodes, const void* send, void* receive, std::size_t count,
   }
   const Choice choice = choose_for(nodes, count * operation.element_bytes, operation, root);
   const bool has_output = root < 0 || root == nodes.layout().rank;
-  const Operation sum = operation.partial();
   if (choice.algorithm == Algorithm::whole) {
-    ThroughMpi(nodes).reduce(send, receive, count, sum, root);
+    ThroughMpi(nodes).reduce(send, receive, count, operation.partial(), root);
     if (has_output) divide(operation, receive, count);
     return;
   }
   nodes.path = Path::nodes;
   nodes.run([&] {
-    if (choice.algorithm == Algorithm::flat) {
-      if (send != receive && count > 0) {
-        std::memcpy(receive, send, count * operation.element_bytes);
-      }
-      flat_allreduce(nodes, receive, count, sum);
-      divide(operation, receive, count);
-      return;
-    }
-    if (choice.algorithm == Algorithm::doubling) {
-      reduce_through_leaders(nodes, send, receive, count, sum, root);
-      if (has_output) divide(operation, receive, count);
-      return;
-    }
     const Vectors vectors{send, has_output ? receive : nullptr, count, root};
-    const bool ring = choice.algorithm == Algorithm::ring && root < 0;
-    pipelined_reduce(nodes, vectors, ring ? operation : sum, choice);
-    if (has_output && !ring) divide(operation, receive, count);
+    const bool is_sum = reduce_by(choice, nodes, vectors, operation);
+    if (has_output && is_sum) divide(operation, receive, count);
   });
 }
 
