@@ -88,7 +88,8 @@ struct HaloOptions {
   // by start().
   int parts = 0;
   // 1 to Halo::max_workers: threads of this rank that share its copies (Halo::start_worker). Each
-  // rank may have its own number.
+  // rank may have its own number. Small exchanges are copied by fewer of them
+  // (halo.worker_bytes).
   int workers = 1;
 };
 

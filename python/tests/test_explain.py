@@ -140,7 +140,7 @@ def test_a_halo_in_private_memory_is_served(capsys):
     assert answer["path"] == "direct"
     assert "copied by the kernel (CMA)" in answer["how"]
     names = [one["name"] for one in answer["thresholds"]]
-    assert names[-3:] == [
+    assert names[-4:] == [
         "halo.kernel_bytes",
         "halo.kernel_small_pages_bytes",
         "halo.kernel_run_bytes",
