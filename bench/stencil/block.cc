@@ -14,11 +14,18 @@ double combined(double middle, double neighbours) {
 
 }  // namespace
 
-StencilBlock::StencilBlock(const CartesianGrid& grid, int edge)
-    : grid_(grid),
-      edge_(edge),
-      cells_(index(edge + 1, edge + 1, edge + 1) + 1),
-      results_(cells_.size()) {}
+StencilBlock::StencilBlock(const CartesianGrid& grid, int edge, bool in_arena)
+    : grid_(grid), edge_(edge) {
+  const std::size_t count = index(edge + 1, edge + 1, edge + 1) + 1;
+  if (in_arena) {
+    mapped_ = Buffer<double>(count);
+    cells_ = {mapped_.data(), count};
+  } else {
+    private_.resize(count);
+    cells_ = private_;
+  }
+  results_ = Buffer<double>(count);
+}
 
 std::size_t StencilBlock::face_bytes() const noexcept {
   return static_cast<std::size_t>(edge_) * static_cast<std::size_t>(edge_) * sizeof(double);

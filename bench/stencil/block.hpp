@@ -5,7 +5,9 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "ropewalk/halo.hpp"
 #include "ropewalk/memory.hpp"
@@ -14,8 +16,8 @@ namespace ropewalk::bench {
 
 class StencilBlock {
  public:
-  // A cube of `edge` cells each way, in the arena of the process.
-  StencilBlock(const CartesianGrid& grid, int edge);
+  // A cube of `edge` cells each way, in the arena of the process or in memory of libc.
+  StencilBlock(const CartesianGrid& grid, int edge, bool in_arena);
 
   int edge() const noexcept { return edge_; }
   std::size_t face_bytes() const noexcept;
@@ -53,7 +55,9 @@ class StencilBlock {
 
   const CartesianGrid& grid_;
   int edge_;
-  Buffer<double> cells_;
+  Buffer<double> mapped_;  // one of these two holds the cells
+  std::vector<double> private_;
+  std::span<double> cells_;
   Buffer<double> results_;
 };
 

@@ -20,14 +20,17 @@ void run_stencil(const StencilOptions& options, const Ranks& ranks, Report& repo
                           context.threads, context.threads == 1 ? "" : "s", measurement.rounds()));
   measurement.budget().announce(report);
   std::vector<StencilSizeResult> results;
-  for (const std::size_t size : options.size_list) {
-    const auto done = static_cast<double>(results.size());
-    report.progress(fmt::format("stencil, faces of {}", size_text(size)),
-                    done / static_cast<double>(options.size_list.size()));
-    results.push_back(measurement.measure(size));
-    for (const Json& row : rows(context, results.back())) report.row(row);
+  const std::size_t all = options.memory_list.size() * options.size_list.size();
+  for (const std::string& memory : options.memory_list) {
+    for (const std::size_t size : options.size_list) {
+      const auto done = static_cast<double>(results.size());
+      report.progress(fmt::format("stencil, faces of {}, {} memory", size_text(size), memory),
+                      done / static_cast<double>(all));
+      results.push_back(measurement.measure(memory, size));
+      for (const Json& row : rows(context, results.back())) report.row(row);
+    }
+    report.text(fmt::format("# pages {}\n", line(results.back().backing)));
   }
-  report.text(fmt::format("# pages {}\n", line(results.back().backing)));
   for (const Computing computing : options.computing_list) report.text(table(results, computing));
   report.summary(summary(results));
   for (const StencilSizeResult& result : results) {

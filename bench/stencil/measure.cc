@@ -88,7 +88,9 @@ StencilMeasurement::StencilMeasurement(const StencilOptions& options, const Rank
       endpoints_(ranks.communicator(), plain_endpoints()),
       team_(ranks.communicator(), {.threads = options.threads}) {
   std::vector<Expected> parts;
-  for (const std::size_t size : options.size_list) parts.push_back(expected(size));
+  for (std::size_t kind = 0; kind < options.memory_list.size(); ++kind) {
+    for (const std::size_t size : options.size_list) parts.push_back(expected(size));
+  }
   budget_.emplace(options.common, ranks, parts);
 }
 
@@ -153,11 +155,14 @@ double StencilMeasurement::checked(Column& column, StencilBlock& block, std::str
   return us;
 }
 
-StencilSizeResult StencilMeasurement::measure(std::size_t face_bytes) {
+StencilSizeResult StencilMeasurement::measure(const std::string& memory, std::size_t face_bytes) {
   budget_->begin();
   std::unique_ptr<StencilBlock> block;
-  ranks_.collectively([&] { block = std::make_unique<StencilBlock>(grid_, edge_of(face_bytes)); });
+  ranks_.collectively([&] {
+    block = std::make_unique<StencilBlock>(grid_, edge_of(face_bytes), memory == "arena");
+  });
   StencilSizeResult result;
+  result.memory = memory;
   result.face_bytes = block->face_bytes();
   result.edge = block->edge();
   block->fill(serial_);
@@ -177,7 +182,7 @@ StencilSizeResult StencilMeasurement::measure(std::size_t face_bytes) {
   }
   for (Column& column : all) result.times.push_back(std::move(column.times));
   const std::size_t width = static_cast<std::size_t>(result.edge) + 2;
-  result.backing = backing_of("arena", block->cells(), width * width * width * sizeof(double));
+  result.backing = backing_of(memory, block->cells(), width * width * width * sizeof(double));
   result.wrong = ranks_.first_text(result.wrong);
   return result;
 }

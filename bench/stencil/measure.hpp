@@ -26,6 +26,7 @@ struct StencilTimes {
 };
 
 struct StencilSizeResult {
+  std::string memory;  // of the cubes
   std::size_t face_bytes = 0;
   int edge = 0;
   std::vector<StencilTimes> times;
@@ -38,8 +39,8 @@ class StencilMeasurement {
   // Collective.
   StencilMeasurement(const StencilOptions& options, const Ranks& ranks);
 
-  // Collective; to be called for each size, in their order.
-  StencilSizeResult measure(std::size_t face_bytes);
+  // Collective; to be called for each kind of memory and size, in their order.
+  StencilSizeResult measure(const std::string& memory, std::size_t face_bytes);
   const Budget& budget() const noexcept { return *budget_; }
   const CartesianGrid& grid() const noexcept { return grid_; }
   int rounds() const noexcept { return rounds_; }

@@ -33,6 +33,7 @@ const char* const about =
     "Examples:\n"
     "  ropewalk bench stencil --quick\n"
     "  ropewalk bench stencil -n 8 --mpi-grid 2.2.2 --sizes 64K --json stencil.json\n"
+    "  ropewalk bench stencil --memory arena,private --ways isend,direct\n"
     "  ropewalk bench stencil -n 1 --periodic --threads 2 --ways packed,direct";
 
 }  // namespace
@@ -59,6 +60,10 @@ void describe(CLI::App& app, StencilOptions& options) {
   app.add_option("--computing", options.computing, "What is computed, and when: see below")
       ->type_name("NAME,...")
       ->capture_default_str();
+  app.add_option("--memory", options.memory,
+                 "arena: cubes that the other ranks map; private: memory of libc")
+      ->type_name("NAME,...")
+      ->capture_default_str();
   app.add_option("--threads", options.threads,
                  "Threads of each rank: they share the copies of a Halo (workers), and what is "
                  "computed; MPI's ways are called by one of them")
@@ -83,6 +88,7 @@ bool check(StencilOptions& options) {
   }
   if (!options.mpi_grid.empty()) options.extents = extents("--mpi-grid", options.mpi_grid, 3);
   options.way_list = words("--ways", options.ways, stencil_way_names());
+  options.memory_list = words("--memory", options.memory, {"arena", "private"});
   for (const std::string& word : words("--computing", options.computing, computing_names())) {
     const auto at = std::ranges::find(computing_names(), word) - computing_names().begin();
     options.computing_list.push_back(static_cast<Computing>(at));

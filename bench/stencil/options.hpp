@@ -19,6 +19,7 @@ struct StencilOptions {
   std::string mpi_grid;
   std::string ways = "isend,packed,neighbor_alltoallw,direct";
   std::string computing = "none,blocking,overlapped";
+  std::string memory = "arena";
   int threads = 1;  // of each rank
   bool periodic = false;
 
@@ -26,6 +27,7 @@ struct StencilOptions {
   std::vector<std::size_t> size_list;
   std::vector<int> extents;  // of --mpi-grid; empty: as cubic as the ranks allow
   std::vector<std::string> way_list;
+  std::vector<std::string> memory_list;
   std::vector<Computing> computing_list;
 };
 

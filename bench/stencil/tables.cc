@@ -46,6 +46,7 @@ std::vector<Json> rows(const StencilContext& context, const StencilSizeResult& r
                 {"mpi_grid", dotted(context.rank_grid)},
                 {"threads", context.threads},
                 {"periodic", context.periodic},
+                {"memory", result.memory},
                 {"mpi", context.mpi},
                 {"strategy", one.way},
                 {"pages", result.backing.all_huge ? "huge" : "small"},
@@ -67,14 +68,15 @@ std::vector<Json> rows(const StencilContext& context, const StencilSizeResult& r
 }
 
 std::string table(const std::vector<StencilSizeResult>& results, Computing computing) {
-  std::vector<std::string> headers = {"face", "edge"};
+  std::vector<std::string> headers = {"memory", "face", "edge"};
   for (const StencilTimes& one : results.front().times) {
     if (one.computing == computing) headers.push_back(one.way);
   }
   headers.push_back("ratio");
   TextTable lines(headers);
   for (const StencilSizeResult& result : results) {
-    std::vector<std::string> cells = {size_text(result.face_bytes), std::to_string(result.edge)};
+    std::vector<std::string> cells = {result.memory, size_text(result.face_bytes),
+                                      std::to_string(result.edge)};
     for (const StencilTimes& one : result.times) {
       if (one.computing == computing) cells.push_back(fmt::format("{:.2f}", median(one)));
     }

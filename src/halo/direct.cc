@@ -238,9 +238,9 @@ void DirectCarrier::copy(FaceTransfer& face, std::size_t streaming_bytes) noexce
 }
 
 // False, and errno says why, where the kernel has refused.
-bool DirectCarrier::copied(const FaceTransfer& face, std::size_t streaming_bytes) noexcept {
+bool DirectCarrier::copied(FaceTransfer& face, std::size_t streaming_bytes) noexcept {
   workers_->run(face.copies.plain_of(exchange_), streaming_bytes);
-  const std::vector<KernelCopy>& by_kernel = face.copies.by_kernel;
+  std::vector<KernelCopy>& by_kernel = face.copies.by_kernel;
   std::atomic<int> refusal{0};  // errno is that of the worker whose copy was refused
   workers_->share(by_kernel.size(), [&](std::size_t i) {
     if (!by_kernel[i].run(*memory_, face.place)) refusal.store(errno, std::memory_order_relaxed);

@@ -123,7 +123,7 @@ class DirectCarrier final : public Carrier {
   static bool given_up(const FaceTransfer&) noexcept;
   bool claim(FaceTransfer&, unsigned patience) noexcept;
   void copy(FaceTransfer&, std::size_t streaming_bytes) noexcept;
-  bool copied(const FaceTransfer&, std::size_t streaming_bytes) noexcept;
+  bool copied(FaceTransfer&, std::size_t streaming_bytes) noexcept;
   void finish() noexcept;
   void end() noexcept;
   void withdraw(FaceTransfer&) noexcept;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "halo/kernel_copy.hpp"
 #include "halo/regions.hpp"
 #include "halo/shown_memory.hpp"
 #include "ropewalk/memory.hpp"
@@ -28,7 +29,8 @@ bool is_huge(const void* data, std::size_t bytes) {
 // Whether the kernel's copy is worth it, for faces that it can copy.
 class KernelWorth {
  public:
-  explicit KernelWorth(const HaloRequest& request) : request_(request) {}
+  KernelWorth(const HaloRequest& request, node::Team& team)
+      : request_(request), limits_(tuning::halo_limits(team.size(), team.waits().crowded())) {}
 
   bool operator()(const Link& link) const {
     const std::size_t bytes = link_bytes(request_, link);
@@ -38,14 +40,14 @@ class KernelWorth {
   }
 
  private:
-  // Runs of bytes that the face consists of in this rank's memory.
+  // Runs of bytes that the kernel reads the face in.
   std::size_t runs_of(const Link& link) const {
     if (request_.form != Form::fields) return 1;
     std::size_t runs = 0;
     for (const Field& field : request_.fields) {
       if (!takes_part(field, link.offset)) continue;
       const kernels::StridedCopy packing = pack(field, sent_towards(field, link.offset), nullptr);
-      runs += packing.bytes() / packing.run_bytes();
+      runs += has_small_gaps(packing) ? 1 : packing.bytes() / packing.run_bytes();
     }
     return runs;
   }
@@ -61,7 +63,7 @@ class KernelWorth {
   }
 
   const HaloRequest& request_;
-  tuning::HaloLimits limits_ = tuning::halo_limits();
+  tuning::HaloLimits limits_;
 };
 
 }  // namespace
@@ -76,7 +78,7 @@ StagedFaces staged_faces(const HaloRequest& request, const HaloFacts& facts) {
   out.at.assign(static_cast<std::size_t>(facts.links.directions), StagedFaces::none);
   if (facts.reach == Reach::mapped || facts.memory->attaches()) return out;
   const bool all = facts.reach == Reach::by_owner || !facts.team->cma();
-  const KernelWorth worth(request);
+  const KernelWorth worth(request, *facts.team);
   for (const Link& link : facts.near.present) {
     const std::size_t bytes = link.to_itself ? 0 : link_bytes(request, link);
     if (bytes == 0 || (!all && worth(link))) continue;

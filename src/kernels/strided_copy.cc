@@ -108,6 +108,22 @@ void StridedCopy::run(std::size_t streaming_bytes) const noexcept {
   copy(destination_, source_, run_bytes_, large ? Stores::streaming : Stores::temporal);
 }
 
+std::span<const std::byte> StridedCopy::source_span() const noexcept {
+  if (bytes_ == 0) return {};
+  std::size_t length = run_bytes_;
+  for (std::size_t l = 0; l < levels_; ++l) {
+    if (level_[l].source_stride < 0) return {};
+    length += static_cast<std::size_t>((level_[l].count - 1) * level_[l].source_stride);
+  }
+  return {source_, length};
+}
+
+StridedCopy StridedCopy::from(const std::byte* source) const noexcept {
+  StridedCopy out = *this;
+  out.source_ = source;
+  return out;
+}
+
 StridedCopy StridedCopy::part(std::size_t first, std::size_t count) const {
   StridedCopy out = *this;
   if (levels_ == 0) {

@@ -36,6 +36,11 @@ class StridedCopy {
   // sides, as long as it returns true; returns whether all did.
   template <class Visit>
   bool each_run(Visit&& visit) const;
+  // The source from its first byte to its last, with the gaps between runs; empty where a stride is
+  // negative.
+  std::span<const std::byte> source_span() const noexcept;
+  // The same copy from a source that lies elsewhere, in the same layout.
+  StridedCopy from(const std::byte* source) const noexcept;
   std::size_t bytes() const noexcept { return bytes_; }
   bool contiguous() const noexcept { return levels_ == 0; }  // one run on both sides
   std::size_t run_bytes() const noexcept { return run_bytes_; }

@@ -7,8 +7,8 @@
 
 namespace ropewalk::tuning {
 
-HaloLimits halo_limits() {
-  const Values values({}, profile());
+HaloLimits halo_limits(int ranks, bool crowded) {
+  const Values values(facts_of(ranks, crowded), profile());
   return {.streaming_bytes = values[Id::halo_streaming],
           .claimed_bytes = values[Id::halo_claimed],
           .kernel_bytes = values[Id::halo_kernel],

@@ -35,8 +35,9 @@ struct HaloLimits {
   std::size_t kernel_small_pages_bytes;  // on small ones
   std::size_t kernel_run_bytes;          // shorter runs, on average, are staged as well
 };
-// Throws Error(argument) as limits_for() does.
-HaloLimits halo_limits();
+// Throws Error(argument) as limits_for() does. Only what the kernel copies depends on the ranks of
+// the node.
+HaloLimits halo_limits(int ranks = 1, bool crowded = false);
 // Bytes of an exchange for each thread that copies; `crowded`: threads of all ranks of the node are
 // more than cores. Throws likewise.
 std::size_t halo_worker_bytes(bool crowded);

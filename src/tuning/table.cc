@@ -58,6 +58,16 @@ constexpr std::size_t kernel(const Facts& facts) {
   return kernel_is_faster(facts) ? 8 * KiB : unbounded;
 }
 
+constexpr std::size_t halo_kernel(const Facts& facts) {
+  return kernel_is_faster(facts) ? 4 * KiB : 128 * KiB;
+}
+constexpr std::size_t halo_kernel_small_pages(const Facts& facts) {
+  return kernel_is_faster(facts) ? 4 * KiB : 64 * MiB;
+}
+constexpr std::size_t halo_kernel_run(const Facts& facts) {
+  return kernel_is_faster(facts) ? 2 * KiB : 16 * KiB;
+}
+
 // One rank reads the copies of all others, which share its second cache.
 constexpr std::size_t piecewise_alone(const Facts& facts) {
   if (kernel_is_faster(facts)) return 16 * KiB;
@@ -294,25 +304,28 @@ constexpr Row all[] = {
     {Id::halo_claimed, "halo.claimed_bytes", Unit::bytes, 64 * KiB, nullptr, "64K", 0, unbounded,
      "direct", "faces up to so many bytes are claimed together; larger ones one by one",
      "1 us of copying: a claim waits for the stores before it, and a neighbour can help", "Zen 4"},
-    {Id::halo_kernel, "halo.kernel_bytes", Unit::bytes, 128 * KiB, nullptr, "128K", 0, unbounded,
-     "direct",
+    {Id::halo_kernel, "halo.kernel_bytes", Unit::bytes, 0, &halo_kernel,
+     "128K; 4K for two ranks on Intel processors", 0, unbounded, "direct",
      "faces in private memory on pages of 2 MiB are copied by the kernel from here on; smaller "
      "ones are staged",
-     "the kernel's copy of 256K and more in one run takes half the time of two plain ones; with "
-     "16K it takes longer",
-     "EPYC virtual machine, 2 ranks on 2 cores"},
-    {Id::halo_kernel_small_pages, "halo.kernel_small_pages_bytes", Unit::bytes, 64 * MiB, nullptr,
-     "64M", 0, unbounded, "direct", "the same on pages of 4 KiB",
-     "the kernel pins page by page: from 16K to 2M two plain copies take a quarter to two thirds "
-     "of its time, from 4M to 64M still 0.6 to 1 times; beyond, an estimate: staging takes twice "
-     "the face of the arena",
-     "EPYC virtual machine, 2 ranks on 2 cores"},
-    {Id::halo_kernel_run, "halo.kernel_run_bytes", Unit::bytes, 16 * KiB, nullptr, "16K", 0,
-     unbounded, "direct",
-     "faces whose runs of bytes are shorter on average are staged, of any size",
+     "EPYC: the kernel's copy of 256K and more in one run takes half the time of two plain ones; "
+     "with 16K it takes longer. Xeon: as on small pages",
+     epyc_and_xeon},
+    {Id::halo_kernel_small_pages, "halo.kernel_small_pages_bytes", Unit::bytes, 0,
+     &halo_kernel_small_pages, "64M; 4K for two ranks on Intel processors", 0, unbounded, "direct",
+     "the same on pages of 4 KiB",
+     "EPYC: the kernel pins page by page: from 16K to 2M two plain copies take a quarter to two "
+     "thirds of its time, from 4M to 64M still 0.6 to 1 times; beyond, an estimate: staging takes "
+     "twice the face of the arena. Xeon: with one run of 12K to 2.5M the kernel takes 0.34 to 0.58 "
+     "of their time",
+     epyc_and_xeon},
+    {Id::halo_kernel_run, "halo.kernel_run_bytes", Unit::bytes, 0, &halo_kernel_run,
+     "16K; 2K for two ranks on Intel processors", 0, unbounded, "direct",
+     "faces whose runs of bytes are shorter on average are staged, of any size; runs with small "
+     "gaps between them are read as one",
      "the kernel's copy takes 0.1 us and more for each run: on pages of 2 MiB it is faster with "
-     "runs of 16K and more",
-     "EPYC virtual machine, 2 ranks on 2 cores"},
+     "runs of 16K and more on the EPYC; on the Xeon with runs of 2.9K, not with 1.4K",
+     epyc_and_xeon},
     {Id::halo_worker, "halo.worker_bytes", Unit::bytes, 0, &bytes_a_worker,
      "256K; where threads share cores never", 1, unbounded, "all, with several workers",
      "of an exchange for each thread that shares its copies; below twice as many one thread makes "

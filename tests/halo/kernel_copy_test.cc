@@ -65,6 +65,56 @@ TEST(KernelCopy, EqualsAPlainCopy) {
   });
 }
 
+// Runs with small gaps are read as one, in parts: 200 KB of them. Nothing is written between runs.
+TEST(KernelCopy, OfRunsWithSmallGapsEqualsAPlainCopy) {
+  run_ranks(2, [](int rank) {
+    std::string reason;
+    const auto team = node::Team::create(mpi::comm_world(), reason);
+    ASSERT_NE(team, nullptr) << reason;
+    if (!team->cma()) GTEST_SKIP() << "process_vm_readv is not allowed here";
+    channel::PeerMemory memory(*team, {0, 0});
+    const std::vector<std::size_t> extents{3, 800, 84};
+    const std::vector<std::size_t> from{84000, 100, 1};
+    const std::vector<std::size_t> to{90000, 112, 1};
+    std::vector<unsigned char> source(252000);
+    for (std::size_t i = 0; i < source.size(); ++i) {
+      source[i] = static_cast<unsigned char>(i * 31 + static_cast<std::size_t>(rank));
+    }
+    std::vector<unsigned char> expected(270000, 0xee);
+    std::vector<unsigned char> read = expected;
+    std::vector<unsigned char> in_parts = expected;
+    const auto copy = [&](std::vector<unsigned char>& destination) {
+      return kernels::StridedCopy(source.data(), destination.data(), {extents, from, to, 1});
+    };
+    ASSERT_TRUE(halo::has_small_gaps(copy(read)));
+    copy(expected).run();
+    using Way = halo::KernelCopy::Way;
+    halo::KernelCopy whole(copy(read), Way::read);
+    EXPECT_TRUE(whole.run(memory, rank));
+    EXPECT_EQ(read, expected);
+    std::vector<halo::KernelCopy> parts;
+    halo::KernelCopy(copy(in_parts), Way::read).append_parts(20000, parts);
+    EXPECT_GT(parts.size(), 6U);
+    for (std::size_t i = parts.size(); i-- > 0;) EXPECT_TRUE(parts[i].run(memory, rank));
+    EXPECT_EQ(in_parts, expected);
+  });
+}
+
+TEST(KernelCopy, ReadsLargeGapsNot) {
+  std::vector<unsigned char> memory(2000);
+  const auto gaps = [&](std::size_t stride) {
+    const std::vector<std::size_t> extents{10};
+    const std::vector<std::size_t> from{stride};
+    const std::vector<std::size_t> to{100};
+    const kernels::StridedCopy copy(memory.data(), memory.data(), {extents, from, to, 80});
+    return halo::has_small_gaps(copy);
+  };
+  EXPECT_FALSE(gaps(80));  // none
+  EXPECT_TRUE(gaps(81));
+  EXPECT_TRUE(gaps(100));
+  EXPECT_FALSE(gaps(110));
+}
+
 // This is the carrier of one rank of two; its neighbour is a few flags.
 struct LoneCarrier {
   EndpointSet endpoints{Communicator::world(), {.lanes = 1, .threads = false, .pin = false}};

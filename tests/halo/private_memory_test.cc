@@ -426,7 +426,11 @@ bool stages(const Field& field) {
   run_ranks(2, [&](int rank) {
     const Profile::Use used(profile);
     const bool rows = field.ghost[0] > 0;
-    const CartesianGrid grid(Communicator::world(), {rows ? 2 : 1, rows ? 1 : 2}, {true, true});
+    std::vector<int> extents(field.interior.size(), 1);
+    extents[rows ? 0 : 1] = 2;
+    std::vector<bool> periodic(extents.size(), false);
+    periodic[rows ? 0 : 1] = true;
+    const CartesianGrid grid(Communicator::world(), extents, periodic);
     EndpointSet endpoints(Communicator::world(), {.lanes = 1, .threads = false, .pin = false});
     const halo::HaloRequest request{grid, endpoints, directly, halo::Form::fields, {}, {field}};
     const auto facts = halo::agree_on_setup(request, {.messages = false, .team = true});
@@ -459,6 +463,16 @@ TEST(StagedFaces, FollowFromSizesAndRuns) {
   EXPECT_FALSE(stages(row(own.data(), 4000)));
   EXPECT_TRUE(stages(column(own.data(), 100, 99)));
   EXPECT_FALSE(stages(column(own.data(), 100, 100)));
+}
+
+// Short runs with few ghosts between them count as one.
+TEST(StagedFaces, FollowFromGaps) {
+  std::vector<std::byte> own(megabyte);
+  const auto plane = [&](std::size_t ghosts) {
+    return Field{own.data(), 1, {4, 80, 60}, {1, ghosts, ghosts}};
+  };
+  EXPECT_FALSE(stages(plane(1)));
+  EXPECT_TRUE(stages(plane(20)));
 }
 
 TEST(StagedFaces, FollowFromPages) {

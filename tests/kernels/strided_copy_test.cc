@@ -71,6 +71,39 @@ TEST(StridedCopy, EqualsElementByElement) {
   }
 }
 
+// The source's bytes, gaps included, are elsewhere; what lies outside of them is never read.
+TEST(StridedCopy, ReadsTheSameFromACopyOfItsSpan) {
+  std::mt19937_64 random(20170932);
+  for (int round = 0; round < 400; ++round) {
+    const std::size_t element_bytes = 1 + random() % 40;
+    std::vector<std::size_t> extents(random() % 6);
+    for (std::size_t& extent : extents) extent = 1 + random() % 5;
+    const Block from = random_block(random, extents, element_bytes);
+    const Block to = random_block(random, extents, element_bytes);
+    std::vector<std::uint8_t> source(from.array_bytes);
+    for (auto& byte : source) byte = static_cast<std::uint8_t>(random());
+    std::vector<std::uint8_t> expected(to.array_bytes, 0xee);
+    std::vector<std::uint8_t> found = expected;
+    copy_naively(source, from, expected, to, element_bytes);
+    const StridedCopy copy(source.data() + from.first, found.data() + to.first,
+                           {extents, from.strides, to.strides, element_bytes});
+    const auto span = copy.source_span();
+    ASSERT_EQ(reinterpret_cast<const std::uint8_t*>(span.data()), source.data() + from.first);
+    const std::vector<std::byte> elsewhere(span.begin(), span.end());
+    copy.from(elsewhere.data()).run();
+    ASSERT_EQ(found, expected) << "round " << round;
+  }
+}
+
+TEST(StridedCopy, HasNoSpanOfNegativeStrides) {
+  std::vector<std::uint8_t> memory(8);
+  const std::vector<std::size_t> extents{4};
+  const std::vector<std::size_t> backwards{~std::size_t{0} - 1};  // -2
+  const std::vector<std::size_t> forwards{2};
+  const StridedCopy copy(memory.data() + 6, memory.data(), {extents, backwards, forwards, 1});
+  EXPECT_TRUE(copy.source_span().empty());
+}
+
 TEST(StridedCopy, PartsTogetherDoTheSame) {
   std::mt19937_64 random(20170931);
   for (int round = 0; round < 400; ++round) {

@@ -34,6 +34,11 @@ TEST(Limits, LetTheKernelCopyEarlierForTwoRanksOnIntelProcessors) {
   EXPECT_EQ(limits_for(2, true).piecewise_bytes, 256 * KiB);
   EXPECT_EQ(limits_for(3, false).piecewise_bytes, 256 * KiB);
   EXPECT_EQ(limits_for(3, false).alone_bytes, 128 * KiB);
+  EXPECT_EQ(halo_limits(2, false).kernel_bytes, 4 * KiB);
+  EXPECT_EQ(halo_limits(2, false).kernel_small_pages_bytes, 4 * KiB);
+  EXPECT_EQ(halo_limits(2, false).kernel_run_bytes, 2 * KiB);
+  EXPECT_EQ(halo_limits(2, true).kernel_bytes, 128 * KiB);
+  EXPECT_EQ(halo_limits(3, false).kernel_run_bytes, 16 * KiB);
 }
 
 TEST(Limits, OfTwoRanksWithACoreEach) {
