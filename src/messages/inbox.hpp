@@ -36,6 +36,11 @@ class Inbox {
     own_->taken.store(next_, std::memory_order_release);
     ++next_;
   }
+  // Whether a message has come behind the head. Only a hint, which pairs with nothing.
+  bool has_more() const noexcept {
+    return ring_ != nullptr &&
+           ring_->cell[(next_ + 1) % cells].number.load(std::memory_order_relaxed) == next_ + 1;
+  }
   // Whether half of the cells have come and were not taken: their sender will soon wait.
   bool is_half_full() noexcept {
     if (ring_ == nullptr && !open()) return false;

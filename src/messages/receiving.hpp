@@ -69,6 +69,9 @@ class Receiving {
   bool say(const MessageOperation&, std::uint64_t what) noexcept;
   void begin_copies(MessageOperation&, int place, channel::Reference source);
   channel::Reference destination(const MessageOperation&);
+  bool reads_whole(const MessageOperation&, int place, channel::Reference source) const noexcept;
+  bool read_whole(MessageOperation&, int place, channel::Reference source);
+  std::size_t piece_bytes(const MessageProgress&) const noexcept;
   bool advance(MessageOperation&);
   void advance_on_host(MessageOperation&);
   bool is_starved(MessageOperation&) noexcept;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -153,6 +154,42 @@ TEST(Channel, TheKernelCopiesPrivateMemoryFromItsThresholdOn) {
     EXPECT_EQ(private_mechanism(tuned, 64 * 1024 - 1), Mechanism::pipeline);
     EXPECT_EQ(private_mechanism(tuned, 64 * 1024), by_kernel);
     EXPECT_EQ(private_mechanism(tuned, 300001), by_kernel);
+    mpi::barrier(mpi::comm_world());
+  });
+}
+
+// Several messages that the kernel copies wait at once, in either direction, for receives that were
+// started before or after them; ranks take whole ones from each other.
+TEST(Channel, RanksShareMessagesThatTheKernelCopies) {
+  test::run_ranks(2, [](int rank) {
+    const tuning::Trial trial("channel.private_slot_bytes = 4K\nchannel.kernel_bytes = 4K");
+    Channel channel(Communicator::world());
+    std::mt19937 random(14);
+    for (int round = 0; round < 40; ++round) {
+      const bool receives_first = round % 3 != 0;
+      std::vector<Bytes> sent[2];
+      std::vector<Bytes> came;
+      for (std::size_t from = 0; from < 2; ++from) {
+        for (unsigned i = 0; i < 1 + static_cast<unsigned>(round) % 20; ++i) {
+          sent[from].push_back(pattern(4097 + random() % 70000, i + static_cast<unsigned>(from)));
+        }
+      }
+      const auto own = static_cast<std::size_t>(rank);
+      for (const Bytes& each : sent[1 - own]) came.emplace_back(each.size());
+      std::vector<MessageRequest> requests;
+      const auto send = [&] {
+        for (const Bytes& each : sent[own]) {
+          requests.push_back(channel.start_send(each.data(), each.size(), 1 - rank));
+        }
+      };
+      if (!receives_first) send();
+      for (Bytes& each : came) {
+        requests.push_back(channel.start_receive(each.data(), each.size(), 1 - rank));
+      }
+      if (receives_first) send();
+      for (MessageRequest& request : requests) request.wait();
+      ASSERT_EQ(came, sent[1 - own]);
+    }
     mpi::barrier(mpi::comm_world());
   });
 }
