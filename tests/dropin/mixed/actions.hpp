@@ -47,10 +47,12 @@ const char* way_name(std::size_t how);
 std::size_t draw_way_of_persistent(Random&);
 void complete(const std::vector<Pending>&, std::size_t how);
 
-void add_messages(Schedule&, const World&);     // a batch of messages, waited for together
-void add_cancelled(Schedule&, const World&);    // a receive that nothing matches
-void add_shift(Schedule&, const World&);        // MPI_Sendrecv, MPI_Sendrecv_replace
-void add_persistent(Schedule&, const World&);   // started again and again
+void add_messages(Schedule&, const World&);    // a batch of messages, waited for together
+void add_cancelled(Schedule&, const World&);   // a receive that nothing matches
+void add_shift(Schedule&, const World&);       // MPI_Sendrecv, MPI_Sendrecv_replace
+void add_persistent(Schedule&, const World&);  // started again and again
+// Several in both directions, in every mode of sending, started together.
+void add_persistent_batch(Schedule&, const World&);
 void add_partitioned(Schedule&, const World&);  // nothing where the MPI has none
 // Messages received from anybody with any tag, between two barriers of all ranks.
 void add_anything(Schedule&, const Comm& exclusive, double from, double to);
@@ -61,6 +63,8 @@ void add_collective(Schedule&, const World&);
 void add_collective_on(Schedule&, const Comm&, double time);
 void add_pending_collective(Schedule&, const World&);  // nonblocking, waited for later
 void add_made_communicator(Schedule&, const World&);
+void add_operations(Schedule&, const World&);  // of all forms and modes (operations.hpp)
+void add_neighbours(Schedule&, const World&);  // on a communicator made for them
 
 void add_window(Schedule&, const World&);
 void add_work(Schedule&, bool long_one);  // a rank is away from MPI for some time

@@ -119,38 +119,46 @@ void digest_bytes(const void* at, std::size_t bytes, std::uint64_t key) {
 std::uint64_t digest() { return sum; }
 void reset_digest() { sum = 0; }
 
-void Buffer::fill(std::size_t first, std::size_t count, std::uint64_t key) {
-  if (layout_->dense()) return fill_bytes(element(first), count * layout_->size, key);
-  std::vector<char> packed(count * layout_->size);
+void fill_elements(char* at, const Layout& layout, std::size_t count, std::uint64_t key) {
+  if (layout.dense()) return fill_bytes(at, count * layout.size, key);
+  std::vector<char> packed(count * layout.size);
   fill_bytes(packed.data(), packed.size(), key);
   const char* from = packed.data();
-  for (std::size_t i = first; i < first + count; ++i) {
-    for (const Layout::Block& block : layout_->blocks) {
-      std::memcpy(element(i) + block.offset, from, block.bytes);
+  for (std::size_t i = 0; i < count; ++i, at += layout.extent) {
+    for (const Layout::Block& block : layout.blocks) {
+      std::memcpy(at + block.offset, from, block.bytes);
       from += block.bytes;
     }
   }
 }
 
-bool Buffer::take(std::size_t first, std::size_t count, std::uint64_t key) {
-  if (layout_->dense()) {
-    const std::size_t bytes = count * layout_->size;
-    const bool right = holds_bytes(element(first), bytes, key);
-    digest_bytes(element(first), bytes, key);
-    std::memset(element(first), guard, bytes);
+bool take_elements(char* at, const Layout& layout, std::size_t count, std::uint64_t key) {
+  if (layout.dense()) {
+    const std::size_t bytes = count * layout.size;
+    const bool right = holds_bytes(at, bytes, key);
+    digest_bytes(at, bytes, key);
+    std::memset(at, guard, bytes);
     return right;
   }
-  std::vector<char> packed(count * layout_->size);
+  std::vector<char> packed(count * layout.size);
   char* to = packed.data();
-  for (std::size_t i = first; i < first + count; ++i) {
-    for (const Layout::Block& block : layout_->blocks) {
-      std::memcpy(to, element(i) + block.offset, block.bytes);
-      std::memset(element(i) + block.offset, guard, block.bytes);
+  for (std::size_t i = 0; i < count; ++i, at += layout.extent) {
+    for (const Layout::Block& block : layout.blocks) {
+      std::memcpy(to, at + block.offset, block.bytes);
+      std::memset(at + block.offset, guard, block.bytes);
       to += block.bytes;
     }
   }
   digest_bytes(packed.data(), packed.size(), key);
   return holds_bytes(packed.data(), packed.size(), key);
+}
+
+void Buffer::fill(std::size_t first, std::size_t count, std::uint64_t key) {
+  fill_elements(element(first), *layout_, count, key);
+}
+
+bool Buffer::take(std::size_t first, std::size_t count, std::uint64_t key) {
+  return take_elements(element(first), *layout_, count, key);
 }
 
 bool Buffer::untouched() const {

@@ -31,6 +31,11 @@ const Layout& bytes_layout();
 // One of the layouts of ints; any number chooses.
 const Layout& derived_layout(std::uint64_t choice);
 
+// Writes elements of a layout; take_elements() says whether they hold what fill_elements() with that
+// key wrote elsewhere, adds what they hold to the digest and writes over it.
+void fill_elements(char* at, const Layout&, std::size_t count, std::uint64_t key);
+bool take_elements(char* at, const Layout&, std::size_t count, std::uint64_t key);
+
 // Elements of a layout between bytes that nobody may write.
 class Buffer {
  public:
@@ -46,8 +51,7 @@ class Buffer {
   char* element(std::size_t index) { return data_ + index * layout_->extent; }
 
   void fill(std::size_t first, std::size_t count, std::uint64_t key);
-  // Whether these elements hold what fill() with that key wrote elsewhere; adds what they hold to
-  // the digest and writes over it, so that untouched() sees the rest alone.
+  // What is taken is written over, so that untouched() sees the rest alone.
   bool take(std::size_t first, std::size_t count, std::uint64_t key);
   bool untouched() const;
 

@@ -41,11 +41,14 @@ bool has_windows(std::uint64_t seed) { return seed % 3 == 0; }
 void add_action(Schedule& schedule, const World& world, bool windows) {
   const std::size_t drawn = schedule.random.below(100);
   if (windows && drawn < 12) return add_window(schedule, world);
-  if (drawn < 38) return add_collective(schedule, world);
-  if (drawn < 66) return add_messages(schedule, world);
-  if (drawn < 78) return add_pending_collective(schedule, world);
-  if (drawn < 83) return add_shift(schedule, world);
-  if (drawn < 87) return add_persistent(schedule, world);
+  if (drawn < 31) return add_collective(schedule, world);
+  if (drawn < 53) return add_messages(schedule, world);
+  if (drawn < 60) return add_pending_collective(schedule, world);
+  if (drawn < 69) return add_operations(schedule, world);
+  if (drawn < 75) return add_neighbours(schedule, world);
+  if (drawn < 79) return add_shift(schedule, world);
+  if (drawn < 83) return add_persistent(schedule, world);
+  if (drawn < 87) return add_persistent_batch(schedule, world);
   if (drawn < 90) return add_partitioned(schedule, world);
   if (drawn < 93) return add_cancelled(schedule, world);
   if (drawn < 95) return add_made_communicator(schedule, world);

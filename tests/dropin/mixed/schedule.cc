@@ -10,6 +10,18 @@ void Schedule::add(double time, Ranks ranks, std::string text, std::function<voi
   steps_.push_back({time, ranks, std::move(text), own ? std::move(run) : nullptr});
 }
 
+double Schedule::add_on_each(double time, Ranks ranks, const std::string& text,
+                             const std::function<void()>& run) {
+  double last = time;
+  for (int rank = 0; rank < world_size; ++rank) {
+    if ((ranks >> rank & 1) == 0) continue;
+    const double when = after(time);
+    add(when, rank, text, run);
+    last = std::max(last, when);
+  }
+  return last;
+}
+
 double Schedule::after(double time) {
   const double far = random.real();
   return time + 1e-6 + 0.5 * far * far * far;

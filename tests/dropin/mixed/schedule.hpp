@@ -39,6 +39,9 @@ class Schedule {
   void add(double time, int rank, std::string text, std::function<void()> run) {
     add(time, Ranks{1} << rank, std::move(text), std::move(run));
   }
+  // On each of these ranks at a time of its own, later than that one; returns the last.
+  double add_on_each(double time, Ranks ranks, const std::string& text,
+                     const std::function<void()>& run);
   double begin() { return random.real(); }
   // Returns a time later than that one: mostly soon.
   double after(double time);
