@@ -185,7 +185,10 @@ using mpi::Word;  // a handle, whatever its C type: see mpi/functions.hpp
   F(Rsend, (const void*, int, Word, int, int, Word))                                             \
   F(Isend, (const void*, int, Word, int, int, Word, void*))                                      \
   F(Issend, (const void*, int, Word, int, int, Word, void*))                                     \
-  F(Irsend, (const void*, int, Word, int, int, Word, void*))
+  F(Irsend, (const void*, int, Word, int, int, Word, void*))                                     \
+  F(Send_init, (const void*, int, Word, int, int, Word, void*))                                  \
+  F(Ssend_init, (const void*, int, Word, int, int, Word, void*))                                 \
+  F(Rsend_init, (const void*, int, Word, int, int, Word, void*))
 // Those that receive and complete are ours by their PMPI names as well: no descriptor may come to a
 // receive that does not understand it, be it of a binding to Fortran, of a tool or of a plug-in.
 #define ROPEWALK_RECEIVING_FUNCTIONS(F)                                                          \

@@ -1,14 +1,17 @@
-// This file serves MPI_Recv_init, MPI_Start and MPI_Startall, the latter two for persistent
-// collectives as well (persistent_inits.cc). A persistent receive keeps MPI's own request, which
-// gets the data or a descriptor anew at each start. Where the stash has its message, that is
-// received instead, and MPI's request is not started. Persistent sends are MPI's.
+// This file serves MPI_Send_init and the like, MPI_Recv_init, MPI_Start and MPI_Startall, the latter
+// two for persistent collectives as well (persistent_inits.cc). A persistent receive keeps MPI's own
+// request, which gets the data or a descriptor anew at each start. Where the stash has its message,
+// that is received instead, and MPI's request is not started. So does a persistent send: at each
+// start its message is announced, and MPI's request stays inactive, or MPI's request is started.
 #include <cstddef>
 
 #include "datatypes.hpp"
 #include "local_mpi.hpp"
 #include "message_mpi.hpp"
+#include "outbox.hpp"
 #include "pending.hpp"
 #include "stash.hpp"
+#include "statistics.hpp"
 #include "taking.hpp"
 
 namespace ropewalk::preload::serve {
@@ -34,7 +37,51 @@ int start_from_stash(Word handle, Stashed& found) noexcept {
   return code;
 }
 
+// Notes a persistent send that MPI has set up, and whose type allows it to be announced.
+int note_send(const SendArguments& send, void* request, int code) noexcept {
+  if (code != 0 || send.destination == mpi::proc_null()) return code;
+  const std::size_t bytes = later_bytes(send);
+  if (bytes == 0) return 0;
+  SendArguments kept = send;
+  kept.comm = clean(send.comm);
+  try {
+    pending.add_persistent(ProgramRequests(request).get(0), kept, bytes);
+  } catch (...) {  // no memory: MPI sends it
+  }
+  return 0;
+}
+
+int start_send(Word handle, const Pending& send, void* request) noexcept {
+  if (!ranks.ready || send.send_bytes == 0) return next.Start(request);
+  Watch watch(Function::send_init, send.send_bytes);
+  Outgoing* out = begin(send.send, send.send_bytes, false);
+  if (out == nullptr) {
+    const int code = next.Start(request);
+    watch.passed(Reason::message);
+    return code;
+  }
+  if (const int code = post(*out, send.send); code != 0) return code;
+  Pending& active = pending.activate(handle);
+  active.out = out;
+  active.apart = true;
+  watch.served(Path::mapped);  // or staged, which shows when it is complete
+  return 0;
+}
+
 }  // namespace
+
+int Send_init(const void* data, int count, Word type, int to, int tag, Word comm, void* request) {
+  return note_send({data, count, type, to, tag, comm}, request,
+                   next.Send_init(data, count, type, to, tag, comm, request));
+}
+int Ssend_init(const void* data, int count, Word type, int to, int tag, Word comm, void* request) {
+  return note_send({data, count, type, to, tag, comm, true}, request,
+                   next.Ssend_init(data, count, type, to, tag, comm, request));
+}
+int Rsend_init(const void* data, int count, Word type, int to, int tag, Word comm, void* request) {
+  return note_send({data, count, type, to, tag, comm}, request,
+                   next.Rsend_init(data, count, type, to, tag, comm, request));
+}
 
 int Recv_init(void* buffer, int count, Word type, int source, int tag, Word comm, void* request) {
   const int code = next.Recv_init(buffer, count, type, source, tag, comm, request);
@@ -54,14 +101,15 @@ int Recv_init(void* buffer, int count, Word type, int source, int tag, Word comm
 
 int Start(void* request) {
   const Word handle = ProgramRequests(request).get(0);
-  Pending* receive = pending.find_inactive(handle);
-  if (receive == nullptr) return next.Start(request);
-  if (receive->collective != nullptr) return pending.collectives().start(*receive), 0;
+  Pending* found = pending.find_inactive(handle);
+  if (found == nullptr) return next.Start(request);
+  if (found->collective != nullptr) return pending.collectives().start(*found), 0;
+  if (found->sends) return start_send(handle, *found, request);
   if (!stash.empty()) {
-    if (auto found = stash.take(receive->from)) return start_from_stash(handle, *found);
+    if (auto message = stash.take(found->from)) return start_from_stash(handle, *message);
   }
   const int code = next.Start(request);
-  if (code == 0 && receive->large) pending.activate(handle);
+  if (code == 0 && found->large) pending.activate(handle);
   return code;
 }
 

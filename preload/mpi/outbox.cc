@@ -132,7 +132,11 @@ int number(const Outgoing& message) noexcept {
 }
 
 std::size_t large_bytes(const SendArguments& send) noexcept {
-  if (!ranks.ready || send.count <= 0) return 0;
+  return ranks.ready ? later_bytes(send) : 0;
+}
+
+std::size_t later_bytes(const SendArguments& send) noexcept {
+  if (send.count <= 0) return 0;
   const auto count = static_cast<std::size_t>(send.count);
   if (!may_be_large(send.type, count)) return 0;
   const FoundElements elements = elements_of(send.type);

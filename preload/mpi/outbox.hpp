@@ -43,6 +43,8 @@ struct SendArguments {
 
 // Returns the bytes of a message whose size and type allow it to be announced, and 0 for any other.
 std::size_t large_bytes(const SendArguments&) noexcept;
+// The same of a message that is sent later, when there may be ranks to announce it to.
+std::size_t later_bytes(const SendArguments&) noexcept;
 // Arms a slot for this message, and returns null where the message is to be MPI's own. Where it is
 // `acknowledged`, the receiver is to send a message of no bytes on ranks.comm, whose tag is the
 // number of the slot.

@@ -112,6 +112,8 @@ bool settle_persistent(Word handle, Pending& entry) noexcept {
 }  // namespace
 
 void end_use(Pending& entry) noexcept {
+  if (entry.out != nullptr) leave(*entry.out);
+  entry.out = nullptr;
   entry.settled = entry.cancelling = entry.apart = false;
   entry.taken = {};
 }
@@ -157,6 +159,24 @@ void PendingRequests::add_persistent(Word handle, const Pending& receive) {
   Pending entry = receive;
   entry.persistent = true;
   add_with_type(inactive_, handle, entry);
+}
+
+void PendingRequests::add_persistent(Word handle, const SendArguments& send, std::size_t bytes) {
+  Pending entry;
+  entry.persistent = true;
+  entry.sends = true;
+  entry.send = send;
+  entry.send_bytes = bytes;
+  entry.to.comm = send.comm;
+  inactive_.insert_or_assign(handle, entry);
+}
+
+void PendingRequests::forget(Word comm) noexcept {
+  for (Entries* entries : {&entries_, &inactive_}) {
+    for (auto& [handle, entry] : *entries) {
+      if (entry.sends && entry.to.comm == comm) entry.send_bytes = 0;
+    }
+  }
 }
 
 Pending* PendingRequests::find_inactive(Word handle) noexcept {
@@ -238,10 +258,14 @@ bool PendingRequests::settle(Word handle, Pending& entry) noexcept {
 
 // The receiver sends an acknowledgement where it has claimed the program's buffer. Where the data
 // was kept, or the receiver has died, it sends none, and MPI's receive of the acknowledgement is
-// cancelled.
+// cancelled. A persistent send has none in any case.
 bool PendingRequests::settle_send(Word handle, Pending& entry) noexcept {
   Outgoing& out = *entry.out;
   const bool over = is_over(out);
+  if (entry.persistent) {
+    if (!over && is_found_dead(out) && is_lost(out)) entry.taken.code = code_of_loss(out);
+    return entry.settled = over || entry.taken.code != 0;
+  }
   if (!over || !is_kept(out)) {
     mpi::RawStatus status;
     entry.settled = over && is_complete(handle, status);

@@ -43,6 +43,11 @@ struct Pending {
   Word sending = 0;      // MPI's request for the sending half of an exchange, or 0
   void* copy = nullptr;  // what it sends, where the receive overwrites the program's buffer
   int tag = 0;           // an exchange's request is a receive from this process with this tag
+  // What a persistent send sends, and its bytes: 0 where MPI sends it. MPI's own request is not
+  // active while a message is announced, of which there is no acknowledgement.
+  bool sends = false;
+  SendArguments send{};
+  std::size_t send_bytes = 0;
   // What a persistent request does that is no receive. MPI's own request is never active then, so
   // that the program's is active where it is `apart`.
   std::shared_ptr<PersistentCollective> collective;
@@ -118,9 +123,13 @@ class PendingRequests {
   Pending& add_exchange(Word handle, const Pending&);
   // Adds a persistent receive that is not active.
   void add_persistent(Word handle, const Pending& receive);
+  // Adds a persistent send that is not active.
+  void add_persistent(Word handle, const SendArguments&, std::size_t bytes);
+  // The communicator is about to be freed: MPI alone goes on with persistent sends over it.
+  void forget(Word comm) noexcept;
   // Returns a persistent request that is not active, or null.
   Pending* find_inactive(Word handle) noexcept;
-  // Makes a receive active, which needs no memory.
+  // Makes a persistent message active, which needs no memory.
   Pending& activate(Word handle) noexcept;
   // Removes a persistent request that is not active, whose request is about to be freed.
   void erase_inactive(Word handle) noexcept;
@@ -145,7 +154,7 @@ class PendingRequests {
   Entries::iterator drop(Entries::iterator) noexcept;
 
   Entries entries_;
-  Entries inactive_;  // persistent receives, which cost nothing until they are started
+  Entries inactive_;  // persistent messages, which cost nothing until they are started
   CollectiveRequests collectives_;
   Word turn_ = 0;  // the handle that was looked at last
 };

@@ -94,6 +94,7 @@ void Stash::forget(Word comm) noexcept {
 
 void forget(Word comm) noexcept {
   if (!stash.empty()) stash.forget(comm);
+  pending.forget(comm);
 }
 
 int open(Stashed& one) noexcept {

@@ -71,6 +71,7 @@ enum class Function : std::uint8_t {
   neighbor_alltoallw_init,
   send,
   isend,
+  send_init,
   sendrecv,
   put,
   get,
@@ -87,7 +88,7 @@ enum class Function : std::uint8_t {
   win_complete,
   win_wait
 };
-inline constexpr int functions = 73;
+inline constexpr int functions = 74;
 
 enum class Statistics : std::uint8_t { off, on, compare };
 extern Statistics statistics;  // set before the first call is served

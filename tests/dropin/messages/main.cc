@@ -32,9 +32,8 @@ void graph(Random& random, World& world) {
   for (Message& m : messages) {
     if (m.posted_early()) post_receive(world, m);
   }
-  const bool ready = std::any_of(messages.begin(), messages.end(), [](const Message& m) {
-    return m.send == Send::rsend || m.send == Send::irsend;
-  });
+  const bool ready = std::any_of(messages.begin(), messages.end(),
+                                 [](const Message& m) { return m.is_ready(); });
   if (ready) MPI_Barrier(MPI_COMM_WORLD);
   for (const bool blocking : {false, true}) {
     for (Message& m : messages) {
@@ -49,14 +48,16 @@ void graph(Random& random, World& world) {
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
-// Starts the same persistent receives several times, each time for another message.
+// Starts the same persistent receives several times, each time for another message, and some
+// persistent sends as well.
 void rounds(Random& random, World& world) {
   std::vector<Message> messages;
   world.in.clear();
   for (int i = 0; i < 4; ++i) {
     messages.push_back(draw(random, world, 200 + i));
     Message& m = messages.back();
-    m.send = below(random, 2) == 0 ? Send::isend : Send::freed;
+    constexpr Send kinds[] = {Send::isend, Send::freed, Send::persistent, Send::persistent_ssend};
+    m.send = kinds[below(random, 4)];
     m.receive = below(random, 2) == 0 ? Receive::persistent : Receive::late_persistent;
   }
   const std::size_t number = 1 + below(random, 3);
@@ -66,7 +67,7 @@ void rounds(Random& random, World& world) {
     for (Message& m : messages) {
       m.again = round + 1 < number;
       m.key = random();
-      m.sending = MPI_REQUEST_NULL;
+      if (m.send < Send::persistent) m.sending = MPI_REQUEST_NULL;
       fill(world, m);
     }
     const auto post = [&](Message& m) {

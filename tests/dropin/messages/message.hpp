@@ -129,7 +129,21 @@ inline unsigned char byte_of(std::uint64_t key, std::size_t at) {
 using Random = std::mt19937_64;
 inline std::size_t below(Random& random, std::size_t n) { return random() % n; }
 
-enum class Send { send, ssend, rsend, isend, issend, irsend, freed, persistent };
+// The last four are persistent; the last one's request is freed while it is active.
+enum class Send {
+  send,
+  ssend,
+  rsend,
+  isend,
+  issend,
+  irsend,
+  freed,
+  persistent,
+  persistent_ssend,
+  persistent_rsend,
+  persistent_freed
+};
+inline constexpr std::size_t sends = 11;
 // Those from `probe` to `improbe` find their message by a probe before they receive it. The last
 // two are persistent: one is started before the message is sent, and one afterwards.
 enum class Receive { irecv, recv, probe, iprobe, mprobe, improbe, persistent, late_persistent };
@@ -143,11 +157,14 @@ struct Message {
   Send send;
   Receive receive;
   bool any_source, arena_out, arena_in;
-  bool again = false;  // the persistent receive is to be started once more
+  bool again = false;  // what is persistent is to be started once more
   MPI_Request sending = MPI_REQUEST_NULL, receiving = MPI_REQUEST_NULL;
   unsigned char *out = nullptr, *in = nullptr;
   std::vector<unsigned char> own_out, own_in;
 
+  bool is_ready() const {
+    return send == Send::rsend || send == Send::irsend || send == Send::persistent_rsend;
+  }
   bool posted_early() const { return receive == Receive::irecv || receive == Receive::persistent; }
   std::size_t bytes() const { return units * 12 * layouts[out_layout].basic_bytes; }
 };
@@ -209,14 +226,14 @@ inline Message draw(Random& random, const World& world, int tag) {
   m.units = (bytes + unit - 1) / unit;
   m.spare = below(random, 3) == 0 ? below(random, 200) : 0;
   m.key = random();
-  m.send = static_cast<Send>(below(random, 8));
+  m.send = static_cast<Send>(below(random, sends));
   m.receive = below(random, 2) == 0 ? Receive::irecv : static_cast<Receive>(1 + below(random, 7));
   m.any_source = below(random, 4) == 0;
   m.arena_out = below(random, 10) < 8;
   m.arena_in = below(random, 10) < 6;
   const bool blocks = m.send <= Send::rsend;
   // A send that blocks, or that must find its receive, has its receive posted before.
-  if (blocks || m.send == Send::irsend || m.source == m.destination) {
+  if (blocks || m.is_ready() || m.source == m.destination) {
     m.receive = m.tag % 2 == 0 ? Receive::irecv : Receive::persistent;
   }
   int own = 0;
@@ -355,6 +372,31 @@ inline void fill(World& world, Message& m) {
             [&](std::size_t place, std::size_t at) { m.out[place] = byte_of(m.key, at); });
 }
 
+// Sets a persistent send up, and frees its type at once.
+inline void set_up_send(Message& m, int count) {
+  MPI_Datatype type;
+  MPI_Type_dup(layouts[m.out_layout].type, &type);
+  const bool derived = m.out_layout % layouts_each != 0;
+  const auto init = m.send == Send::persistent_ssend   ? &MPI_Ssend_init
+                    : m.send == Send::persistent_rsend ? &MPI_Rsend_init
+                                                       : &MPI_Send_init;
+  init(m.out, count, derived ? type : layouts[m.out_layout].type, m.destination, m.tag, m.comm,
+       &m.sending);
+  MPI_Type_free(&type);
+}
+
+inline void start_persistent_send(Message& m, int count) {
+  if (m.sending == MPI_REQUEST_NULL) set_up_send(m, count);
+  if (m.tag % 2 == 0) {
+    MPI_Start(&m.sending);
+  } else {
+    MPI_Startall(1, &m.sending);
+  }
+  if (m.send != Send::persistent_freed) return;
+  MPI_Request_free(&m.sending);
+  expect(m.sending == MPI_REQUEST_NULL, "a freed request is null");
+}
+
 inline void start_send(Message& m) {
   if (!m.mine_out) return;
   const int count = count_of(m.out_layout, m.units);
@@ -385,8 +427,10 @@ inline void start_send(Message& m) {
       expect(freed == MPI_REQUEST_NULL, "a freed request is null");
       break;
     case Send::persistent:
-      MPI_Send_init(m.out, count, type, m.destination, m.tag, m.comm, &m.sending);
-      MPI_Start(&m.sending);
+    case Send::persistent_ssend:
+    case Send::persistent_rsend:
+    case Send::persistent_freed:
+      start_persistent_send(m, count);
       break;
   }
   // The program's buffer is its own again.

@@ -73,7 +73,7 @@ class Requests {
     bool receives;
   };
   static bool is_persistent(const Owner& owner) {
-    if (!owner.receives) return owner.message != nullptr && owner.message->send == Send::persistent;
+    if (!owner.receives) return owner.message != nullptr && owner.message->send >= Send::persistent;
     return owner.message->receive >= Receive::persistent;
   }
   void add(MPI_Request request, Message* message, bool receives) {
@@ -93,8 +93,9 @@ class Requests {
     int cancelled = -1;
     MPI_Test_cancelled(&status, &cancelled);
     expect(cancelled == 0, "a send is not cancelled");
-    if (owner.message->send == Send::persistent) {
-      MPI_Request_free(&requests_[i]);
+    if (owner.message->send >= Send::persistent) {
+      expect(requests_[i] != MPI_REQUEST_NULL, "a persistent send stays");
+      if (!owner.message->again) MPI_Request_free(&requests_[i]);
     } else {
       expect(requests_[i] == MPI_REQUEST_NULL, "a completed request is null");
     }
