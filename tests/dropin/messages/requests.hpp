@@ -1,6 +1,7 @@
 // This file completes the requests of random messages in every way that MPI has for it.
 #pragma once
 
+#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -93,6 +94,9 @@ class Requests {
     int cancelled = -1;
     MPI_Test_cancelled(&status, &cancelled);
     expect(cancelled == 0, "a send is not cancelled");
+    // The program's buffer is its own again.
+    std::memset(owner.message->out, 0x11,
+                span_of(owner.message->out_layout, owner.message->units) - 64);
     if (owner.message->send >= Send::persistent) {
       expect(requests_[i] != MPI_REQUEST_NULL, "a persistent send stays");
       if (!owner.message->again) MPI_Request_free(&requests_[i]);
