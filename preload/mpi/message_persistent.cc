@@ -1,8 +1,9 @@
-// This file serves MPI_Send_init and the like, MPI_Recv_init, MPI_Start and MPI_Startall, the latter
-// two for persistent collectives as well (persistent_inits.cc). A persistent receive keeps MPI's own
-// request, which gets the data or a descriptor anew at each start. Where the stash has its message,
-// that is received instead, and MPI's request is not started. So does a persistent send: at each
-// start its message is announced, and MPI's request stays inactive, or MPI's request is started.
+// This file serves MPI_Send_init and the like, MPI_Recv_init, MPI_Start and MPI_Startall, the
+// latter two for persistent collectives as well (persistent_inits.cc). A persistent receive keeps
+// MPI's own request, which gets the data or a descriptor anew at each start. Where the stash has
+// its message, that is received instead, and MPI's request is not started. A persistent send keeps
+// MPI's request, too. At each start either its message is announced, and MPI's request stays
+// inactive, or MPI's request is started.
 #include <cstddef>
 
 #include "datatypes.hpp"

@@ -1,11 +1,11 @@
 /* A rank is killed before it begins a round of a persistent collective, or before it receives what
- * the others send to it by persistent sends, and each of them must get an error that names the rank.
+ * the others send to it by persistent sends, and each of them must get an error that names it.
  * Every rank is a child of the process that the launcher knows, so that the launcher does not end
  * the others.
  *
  *   persistent_death ELEMENTS|send FILE
  *
- * What each has got is appended to the file, since the launcher loses what ranks print at their end.
+ * What each has got is appended to the file, since the launcher loses what ranks print last.
  */
 #include <signal.h>
 #include <sys/wait.h>

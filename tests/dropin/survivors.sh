@@ -1,6 +1,6 @@
 #!/bin/sh
-# survivors.sh NUMBER COMMAND...: passes where the command, which gets the name of a file as its last
-# argument, has written so many lines into it, all of which begin with `named:`.
+# survivors.sh NUMBER COMMAND...: passes where the command, which gets the name of a file as its
+# last argument, has written so many lines into it, all of which begin with `named:`.
 number=$1
 shift
 file=$(mktemp)

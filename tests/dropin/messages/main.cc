@@ -32,8 +32,8 @@ void graph(Random& random, World& world) {
   for (Message& m : messages) {
     if (m.posted_early()) post_receive(world, m);
   }
-  const bool ready = std::any_of(messages.begin(), messages.end(),
-                                 [](const Message& m) { return m.is_ready(); });
+  const bool ready =
+      std::any_of(messages.begin(), messages.end(), [](const Message& m) { return m.is_ready(); });
   if (ready) MPI_Barrier(MPI_COMM_WORLD);
   for (const bool blocking : {false, true}) {
     for (Message& m : messages) {

@@ -31,8 +31,8 @@ const Layout& bytes_layout();
 // One of the layouts of ints; any number chooses.
 const Layout& derived_layout(std::uint64_t choice);
 
-// Writes elements of a layout; take_elements() says whether they hold what fill_elements() with that
-// key wrote elsewhere, adds what they hold to the digest and writes over it.
+// Writes elements of a layout; take_elements() says whether they hold what fill_elements() with
+// that key wrote elsewhere, adds what they hold to the digest and writes over it.
 void fill_elements(char* at, const Layout&, std::size_t count, std::uint64_t key);
 bool take_elements(char* at, const Layout&, std::size_t count, std::uint64_t key);
 

@@ -1,5 +1,5 @@
-// The data are whole numbers, and for the user's operation remainders, so that the result is the same
-// in whatever order an MPI adds.
+// The data are whole numbers, and for the user's operation remainders, so that the result is the
+// same in whatever order an MPI adds.
 #include "kinds.hpp"
 
 #include <cstring>
