@@ -54,9 +54,7 @@ int wished_algorithm() {
   return -1;
 }
 
-Values values_over_nodes(bool openmpi, bool openmpi_eager) {
-  return {{.openmpi = openmpi, .openmpi_eager = openmpi_eager}, profile()};
-}
+Values values_over_nodes(const Facts& facts) { return {facts, profile()}; }
 
 int most_slices(const Values& values, int most_ranks) {
   return std::min(most_ranks, static_cast<int>(values[Id::nodes_slices]));

@@ -10,9 +10,9 @@
 
 namespace ropewalk::tuning {
 
-// Returns the values for collectives over nodes: the profile's, else the defaults. For the
-// arguments see Facts.
-Values values_over_nodes(bool openmpi, bool openmpi_eager);
+// Returns the values for collectives over nodes: the profile's, else the defaults. Of the facts,
+// those about the MPI count.
+Values values_over_nodes(const Facts&);
 
 struct Shape {
   int nodes = 2;

@@ -43,7 +43,7 @@ struct Sum {
 void nothing(void*, int) {}
 
 TEST(ReductionThreads, EachBlockIsCombinedOnce) {
-  ReductionThreads threads(4, true, tuning::values_over_nodes(false));
+  ReductionThreads threads(4, true, tuning::values_over_nodes({}));
   EXPECT_EQ(threads.count(), 4);
   std::mt19937_64 random(1);
   for (int call = 0; call < 50; ++call) {
@@ -68,7 +68,7 @@ TEST(ReductionThreads, EachBlockIsCombinedOnce) {
 }
 
 TEST(ReductionThreads, ACallThatEndsEarlyLeavesNothingToTheNext) {
-  ReductionThreads threads(3, true, tuning::values_over_nodes(false));
+  ReductionThreads threads(3, true, tuning::values_over_nodes({}));
   for (int call = 0; call < 10; ++call) {
     Sum left(200000);
     threads.begin(1, &nothing, nullptr);
@@ -88,7 +88,7 @@ TEST(ReductionThreads, ACallThatEndsEarlyLeavesNothingToTheNext) {
 
 // By whichever thread; the caller takes what no other has come for.
 TEST(ReductionThreads, EachLaneIsWorkedOnce) {
-  ReductionThreads threads(3, true, tuning::values_over_nodes(false));
+  ReductionThreads threads(3, true, tuning::values_over_nodes({}));
   for (int call = 0; call < 100; ++call) {
     std::array<std::atomic<int>, 3> worked{};
     threads.begin(
@@ -108,7 +108,7 @@ TEST(ReductionThreads, EachLaneIsWorkedOnce) {
 }
 
 TEST(ReductionThreads, AChildOfAForkEndsThemWithoutTheirThreads) {
-  auto threads = std::make_unique<ReductionThreads>(2, true, tuning::values_over_nodes(false));
+  auto threads = std::make_unique<ReductionThreads>(2, true, tuning::values_over_nodes({}));
   const pid_t child = fork();
   if (child == 0) {
     alarm(10);

@@ -204,7 +204,7 @@ TEST(Explanation, OverNodesAsksTheChoiceOfTheNodes) {
 }
 
 TEST(Explanation, FindsNoWayButThoseOfTheChoice) {
-  const Values values = values_over_nodes(false, false);
+  const Values values = values_over_nodes({});
   for (const int nodes : {2, 3, 5, 16}) {
     for (const int ranks : {1, 2, 7}) {
       const Shape shape{nodes, ranks, ranks};
@@ -219,7 +219,8 @@ TEST(Explanation, FindsNoWayButThoseOfTheChoice) {
 }
 
 TEST(Explanation, OfSmallRootedCallsUnderOpenMpi) {
-  const Values openmpi = values_over_nodes(true, true), others = values_over_nodes(false, false);
+  const Values openmpi = values_over_nodes({.openmpi = true, .openmpi_eager = true});
+  const Values others = values_over_nodes({});
   for (const int ranks : {1, 2, 7}) {
     const Shape shape{4, ranks, ranks};
     for (std::size_t bytes = 1; bytes < (std::size_t{1} << 24); bytes = bytes * 5 / 4 + 1) {

@@ -25,8 +25,8 @@ bool wishes_all_sizes() { return settings::get(settings::Id::movements).is("node
 // are what is shared among them.
 tuning::Values values_for_nodes() {
   const bool openmpi = mpi::family() == mpi::Family::openmpi;
-  return tuning::values_over_nodes(
-      openmpi, openmpi && std::getenv("OMPI_MCA_btl_tcp_eager_limit") == nullptr);
+  const bool eager = std::getenv("OMPI_MCA_btl_tcp_eager_limit") == nullptr;
+  return tuning::values_over_nodes({.openmpi = openmpi, .openmpi_eager = openmpi && eager});
 }
 
 std::unique_ptr<ChunkExchange> make_exchange(Algorithm algorithm, const ExchangeSetup& setup,
