@@ -58,7 +58,7 @@ constexpr std::int64_t starved_ns = 50'000;
 // What the receiver then copies at a time: 256 KiB take the kernel 25 us. The sender may be back.
 constexpr std::uint32_t pieces_when_starved = 16;
 
-// A message of one of these sizes that the kernel copies is read by the receiver in one call: a call
+// The receiver reads a message of one of these sizes in one call, where the kernel copies: a call
 // takes 0.4 us, in which the kernel copies 6 KiB on a Xeon. Up to the first, sharing it with the
 // sender takes longer, flags included; up to the second that is so where other messages wait.
 constexpr std::size_t whole_bytes = std::size_t{16} << 10;
@@ -78,7 +78,35 @@ bool copy(NearRanks& near, const MessageOperation& receive, Pieces claimed,
                             progress.there + begin, length, stores);
 }
 
+// Describes this rank's buffer. The kernel is asked only where a sender is to write by it.
+channel::Reference destination(NearRanks& near, const MessageOperation& receive, Mechanism force,
+                               std::size_t kernel_bytes) {
+  const std::size_t bytes = receive.progress.bytes;
+  const bool asked = force == Mechanism::sender || force == Mechanism::both ||
+                     force == Mechanism::threaded ||
+                     (force == Mechanism::none && bytes >= kernel_bytes);
+  return asked ? near.memory().reachable(receive.data, bytes)
+               : near.memory().visible(receive.data, bytes);
+}
+
+// A short message that both have the kernel copy is two pieces, so two calls, of which the receiver
+// takes the first. The sender begins later, when it has seen the answer: its piece is the shorter.
+std::size_t piece_bytes(const MessageProgress& progress, const tuning::ChannelLimits& limits,
+                        bool two_copy) noexcept {
+  if (progress.way == Way::pipeline) return limits.pipeline_piece_bytes;
+  const bool by_kernel = progress.way == Way::both && progress.mapped == nullptr;
+  if (!by_kernel || !two_copy || progress.bytes > whole_of_several_bytes) {
+    return limits.piece_bytes;
+  }
+  constexpr std::size_t line = 64;
+  return (progress.bytes * 5 / 8 + line - 1) / line * line;
+}
+
 }  // namespace
+
+void copy_out(const Inbox& inbox, const Cell& cell, std::byte* data) noexcept {
+  copy_bytes(data, inbox.bytes_of(cell), cell.bytes);
+}
 
 Error too_long(const MessageStatus& message, std::size_t bytes) {
   return {ErrorCode::argument, "bytes: a message of " + std::to_string(message.bytes) +
@@ -103,10 +131,6 @@ Receiving::Receiving(NearRanks& near, Posted& posted, int ranks,
   for (int place = 0; place < near.size(); ++place) {
     inboxes_.emplace_back(near.own_line(place), near.peer_line(place), near.base(place));
   }
-}
-
-void Receiving::copy_out(const Inbox& inbox, const Cell& cell, std::byte* data) noexcept {
-  copy_bytes(data, inbox.bytes_of(cell), cell.bytes);
 }
 
 // ---- matching
@@ -298,29 +322,6 @@ bool Receiving::say(const MessageOperation& receive, std::uint64_t what) noexcep
   return said;
 }
 
-// Describes this rank's buffer. The kernel is asked only where a sender is to write by it.
-channel::Reference Receiving::destination(const MessageOperation& receive) {
-  const std::size_t bytes = receive.progress.bytes;
-  const bool asked = force_ == Mechanism::sender || force_ == Mechanism::both ||
-                     force_ == Mechanism::threaded ||
-                     (force_ == Mechanism::none && bytes >= limits_.kernel_bytes);
-  return asked ? near_.memory().reachable(receive.data, bytes)
-               : near_.memory().visible(receive.data, bytes);
-}
-
-// A short message that both have the kernel copy is two pieces, so two calls, of which the receiver
-// takes the first. The sender begins later, when it has seen the answer: its piece is the shorter.
-std::size_t Receiving::piece_bytes(const MessageProgress& progress) const noexcept {
-  if (progress.way == Way::pipeline) return limits_.pipeline_piece_bytes;
-  const bool by_kernel = progress.way == Way::both && progress.mapped == nullptr;
-  const bool two_calls = by_kernel && force_ == Mechanism::none &&
-                         !copiers_.share(progress.bytes) &&
-                         progress.bytes <= whole_of_several_bytes;
-  if (!two_calls) return limits_.piece_bytes;
-  constexpr std::size_t line = 64;
-  return (progress.bytes * 5 / 8 + line - 1) / line * line;
-}
-
 // What both need to know of the copies.
 void Receiving::begin_copies(MessageOperation& receive, int place, channel::Reference source) {
   MessageProgress& progress = receive.progress;
@@ -330,13 +331,14 @@ void Receiving::begin_copies(MessageOperation& receive, int place, channel::Refe
     progress.piece_bytes =
         progress.way == Way::pipeline ? limits_.device_piece_bytes : progress.bytes;
   } else {
-    own = destination(receive);
+    own = destination(near_, receive, force_, limits_.kernel_bytes);
     progress.way = choose({source, own, progress.bytes}, limits_, force_);
     progress.there = source;
     if (source.is_visible()) {
       progress.mapped = near_.memory().resolve(place, source, progress.bytes);
     }
-    progress.piece_bytes = piece_bytes(progress);
+    const bool two_copy = force_ == Mechanism::none && !copiers_.share(progress.bytes);
+    progress.piece_bytes = piece_bytes(progress, limits_, two_copy);
   }
   // Pieces are counted in 32 bits: those of a message of more than 16 TiB are longer.
   while (progress.bytes / progress.piece_bytes >= UINT32_MAX) progress.piece_bytes *= 2;

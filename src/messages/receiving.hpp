@@ -17,6 +17,9 @@
 
 namespace ropewalk::messages {
 
+// Copies a message that came in its cell or its slot.
+void copy_out(const Inbox& inbox, const Cell& cell, std::byte* data) noexcept;
+
 class Receiving {
  public:
   Receiving(NearRanks& near, Posted& posted, int ranks, const tuning::ChannelLimits& limits,
@@ -57,7 +60,6 @@ class Receiving {
   Mechanism last() const noexcept { return last_; }
 
  private:
-  static void copy_out(const Inbox& inbox, const Cell& cell, std::byte* data) noexcept;
   void note(Carriage carriage) noexcept {
     last_ = carriage == Carriage::cell ? Mechanism::inlined : Mechanism::slots;
   }
@@ -68,10 +70,8 @@ class Receiving {
   bool answer(MessageOperation&, int source, int tag, std::size_t bytes, const Offer&);
   bool say(const MessageOperation&, std::uint64_t what) noexcept;
   void begin_copies(MessageOperation&, int place, channel::Reference source);
-  channel::Reference destination(const MessageOperation&);
   bool reads_whole(const MessageOperation&, int place, channel::Reference source) const noexcept;
   bool read_whole(MessageOperation&, int place, channel::Reference source);
-  std::size_t piece_bytes(const MessageProgress&) const noexcept;
   bool advance(MessageOperation&);
   void advance_on_host(MessageOperation&);
   bool is_starved(MessageOperation&) noexcept;
