@@ -126,10 +126,10 @@ constexpr Option rows[] = {
      "`off`: the program passes no memory of a device (GPU) to MPI: the drop-in serves it also "
      "[where an MPI would take such memory](types.md#memory). Nor to a `Channel`, which then asks "
      "the driver [of no buffer](../explanation/channel.md#memory-of-a-device)"},
-    {Id::messages, "ROPEWALK_MESSAGES", Kind::choice, "off,on", "", "off", "", Scope::all_ranks,
+    {Id::messages, "ROPEWALK_MESSAGES", Kind::choice, "on,off", "", "on", "", Scope::all_ranks,
      Reader::drop_in, "explanation/drop-in-messages.md",
-     "`on`: large messages between ranks of a node go [through shared memory]"
-     "(../explanation/drop-in-messages.md), and only their envelopes through MPI"},
+     "`off`: large messages between ranks of a node are MPI's. Otherwise they go [through shared "
+     "memory](../explanation/drop-in-messages.md), and only their envelopes through MPI"},
     {Id::onesided, "ROPEWALK_ONESIDED", Kind::choice, "off,on", "", "off", "", Scope::rank,
      Reader::drop_in, "explanation/drop-in-windows.md",
      "`on`: windows whose ranks share a node are served [by loads and stores]"
