@@ -203,8 +203,8 @@ def program_of(mpi, build):
     return str(path)
 
 
-def compare(mpi, ranks, options, preload):
-    """Runs and prints one row; returns it."""
+def compare(mpi, plain_mpi, ranks, options, preload):
+    """Runs and prints one row, whose plain runs are with another MPI perhaps; returns it."""
     program, seeds = [program_of(mpi, options.build)], seeds_of(options.seeds)
     if options.synchronous:
         program.append("--synchronous")
@@ -212,7 +212,8 @@ def compare(mpi, ranks, options, preload):
         program.append("--multiple")
     settings = dict(word.split("=", 1) for word in options.env)
     arguments = (options.limit, options.most_bad)
-    plain = run(mpi, ranks, program, seeds, (), settings, *arguments)
+    plain_program = [program_of(plain_mpi, options.build), *program[1:]]
+    plain = run(plain_mpi, ranks, plain_program, seeds, (), settings, *arguments)
     dropin = run(
         mpi, ranks, program, seeds, preload, settings | {"ROPEWALK_STATS": "1"}, *arguments
     )

@@ -44,6 +44,7 @@ def parser():
     mixed.add_argument("--synchronous", action="store_true", help="sends wait for receives")
     mixed.add_argument("--multiple", action="store_true", help="ask for MPI_THREAD_MULTIPLE")
     mixed.add_argument("--env", action="append", default=[], metavar="NAME=VALUE")
+    mixed.add_argument("--plain", metavar="NAME", help="the MPI of the plain runs (the same)")
     mixed.add_argument("--json", help="a file for the rows, as JSON lines")
     torch = verbs.add_parser("torch", help="torch's own tests of torch.distributed, beside Gloo")
     torch.add_argument("names", nargs="*", metavar="TEST", help="all, if none is named")
@@ -164,11 +165,12 @@ def compare_torch(like, ranks, gloo, names, options):
 def prove_mixed(options):
     preload = launching.preloads(options.build, options.only)
     rows = []
+    plain = next(iter(chosen_mpis(options.plain).values())) if options.plain else None
     print(mixed_seeds.HEADING)
     for mpi in chosen_mpis(options.mpi).values():
         for ranks in map(int, options.ranks.split(",")):
             try:
-                rows.append(mixed_seeds.compare(mpi, ranks, options, preload))
+                rows.append(mixed_seeds.compare(mpi, plain or mpi, ranks, options, preload))
             except launching.Skip as reason:
                 print(f"{mpi.name:10} skipped: {reason}")
                 continue
