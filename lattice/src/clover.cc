@@ -55,6 +55,19 @@ GaugeField<double> in_double(const GaugeField<Real>& gauge) {
                                        "smoother links");
 }
 
+// A site's fields are written one after the other, so one must not be another's input or output.
+template <class Real>
+void check_apart(std::span<SpinorField<Real>> out, std::span<const SpinorField<Real>> in) {
+  for (std::size_t f = 0; f < out.size(); ++f) {
+    for (std::size_t g = 0; g < in.size(); ++g) {
+      if (f == g || (out[f].data() != in[g].data() && out[f].data() != out[g].data())) continue;
+      throw Error(ErrorCode::argument, "out: field " + std::to_string(f) + " is field " +
+                                           std::to_string(g) +
+                                           " of in or out, too; pass a field of its own");
+    }
+  }
+}
+
 template <class Real>
 void check_pairs(const Layout& layout, std::span<SpinorField<Real>> out,
                  std::span<const SpinorField<Real>> in) {
@@ -65,6 +78,7 @@ void check_pairs(const Layout& layout, std::span<SpinorField<Real>> out,
     throw Error(ErrorCode::argument,
                 "out, in: fields of another layout or on different sites; make both with field()");
   }
+  check_apart(out, in);
 }
 
 }  // namespace
@@ -220,7 +234,7 @@ void CloverOperator<Real>::apply_schur(std::span<SpinorField<Real>> out,
 template <class Real>
 void CloverOperator<Real>::apply_schur_by_mult(std::span<SpinorField<Real>> out,
                                                std::span<const SpinorField<Real>> in) {
-  detail::check_numbers(out.size(), in.size());
+  detail::check_distinct<Real>(out, in);
   const std::span<SpinorField<Real>> other = between(in);
   mult(other, in);
   mult(out, other);

@@ -50,17 +50,6 @@ std::vector<double> dense_inverse(int extent, double a, double mass, bool from_b
   return out;
 }
 
-template <class Real>
-void check_distinct(std::span<SpinorField<Real>> out, std::span<const SpinorField<Real>> in) {
-  detail::check_numbers(out.size(), in.size());
-  for (const SpinorField<Real>& to : out) {
-    for (const SpinorField<Real>& from : in) {
-      if (to.data() != from.data()) continue;
-      throw Error(ErrorCode::argument, "out: the same field as in, expected another");
-    }
-  }
-}
-
 }  // namespace
 
 // These numbers of the fifth dimension do not depend on the adjoint; [0] is as M has them for P_+
@@ -182,7 +171,7 @@ void DomainWallOperator<Real>::apply(SpinorField<Real>& out, const SpinorField<R
 template <class Real>
 void DomainWallOperator<Real>::apply(std::span<SpinorField<Real>> out,
                                      std::span<const SpinorField<Real>> in, bool dagger) {
-  check_distinct<Real>(out, in);
+  detail::check_distinct<Real>(out, in);
   for (std::size_t f = 0; f < out.size(); ++f) diagonal_part(out[f], in[f], dagger);
   this->hop_add(out, 1, out, 1, in, dagger);
 }
@@ -197,7 +186,7 @@ void DomainWallOperator<Real>::apply_schur(SpinorField<Real>& out, const SpinorF
 template <class Real>
 void DomainWallOperator<Real>::apply_schur(std::span<SpinorField<Real>> out,
                                            std::span<const SpinorField<Real>> in, bool dagger) {
-  check_distinct<Real>(out, in);
+  detail::check_distinct<Real>(out, in);
   const std::span<SpinorField<Real>> between =
       detail::between(between_, this->layout(), opposite(in.front().sites()), in.size());
   this->hop(between, in, dagger);

@@ -132,6 +132,17 @@ struct Hop {
 
 // Throws Error(argument) on this rank unless there are as many fields to write as to read.
 void check_numbers(std::size_t out, std::size_t in);
+// Throws likewise, and where one of `out` is one of `in`.
+template <class Real>
+void check_distinct(std::span<SpinorField<Real>> out, std::span<const SpinorField<Real>> in) {
+  check_numbers(out.size(), in.size());
+  for (const SpinorField<Real>& to : out) {
+    for (const SpinorField<Real>& from : in) {
+      if (to.data() != from.data()) continue;
+      throw Error(ErrorCode::argument, "out: the same field as in, expected another");
+    }
+  }
+}
 
 // Collective at its first use for these sites and so many fields: the fields between the two hops
 // of a Schur complement.

@@ -186,11 +186,15 @@ TEST(SeveralFields, Refusals) {
     refused("2 and 3 fields", [&] { clover.apply(out, in); });
     refused("2 and 3 fields", [&] { clover.apply_schur(out, in); });
     refused("different sites", [&] {
-      Fields<double> odd = empty(clover, Sites::odd, 2);
-      clover.diagonal_part(odd, std::span(in).first(2));
+      Fields<double> odd_ones = empty(clover, Sites::odd, 2);
+      clover.diagonal_part(odd_ones, std::span(in).first(2));
     });
     Fields<double> three = empty(op, Sites::all, 3);
     refused("given twice", [&] { op.hop(std::span(three).first(2), std::span(three).last(2)); });
+    refused("field 1 is field 0",
+            [&] { clover.diagonal_part(std::span(three).first(2), std::span(three).last(2)); });
+    Fields<double> odd = empty(clover, Sites::odd, 2);
+    refused("the same field as in", [&] { clover.apply_schur_by_mult(odd, odd); });
     op.hop(out, std::span(in).first(2));
   });
 }
