@@ -173,15 +173,18 @@ void find_nodes(HaloFacts& facts) {
       links_that(facts.links, [&](const Link& link) { return !nodes.shares_own(link.peer); });
 }
 
-// Each rank has as many as it asks for, and nobody else needs to know.
+// Each rank has as many as it asks for, and nobody else needs to know. What the caller may use says
+// little of the others' cores: OpenMP binds it to a single one. So only more threads than the
+// machine has CPUs keep workers from sharing copies.
 std::shared_ptr<Workers> make_workers(const HaloRequest& request, const HaloFacts& facts) {
   const int count = request.options.workers;
   const transport::NodeNumbers& nodes = facts.lane_set->nodes();
   const auto ranks = std::ranges::count(nodes.of, nodes.own);
   const bool crowded = count * ranks > topology::usable_cpus().count();
+  const bool exceeds_machine = count * ranks > sysconf(_SC_NPROCESSORS_ONLN);
   std::size_t bytes = 0;
   for (const Link& link : facts.links.present) bytes += link_bytes(request, link);
-  const int sharing = sharing_workers(count, bytes, tuning::halo_worker_bytes(crowded));
+  const int sharing = sharing_workers(count, bytes, tuning::halo_worker_bytes(exceeds_machine));
   return std::make_shared<Workers>(count, sharing, crowded);
 }
 

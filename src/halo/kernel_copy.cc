@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 
 namespace ropewalk::halo {
 
@@ -43,10 +44,14 @@ constexpr std::size_t read_bytes = std::size_t{64} << 10;
 }  // namespace
 
 // The kernel takes 0.1 us and more for a run, in which it copies a kilobyte; gaps are a quarter of
-// the face at most, which its second copy from cache to cache takes as well.
+// the face at most, which its second copy from cache to cache takes as well. Longer runs gain
+// nothing. A sender that helps writes run by run, so many short runs would keep the receiver
+// waiting for it.
 bool has_small_gaps(const kernels::StridedCopy& copy) noexcept {
-  const std::size_t length = copy.source_span().size();
-  return !copy.contiguous() && length > copy.bytes() && length <= copy.bytes() / 4 * 5;
+  constexpr std::size_t least_run = 512, few_runs = 64, most_run = std::size_t{16} << 10;
+  const std::size_t length = copy.source_span().size(), run = copy.run_bytes();
+  if (copy.contiguous() || length <= copy.bytes() || length > copy.bytes() / 4 * 5) return false;
+  return run <= most_run && (run >= least_run || copy.bytes() / run <= few_runs);
 }
 
 KernelCopy::KernelCopy(const kernels::StridedCopy& copy, Way way) : copy_(copy), way_(way) {
@@ -57,8 +62,10 @@ KernelCopy::KernelCopy(const kernels::StridedCopy& copy, Way way) : copy_(copy),
   read_.resize(most);
 }
 
+// Nobody reads what lies in a gap: where that is not mapped, the runs still are.
 bool KernelCopy::run(PeerMemory& memory, int peer) noexcept {
-  return parts_.empty() ? run_in_lists(memory, peer) : run_with_gaps(memory, peer);
+  if (parts_.empty()) return run_in_lists(memory, peer);
+  return run_with_gaps(memory, peer) || (errno == EFAULT && run_in_lists(memory, peer));
 }
 
 // The gaps are memory of the same array, which the neighbour may be writing: they go nowhere.

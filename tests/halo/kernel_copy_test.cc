@@ -3,6 +3,7 @@
 #include "halo/kernel_copy.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <array>
 #include <memory>
@@ -73,9 +74,9 @@ TEST(KernelCopy, OfRunsWithSmallGapsEqualsAPlainCopy) {
     ASSERT_NE(team, nullptr) << reason;
     if (!team->cma()) GTEST_SKIP() << "process_vm_readv is not allowed here";
     channel::PeerMemory memory(*team, {0, 0});
-    const std::vector<std::size_t> extents{3, 800, 84};
-    const std::vector<std::size_t> from{84000, 100, 1};
-    const std::vector<std::size_t> to{90000, 112, 1};
+    const std::vector<std::size_t> extents{3, 80, 840};
+    const std::vector<std::size_t> from{84000, 1000, 1};
+    const std::vector<std::size_t> to{90000, 1120, 1};
     std::vector<unsigned char> source(252000);
     for (std::size_t i = 0; i < source.size(); ++i) {
       source[i] = static_cast<unsigned char>(i * 31 + static_cast<std::size_t>(rank));
@@ -97,6 +98,35 @@ TEST(KernelCopy, OfRunsWithSmallGapsEqualsAPlainCopy) {
     EXPECT_GT(parts.size(), 6U);
     for (std::size_t i = parts.size(); i-- > 0;) EXPECT_TRUE(parts[i].run(memory, rank));
     EXPECT_EQ(in_parts, expected);
+  });
+}
+
+// A page between two runs that nobody may read.
+TEST(KernelCopy, NeedsNoMemoryInGaps) {
+  run_ranks(2, [](int rank) {
+    std::string reason;
+    const auto team = node::Team::create(mpi::comm_world(), reason);
+    ASSERT_NE(team, nullptr) << reason;
+    if (!team->cma()) GTEST_SKIP() << "process_vm_readv is not allowed here";
+    channel::PeerMemory memory(*team, {0, 0});
+    constexpr std::size_t page = 4096, run = 4 * page, runs = 4, stride = run + page;
+    void* const mapped =
+        mmap(nullptr, runs * stride, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ASSERT_NE(mapped, MAP_FAILED);
+    auto* const source = static_cast<unsigned char*>(mapped);
+    for (std::size_t i = 0; i < runs * stride; ++i) source[i] = static_cast<unsigned char>(i % 251);
+    ASSERT_EQ(mprotect(source + stride + run, page, PROT_NONE), 0);
+    std::vector<unsigned char> read(runs * run), expected(runs * run);
+    const auto copy = [&](std::vector<unsigned char>& destination) {
+      return kernels::StridedCopy(source, destination.data(),
+                                  {std::vector<std::size_t>{runs}, std::vector<std::size_t>{stride},
+                                   std::vector<std::size_t>{run}, run});
+    };
+    ASSERT_TRUE(halo::has_small_gaps(copy(read)));
+    copy(expected).run();
+    EXPECT_TRUE(halo::KernelCopy(copy(read), halo::KernelCopy::Way::read).run(memory, rank));
+    EXPECT_EQ(read, expected);
+    munmap(mapped, runs * stride);
   });
 }
 

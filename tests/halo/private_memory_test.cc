@@ -468,11 +468,12 @@ TEST(StagedFaces, FollowFromSizesAndRuns) {
 // Short runs with few ghosts between them count as one.
 TEST(StagedFaces, FollowFromGaps) {
   std::vector<std::byte> own(megabyte);
-  const auto plane = [&](std::size_t ghosts) {
-    return Field{own.data(), 1, {4, 80, 60}, {1, ghosts, ghosts}};
+  const auto plane = [&](std::size_t runs, std::size_t bytes, std::size_t ghosts) {
+    return Field{own.data(), 1, {4, runs, bytes}, {1, 1, ghosts}};
   };
-  EXPECT_FALSE(stages(plane(1)));
-  EXPECT_TRUE(stages(plane(20)));
+  EXPECT_FALSE(stages(plane(60, 80, 1)));
+  EXPECT_TRUE(stages(plane(60, 80, 40)));  // large gaps
+  EXPECT_TRUE(stages(plane(100, 80, 1)));  // many short runs
 }
 
 TEST(StagedFaces, FollowFromPages) {
