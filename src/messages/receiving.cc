@@ -306,7 +306,11 @@ bool Receiving::read_whole(MessageOperation& receive, int place, channel::Refere
   if (receive.posted) posted_.remove(receive);
   const bool read = near_.memory().read(receive.data, place, source, receive.progress.bytes,
                                         kernels::Stores::temporal);
-  if (!read) receive.error.emplace(refusal(near_, receive));
+  if (!read) {
+    incoming_.add(receive);  // before it may throw
+    receive.error.emplace(refusal(near_, receive));
+    incoming_.remove(receive);
+  }
   complete(receive, read ? state::complete : state::refused);
   return true;
 }

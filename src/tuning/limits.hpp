@@ -38,8 +38,8 @@ struct HaloLimits {
 // Throws Error(argument) as limits_for() does. Only what the kernel copies depends on the ranks of
 // the node.
 HaloLimits halo_limits(int ranks = 1, bool crowded = false);
-// Bytes of an exchange for each thread that copies; `crowded`: threads of all ranks of the node are
-// more than cores. Throws likewise.
+// Bytes of an exchange for each thread that copies; `crowded`: the threads of the node's ranks are
+// more than its CPUs. Throws likewise.
 std::size_t halo_worker_bytes(bool crowded);
 
 // These are for messages between two ranks of one node.

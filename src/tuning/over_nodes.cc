@@ -111,7 +111,9 @@ std::size_t reduce_scatter_chunk(const Values& values, std::size_t other_nodes) 
 }
 
 bool rooted_goes_flat(const Values& values, const Shape& shape, std::size_t block_bytes) {
-  return block_bytes < values[Id::nodes_rooted_flat] && !shape.serves_all_sizes;
+  const auto ranks = static_cast<std::size_t>(shape.nodes) * static_cast<std::size_t>(shape.most);
+  return block_bytes < values[Id::nodes_rooted_flat] && ranks <= values[Id::nodes_rooted_nodes] &&
+         !shape.serves_all_sizes;
 }
 
 bool serves_barrier(const Shape& shape) { return shape.most > 1; }

@@ -67,7 +67,8 @@ bool is_served(const Shape&, bool size_is);
 // Tells whether a root talks to each node itself.
 bool has_few_nodes(const Values&, const Shape&);
 
-// Whether the blocks of a gather or scatter, all equal, go straight between root and ranks.
+// Whether the blocks of a gather or scatter, all equal, go straight between root and ranks, which
+// are no more than the nodes that a root talks to.
 bool rooted_goes_flat(const Values&, const Shape&, std::size_t block_bytes);
 
 // Whether ropewalk serves these; MPI does otherwise.

@@ -153,7 +153,7 @@ std::string too_many_nodes(const Values& values, const Shape& shape) {
 void reason_rooted(Reasons& reasons, Collective what, std::size_t bytes, const Shape& shape) {
   const Values& values = reasons.values();
   const bool gathers = what == Collective::gather;
-  if (values[Id::nodes_rooted_flat] > 0 && !shape.serves_all_sizes) {
+  if (rooted_goes_flat(values, shape, 0)) {
     reasons.below(Id::nodes_rooted_flat, {bytes, "a block"},
                   {nodes_path(), "a message between the root and each rank", "", "flat"});
   }

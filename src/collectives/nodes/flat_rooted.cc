@@ -68,6 +68,7 @@ void flat_scatter(Nodes& nodes, const void* send, const Blocks& blocks, void* re
     return static_cast<const std::byte*>(send) + blocks.displacements[rank];
   };
   Requests requests;
+  requests.sends.reserve(static_cast<std::size_t>(nodes.layout().size()));  // before any is begun
   for (int rank = 0; rank < nodes.layout().size(); ++rank) {
     if (rank == root) continue;
     requests.sends.push_back(mpi::isend(block(rank), bytes, rank, tag, messages.comm()));
