@@ -17,6 +17,7 @@
 #include "messages.hpp"
 #include "mpi/collectively.hpp"
 #include "mpi/progress.hpp"
+#include "never_destroyed.hpp"
 #include "node/monitored_process.hpp"
 #include "pending.hpp"
 #include "promise.hpp"
@@ -26,7 +27,10 @@
 
 namespace ropewalk::preload::messages {
 
-MessageRanks ranks;
+namespace {
+NeverDestroyed<MessageRanks> the_ranks;
+}
+MessageRanks& ranks = the_ranks.value;
 
 bool wanted() noexcept {
   const settings::Value value = settings::read(settings::Id::messages);

@@ -47,7 +47,7 @@ struct MessageRanks {
   mpi::Comm comm;
   mpi::Comm self;  // this process alone, for copies that MPI makes
 };
-extern MessageRanks ranks;
+extern MessageRanks& ranks;
 
 // MPI_Init must call these, the first before MPI's own initialization and the second after it.
 void before_init() noexcept;

@@ -9,6 +9,7 @@
 #include "local_mpi.hpp"
 #include "message_mpi.hpp"
 #include "message_peers.hpp"
+#include "never_destroyed.hpp"
 #include "pending.hpp"
 #include "stash.hpp"
 
@@ -23,7 +24,8 @@ struct Handed {
   Stashed message;
   Word sent = 0;  // MPI's request for that empty message
 };
-std::map<Word, Handed> handed;
+NeverDestroyed<std::map<Word, Handed>> all_handed;
+std::map<Word, Handed>& handed = all_handed.value;
 
 // Makes MPI's handle for an opened message. Returns a code of MPI's.
 int hand_out(Stashed& message, Word& handle) noexcept {

@@ -10,6 +10,7 @@
 #include "local_mpi.hpp"
 #include "message_mpi.hpp"
 #include "mpi/datatypes.hpp"
+#include "never_destroyed.hpp"
 #include "os/clock.hpp"
 #include "ropewalk/memory.hpp"
 #include "statistics.hpp"
@@ -24,7 +25,8 @@ struct Outbox {
   std::size_t kept_bytes = 0;
   std::uint64_t serial = 0;
 };
-Outbox outbox;
+NeverDestroyed<Outbox> the_outbox;
+Outbox& outbox = the_outbox.value;
 
 // A message beyond the bytes that are kept freely waits for this many times the patience.
 constexpr std::int64_t longer = 100;

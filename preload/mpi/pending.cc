@@ -6,11 +6,15 @@
 #include "datatypes.hpp"
 #include "local_mpi.hpp"
 #include "messages.hpp"
+#include "never_destroyed.hpp"
 #include "windows.hpp"
 
 namespace ropewalk::preload::messages {
 
-PendingRequests pending;
+namespace {
+NeverDestroyed<PendingRequests> the_pending;
+}
+PendingRequests& pending = the_pending.value;
 
 namespace {
 
@@ -288,7 +292,7 @@ bool PendingRequests::take_some() noexcept {
     turn_ = at->first;
     Pending& entry = at->second;
     const bool ours = !entry.settled && (entry.out == nullptr || entry.freed);
-    if (ours) ++looks;
+    if (ours && entry.out == nullptr) ++looks;  // of a send that was freed, MPI is not asked
     const bool settled = ours ? settle(at->first, entry) : entry.settled;
     if (settled && entry.freed) {
       complete_freed(at->first, entry);

@@ -158,7 +158,7 @@ class PendingRequests {
   CollectiveRequests collectives_;
   Word turn_ = 0;  // the handle that was looked at last
 };
-extern PendingRequests pending;
+extern PendingRequests& pending;
 // Served collectives call this while they wait.
 void look_in_collectives() noexcept;
 

@@ -7,11 +7,15 @@
 #include "datatypes.hpp"
 #include "local_mpi.hpp"
 #include "messages.hpp"
+#include "never_destroyed.hpp"
 #include "pending.hpp"
 
 namespace ropewalk::preload::messages {
 
-Stash stash;
+namespace {
+NeverDestroyed<Stash> the_stash;
+}
+Stash& stash = the_stash.value;
 
 namespace {
 

@@ -58,7 +58,7 @@ class Stash {
  private:
   std::list<Stashed> messages_;  // oldest first
 };
-extern Stash stash;
+extern Stash& stash;
 
 // Receives the bytes of a message of 64 bytes that MPI has matched, and says what they are. Returns
 // a code of MPI's.

@@ -9,7 +9,11 @@ namespace mixed {
 
 namespace {
 
-enum class Init { send, ssend, rsend };
+enum class Init { send, ssend, rsend, bsend };
+
+// Of a buffered message: a rendezvous in every MPI, so that it may be under way when it is started
+// again. A batch has at most 15 of them, and the buffer has room for those of all batches.
+constexpr std::size_t most_buffered = 20000;
 
 struct Member {
   int source, destination, from, to, tag;  // in the communicator, and in MPI_COMM_WORLD
@@ -35,6 +39,7 @@ struct PersistentBatch {
               std::to_string(m.data.bytes) + " B" + (m.data.derived ? " derived" : "") +
               (m.init == Init::ssend   ? " synchronous"
                : m.init == Init::rsend ? " ready"
+               : m.init == Init::bsend ? " buffered"
                                        : "");
     }
     return made;
@@ -53,6 +58,7 @@ struct PersistentBatch {
 
 void PersistentBatch::set_up_send(Member& m) {
   const auto init = m.init == Init::rsend                  ? &MPI_Rsend_init
+                    : m.init == Init::bsend                ? &MPI_Bsend_init
                     : m.init == Init::ssend || synchronous ? &MPI_Ssend_init
                                                            : &MPI_Send_init;
   m.out = std::make_unique<Buffer>(m.data.layout(0), m.data.count(0), m.data.mapped);
@@ -137,8 +143,8 @@ Member draw_member(Schedule& schedule, const Group& group) {
   made.to = group.world_ranks[destination];
   made.tag = schedule.new_tag();
   made.any_source = random.chance(20);
-  made.init = static_cast<Init>(random.below(3));
-  made.data = draw_data(random, 600000);
+  made.init = static_cast<Init>(random.below(4));
+  made.data = draw_data(random, made.init == Init::bsend ? most_buffered : 600000);
   return made;
 }
 
