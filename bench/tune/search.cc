@@ -72,6 +72,13 @@ struct Saving {
   }
 };
 
+// Both as shares of the time, so that the noise is less than what a change that pays saves.
+void note(const Saving& saving, Finding& found) {
+  const double left = std::exp(-saving.each);
+  found.gain = 1 - left;
+  found.noise = left * std::expm1(saving.noise);
+}
+
 class Sum {
  public:
   void add(double saved, double noise) {
@@ -140,8 +147,7 @@ Finding find_border(const Border& border, const Measure& measure) {
     best = to;
   }
   if (best == from) return found;
-  found.gain = 1 - std::exp(-most.each);
-  found.noise = most.noise;
+  note(most, found);
   const std::size_t first = border.sizes.front();
   const std::size_t last = border.sizes.back();
   if (best == 0) {
@@ -169,8 +175,7 @@ Finding find_value(const std::vector<std::size_t>& values, const std::vector<std
     most = saving;
     found.value = values[way];
   }
-  found.gain = 1 - std::exp(-most.each);
-  found.noise = most.noise;
+  note(most, found);
   return found;
 }
 
