@@ -12,6 +12,7 @@ import random
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import uuid
 
@@ -65,7 +66,11 @@ def end_all(mark):
             pass
 
 
-def one_kill(command, program, dice):
+class EndedByItself(Exception):
+    """Before a rank could be killed."""
+
+
+def one_kill(command, program, dice, words):
     """What was wrong, or None."""
     mark = uuid.uuid4().hex
     before = files()
@@ -74,7 +79,7 @@ def one_kill(command, program, dice):
         env=dict(os.environ, **{MARK: mark}),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
+        stderr=words,
         start_new_session=True,
     )
     try:
@@ -84,7 +89,11 @@ def one_kill(command, program, dice):
             wait_until(lambda: False, dice.uniform(0, 0.8))
         ranks = marked(mark, program)
         if not ranks:
-            return f"the job ended by itself, with status {job.wait()}"
+            status = job.wait()
+            words.seek(0)
+            raise EndedByItself(
+                f"the job ended by itself, with status {status}:\n{words.read()[-2000:]}"
+            )
         os.kill(dice.choice(ranks), signal.SIGKILL)
         try:
             job.wait(ENDS_WITHIN_S)
@@ -96,6 +105,18 @@ def one_kill(command, program, dice):
     finally:
         end_all(mark)
         job.wait()
+
+
+def kill_in_two_starts(command, program, dice):
+    """What was wrong, or None. Now and then Open MPI's launcher fails to start a job."""
+    for start in range(2):
+        try:
+            with tempfile.TemporaryFile("w+") as words:
+                return one_kill(command, program, dice, words)
+        except EndedByItself as end:
+            wrong = str(end)
+            print(f"start {start + 1}: {wrong}")
+    return wrong
 
 
 def leftovers(before):
@@ -112,7 +133,7 @@ def main():
     program = os.path.realpath(program)
     for number in range(kills):
         started = time.monotonic()
-        wrong = one_kill(command, program, dice)
+        wrong = kill_in_two_starts(command, program, dice)
         if wrong:
             print(f"kill {number + 1} of {kills}: {wrong}")
             return 1
