@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #include <array>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,14 +21,21 @@
 namespace ropewalk::test {
 namespace {
 
-// Dense and strided sides, more runs than a list has, against a plain copy.
-TEST(KernelCopy, EqualsAPlainCopy) {
-  run_ranks(2, [](int rank) {
+// Runs the task on two ranks, with the memory of both, where the kernel copies between processes.
+void on_two_ranks(const std::function<void(int rank, channel::PeerMemory&)>& task) {
+  run_ranks(2, [&](int rank) {
     std::string reason;
     const auto team = node::Team::create(mpi::comm_world(), reason);
     ASSERT_NE(team, nullptr) << reason;
     if (!team->cma()) GTEST_SKIP() << "process_vm_readv is not allowed here";
     channel::PeerMemory memory(*team, {0, 0});
+    task(rank, memory);
+  });
+}
+
+// Dense and strided sides, more runs than a list has, against a plain copy.
+TEST(KernelCopy, EqualsAPlainCopy) {
+  on_two_ranks([](int rank, channel::PeerMemory& memory) {
     const std::vector<std::size_t> extents{3, 700, 1};
     const std::vector<std::size_t> strided{9000, 12, 5};
     const std::vector<std::size_t> dense{3500, 5, 5};
@@ -68,12 +76,7 @@ TEST(KernelCopy, EqualsAPlainCopy) {
 
 // Runs with small gaps are read as one, in parts: 200 KB of them. Nothing is written between runs.
 TEST(KernelCopy, OfRunsWithSmallGapsEqualsAPlainCopy) {
-  run_ranks(2, [](int rank) {
-    std::string reason;
-    const auto team = node::Team::create(mpi::comm_world(), reason);
-    ASSERT_NE(team, nullptr) << reason;
-    if (!team->cma()) GTEST_SKIP() << "process_vm_readv is not allowed here";
-    channel::PeerMemory memory(*team, {0, 0});
+  on_two_ranks([](int rank, channel::PeerMemory& memory) {
     const std::vector<std::size_t> extents{3, 80, 840};
     const std::vector<std::size_t> from{84000, 1000, 1};
     const std::vector<std::size_t> to{90000, 1120, 1};
@@ -103,12 +106,7 @@ TEST(KernelCopy, OfRunsWithSmallGapsEqualsAPlainCopy) {
 
 // A page between two runs that nobody may read.
 TEST(KernelCopy, NeedsNoMemoryInGaps) {
-  run_ranks(2, [](int rank) {
-    std::string reason;
-    const auto team = node::Team::create(mpi::comm_world(), reason);
-    ASSERT_NE(team, nullptr) << reason;
-    if (!team->cma()) GTEST_SKIP() << "process_vm_readv is not allowed here";
-    channel::PeerMemory memory(*team, {0, 0});
+  on_two_ranks([](int rank, channel::PeerMemory& memory) {
     constexpr std::size_t page = 4096, run = 4 * page, runs = 4, stride = run + page;
     void* const mapped =
         mmap(nullptr, runs * stride, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
