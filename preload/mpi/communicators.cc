@@ -144,7 +144,8 @@ bool may_have_devices() noexcept {
 // Collective. Nothing in here fails on one rank alone.
 void make_team(CommunicatorEntry& entry, mpi::Comm comm) {
   Room room;
-  std::array<std::int64_t, 2> good{may_have_devices() ? 0 : 1, room ? 1 : 0};
+  std::array<std::int64_t, 3> good{may_have_devices() ? 0 : 1, room ? 1 : 0,
+                                   messages::may_meet() ? 1 : 0};
   mpi::all_reduce(good, mpi::Combine::min, comm);
   if (good[0] == 0 || good[1] == 0) {
     entry.reason = good[0] == 0 ? Reason::devices : Reason::no_team;
@@ -159,7 +160,7 @@ void make_team(CommunicatorEntry& entry, mpi::Comm comm) {
   if (hierarchy != nullptr && !hierarchy->liveness_reason().empty()) {
     note_unwatched(hierarchy->liveness_reason());
   }
-  messages::meet(*team, comm);
+  if (good[2] != 0) messages::meet(*team, comm);
   entry.team = std::move(team);
   if (entry.starts_exchanges) neighbourhood_of(entry);
 }

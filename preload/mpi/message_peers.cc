@@ -180,9 +180,13 @@ void after_init() noexcept {
   }
 }
 
+bool may_meet() noexcept { return wanted() && mpi::thread_level() != mpi::ThreadLevel::multiple; }
+
 void meet(Collectives& team, mpi::Comm comm) {
+  // No rank has threads that call MPI at the same time, so all ranks make their teams in one order,
+  // and come here first with the same communicator.
   static bool met = false;
-  if (met || !wanted() || !has_the_world(team)) return;
+  if (met || !has_the_world(team)) return;
   met = true;
   std::vector<Facts> all;
   bool room = true;

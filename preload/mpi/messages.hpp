@@ -22,10 +22,13 @@ namespace ropewalk::preload::messages {
 // Says whether ROPEWALK_MESSAGES asks for such messages.
 bool wanted() noexcept;
 
+// Says whether this rank wants messages, and calls MPI from one thread at a time.
+bool may_meet() noexcept;
 // Lets the ranks of each node exchange their promises, when a team has just been made; it is
 // collective over the team. From then on they may send descriptors to each other. The call does
-// nothing unless messages are wanted and the team has all of MPI_COMM_WORLD. It throws on all ranks
-// or on none.
+// nothing unless the team has all of MPI_COMM_WORLD. It throws on all ranks or on none. All ranks
+// may meet: where one has several threads in MPI, its first team of all ranks need not be that of
+// the others.
 void meet(Collectives& team, mpi::Comm comm);
 
 // A communicator of the program is about to be freed.
