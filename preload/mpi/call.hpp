@@ -41,7 +41,7 @@ int serve_or_pass(Function function, std::size_t bytes, Word word, Serve serve, 
       return raise({comm}, text(Reason::no_memory));
     }
     const int code = pass();
-    watch.passed(entry == nullptr ? Reason::outside : entry->reason);
+    watch.passed(entry == nullptr ? Reason::outside : entry->reason.load());
     return code;
   }
   bool served = true;

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <mutex>
 #include <new>
 #include <string>
 #include <utility>
@@ -145,7 +146,7 @@ bool may_have_devices() noexcept {
 void make_team(CommunicatorEntry& entry, mpi::Comm comm) {
   Room room;
   std::array<std::int64_t, 3> good{may_have_devices() ? 0 : 1, room ? 1 : 0,
-                                   messages::may_meet() ? 1 : 0};
+                                   static_cast<std::int64_t>(messages::own_meeting())};
   mpi::all_reduce(good, mpi::Combine::min, comm);
   if (good[0] == 0 || good[1] == 0) {
     entry.reason = good[0] == 0 ? Reason::devices : Reason::no_team;
@@ -160,7 +161,7 @@ void make_team(CommunicatorEntry& entry, mpi::Comm comm) {
   if (hierarchy != nullptr && !hierarchy->liveness_reason().empty()) {
     note_unwatched(hierarchy->liveness_reason());
   }
-  if (good[2] != 0) messages::meet(*team, comm);
+  messages::meet(*team, comm, static_cast<messages::Meeting>(good[2]));
   entry.team = std::move(team);
   if (entry.starts_exchanges) neighbourhood_of(entry);
 }
@@ -169,9 +170,15 @@ void make_team(CommunicatorEntry& entry, mpi::Comm comm) {
 
 namespace {
 
+// One thread may be in the first collective on a communicator while another sends its first message
+// on it.
+std::mutex adding;
+
 CommunicatorEntry* find_or_add(Word word) {
   const mpi::Comm comm{word};
   if (!mpi::initialized() || mpi::finalized() || comm == mpi::comm_null()) return nullptr;
+  if (CommunicatorEntry* known = communicators.find(word)) return known;
+  const std::lock_guard lock(adding);
   if (CommunicatorEntry* known = communicators.find(word)) return known;
   return BeingFreed::is(word) ? nullptr : add(comm);
 }

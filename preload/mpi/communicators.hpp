@@ -22,7 +22,8 @@ namespace ropewalk::preload {
 struct CommunicatorEntry {
   std::atomic<Word> handle{0};
   std::unique_ptr<Collectives> team;  // null: calls go to MPI
-  Reason reason = Reason::new_communicator;
+  // Only the thread of its collectives changes it; others may read it meanwhile.
+  std::atomic<Reason> reason{Reason::new_communicator};
   bool starts = false;            // nonblocking collectives are served, too
   bool starts_exchanges = false;  // and those among them whose sizes are each rank's own
   int rank = 0;

@@ -1,6 +1,7 @@
 // This file serves MPI_Wait, MPI_Test and the like. A call that waits for no large message and no
 // persistent collective is MPI's alone. Any other looks after these until nothing is left to do,
 // and then has MPI complete the requests.
+#include <algorithm>
 #include <cstddef>
 #include <vector>
 
@@ -56,6 +57,15 @@ class Call {
     if (code != 0) failed_ = comm_of(*entry);
     pending.erase(handles_[at]);
     return code;
+  }
+  // Has MPI complete a request of ours that is settled, and finishes it. Returns false for any other.
+  bool complete_settled(std::size_t at, void* status, int& code) const noexcept {
+    const Pending* known = entry(at);
+    if (known == nullptr || !known->settled) return false;
+    int flag = 0;
+    code = next.Test(given_.place(at), &flag, status);
+    if (const int own = complete(at, status); own != 0) code = own;
+    return true;
   }
   Word failed() const noexcept { return failed_; }
   // Says whether this is an active persistent receive which MPI does not know to be active, and
@@ -114,19 +124,43 @@ class Statuses {
 // request.
 int failed_in_status(const Call& call) { return raise_code(call.failed(), error_in_status()); }
 
-// Finishes all requests after MPI has completed them with `code`.
-int complete_all(const Call& call, const Statuses& statuses, int code) {
-  bool failed = false;
-  std::vector<int> codes(call.size());
-  for (std::size_t i = 0; i < call.size(); ++i) {
-    codes[i] = call.complete(i, statuses.at(i));
-    failed = failed || codes[i] != 0;
-  }
-  if (!failed) return code;
+// Tells of the errors of requests of ours, after MPI has completed the others with `code`.
+int tell_errors(const Call& call, const Statuses& statuses, const std::vector<int>& codes,
+                int code) {
+  if (std::ranges::all_of(codes, [](int one) { return one == 0; })) return code;
   for (std::size_t i = 0; i < call.size(); ++i) {
     if (codes[i] != 0 || code == 0) set_error(statuses.at(i), codes[i]);
   }
   return code != 0 ? code : failed_in_status(call);
+}
+
+// Finishes all requests after MPI has completed them with `code`.
+int complete_all(const Call& call, const Statuses& statuses, int code) {
+  std::vector<int> codes(call.size());
+  for (std::size_t i = 0; i < call.size(); ++i) codes[i] = call.complete(i, statuses.at(i));
+  return tell_errors(call, statuses, codes, code);
+}
+
+// The same of requests, of which ours are settled, where other threads call MPI meanwhile: MPI waits
+// for the other requests once ours are gone, since it may give their handles to those threads.
+// MPI_Testall is no way to wait: that of MPICH 5.0.2 fails for persistent collectives under way.
+int complete_beside_threads(const Call& call, int count, void* requests, const Statuses& statuses) {
+  const Statuses others(reinterpret_cast<void*>(abi().statuses_ignore), call.size());
+  std::vector<int> codes(call.size());
+  std::vector<bool> ours(call.size());
+  {
+    const MessageLock lock;
+    for (std::size_t i = 0; i < call.size(); ++i) {
+      ours[i] = call.complete_settled(i, statuses.at(i), codes[i]);
+    }
+  }
+  const int code = next.Waitall(count, requests, others.first());
+  for (std::size_t i = 0; i < call.size(); ++i) {
+    if (ours[i]) continue;
+    copy_status(others.at(i), statuses.at(i));
+    if (code != 0) set_error(statuses.at(i), error_of(others.at(i)));
+  }
+  return tell_errors(call, statuses, codes, code);
 }
 
 int complete_some(const Call& call, int number, const int* indices, const Statuses& statuses,
@@ -181,12 +215,25 @@ int complete_one(const Call& call, std::size_t at, void* status, int code) {
   return one != 0 && code == 0 ? raise_code(call.failed(), one) : code;
 }
 
+// Waits for test(flag) to set its flag, or to return an error. It takes the lock where it must.
+template <class Test>
+int wait_by(Test test) {
+  int flag = 0;
+  int code = 0;
+  wait_unlocked([&] {
+    code = test(&flag);
+    return flag != 0 || code != 0;
+  });
+  return code;
+}
+
 }  // namespace
 
 namespace serve {
 
 int Wait(void* request, void* status) {
   if (pending.empty()) return next.Wait(request, status);
+  if (ranks.threads) return wait_by([&](int* flag) { return Test(request, flag, status); });
   const Word handle = ProgramRequests(request).get(0);
   Pending* collective = pending.collectives().find_active(handle);
   if (collective != nullptr && is_ignored(status)) {
@@ -200,20 +247,17 @@ int Wait(void* request, void* status) {
     return complete_one(call, 0, own.first(), next.Wait(request, own.first()));
   }
   if (pending.only_collectives()) return next.Wait(request, status);
-  int flag = 0;
-  int code = 0;
-  wait_until([&] {
-    code = next.Test(request, &flag, status);
-    return flag != 0 || code != 0;
-  });
-  return code;
+  return wait_by([&](int* flag) { return next.Test(request, flag, status); });
 }
 
 int Test(void* request, int* flag, void* status) {
   if (pending.empty()) return next.Test(request, flag, status);
+  MessageLock lock;
   const Call call(1, request);
   if (call.entry(0) == nullptr) {
     pending.look();
+    // It may be a generalised request, which calls the program.
+    lock.end();
     return next.Test(request, flag, status);
   }
   *flag = 0;
@@ -232,11 +276,13 @@ int Waitall(int count, void* requests, void* statuses) {
   const Call call(count, requests);
   const Statuses own(statuses, call.size());
   wait_until([&] { return call.settle_all(); });
+  if (ranks.threads) return complete_beside_threads(call, count, requests, own);
   return complete_all(call, own, next.Waitall(count, requests, own.first()));
 }
 
 int Testall(int count, void* requests, int* flag, void* statuses) {
   if (pending.empty() || count <= 0) return next.Testall(count, requests, flag, statuses);
+  const MessageLock lock;
   const Call call(count, requests);
   *flag = 0;
   if (!call.settle_all()) return pending.look(), 0;
@@ -247,6 +293,7 @@ int Testall(int count, void* requests, int* flag, void* statuses) {
 
 int Testany(int count, void* requests, int* index, int* flag, void* status) {
   if (pending.empty() || count <= 0) return next.Testany(count, requests, index, flag, status);
+  const MessageLock lock;
   const Call call(count, requests);
   const Statuses own(status, 1);
   pending.look();
@@ -266,19 +313,14 @@ int Testany(int count, void* requests, int* index, int* flag, void* status) {
 
 int Waitany(int count, void* requests, int* index, void* status) {
   if (pending.empty() || count <= 0) return next.Waitany(count, requests, index, status);
-  int flag = 0;
-  int code = 0;
-  wait_until([&] {
-    code = Testany(count, requests, index, &flag, status);
-    return flag != 0 || code != 0;
-  });
-  return code;
+  return wait_by([&](int* flag) { return Testany(count, requests, index, flag, status); });
 }
 
 int Testsome(int count, void* requests, int* number, int* indices, void* statuses) {
   if (pending.empty() || count <= 0) {
     return next.Testsome(count, requests, number, indices, statuses);
   }
+  const MessageLock lock;
   const Call call(count, requests);
   const Statuses own(statuses, call.size());
   pending.look();
@@ -305,16 +347,16 @@ int Waitsome(int count, void* requests, int* number, int* indices, void* statuse
   if (pending.empty() || count <= 0) {
     return next.Waitsome(count, requests, number, indices, statuses);
   }
-  int code = 0;
-  wait_until([&] {
-    code = Testsome(count, requests, number, indices, statuses);
-    return *number != 0 || code != 0;
+  return wait_by([&](int* flag) {
+    const int code = Testsome(count, requests, number, indices, statuses);
+    *flag = *number != 0 ? 1 : 0;
+    return code;
   });
-  return code;
 }
 
 int Request_get_status(Word request, int* flag, void* status) {
   if (pending.empty()) return next.Request_get_status(request, flag, status);
+  const MessageLock lock;
   Pending* entry = pending.find(clean(request));
   if (entry == nullptr) {
     pending.look();
@@ -330,6 +372,7 @@ int Request_get_status(Word request, int* flag, void* status) {
 // The freed request goes on: its receive is taken, or the data of its send is read, though nobody
 // asks for it any more.
 int Request_free(void* request) {
+  const MessageLock lock;
   const ProgramRequests given(request);
   Pending* entry = pending.empty() ? nullptr : pending.find(given.get(0));
   if (entry == nullptr) {
@@ -344,6 +387,7 @@ int Request_free(void* request) {
 
 // A send that has begun is not cancelled, which the standard allows.
 int Cancel(void* request) {
+  const MessageLock lock;
   Pending* entry = pending.empty() ? nullptr : pending.find(ProgramRequests(request).get(0));
   if (entry == nullptr) return next.Cancel(request);
   if (entry->out != nullptr || entry->apart || entry->exchange) return 0;

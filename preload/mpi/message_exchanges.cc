@@ -73,6 +73,7 @@ int start(Pending& entry, const SendingHalf& send, Word type) noexcept {
 // The copy is the entry's, or is freed.
 int exchange(const Pending& described, const SendingHalf& send, void* copy, Word type,
              void* request) {
+  const MessageLock lock;
   Pending made = described;
   made.copy = copy;
   made.tag = next_tag();
@@ -99,6 +100,7 @@ int exchange(const Pending& described, const SendingHalf& send, void* copy, Word
 
 // Returns a copy of what is to be sent, without gaps, or null.
 void* copy_of(const Destination& to) noexcept {
+  const MessageLock lock;
   const std::size_t bytes = to.elements.bytes * static_cast<std::size_t>(to.count);
   if (!to.direct && bytes > INT_MAX) return nullptr;
   void* copy = std::malloc(bytes + 1);
@@ -127,6 +129,7 @@ int Isendrecv_replace(void* buffer, int count, Word type, int destination, int s
   if (!ranks.understands) {
     return raise({clean(comm)}, "MPI_Isendrecv_replace, which this MPI has not");
   }
+  const MessageLock lock;
   const Pending receive = described(buffer, count, type, {source, tag, clean(comm)});
   if (!receive.described) {
     // Nothing large comes for a type that the drop-in cannot describe.

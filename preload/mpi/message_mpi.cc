@@ -54,10 +54,15 @@ void set_error(void* status, int code) noexcept {
   std::memcpy(static_cast<std::byte*>(status) + abi().status_error, &code, sizeof code);
 }
 
-void copy_status(const mpi::RawStatus& from, void* status) noexcept {
-  int error = 0;
-  std::memcpy(&error, static_cast<std::byte*>(status) + abi().status_error, sizeof error);
-  std::memcpy(status, &from, abi().status_bytes);
+int error_of(const void* status) noexcept {
+  int code = 0;
+  std::memcpy(&code, static_cast<const std::byte*>(status) + abi().status_error, sizeof code);
+  return code;
+}
+
+void copy_status(const void* from, void* status) noexcept {
+  const int error = error_of(status);
+  std::memcpy(status, from, abi().status_bytes);
   set_error(status, error);
 }
 

@@ -51,12 +51,11 @@ class ProgramRequests {
   explicit ProgramRequests(void* first) noexcept : first_(static_cast<std::byte*>(first)) {}
   Word get(std::size_t at) const noexcept {
     Word handle = 0;
-    std::memcpy(&handle, first_ + at * bytes(), bytes());
+    std::memcpy(&handle, place(at), bytes());
     return handle;
   }
-  void set(std::size_t at, Word handle) const noexcept {
-    std::memcpy(first_ + at * bytes(), &handle, bytes());
-  }
+  void set(std::size_t at, Word handle) const noexcept { std::memcpy(place(at), &handle, bytes()); }
+  std::byte* place(std::size_t at) const noexcept { return first_ + at * bytes(); }
 
  private:
   static std::size_t bytes() noexcept { return abi().int_handles ? 4 : sizeof(Word); }
@@ -67,8 +66,9 @@ inline std::byte* status_at(void* statuses, std::size_t at) noexcept {
   return static_cast<std::byte*>(statuses) + at * abi().status_bytes;
 }
 void set_error(void* status, int code) noexcept;
+int error_of(const void* status) noexcept;
 // Copies a status, but for its error, which is the program's.
-void copy_status(const mpi::RawStatus& from, void* status) noexcept;
+void copy_status(const void* from, void* status) noexcept;
 
 // Hands a code of MPI's to the communicator's error handler, and returns the code.
 int raise_code(Word comm, int code) noexcept;

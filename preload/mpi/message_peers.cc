@@ -13,6 +13,7 @@
 #include "communicators.hpp"
 #include "datatypes.hpp"
 #include "local_mpi.hpp"
+#include "message_lock.hpp"
 #include "message_mpi.hpp"
 #include "messages.hpp"
 #include "mpi/collectively.hpp"
@@ -29,15 +30,22 @@ namespace ropewalk::preload::messages {
 
 namespace {
 NeverDestroyed<MessageRanks> the_ranks;
-}
+NeverDestroyed<std::recursive_mutex> the_mutex;
+}  // namespace
 MessageRanks& ranks = the_ranks.value;
+std::recursive_mutex& message_mutex = the_mutex.value;
 
 bool wanted() noexcept {
   const settings::Value value = settings::read(settings::Id::messages);
-  return value.is("on") && !value.malformed;
+  return !value.is("off") && !value.malformed;
 }
 
 namespace {
+
+bool wanted_with_threads() noexcept {
+  const settings::Value value = settings::read(settings::Id::messages);
+  return value.is("threads") && !value.malformed;
+}
 
 std::string obstacle() noexcept {
   try {
@@ -115,6 +123,17 @@ bool has_the_world(Collectives& team) {
   return engine != nullptr && team.size() == mpi::size(mpi::comm_world());
 }
 
+// From here on this rank takes descriptors of those that promise.
+void take_from(const std::vector<Facts>& all, node::Team& node) {
+  for (int place = 0; place < node.size(); ++place) {
+    const Facts& facts = all[static_cast<std::size_t>(place)];
+    note(facts, place, node.peer(static_cast<int>(facts.team_rank)).shared_from_this());
+  }
+  const MessageLock lock;  // what a probe or a receive does next, it does by the new state
+  ranks.ready = true;
+  mpi::progress_also(&look_in_collectives);
+}
+
 // Exchanges what the ranks of this node promise, and notes it. Ranks of other nodes split the
 // communicator as well. `all` has room for the facts of the node's ranks.
 void come_together(Collectives& team, mpi::Comm comm, std::vector<Facts>& all) {
@@ -133,13 +152,10 @@ void come_together(Collectives& team, mpi::Comm comm, std::vector<Facts>& all) {
   ranks.place = mpi::rank(ranks.comm);
   const Facts own = own_facts(node);
   mpi::all_gather(&own, all.data(), sizeof own, ranks.comm);
-  if (own.promises == 0) return;
-  for (int place = 0; place < node.size(); ++place) {
-    const Facts& facts = all[static_cast<std::size_t>(place)];
-    note(facts, place, node.peer(static_cast<int>(facts.team_rank)).shared_from_this());
-  }
-  ranks.ready = true;
-  mpi::progress_also(&look_in_collectives);
+  if (own.promises != 0) take_from(all, node);
+  // Another thread of a rank may receive already what this one is about to send.
+  mpi::barrier(ranks.comm);
+  ranks.sends = own.promises != 0;
 }
 
 // Returns the place of a rank of MPI_COMM_WORLD, or -1 where it is on another node.
@@ -163,13 +179,13 @@ void before_init() noexcept {
   ranks.understands = reason.empty();
 }
 
-// A process with MPI_THREAD_MULTIPLE cannot promise, because another thread may complete a request
-// while we look at it.
 void after_init() noexcept {
   try {
-    const bool one_thread = mpi::thread_level() != mpi::ThreadLevel::multiple;
-    if (!one_thread) note_promise("MPI_THREAD_MULTIPLE");
-    ranks.understands = ranks.understands && one_thread && load_message_functions();
+    ranks.threads = mpi::thread_level() == mpi::ThreadLevel::multiple;
+    ranks.posts_first = ranks.threads && imports_probe();
+    const bool refused = ranks.threads && !wanted_with_threads();
+    if (refused) note_promise("MPI_THREAD_MULTIPLE");
+    ranks.understands = ranks.understands && !refused && load_message_functions();
     if (!ranks.understands) return;
     ranks.limits = tuning::envelope_limits();
     ranks.self = mpi::split(mpi::comm_self(), 0, 0);
@@ -180,13 +196,17 @@ void after_init() noexcept {
   }
 }
 
-bool may_meet() noexcept { return wanted() && mpi::thread_level() != mpi::ThreadLevel::multiple; }
+Meeting own_meeting() noexcept {
+  if (!wanted()) return Meeting::never;
+  const bool threads = mpi::thread_level() == mpi::ThreadLevel::multiple;
+  return threads ? Meeting::world_alone : Meeting::any_team;
+}
 
-void meet(Collectives& team, mpi::Comm comm) {
-  // No rank has threads that call MPI at the same time, so all ranks make their teams in one order,
-  // and come here first with the same communicator.
+void meet(Collectives& team, mpi::Comm comm, Meeting meeting) {
   static bool met = false;
-  if (met || !has_the_world(team)) return;
+  const bool here = meeting == Meeting::any_team ||
+                    (meeting == Meeting::world_alone && comm == mpi::comm_world());
+  if (!here || met || !has_the_world(team)) return;
   met = true;
   std::vector<Facts> all;
   bool room = true;
@@ -202,9 +222,10 @@ const MessagePeer* peer_of(Word word, int rank) noexcept {
   if (!ranks.ready || rank < 0) return nullptr;
   CommunicatorEntry* entry = entry_as_it_is(clean(word));
   if (entry == nullptr || rank >= entry->size) return nullptr;
-  if (entry->reason == Reason::intercommunicator || entry->reason == Reason::other_world) {
-    return nullptr;
-  }
+  const Reason reason = entry->reason;
+  const bool foreign = reason == Reason::intercommunicator || reason == Reason::other_world;
+  // The entry of those that there is no memory for stands for several communicators.
+  if (foreign || reason == Reason::no_memory) return nullptr;
   try {
     if (entry->message_places.empty()) entry->message_places = places_of({clean(word)});
   } catch (...) {

@@ -1,6 +1,7 @@
 // This file knows what this process has promised, and which processes have promised it the same.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -30,13 +31,19 @@ struct MessagePeer {
 
 struct MessageRanks {
   bool understands = false;  // this process takes all that it receives through us
-  bool ready = false;        // this rank has promised, and the node's ranks have told each other
-  bool crowded = false;      // more ranks than cores
-  bool over_nodes = false;   // MPI_COMM_WORLD has ranks on other nodes
-  bool stopped = false;      // it takes no descriptors any more
-  int place = 0;             // of this rank
-  Key key{};                 // key of this process
-  std::uint64_t inode = 0;   // inode of its arena
+  // This rank has promised, and the ranks of the node have told each other: it takes descriptors.
+  std::atomic<bool> ready{false};
+  std::atomic<bool> sends{false};  // so do the others: it may send some
+  bool threads = false;            // several threads may call MPI at the same time
+  // They may probe as well, so that no thread may wait in a receive of MPI's: what it waits for may
+  // be in the stash by then. Each receive is posted first.
+  bool posts_first = false;
+  bool crowded = false;     // more ranks than cores
+  bool over_nodes = false;  // MPI_COMM_WORLD has ranks on other nodes
+  bool stopped = false;     // it takes no descriptors any more
+  int place = 0;            // of this rank
+  Key key{};                // key of this process
+  std::uint64_t inode = 0;  // inode of its arena
   EnvelopeSlot* slots = nullptr;
   ReceiverNotes* notes = nullptr;
   tuning::EnvelopeLimits limits{};

@@ -43,6 +43,7 @@ int note_send(const SendArguments& send, void* request, int code) noexcept {
   if (code != 0 || send.destination == mpi::proc_null()) return code;
   const std::size_t bytes = later_bytes(send);
   if (bytes == 0) return 0;
+  const MessageLock lock;
   SendArguments kept = send;
   kept.comm = clean(send.comm);
   try {
@@ -53,7 +54,7 @@ int note_send(const SendArguments& send, void* request, int code) noexcept {
 }
 
 int start_send(Word handle, const Pending& send, void* request) noexcept {
-  if (!ranks.ready || send.send_bytes == 0) return next.Start(request);
+  if (!ranks.sends || send.send_bytes == 0) return next.Start(request);
   Watch watch(Function::send_init, send.send_bytes);
   Outgoing* out = begin(send.send, send.send_bytes, false);
   if (out == nullptr) {
@@ -87,6 +88,7 @@ int Rsend_init(const void* data, int count, Word type, int to, int tag, Word com
 int Recv_init(void* buffer, int count, Word type, int source, int tag, Word comm, void* request) {
   const int code = next.Recv_init(buffer, count, type, source, tag, comm, request);
   if (code != 0 || source == mpi::proc_null()) return code;
+  const MessageLock lock;
   const ProgramRequests given(request);
   try {
     const MessagePattern from{source, tag, clean(comm)};
@@ -101,6 +103,7 @@ int Recv_init(void* buffer, int count, Word type, int source, int tag, Word comm
 }
 
 int Start(void* request) {
+  const MessageLock lock;
   const Word handle = ProgramRequests(request).get(0);
   Pending* found = pending.find_inactive(handle);
   if (found == nullptr) return next.Start(request);
@@ -115,6 +118,7 @@ int Start(void* request) {
 }
 
 int Startall(int count, void* requests) {
+  const MessageLock lock;
   const ProgramRequests given(requests);
   bool ours = false;
   for (int i = 0; i < count; ++i) {

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <map>
 #include <new>
+#include <optional>
 #include <utility>
 
 #include "datatypes.hpp"
@@ -58,6 +59,13 @@ Stashed take_back(std::map<Word, Handed>::iterator at, void* message) noexcept {
   return found.message;
 }
 
+std::optional<Stashed> taken_back(void* message) noexcept {
+  const MessageLock lock;
+  const auto found = handed.empty() ? handed.end() : handed.find(ProgramRequests(message).get(0));
+  if (found == handed.end()) return std::nullopt;
+  return take_back(found, message);
+}
+
 int give(Stashed& found, void* message, void* status) noexcept {
   Word handle = found.message;
   show(found, status);
@@ -66,6 +74,20 @@ int give(Stashed& found, void* message, void* status) noexcept {
   }
   ProgramRequests(message).set(0, handle);
   return 0;
+}
+
+// Where several threads call MPI, and no object of the process seemed to probe, another thread may
+// wait in a receive of MPI's for what this probe would take out.
+bool may_take_out() noexcept { return !ranks.threads || ranks.posts_first; }
+
+// Where there are several threads, another may meet the other ranks while this one waits in MPI's
+// probe, which would return a descriptor then.
+bool probes_by_mpi() noexcept { return !ranks.ready && !ranks.threads; }
+
+int refuse_to_probe(Word comm) noexcept {
+  return raise({clean(comm)},
+               "an object that was loaded after MPI_Init probes while another thread may receive; "
+               "set ROPEWALK_MESSAGES=on");
 }
 
 // Looks into the stash, and then at what MPI has. The result is null where there is no message, or
@@ -84,7 +106,11 @@ const Stashed* probe(const MessagePattern& wanted, int* flag, void* status, int&
 }  // namespace
 
 int Iprobe(int source, int tag, Word comm, int* flag, void* status) {
+  const MessageLock lock;
   if (!ranks.ready) return next.Iprobe(source, tag, comm, flag, status);
+  if (!may_take_out()) {
+    return stop_messages() ? next.Iprobe(source, tag, comm, flag, status) : refuse_to_probe(comm);
+  }
   note_probe();
   mpi::RawStatus own;
   int code = 0;
@@ -92,12 +118,12 @@ int Iprobe(int source, int tag, Word comm, int* flag, void* status) {
   if (!pending.empty()) pending.look();
   if (code != 0 || *flag == 0) return code;
   if (found != nullptr) return show(*found, status), 0;
-  if (!is_ignored(status)) copy_status(own, status);
+  if (!is_ignored(status)) copy_status(&own, status);
   return 0;
 }
 
 int Probe(int source, int tag, Word comm, void* status) {
-  if (!ranks.ready) return next.Probe(source, tag, comm, status);
+  if (probes_by_mpi()) return next.Probe(source, tag, comm, status);
   int flag = 0;
   int code = 0;
   wait_until([&] {
@@ -108,6 +134,7 @@ int Probe(int source, int tag, Word comm, void* status) {
 }
 
 int Improbe(int source, int tag, Word comm, int* flag, void* message, void* status) {
+  const MessageLock lock;
   if (!ranks.ready) return next.Improbe(source, tag, comm, flag, message, status);
   note_probe();
   if (!pending.empty()) pending.look();
@@ -123,7 +150,7 @@ int Improbe(int source, int tag, Word comm, int* flag, void* message, void* stat
 }
 
 int Mprobe(int source, int tag, Word comm, void* message, void* status) {
-  if (!ranks.ready) return next.Mprobe(source, tag, comm, message, status);
+  if (probes_by_mpi()) return next.Mprobe(source, tag, comm, message, status);
   int flag = 0;
   int code = 0;
   wait_until([&] {
@@ -134,17 +161,15 @@ int Mprobe(int source, int tag, Word comm, void* message, void* status) {
 }
 
 int Mrecv(void* buffer, int count, Word type, void* message, void* status) {
-  const auto found = handed.empty() ? handed.end() : handed.find(ProgramRequests(message).get(0));
-  if (found == handed.end()) return next.Mrecv(buffer, count, type, message, status);
-  Stashed taken = take_back(found, message);
-  return receive_stashed(taken, buffer, count, type, status);
+  auto found = taken_back(message);
+  if (!found) return next.Mrecv(buffer, count, type, message, status);
+  return receive_stashed(*found, buffer, count, type, status);
 }
 
 int Imrecv(void* buffer, int count, Word type, void* message, void* request) {
-  const auto found = handed.empty() ? handed.end() : handed.find(ProgramRequests(message).get(0));
-  if (found == handed.end()) return next.Imrecv(buffer, count, type, message, request);
-  Stashed taken = take_back(found, message);
-  return start_stashed(taken, buffer, count, type, request);
+  auto found = taken_back(message);
+  if (!found) return next.Imrecv(buffer, count, type, message, request);
+  return start_stashed(*found, buffer, count, type, request);
 }
 
 }  // namespace ropewalk::preload::serve

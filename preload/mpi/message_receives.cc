@@ -6,6 +6,7 @@
 
 #include "datatypes.hpp"
 #include "local_mpi.hpp"
+#include "message_lock.hpp"
 #include "message_mpi.hpp"
 #include "message_peers.hpp"
 #include "outbox.hpp"
@@ -120,9 +121,30 @@ class Sent {
   bool over_ = false;
 };
 
+// Call it under the MessageLock where ranks.posts_first, together with the post of the receive. In
+// other processes with several threads the stash is always empty.
 std::optional<Stashed> from_stash(int source, int tag, Word comm) noexcept {
   if (stash.empty()) return std::nullopt;
   return stash.take({source, tag, clean(comm)});
+}
+
+struct Arguments {
+  void* buffer;
+  int count;
+  Word type;
+  int source;
+  int tag;
+  Word comm;
+};
+
+// Takes the message from the stash, or posts the receive. `code` is MPI's.
+std::optional<Stashed> take_or_post(const Arguments& receive, Word* request, int& code) noexcept {
+  const MessageLock lock;
+  code = 0;
+  if (auto found = from_stash(receive.source, receive.tag, receive.comm)) return found;
+  code = next.Irecv(receive.buffer, receive.count, receive.type, receive.source, receive.tag,
+                    receive.comm, request);
+  return std::nullopt;
 }
 
 void tell(Watch& watch, const Outgoing* out) noexcept {
@@ -148,35 +170,45 @@ int exchange_stashed(const SendArguments& send, std::size_t bytes, Stashed& foun
 }  // namespace
 
 int Recv(void* buffer, int count, Word type, int source, int tag, Word comm, void* given) {
-  if (auto found = from_stash(source, tag, comm)) {
-    return receive_stashed(*found, buffer, count, type, given);
+  const Arguments receive{buffer, count, type, source, tag, comm};
+  if (!ranks.posts_first) {
+    if (auto found = from_stash(source, tag, comm)) {
+      return receive_stashed(*found, buffer, count, type, given);
+    }
   }
   Destination to;
   const bool large = may_be_announced(buffer, count, type, comm, to);
-  if (!large && pending.empty()) return next.Recv(buffer, count, type, source, tag, comm, given);
+  const bool alone = !ranks.posts_first && pending.empty();
+  if (!large && alone) return next.Recv(buffer, count, type, source, tag, comm, given);
   const OwnStatus status(given);
   int code = 0;
-  if (pending.empty()) {
+  if (alone) {
     code = next.Recv(buffer, count, type, source, tag, comm, status.get());
   } else {  // others may wait for what this rank is to take
-    Started receive;
-    code = next.Irecv(buffer, count, type, source, tag, comm, receive.place());
+    Started posted;
+    if (auto found = take_or_post(receive, posted.place(), code)) {
+      return receive_stashed(*found, buffer, count, type, given);
+    }
     if (code != 0) return code;
-    wait_until([&] { return receive.is_over(status.get()); });
-    code = receive.code();
+    wait_until([&] { return posted.is_over(status.get()); });
+    code = posted.code();
   }
   if (code != 0 || !large) return code;
   return take_now(to, status.get());
 }
 
 int Irecv(void* buffer, int count, Word type, int source, int tag, Word comm, void* request) {
+  Destination to;
+  const bool large = source != mpi::proc_null() && may_be_announced(buffer, count, type, comm, to);
+  if (!large && ranks.threads && !ranks.posts_first) {
+    return next.Irecv(buffer, count, type, source, tag, comm, request);
+  }
+  const MessageLock lock;
   if (auto found = from_stash(source, tag, comm)) {
     return start_stashed(*found, buffer, count, type, request);
   }
   const int code = next.Irecv(buffer, count, type, source, tag, comm, request);
-  Destination to;
-  if (code != 0 || source == mpi::proc_null()) return code;
-  if (!may_be_announced(buffer, count, type, comm, to)) return code;
+  if (code != 0 || !large) return code;
   const ProgramRequests given(request);
   try {
     pending.add_receive(given.get(0), to);
@@ -195,18 +227,20 @@ int Sendrecv(const void* data, int count, Word type, int destination, int send_t
   Destination to;
   const SendArguments send{data, count, type, destination, send_tag, comm};
   const std::size_t bytes = large_bytes(send);
-  if (auto found = from_stash(source, tag, comm)) {
-    return exchange_stashed(send, bytes, *found, buffer, room, room_type, given);
-  }
   const bool large = may_be_announced(buffer, room, room_type, comm, to);
-  if (bytes == 0 && !large && pending.empty()) {
+  const bool alone = !ranks.posts_first && pending.empty() && stash.empty();
+  if (bytes == 0 && !large && alone) {
     return next.Sendrecv(data, count, type, destination, send_tag, buffer, room, room_type, source,
                          tag, comm, given);
   }
   const OwnStatus status(given);
   Watch watch(Function::sendrecv, bytes);
   Received receive(to, large && source != mpi::proc_null(), status.get());
-  int code = next.Irecv(buffer, room, room_type, source, tag, comm, receive.request().place());
+  int code = 0;
+  if (auto found = take_or_post({buffer, room, room_type, source, tag, comm},
+                                receive.request().place(), code)) {
+    return exchange_stashed(send, bytes, *found, buffer, room, room_type, given);
+  }
   if (code != 0) return code;
   Sent sent;
   code = sent.start(send, bytes);
@@ -222,12 +256,19 @@ int Sendrecv(const void* data, int count, Word type, int destination, int send_t
 
 int Sendrecv_replace(void* buffer, int count, Word type, int destination, int send_tag, int source,
                      int tag, Word comm, void* given) {
+  Destination to;
+  const bool large = may_be_announced(buffer, count, type, comm, to);
+  if (ranks.posts_first) {  // it is posted, too
+    Word request = 0;
+    const int code =
+        Isendrecv_replace(buffer, count, type, destination, send_tag, source, tag, comm, &request);
+    return code != 0 ? code : Wait(&request, given);
+  }
   if (auto found = from_stash(source, tag, comm)) {
     const SendArguments send{buffer, count, type, destination, send_tag, comm};
     return exchange_stashed(send, 0, *found, buffer, count, type, given);
   }
-  Destination to;
-  if (!may_be_announced(buffer, count, type, comm, to)) {
+  if (!large) {
     return next.Sendrecv_replace(buffer, count, type, destination, send_tag, source, tag, comm,
                                  given);
   }

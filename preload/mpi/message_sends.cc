@@ -56,6 +56,7 @@ void give_up(Word request) noexcept {
 // Adds the program's handle for a message on its way; the message is withdrawn where there is no
 // memory for that.
 int hand_out(Outgoing& out, const SendArguments& send, void* request) {
+  const MessageLock lock;
   Word handle = 0;
   int code = real.irecv(nullptr, 0, mpi::byte_type().value, out.peer->place, number(out),
                         ranks.comm.value, &handle);

@@ -50,6 +50,7 @@ int Request_get_status_all(int count, void* requests, int* flag, void* statuses)
   if (pending.empty() && next.Request_get_status_all != nullptr) {
     return next.Request_get_status_all(count, requests, flag, statuses);
   }
+  const MessageLock lock;
   const ProgramRequests given(requests);
   *flag = 1;
   for (int i = 0; i < count; ++i) {
@@ -63,6 +64,7 @@ int Request_get_status_all(int count, void* requests, int* flag, void* statuses)
 }
 
 int Request_get_status_any(int count, void* requests, int* index, int* flag, void* status) {
+  const MessageLock lock;
   OtherRequests others(count, requests);
   for (std::size_t i = 0; i < others.size(); ++i) {
     if (!others.is_settled(i)) continue;
@@ -75,6 +77,7 @@ int Request_get_status_any(int count, void* requests, int* index, int* flag, voi
 }
 
 int Request_get_status_some(int count, void* requests, int* number, int* indices, void* statuses) {
+  const MessageLock lock;
   OtherRequests others(count, requests);
   *number = 0;
   for (std::size_t i = 0; i < others.size(); ++i) {

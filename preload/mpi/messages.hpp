@@ -13,6 +13,8 @@
 // taking.hpp (a message that has come) and pending.hpp (requests of the program).
 #pragma once
 
+#include <cstdint>
+
 #include "functions.hpp"
 #include "mpi/mpi.hpp"
 #include "ropewalk/collectives.hpp"
@@ -22,14 +24,17 @@ namespace ropewalk::preload::messages {
 // Says whether ROPEWALK_MESSAGES asks for such messages.
 bool wanted() noexcept;
 
-// Says whether this rank wants messages, and calls MPI from one thread at a time.
-bool may_meet() noexcept;
+// Says in which teams this rank may meet the others. All ranks go by the least.
+enum class Meeting : std::int64_t {
+  never,        // it wants no messages
+  world_alone,  // it has several threads in MPI, which may make other teams of all ranks in any order
+  any_team      // of all ranks
+};
+Meeting own_meeting() noexcept;
 // Lets the ranks of each node exchange their promises, when a team has just been made; it is
 // collective over the team. From then on they may send descriptors to each other. The call does
-// nothing unless the team has all of MPI_COMM_WORLD. It throws on all ranks or on none. All ranks
-// may meet: where one has several threads in MPI, its first team of all ranks need not be that of
-// the others.
-void meet(Collectives& team, mpi::Comm comm);
+// nothing where the ranks do not meet in this team, or have met. It throws on all ranks or on none.
+void meet(Collectives& team, mpi::Comm comm, Meeting);
 
 // A communicator of the program is about to be freed.
 void forget(Word comm) noexcept;

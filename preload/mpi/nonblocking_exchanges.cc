@@ -3,6 +3,7 @@
 #include <memory>
 #include <utility>
 
+#include "by_ints.hpp"
 #include "neighbour_sides.hpp"
 #include "pass.hpp"
 #include "starting.hpp"
@@ -55,15 +56,12 @@ int start_alltoallw(const void* send, const Number* send_counts, const Number* s
       pass);
 }
 
-// For forms with 64-bit counts that this MPI does not have: arrays of ints in their place would
-// have to stay until the call is over, which nobody tells.
-template <class Next, class... Arguments>
-int start_by_mpi(Next* function, Word comm, void* request, Arguments... arguments) {
-  if (function != nullptr) return function(arguments..., comm, request);
-  OwnRequest::give_none(request);
-  return raise({clean(comm)},
-               "a nonblocking exchange that this MPI does not offer; use the form with int "
-               "counts, or a library of MPI 4");
+template <class Given, class WithInts, class... Arguments>
+int start_by_mpi(Given* given, WithInts* with_ints, Word comm, void* request,
+                 Arguments... arguments) {
+  if (given == nullptr) OwnRequest::give_none(request);
+  return call_either("a nonblocking exchange that this MPI does not offer", comm, given, with_ints,
+                     arguments..., comm, request);
 }
 
 }  // namespace
@@ -71,42 +69,46 @@ int start_by_mpi(Next* function, Word comm, void* request, Arguments... argument
 namespace serve {
 
 // `sides` are the arguments of the exchange in the neighbourhood `around`.
-#define ROPEWALK_STARTS(name, function, sides, parameters, ...)                             \
+#define ROPEWALK_STARTS(name, with_ints, function, sides, parameters, ...)                  \
   int name parameters {                                                                     \
     return start_among_neighbours(                                                          \
         Function::function, c, request, [&](const Neighbourhood& around) { return sides; }, \
-        [&] { return start_by_mpi(next.name, c, request, __VA_ARGS__); });                  \
+        [&] { return start_by_mpi(next.name, next.with_ints, c, request, __VA_ARGS__); });  \
   }
 #define ROPEWALK_ALL_STARTS(suffix, Number)                                                        \
   ROPEWALK_STARTS(                                                                                 \
-      Ineighbor_allgather##suffix, ineighbor_allgather,                                            \
+      Ineighbor_allgather##suffix, Ineighbor_allgather, ineighbor_allgather,                       \
       NeighbourSides(around, s, t, equal_places(n, true), r, u, equal_places(m, false)),           \
       (const void* s, Number n, Word t, void* r, Number m, Word u, Word c, void* request), s, n,   \
       t, r, m, u)                                                                                  \
   ROPEWALK_STARTS(                                                                                 \
-      Ineighbor_alltoall##suffix, ineighbor_alltoall,                                              \
+      Ineighbor_alltoall##suffix, Ineighbor_alltoall, ineighbor_alltoall,                          \
       NeighbourSides(around, s, t, equal_places(n, false), r, u, equal_places(m, false)),          \
       (const void* s, Number n, Word t, void* r, Number m, Word u, Word c, void* request), s, n,   \
       t, r, m, u)                                                                                  \
-  ROPEWALK_STARTS(Ineighbor_allgatherv##suffix, ineighbor_allgatherv,                              \
+  ROPEWALK_STARTS(Ineighbor_allgatherv##suffix, Ineighbor_allgatherv, ineighbor_allgatherv,        \
                   NeighbourSides(around, s, t, equal_places(n, true), r, u, any_places(m, d)),     \
                   (const void* s, Number n, Word t, void* r, const Number* m, const Number* d,     \
                    Word u, Word c, void* request),                                                 \
-                  s, n, t, r, m, d, u)                                                             \
-  ROPEWALK_STARTS(Ineighbor_alltoallv##suffix, ineighbor_alltoallv,                                \
+                  s, n, t, r, counts(m, of_sources(c)), counts(d, of_sources(c)), u)               \
+  ROPEWALK_STARTS(Ineighbor_alltoallv##suffix, Ineighbor_alltoallv, ineighbor_alltoallv,           \
                   NeighbourSides(around, s, t, any_places(n, e), r, u, any_places(m, d)),          \
                   (const void* s, const Number* n, const Number* e, Word t, void* r,               \
                    const Number* m, const Number* d, Word u, Word c, void* request),               \
-                  s, n, e, t, r, m, d, u)                                                          \
-  ROPEWALK_STARTS(Ineighbor_alltoallw##suffix, ineighbor_alltoallw,                                \
+                  s, counts(n, of_destinations(c)), counts(e, of_destinations(c)), t, r,           \
+                  counts(m, of_sources(c)), counts(d, of_sources(c)), u)                           \
+  ROPEWALK_STARTS(Ineighbor_alltoallw##suffix, Ineighbor_alltoallw, ineighbor_alltoallw,           \
                   TypedNeighbourSides(around, s, n, e, t, r, m, d, u),                             \
                   (const void* s, const Number* n, const Count* e, const void* t, void* r,         \
                    const Number* m, const Count* d, const void* u, Word c, void* request),         \
-                  s, n, e, t, r, m, d, u)                                                          \
+                  s, counts(n, of_destinations(c)), e, t, r, counts(m, of_sources(c)), d, u)       \
   int Ialltoallw##suffix(const void* s, const Number* n, const Number* e, const void* t, void* r,  \
                          const Number* m, const Number* d, const void* u, Word c, void* request) { \
     return start_alltoallw(s, n, e, t, r, m, d, u, c, request, [&] {                               \
-      return start_by_mpi(next.Ialltoallw##suffix, c, request, s, n, e, t, r, m, d, u);            \
+      return start_by_mpi(next.Ialltoallw##suffix, next.Ialltoallw, c, request, s,                 \
+                          counts(n, of_ranks_unless_in_place(s, c)),                               \
+                          counts(e, of_ranks_unless_in_place(s, c)), t, r, counts(m, of_ranks(c)), \
+                          counts(d, of_ranks(c)), u);                                              \
     });                                                                                            \
   }
 ROPEWALK_ALL_STARTS(, int)

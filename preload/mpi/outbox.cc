@@ -8,6 +8,7 @@
 
 #include "datatypes.hpp"
 #include "local_mpi.hpp"
+#include "message_lock.hpp"
 #include "message_mpi.hpp"
 #include "mpi/datatypes.hpp"
 #include "never_destroyed.hpp"
@@ -134,7 +135,7 @@ int number(const Outgoing& message) noexcept {
 }
 
 std::size_t large_bytes(const SendArguments& send) noexcept {
-  return ranks.ready ? later_bytes(send) : 0;
+  return ranks.sends ? later_bytes(send) : 0;
 }
 
 std::size_t later_bytes(const SendArguments& send) noexcept {
@@ -148,6 +149,7 @@ std::size_t later_bytes(const SendArguments& send) noexcept {
 }
 
 Outgoing* begin(const SendArguments& send, std::size_t bytes, bool acknowledged) noexcept {
+  const MessageLock lock;
   const MessagePeer* peer = peer_of(send.comm, send.destination);
   if (peer == nullptr || bytes < peer->least_bytes) return nullptr;
   if (!is_in_arena(send.data, bytes)) return nullptr;
@@ -227,6 +229,7 @@ bool keep(Outgoing& message) noexcept {
 }
 
 void withdraw(Outgoing& message) noexcept {
+  const MessageLock lock;
   message.slot->state.store(State::free, std::memory_order_relaxed);
   message.used = false;
 }
@@ -249,6 +252,7 @@ int code_of_loss(const Outgoing& message) noexcept {
 }
 
 void leave(Outgoing& message) noexcept {
+  const MessageLock lock;
   message.ended = true;
   ++outbox.ended;
   free_if_received(message);

@@ -150,12 +150,14 @@ void PendingRequests::add_receive(Word handle, const Destination& to) {
   Pending entry;
   entry.to = to;
   add_with_type(entries_, handle, entry);
+  count();
 }
 
 Pending& PendingRequests::add_exchange(Word handle, const Pending& receive) {
   Pending entry = receive;
   entry.exchange = true;
   add_with_type(entries_, handle, entry);
+  count();
   return entries_.find(handle)->second;
 }
 
@@ -194,7 +196,9 @@ Pending* PendingRequests::find_inactive(Word handle) noexcept {
 Pending& PendingRequests::activate(Word handle) noexcept {
   const auto old = entries_.find(handle);
   if (old != entries_.end()) drop(old);
-  return entries_.insert(inactive_.extract(handle)).position->second;
+  Pending& active = entries_.insert(inactive_.extract(handle)).position->second;
+  count();
+  return active;
 }
 
 void PendingRequests::erase_inactive(Word handle) noexcept {
@@ -211,6 +215,7 @@ void PendingRequests::add_received(Word handle, const Destination& to, const Tak
   entry.taken = taken;
   entry.settled = true;
   entries_.insert_or_assign(handle, entry);
+  count();
 }
 
 void PendingRequests::add_send(Word handle, Outgoing& out, Word comm) {
@@ -218,6 +223,7 @@ void PendingRequests::add_send(Word handle, Outgoing& out, Word comm) {
   entry.out = &out;
   entry.to.comm = comm;
   entries_.insert_or_assign(handle, entry);
+  count();
 }
 
 PendingRequests::Entries::iterator PendingRequests::drop(Entries::iterator at) noexcept {
@@ -225,7 +231,9 @@ PendingRequests::Entries::iterator PendingRequests::drop(Entries::iterator at) n
   if (entry.owns_type) let_go(entry.to.elements.type);
   if (entry.out != nullptr) leave(*entry.out);
   if (entry.sending == 0) std::free(entry.copy);  // otherwise MPI may still read it
-  return entries_.erase(at);
+  const auto next = entries_.erase(at);
+  count();
+  return next;
 }
 
 void PendingRequests::free(Pending& entry) noexcept {
@@ -242,6 +250,7 @@ void PendingRequests::erase(Word handle) noexcept {
   end_use(entry);
   if (inactive_.contains(handle)) erase_inactive(handle);
   inactive_.insert(entries_.extract(found));
+  count();
 }
 
 bool PendingRequests::settle(Word handle, Pending& entry) noexcept {
@@ -310,10 +319,12 @@ void PendingRequests::look() noexcept {
 
 // A rank that waits in a collective may be the receiver that a sender waits for.
 void look_in_collectives() noexcept {
-  if (!pending.empty()) pending.take_some();
+  if (pending.empty()) return;
+  if (const MessageLock lock{std::try_to_lock}) pending.take_some();
 }
 
 void end() noexcept {
+  const MessageLock lock;
   pending.end();
   if (ranks.understands) end_outbox();
 }

@@ -7,11 +7,13 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <map>
 #include <memory>
 #include <vector>
 
+#include "message_lock.hpp"
 #include "message_mpi.hpp"
 #include "os/waiting.hpp"
 #include "outbox.hpp"
@@ -107,11 +109,13 @@ class CollectiveRequests {
   std::size_t freed_ = 0;  // of the active ones
 };
 
+// Whoever calls anything but empty() and only_collectives() holds the MessageLock. There are no
+// persistent collectives in a process whose threads call MPI at the same time.
 class PendingRequests {
  public:
-  bool empty() const noexcept { return entries_.empty() && collectives_.active() == 0; }
+  bool empty() const noexcept { return only_collectives() && collectives_.active() == 0; }
   // Nothing but collectives is pending, which go on without this rank.
-  bool only_collectives() const noexcept { return entries_.empty(); }
+  bool only_collectives() const noexcept { return count_.load(std::memory_order_relaxed) == 0; }
   Pending* find(Word handle) noexcept;
   CollectiveRequests& collectives() noexcept { return collectives_; }
   // Each of these adds an entry, or throws std::bad_alloc and adds none.
@@ -152,8 +156,13 @@ class PendingRequests {
   using Entries = std::map<Word, Pending>;
   bool settle_send(Word handle, Pending&) noexcept;
   Entries::iterator drop(Entries::iterator) noexcept;
+  // To be called whenever an entry was added or removed.
+  void count() noexcept { count_.store(entries_.size(), std::memory_order_relaxed); }
 
   Entries entries_;
+  // The number of them. A thread that completes a request of the table has been given that by the
+  // one that added it, and so sees it.
+  std::atomic<std::size_t> count_{0};
   Entries inactive_;  // persistent messages, which cost nothing until they are started
   CollectiveRequests collectives_;
   Word turn_ = 0;  // the handle that was looked at last
@@ -167,14 +176,26 @@ inline const os::WaitPolicy& wait_policy() noexcept {
   if (ranks.over_nodes) return ranks.crowded ? os::wait_for_nodes_crowded : os::wait_for_nodes;
   return ranks.crowded ? os::wait_for_ranks_crowded : os::wait_for_ranks;
 }
-// Waits until ready() returns true, and meanwhile takes what comes for other receives.
+// Waits until ready() returns true, and meanwhile takes what comes for other receives. The caller
+// does not hold the MessageLock.
 template <class Ready>
-void wait_until(Ready ready) {
+void wait_unlocked(Ready ready) {
   os::Waiting wait(wait_policy());
   while (!ready()) {
-    wait.poll([] { pending.look(); });
+    wait.poll([] {
+      const MessageLock lock;
+      pending.look();
+    });
     wait.pause();
   }
+}
+// The same for a ready() that is to hold the lock.
+template <class Ready>
+void wait_until(Ready ready) {
+  wait_unlocked([&] {
+    const MessageLock lock;
+    return ready();
+  });
 }
 
 }  // namespace ropewalk::preload::messages

@@ -4,6 +4,7 @@
 #include <exception>
 #include <utility>
 
+#include "by_ints.hpp"
 #include "call.hpp"
 #include "message_mpi.hpp"
 #include "message_peers.hpp"
@@ -118,13 +119,10 @@ int set_up(Function function, Word word, void* request, Plan plan, Pass pass) {
   return code;
 }
 
-// For forms with 64-bit counts that this MPI does not have.
-template <class Function, class... Arguments>
-int pass_to(Function* function, Word comm, Arguments... arguments) {
-  if (function != nullptr) return function(arguments...);
-  return raise({clean(comm)},
-               "a persistent collective that this MPI does not offer; use the form with int "
-               "counts, or a library of MPI 4");
+template <class Given, class WithInts, class... Arguments>
+int pass_to(Given* given, WithInts* with_ints, Word comm, Arguments... arguments) {
+  return call_either("a persistent collective that this MPI does not offer", comm, given, with_ints,
+                     arguments...);
 }
 
 template <class Number>
@@ -145,8 +143,9 @@ OptionalPlan plan_blocks(const Collectives& team, const ReductionArguments& give
 namespace serve {
 
 int Barrier_init(Word comm, Word info, void* request) {
-  return set_up(Function::barrier_init, comm, request, &plan_barrier,
-                [&] { return pass_to(next.Barrier_init, comm, comm, info, request); });
+  return set_up(Function::barrier_init, comm, request, &plan_barrier, [&] {
+    return pass_to(next.Barrier_init, next.Barrier_init, comm, comm, info, request);
+  });
 }
 
 #define ROPEWALK_BCAST(name, Number)                                                         \
@@ -156,34 +155,38 @@ int Barrier_init(Word comm, Word info, void* request) {
         [&](const Collectives& team) {                                                       \
           return plan_broadcast(team, equal_blocks(data, n, type, 1), root);                 \
         },                                                                                   \
-        [&] { return pass_to(next.name, comm, data, n, type, root, comm, info, request); }); \
+        [&] {                                                                                \
+          return pass_to(next.name, next.Bcast_init, comm, data, n, type, root, comm, info,  \
+                         request);                                                           \
+        });                                                                                  \
   }
 ROPEWALK_BCAST(Bcast_init, int)
 ROPEWALK_BCAST(Bcast_init_c, Count)
 #undef ROPEWALK_BCAST
 
 // `plan`: of the team, the arguments `given`, and the count `n`.
-#define ROPEWALK_REDUCTION(name, function, Number, plan)                                        \
-  int name(const void* send, void* receive, Number n, Word type, Word op, Word comm, Word info, \
-           void* request) {                                                                     \
-    const ReductionArguments given{send, receive, type, op};                                    \
-    return set_up(                                                                              \
-        Function::function, comm, request, [&](const Collectives& team) { return plan; },       \
-        [&] {                                                                                   \
-          return pass_to(next.name, comm, send, receive, n, type, op, comm, info, request);     \
-        });                                                                                     \
+#define ROPEWALK_REDUCTION(name, with_ints, function, Number, plan, number)                      \
+  int name(const void* send, void* receive, Number n, Word type, Word op, Word comm, Word info,  \
+           void* request) {                                                                      \
+    const ReductionArguments given{send, receive, type, op};                                     \
+    return set_up(                                                                               \
+        Function::function, comm, request, [&](const Collectives& team) { return plan; },        \
+        [&] {                                                                                    \
+          return pass_to(next.name, next.with_ints, comm, send, receive, number, type, op, comm, \
+                         info, request);                                                         \
+        });                                                                                      \
   }
 #define ROPEWALK_REDUCTIONS(suffix, Number)                                                        \
-  ROPEWALK_REDUCTION(Allreduce_init##suffix, allreduce_init, Number,                               \
-                     plan_allreduce(team, given, n))                                               \
-  ROPEWALK_REDUCTION(Scan_init##suffix, scan_init, Number,                                         \
-                     plan_scan(team, given, n, team.rank() + 1))                                   \
-  ROPEWALK_REDUCTION(Exscan_init##suffix, exscan_init, Number,                                     \
-                     plan_scan(team, given, n, team.rank()))                                       \
-  ROPEWALK_REDUCTION(Reduce_scatter_block_init##suffix, reduce_scatter_block_init, Number,         \
-                     plan_blocks(team, given, n))                                                  \
-  ROPEWALK_REDUCTION(Reduce_scatter_init##suffix, reduce_scatter_init, const Number*,              \
-                     plan_parts(team, given, n))                                                   \
+  ROPEWALK_REDUCTION(Allreduce_init##suffix, Allreduce_init, allreduce_init, Number,               \
+                     plan_allreduce(team, given, n), n)                                            \
+  ROPEWALK_REDUCTION(Scan_init##suffix, Scan_init, scan_init, Number,                              \
+                     plan_scan(team, given, n, team.rank() + 1), n)                                \
+  ROPEWALK_REDUCTION(Exscan_init##suffix, Exscan_init, exscan_init, Number,                        \
+                     plan_scan(team, given, n, team.rank()), n)                                    \
+  ROPEWALK_REDUCTION(Reduce_scatter_block_init##suffix, Reduce_scatter_block_init,                 \
+                     reduce_scatter_block_init, Number, plan_blocks(team, given, n), n)            \
+  ROPEWALK_REDUCTION(Reduce_scatter_init##suffix, Reduce_scatter_init, reduce_scatter_init,        \
+                     const Number*, plan_parts(team, given, n), counts(n, of_own_ranks(comm)))     \
   int Reduce_init##suffix(const void* send, void* receive, Number n, Word type, Word op, int root, \
                           Word comm, Word info, void* request) {                                   \
     const ReductionArguments given{send, receive, type, op};                                       \
@@ -191,8 +194,8 @@ ROPEWALK_BCAST(Bcast_init_c, Count)
         Function::reduce_init, comm, request,                                                      \
         [&](const Collectives& team) { return plan_reduce(team, given, n, root); },                \
         [&] {                                                                                      \
-          return pass_to(next.Reduce_init##suffix, comm, send, receive, n, type, op, root, comm,   \
-                         info, request);                                                           \
+          return pass_to(next.Reduce_init##suffix, next.Reduce_init, comm, send, receive, n, type, \
+                         op, root, comm, info, request);                                           \
         });                                                                                        \
   }
 ROPEWALK_REDUCTIONS(, int)
@@ -227,104 +230,113 @@ OptionalBlocks at_root(const Collectives& team, int root, Make make) {
 
 }  // namespace
 
-#define ROPEWALK_MOVEMENTS(suffix, Number)                                                        \
-  int Allgather_init##suffix(const void* s, Number n, Word t, void* r, Number m, Word u, Word c,  \
-                             Word info, void* request) {                                          \
-    return set_up(                                                                                \
-        Function::allgather_init, c, request,                                                     \
-        [&](const Collectives& team) {                                                            \
-          return plan_allgather(team, one_block(s, n, t), equal_blocks(r, m, u, team.size()));    \
-        },                                                                                        \
-        [&] {                                                                                     \
-          return pass_to(next.Allgather_init##suffix, c, s, n, t, r, m, u, c, info, request);     \
-        });                                                                                       \
-  }                                                                                               \
-  int Allgatherv_init##suffix(const void* s, Number n, Word t, void* r, const Number* m,          \
-                              const Number* d, Word u, Word c, Word info, void* request) {        \
-    return set_up(                                                                                \
-        Function::allgatherv_init, c, request,                                                    \
-        [&](const Collectives& team) {                                                            \
-          return plan_allgather(team, one_block(s, n, t), any_blocks(r, m, d, u, team.size()));   \
-        },                                                                                        \
-        [&] {                                                                                     \
-          return pass_to(next.Allgatherv_init##suffix, c, s, n, t, r, m, d, u, c, info, request); \
-        });                                                                                       \
-  }                                                                                               \
-  int Gather_init##suffix(const void* s, Number n, Word t, void* r, Number m, Word u, int root,   \
-                          Word c, Word info, void* request) {                                     \
-    return set_up(                                                                                \
-        Function::gather_init, c, request,                                                        \
-        [&](const Collectives& team) {                                                            \
-          const auto to = [&] { return equal_blocks(r, m, u, team.size()); };                     \
-          return plan_gather(team, one_block(s, n, t), at_root(team, root, to), root);            \
-        },                                                                                        \
-        [&] {                                                                                     \
-          return pass_to(next.Gather_init##suffix, c, s, n, t, r, m, u, root, c, info, request);  \
-        });                                                                                       \
-  }                                                                                               \
-  int Gatherv_init##suffix(const void* s, Number n, Word t, void* r, const Number* m,             \
-                           const Number* d, Word u, int root, Word c, Word info, void* request) { \
-    return set_up(                                                                                \
-        Function::gatherv_init, c, request,                                                       \
-        [&](const Collectives& team) {                                                            \
-          const auto to = [&] { return any_blocks(r, m, d, u, team.size()); };                    \
-          return plan_gather(team, one_block(s, n, t), at_root(team, root, to), root);            \
-        },                                                                                        \
-        [&] {                                                                                     \
-          return pass_to(next.Gatherv_init##suffix, c, s, n, t, r, m, d, u, root, c, info,        \
-                         request);                                                                \
-        });                                                                                       \
-  }                                                                                               \
-  int Scatter_init##suffix(const void* s, Number n, Word t, void* r, Number m, Word u, int root,  \
-                           Word c, Word info, void* request) {                                    \
-    return set_up(                                                                                \
-        Function::scatter_init, c, request,                                                       \
-        [&](const Collectives& team) {                                                            \
-          const auto from = [&] { return equal_blocks(s, n, t, team.size()); };                   \
-          return plan_scatter(team, at_root(team, root, from), one_block(r, m, u), root);         \
-        },                                                                                        \
-        [&] {                                                                                     \
-          return pass_to(next.Scatter_init##suffix, c, s, n, t, r, m, u, root, c, info, request); \
-        });                                                                                       \
-  }                                                                                               \
-  int Scatterv_init##suffix(const void* s, const Number* n, const Number* d, Word t, void* r,     \
-                            Number m, Word u, int root, Word c, Word info, void* request) {       \
-    return set_up(                                                                                \
-        Function::scatterv_init, c, request,                                                      \
-        [&](const Collectives& team) {                                                            \
-          const auto from = [&] { return any_blocks(s, n, d, t, team.size()); };                  \
-          return plan_scatter(team, at_root(team, root, from), one_block(r, m, u), root);         \
-        },                                                                                        \
-        [&] {                                                                                     \
-          return pass_to(next.Scatterv_init##suffix, c, s, n, d, t, r, m, u, root, c, info,       \
-                         request);                                                                \
-        });                                                                                       \
-  }                                                                                               \
-  int Alltoall_init##suffix(const void* s, Number n, Word t, void* r, Number m, Word u, Word c,   \
-                            Word info, void* request) {                                           \
-    return set_up(                                                                                \
-        Function::alltoall_init, c, request,                                                      \
-        [&](const Collectives& team) {                                                            \
-          return plan_alltoall(team, blocks_unless_in_place(s, n, t, team.size()),                \
-                               equal_blocks(r, m, u, team.size()));                               \
-        },                                                                                        \
-        [&] {                                                                                     \
-          return pass_to(next.Alltoall_init##suffix, c, s, n, t, r, m, u, c, info, request);      \
-        });                                                                                       \
-  }                                                                                               \
-  int Alltoallv_init##suffix(const void* s, const Number* n, const Number* e, Word t, void* r,    \
-                             const Number* m, const Number* d, Word u, Word c, Word info,         \
-                             void* request) {                                                     \
-    return set_up(                                                                                \
-        Function::alltoallv_init, c, request,                                                     \
-        [&](const Collectives& team) {                                                            \
-          return plan_alltoall(team, blocks_unless_in_place(s, n, e, t, team.size()),             \
-                               any_blocks(r, m, d, u, team.size()));                              \
-        },                                                                                        \
-        [&] {                                                                                     \
-          return pass_to(next.Alltoallv_init##suffix, c, s, n, e, t, r, m, d, u, c, info,         \
-                         request);                                                                \
-        });                                                                                       \
+#define ROPEWALK_MOVEMENTS(suffix, Number)                                                         \
+  int Allgather_init##suffix(const void* s, Number n, Word t, void* r, Number m, Word u, Word c,   \
+                             Word info, void* request) {                                           \
+    return set_up(                                                                                 \
+        Function::allgather_init, c, request,                                                      \
+        [&](const Collectives& team) {                                                             \
+          return plan_allgather(team, one_block(s, n, t), equal_blocks(r, m, u, team.size()));     \
+        },                                                                                         \
+        [&] {                                                                                      \
+          return pass_to(next.Allgather_init##suffix, next.Allgather_init, c, s, n, t, r, m, u, c, \
+                         info, request);                                                           \
+        });                                                                                        \
+  }                                                                                                \
+  int Allgatherv_init##suffix(const void* s, Number n, Word t, void* r, const Number* m,           \
+                              const Number* d, Word u, Word c, Word info, void* request) {         \
+    return set_up(                                                                                 \
+        Function::allgatherv_init, c, request,                                                     \
+        [&](const Collectives& team) {                                                             \
+          return plan_allgather(team, one_block(s, n, t), any_blocks(r, m, d, u, team.size()));    \
+        },                                                                                         \
+        [&] {                                                                                      \
+          return pass_to(next.Allgatherv_init##suffix, next.Allgatherv_init, c, s, n, t, r,        \
+                         counts(m, of_ranks(c)), counts(d, of_ranks(c)), u, c, info, request);     \
+        });                                                                                        \
+  }                                                                                                \
+  int Gather_init##suffix(const void* s, Number n, Word t, void* r, Number m, Word u, int root,    \
+                          Word c, Word info, void* request) {                                      \
+    return set_up(                                                                                 \
+        Function::gather_init, c, request,                                                         \
+        [&](const Collectives& team) {                                                             \
+          const auto to = [&] { return equal_blocks(r, m, u, team.size()); };                      \
+          return plan_gather(team, one_block(s, n, t), at_root(team, root, to), root);             \
+        },                                                                                         \
+        [&] {                                                                                      \
+          return pass_to(next.Gather_init##suffix, next.Gather_init, c, s, n, t, r, m, u, root, c, \
+                         info, request);                                                           \
+        });                                                                                        \
+  }                                                                                                \
+  int Gatherv_init##suffix(const void* s, Number n, Word t, void* r, const Number* m,              \
+                           const Number* d, Word u, int root, Word c, Word info, void* request) {  \
+    return set_up(                                                                                 \
+        Function::gatherv_init, c, request,                                                        \
+        [&](const Collectives& team) {                                                             \
+          const auto to = [&] { return any_blocks(r, m, d, u, team.size()); };                     \
+          return plan_gather(team, one_block(s, n, t), at_root(team, root, to), root);             \
+        },                                                                                         \
+        [&] {                                                                                      \
+          return pass_to(next.Gatherv_init##suffix, next.Gatherv_init, c, s, n, t, r,              \
+                         counts(m, of_root(c, root)), counts(d, of_root(c, root)), u, root, c,     \
+                         info, request);                                                           \
+        });                                                                                        \
+  }                                                                                                \
+  int Scatter_init##suffix(const void* s, Number n, Word t, void* r, Number m, Word u, int root,   \
+                           Word c, Word info, void* request) {                                     \
+    return set_up(                                                                                 \
+        Function::scatter_init, c, request,                                                        \
+        [&](const Collectives& team) {                                                             \
+          const auto from = [&] { return equal_blocks(s, n, t, team.size()); };                    \
+          return plan_scatter(team, at_root(team, root, from), one_block(r, m, u), root);          \
+        },                                                                                         \
+        [&] {                                                                                      \
+          return pass_to(next.Scatter_init##suffix, next.Scatter_init, c, s, n, t, r, m, u, root,  \
+                         c, info, request);                                                        \
+        });                                                                                        \
+  }                                                                                                \
+  int Scatterv_init##suffix(const void* s, const Number* n, const Number* d, Word t, void* r,      \
+                            Number m, Word u, int root, Word c, Word info, void* request) {        \
+    return set_up(                                                                                 \
+        Function::scatterv_init, c, request,                                                       \
+        [&](const Collectives& team) {                                                             \
+          const auto from = [&] { return any_blocks(s, n, d, t, team.size()); };                   \
+          return plan_scatter(team, at_root(team, root, from), one_block(r, m, u), root);          \
+        },                                                                                         \
+        [&] {                                                                                      \
+          return pass_to(next.Scatterv_init##suffix, next.Scatterv_init, c, s,                     \
+                         counts(n, of_root(c, root)), counts(d, of_root(c, root)), t, r, m, u,     \
+                         root, c, info, request);                                                  \
+        });                                                                                        \
+  }                                                                                                \
+  int Alltoall_init##suffix(const void* s, Number n, Word t, void* r, Number m, Word u, Word c,    \
+                            Word info, void* request) {                                            \
+    return set_up(                                                                                 \
+        Function::alltoall_init, c, request,                                                       \
+        [&](const Collectives& team) {                                                             \
+          return plan_alltoall(team, blocks_unless_in_place(s, n, t, team.size()),                 \
+                               equal_blocks(r, m, u, team.size()));                                \
+        },                                                                                         \
+        [&] {                                                                                      \
+          return pass_to(next.Alltoall_init##suffix, next.Alltoall_init, c, s, n, t, r, m, u, c,   \
+                         info, request);                                                           \
+        });                                                                                        \
+  }                                                                                                \
+  int Alltoallv_init##suffix(const void* s, const Number* n, const Number* e, Word t, void* r,     \
+                             const Number* m, const Number* d, Word u, Word c, Word info,          \
+                             void* request) {                                                      \
+    return set_up(                                                                                 \
+        Function::alltoallv_init, c, request,                                                      \
+        [&](const Collectives& team) {                                                             \
+          return plan_alltoall(team, blocks_unless_in_place(s, n, e, t, team.size()),              \
+                               any_blocks(r, m, d, u, team.size()));                               \
+        },                                                                                         \
+        [&] {                                                                                      \
+          return pass_to(next.Alltoallv_init##suffix, next.Alltoallv_init, c, s,                   \
+                         counts(n, of_ranks_unless_in_place(s, c)),                                \
+                         counts(e, of_ranks_unless_in_place(s, c)), t, r, counts(m, of_ranks(c)),  \
+                         counts(d, of_ranks(c)), u, c, info, request);                             \
+        });                                                                                        \
   }
 ROPEWALK_MOVEMENTS(, int)
 ROPEWALK_MOVEMENTS(_c, Count)
@@ -364,31 +376,36 @@ BlockArguments one_for_each(const void* data, Number count, Word type,
         [&] { return pass_to arguments; });                                  \
   }
 #define ROPEWALK_ALL_NEIGHBOURS(suffix, Number)                                                    \
-  ROPEWALK_NEIGHBOURS(                                                                             \
-      Neighbor_allgather_init##suffix, neighbor_allgather_init, one_for_each(s, n, t, around),     \
-      equal_blocks(r, m, u, number_received(around)),                                              \
-      (const void* s, Number n, Word t, void* r, Number m, Word u, Word c, Word info,              \
-       void* request),                                                                             \
-      (next.Neighbor_allgather_init##suffix, c, s, n, t, r, m, u, c, info, request))               \
+  ROPEWALK_NEIGHBOURS(Neighbor_allgather_init##suffix, neighbor_allgather_init,                    \
+                      one_for_each(s, n, t, around),                                               \
+                      equal_blocks(r, m, u, number_received(around)),                              \
+                      (const void* s, Number n, Word t, void* r, Number m, Word u, Word c,         \
+                       Word info, void* request),                                                  \
+                      (next.Neighbor_allgather_init##suffix, next.Neighbor_allgather_init, c, s,   \
+                       n, t, r, m, u, c, info, request))                                           \
   ROPEWALK_NEIGHBOURS(                                                                             \
       Neighbor_allgatherv_init##suffix, neighbor_allgatherv_init, one_for_each(s, n, t, around),   \
       any_blocks(r, m, d, u, number_received(around)),                                             \
       (const void* s, Number n, Word t, void* r, const Number* m, const Number* d, Word u, Word c, \
        Word info, void* request),                                                                  \
-      (next.Neighbor_allgatherv_init##suffix, c, s, n, t, r, m, d, u, c, info, request))           \
-  ROPEWALK_NEIGHBOURS(                                                                             \
-      Neighbor_alltoall_init##suffix, neighbor_alltoall_init,                                      \
-      equal_blocks(s, n, t, number_sent(around)), equal_blocks(r, m, u, number_received(around)),  \
-      (const void* s, Number n, Word t, void* r, Number m, Word u, Word c, Word info,              \
-       void* request),                                                                             \
-      (next.Neighbor_alltoall_init##suffix, c, s, n, t, r, m, u, c, info, request))                \
+      (next.Neighbor_allgatherv_init##suffix, next.Neighbor_allgatherv_init, c, s, n, t, r,        \
+       counts(m, of_sources(c)), counts(d, of_sources(c)), u, c, info, request))                   \
+  ROPEWALK_NEIGHBOURS(Neighbor_alltoall_init##suffix, neighbor_alltoall_init,                      \
+                      equal_blocks(s, n, t, number_sent(around)),                                  \
+                      equal_blocks(r, m, u, number_received(around)),                              \
+                      (const void* s, Number n, Word t, void* r, Number m, Word u, Word c,         \
+                       Word info, void* request),                                                  \
+                      (next.Neighbor_alltoall_init##suffix, next.Neighbor_alltoall_init, c, s, n,  \
+                       t, r, m, u, c, info, request))                                              \
   ROPEWALK_NEIGHBOURS(                                                                             \
       Neighbor_alltoallv_init##suffix, neighbor_alltoallv_init,                                    \
       any_blocks(s, n, e, t, number_sent(around)),                                                 \
       any_blocks(r, m, d, u, number_received(around)),                                             \
       (const void* s, const Number* n, const Number* e, Word t, void* r, const Number* m,          \
        const Number* d, Word u, Word c, Word info, void* request),                                 \
-      (next.Neighbor_alltoallv_init##suffix, c, s, n, e, t, r, m, d, u, c, info, request))
+      (next.Neighbor_alltoallv_init##suffix, next.Neighbor_alltoallv_init, c, s,                   \
+       counts(n, of_destinations(c)), counts(e, of_destinations(c)), t, r,                         \
+       counts(m, of_sources(c)), counts(d, of_sources(c)), u, c, info, request))
 ROPEWALK_ALL_NEIGHBOURS(, int)
 ROPEWALK_ALL_NEIGHBOURS(_c, Count)
 #undef ROPEWALK_ALL_NEIGHBOURS
@@ -405,8 +422,10 @@ ROPEWALK_ALL_NEIGHBOURS(_c, Count)
               team, std::make_shared<const AlltoallwSides>(team.size(), s, n, e, t, r, m, d, u));  \
         },                                                                                         \
         [&] {                                                                                      \
-          return pass_to(next.Alltoallw_init##suffix, c, s, n, e, t, r, m, d, u, c, info,          \
-                         request);                                                                 \
+          return pass_to(next.Alltoallw_init##suffix, next.Alltoallw_init, c, s,                   \
+                         counts(n, of_ranks_unless_in_place(s, c)),                                \
+                         counts(e, of_ranks_unless_in_place(s, c)), t, r, counts(m, of_ranks(c)),  \
+                         counts(d, of_ranks(c)), u, c, info, request);                             \
         });                                                                                        \
   }                                                                                                \
   int Neighbor_alltoallw_init##suffix(const void* s, const Number* n, const Count* e,              \
@@ -420,8 +439,9 @@ ROPEWALK_ALL_NEIGHBOURS(_c, Count)
                                              around, s, n, e, t, r, m, d, u));                     \
         },                                                                                         \
         [&] {                                                                                      \
-          return pass_to(next.Neighbor_alltoallw_init##suffix, c, s, n, e, t, r, m, d, u, c, info, \
-                         request);                                                                 \
+          return pass_to(next.Neighbor_alltoallw_init##suffix, next.Neighbor_alltoallw_init, c, s, \
+                         counts(n, of_destinations(c)), e, t, r, counts(m, of_sources(c)), d, u,   \
+                         c, info, request);                                                        \
         });                                                                                        \
   }
 ROPEWALK_TYPED(, int)

@@ -37,6 +37,8 @@ constexpr std::array foreign = {"Request_get_status_any",
                                 "Comm_set_info",
                                 "Comm_dup_with_info",
                                 "Comm_idup_with_info"};
+// These probes leave a message with MPI, so that another call receives it.
+constexpr std::array unmatched_probes = {"Probe", "Iprobe"};
 // These bindings of MPI to Fortran are loaded beside C programs as well. An object that uses them
 // is known by Fortran's names.
 constexpr std::array bindings = {"libmpifort", "libmpichfort", "libmpi_mpifh", "libmpi_usempi"};
@@ -52,29 +54,36 @@ bool begins_with(std::string_view name, const std::array<const char*, count>& na
 
 // Fortran compilers write mpi_recv_, mpi_recv__ or MPI_RECV. The bindings of Fortran 2008 have
 // names such as mpi_recv_f08_ and mpi_recv_f08ts_.
-bool is_foreign_in_fortran(std::string_view name) {
+template <std::size_t count>
+bool is_in_fortran(std::string_view name, const std::array<const char*, count>& names) {
   std::string plain;
   for (const char letter : name) plain += static_cast<char>(std::tolower(letter));
   while (plain.ends_with('_')) plain.pop_back();
   for (const std::string_view suffix : {"_f08ts", "_f08"}) {
     if (plain.ends_with(suffix)) plain.resize(plain.size() - suffix.size());
   }
-  return std::ranges::any_of(foreign, [&](std::string_view one) {
+  return std::ranges::any_of(names, [&](std::string_view one) {
     return std::ranges::equal(plain, one, [](char left, char right) {
       return left == static_cast<char>(std::tolower(right));
     });
   });
 }
 
-bool is_foreign(std::string_view name) {
-  if (name.starts_with("MPIX_") || name.starts_with("PMPIX_")) return true;
+// The symbol is one of these functions of MPI, by either of its names.
+template <std::size_t count>
+bool is_function(std::string_view name, const std::array<const char*, count>& names) {
   for (const std::string_view prefix : {"MPI_", "PMPI_", "mpi_", "pmpi_"}) {
     if (!name.starts_with(prefix)) continue;
     const std::string_view rest = name.substr(prefix.size());
-    return is_one_of(rest, foreign) || is_foreign_in_fortran(rest);
+    return is_one_of(rest, names) || is_in_fortran(rest, names);
   }
   return false;
 }
+
+bool is_foreign(std::string_view name) {
+  return name.starts_with("MPIX_") || name.starts_with("PMPIX_") || is_function(name, foreign);
+}
+bool is_unmatched_probe(std::string_view name) { return is_function(name, unmatched_probes); }
 
 std::string_view base_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
@@ -167,32 +176,44 @@ bool is_known(std::string_view file) {
          file.starts_with("linux-vdso") || begins_with(file, bindings);
 }
 
-std::string obstacle_in(const Object& object) {
+// Returns the first import of such a name, with the object that has it, or an empty text.
+std::string import_in(const Object& object, bool (*is_wanted)(std::string_view)) {
   const std::string_view file = base_name(object.name);
   for (std::size_t i = 0; i < object.count; ++i) {
     const ElfW(Sym)& symbol = object.symbols[i];
     if (symbol.st_shndx != SHN_UNDEF || symbol.st_name == 0) continue;
     const std::string_view name = object.strings + symbol.st_name;
-    if (is_foreign(name)) {
+    if (is_wanted(name)) {
       return std::string(file.empty() ? "the program" : file) + " calls " + std::string(name);
     }
   }
   return "";
 }
 
-}  // namespace
-
-std::string obstacle_to_promise() {
+// Looks at all objects but MPI's and ours.
+std::string first_import(bool (*is_wanted)(std::string_view)) {
   const std::vector<Object> objects = loaded_objects();
   const auto of_mpi = objects_of_mpi(objects);
   for (const Object& object : objects) {
     const std::string_view file = base_name(object.name);
     const bool skipped = !file.empty() && (is_known(file) || of_mpi.contains(file));
     if (skipped || object.strings == nullptr || object.symbols == nullptr) continue;
-    std::string found = obstacle_in(object);
+    std::string found = import_in(object, is_wanted);
     if (!found.empty()) return found;
   }
   return "";
+}
+
+}  // namespace
+
+std::string obstacle_to_promise() { return first_import(&is_foreign); }
+
+bool imports_probe() noexcept {
+  try {
+    return !first_import(&is_unmatched_probe).empty();
+  } catch (...) {  // no memory
+    return true;
+  }
 }
 
 }  // namespace ropewalk::preload::messages

@@ -15,4 +15,7 @@ namespace ropewalk::preload::messages {
 // it can.
 std::string obstacle_to_promise();
 
+// Says whether an object of this process imports MPI_Probe or MPI_Iprobe, in C or in Fortran.
+bool imports_probe() noexcept;
+
 }  // namespace ropewalk::preload::messages

@@ -26,7 +26,12 @@ class SpareResult {
   std::unique_ptr<std::byte[]> memory_;
 };
 
-// again(receive) into a spare buffer of `count` elements; not in place, where the input is gone.
+// Only one rank may reduce in place here, so that the ranks would not agree on making the call once
+// more.
+int not_again() noexcept { return -1; }
+
+// again(receive) into a spare buffer of `count` elements; not in place, where the input is gone. All
+// ranks or none reduce in place, as MPI demands of these calls.
 template <class Again>
 int repeat(const void* send, std::size_t count, Word type, Again again) {
   if (is_in_place(send)) return -1;
@@ -56,12 +61,7 @@ int reduce_to(const void* send, void* receive, Number count, Word type, Word op,
         typed::reduce(team, send, receive, unsign(count), *reduction, root);
         return true;
       },
-      [&] { return pass::reduce(send, receive, count, type, op, root, comm); },
-      [&] {
-        return repeat(send, unsign(count), type, [&](void* spare) {
-          return pass::reduce(send, spare, count, type, op, root, comm);
-        });
-      });
+      [&] { return pass::reduce(send, receive, count, type, op, root, comm); }, not_again);
 }
 
 template <class Number>
@@ -93,7 +93,7 @@ int scan(Function function, const void* send, void* receive, Number count, Word 
         typed::scan(team, send, receive, unsign(count), *reduction, function == Function::exscan);
         return true;
       },
-      [&] { return pass(receive); }, [&] { return repeat(send, unsign(count), type, pass); });
+      [&] { return pass(receive); }, not_again);
 }
 
 template <class Number>
@@ -112,8 +112,7 @@ int reduce_scatter(const void* send, void* receive, const Number* counts, Word t
         typed::reduce_scatter(team, send, receive, sizes.data(), *reduction);
         return true;
       },
-      [&] { return pass::reduce_scatter(send, receive, counts, type, op, comm); },
-      [] { return -1; });
+      [&] { return pass::reduce_scatter(send, receive, counts, type, op, comm); }, not_again);
 }
 
 template <class Number>

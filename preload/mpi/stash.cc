@@ -6,6 +6,7 @@
 
 #include "datatypes.hpp"
 #include "local_mpi.hpp"
+#include "message_lock.hpp"
 #include "messages.hpp"
 #include "never_destroyed.hpp"
 #include "pending.hpp"
@@ -97,6 +98,7 @@ void Stash::forget(Word comm) noexcept {
 }
 
 void forget(Word comm) noexcept {
+  const MessageLock lock;
   if (!stash.empty()) stash.forget(comm);
   pending.forget(comm);
 }
@@ -131,7 +133,7 @@ Taken deliver(const Stashed& one, const Destination& to) noexcept {
 }
 
 void show(const Stashed& one, void* status) noexcept {
-  if (!is_ignored(status)) copy_status(one.status, status);
+  if (!is_ignored(status)) copy_status(&one.status, status);
 }
 
 int receive_stashed(Stashed& one, void* buffer, int count, Word type, void* status) noexcept {
@@ -158,6 +160,7 @@ int start_stashed(Stashed& one, void* buffer, int count, Word type, void* reques
   if (!describe(buffer, count, type, one.from.comm, to)) {
     return raise({one.from.comm}, "a receive whose count or datatype MPI does not take");
   }
+  const MessageLock lock;
   if (const int code = completed_request(handle); code != 0) return code;
   try {
     pending.add_received(handle, to, deliver(one, to));

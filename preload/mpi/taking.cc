@@ -9,6 +9,7 @@
 #include "datatypes.hpp"
 #include "envelope.hpp"
 #include "local_mpi.hpp"
+#include "message_lock.hpp"
 #include "message_mpi.hpp"
 #include "message_peers.hpp"
 #include "os/relax.hpp"
@@ -26,9 +27,11 @@ std::size_t capacity(const Destination& to) {
   return to.elements.bytes * static_cast<std::size_t>(to.count);
 }
 
-// Lets MPI move data between two buffers of this process, one of which has gaps.
+// Lets MPI move data between two buffers of this process, one of which has gaps. Two threads at a
+// time would get each other's.
 int copy_by_mpi(const void* from, int from_count, Word from_type, void* to, int to_count,
                 Word to_type) noexcept {
+  const MessageLock lock;
   return real.sendrecv(from, from_count, from_type, 0, 0, to, to_count, to_type, 0, 0,
                        ranks.self.value, reinterpret_cast<void*>(abi().status_ignore));
 }

@@ -68,23 +68,25 @@ void test_request() {
 
 std::atomic<bool> one_sided{false};
 
-void (*owners_look)() noexcept = nullptr;
+std::atomic<void (*)() noexcept> owners_look{nullptr};
 
 // What `owners_look` calls may ask for progress, too.
 void call_look() noexcept {
   static thread_local bool looking = false;
   if (looking) return;
   looking = true;
-  owners_look();
+  owners_look.load(std::memory_order_acquire)();
   looking = false;
 }
 
 }  // namespace
 
-void progress_also(void (*look)() noexcept) noexcept { owners_look = look; }
+void progress_also(void (*look)() noexcept) noexcept {
+  owners_look.store(look, std::memory_order_release);
+}
 
 void look_also() noexcept {
-  if (owners_look != nullptr) call_look();
+  if (owners_look.load(std::memory_order_relaxed) != nullptr) call_look();
 }
 
 void progress() {

@@ -115,7 +115,8 @@ constexpr Option rows[] = {
     {Id::stats, "ROPEWALK_STATS", Kind::choice, "off,on,compare", "", "off", "", Scope::all_ranks,
      Reader::drop_in, "explanation/drop-in.md",
      "the drop-in counts what becomes of each collective and prints it at `MPI_Finalize`, once for "
-     "the job; `compare` has every 16th call made by MPI as well. Malformed, it is `on`, and the "
+     "the job; `compare` has every 16th call made by MPI as well, but for those in which one rank "
+     "may reduce in place alone (`MPI_Reduce` and scans). Malformed, it is `on`, and the "
      "print says so"},
     {Id::nonblocking, "ROPEWALK_NONBLOCKING", Kind::choice, "auto,off,on", "", "auto",
      "where there are two cores a rank", Scope::rank, Reader::drop_in, "explanation/drop-in.md",
@@ -126,10 +127,11 @@ constexpr Option rows[] = {
      "`off`: the program passes no memory of a device (GPU) to MPI: the drop-in serves it also "
      "[where an MPI would take such memory](types.md#memory). Nor to a `Channel`, which then asks "
      "the driver [of no buffer](../explanation/channel.md#memory-of-a-device)"},
-    {Id::messages, "ROPEWALK_MESSAGES", Kind::choice, "on,off", "", "on", "", Scope::all_ranks,
-     Reader::drop_in, "explanation/drop-in-messages.md",
+    {Id::messages, "ROPEWALK_MESSAGES", Kind::choice, "on,threads,off", "", "on", "",
+     Scope::all_ranks, Reader::drop_in, "explanation/drop-in-messages.md",
      "`off`: large messages between ranks of a node are MPI's. Otherwise they go [through shared "
-     "memory](../explanation/drop-in-messages.md), and only their envelopes through MPI"},
+     "memory](../explanation/drop-in-messages.md), and only their envelopes through MPI; with "
+     "`threads` in programs with MPI_THREAD_MULTIPLE, too"},
     {Id::onesided, "ROPEWALK_ONESIDED", Kind::choice, "off,on", "", "off", "", Scope::rank,
      Reader::drop_in, "explanation/drop-in-windows.md",
      "`on`: windows whose ranks share a node are served [by loads and stores]"

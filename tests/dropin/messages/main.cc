@@ -3,7 +3,10 @@
 // other, so that each rank promises to understand. It checks each byte, count and status against
 // what was to be sent.
 //
-//   messages [--seeds A..B] [--least BYTES]
+//   messages [--seeds A..B] [--least BYTES] [--threads N]
+//
+// So many threads of each rank do so at the same time, with the same communicators and tags of their
+// own, and each with a communicator for what takes any tag.
 //
 // Sizes around `least` are drawn most often, as are those around 0 and 64 bytes.
 #include <mpi.h>
@@ -13,6 +16,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "requests.hpp"
@@ -25,7 +29,7 @@ void graph(Random& random, World& world) {
   std::vector<Message> messages;
   const std::size_t number = 1 + below(random, 12);
   for (std::size_t i = 0; i < number; ++i) {
-    messages.push_back(draw(random, world, static_cast<int>(100 + i)));
+    messages.push_back(draw(random, world, own_tag(static_cast<int>(100 + i))));
   }
   const std::size_t how = below(random, 10);
   for (Message& m : messages) fill(world, m);
@@ -34,7 +38,7 @@ void graph(Random& random, World& world) {
   }
   const bool ready =
       std::any_of(messages.begin(), messages.end(), [](const Message& m) { return m.is_ready(); });
-  if (ready) MPI_Barrier(MPI_COMM_WORLD);
+  if (ready) MPI_Barrier(everybody);
   for (const bool blocking : {false, true}) {
     for (Message& m : messages) {
       if ((m.send <= Send::rsend) == blocking) start_send(m);
@@ -45,7 +49,7 @@ void graph(Random& random, World& world) {
   }
   Random own(random() + static_cast<std::uint64_t>(rank));
   Requests(own, messages).complete(how);
-  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_Barrier(everybody);
 }
 
 // Starts the same persistent receives several times, each time for another message, and some
@@ -54,7 +58,7 @@ void rounds(Random& random, World& world) {
   std::vector<Message> messages;
   world.in.clear();
   for (int i = 0; i < 4; ++i) {
-    messages.push_back(draw(random, world, 200 + i));
+    messages.push_back(draw(random, world, own_tag(200 + i)));
     Message& m = messages.back();
     constexpr Send kinds[] = {Send::isend, Send::freed, Send::persistent, Send::persistent_ssend};
     m.send = kinds[below(random, 4)];
@@ -83,7 +87,7 @@ void rounds(Random& random, World& world) {
     }
     Random own(random() + static_cast<std::uint64_t>(rank));
     Requests(own, messages).complete(how);
-    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Barrier(everybody);
   }
 }
 
@@ -107,10 +111,11 @@ bool shift_later([[maybe_unused]] Random& random, [[maybe_unused]] const Shift& 
                   s.comm, &requests[0]);
   }
   if (s.replace) {
-    MPI_Isendrecv_replace(s.out, s.count, MPI_DOUBLE, s.to, 1, s.from, 1, s.comm, &requests[1]);
+    MPI_Isendrecv_replace(s.out, s.count, MPI_DOUBLE, s.to, own_tag(1), s.from, own_tag(1), s.comm,
+                          &requests[1]);
   } else {
-    MPI_Isendrecv(s.out, s.count, MPI_DOUBLE, s.to, 1, s.in, s.count, MPI_DOUBLE, s.from, 1, s.comm,
-                  &requests[1]);
+    MPI_Isendrecv(s.out, s.count, MPI_DOUBLE, s.to, own_tag(1), s.in, s.count, MPI_DOUBLE, s.from,
+                  own_tag(1), s.comm, &requests[1]);
   }
   int at = -1, number = 0, places[2];
   switch (below(random, 4)) {
@@ -158,16 +163,17 @@ void shift(Random& random, World& world) {
   if (waits && shift_later(random, {replace, out, in, count, to, from, comm}, &status)) {
     if (replace) in = out;
   } else if (replace) {
-    MPI_Sendrecv_replace(out, count, MPI_DOUBLE, to, 1, from, 1, comm, &status);
+    MPI_Sendrecv_replace(out, count, MPI_DOUBLE, to, own_tag(1), from, own_tag(1), comm, &status);
     in = out;
   } else {
-    MPI_Sendrecv(out, count, MPI_DOUBLE, to, 1, in, count, MPI_DOUBLE, from, 1, comm, &status);
+    MPI_Sendrecv(out, count, MPI_DOUBLE, to, own_tag(1), in, count, MPI_DOUBLE, from, own_tag(1),
+                 comm, &status);
   }
   int got = -1;
   MPI_Get_count(&status, MPI_DOUBLE, &got);
   // MPICH's own MPI_Isendrecv tells neither count nor source.
   const bool told = std::getenv("ROPEWALK_MESSAGES") != nullptr || !waits;
-  expect(!told || (got == count && status.MPI_SOURCE == from && status.MPI_TAG == 1),
+  expect(!told || (got == count && status.MPI_SOURCE == from && status.MPI_TAG == own_tag(1)),
          "status of a shift");
   bool same = true;
   for (std::size_t i = 0; i < bytes; ++i) {
@@ -259,14 +265,14 @@ void anything(Random& random, World& world, MPI_Comm comm) {
     }
   }
   MPI_Waitall(static_cast<int>(sent.size()), sent.data(), MPI_STATUSES_IGNORE);
-  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_Barrier(everybody);
 }
 
 void cancel(World& world) {
   MPI_Request request;
   MPI_Status status;
   int cancelled = 0;
-  MPI_Irecv(world.in.take(least), static_cast<int>(least), MPI_BYTE, MPI_ANY_SOURCE, 99,
+  MPI_Irecv(world.in.take(least), static_cast<int>(least), MPI_BYTE, MPI_ANY_SOURCE, own_tag(99),
             MPI_COMM_WORLD, &request);
   MPI_Cancel(&request);
   MPI_Wait(&request, &status);
@@ -278,8 +284,8 @@ void cancel(World& world) {
 void cancel_persistent(World& world) {
   unsigned char* in = world.in.take(least);
   MPI_Request requests[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
-  MPI_Recv_init(in, static_cast<int>(least), MPI_BYTE, (rank + size - 1) % size, 98, MPI_COMM_WORLD,
-                &requests[1]);
+  MPI_Recv_init(in, static_cast<int>(least), MPI_BYTE, (rank + size - 1) % size, own_tag(98),
+                MPI_COMM_WORLD, &requests[1]);
   for (int round = 0; round < 2; ++round) {
     MPI_Status statuses[2];
     int cancelled = 0;
@@ -289,13 +295,14 @@ void cancel_persistent(World& world) {
     MPI_Test_cancelled(&statuses[1], &cancelled);
     expect(cancelled != 0, "a persistent receive is cancelled");
   }
-  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_Barrier(everybody);
   unsigned char* out = world.out.take(least);
   std::memset(out, rank, least);
   std::memset(in, 0xee, least);
   MPI_Start(&requests[1]);
   MPI_Request sent;
-  MPI_Isend(out, static_cast<int>(least), MPI_BYTE, (rank + 1) % size, 98, MPI_COMM_WORLD, &sent);
+  MPI_Isend(out, static_cast<int>(least), MPI_BYTE, (rank + 1) % size, own_tag(98), MPI_COMM_WORLD,
+            &sent);
   MPI_Wait(&requests[1], MPI_STATUS_IGNORE);
   MPI_Wait(&sent, MPI_STATUS_IGNORE);
   const auto from = static_cast<unsigned char>((rank + size - 1) % size);
@@ -303,7 +310,7 @@ void cancel_persistent(World& world) {
          "what comes after a receive was cancelled");
   MPI_Request_free(&requests[1]);
   expect(requests[1] == MPI_REQUEST_NULL, "a freed persistent request is null");
-  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_Barrier(everybody);
 }
 
 // A persistent receive goes on, though its request was freed while it was active.
@@ -314,27 +321,27 @@ void free_active(World& world) {
   if (rank == 1) {
     MPI_Request request;
     std::memset(a, 0, n);
-    MPI_Recv_init(a, static_cast<int>(n), MPI_BYTE, 0, 96, MPI_COMM_WORLD, &request);
+    MPI_Recv_init(a, static_cast<int>(n), MPI_BYTE, 0, own_tag(96), MPI_COMM_WORLD, &request);
     MPI_Start(&request);
     MPI_Request_free(&request);
     expect(request == MPI_REQUEST_NULL, "a freed active request is null");
-    MPI_Send(&b, 1, MPI_INT, 0, 97, MPI_COMM_WORLD);
+    MPI_Send(&b, 1, MPI_INT, 0, own_tag(97), MPI_COMM_WORLD);
     // Messages keep their order, so that the first has come when the second has; and what was freed
     // makes progress in calls of the drop-in.
-    MPI_Recv(&b, 1, MPI_INT, 0, 97, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    MPI_Send(&b, 1, MPI_INT, 0, 97, MPI_COMM_WORLD);
+    MPI_Recv(&b, 1, MPI_INT, 0, own_tag(97), MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Send(&b, 1, MPI_INT, 0, own_tag(97), MPI_COMM_WORLD);
     for (int i = 0; i < 1'000'000 && a[n - 1] != 5; ++i) {
       int flag = 0;
-      MPI_Iprobe(0, 97, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+      MPI_Iprobe(0, own_tag(97), MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
     }
     expect(std::all_of(a, a + n, [](unsigned char byte) { return byte == 5; }),
            "what a freed request receives");
   } else if (rank == 0) {
     std::memset(a, 5, n);
-    MPI_Recv(&b, 1, MPI_INT, 1, 97, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    MPI_Send(a, static_cast<int>(n), MPI_BYTE, 1, 96, MPI_COMM_WORLD);
-    MPI_Send(&b, 1, MPI_INT, 1, 97, MPI_COMM_WORLD);
-    MPI_Recv(&b, 1, MPI_INT, 1, 97, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Recv(&b, 1, MPI_INT, 1, own_tag(97), MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Send(a, static_cast<int>(n), MPI_BYTE, 1, own_tag(96), MPI_COMM_WORLD);
+    MPI_Send(&b, 1, MPI_INT, 1, own_tag(97), MPI_COMM_WORLD);
+    MPI_Recv(&b, 1, MPI_INT, 1, own_tag(97), MPI_COMM_WORLD, MPI_STATUS_IGNORE);
   }
 }
 
@@ -346,12 +353,12 @@ void progress(World& world) {
   int b = 0;
   if (rank == 0) {
     std::memset(a, 7, n);
-    MPI_Ssend(a, static_cast<int>(n), MPI_BYTE, 1, 1, MPI_COMM_WORLD);
-    MPI_Send(&b, 1, MPI_INT, 1, 2, MPI_COMM_WORLD);
+    MPI_Ssend(a, static_cast<int>(n), MPI_BYTE, 1, own_tag(1), MPI_COMM_WORLD);
+    MPI_Send(&b, 1, MPI_INT, 1, own_tag(2), MPI_COMM_WORLD);
   } else if (rank == 1) {
     MPI_Request request;
-    MPI_Irecv(a, static_cast<int>(n), MPI_BYTE, 0, 1, MPI_COMM_WORLD, &request);
-    MPI_Recv(&b, 1, MPI_INT, 0, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Irecv(a, static_cast<int>(n), MPI_BYTE, 0, own_tag(1), MPI_COMM_WORLD, &request);
+    MPI_Recv(&b, 1, MPI_INT, 0, own_tag(2), MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     expect(std::all_of(a, a + n, [](unsigned char byte) { return byte == 7; }), "what was sent");
   }
@@ -364,22 +371,22 @@ void progress_in_barrier(World& world) {
   MPI_Request request = MPI_REQUEST_NULL;
   unsigned char* a = world.in.take(n);
   if (rank == 1) {
-    MPI_Irecv(a, static_cast<int>(n), MPI_BYTE, 0, 3, MPI_COMM_WORLD, &request);
+    MPI_Irecv(a, static_cast<int>(n), MPI_BYTE, 0, own_tag(3), MPI_COMM_WORLD, &request);
   }
   if (rank == 0) {
     unsigned char* out = world.out.take(n);
     std::memset(out, 9, n);
-    MPI_Send(out, static_cast<int>(n), MPI_BYTE, 1, 3, MPI_COMM_WORLD);
+    MPI_Send(out, static_cast<int>(n), MPI_BYTE, 1, own_tag(3), MPI_COMM_WORLD);
     std::memset(out, 0, n);
   }
-  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_Barrier(everybody);
   MPI_Wait(&request, MPI_STATUS_IGNORE);
   if (rank != 1) return;
   expect(std::all_of(a, a + n, [](unsigned char byte) { return byte == 9; }), "what was kept");
 }
 
-void run(World& world, MPI_Comm exclusive) {
-  Random random(seed * 64 + static_cast<std::uint64_t>(size));
+void run(World& world, MPI_Comm exclusive, std::uint64_t thread) {
+  Random random(seed * 64 + static_cast<std::uint64_t>(size) + (thread << 32));
   for (int step = 0; step < 30; ++step) {
     world.out.clear();
     world.in.clear();
@@ -404,39 +411,86 @@ void run(World& world, MPI_Comm exclusive) {
 }  // namespace
 }  // namespace random_messages
 
-int main(int argc, char** argv) {
-  using namespace random_messages;
-  std::uint64_t first = 1, last = 10;
+namespace {
+
+using namespace random_messages;
+
+std::uint64_t first_seed = 1, last_seed = 10;
+int threads = 1;
+
+void read_arguments(int argc, char** argv) {
   for (int i = 1; i + 1 < argc; i += 2) {
     char* end = nullptr;
-    if (std::string(argv[i]) == "--seeds") {
-      first = last = std::strtoull(argv[i + 1], &end, 10);
-      if (*end == '.') last = std::strtoull(end + 2, nullptr, 10);
+    const std::string name = argv[i];
+    if (name == "--seeds") {
+      first_seed = last_seed = std::strtoull(argv[i + 1], &end, 10);
+      if (*end == '.') last_seed = std::strtoull(end + 2, nullptr, 10);
+    } else if (name == "--threads") {
+      threads = std::atoi(argv[i + 1]);
     } else {
       least = std::strtoull(argv[i + 1], nullptr, 10);
     }
   }
+}
+
+// The communicators of one thread.
+struct Own {
+  MPI_Comm everybody, exclusive;
+};
+
+void run_thread(int thread, const Own& own, MPI_Comm turned) {
+  World world;
+  world.comms = {MPI_COMM_WORLD, turned};
+  everybody = own.everybody;
+  first_tag = 1000 * thread;
+  for (seed = first_seed; seed <= last_seed; ++seed) {
+    run(world, own.exclusive, static_cast<std::uint64_t>(thread));
+  }
+}
+
+void run_threads(MPI_Comm turned) {
+  std::vector<Own> own(static_cast<std::size_t>(threads));
+  for (Own& one : own) {
+    MPI_Comm_dup(MPI_COMM_WORLD, &one.everybody);
+    MPI_Comm_dup(MPI_COMM_WORLD, &one.exclusive);
+  }
+  std::vector<std::thread> others;
+  for (int i = 1; i < threads; ++i) {
+    others.emplace_back([&, i] { run_thread(i, own[static_cast<std::size_t>(i)], turned); });
+  }
+  run_thread(0, own[0], turned);
+  for (std::thread& one : others) one.join();
+  for (Own& one : own) {
+    MPI_Comm_free(&one.everybody);
+    MPI_Comm_free(&one.exclusive);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  read_arguments(argc, argv);
   int provided = 0;
-  MPI_Init_thread(&argc, &argv, MPI_THREAD_SINGLE, &provided);
+  const int wanted = threads > 1 ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE;
+  MPI_Init_thread(&argc, &argv, wanted, &provided);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
-  {
-    World world;
-    MPI_Comm exclusive, turned;
-    MPI_Comm_dup(MPI_COMM_WORLD, &exclusive);
-    MPI_Comm_split(MPI_COMM_WORLD, 0, size - rank, &turned);
-    world.comms = {MPI_COMM_WORLD, turned};
-    make_layouts();
-    for (int i = 0; i < 3; ++i) MPI_Barrier(MPI_COMM_WORLD);
-    for (seed = first; seed <= last; ++seed) run(world, exclusive);
-    for (std::size_t i = 0; i < layouts.size(); ++i) {
-      if (i % layouts_each != 0) MPI_Type_free(&layouts[i].type);
-    }
-    MPI_Comm_free(&turned);
-    MPI_Comm_free(&exclusive);
+  if (provided < wanted) {
+    if (rank == 0) std::puts("skipped: this MPI has no MPI_THREAD_MULTIPLE");
+    MPI_Finalize();
+    return 77;
   }
-  int all = 0;
-  MPI_Allreduce(&failures, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  MPI_Comm turned;
+  MPI_Comm_split(MPI_COMM_WORLD, 0, size - rank, &turned);
+  make_layouts();
+  for (int i = 0; i < 3; ++i) MPI_Barrier(MPI_COMM_WORLD);
+  run_threads(turned);
+  for (std::size_t i = 0; i < layouts.size(); ++i) {
+    if (i % layouts_each != 0) MPI_Type_free(&layouts[i].type);
+  }
+  MPI_Comm_free(&turned);
+  int all = 0, own = failures;
+  MPI_Allreduce(&own, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
   MPI_Finalize();
   return all == 0 ? 0 : 1;
 }

@@ -5,6 +5,7 @@
 #include <mpi.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -18,8 +19,13 @@
 
 namespace random_messages {
 
-inline int rank, size, failures;
-inline std::uint64_t seed;
+inline int rank, size;
+inline std::atomic<int> failures;
+inline thread_local std::uint64_t seed;
+inline thread_local MPI_Comm everybody;  // all ranks, and this thread of each
+inline thread_local int first_tag;
+// Tags below 1000 are each thread's own.
+inline int own_tag(int tag) { return first_tag + tag; }
 inline std::size_t least = std::size_t{128} << 10;
 inline constexpr std::size_t most = std::size_t{2} << 20;
 inline constexpr std::size_t pool_bytes = std::size_t{64} << 20;
