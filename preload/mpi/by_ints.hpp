@@ -3,8 +3,8 @@
 // does, whatever the MPI behind it has.
 //
 // MPI may read an array of counts until the call is over, or the request is freed, which nobody
-// tells. So the ints are kept for ever, each array once: a program has the same few arrays again and
-// again.
+// tells. So the ints are kept for ever, each array once: a program has the same few arrays again
+// and again.
 #pragma once
 
 #include <cstddef>

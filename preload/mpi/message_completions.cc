@@ -58,7 +58,8 @@ class Call {
     pending.erase(handles_[at]);
     return code;
   }
-  // Has MPI complete a request of ours that is settled, and finishes it. Returns false for any other.
+  // Has MPI complete a request of ours that is settled, and finishes it. Returns false for any
+  // other.
   bool complete_settled(std::size_t at, void* status, int& code) const noexcept {
     const Pending* known = entry(at);
     if (known == nullptr || !known->settled) return false;
@@ -141,8 +142,9 @@ int complete_all(const Call& call, const Statuses& statuses, int code) {
   return tell_errors(call, statuses, codes, code);
 }
 
-// The same of requests, of which ours are settled, where other threads call MPI meanwhile: MPI waits
-// for the other requests once ours are gone, since it may give their handles to those threads.
+// The same of requests, of which ours are settled, where other threads call MPI meanwhile: MPI
+// waits for the other requests once ours are gone, since it may give their handles to those
+// threads.
 // MPI_Testall is no way to wait: that of MPICH 5.0.2 fails for persistent collectives under way.
 int complete_beside_threads(const Call& call, int count, void* requests, const Statuses& statuses) {
   const Statuses others(reinterpret_cast<void*>(abi().statuses_ignore), call.size());

@@ -27,7 +27,7 @@ bool wanted() noexcept;
 // Says in which teams this rank may meet the others. All ranks go by the least.
 enum class Meeting : std::int64_t {
   never,        // it wants no messages
-  world_alone,  // it has several threads in MPI, which may make other teams of all ranks in any order
+  world_alone,  // its threads in MPI may make other teams of all ranks in any order
   any_team      // of all ranks
 };
 Meeting own_meeting() noexcept;

@@ -30,8 +30,8 @@ class SpareResult {
 // more.
 int not_again() noexcept { return -1; }
 
-// again(receive) into a spare buffer of `count` elements; not in place, where the input is gone. All
-// ranks or none reduce in place, as MPI demands of these calls.
+// again(receive) into a spare buffer of `count` elements; not in place, where the input is gone.
+// All ranks or none reduce in place, as MPI demands of these calls.
 template <class Again>
 int repeat(const void* send, std::size_t count, Word type, Again again) {
   if (is_in_place(send)) return -1;

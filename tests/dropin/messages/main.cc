@@ -5,8 +5,8 @@
 //
 //   messages [--seeds A..B] [--least BYTES] [--threads N]
 //
-// So many threads of each rank do so at the same time, with the same communicators and tags of their
-// own, and each with a communicator for what takes any tag.
+// So many threads of each rank do so at the same time, with the same communicators and tags of
+// their own, and each with a communicator for what takes any tag.
 //
 // Sizes around `least` are drawn most often, as are those around 0 and 64 bytes.
 #include <mpi.h>
