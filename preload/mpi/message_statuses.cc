@@ -1,4 +1,5 @@
 // This file serves the functions of MPI 4.1 that look at several requests without completing them.
+// A program finds them here even where MPI has none; then they look at one after the other.
 #include <vector>
 
 #include "message_mpi.hpp"
@@ -42,6 +43,52 @@ void* place_in(void* statuses, std::size_t at) noexcept {
                               : status_at(statuses, at);
 }
 
+// Looks at the requests one after the other, and calls found(place) for each that is complete, until
+// that returns false. Returns MPI's code; `active` counts the requests that are not null.
+template <class Found>
+int look_at_each(int count, void* requests, void* statuses, int& active, Found found) {
+  const ProgramRequests given(requests);
+  active = 0;
+  std::size_t filled = 0;
+  for (int i = 0; i < count; ++i) {
+    const Word handle = given.get(static_cast<std::size_t>(i));
+    if (handle == abi().request_null) continue;
+    ++active;
+    int flag = 0;
+    const int code = serve::Request_get_status(handle, &flag, place_in(statuses, filled));
+    if (code != 0) return code;
+    if (flag == 0) continue;
+    ++filled;
+    if (!found(i)) return 0;
+  }
+  return 0;
+}
+
+int any_of_each(int count, void* requests, int* index, int* flag, void* status) {
+  int active = 0;
+  *index = mpi::undefined();
+  const int code = look_at_each(count, requests, status, active, [&](int i) {
+    *index = i;
+    return false;
+  });
+  if (code != 0) return code;
+  *flag = active == 0 || *index != mpi::undefined() ? 1 : 0;
+  if (active != 0) return 0;
+  int empty = 0;
+  return serve::Request_get_status(abi().request_null, &empty, status);
+}
+
+int some_of_each(int count, void* requests, int* number, int* indices, void* statuses) {
+  int active = 0;
+  *number = 0;
+  const int code = look_at_each(count, requests, statuses, active, [&](int i) {
+    indices[(*number)++] = i;
+    return true;
+  });
+  if (active == 0) *number = mpi::undefined();
+  return code;
+}
+
 }  // namespace
 
 namespace serve {
@@ -65,6 +112,9 @@ int Request_get_status_all(int count, void* requests, int* flag, void* statuses)
 
 int Request_get_status_any(int count, void* requests, int* index, int* flag, void* status) {
   const MessageLock lock;
+  if (next.Request_get_status_any == nullptr) {
+    return any_of_each(count, requests, index, flag, status);
+  }
   OtherRequests others(count, requests);
   for (std::size_t i = 0; i < others.size(); ++i) {
     if (!others.is_settled(i)) continue;
@@ -78,6 +128,9 @@ int Request_get_status_any(int count, void* requests, int* index, int* flag, voi
 
 int Request_get_status_some(int count, void* requests, int* number, int* indices, void* statuses) {
   const MessageLock lock;
+  if (next.Request_get_status_some == nullptr) {
+    return some_of_each(count, requests, number, indices, statuses);
+  }
   OtherRequests others(count, requests);
   *number = 0;
   for (std::size_t i = 0; i < others.size(); ++i) {
