@@ -43,8 +43,8 @@ void* place_in(void* statuses, std::size_t at) noexcept {
                               : status_at(statuses, at);
 }
 
-// Looks at the requests one after the other, and calls found(place) for each that is complete, until
-// that returns false. Returns MPI's code; `active` counts the requests that are not null.
+// Looks at the requests one after the other, and calls found(place) for each that is complete,
+// until that returns false. Returns MPI's code; `active` counts the requests that are not null.
 template <class Found>
 int look_at_each(int count, void* requests, void* statuses, int& active, Found found) {
   const ProgramRequests given(requests);
@@ -75,6 +75,7 @@ int any_of_each(int count, void* requests, int* index, int* flag, void* status) 
   *flag = active == 0 || *index != mpi::undefined() ? 1 : 0;
   if (active != 0) return 0;
   int empty = 0;
+  if (!is_ignored(status)) set_error(status, 0);
   return serve::Request_get_status(abi().request_null, &empty, status);
 }
 
