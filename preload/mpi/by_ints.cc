@@ -18,11 +18,11 @@ NeverDestroyed<Kept> the_kept;
 
 }  // namespace
 
-const int* kept_ints(const CountArray& array) {
+const int* kept_ints(const Count* array, std::size_t length) {
   std::vector<int> made;
-  for (std::size_t i = 0; i < array.length; ++i) {
-    if (!fits_int(array.first[i])) return nullptr;
-    made.push_back(static_cast<int>(array.first[i]));
+  for (std::size_t i = 0; i < length; ++i) {
+    if (!fits_int(array[i])) return nullptr;
+    made.push_back(static_cast<int>(array[i]));
   }
   made.push_back(0);  // so that an array of nothing has an address, too
   Kept& kept = the_kept.value;

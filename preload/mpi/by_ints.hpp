@@ -3,8 +3,8 @@
 // does, whatever the MPI behind it has.
 //
 // MPI may read an array of counts until the call is over, or the request is freed, which nobody
-// tells. So the ints are kept for ever, each array once: a program has the same few arrays again
-// and again.
+// tells. So the ints are kept for ever, each array once: most programs have the same few arrays
+// again and again. One that has others in each call grows by them.
 #pragma once
 
 #include <cstddef>
@@ -19,19 +19,20 @@
 
 namespace ropewalk::preload {
 
-// An array of counts of one of the program's calls, and what MPI may read of it.
+// An array of counts of one of the program's calls, and what MPI may read of it. `length()` is only
+// asked for where there is no function that takes the array as it is.
+template <class Length>
 struct CountArray {
   const Count* first;
-  std::size_t length;
+  Length length;
 };
-// `length()` is only asked for where there may be no function that takes the array as it is.
 template <class Length>
 const int* counts(const int* array, Length) {
   return array;
 }
 template <class Length>
-CountArray counts(const Count* array, Length length) {
-  return {array, array == nullptr ? 0 : length()};
+CountArray<Length> counts(const Count* array, Length length) {
+  return {array, length};
 }
 
 // How many numbers the arrays of a call have that tell of all ranks, of the ranks of this group, of
@@ -56,7 +57,7 @@ inline auto of_destinations(Word comm) {
 }
 
 // Returns ints that are kept for ever, or null where they do not fit. Throws std::bad_alloc.
-const int* kept_ints(const CountArray&);
+const int* kept_ints(const Count* array, std::size_t length);
 
 namespace by_ints {
 
@@ -64,7 +65,10 @@ template <class Argument>
 Argument as_given(Argument argument) {
   return argument;
 }
-inline const Count* as_given(const CountArray& array) { return array.first; }
+template <class Length>
+const Count* as_given(CountArray<Length> array) {
+  return array.first;
+}
 
 template <class Argument>
 Argument as_ints(Argument argument, bool&) {
@@ -74,9 +78,10 @@ inline int as_ints(Count count, bool& fit) {
   fit = fit && fits_int(count);
   return static_cast<int>(count);
 }
-inline const int* as_ints(const CountArray& array, bool& fit) {
+template <class Length>
+const int* as_ints(CountArray<Length> array, bool& fit) {
   if (array.first == nullptr) return nullptr;
-  const int* kept = kept_ints(array);
+  const int* kept = kept_ints(array.first, array.length());
   fit = fit && kept != nullptr;
   return kept;
 }

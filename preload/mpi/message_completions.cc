@@ -63,12 +63,15 @@ class Call {
   bool complete_settled(std::size_t at, void* status, int& code) const noexcept {
     const Pending* known = entry(at);
     if (known == nullptr || !known->settled) return false;
-    int flag = 0;
-    code = next.Test(given_.place(at), &flag, status);
+    code = 0;
+    for (int flag = 0; flag == 0 && code == 0;) code = next.Test(given_.place(at), &flag, status);
     if (const int own = complete(at, status); own != 0) code = own;
     return true;
   }
   Word failed() const noexcept { return failed_; }
+  bool has_ours() const noexcept {
+    return std::ranges::any_of(handles_, [](Word one) { return pending.find(one) != nullptr; });
+  }
   // Says whether this is an active persistent receive which MPI does not know to be active, and
   // skips among others.
   bool is_apart(std::size_t at) const noexcept {
@@ -132,7 +135,9 @@ int tell_errors(const Call& call, const Statuses& statuses, const std::vector<in
   for (std::size_t i = 0; i < call.size(); ++i) {
     if (codes[i] != 0 || code == 0) set_error(statuses.at(i), codes[i]);
   }
-  return code != 0 ? code : failed_in_status(call);
+  if (code != 0) return code;
+  // Without a request of ours that failed, MPI has raised the error already.
+  return call.failed() == 0 ? error_in_status() : failed_in_status(call);
 }
 
 // Finishes all requests after MPI has completed them with `code`.
@@ -144,8 +149,8 @@ int complete_all(const Call& call, const Statuses& statuses, int code) {
 
 // The same of requests, of which ours are settled, where other threads call MPI meanwhile: MPI
 // waits for the other requests once ours are gone, since it may give their handles to those
-// threads.
-// MPI_Testall is no way to wait: that of MPICH 5.0.2 fails for persistent collectives under way.
+// threads. MPI_Testall is no way to wait: that of MPICH 5.0.2 fails for persistent collectives
+// under way.
 int complete_beside_threads(const Call& call, int count, void* requests, const Statuses& statuses) {
   const Statuses others(reinterpret_cast<void*>(abi().statuses_ignore), call.size());
   std::vector<int> codes(call.size());
@@ -158,9 +163,8 @@ int complete_beside_threads(const Call& call, int count, void* requests, const S
   }
   const int code = next.Waitall(count, requests, others.first());
   for (std::size_t i = 0; i < call.size(); ++i) {
-    if (ours[i]) continue;
-    copy_status(others.at(i), statuses.at(i));
-    if (code != 0) set_error(statuses.at(i), error_of(others.at(i)));
+    if (!ours[i]) copy_status(others.at(i), statuses.at(i));
+    if (code != 0) set_error(statuses.at(i), ours[i] ? codes[i] : error_of(others.at(i)));
   }
   return tell_errors(call, statuses, codes, code);
 }
@@ -217,6 +221,13 @@ int complete_one(const Call& call, std::size_t at, void* status, int code) {
   return one != 0 && code == 0 ? raise_code(call.failed(), one) : code;
 }
 
+// Before MPI looks at requests none of which is ours: some may be generalised requests, which call
+// the program.
+void look_and_end(MessageLock& lock) noexcept {
+  pending.look();
+  lock.end();
+}
+
 // Waits for test(flag) to set its flag, or to return an error. It takes the lock where it must.
 template <class Test>
 int wait_by(Test test) {
@@ -257,9 +268,7 @@ int Test(void* request, int* flag, void* status) {
   MessageLock lock;
   const Call call(1, request);
   if (call.entry(0) == nullptr) {
-    pending.look();
-    // It may be a generalised request, which calls the program.
-    lock.end();
+    look_and_end(lock);
     return next.Test(request, flag, status);
   }
   *flag = 0;
@@ -284,8 +293,12 @@ int Waitall(int count, void* requests, void* statuses) {
 
 int Testall(int count, void* requests, int* flag, void* statuses) {
   if (pending.empty() || count <= 0) return next.Testall(count, requests, flag, statuses);
-  const MessageLock lock;
+  MessageLock lock;
   const Call call(count, requests);
+  if (!call.has_ours()) {
+    look_and_end(lock);
+    return next.Testall(count, requests, flag, statuses);
+  }
   *flag = 0;
   if (!call.settle_all()) return pending.look(), 0;
   const Statuses own(statuses, call.size());
@@ -295,8 +308,12 @@ int Testall(int count, void* requests, int* flag, void* statuses) {
 
 int Testany(int count, void* requests, int* index, int* flag, void* status) {
   if (pending.empty() || count <= 0) return next.Testany(count, requests, index, flag, status);
-  const MessageLock lock;
+  MessageLock lock;
   const Call call(count, requests);
+  if (!call.has_ours()) {
+    look_and_end(lock);
+    return next.Testany(count, requests, index, flag, status);
+  }
   const Statuses own(status, 1);
   pending.look();
   call.settle_all();
@@ -322,8 +339,12 @@ int Testsome(int count, void* requests, int* number, int* indices, void* statuse
   if (pending.empty() || count <= 0) {
     return next.Testsome(count, requests, number, indices, statuses);
   }
-  const MessageLock lock;
+  MessageLock lock;
   const Call call(count, requests);
+  if (!call.has_ours()) {
+    look_and_end(lock);
+    return next.Testsome(count, requests, number, indices, statuses);
+  }
   const Statuses own(statuses, call.size());
   pending.look();
   call.settle_all();
@@ -358,10 +379,10 @@ int Waitsome(int count, void* requests, int* number, int* indices, void* statuse
 
 int Request_get_status(Word request, int* flag, void* status) {
   if (pending.empty()) return next.Request_get_status(request, flag, status);
-  const MessageLock lock;
+  MessageLock lock;
   Pending* entry = pending.find(clean(request));
   if (entry == nullptr) {
-    pending.look();
+    look_and_end(lock);
     return next.Request_get_status(request, flag, status);
   }
   *flag = 0;
@@ -374,11 +395,12 @@ int Request_get_status(Word request, int* flag, void* status) {
 // The freed request goes on: its receive is taken, or the data of its send is read, though nobody
 // asks for it any more.
 int Request_free(void* request) {
-  const MessageLock lock;
+  MessageLock lock;
   const ProgramRequests given(request);
   Pending* entry = pending.empty() ? nullptr : pending.find(given.get(0));
   if (entry == nullptr) {
     pending.erase_inactive(given.get(0));
+    lock.end();
     return next.Request_free(request);
   }
   pending.free(*entry);
@@ -389,9 +411,12 @@ int Request_free(void* request) {
 
 // A send that has begun is not cancelled, which the standard allows.
 int Cancel(void* request) {
-  const MessageLock lock;
+  MessageLock lock;
   Pending* entry = pending.empty() ? nullptr : pending.find(ProgramRequests(request).get(0));
-  if (entry == nullptr) return next.Cancel(request);
+  if (entry == nullptr) {
+    lock.end();
+    return next.Cancel(request);
+  }
   if (entry->out != nullptr || entry->apart || entry->exchange) return 0;
   entry->cancelling = true;
   return next.Cancel(request);

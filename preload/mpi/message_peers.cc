@@ -130,6 +130,7 @@ void take_from(const std::vector<Facts>& all, node::Team& node) {
     note(facts, place, node.peer(static_cast<int>(facts.team_rank)).shared_from_this());
   }
   const MessageLock lock;  // what a probe or a receive does next, it does by the new state
+  if (ranks.stopped) ranks.notes->stopped.store(true, std::memory_order_relaxed);
   ranks.ready = true;
   mpi::progress_also(&look_in_collectives);
 }
@@ -250,6 +251,11 @@ bool sends_here(const MessagePeer& peer) noexcept {
 }
 
 bool stop_messages() noexcept {
+  const MessageLock lock;
+  // Once none was under way, the slots that still change are of messages that their senders
+  // withdraw.
+  static bool drained = false;
+  if (drained) return true;
   note_promise("an object that was loaded later receives in a way of its own");
   ranks.stopped = true;
   if (!ranks.ready) return true;
@@ -257,8 +263,9 @@ bool stop_messages() noexcept {
   // This fence pairs with the one in begin(): either the sender sees that this process has stopped,
   // or this process sees the armed slot.
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  return std::ranges::none_of(
+  drained = std::ranges::none_of(
       ranks.peers, [](const MessagePeer& peer) { return peer.promised && sends_here(peer); });
+  return drained;
 }
 
 const MessagePeer* sender_of(const MessageDescriptor& descriptor) noexcept {

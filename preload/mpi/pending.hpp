@@ -183,6 +183,7 @@ void wait_unlocked(Ready ready) {
   os::Waiting wait(wait_policy());
   while (!ready()) {
     wait.poll([] {
+      MessageLock::let_others();
       const MessageLock lock;
       pending.look();
     });
