@@ -89,7 +89,7 @@ const int* as_ints(CountArray<Length> array, bool& fit) {
 }  // namespace by_ints
 
 // Calls `given`, or `with_ints` where MPI has no such function and the numbers allow it. Otherwise
-// it raises an error that begins with `what`.
+// it raises an error with the text `what`.
 template <class Given, class WithInts, class... Arguments>
 int call_either(const char* what, Word comm, Given* given, WithInts* with_ints,
                 Arguments... arguments) {

@@ -121,8 +121,10 @@ int set_up(Function function, Word word, void* request, Plan plan, Pass pass) {
 
 template <class Given, class WithInts, class... Arguments>
 int pass_to(Given* given, WithInts* with_ints, Word comm, Arguments... arguments) {
-  return call_either("a persistent collective that this MPI does not offer", comm, given, with_ints,
-                     arguments...);
+  return call_either(
+      "a persistent collective that this MPI does not offer, or not with counts beyond an int; use "
+      "a larger datatype, or a library of MPI 4",
+      comm, given, with_ints, arguments...);
 }
 
 template <class Number>
