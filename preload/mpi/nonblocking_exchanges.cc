@@ -61,8 +61,8 @@ int start_by_mpi(Given* given, WithInts* with_ints, Word comm, void* request,
                  Arguments... arguments) {
   if (given == nullptr) OwnRequest::give_none(request);
   return call_either(
-      "a nonblocking exchange that this MPI does not offer, or not with counts beyond an int; use a "
-      "larger datatype, or a library of MPI 4",
+      "a nonblocking exchange that this MPI does not offer, or not with counts beyond an int; use "
+      "a larger datatype, or a library of MPI 4",
       comm, given, with_ints, arguments..., comm, request);
 }
 
