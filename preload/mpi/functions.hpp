@@ -188,7 +188,16 @@ using mpi::Word;  // a handle, whatever its C type: see mpi/functions.hpp
   F(Irsend, (const void*, int, Word, int, int, Word, void*))                                     \
   F(Send_init, (const void*, int, Word, int, int, Word, void*))                                  \
   F(Ssend_init, (const void*, int, Word, int, int, Word, void*))                                 \
-  F(Rsend_init, (const void*, int, Word, int, int, Word, void*))
+  F(Rsend_init, (const void*, int, Word, int, int, Word, void*))                                 \
+  F(Send_c, (const void*, Count, Word, int, int, Word))                                          \
+  F(Ssend_c, (const void*, Count, Word, int, int, Word))                                         \
+  F(Rsend_c, (const void*, Count, Word, int, int, Word))                                         \
+  F(Isend_c, (const void*, Count, Word, int, int, Word, void*))                                  \
+  F(Issend_c, (const void*, Count, Word, int, int, Word, void*))                                 \
+  F(Irsend_c, (const void*, Count, Word, int, int, Word, void*))                                 \
+  F(Send_init_c, (const void*, Count, Word, int, int, Word, void*))                              \
+  F(Ssend_init_c, (const void*, Count, Word, int, int, Word, void*))                             \
+  F(Rsend_init_c, (const void*, Count, Word, int, int, Word, void*))
 // Those that receive and complete are ours by their PMPI names as well: no descriptor may come to a
 // receive that does not understand it, be it of a binding to Fortran, of a tool or of a plug-in.
 #define ROPEWALK_RECEIVING_FUNCTIONS(F)                                                          \
@@ -209,6 +218,7 @@ using mpi::Word;  // a handle, whatever its C type: see mpi/functions.hpp
   F(Recv_init, (void*, int, Word, int, int, Word, void*))                                        \
   F(Comm_set_info, (Word, Word))                                                                 \
   F(Comm_dup_with_info, (Word, Word, void*))                                                     \
+  F(Comm_idup_with_info, (Word, Word, void*, void*))                                             \
   F(Recv_c, (void*, Count, Word, int, int, Word, void*))                                         \
   F(Irecv_c, (void*, Count, Word, int, int, Word, void*))                                        \
   F(Recv_init_c, (void*, Count, Word, int, int, Word, void*))                                    \
@@ -216,7 +226,10 @@ using mpi::Word;  // a handle, whatever its C type: see mpi/functions.hpp
   F(Imrecv_c, (void*, Count, Word, void*, void*))                                                \
   F(Sendrecv_c,                                                                                  \
     (const void*, Count, Word, int, int, void*, Count, Word, int, int, Word, void*))             \
-  F(Sendrecv_replace_c, (void*, Count, Word, int, int, int, int, Word, void*))
+  F(Sendrecv_replace_c, (void*, Count, Word, int, int, int, int, Word, void*))                   \
+  F(Isendrecv_c,                                                                                 \
+    (const void*, Count, Word, int, int, void*, Count, Word, int, int, Word, void*))             \
+  F(Isendrecv_replace_c, (void*, Count, Word, int, int, int, int, Word, void*))
 // Those that start, complete and free requests: ours where messages are, and once a persistent
 // collective is served, by their PMPI names as well. The three in the middle are of MPI 4.1.
 #define ROPEWALK_COMPLETING_FUNCTIONS(F)                                                         \

@@ -7,6 +7,7 @@
 
 #include "datatypes.hpp"
 #include "local_mpi.hpp"
+#include "message_counts.hpp"
 #include "message_mpi.hpp"
 #include "pending.hpp"
 #include "stash.hpp"
@@ -29,7 +30,7 @@ int next_tag() noexcept {
 
 struct SendingHalf {
   const void* data;
-  int count;
+  Count count;
   Word type;
   int destination;
   int tag;
@@ -45,12 +46,12 @@ int receive(Pending& entry, Word type) noexcept {
   const MessagePattern& from = entry.from;
   auto found = stash.empty() ? std::nullopt : stash.take(from);
   if (!found) {
-    return next.Irecv(entry.to.buffer, entry.to.count, type, from.source, from.tag, from.comm,
-                      &entry.inner);
+    return post_receive(entry.to.buffer, entry.to.count, type, from.source, from.tag, from.comm,
+                        &entry.inner);
   }
   entry.large = false;  // a message that the stash has matched is no descriptor
   if (!found->opened) {
-    return real.imrecv(entry.to.buffer, entry.to.count, type, &found->message, &entry.inner);
+    return start_matched(entry.to.buffer, entry.to.count, type, &found->message, &entry.inner);
   }
   if (!entry.described) {
     return raise({from.comm}, "a receive whose count or datatype MPI does not take");
@@ -62,8 +63,10 @@ int receive(Pending& entry, Word type) noexcept {
 // Starts both halves. Where one fails, nothing is left of either.
 int start(Pending& entry, const SendingHalf& send, Word type) noexcept {
   if (const int code = receive(entry, type); code != 0) return entry.inner = 0, code;
-  const int code = next.Isend(send.data, send.count, send.type, send.destination, send.tag,
-                              entry.from.comm, &entry.sending);
+  const Word comm = entry.from.comm;
+  const int code = by_count(send.count, comm, next.Isend, next.Isend_c, [&](auto* isend, auto n) {
+    return isend(send.data, n, send.type, send.destination, send.tag, comm, &entry.sending);
+  });
   if (code == 0) return 0;
   if (entry.inner != 0) cancel(entry.inner);
   entry.inner = entry.sending = 0;
@@ -106,8 +109,8 @@ void* copy_of(const Destination& to) noexcept {
   void* copy = std::malloc(bytes + 1);
   if (copy == nullptr) return nullptr;
   if (to.direct) return std::memcpy(copy, to.buffer, bytes);
-  const int code = real.sendrecv(to.buffer, to.count, to.elements.type.value, 0, 0, copy,
-                                 static_cast<int>(bytes), mpi::byte_type().value, 0, 0,
+  const int code = real.sendrecv(to.buffer, static_cast<int>(to.count), to.elements.type.value, 0,
+                                 0, copy, static_cast<int>(bytes), mpi::byte_type().value, 0, 0,
                                  ranks.self.value, reinterpret_cast<void*>(abi().status_ignore));
   if (code == 0) return copy;
   std::free(copy);
@@ -118,7 +121,19 @@ void* copy_of(const Destination& to) noexcept {
 
 int Isendrecv(const void* data, int count, Word type, int destination, int send_tag, void* buffer,
               int room, Word room_type, int source, int tag, Word comm, void* request) {
-  if (!ranks.understands) return raise({clean(comm)}, "MPI_Isendrecv, which this MPI has not");
+  return Isendrecv_c(data, count, type, destination, send_tag, buffer, room, room_type, source, tag,
+                     comm, request);
+}
+int Isendrecv_c(const void* data, Count count, Word type, int destination, int send_tag,
+                void* buffer, Count room, Word room_type, int source, int tag, Word comm,
+                void* request) {
+  if (!ranks.understands) {
+    return by_counts(count, room, comm, next.Isendrecv, next.Isendrecv_c,
+                     [&](auto* function, auto sent, auto received) {
+                       return function(data, sent, type, destination, send_tag, buffer, received,
+                                       room_type, source, tag, comm, request);
+                     });
+  }
   const MessagePattern from{source, tag, clean(comm)};
   return exchange(described(buffer, room, room_type, from),
                   {data, count, type, destination, send_tag}, nullptr, room_type, request);
@@ -126,24 +141,30 @@ int Isendrecv(const void* data, int count, Word type, int destination, int send_
 
 int Isendrecv_replace(void* buffer, int count, Word type, int destination, int send_tag, int source,
                       int tag, Word comm, void* request) {
-  if (!ranks.understands) {
-    return raise({clean(comm)}, "MPI_Isendrecv_replace, which this MPI has not");
-  }
+  return Isendrecv_replace_c(buffer, count, type, destination, send_tag, source, tag, comm,
+                             request);
+}
+int Isendrecv_replace_c(void* buffer, Count count, Word type, int destination, int send_tag,
+                        int source, int tag, Word comm, void* request) {
+  const auto pass = [&] {
+    return by_count(
+        count, comm, next.Isendrecv_replace, next.Isendrecv_replace_c, [&](auto* function, auto n) {
+          return function(buffer, n, type, destination, send_tag, source, tag, comm, request);
+        });
+  };
+  if (!ranks.understands) return pass();
   const MessageLock lock;
   const Pending receive = described(buffer, count, type, {source, tag, clean(comm)});
   if (!receive.described) {
     // Nothing large comes for a type that the drop-in cannot describe.
-    if (next.Isendrecv_replace != nullptr && stash.empty()) {
-      return next.Isendrecv_replace(buffer, count, type, destination, send_tag, source, tag, comm,
-                                    request);
-    }
+    if (stash.empty()) return pass();
     return raise({clean(comm)}, "a receive whose count or datatype MPI does not take");
   }
   void* copy = copy_of(receive.to);
   if (copy == nullptr) return raise({clean(comm)}, "no memory to copy what is to be sent");
   SendingHalf send{copy, count, type, destination, send_tag};
   if (!receive.to.direct) {
-    send.count = static_cast<int>(receive.to.elements.bytes * static_cast<std::size_t>(count));
+    send.count = static_cast<Count>(receive.to.elements.bytes) * count;
     send.type = mpi::byte_type().value;
   }
   return exchange(receive, send, copy, type, request);

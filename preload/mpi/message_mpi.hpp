@@ -33,6 +33,10 @@ struct MessageFunctions {
   int (*status_set_elements_x)(void*, Word, Count) = nullptr;
   int (*status_set_cancelled)(void*, int) = nullptr;
   int (*comm_call_errhandler)(Word, int) = nullptr;
+  int (*info_get_valuelen)(Word, const char*, int* length, int* has) = nullptr;
+  int (*info_dup)(Word, Word*) = nullptr;
+  int (*info_delete)(Word, const char*) = nullptr;
+  int (*info_free)(Word*) = nullptr;
 };
 // Looks up all of the functions. Returns false where MPI lacks one.
 bool load_message_functions() noexcept;

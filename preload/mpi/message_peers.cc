@@ -47,9 +47,9 @@ bool wanted_with_threads() noexcept {
   return value.is("threads") && !value.malformed;
 }
 
-std::string obstacle() noexcept {
+std::string obstacle(bool locked) noexcept {
   try {
-    return obstacle_to_promise();
+    return obstacle_to_promise(locked);
   } catch (...) {
     return "no memory";
   }
@@ -85,7 +85,7 @@ Facts own_facts(const node::Team& team) noexcept {
   facts.team_rank = team.rank();
   try {
     if (!ranks.understands) note_promise("MPI_Init was called by its PMPI name or by a pointer");
-    const std::string reason = ranks.understands ? obstacle() : "";
+    const std::string reason = ranks.understands ? obstacle(ranks.threads) : "";
     if (!reason.empty()) note_promise(reason);
     if (!ranks.understands || ranks.stopped || !reason.empty()) return facts;
     make_slots();
@@ -175,7 +175,7 @@ std::vector<int> places_of(mpi::Comm comm) {
 }  // namespace
 
 void before_init() noexcept {
-  const std::string reason = obstacle();
+  const std::string reason = obstacle(true);  // MPI_Init tells later whether it is
   if (!reason.empty()) note_promise(reason);
   ranks.understands = reason.empty();
 }

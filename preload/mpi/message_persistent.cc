@@ -8,6 +8,7 @@
 
 #include "datatypes.hpp"
 #include "local_mpi.hpp"
+#include "message_counts.hpp"
 #include "message_mpi.hpp"
 #include "outbox.hpp"
 #include "pending.hpp"
@@ -26,8 +27,8 @@ int start_from_stash(Word handle, Stashed& found) noexcept {
   receive.apart = true;
   int code = 0;
   if (!found.opened) {
-    code = real.imrecv(receive.to.buffer, receive.to.count, receive.to.elements.type.value,
-                       &found.message, &receive.inner);
+    code = start_matched(receive.to.buffer, receive.to.count, receive.to.elements.type.value,
+                         &found.message, &receive.inner);
   } else if (!receive.described) {
     code = raise({receive.to.comm}, "a receive whose count or datatype MPI does not take");
   } else {
@@ -86,8 +87,14 @@ int Rsend_init(const void* data, int count, Word type, int to, int tag, Word com
 }
 
 int Recv_init(void* buffer, int count, Word type, int source, int tag, Word comm, void* request) {
-  const int code = next.Recv_init(buffer, count, type, source, tag, comm, request);
-  if (code != 0 || source == mpi::proc_null()) return code;
+  return Recv_init_c(buffer, count, type, source, tag, comm, request);
+}
+int Recv_init_c(void* buffer, Count count, Word type, int source, int tag, Word comm,
+                void* request) {
+  const int code = by_count(count, comm, next.Recv_init, next.Recv_init_c, [&](auto* init, auto n) {
+    return init(buffer, n, type, source, tag, comm, request);
+  });
+  if (code != 0 || !ranks.understands || source == mpi::proc_null()) return code;
   const MessageLock lock;
   const ProgramRequests given(request);
   try {

@@ -8,6 +8,7 @@
 
 #include "datatypes.hpp"
 #include "local_mpi.hpp"
+#include "message_counts.hpp"
 #include "message_mpi.hpp"
 #include "message_peers.hpp"
 #include "never_destroyed.hpp"
@@ -161,14 +162,20 @@ int Mprobe(int source, int tag, Word comm, void* message, void* status) {
 }
 
 int Mrecv(void* buffer, int count, Word type, void* message, void* status) {
+  return Mrecv_c(buffer, count, type, message, status);
+}
+int Mrecv_c(void* buffer, Count count, Word type, void* message, void* status) {
   auto found = taken_back(message);
-  if (!found) return next.Mrecv(buffer, count, type, message, status);
+  if (!found) return receive_matched(buffer, count, type, message, status);
   return receive_stashed(*found, buffer, count, type, status);
 }
 
 int Imrecv(void* buffer, int count, Word type, void* message, void* request) {
+  return Imrecv_c(buffer, count, type, message, request);
+}
+int Imrecv_c(void* buffer, Count count, Word type, void* message, void* request) {
   auto found = taken_back(message);
-  if (!found) return next.Imrecv(buffer, count, type, message, request);
+  if (!found) return start_matched(buffer, count, type, message, request);
   return start_stashed(*found, buffer, count, type, request);
 }
 

@@ -6,6 +6,7 @@
 
 #include "datatypes.hpp"
 #include "local_mpi.hpp"
+#include "message_counts.hpp"
 #include "message_lock.hpp"
 #include "message_mpi.hpp"
 #include "message_peers.hpp"
@@ -130,7 +131,7 @@ std::optional<Stashed> from_stash(int source, int tag, Word comm) noexcept {
 
 struct Arguments {
   void* buffer;
-  int count;
+  Count count;
   Word type;
   int source;
   int tag;
@@ -142,9 +143,17 @@ std::optional<Stashed> take_or_post(const Arguments& receive, Word* request, int
   const MessageLock lock;
   code = 0;
   if (auto found = from_stash(receive.source, receive.tag, receive.comm)) return found;
-  code = next.Irecv(receive.buffer, receive.count, receive.type, receive.source, receive.tag,
-                    receive.comm, request);
+  code = post_receive(receive.buffer, receive.count, receive.type, receive.source, receive.tag,
+                      receive.comm, request);
   return std::nullopt;
+}
+
+// MPI's own receive.
+int pass_receive(const Arguments& receive, void* status) noexcept {
+  const auto& [buffer, count, type, source, tag, comm] = receive;
+  return by_count(count, comm, next.Recv, next.Recv_c, [&](auto* function, auto number) {
+    return function(buffer, number, type, source, tag, comm, status);
+  });
 }
 
 void tell(Watch& watch, const Outgoing* out) noexcept {
@@ -169,8 +178,12 @@ int exchange_stashed(const SendArguments& send, std::size_t bytes, Stashed& foun
 
 }  // namespace
 
-int Recv(void* buffer, int count, Word type, int source, int tag, Word comm, void* given) {
+int Recv(void* buffer, int count, Word type, int source, int tag, Word comm, void* status) {
+  return Recv_c(buffer, count, type, source, tag, comm, status);
+}
+int Recv_c(void* buffer, Count count, Word type, int source, int tag, Word comm, void* given) {
   const Arguments receive{buffer, count, type, source, tag, comm};
+  if (!ranks.understands) return pass_receive(receive, given);
   if (!ranks.posts_first) {
     if (auto found = from_stash(source, tag, comm)) {
       return receive_stashed(*found, buffer, count, type, given);
@@ -179,11 +192,11 @@ int Recv(void* buffer, int count, Word type, int source, int tag, Word comm, voi
   Destination to;
   const bool large = may_be_announced(buffer, count, type, comm, to);
   const bool alone = !ranks.posts_first && pending.empty();
-  if (!large && alone) return next.Recv(buffer, count, type, source, tag, comm, given);
+  if (!large && alone) return pass_receive(receive, given);
   const OwnStatus status(given);
   int code = 0;
   if (alone) {
-    code = next.Recv(buffer, count, type, source, tag, comm, status.get());
+    code = pass_receive(receive, status.get());
   } else {  // others may wait for what this rank is to take
     Started posted;
     if (auto found = take_or_post(receive, posted.place(), code)) {
@@ -198,16 +211,21 @@ int Recv(void* buffer, int count, Word type, int source, int tag, Word comm, voi
 }
 
 int Irecv(void* buffer, int count, Word type, int source, int tag, Word comm, void* request) {
+  return Irecv_c(buffer, count, type, source, tag, comm, request);
+}
+int Irecv_c(void* buffer, Count count, Word type, int source, int tag, Word comm, void* request) {
   Destination to;
-  const bool large = source != mpi::proc_null() && may_be_announced(buffer, count, type, comm, to);
-  if (!large && ranks.threads && !ranks.posts_first) {
-    return next.Irecv(buffer, count, type, source, tag, comm, request);
+  const bool large = ranks.understands && source != mpi::proc_null() &&
+                     may_be_announced(buffer, count, type, comm, to);
+  const bool passed = !large && ranks.threads && !ranks.posts_first;
+  if (!ranks.understands || passed) {
+    return post_receive(buffer, count, type, source, tag, comm, request);
   }
   const MessageLock lock;
   if (auto found = from_stash(source, tag, comm)) {
     return start_stashed(*found, buffer, count, type, request);
   }
-  const int code = next.Irecv(buffer, count, type, source, tag, comm, request);
+  const int code = post_receive(buffer, count, type, source, tag, comm, request);
   if (code != 0 || !large) return code;
   const ProgramRequests given(request);
   try {

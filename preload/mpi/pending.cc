@@ -127,7 +127,7 @@ void complete_freed(Word request, const Pending& entry) noexcept {
   if (entry.persistent) real.request_free(&request);
 }
 
-Pending described(void* buffer, int count, Word type, const MessagePattern& from) noexcept {
+Pending described(void* buffer, Count count, Word type, const MessagePattern& from) noexcept {
   Pending made;
   made.from = from;
   made.large = may_be_announced(buffer, count, type, from.comm, made.to);

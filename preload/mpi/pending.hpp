@@ -59,7 +59,7 @@ void end_use(Pending&) noexcept;
 // Completes a request that the program has freed, and of which nothing is left to do.
 void complete_freed(Word request, const Pending&) noexcept;
 // Describes a receive of this kind.
-Pending described(void* buffer, int count, Word type, const MessagePattern& from) noexcept;
+Pending described(void* buffer, Count, Word type, const MessagePattern& from) noexcept;
 
 // The requests of persistent collectives.
 class CollectiveRequests {

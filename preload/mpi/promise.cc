@@ -18,27 +18,19 @@
 namespace ropewalk::preload::messages {
 namespace {
 
-// These names follow MPI_ or PMPI_. They are the ways to receive or to complete a request that the
-// drop-in does not take, and the functions by which a communicator may be told that receives are
-// exact.
-constexpr std::array foreign = {"Request_get_status_any",
-                                "Request_get_status_all",
-                                "Request_get_status_some",
-                                "Recv_c",
-                                "Irecv_c",
-                                "Recv_init_c",
-                                "Mrecv_c",
-                                "Imrecv_c",
-                                "Sendrecv_c",
-                                "Sendrecv_replace_c",
-                                "Isendrecv_c",
-                                "Isendrecv_replace_c",
-                                "Session_init",
-                                "Comm_set_info",
-                                "Comm_dup_with_info",
-                                "Comm_idup_with_info"};
+// These names follow MPI_ or PMPI_.
+//
+// Objects made from a session have a thread level of their own, so that several threads may call
+// MPI below MPI_THREAD_MULTIPLE.
+constexpr std::array sessions = {"Session_init"};
 // These probes leave a message with MPI, so that another call receives it.
 constexpr std::array unmatched_probes = {"Probe", "Iprobe"};
+// These extensions receive nothing, and complete no request. Any other may.
+constexpr std::array harmless = {
+    "Comm_ack_failed",    "Comm_agree",        "Comm_failure_ack",   "Comm_failure_get_acked",
+    "Comm_get_failed",    "Comm_iagree",       "Comm_is_revoked",    "Comm_revoke",
+    "Comm_shrink",        "GPU_query_support", "Query_cuda_support", "Query_hip_support",
+    "Query_rocm_support", "Query_ze_support"};
 // These bindings of MPI to Fortran are loaded beside C programs as well. An object that uses them
 // is known by Fortran's names.
 constexpr std::array bindings = {"libmpifort", "libmpichfort", "libmpi_mpifh", "libmpi_usempi"};
@@ -80,9 +72,14 @@ bool is_function(std::string_view name, const std::array<const char*, count>& na
   return false;
 }
 
+// An extension of one MPI, by which the program may receive past the drop-in.
 bool is_foreign(std::string_view name) {
-  return name.starts_with("MPIX_") || name.starts_with("PMPIX_") || is_function(name, foreign);
+  for (const std::string_view prefix : {"MPIX_", "PMPIX_"}) {
+    if (name.starts_with(prefix)) return !is_one_of(name.substr(prefix.size()), harmless);
+  }
+  return false;
 }
+bool is_session(std::string_view name) { return is_function(name, sessions); }
 bool is_unmatched_probe(std::string_view name) { return is_function(name, unmatched_probes); }
 
 std::string_view base_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
@@ -206,7 +203,10 @@ std::string first_import(bool (*is_wanted)(std::string_view)) {
 
 }  // namespace
 
-std::string obstacle_to_promise() { return first_import(&is_foreign); }
+std::string obstacle_to_promise(bool locked) {
+  std::string found = first_import(&is_foreign);
+  return found.empty() && !locked ? first_import(&is_session) : found;
+}
 
 bool imports_probe() noexcept {
   try {

@@ -6,6 +6,7 @@
 
 #include "datatypes.hpp"
 #include "local_mpi.hpp"
+#include "message_counts.hpp"
 #include "message_lock.hpp"
 #include "messages.hpp"
 #include "never_destroyed.hpp"
@@ -136,9 +137,9 @@ void show(const Stashed& one, void* status) noexcept {
   if (!is_ignored(status)) copy_status(&one.status, status);
 }
 
-int receive_stashed(Stashed& one, void* buffer, int count, Word type, void* status) noexcept {
+int receive_stashed(Stashed& one, void* buffer, Count count, Word type, void* status) noexcept {
   Destination to;
-  if (!one.opened) return real.mrecv(buffer, count, type, &one.message, status);
+  if (!one.opened) return receive_matched(buffer, count, type, &one.message, status);
   if (!describe(buffer, count, type, one.from.comm, to)) {
     return raise({one.from.comm}, "a receive whose count or datatype MPI does not take");
   }
@@ -148,12 +149,12 @@ int receive_stashed(Stashed& one, void* buffer, int count, Word type, void* stat
   return taken.code == 0 ? 0 : raise_code(to.comm, taken.code);
 }
 
-int start_stashed(Stashed& one, void* buffer, int count, Word type, void* request) noexcept {
+int start_stashed(Stashed& one, void* buffer, Count count, Word type, void* request) noexcept {
   Destination to;
   Word handle = 0;
   const ProgramRequests given(request);
   if (!one.opened) {
-    const int code = real.imrecv(buffer, count, type, &one.message, &handle);
+    const int code = start_matched(buffer, count, type, &one.message, &handle);
     if (code == 0) given.set(0, handle);
     return code;
   }

@@ -69,8 +69,8 @@ Taken deliver(const Stashed&, const Destination&) noexcept;
 void show(const Stashed&, void* status) noexcept;
 
 // Receives what the stash or a matched probe gave: the program's blocking receive.
-int receive_stashed(Stashed&, void* buffer, int count, Word type, void* status) noexcept;
+int receive_stashed(Stashed&, void* buffer, Count, Word type, void* status) noexcept;
 // The same for a nonblocking receive, whose request is complete in MPI.
-int start_stashed(Stashed&, void* buffer, int count, Word type, void* request) noexcept;
+int start_stashed(Stashed&, void* buffer, Count, Word type, void* request) noexcept;
 
 }  // namespace ropewalk::preload::messages

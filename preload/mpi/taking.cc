@@ -93,7 +93,9 @@ int copy_by_this_rank(const Destination& to, const std::byte* data, std::size_t 
   if (to.direct) {
     kernels::copy(to.buffer, data, fits, stores_for(fits));
   } else {
-    code = copy_by_mpi(data, static_cast<int>(fits), mpi::byte_type().value, to.buffer, to.count,
+    // A message that goes through memory has less than 2 GiB, and so needs no more elements.
+    const auto count = static_cast<int>(std::min<Count>(to.count, INT_MAX));
+    code = copy_by_mpi(data, static_cast<int>(fits), mpi::byte_type().value, to.buffer, count,
                        to.elements.type.value);
   }
   return code == 0 && fits < bytes ? error_truncate() : code;
@@ -146,7 +148,7 @@ Taken receive_bytes(const Destination& to, const std::byte* data, std::size_t by
   return taken;
 }
 
-bool describe(void* buffer, int count, Word type, Word comm, Destination& to) noexcept {
+bool describe(void* buffer, Count count, Word type, Word comm, Destination& to) noexcept {
   if (count < 0) return false;
   const FoundElements elements = elements_of(type);
   if (!elements) return false;
@@ -159,7 +161,7 @@ bool describe(void* buffer, int count, Word type, Word comm, Destination& to) no
   return true;
 }
 
-bool may_be_announced(void* buffer, int count, Word type, Word comm, Destination& to) noexcept {
+bool may_be_announced(void* buffer, Count count, Word type, Word comm, Destination& to) noexcept {
   return count > 0 && describe(buffer, count, type, comm, to) &&
          capacity(to) >= ranks.limits.least_bytes;
 }

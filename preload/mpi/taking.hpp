@@ -15,17 +15,17 @@ namespace ropewalk::preload::messages {
 // A Destination says where a receive puts its data.
 struct Destination {
   void* buffer = nullptr;
-  int count = 0;
+  Count count = 0;
   collectives::Elements elements;
   // The elements lie side by side, so that this process copies them. Any others are copied by MPI.
   bool direct = false;
   Word comm = 0;
 };
 // Fills in the destination. Returns false where MPI must judge the arguments.
-bool describe(void* buffer, int count, Word type, Word comm, Destination&) noexcept;
+bool describe(void* buffer, Count, Word type, Word comm, Destination&) noexcept;
 // Fills in the destination, and returns true where a descriptor may come for this receive. It
 // returns false where the receive has no room for a large message, or MPI must judge its arguments.
-bool may_be_announced(void* buffer, int count, Word type, Word comm, Destination&) noexcept;
+bool may_be_announced(void* buffer, Count, Word type, Word comm, Destination&) noexcept;
 
 struct Taken {
   int code = 0;  // MPI's code for the receive

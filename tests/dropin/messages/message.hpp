@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "counted.hpp"
 #include "profiled.hpp"
 
 namespace random_messages {
