@@ -68,8 +68,6 @@ struct alignas(128) EnvelopeSlot {
 struct alignas(128) ReceiverNotes {
   // It probes, so that MPI may match a synchronous message before its receive has begun.
   std::atomic<bool> probes{false};
-  // It takes no descriptors any more.
-  std::atomic<bool> stopped{false};
 };
 
 // ---- The sender calls these.

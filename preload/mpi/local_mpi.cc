@@ -222,6 +222,14 @@ mpi::Datatype duplicate(mpi::Datatype type) {
   return made;
 }
 
+mpi::Datatype one_of(mpi::Datatype type) {
+  const mpi::Functions& call = mpi::library().call;
+  mpi::Datatype made;
+  mpi::check(call.type_contiguous(1, type.value, &made.value), "MPI_Type_contiguous");
+  mpi::check(call.type_commit(&made.value), "MPI_Type_commit");
+  return made;
+}
+
 void let_go(mpi::Datatype type) noexcept { mpi::library().call.type_free(&type.value); }
 
 namespace {

@@ -66,6 +66,8 @@ class OwnRequest {
 // Returns a datatype that lives until it is let go of, whatever the program does with its own
 // handle.
 mpi::Datatype duplicate(mpi::Datatype);
+// Makes the type of one element of another, which has none of its attributes.
+mpi::Datatype one_of(mpi::Datatype);
 void let_go(mpi::Datatype) noexcept;
 
 // Returns an error code with this text, without calling anybody's error handler.

@@ -125,26 +125,30 @@ class Statuses {
 };
 
 // Raises the error of a call that returns several statuses, each of which says what became of its
-// request.
-int failed_in_status(const Call& call) { return raise_code(call.failed(), error_in_status()); }
+// request. The error handler is the program's, and so is called without the lock.
+int failed_in_status(const Call& call, MessageLock* lock) {
+  if (lock != nullptr) lock->end();
+  return raise_code(call.failed(), error_in_status());
+}
 
 // Tells of the errors of requests of ours, after MPI has completed the others with `code`.
-int tell_errors(const Call& call, const Statuses& statuses, const std::vector<int>& codes,
-                int code) {
+int tell_errors(const Call& call, const Statuses& statuses, const std::vector<int>& codes, int code,
+                MessageLock* lock = nullptr) {
   if (std::ranges::all_of(codes, [](int one) { return one == 0; })) return code;
   for (std::size_t i = 0; i < call.size(); ++i) {
     if (codes[i] != 0 || code == 0) set_error(statuses.at(i), codes[i]);
   }
   if (code != 0) return code;
   // Without a request of ours that failed, MPI has raised the error already.
-  return call.failed() == 0 ? error_in_status() : failed_in_status(call);
+  return call.failed() == 0 ? error_in_status() : failed_in_status(call, lock);
 }
 
 // Finishes all requests after MPI has completed them with `code`.
-int complete_all(const Call& call, const Statuses& statuses, int code) {
+int complete_all(const Call& call, const Statuses& statuses, int code,
+                 MessageLock* lock = nullptr) {
   std::vector<int> codes(call.size());
   for (std::size_t i = 0; i < call.size(); ++i) codes[i] = call.complete(i, statuses.at(i));
-  return tell_errors(call, statuses, codes, code);
+  return tell_errors(call, statuses, codes, code, lock);
 }
 
 // The same of requests, of which ours are settled, where other threads call MPI meanwhile: MPI
@@ -170,7 +174,7 @@ int complete_beside_threads(const Call& call, int count, void* requests, const S
 }
 
 int complete_some(const Call& call, int number, const int* indices, const Statuses& statuses,
-                  int code) {
+                  int code, MessageLock& lock) {
   bool failed = false;
   for (int i = 0; i < number; ++i) {
     const auto at = static_cast<std::size_t>(i);
@@ -178,7 +182,7 @@ int complete_some(const Call& call, int number, const int* indices, const Status
     if (one != 0 || code == 0) set_error(statuses.at(at), one);
     failed = failed || one != 0;
   }
-  return failed && code == 0 ? failed_in_status(call) : code;
+  return failed && code == 0 ? failed_in_status(call, &lock) : code;
 }
 
 // Waits for the round of a collective whose status nobody wants, in which MPI has no part. Returns
@@ -216,8 +220,10 @@ int finish_rounds(const ProgramRequests& given, std::size_t count) {
   return failed == 0 ? 0 : raise_code(failed, error_in_status());
 }
 
-int complete_one(const Call& call, std::size_t at, void* status, int code) {
+int complete_one(const Call& call, std::size_t at, void* status, int code,
+                 MessageLock* lock = nullptr) {
   const int one = call.complete(at, status);
+  if (one != 0 && lock != nullptr) lock->end();
   return one != 0 && code == 0 ? raise_code(call.failed(), one) : code;
 }
 
@@ -265,7 +271,7 @@ int Wait(void* request, void* status) {
 
 int Test(void* request, int* flag, void* status) {
   if (pending.empty()) return next.Test(request, flag, status);
-  MessageLock lock;
+  MessageLock lock = MessageLock::after_others();
   const Call call(1, request);
   if (call.entry(0) == nullptr) {
     look_and_end(lock);
@@ -275,7 +281,7 @@ int Test(void* request, int* flag, void* status) {
   if (!call.settle_all()) return pending.look(), 0;
   const Statuses own(status, 1);
   const int code = next.Test(request, flag, own.first());
-  return *flag != 0 ? complete_one(call, 0, own.first(), code) : code;
+  return *flag != 0 ? complete_one(call, 0, own.first(), code, &lock) : code;
 }
 
 int Waitall(int count, void* requests, void* statuses) {
@@ -293,7 +299,7 @@ int Waitall(int count, void* requests, void* statuses) {
 
 int Testall(int count, void* requests, int* flag, void* statuses) {
   if (pending.empty() || count <= 0) return next.Testall(count, requests, flag, statuses);
-  MessageLock lock;
+  MessageLock lock = MessageLock::after_others();
   const Call call(count, requests);
   if (!call.has_ours()) {
     look_and_end(lock);
@@ -303,12 +309,12 @@ int Testall(int count, void* requests, int* flag, void* statuses) {
   if (!call.settle_all()) return pending.look(), 0;
   const Statuses own(statuses, call.size());
   const int code = next.Testall(count, requests, flag, own.first());
-  return *flag != 0 ? complete_all(call, own, code) : code;
+  return *flag != 0 ? complete_all(call, own, code, &lock) : code;
 }
 
 int Testany(int count, void* requests, int* index, int* flag, void* status) {
   if (pending.empty() || count <= 0) return next.Testany(count, requests, index, flag, status);
-  MessageLock lock;
+  MessageLock lock = MessageLock::after_others();
   const Call call(count, requests);
   if (!call.has_ours()) {
     look_and_end(lock);
@@ -322,12 +328,12 @@ int Testany(int count, void* requests, int* index, int* flag, void* status) {
     if (!call.complete_apart(at, own.first())) continue;
     *index = i;
     *flag = 1;
-    return complete_one(call, at, own.first(), 0);
+    return complete_one(call, at, own.first(), 0, &lock);
   }
   const int code = next.Testany(count, requests, index, flag, own.first());
   if (*flag != 0 && *index < 0 && call.has_apart()) *flag = 0;
   if (*flag == 0 || *index < 0) return code;
-  return complete_one(call, static_cast<std::size_t>(*index), own.first(), code);
+  return complete_one(call, static_cast<std::size_t>(*index), own.first(), code, &lock);
 }
 
 int Waitany(int count, void* requests, int* index, void* status) {
@@ -339,7 +345,7 @@ int Testsome(int count, void* requests, int* number, int* indices, void* statuse
   if (pending.empty() || count <= 0) {
     return next.Testsome(count, requests, number, indices, statuses);
   }
-  MessageLock lock;
+  MessageLock lock = MessageLock::after_others();
   const Call call(count, requests);
   if (!call.has_ours()) {
     look_and_end(lock);
@@ -363,7 +369,7 @@ int Testsome(int count, void* requests, int* number, int* indices, void* statuse
                                  own.at(static_cast<std::size_t>(apart)));
   if (others > 0) *number += others;
   if (others < 0 && apart == 0 && !call.has_apart()) *number = others;
-  return complete_some(call, *number, indices, own, code);
+  return complete_some(call, *number, indices, own, code, lock);
 }
 
 int Waitsome(int count, void* requests, int* number, int* indices, void* statuses) {
@@ -379,7 +385,7 @@ int Waitsome(int count, void* requests, int* number, int* indices, void* statuse
 
 int Request_get_status(Word request, int* flag, void* status) {
   if (pending.empty()) return next.Request_get_status(request, flag, status);
-  MessageLock lock;
+  MessageLock lock = MessageLock::after_others();
   Pending* entry = pending.find(clean(request));
   if (entry == nullptr) {
     look_and_end(lock);

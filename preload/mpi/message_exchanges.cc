@@ -1,9 +1,7 @@
 // This file serves MPI_Isendrecv and MPI_Isendrecv_replace. Their two halves are requests of their
 // own, and the program's request is a receive of an empty message from this process to itself,
 // which is sent when both halves are over. What they send is MPI's own message.
-#include <climits>
 #include <cstdlib>
-#include <cstring>
 
 #include "datatypes.hpp"
 #include "local_mpi.hpp"
@@ -101,22 +99,6 @@ int exchange(const Pending& described, const SendingHalf& send, void* copy, Word
   return 0;
 }
 
-// Returns a copy of what is to be sent, without gaps, or null.
-void* copy_of(const Destination& to) noexcept {
-  const MessageLock lock;
-  const std::size_t bytes = to.elements.bytes * static_cast<std::size_t>(to.count);
-  if (!to.direct && bytes > INT_MAX) return nullptr;
-  void* copy = std::malloc(bytes + 1);
-  if (copy == nullptr) return nullptr;
-  if (to.direct) return std::memcpy(copy, to.buffer, bytes);
-  const int code = real.sendrecv(to.buffer, static_cast<int>(to.count), to.elements.type.value, 0,
-                                 0, copy, static_cast<int>(bytes), mpi::byte_type().value, 0, 0,
-                                 ranks.self.value, reinterpret_cast<void*>(abi().status_ignore));
-  if (code == 0) return copy;
-  std::free(copy);
-  return nullptr;
-}
-
 }  // namespace
 
 int Isendrecv(const void* data, int count, Word type, int destination, int send_tag, void* buffer,
@@ -161,10 +143,10 @@ int Isendrecv_replace_c(void* buffer, Count count, Word type, int destination, i
     return raise({clean(comm)}, "a receive whose count or datatype MPI does not take");
   }
   void* copy = copy_of(receive.to);
-  if (copy == nullptr) return raise({clean(comm)}, "no memory to copy what is to be sent");
+  if (copy == nullptr) return raise({clean(comm)}, no_copy);
   SendingHalf send{copy, count, type, destination, send_tag};
   if (!receive.to.direct) {
-    send.count = static_cast<Count>(receive.to.elements.bytes) * count;
+    send.count = static_cast<Count>(bytes_at(receive.to));
     send.type = mpi::byte_type().value;
   }
   return exchange(receive, send, copy, type, request);

@@ -4,6 +4,7 @@
 // ignore any hint, so that this changes nothing a program may count on.
 #include <array>
 
+#include "datatypes.hpp"
 #include "local_mpi.hpp"
 #include "message_counts.hpp"
 #include "message_mpi.hpp"
@@ -19,8 +20,8 @@ constexpr std::array withheld = {"mpi_assert_exact_length", "mpi_assert_no_any_t
 // KeptHints are those of the program without the ones above.
 class KeptHints {
  public:
-  explicit KeptHints(Word given) noexcept : hints_(given) {
-    if (given == abi().info_null || !ranks.understands) return;
+  explicit KeptHints(Word given) noexcept : hints_(clean(given)) {
+    if (hints_ == abi().info_null || !ranks.understands) return;
     for (const char* name : withheld) {
       if (code_ == 0) withhold(name);
     }

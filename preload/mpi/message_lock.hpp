@@ -27,6 +27,11 @@ class MessageLock {
   explicit MessageLock(std::try_to_lock_t) : lock_(message_mutex, std::defer_lock) {
     free_ = !ranks.threads || lock_.try_lock();
   }
+  // For calls that a thread may repeat until they find something.
+  static MessageLock after_others() {
+    let_others();
+    return {};
+  }
   explicit operator bool() const noexcept { return free_; }
   void end() noexcept {
     if (lock_.owns_lock()) lock_.unlock();

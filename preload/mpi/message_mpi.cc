@@ -43,6 +43,7 @@ bool load_message_functions() noexcept {
   load.find(real.request_free, "PMPI_Request_free");
   load.find(real.request_get_status, "PMPI_Request_get_status");
   load.find(real.get_count, "PMPI_Get_count");
+  load.find(real.get_elements_x, "PMPI_Get_elements_x");
   load.find(real.test_cancelled, "PMPI_Test_cancelled");
   load.find(real.status_set_elements_x, "PMPI_Status_set_elements_x");
   load.find(real.status_set_cancelled, "PMPI_Status_set_cancelled");

@@ -29,6 +29,7 @@ struct MessageFunctions {
   int (*request_free)(Word*) = nullptr;
   int (*request_get_status)(Word, int*, void*) = nullptr;
   int (*get_count)(const void*, Word, int*) = nullptr;
+  int (*get_elements_x)(const void*, Word, Count*) = nullptr;
   int (*test_cancelled)(const void*, int*) = nullptr;
   int (*status_set_elements_x)(void*, Word, Count) = nullptr;
   int (*status_set_cancelled)(void*, int) = nullptr;

@@ -42,14 +42,17 @@ bool wanted() noexcept {
 
 namespace {
 
-bool wanted_with_threads() noexcept {
-  const settings::Value value = settings::read(settings::Id::messages);
-  return value.is("threads") && !value.malformed;
-}
-
-std::string obstacle(bool locked) noexcept {
+// Says why this process cannot promise, as far as is known before MPI_Init has told of threads.
+std::string obstacle() noexcept {
   try {
-    return obstacle_to_promise(locked);
+    return obstacle_to_promise();
+  } catch (...) {
+    return "no memory";
+  }
+}
+std::string obstacle_after_init() noexcept {
+  try {
+    return ranks.threads ? obstacle_to_lock() : obstacle_without_lock();
   } catch (...) {
     return "no memory";
   }
@@ -85,9 +88,9 @@ Facts own_facts(const node::Team& team) noexcept {
   facts.team_rank = team.rank();
   try {
     if (!ranks.understands) note_promise("MPI_Init was called by its PMPI name or by a pointer");
-    const std::string reason = ranks.understands ? obstacle(ranks.threads) : "";
+    const std::string reason = ranks.understands ? obstacle() : "";
     if (!reason.empty()) note_promise(reason);
-    if (!ranks.understands || ranks.stopped || !reason.empty()) return facts;
+    if (!ranks.understands || !reason.empty()) return facts;
     make_slots();
     ranks.peers.resize(static_cast<std::size_t>(team.size()));
     ranks.key = node::random_id().words;
@@ -130,7 +133,6 @@ void take_from(const std::vector<Facts>& all, node::Team& node) {
     note(facts, place, node.peer(static_cast<int>(facts.team_rank)).shared_from_this());
   }
   const MessageLock lock;  // what a probe or a receive does next, it does by the new state
-  if (ranks.stopped) ranks.notes->stopped.store(true, std::memory_order_relaxed);
   ranks.ready = true;
   mpi::progress_also(&look_in_collectives);
 }
@@ -175,7 +177,7 @@ std::vector<int> places_of(mpi::Comm comm) {
 }  // namespace
 
 void before_init() noexcept {
-  const std::string reason = obstacle(true);  // MPI_Init tells later whether it is
+  const std::string reason = obstacle();
   if (!reason.empty()) note_promise(reason);
   ranks.understands = reason.empty();
 }
@@ -183,10 +185,9 @@ void before_init() noexcept {
 void after_init() noexcept {
   try {
     ranks.threads = mpi::thread_level() == mpi::ThreadLevel::multiple;
-    ranks.posts_first = ranks.threads && imports_probe();
-    const bool refused = ranks.threads && !wanted_with_threads();
-    if (refused) note_promise("MPI_THREAD_MULTIPLE");
-    ranks.understands = ranks.understands && !refused && load_message_functions();
+    const std::string reason = obstacle_after_init();
+    if (!reason.empty()) note_promise(reason);
+    ranks.understands = ranks.understands && reason.empty() && load_message_functions();
     if (!ranks.understands) return;
     ranks.limits = tuning::envelope_limits();
     ranks.self = mpi::split(mpi::comm_self(), 0, 0);
@@ -248,24 +249,6 @@ bool sends_here(const MessagePeer& peer) noexcept {
     if (slot.destination.load(std::memory_order_relaxed) == ranks.place) return true;
   }
   return false;
-}
-
-bool stop_messages() noexcept {
-  const MessageLock lock;
-  // Once none was under way, the slots that still change are of messages that their senders
-  // withdraw.
-  static bool drained = false;
-  if (drained) return true;
-  note_promise("an object that was loaded later receives in a way of its own");
-  ranks.stopped = true;
-  if (!ranks.ready) return true;
-  ranks.notes->stopped.store(true, std::memory_order_relaxed);
-  // This fence pairs with the one in begin(): either the sender sees that this process has stopped,
-  // or this process sees the armed slot.
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-  drained = std::ranges::none_of(
-      ranks.peers, [](const MessagePeer& peer) { return peer.promised && sends_here(peer); });
-  return drained;
 }
 
 const MessagePeer* sender_of(const MessageDescriptor& descriptor) noexcept {

@@ -34,16 +34,15 @@ struct MessageRanks {
   // This rank has promised, and the ranks of the node have told each other: it takes descriptors.
   std::atomic<bool> ready{false};
   std::atomic<bool> sends{false};  // so do the others: it may send some
-  bool threads = false;            // several threads may call MPI at the same time
-  // They may probe as well, so that no thread may wait in a receive of MPI's: what it waits for may
-  // be in the stash by then. Each receive is posted first.
-  bool posts_first = false;
-  bool crowded = false;     // more ranks than cores
-  bool over_nodes = false;  // MPI_COMM_WORLD has ranks on other nodes
-  bool stopped = false;     // it takes no descriptors any more
-  int place = 0;            // of this rank
-  Key key{};                // key of this process
-  std::uint64_t inode = 0;  // inode of its arena
+  // Several threads may call MPI at the same time. One may probe, so that no other may wait in a
+  // receive of MPI's: what it waits for may be in the stash by then. Each receive is posted first.
+  bool threads = false;
+  std::atomic<bool> ended{false};  // MPI_Finalize has begun
+  bool crowded = false;            // more ranks than cores
+  bool over_nodes = false;         // MPI_COMM_WORLD has ranks on other nodes
+  int place = 0;                   // of this rank
+  Key key{};                       // key of this process
+  std::uint64_t inode = 0;         // inode of its arena
   EnvelopeSlot* slots = nullptr;
   ReceiverNotes* notes = nullptr;
   tuning::EnvelopeLimits limits{};
@@ -69,9 +68,6 @@ const MessagePeer* sender_of(const MessageDescriptor&) noexcept;
 
 // Says whether a message of this rank's is under way to this process.
 bool sends_here(const MessagePeer&) noexcept;
-// From now on no rank sends this process a descriptor. Returns false where some are under way
-// still, whose receive the program must not leave to MPI alone.
-bool stop_messages() noexcept;
 
 // This process probes.
 inline void note_probe() noexcept { ranks.notes->probes.store(true, std::memory_order_relaxed); }

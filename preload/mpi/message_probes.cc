@@ -77,19 +77,9 @@ int give(Stashed& found, void* message, void* status) noexcept {
   return 0;
 }
 
-// Where several threads call MPI, and no object of the process seemed to probe, another thread may
-// wait in a receive of MPI's for what this probe would take out.
-bool may_take_out() noexcept { return !ranks.threads || ranks.posts_first; }
-
 // Where there are several threads, another may meet the other ranks while this one waits in MPI's
 // probe, which would return a descriptor then.
 bool probes_by_mpi() noexcept { return !ranks.ready && !ranks.threads; }
-
-int refuse_to_probe(Word comm) noexcept {
-  return raise({clean(comm)},
-               "an object that was loaded after MPI_Init probes while another thread may receive; "
-               "set ROPEWALK_MESSAGES=on");
-}
 
 // Looks into the stash, and then at what MPI has. The result is null where there is no message, or
 // where MPI's own answer is right; `code` is MPI's.
@@ -107,11 +97,8 @@ const Stashed* probe(const MessagePattern& wanted, int* flag, void* status, int&
 }  // namespace
 
 int Iprobe(int source, int tag, Word comm, int* flag, void* status) {
-  const MessageLock lock;
+  const MessageLock lock = MessageLock::after_others();
   if (!ranks.ready) return next.Iprobe(source, tag, comm, flag, status);
-  if (!may_take_out()) {
-    return stop_messages() ? next.Iprobe(source, tag, comm, flag, status) : refuse_to_probe(comm);
-  }
   note_probe();
   mpi::RawStatus own;
   int code = 0;
@@ -135,7 +122,7 @@ int Probe(int source, int tag, Word comm, void* status) {
 }
 
 int Improbe(int source, int tag, Word comm, int* flag, void* message, void* status) {
-  const MessageLock lock;
+  const MessageLock lock = MessageLock::after_others();
   if (!ranks.ready) return next.Improbe(source, tag, comm, flag, message, status);
   note_probe();
   if (!pending.empty()) pending.look();

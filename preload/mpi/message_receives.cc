@@ -1,5 +1,6 @@
 // This file serves MPI_Recv and the like, by MPI's own receive and a look at what it has brought.
 #include <cstddef>
+#include <cstdlib>
 #include <new>
 #include <optional>
 #include <string>
@@ -65,30 +66,6 @@ class Started {
   bool over_ = false;
 };
 
-// A Received is the receiving half of an exchange.
-class Received {
- public:
-  Received(const Destination& to, bool large, void* status) noexcept
-      : to_(to), status_(status), large_(large) {}
-  Started& request() noexcept { return request_; }
-  int code() const noexcept { return code_; }
-  bool is_over() noexcept {
-    if (over_ || !request_.is_over(status_)) return over_;
-    over_ = true;
-    code_ = request_.code();
-    if (code_ == 0 && large_) code_ = take_now(to_, status_);
-    return true;
-  }
-
- private:
-  const Destination& to_;
-  Started request_;
-  void* status_;
-  int code_ = 0;
-  bool large_;
-  bool over_ = false;
-};
-
 // A Sent is the sending half of an exchange, which goes through memory or by MPI.
 class Sent {
  public:
@@ -122,8 +99,7 @@ class Sent {
   bool over_ = false;
 };
 
-// Call it under the MessageLock where ranks.posts_first, together with the post of the receive. In
-// other processes with several threads the stash is always empty.
+// Call it under the MessageLock, together with the post of the receive.
 std::optional<Stashed> from_stash(int source, int tag, Word comm) noexcept {
   if (stash.empty()) return std::nullopt;
   return stash.take({source, tag, clean(comm)});
@@ -161,20 +137,50 @@ void tell(Watch& watch, const Outgoing* out) noexcept {
   watch.served(is_kept(*out) ? Path::staged : Path::mapped);
 }
 
-// Sends, and receives what a probe has found before. The send is over before anything is received,
-// since the two buffers may be one.
-int exchange_stashed(const SendArguments& send, std::size_t bytes, Stashed& found, void* buffer,
-                     int room, Word type, void* status) {
-  Watch watch(Function::sendrecv, bytes);
-  Sent sent;
-  int code = sent.start(send, bytes);
-  if (code != 0) return code;
-  wait_until([&] { return sent.is_over(); });
-  if (bytes != 0) tell(watch, sent.out());
-  code = sent.end();
-  const int received = receive_stashed(found, buffer, room, type, status);
-  return received != 0 ? received : code;
-}
+// A Received is the receiving half of an exchange, whose buffer is not that of the other half.
+class Received {
+ public:
+  Received(const Arguments& receive, const Destination& to, bool large, void* status) noexcept
+      : receive_(receive), to_(to), status_(status), large_(large) {}
+  // Returns an error code of MPI's, or 0.
+  int start() noexcept {
+    int code = 0;
+    auto found = take_or_post(receive_, request_.place(), code);
+    if (!found) return code;
+    const auto& [buffer, count, type, source, tag, comm] = receive_;
+    large_ = false;  // a message that the stash has matched is no descriptor
+    if (!found->opened) {
+      return start_matched(buffer, count, type, &found->message, request_.place());
+    }
+    over_ = true;
+    return receive_stashed(*found, buffer, count, type, status_);
+  }
+  bool is_over() noexcept {
+    if (over_ || !request_.is_over(status_)) return over_;
+    over_ = true;
+    code_ = request_.code();
+    if (code_ != 0 || !large_) return true;
+    const Taken taken = take(to_, status_);
+    mend(taken, status_);
+    failed_ = taken.code;
+    return true;
+  }
+  void give_up() noexcept {
+    if (!over_) request_.give_up();
+  }
+  // Returns an error code, or 0. It is called without the lock, since it may raise the error.
+  int end() const noexcept { return failed_ != 0 ? raise_code(to_.comm, failed_) : code_; }
+
+ private:
+  Arguments receive_;
+  const Destination& to_;
+  Started request_;
+  void* status_;
+  int code_ = 0;    // MPI's, which has raised it
+  int failed_ = 0;  // ours
+  bool large_;
+  bool over_ = false;
+};
 
 }  // namespace
 
@@ -183,16 +189,16 @@ int Recv(void* buffer, int count, Word type, int source, int tag, Word comm, voi
 }
 int Recv_c(void* buffer, Count count, Word type, int source, int tag, Word comm, void* given) {
   const Arguments receive{buffer, count, type, source, tag, comm};
-  // Open MPI 5.0.11 tells of a revoked communicator in MPI_Recv from nobody, not in MPI_Irecv.
-  if (!ranks.understands || source == mpi::proc_null()) return pass_receive(receive, given);
-  if (!ranks.posts_first) {
+  if (!ranks.understands) return pass_receive(receive, given);
+  if (!ranks.threads) {
     if (auto found = from_stash(source, tag, comm)) {
       return receive_stashed(*found, buffer, count, type, given);
     }
   }
   Destination to;
   const bool large = may_be_announced(buffer, count, type, comm, to);
-  const bool alone = !ranks.posts_first && pending.empty();
+  // Open MPI 5.0.11 tells of a revoked communicator in MPI_Recv from nobody, not in MPI_Irecv.
+  const bool alone = (!ranks.threads && pending.empty()) || source == mpi::proc_null();
   if (!large && alone) return pass_receive(receive, given);
   const OwnStatus status(given);
   int code = 0;
@@ -218,10 +224,7 @@ int Irecv_c(void* buffer, Count count, Word type, int source, int tag, Word comm
   Destination to;
   const bool large = ranks.understands && source != mpi::proc_null() &&
                      may_be_announced(buffer, count, type, comm, to);
-  const bool passed = !large && ranks.threads && !ranks.posts_first;
-  if (!ranks.understands || passed) {
-    return post_receive(buffer, count, type, source, tag, comm, request);
-  }
+  if (!ranks.understands) return post_receive(buffer, count, type, source, tag, comm, request);
   const MessageLock lock;
   if (auto found = from_stash(source, tag, comm)) {
     return start_stashed(*found, buffer, count, type, request);
@@ -247,55 +250,49 @@ int Sendrecv(const void* data, int count, Word type, int destination, int send_t
   const SendArguments send{data, count, type, destination, send_tag, comm};
   const std::size_t bytes = large_bytes(send);
   const bool large = may_be_announced(buffer, room, room_type, comm, to);
-  const bool alone = !ranks.posts_first && pending.empty() && stash.empty();
+  const bool alone = !ranks.threads && pending.empty() && stash.empty();
   if (bytes == 0 && !large && alone) {
     return next.Sendrecv(data, count, type, destination, send_tag, buffer, room, room_type, source,
                          tag, comm, given);
   }
   const OwnStatus status(given);
   Watch watch(Function::sendrecv, bytes);
-  Received receive(to, large && source != mpi::proc_null(), status.get());
-  int code = 0;
-  if (auto found = take_or_post({buffer, room, room_type, source, tag, comm},
-                                receive.request().place(), code)) {
-    return exchange_stashed(send, bytes, *found, buffer, room, room_type, given);
-  }
-  if (code != 0) return code;
+  Received receive({buffer, room, room_type, source, tag, comm}, to,
+                   large && source != mpi::proc_null(), status.get());
+  if (const int code = receive.start(); code != 0) return code;
   Sent sent;
-  code = sent.start(send, bytes);
-  if (code != 0) return receive.request().give_up(), code;
+  if (const int code = sent.start(send, bytes); code != 0) return receive.give_up(), code;
   wait_until([&] {
     const bool over = sent.is_over();
     return receive.is_over() && over;
   });
   if (bytes != 0) tell(watch, sent.out());
-  code = sent.end();
-  return receive.code() != 0 ? receive.code() : code;
+  const int code = sent.end();
+  const int received = receive.end();
+  return received != 0 ? received : code;
 }
 
 int Sendrecv_replace(void* buffer, int count, Word type, int destination, int send_tag, int source,
                      int tag, Word comm, void* given) {
   Destination to;
-  const bool large = may_be_announced(buffer, count, type, comm, to);
-  if (ranks.posts_first) {  // it is posted, too
-    Word request = 0;
-    const int code =
-        Isendrecv_replace(buffer, count, type, destination, send_tag, source, tag, comm, &request);
-    return code != 0 ? code : Wait(&request, given);
+  const bool known = describe(buffer, count, type, comm, to);
+  if (!known || (!ranks.threads && stash.empty())) {
+    const OwnStatus status(given);
+    const int code = next.Sendrecv_replace(buffer, count, type, destination, send_tag, source, tag,
+                                           comm, status.get());
+    const bool large = known && source != mpi::proc_null() && may_be_announced(to);
+    return code != 0 || !large ? code : take_now(to, status.get());
   }
-  if (auto found = from_stash(source, tag, comm)) {
-    const SendArguments send{buffer, count, type, destination, send_tag, comm};
-    return exchange_stashed(send, 0, *found, buffer, count, type, given);
-  }
-  if (!large) {
-    return next.Sendrecv_replace(buffer, count, type, destination, send_tag, source, tag, comm,
-                                 given);
-  }
-  const OwnStatus status(given);
-  const int code = next.Sendrecv_replace(buffer, count, type, destination, send_tag, source, tag,
-                                         comm, status.get());
-  if (code != 0 || source == mpi::proc_null()) return code;
-  return take_now(to, status.get());
+  // MPI's own function would not find what a probe has taken out of MPI.
+  void* copy = copy_of(to);
+  if (copy == nullptr) return raise({clean(comm)}, no_copy);
+  const int code =
+      to.direct ? Sendrecv(copy, count, type, destination, send_tag, buffer, count, type, source,
+                           tag, comm, given)
+                : Sendrecv(copy, static_cast<int>(bytes_at(to)), mpi::byte_type().value,
+                           destination, send_tag, buffer, count, type, source, tag, comm, given);
+  std::free(copy);
+  return code;
 }
 
 int Init(int* argc, void* argv) {

@@ -98,7 +98,6 @@ int Request_get_status_all(int count, void* requests, int* flag, void* statuses)
   if (pending.empty() && next.Request_get_status_all != nullptr) {
     return next.Request_get_status_all(count, requests, flag, statuses);
   }
-  const MessageLock lock;
   const ProgramRequests given(requests);
   *flag = 1;
   for (int i = 0; i < count; ++i) {
@@ -112,11 +111,15 @@ int Request_get_status_all(int count, void* requests, int* flag, void* statuses)
 }
 
 int Request_get_status_any(int count, void* requests, int* index, int* flag, void* status) {
-  const MessageLock lock;
   if (next.Request_get_status_any == nullptr) {
     return any_of_each(count, requests, index, flag, status);
   }
+  MessageLock lock;
   OtherRequests others(count, requests);
+  if (!others.has_ours()) {
+    lock.end();
+    return next.Request_get_status_any(count, requests, index, flag, status);
+  }
   for (std::size_t i = 0; i < others.size(); ++i) {
     if (!others.is_settled(i)) continue;
     *index = static_cast<int>(i);
@@ -128,11 +131,15 @@ int Request_get_status_any(int count, void* requests, int* index, int* flag, voi
 }
 
 int Request_get_status_some(int count, void* requests, int* number, int* indices, void* statuses) {
-  const MessageLock lock;
   if (next.Request_get_status_some == nullptr) {
     return some_of_each(count, requests, number, indices, statuses);
   }
+  MessageLock lock;
   OtherRequests others(count, requests);
+  if (!others.has_ours()) {
+    lock.end();
+    return next.Request_get_status_some(count, requests, number, indices, statuses);
+  }
   *number = 0;
   for (std::size_t i = 0; i < others.size(); ++i) {
     if (!others.is_settled(i)) continue;

@@ -10,11 +10,11 @@
 #include "local_mpi.hpp"
 #include "message_lock.hpp"
 #include "message_mpi.hpp"
-#include "mpi/datatypes.hpp"
 #include "never_destroyed.hpp"
 #include "os/clock.hpp"
 #include "ropewalk/memory.hpp"
 #include "statistics.hpp"
+#include "taking.hpp"
 
 namespace ropewalk::preload::messages {
 namespace {
@@ -31,20 +31,6 @@ Outbox& outbox = the_outbox.value;
 
 // A message beyond the bytes that are kept freely waits for this many times the patience.
 constexpr std::int64_t longer = 100;
-
-// Says at little cost whether a message may be large. Most messages are small, and the elements of
-// a type that the program made for one message are not worth finding out.
-bool may_be_large(Word type, std::size_t count) noexcept {
-  constexpr std::size_t most_element = 32;  // bytes of the largest predefined type
-  if (count * most_element >= ranks.limits.least_bytes) return true;
-  const mpi::Datatype given{clean(type)};
-  if (mpi::library().datatypes.find(given.value) || given == mpi::datatype_null()) return false;
-  try {
-    return static_cast<std::size_t>(mpi::type_size(given)) * count >= ranks.limits.least_bytes;
-  } catch (...) {  // MPI refuses the type, as it will in the call
-    return false;
-  }
-}
 
 Outgoing* free_place() noexcept {
   if (outbox.messages.empty()) {
@@ -140,8 +126,8 @@ std::size_t large_bytes(const SendArguments& send) noexcept {
 
 std::size_t later_bytes(const SendArguments& send) noexcept {
   if (send.count <= 0) return 0;
+  if (!may_be_large(send.type, send.count)) return 0;
   const auto count = static_cast<std::size_t>(send.count);
-  if (!may_be_large(send.type, count)) return 0;
   const FoundElements elements = elements_of(send.type);
   if (!elements || !is_even(send.type)) return 0;
   const std::size_t bytes = elements->bytes * count;
@@ -167,9 +153,6 @@ Outgoing* begin(const SendArguments& send, std::size_t bytes, bool acknowledged)
   message->since_ns = os::steady_ns();
   arm(*message->slot, peer->place, ++outbox.serial, Arena::process().offset(send.data), bytes,
       acknowledged);
-  // This fence pairs with the one in stop_messages().
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-  if (peer->notes->stopped.load(std::memory_order_relaxed)) return withdraw(*message), nullptr;
   message->descriptor = describe(*message);
   return message;
 }

@@ -1,5 +1,7 @@
 #include "pending.hpp"
 
+#include <unistd.h>
+
 #include <cstdlib>
 #include <utility>
 
@@ -33,11 +35,12 @@ bool is_cancelled(const mpi::RawStatus& status) noexcept {
   return flag != 0;
 }
 
-// Adds an entry with a type of its own, since the program may free its.
+// Adds an entry with a type of its own, since the program may free its. A duplicate would have the
+// program's attributes as well, whose functions must not be called under the lock.
 void add_with_type(std::map<Word, Pending>& entries, Word handle, Pending& entry) {
   mpi::Datatype& type = entry.to.elements.type;
   if (!mpi::library().datatypes.find(type.value)) {
-    type = duplicate(type);
+    type = one_of(type);
     entry.owns_type = true;
   }
   try {
@@ -51,8 +54,8 @@ void add_with_type(std::map<Word, Pending>& entries, Word handle, Pending& entry
 // Notes what MPI's status says, in place of which the program is given another.
 void tell_status(Taken& taken, int code, const mpi::RawStatus& status) noexcept {
   if (code != 0) taken.code = code;
-  int bytes = 0;
-  if (taken.bytes < 0 && real.get_count(&status, mpi::byte_type().value, &bytes) == 0) {
+  Count bytes = 0;  // an int would not do for a message of more than 2 GiB
+  if (taken.bytes < 0 && real.get_elements_x(&status, mpi::byte_type().value, &bytes) == 0) {
     taken.bytes = bytes;
   }
   const mpi::Status seen = mpi::read_status(abi(), status);
@@ -323,10 +326,15 @@ void look_in_collectives() noexcept {
   if (const MessageLock lock{std::try_to_lock}) pending.take_some();
 }
 
+void stay() noexcept {
+  for (;;) ::pause();
+}
+
 void end() noexcept {
   const MessageLock lock;
   pending.end();
   if (ranks.understands) end_outbox();
+  ranks.ended = true;
 }
 
 void PendingRequests::end() noexcept {

@@ -171,21 +171,32 @@ extern PendingRequests& pending;
 // Served collectives call this while they wait.
 void look_in_collectives() noexcept;
 
-// A wait for messages of other nodes never sleeps (os/waiting.hpp).
+// A wait for messages of other nodes never sleeps (os/waiting.hpp). Where there are several
+// threads, one may wait in order that MPI makes progress, so that it sleeps but for a short time.
 inline const os::WaitPolicy& wait_policy() noexcept {
+  if (ranks.threads && !ranks.over_nodes) {
+    return ranks.crowded ? os::wait_beside_threads_crowded : os::wait_beside_threads;
+  }
   if (ranks.over_nodes) return ranks.crowded ? os::wait_for_nodes_crowded : os::wait_for_nodes;
   return ranks.crowded ? os::wait_for_ranks_crowded : os::wait_for_ranks;
 }
+// A thread that waits when the program ends MPI must not call it any more. It stays until the
+// process ends, as it would in MPI's own wait.
+[[noreturn]] void stay() noexcept;
 // Waits until ready() returns true, and meanwhile takes what comes for other receives. The caller
 // does not hold the MessageLock.
 template <class Ready>
 void wait_unlocked(Ready ready) {
   os::Waiting wait(wait_policy());
-  while (!ready()) {
+  for (;;) {
+    if (ranks.ended) [[unlikely]] {
+      stay();
+    }
+    if (ready()) return;
     wait.poll([] {
       MessageLock::let_others();
       const MessageLock lock;
-      pending.look();
+      if (!ranks.ended) pending.look();
     });
     wait.pause();
   }

@@ -8,9 +8,12 @@
 #include <array>
 #include <cctype>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
+#include <map>
 #include <set>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "mpi/library.hpp"
@@ -23,14 +26,12 @@ namespace {
 // Objects made from a session have a thread level of their own, so that several threads may call
 // MPI below MPI_THREAD_MULTIPLE.
 constexpr std::array sessions = {"Session_init"};
-// These probes leave a message with MPI, so that another call receives it.
-constexpr std::array unmatched_probes = {"Probe", "Iprobe"};
 // These extensions receive nothing, and complete no request. Any other may.
 constexpr std::array harmless = {
-    "Comm_ack_failed",    "Comm_agree",        "Comm_failure_ack",   "Comm_failure_get_acked",
-    "Comm_get_failed",    "Comm_iagree",       "Comm_is_revoked",    "Comm_revoke",
-    "Comm_shrink",        "GPU_query_support", "Query_cuda_support", "Query_hip_support",
-    "Query_rocm_support", "Query_ze_support"};
+    "Comm_ack_failed",   "Comm_agree",         "Comm_failure_ack",  "Comm_failure_get_acked",
+    "Comm_get_failed",   "Comm_iagree",        "Comm_is_revoked",   "Comm_ishrink",
+    "Comm_revoke",       "Comm_shrink",        "GPU_query_support", "Query_cuda_support",
+    "Query_hip_support", "Query_rocm_support", "Query_ze_support"};
 // These bindings of MPI to Fortran are loaded beside C programs as well. An object that uses them
 // is known by Fortran's names.
 constexpr std::array bindings = {"libmpifort", "libmpichfort", "libmpi_mpifh", "libmpi_usempi"};
@@ -80,7 +81,6 @@ bool is_foreign(std::string_view name) {
   return false;
 }
 bool is_session(std::string_view name) { return is_function(name, sessions); }
-bool is_unmatched_probe(std::string_view name) { return is_function(name, unmatched_probes); }
 
 std::string_view base_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
@@ -144,25 +144,31 @@ class Reader {
   Object object_;
 };
 
-std::vector<Object> loaded_objects() {
-  std::vector<Object> objects;
+// Calls look(object) for each, while none of them can be unloaded.
+template <class Look>
+void for_each_object(Look look) {
   dl_iterate_phdr(
-      [](dl_phdr_info* info, std::size_t, void* out) {
-        static_cast<std::vector<Object>*>(out)->push_back(Reader(*info).take());
+      [](dl_phdr_info* info, std::size_t, void* with) {
+        (*static_cast<Look*>(with))(Reader(*info).take());
         return 0;
       },
-      &objects);
-  return objects;
+      &look);
 }
 
+using Names = std::set<std::string, std::less<>>;
+
 // Returns the file names of MPI's library and of all that it needs.
-std::set<std::string, std::less<>> objects_of_mpi(const std::vector<Object>& objects) {
-  std::set<std::string, std::less<>> found{std::string(base_name(mpi::library().path))};
+Names objects_of_mpi() {
+  std::map<std::string, std::vector<std::string>, std::less<>> needed;
+  for_each_object([&](Object object) {
+    needed[std::string(base_name(object.name))] = std::move(object.needed);
+  });
+  Names found{std::string(base_name(mpi::library().path))};
   for (bool more = true; more;) {
     more = false;
-    for (const Object& object : objects) {
-      if (!found.contains(base_name(object.name))) continue;
-      for (const std::string& name : object.needed) more = found.insert(name).second || more;
+    for (const auto& [name, names] : needed) {
+      if (!found.contains(name)) continue;
+      for (const std::string& one : names) more = found.insert(one).second || more;
     }
   }
   return found;
@@ -189,31 +195,34 @@ std::string import_in(const Object& object, bool (*is_wanted)(std::string_view))
 
 // Looks at all objects but MPI's and ours.
 std::string first_import(bool (*is_wanted)(std::string_view)) {
-  const std::vector<Object> objects = loaded_objects();
-  const auto of_mpi = objects_of_mpi(objects);
-  for (const Object& object : objects) {
+  const Names of_mpi = objects_of_mpi();
+  std::string found;
+  for_each_object([&](const Object& object) {
     const std::string_view file = base_name(object.name);
     const bool skipped = !file.empty() && (is_known(file) || of_mpi.contains(file));
-    if (skipped || object.strings == nullptr || object.symbols == nullptr) continue;
-    std::string found = import_in(object, is_wanted);
-    if (!found.empty()) return found;
-  }
-  return "";
+    if (!found.empty() || skipped) return;
+    if (object.strings != nullptr && object.symbols != nullptr)
+      found = import_in(object, is_wanted);
+  });
+  return found;
 }
 
 }  // namespace
 
-std::string obstacle_to_promise(bool locked) {
-  std::string found = first_import(&is_foreign);
-  return found.empty() && !locked ? first_import(&is_session) : found;
-}
+std::string obstacle_to_promise() { return first_import(&is_foreign); }
 
-bool imports_probe() noexcept {
-  try {
-    return !first_import(&is_unmatched_probe).empty();
-  } catch (...) {  // no memory
-    return true;
-  }
+std::string obstacle_without_lock() { return first_import(&is_session); }
+
+std::string obstacle_to_lock() {
+  std::string found;
+  for_each_object([&](const Object& object) {
+    const std::string_view file = base_name(object.name);
+    const bool switches = file.starts_with("libabt.") || file.starts_with("libqthread.");
+    if (switches) found = std::string(file) + " switches between threads of its own";
+  });
+  const char* split = std::getenv("I_MPI_THREAD_SPLIT");
+  const bool is_split = split != nullptr && *split != '\0' && std::string_view(split) != "0";
+  return is_split ? "I_MPI_THREAD_SPLIT is set" : found;
 }
 
 }  // namespace ropewalk::preload::messages

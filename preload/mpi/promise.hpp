@@ -11,11 +11,14 @@
 namespace ropewalk::preload::messages {
 
 // Says why this process cannot promise, judged by what its objects import; the text is empty where
-// it can. `locked` says that its threads may call MPI at the same time, for which messages then
-// hold a lock.
-std::string obstacle_to_promise(bool locked);
-
-// Says whether an object of this process imports MPI_Probe or MPI_Iprobe, in C or in Fortran.
-bool imports_probe() noexcept;
+// it can.
+std::string obstacle_to_promise();
+// Says why it cannot do so without a lock although MPI_Init was told that one thread at a time
+// calls MPI: it may make a session, whose thread level is its own.
+std::string obstacle_without_lock();
+// Says why the lock of messages would not do where several threads call MPI: they are not the
+// system's, or MPI itself keeps those apart only that use one communicator. The text is empty where
+// it would.
+std::string obstacle_to_lock();
 
 }  // namespace ropewalk::preload::messages

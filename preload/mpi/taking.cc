@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <climits>
+#include <cstdlib>
 #include <cstring>
 #include <optional>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "message_lock.hpp"
 #include "message_mpi.hpp"
 #include "message_peers.hpp"
+#include "mpi/datatypes.hpp"
 #include "os/relax.hpp"
 #include "ropewalk/memory.hpp"
 
@@ -22,10 +24,6 @@ constexpr std::size_t least_piece = std::size_t{32} << 10;
 constexpr std::size_t most_piece = std::size_t{256} << 10;
 // With so many pieces, two ranks that copy together end at about the same time.
 constexpr std::size_t pieces_wanted = 16;
-
-std::size_t capacity(const Destination& to) {
-  return to.elements.bytes * static_cast<std::size_t>(to.count);
-}
 
 // Lets MPI move data between two buffers of this process, one of which has gaps. Two threads at a
 // time would get each other's.
@@ -88,7 +86,7 @@ std::uint64_t target_of(const Destination& to, std::size_t bytes) noexcept {
 // Copies what there is room for. It gives MPI no more than that: Open MPI 5.0.11 writes all of a
 // message from a process to itself, even where it is too long for the receive.
 int copy_by_this_rank(const Destination& to, const std::byte* data, std::size_t bytes) noexcept {
-  const std::size_t fits = std::min(bytes, capacity(to));
+  const std::size_t fits = std::min(bytes, bytes_at(to));
   int code = 0;
   if (to.direct) {
     kernels::copy(to.buffer, data, fits, stores_for(fits));
@@ -102,8 +100,11 @@ int copy_by_this_rank(const Destination& to, const std::byte* data, std::size_t 
 }
 
 void acknowledge(const MessageDescriptor& descriptor, const MessagePeer& sender) noexcept {
-  real.send(nullptr, 0, mpi::byte_type().value, sender.place, static_cast<int>(descriptor.slot),
-            ranks.comm.value);
+  // Not by a send that waits, since the caller may hold the lock.
+  Word request = 0;
+  const int code = real.isend(nullptr, 0, mpi::byte_type().value, sender.place,
+                              static_cast<int>(descriptor.slot), ranks.comm.value, &request);
+  if (code == 0) real.request_free(&request);
 }
 
 // An element that has more than INT_MAX bytes cannot be unpacked, since MPI has no count for it.
@@ -120,7 +121,7 @@ Taken receive(const Destination& to, const MessageDescriptor& descriptor,
               const MessagePeer& sender) noexcept {
   EnvelopeSlot& slot = sender.slots[descriptor.slot];
   const std::size_t bytes = descriptor.length;
-  const bool together = to.direct && bytes <= capacity(to);
+  const bool together = to.direct && bytes <= bytes_at(to);
   const std::uint64_t target = together ? target_of(to, bytes) : nowhere;
   const std::uint64_t piece =
       std::clamp<std::uint64_t>(bytes / pieces_wanted, least_piece, most_piece);
@@ -128,7 +129,7 @@ Taken receive(const Destination& to, const MessageDescriptor& descriptor,
   if (!claimed) return {};  // this does not happen: nobody else can have claimed it
   const std::byte* data = sender.process->base + claimed->place;
   Taken taken;
-  taken.bytes = static_cast<std::int64_t>(std::min(bytes, capacity(to)));
+  taken.bytes = static_cast<std::int64_t>(std::min(bytes, bytes_at(to)));
   if (together) {
     copy_together(slot, sender, static_cast<std::byte*>(to.buffer), data);
   } else {
@@ -143,7 +144,7 @@ Taken receive(const Destination& to, const MessageDescriptor& descriptor,
 
 Taken receive_bytes(const Destination& to, const std::byte* data, std::size_t bytes) noexcept {
   Taken taken;
-  taken.bytes = static_cast<std::int64_t>(std::min(bytes, capacity(to)));
+  taken.bytes = static_cast<std::int64_t>(std::min(bytes, bytes_at(to)));
   taken.code = copy_by_this_rank(to, data, bytes);
   return taken;
 }
@@ -162,8 +163,44 @@ bool describe(void* buffer, Count count, Word type, Word comm, Destination& to) 
 }
 
 bool may_be_announced(void* buffer, Count count, Word type, Word comm, Destination& to) noexcept {
-  return count > 0 && describe(buffer, count, type, comm, to) &&
-         capacity(to) >= ranks.limits.least_bytes;
+  return count > 0 && may_be_large(type, count) && describe(buffer, count, type, comm, to) &&
+         may_be_announced(to);
+}
+
+bool may_be_large_of(Word type, Count count) noexcept {
+  const mpi::Datatype given{clean(type)};
+  if (mpi::library().datatypes.find(given.value)) {
+    last_predefined.store(given.value, std::memory_order_relaxed);
+    return false;
+  }
+  if (given == mpi::datatype_null()) return false;
+  try {
+    const auto bytes = static_cast<std::size_t>(mpi::type_size(given));
+    return bytes * static_cast<std::size_t>(count) >= ranks.limits.least_bytes;
+  } catch (...) {  // MPI refuses the type, as it will in the call
+    return false;
+  }
+}
+
+bool may_be_announced(const Destination& to) noexcept {
+  return bytes_at(to) >= ranks.limits.least_bytes;
+}
+
+std::size_t bytes_at(const Destination& to) noexcept {
+  return to.elements.bytes * static_cast<std::size_t>(to.count);
+}
+
+void* copy_of(const Destination& to) noexcept {
+  const std::size_t bytes = bytes_at(to);
+  if (!to.direct && bytes > INT_MAX) return nullptr;
+  void* copy = std::malloc(bytes + 1);
+  if (copy == nullptr || bytes == 0) return copy;
+  if (to.direct) return std::memcpy(copy, to.buffer, bytes);
+  const int code = copy_by_mpi(to.buffer, static_cast<int>(to.count), to.elements.type.value, copy,
+                               static_cast<int>(bytes), mpi::byte_type().value);
+  if (code == 0) return copy;
+  std::free(copy);
+  return nullptr;
 }
 
 Taken take(const Destination& to, const void* status) noexcept {

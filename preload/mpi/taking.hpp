@@ -2,10 +2,12 @@
 // bytes, and copy the data to where it was to be received.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
 #include "collectives/datatypes.hpp"
+#include "datatypes.hpp"
 #include "envelope.hpp"
 #include "functions.hpp"
 #include "message_peers.hpp"
@@ -26,6 +28,28 @@ bool describe(void* buffer, Count, Word type, Word comm, Destination&) noexcept;
 // Fills in the destination, and returns true where a descriptor may come for this receive. It
 // returns false where the receive has no room for a large message, or MPI must judge its arguments.
 bool may_be_announced(void* buffer, Count, Word type, Word comm, Destination&) noexcept;
+// The same of a destination that has been filled in.
+bool may_be_announced(const Destination&) noexcept;
+// Returns the bytes of the elements of a destination, without gaps.
+std::size_t bytes_at(const Destination&) noexcept;
+// Returns a copy of them, for std::free, or null. MPI has no count for more than 2 GiB of a type
+// with gaps.
+void* copy_of(const Destination&) noexcept;
+constexpr const char* no_copy =
+    "an exchange in place for which there is no memory, or of more than 2 GiB of a datatype with "
+    "gaps; set ROPEWALK_MESSAGES=off for the latter";
+
+// Says at little cost whether a message of so many elements may be large. Most messages are small,
+// and of one type; the elements of a type that the program made for one message are not worth
+// finding out.
+bool may_be_large_of(Word type, Count count) noexcept;
+inline std::atomic<Word> last_predefined{0};  // the predefined type that was seen last
+inline bool may_be_large(Word type, Count count) noexcept {
+  constexpr std::size_t most_element = 32;  // bytes of the largest predefined type
+  if (static_cast<std::size_t>(count) * most_element >= ranks.limits.least_bytes) return true;
+  if (clean(type) == last_predefined.load(std::memory_order_relaxed)) return false;
+  return may_be_large_of(type, count);
+}
 
 struct Taken {
   int code = 0;  // MPI's code for the receive

@@ -51,6 +51,14 @@ inline constexpr WaitPolicy wait_for_ranks{.spins = 2000,
                                            .longest_nap_ns = 1'000'000};
 inline constexpr WaitPolicy wait_for_ranks_crowded{
     .spins = 20, .awake_ns = IdleClock::awake_at_first_ns, .longest_nap_ns = 1'000'000};
+// The same where other threads of the rank call MPI. One may wait so that MPI makes progress, as
+// some programs have a thread in a receive of a message that never comes.
+inline constexpr WaitPolicy wait_beside_threads{.spins = 2000,
+                                                .looks_per_yield = 4,
+                                                .awake_ns = IdleClock::awake_at_first_ns,
+                                                .longest_nap_ns = 50'000};
+inline constexpr WaitPolicy wait_beside_threads_crowded{
+    .spins = 20, .awake_ns = IdleClock::awake_at_first_ns, .longest_nap_ns = 50'000};
 // A thread beside the program's own waits so for flags where there is no core for both: it makes a
 // call that was started, while the program computes. What yields would see a time slice later, it
 // is woken for at once: the kernel prefers who has slept. The naps are short at first.

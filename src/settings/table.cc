@@ -127,11 +127,10 @@ constexpr Option rows[] = {
      "`off`: the program passes no memory of a device (GPU) to MPI: the drop-in serves it also "
      "[where an MPI would take such memory](types.md#memory). Nor to a `Channel`, which then asks "
      "the driver [of no buffer](../explanation/channel.md#memory-of-a-device)"},
-    {Id::messages, "ROPEWALK_MESSAGES", Kind::choice, "on,threads,off", "", "on", "",
-     Scope::all_ranks, Reader::drop_in, "explanation/drop-in-messages.md",
+    {Id::messages, "ROPEWALK_MESSAGES", Kind::choice, "on,off", "", "on", "", Scope::all_ranks,
+     Reader::drop_in, "explanation/drop-in-messages.md",
      "`off`: large messages between ranks of a node are MPI's. Otherwise they go [through shared "
-     "memory](../explanation/drop-in-messages.md), and only their envelopes through MPI; with "
-     "`threads` in programs with MPI_THREAD_MULTIPLE, too"},
+     "memory](../explanation/drop-in-messages.md), and only their envelopes through MPI"},
     {Id::onesided, "ROPEWALK_ONESIDED", Kind::choice, "off,on", "", "off", "", Scope::rank,
      Reader::drop_in, "explanation/drop-in-windows.md",
      "`on`: windows whose ranks share a node are served [by loads and stores]"

@@ -13,6 +13,7 @@
 
 #include "collectives/cases.hpp"
 #include "ropewalk/memory.hpp"
+#include "support/effort.hpp"
 #include "support/thread_mpi.hpp"
 
 namespace ropewalk::test {
@@ -47,7 +48,7 @@ TEST_P(OverNodes, RandomCollectivesGiveWhatLoopsGive) {
     Collectives communicator(Communicator::world());
     ASSERT_TRUE(communicator.direct()) << communicator.reason();
     std::mt19937_64 random(3000 + ranks);
-    for (int trial = 0; trial < 120; ++trial) {
+    for (int trial = 0; trial < test::cases(120); ++trial) {
       // Now and then there are several chunks of every algorithm. Nodes are combined one after the
       // other, so only exact sums equal those of the loops.
       const Case drawn =

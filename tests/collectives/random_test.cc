@@ -9,6 +9,7 @@
 
 #include "collectives/cases.hpp"
 #include "ropewalk/memory.hpp"
+#include "support/effort.hpp"
 #include "support/thread_mpi.hpp"
 
 namespace ropewalk::test {
@@ -22,7 +23,7 @@ TEST_P(RandomCollectives, GiveWhatLoopsGive) {
     Collectives communicator(Communicator::world());
     ASSERT_TRUE(communicator.direct()) << communicator.reason();
     std::mt19937_64 random(1000 + ranks);
-    for (int trial = 0; trial < 300; ++trial) {
+    for (int trial = 0; trial < test::cases(300); ++trial) {
       const Case drawn = draw(random);
       const std::string difference = run(communicator, drawn);
       ASSERT_EQ(difference, "") << "rank " << rank << ", trial " << trial << ": "
@@ -44,7 +45,7 @@ TEST_P(RandomCollectives, MoveBetweenMappedAndPrivateBuffers) {
   run_ranks(ranks, [&](int rank) {
     Collectives communicator(Communicator::world());
     std::mt19937_64 random(3000 + ranks);
-    for (int trial = 0; trial < 96; ++trial) {
+    for (int trial = 0; trial < test::cases(96); ++trial) {
       const bool large = trial % 2 == 0;
       Case drawn = draw(random, {.bytes = large ? 1U << 20 : 1U << 17, .large_percent = 60});
       drawn.collective = movements[trial / 2 % 8];
@@ -102,7 +103,7 @@ TEST_P(TwoLevels, ReduceAsOneDoes) {
   run_ranks(ranks, [&](int) {
     Collectives communicator(Communicator::world());
     std::mt19937_64 random(2000 + ranks);
-    for (int trial = 0; trial < 40; ++trial) {
+    for (int trial = 0; trial < test::cases(40); ++trial) {
       const bool large = trial % 10 == 0;
       Case drawn = draw(random, {.bytes = large ? 3200000U : 240000U, .large_percent = 50});
       drawn.collective = trial % 3 == 0 ? Collective::reduce : Collective::allreduce;

@@ -3,6 +3,7 @@
  * the large sends have elements of no bytes. */
 #define _GNU_SOURCE
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "check.h"
 #include "count_forms.h"
@@ -92,6 +93,41 @@ static void receives(void) {
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
 }
 
+/* Memory that is the same `bytes` again and again. */
+static unsigned char* repeated(void) {
+  const int file = memfd_create("repeated", 0);
+  unsigned char* all = mmap(NULL, (size_t)large, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  CHECK(file >= 0 && ftruncate(file, bytes) == 0 && all != MAP_FAILED);
+  for (long long at = 0; at < large; at += bytes) {
+    const size_t length = large - at < bytes ? (size_t)(large - at) : (size_t)bytes;
+    CHECK(mmap(all + at, length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0) !=
+          MAP_FAILED);
+  }
+  close(file);
+  memset(all, 5, bytes);
+  return all;
+}
+
+/* A message of more bytes than an int counts. */
+static void long_message(void) {
+  MPI_Request request;
+  MPI_Status status;
+  MPI_Count count = -1;
+  if (rank == 0) {
+    unsigned char* all = repeated();
+    CHECK_CALL(MPI_Send_c(all, large, MPI_BYTE, 1, 7, MPI_COMM_WORLD));
+    munmap(all, (size_t)large);
+    return;
+  }
+  CHECK_CALL(MPI_Recv_init_c(room, large, MPI_BYTE, other, 7, MPI_COMM_WORLD, &request));
+  CHECK_CALL(MPI_Start(&request));
+  CHECK_CALL(MPI_Wait(&request, &status));
+  CHECK_CALL(MPI_Request_free(&request));
+  CHECK_CALL(MPI_Get_elements_x(&status, MPI_BYTE, &count));
+  CHECK(count == large);
+  CHECK(room[0] == 5 && room[large - 1] == 5);
+}
+
 /* Many elements of no bytes. */
 static void sends(void) {
   MPI_Datatype empty;
@@ -133,6 +169,7 @@ int main(int argc, char** argv) {
   check_warm(MPI_COMM_WORLD);
   beyond();
   receives();
+  long_message();
   sends();
   munmap(room, (size_t)large);
   MPI_Free_mem(data);

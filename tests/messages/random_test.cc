@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "messages/traffic.hpp"
+#include "support/effort.hpp"
 #include "support/thread_mpi.hpp"
 
 namespace ropewalk {
@@ -15,10 +16,12 @@ class RandomTraffic : public testing::TestWithParam<std::tuple<Mechanism, int>> 
 
 TEST_P(RandomTraffic, KeepsTheRulesOfMatching) {
   const auto [force, ranks] = GetParam();
-  for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+  for (int seed = 1; seed <= test::cases(3); ++seed) {
     test::run_ranks(ranks, [&, force = force](int) {
       Channel channel(Communicator::world(), {.force = force});
-      EXPECT_EQ(test::random_traffic(channel, {.seed = seed, .rounds = 6}), "");
+      EXPECT_EQ(
+          test::random_traffic(channel, {.seed = static_cast<std::uint64_t>(seed), .rounds = 6}),
+          "");
     });
   }
 }

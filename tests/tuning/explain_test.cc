@@ -14,6 +14,7 @@
 #include "ropewalk/memory.hpp"
 #include "ropewalk/tuning.hpp"
 #include "settings/value.hpp"
+#include "support/effort.hpp"
 #include "support/thread_mpi.hpp"
 #include "topology/machine.hpp"
 #include "tuning/limits.hpp"
@@ -79,7 +80,8 @@ std::set<std::size_t> sizes_to_try(const Situation& situation) {
   for (const Threshold& one : thresholds(situation)) {
     for (int parts = 1; parts <= situation.ranks * situation.nodes; ++parts) {
       const std::size_t at = one.value / static_cast<std::size_t>(parts);
-      for (const std::size_t size : {at - 1, at, at + 1}) {
+      const std::size_t step = test::sanitized ? 0 : 1;
+      for (const std::size_t size : {at - step, at, at + step}) {
         if (size > 0 && size <= most) sizes.insert(size);
       }
     }
