@@ -226,7 +226,10 @@ mpi::Datatype one_of(mpi::Datatype type) {
   const mpi::Functions& call = mpi::library().call;
   mpi::Datatype made;
   mpi::check(call.type_contiguous(1, type.value, &made.value), "MPI_Type_contiguous");
-  mpi::check(call.type_commit(&made.value), "MPI_Type_commit");
+  if (const int code = call.type_commit(&made.value); code != 0) {
+    let_go(made);
+    mpi::check(code, "MPI_Type_commit");
+  }
   return made;
 }
 

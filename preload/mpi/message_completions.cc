@@ -248,6 +248,15 @@ int wait_by(Test test) {
 
 }  // namespace
 
+int messages::get_status(Word request, int* flag, void* status) {
+  Pending& entry = *pending.find(clean(request));
+  *flag = 0;
+  if (!pending.settle(clean(request), entry)) return pending.look(), 0;
+  const int code = next.Request_get_status(request, flag, status);
+  if (*flag != 0) mend_one(entry, status);
+  return code;
+}
+
 namespace serve {
 
 int Wait(void* request, void* status) {
@@ -386,16 +395,9 @@ int Waitsome(int count, void* requests, int* number, int* indices, void* statuse
 int Request_get_status(Word request, int* flag, void* status) {
   if (pending.empty()) return next.Request_get_status(request, flag, status);
   MessageLock lock = MessageLock::after_others();
-  Pending* entry = pending.find(clean(request));
-  if (entry == nullptr) {
-    look_and_end(lock);
-    return next.Request_get_status(request, flag, status);
-  }
-  *flag = 0;
-  if (!pending.settle(clean(request), *entry)) return pending.look(), 0;
-  const int code = next.Request_get_status(request, flag, status);
-  if (*flag != 0) mend_one(*entry, status);
-  return code;
+  if (pending.find(clean(request)) != nullptr) return get_status(request, flag, status);
+  look_and_end(lock);
+  return next.Request_get_status(request, flag, status);
 }
 
 // The freed request goes on: its receive is taken, or the data of its send is read, though nobody

@@ -17,6 +17,10 @@ namespace ropewalk::preload::messages {
 
 extern std::recursive_mutex& message_mutex;
 
+// A thread that waits when the program ends MPI must not call it any more. It stays until the
+// process ends, as it would in MPI's own wait.
+[[noreturn]] void stay() noexcept;
+
 // It costs some 20 ns where there are several threads, and otherwise a load.
 class MessageLock {
  public:
@@ -30,7 +34,14 @@ class MessageLock {
   // For calls that a thread may repeat until they find something.
   static MessageLock after_others() {
     let_others();
-    return {};
+    MessageLock lock;
+    lock.stay_if_ended();
+    return lock;
+  }
+  void stay_if_ended() noexcept {
+    if (!ranks.ended) return;
+    end();
+    stay();
   }
   explicit operator bool() const noexcept { return free_; }
   void end() noexcept {

@@ -12,6 +12,7 @@
 #include "collectives/state.hpp"
 #include "communicators.hpp"
 #include "datatypes.hpp"
+#include "devices.hpp"
 #include "local_mpi.hpp"
 #include "message_lock.hpp"
 #include "message_mpi.hpp"
@@ -88,7 +89,9 @@ Facts own_facts(const node::Team& team) noexcept {
   facts.team_rank = team.rank();
   try {
     if (!ranks.understands) note_promise("MPI_Init was called by its PMPI name or by a pointer");
-    const std::string reason = ranks.understands ? obstacle() : "";
+    // Objects may have been loaded since MPI_Init.
+    std::string reason = ranks.understands ? obstacle() : "";
+    if (ranks.understands && reason.empty()) reason = obstacle_after_init();
     if (!reason.empty()) note_promise(reason);
     if (!ranks.understands || !reason.empty()) return facts;
     make_slots();
@@ -218,6 +221,16 @@ void meet(Collectives& team, mpi::Comm comm, Meeting meeting) {
     room = false;
   }
   if (mpi::true_on_all(comm, room)) come_together(team, comm, all);
+  ranks.met = true;
+}
+
+bool may_have_devices() noexcept {
+  if (ranks.ready) return false;
+  try {
+    return !device_memory().empty();
+  } catch (...) {  // no memory
+    return true;
+  }
 }
 
 const MessagePeer* peer_of(Word word, int rank) noexcept {

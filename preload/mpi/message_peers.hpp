@@ -30,13 +30,14 @@ struct MessagePeer {
 };
 
 struct MessageRanks {
-  bool understands = false;  // this process takes all that it receives through us
+  std::atomic<bool> understands{false};  // this process takes all that it receives through us
   // This rank has promised, and the ranks of the node have told each other: it takes descriptors.
   std::atomic<bool> ready{false};
   std::atomic<bool> sends{false};  // so do the others: it may send some
   // Several threads may call MPI at the same time. One may probe, so that no other may wait in a
   // receive of MPI's: what it waits for may be in the stash by then. Each receive is posted first.
   bool threads = false;
+  std::atomic<bool> met{false};    // the ranks have told each other what they promise
   std::atomic<bool> ended{false};  // MPI_Finalize has begun
   bool crowded = false;            // more ranks than cores
   bool over_nodes = false;         // MPI_COMM_WORLD has ranks on other nodes
@@ -58,6 +59,12 @@ extern MessageRanks& ranks;
 // MPI_Init must call these, the first before MPI's own initialization and the second after it.
 void before_init() noexcept;
 void after_init() noexcept;
+
+// Says that the program may have memory of devices, which this process cannot read. Such ranks
+// never meet, so that no descriptor can come.
+bool may_have_devices() noexcept;
+// Says that no descriptor can come, for this reason or since the ranks have met in vain.
+inline bool takes_none() noexcept { return !ranks.ready && (ranks.met || may_have_devices()); }
 
 // Returns the process behind a rank of a communicator, or null unless a message may go to it
 // through memory.

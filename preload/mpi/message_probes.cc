@@ -114,7 +114,7 @@ int Probe(int source, int tag, Word comm, void* status) {
   if (probes_by_mpi()) return next.Probe(source, tag, comm, status);
   int flag = 0;
   int code = 0;
-  wait_until([&] {
+  wait_unlocked([&] {
     code = Iprobe(source, tag, comm, &flag, status);
     return flag != 0 || code != 0;
   });
@@ -141,7 +141,7 @@ int Mprobe(int source, int tag, Word comm, void* message, void* status) {
   if (probes_by_mpi()) return next.Mprobe(source, tag, comm, message, status);
   int flag = 0;
   int code = 0;
-  wait_until([&] {
+  wait_unlocked([&] {
     code = Improbe(source, tag, comm, &flag, message, status);
     return flag != 0 || code != 0;
   });

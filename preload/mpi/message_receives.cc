@@ -84,6 +84,10 @@ class Sent {
     if (!over_) lost_ = over_ = is_found_dead(*out_) && is_lost(*out_);
     return over_;
   }
+  bool is_over_locked() noexcept {
+    const MessageLock lock;
+    return is_over();
+  }
   int end() noexcept {
     if (out_ == nullptr) return plain_.code();
     const int code = lost_ ? raise_code(comm_, code_of_loss(*out_)) : 0;
@@ -153,7 +157,8 @@ class Received {
       return start_matched(buffer, count, type, &found->message, request_.place());
     }
     over_ = true;
-    return receive_stashed(*found, buffer, count, type, status_);
+    code_ = receive_stashed(*found, buffer, count, type, status_);
+    return 0;  // what is sent is sent all the same
   }
   bool is_over() noexcept {
     if (over_ || !request_.is_over(status_)) return over_;
@@ -210,7 +215,8 @@ int Recv_c(void* buffer, Count count, Word type, int source, int tag, Word comm,
       return receive_stashed(*found, buffer, count, type, given);
     }
     if (code != 0) return code;
-    wait_until([&] { return posted.is_over(status.get()); });
+    // The request is nobody else's, and an error handler is called without the lock.
+    wait_unlocked([&] { return posted.is_over(status.get()); });
     code = posted.code();
   }
   if (code != 0 || !large) return code;
@@ -262,8 +268,8 @@ int Sendrecv(const void* data, int count, Word type, int destination, int send_t
   if (const int code = receive.start(); code != 0) return code;
   Sent sent;
   if (const int code = sent.start(send, bytes); code != 0) return receive.give_up(), code;
-  wait_until([&] {
-    const bool over = sent.is_over();
+  wait_unlocked([&] {
+    const bool over = sent.is_over_locked();
     return receive.is_over() && over;
   });
   if (bytes != 0) tell(watch, sent.out());
@@ -276,7 +282,7 @@ int Sendrecv_replace(void* buffer, int count, Word type, int destination, int se
                      int tag, Word comm, void* given) {
   Destination to;
   const bool known = describe(buffer, count, type, comm, to);
-  if (!known || (!ranks.threads && stash.empty())) {
+  if (!known || (!ranks.threads && stash.empty()) || takes_none()) {
     const OwnStatus status(given);
     const int code = next.Sendrecv_replace(buffer, count, type, destination, send_tag, source, tag,
                                            comm, status.get());

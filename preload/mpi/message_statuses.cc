@@ -114,7 +114,7 @@ int Request_get_status_any(int count, void* requests, int* index, int* flag, voi
   if (next.Request_get_status_any == nullptr) {
     return any_of_each(count, requests, index, flag, status);
   }
-  MessageLock lock;
+  MessageLock lock = MessageLock::after_others();
   OtherRequests others(count, requests);
   if (!others.has_ours()) {
     lock.end();
@@ -123,7 +123,7 @@ int Request_get_status_any(int count, void* requests, int* index, int* flag, voi
   for (std::size_t i = 0; i < others.size(); ++i) {
     if (!others.is_settled(i)) continue;
     *index = static_cast<int>(i);
-    return Request_get_status(others.handle(i), flag, status);
+    return get_status(others.handle(i), flag, status);
   }
   const int code = next.Request_get_status_any(count, others.first(), index, flag, status);
   if (*flag != 0 && *index < 0 && others.has_ours()) *flag = 0;
@@ -134,7 +134,7 @@ int Request_get_status_some(int count, void* requests, int* number, int* indices
   if (next.Request_get_status_some == nullptr) {
     return some_of_each(count, requests, number, indices, statuses);
   }
-  MessageLock lock;
+  MessageLock lock = MessageLock::after_others();
   OtherRequests others(count, requests);
   if (!others.has_ours()) {
     lock.end();
@@ -145,7 +145,7 @@ int Request_get_status_some(int count, void* requests, int* number, int* indices
     if (!others.is_settled(i)) continue;
     int flag = 0;
     const auto filled = static_cast<std::size_t>(*number);
-    const int code = Request_get_status(others.handle(i), &flag, place_in(statuses, filled));
+    const int code = get_status(others.handle(i), &flag, place_in(statuses, filled));
     if (code != 0) return code;
     indices[(*number)++] = static_cast<int>(i);
   }

@@ -36,7 +36,7 @@ bool is_cancelled(const mpi::RawStatus& status) noexcept {
 }
 
 // Adds an entry with a type of its own, since the program may free its. A duplicate would have the
-// program's attributes as well, whose functions must not be called under the lock.
+// program's attributes as well, whose functions would be called under the lock.
 void add_with_type(std::map<Word, Pending>& entries, Word handle, Pending& entry) {
   mpi::Datatype& type = entry.to.elements.type;
   if (!mpi::library().datatypes.find(type.value)) {
@@ -335,6 +335,7 @@ void end() noexcept {
   pending.end();
   if (ranks.understands) end_outbox();
   ranks.ended = true;
+  ranks.understands = false;  // what is called from here on is MPI's
 }
 
 void PendingRequests::end() noexcept {

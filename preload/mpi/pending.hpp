@@ -168,6 +168,9 @@ class PendingRequests {
   Word turn_ = 0;  // the handle that was looked at last
 };
 extern PendingRequests& pending;
+// Looks at a request that is in the table, as MPI_Request_get_status does. The caller holds the
+// MessageLock.
+int get_status(Word request, int* flag, void* status);
 // Served collectives call this while they wait.
 void look_in_collectives() noexcept;
 
@@ -180,9 +183,6 @@ inline const os::WaitPolicy& wait_policy() noexcept {
   if (ranks.over_nodes) return ranks.crowded ? os::wait_for_nodes_crowded : os::wait_for_nodes;
   return ranks.crowded ? os::wait_for_ranks_crowded : os::wait_for_ranks;
 }
-// A thread that waits when the program ends MPI must not call it any more. It stays until the
-// process ends, as it would in MPI's own wait.
-[[noreturn]] void stay() noexcept;
 // Waits until ready() returns true, and meanwhile takes what comes for other receives. The caller
 // does not hold the MessageLock.
 template <class Ready>
@@ -205,7 +205,8 @@ void wait_unlocked(Ready ready) {
 template <class Ready>
 void wait_until(Ready ready) {
   wait_unlocked([&] {
-    const MessageLock lock;
+    MessageLock lock;
+    lock.stay_if_ended();
     return ready();
   });
 }
