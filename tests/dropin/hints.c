@@ -37,7 +37,20 @@ static void pass(MPI_Comm comm, unsigned char with) {
   CHECK(buffer[0] == with);
 }
 
+/* MPI has not been told. */
+static void expect_untold(MPI_Comm comm, const char* hint) {
+  MPI_Info hints;
+  char value[8] = "";
+  int has = 0;
+  CHECK_CALL(MPI_Comm_get_info(comm, &hints));
+  MPI_Info_get(hints, hint, 7, value, &has);
+  CHECK(!has || strcmp(value, "true") != 0);
+  MPI_Info_free(&hints);
+}
+
 static void pass_all(MPI_Comm comm) {
+  expect_untold(comm, "mpi_assert_exact_length");
+  expect_untold(comm, "mpi_assert_no_any_tag");
   for (unsigned char with = 1; with <= 4; ++with) pass(comm, with);
 }
 
