@@ -2,6 +2,7 @@
 // older MPI has no others.
 #pragma once
 
+#include "datatypes.hpp"
 #include "functions.hpp"
 #include "ints.hpp"
 #include "local_mpi.hpp"

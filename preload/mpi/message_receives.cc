@@ -130,10 +130,11 @@ std::optional<Stashed> take_or_post(const Arguments& receive, Word* request, int
 
 // MPI's own receive.
 int pass_receive(const Arguments& receive, void* status) noexcept {
-  const auto& [buffer, count, type, source, tag, comm] = receive;
-  return by_count(count, comm, next.Recv, next.Recv_c, [&](auto* function, auto number) {
-    return function(buffer, number, type, source, tag, comm, status);
-  });
+  const auto call = [&](auto* function, auto number) {
+    return function(receive.buffer, number, receive.type, receive.source, receive.tag, receive.comm,
+                    status);
+  };
+  return by_count(receive.count, receive.comm, next.Recv, next.Recv_c, call);
 }
 
 void tell(Watch& watch, const Outgoing* out) noexcept {

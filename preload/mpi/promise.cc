@@ -201,8 +201,8 @@ std::string first_import(bool (*is_wanted)(std::string_view)) {
     const std::string_view file = base_name(object.name);
     const bool skipped = !file.empty() && (is_known(file) || of_mpi.contains(file));
     if (!found.empty() || skipped) return;
-    if (object.strings != nullptr && object.symbols != nullptr)
-      found = import_in(object, is_wanted);
+    if (object.strings == nullptr || object.symbols == nullptr) return;
+    found = import_in(object, is_wanted);
   });
   return found;
 }
