@@ -14,7 +14,6 @@
 #include "channel/xpmem.hpp"
 #include "collectives/cases.hpp"
 #include "os/file.hpp"
-#include "support/effort.hpp"
 #include "support/thread_mpi.hpp"
 
 namespace ropewalk::test {
@@ -131,7 +130,7 @@ TEST_P(AttachedCollectives, GiveWhatLoopsGive) {
     Collectives communicator(Communicator::world());
     ASSERT_TRUE(communicator.attaches()) << communicator.attach_reason();
     std::mt19937_64 random(2000 + ranks);
-    for (int trial = 0; trial < test::cases(150); ++trial) {
+    for (int trial = 0; trial < 150; ++trial) {
       Case drawn = draw(random);
       if (trial % 2 == 0) drawn.send_shared = drawn.receive_shared = 0;
       const std::string difference = run(communicator, drawn);
