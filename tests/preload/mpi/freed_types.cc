@@ -4,6 +4,7 @@
 #include <sys/syscall.h>
 
 #include <atomic>
+#include <chrono>
 #include <fstream>
 #include <thread>
 #include <vector>
@@ -56,6 +57,15 @@ long sleeps_of(long thread) {
   return -1;
 }
 
+// Returns when the thread waits in its call for the other ranks: it goes to sleep of itself then, or
+// has had far more time than the way to the first wait takes. A wait whose polls of MPI are slow
+// stays awake for long.
+void wait_until_it_waits(long thread) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(200);
+  const long before = sleeps_of(thread);
+  while (sleeps_of(thread) < before + 5 && std::chrono::steady_clock::now() < end) usleep(1000);
+}
+
 // Runs `call` on a thread of rank 0, and meanwhile() on its first one when that thread waits in the
 // call for the other ranks; these call after that.
 template <class Call, class Meanwhile>
@@ -73,7 +83,7 @@ void call_with_meanwhile(const Call& call, const Meanwhile& meanwhile) {
     call();
   });
   while (caller == 0) usleep(100);
-  for (const long before = sleeps_of(caller); sleeps_of(caller) < before + 5;) usleep(1000);
+  wait_until_it_waits(caller);
   meanwhile();
   for (int peer = 1; peer < size; ++peer) MPI_Send(&token, 1, MPI_INT, peer, 3, others);
   thread.join();
