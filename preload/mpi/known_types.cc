@@ -21,6 +21,15 @@ T read(const std::byte* at) noexcept {
   return value;
 }
 
+template <class T>
+void copy_few(std::byte* to, const std::byte* from, std::size_t count) noexcept {
+  if (count == 1) {
+    std::memcpy(to, from, sizeof(T));
+  } else {
+    std::memcpy(to, from, count * sizeof(T));
+  }
+}
+
 struct Sum {
   template <class T>
   static T of(T element, T operand) noexcept {
@@ -35,44 +44,47 @@ struct Replace {
 };
 
 template <class T, class Combine>
-void combine_one(std::byte* element, const std::byte* operand, std::byte* before) {
-  const T old = read<T>(element);
-  const T made = Combine::of(old, read<T>(operand));
-  std::memcpy(element, &made, sizeof made);
-  if (before != nullptr) std::memcpy(before, &old, sizeof old);
+void combine_few(std::byte* elements, const std::byte* operands, std::byte* before,
+                 std::size_t count) {
+  if (before != nullptr) copy_few<T>(before, elements, count);
+  for (std::size_t i = 0; i < count; ++i, elements += sizeof(T), operands += sizeof(T)) {
+    const T made = Combine::of(read<T>(elements), read<T>(operands));
+    std::memcpy(elements, &made, sizeof made);
+  }
 }
 template <class T>
-void fetch_one(std::byte* element, const std::byte* /*operand*/, std::byte* before) {
-  if (before != nullptr) std::memcpy(before, element, sizeof(T));
+void fetch_few(std::byte* elements, const std::byte* /*operands*/, std::byte* before,
+               std::size_t count) {
+  if (before != nullptr) copy_few<T>(before, elements, count);
 }
 
-ApplyToOne fetch_of(std::size_t bytes) noexcept {
-  if (bytes == 8) return &fetch_one<std::uint64_t>;
-  return bytes == 4 ? &fetch_one<std::uint32_t> : nullptr;
+ApplyToFew fetch_of(std::size_t bytes) noexcept {
+  if (bytes == 8) return &fetch_few<std::uint64_t>;
+  return bytes == 4 ? &fetch_few<std::uint32_t> : nullptr;
 }
-ApplyToOne replace_of(std::size_t bytes) noexcept {
-  if (bytes == 8) return &combine_one<std::uint64_t, Replace>;
-  return bytes == 4 ? &combine_one<std::uint32_t, Replace> : nullptr;
+ApplyToFew replace_of(std::size_t bytes) noexcept {
+  if (bytes == 8) return &combine_few<std::uint64_t, Replace>;
+  return bytes == 4 ? &combine_few<std::uint32_t, Replace> : nullptr;
 }
 // Integers wrap.
-ApplyToOne sum_of(ElementType type) noexcept {
+ApplyToFew sum_of(ElementType type) noexcept {
   switch (type) {
     case ElementType::int32:
     case ElementType::uint32:
-      return &combine_one<std::uint32_t, Sum>;
+      return &combine_few<std::uint32_t, Sum>;
     case ElementType::int64:
     case ElementType::uint64:
-      return &combine_one<std::uint64_t, Sum>;
+      return &combine_few<std::uint64_t, Sum>;
     case ElementType::float32:
-      return &combine_one<float, Sum>;
+      return &combine_few<float, Sum>;
     case ElementType::float64:
-      return &combine_one<double, Sum>;
+      return &combine_few<double, Sum>;
     default:
       return nullptr;
   }
 }
 
-ApplyToOne one_of(const Accumulation& all) noexcept {
+ApplyToFew few_of(const Accumulation& all) noexcept {
   if (all.op() == ReductionOp::no_op) return fetch_of(all.bytes());
   if (all.op() == ReductionOp::replace) return replace_of(all.bytes());
   const std::optional<ElementType> type = all.element_type();
@@ -109,7 +121,7 @@ const KnownAccumulation* accumulation_slowly(Word type, Word op) {
   auto all = std::make_unique<const Accumulation>(type, op);
   if (!all->usable()) return nullptr;
   place.op = op;
-  place.one = one_of(*all);
+  place.few = few_of(*all);
   place.all = all.release();
   place.type.store(type, std::memory_order_release);  // pairs with known_accumulation()
   return &place;

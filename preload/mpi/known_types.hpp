@@ -19,13 +19,17 @@ struct KnownType {
   std::size_t bytes = 0;        // of an element
 };
 
-// Does to one element what an accumulate does; `before`, which may be null, gets what it was.
-using ApplyToOne = void (*)(std::byte* element, const std::byte* operand, std::byte* before);
+// Does to elements what an accumulate does; `before`, which may be null, gets what they were. For
+// few elements that takes less time than the call of a kernel.
+using ApplyToFew = void (*)(std::byte* elements, const std::byte* operands, std::byte* before,
+                            std::size_t count);
+// Doubles of 256 B took 25 ns this way, and 35 by a kernel; those of 1 KiB 56 and 45 (a Xeon).
+inline constexpr std::size_t few_bytes = 256;
 
 struct KnownAccumulation {
   std::atomic<Word> type{0};  // stored last
   Word op = 0;
-  ApplyToOne one = nullptr;           // null where there is no shorter way than apply()
+  ApplyToFew few = nullptr;           // null where there is no shorter way than apply()
   const Accumulation* all = nullptr;  // never freed
 };
 

@@ -123,11 +123,15 @@ bool accumulate_gapless(ServedWindow& window, const Accumulate& a, const Accumul
 }
 
 bool accumulate_known(ServedWindow& window, const Accumulate& a, const KnownAccumulation& known) {
-  if (a.place.count != 1 || known.one == nullptr) return accumulate_gapless(window, a, *known.all);
   const Place& p = a.place;
-  std::byte* there = window.at(p.target, p.displacement, 0, static_cast<Count>(known.all->bytes()));
+  const auto each = static_cast<Count>(known.all->bytes());
+  if (known.few == nullptr || p.count > static_cast<Count>(few_bytes) / each) {
+    return accumulate_gapless(window, a, *known.all);
+  }
+  std::byte* there = window.at(p.target, p.displacement, 0, p.count * each);
   const Alone alone(window, p.target);
-  known.one(there, static_cast<const std::byte*>(a.operands.data), before_of(a));
+  known.few(there, static_cast<const std::byte*>(a.operands.data), before_of(a),
+            static_cast<std::size_t>(p.count));
   return true;
 }
 
