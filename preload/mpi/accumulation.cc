@@ -56,10 +56,9 @@ void Accumulation::copy(std::byte* to, const std::byte* from, std::size_t count)
                              kernels::Stores::temporal);
 }
 
-void Accumulation::apply(ServedWindow& window, int target, std::byte* elements,
-                         const std::byte* operands, std::byte* before, std::size_t count) const {
+void Accumulation::apply(std::byte* elements, const std::byte* operands, std::byte* before,
+                         std::size_t count) const {
   if (count == 0) return;
-  const Alone alone(window, target);
   if (before != nullptr) copy(before, elements, count);
   if (*op_ == ReductionOp::replace) copy(elements, operands, count);
   if (!combines(*op_)) return;

@@ -47,9 +47,9 @@ class Accumulation {
   // Copies elements, but not what lies in the gaps of pairs.
   void copy(std::byte* to, const std::byte* from, std::size_t count) const noexcept;
 
-  // `before`, which may be null, gets what the elements were.
-  void apply(ServedWindow&, int target, std::byte* elements, const std::byte* operands,
-             std::byte* before, std::size_t count) const;
+  // `before`, which may be null, gets what the elements were. The caller is alone with them.
+  void apply(std::byte* elements, const std::byte* operands, std::byte* before,
+             std::size_t count) const;
 
  private:
   std::optional<ReductionOp> op_;

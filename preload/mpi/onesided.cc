@@ -15,6 +15,8 @@ namespace {
 
 HandleTable<WindowEntry> windows;
 std::atomic<int> served_windows{0};
+// A window of MPI's, 0 for none. Calls on it have returned when its handle goes to another window.
+std::atomic<Word> last_missed{0};
 
 WindowEntry nothing_found;
 
@@ -65,11 +67,18 @@ void ServedWindow::throw_outside(int rank, Count first, Count bytes) const {
 
 ServedWindow* find_in_table(Word window) noexcept {
   if (served_windows.load(std::memory_order_relaxed) == 0) return nullptr;
+  // Searching for a window of MPI's takes a lock.
+  if (last_missed.load(std::memory_order_relaxed) == window) return nullptr;
   WindowEntry* entry = windows.find(window);
-  if (entry == nullptr) return nullptr;
+  if (entry == nullptr) {
+    last_missed.store(window, std::memory_order_relaxed);
+    return nullptr;
+  }
   last_found.store(entry, std::memory_order_release);  // pairs with find()
   return entry->window.get();
 }
+
+bool any() noexcept { return served_windows.load(std::memory_order_relaxed) != 0; }
 
 std::unique_ptr<ServedWindow> forget(Word window) noexcept {
   WindowEntry* entry = windows.find(window);
@@ -90,6 +99,7 @@ void ReservedEntry::fill(std::unique_ptr<ServedWindow> window) noexcept {
   entry_->window = std::move(window);
 }
 void ReservedEntry::publish() noexcept {
+  last_missed.store(0, std::memory_order_relaxed);
   served_windows.fetch_add(1, std::memory_order_relaxed);
   windows.publish(*entry_, entry_->window->word());
   entry_ = nullptr;

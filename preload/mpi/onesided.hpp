@@ -33,16 +33,13 @@ bool wanted() noexcept;
 // What the program asks of a window that it makes.
 struct WindowRequest {
   Count bytes;
-  int unit;
+  Count unit;
   Word info;
   Word comm;
   bool shared;  // MPI_Win_allocate_shared; else MPI_Win_allocate
 };
-// Collective. Tells, the same on all ranks, whether a window of this communicator is to be served;
-// it is not where one rank is not `able` to.
-bool agreed(Word comm, bool able = true) noexcept;
-// Makes it once that is agreed; returns MPI's code. It is served unless a rank lacks memory for it.
-int make(const WindowRequest&, void* base, void* window) noexcept;
+// Collective. Makes a window that is served, or returns false on all ranks and makes none.
+bool make(const WindowRequest&, void* base, void* window) noexcept;
 
 // A rank's memory in a window, as it is mapped here.
 struct WindowPart {
@@ -110,6 +107,8 @@ inline ServedWindow* find(Word window) noexcept {
   }
   return find_in_table(window);
 }
+// Whether any window is served.
+bool any() noexcept;
 // The window is not served any more. Returns what is left to free once MPI's window is gone.
 std::unique_ptr<ServedWindow> forget(Word window) noexcept;
 

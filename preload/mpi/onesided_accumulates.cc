@@ -35,8 +35,8 @@ struct Accumulate {
   Word op;
 };
 
-// A longer list is a program's mistake, or more than memory is worth.
-constexpr std::size_t most_runs = std::size_t{1} << 20;
+// A list of more takes hundreds of MB, and comes from a program's mistake.
+constexpr std::size_t most_runs = std::size_t{1} << 24;
 
 // The predefined elements that a side consists of, run by run.
 class FlatSide {
@@ -47,11 +47,12 @@ class FlatSide {
     if (!list) {
       throw Error(ErrorCode::unsupported,
                   "datatype: accumulates on windows take types that are made of one predefined "
-                  "type, with up to 2^20 blocks; use another, or set "
+                  "type, with up to 2^24 blocks; use another, or set "
                   "ROPEWALK_ONESIDED=off");
     }
     list_ = std::move(*list);
     extent_ = mpi::type_extent(handle).bytes;
+    if (count_ > 0) join_all();
   }
 
   Word type() const noexcept { return list_.type.value; }
@@ -88,6 +89,14 @@ class FlatSide {
   }
 
  private:
+  // Makes one run of elements side by side.
+  void join_all() {
+    if (list_.runs.size() != 1 || list_.runs[0].count * list_.extent != extent_) return;
+    list_.runs[0].count *= count_;
+    extent_ *= count_;
+    count_ = 1;
+  }
+
   mpi::ElementList list_;
   Count count_;
   Count extent_ = 0;
@@ -117,8 +126,8 @@ bool accumulate_gapless(ServedWindow& window, const Accumulate& a, const Accumul
   const Place& p = a.place;
   const auto count = static_cast<std::size_t>(p.count);
   std::byte* there = window.at(p.target, p.displacement, 0, how.reach(p.count));
-  how.apply(window, p.target, there, static_cast<const std::byte*>(a.operands.data), before_of(a),
-            count);
+  const Alone alone(window, p.target);
+  how.apply(there, static_cast<const std::byte*>(a.operands.data), before_of(a), count);
   return true;
 }
 
@@ -169,10 +178,13 @@ bool accumulate_typed(ServedWindow& window, const Accumulate& a) {
   // Behind the last element there may be no room for its gap.
   const Count high = target.high() - target.extent() + how.reach(1);
   const void* there = window.at(p.target, p.displacement, target.low(), high);
-  target.for_each_run(there, [&](std::byte* at, std::size_t first, std::size_t count) {
-    how.apply(window, p.target, at, operands.data() + first * bytes,
-              was == nullptr ? nullptr : was + first * bytes, count);
-  });
+  {
+    const Alone alone(window, p.target);
+    target.for_each_run(there, [&](std::byte* at, std::size_t first, std::size_t count) {
+      how.apply(at, operands.data() + first * bytes, was == nullptr ? nullptr : was + first * bytes,
+                count);
+    });
+  }
   if (!result) return true;
   result->for_each_run(a.result->data, [&](std::byte* at, std::size_t first, std::size_t count) {
     how.copy(at, before.data() + first * bytes, count);

@@ -84,6 +84,7 @@ int Win_lock_all(int assertion, Word word) {
   return on_window(
       Function::win_lock, 0, word,
       [&](ServedWindow& window) {
+        window.epochs().breathe();
         return window.epochs().lock_all(checks(assertion)) ||
                refuse("MPI_Win_lock_all: this rank holds a lock of the window; unlock it first");
       },
@@ -111,8 +112,10 @@ int Win_flush_local_all(Word word) {
 }
 
 int Win_sync(Word word) {
-  if (find(clean(word)) == nullptr) return next.Win_sync(word);
+  ServedWindow* window = find(clean(word));
+  if (window == nullptr) return next.Win_sync(word);
   std::atomic_thread_fence(std::memory_order_seq_cst);
+  window->epochs().breathe();  // the program may call this until something has changed
   return 0;
 }
 

@@ -33,8 +33,13 @@ struct Movement {
 // large ones.
 void copy(void* to, const void* from, std::size_t bytes, std::size_t streaming_bytes) {
   constexpr std::size_t small = 4096;
+  // One store each: the target may look for the value, and change it at once.
   if (bytes == sizeof(std::uint64_t)) {
-    std::memcpy(to, from, sizeof(std::uint64_t));  // one store
+    std::memcpy(to, from, sizeof(std::uint64_t));
+    return;
+  }
+  if (bytes == sizeof(std::uint32_t)) {
+    std::memcpy(to, from, sizeof(std::uint32_t));
     return;
   }
   if (bytes < small) {

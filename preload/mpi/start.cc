@@ -156,7 +156,8 @@ void pass_everything() {
   fill_all(false);
   fill_init(false);
   pass_messages();
-  fill_onesided(false);
+  // The program may end them in a callback of MPI_Finalize.
+  if (!onesided::any()) fill_onesided(false);
   // What the arena gave out is the arena's to take back.
   ropewalk_slot_Free_mem = &serve::Free_mem;
 }

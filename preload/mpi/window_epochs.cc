@@ -7,11 +7,20 @@
 
 #include "mpi/mpi.hpp"
 #include "mpi/progress.hpp"
+#include "os/clock.hpp"
 
 namespace ropewalk::preload::onesided {
 namespace {
 
 std::size_t index(int rank) noexcept { return static_cast<std::size_t>(rank); }
+
+// Whether 5 ms have passed since the last time, as in other waits (os/waiting.hpp).
+bool is_due(std::int64_t& last_ns) noexcept {
+  const std::int64_t now = os::steady_ns();
+  if (now - last_ns < 5'000'000) return false;
+  last_ns = now;
+  return true;
+}
 
 }  // namespace
 
@@ -22,7 +31,7 @@ std::size_t WindowBoard::bytes(std::size_t ranks) noexcept {
 WindowEpochs::WindowEpochs(WindowBoard board, std::size_t rank, Peers peers, bool crowded)
     : board_(board),
       peers_(std::move(peers)),
-      waits_(board.control(), peers_, static_cast<int>(peers_.size())),
+      waits_(board.sleepers(), peers_, static_cast<int>(peers_.size())),
       rank_(rank),
       ranks_(peers_.size()),
       reached_(ranks_),
@@ -42,18 +51,22 @@ void WindowEpochs::fence() {
   fenced_ = true;
 }
 
+void WindowEpochs::enter_shared(WindowDesk& desk) {
+  desk.lock.lock_shared([&](const auto& ready) { desk.lock_waiters.until(waits_, ready); });
+  desk.lock_waiters.wake(waits_);  // readers behind this one
+}
+
 bool WindowEpochs::lock(std::size_t target, bool exclusive, bool check) {
   if (holds(target)) return false;
-  TicketLock& lock = board_.desk(target).lock;
+  WindowDesk& desk = board_.desk(target);
   if (!check) {
     reached_[target] |= unchecked;
     std::atomic_thread_fence(std::memory_order_seq_cst);
   } else if (exclusive) {
-    lock.lock(waiting());
+    desk.lock.lock([&](const auto& ready) { desk.lock_waiters.until(waits_, ready); });
     reached_[target] |= exclusively;
   } else {
-    lock.lock_shared(waiting());
-    waits_.wake_sleepers();  // readers behind this one
+    enter_shared(desk);
     reached_[target] |= shared;
   }
   return true;
@@ -64,9 +77,10 @@ bool WindowEpochs::unlock(std::size_t target) {
   if (how == 0) return false;
   reached_[target] &= static_cast<std::uint8_t>(~locked);
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  if (how == exclusively) board_.desk(target).lock.unlock();
-  if (how == shared) board_.desk(target).lock.unlock_shared();
-  waits_.wake_sleepers();
+  WindowDesk& desk = board_.desk(target);
+  if (how == exclusively) desk.lock.unlock();
+  if (how == shared) desk.lock.unlock_shared();
+  desk.lock_waiters.wake(waits_);
   return true;
 }
 
@@ -78,8 +92,7 @@ bool WindowEpochs::holds_any() const noexcept {
 bool WindowEpochs::lock_all(bool check) {
   if (holds_any()) return false;
   for (std::size_t target = 0; check && target < ranks_; ++target) {
-    board_.desk(target).lock.lock_shared(waiting());
-    waits_.wake_sleepers();
+    enter_shared(board_.desk(target));
   }
   holds_all_ = check ? Hold::taken : Hold::unchecked;
   std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -91,9 +104,10 @@ bool WindowEpochs::unlock_all() {
   if (how == Hold::none) return false;
   std::atomic_thread_fence(std::memory_order_seq_cst);
   for (std::size_t target = 0; how == Hold::taken && target < ranks_; ++target) {
-    board_.desk(target).lock.unlock_shared();
+    WindowDesk& desk = board_.desk(target);
+    desk.lock.unlock_shared();
+    desk.lock_waiters.wake(waits_);
   }
-  waits_.wake_sleepers();
   return true;
 }
 
@@ -157,8 +171,8 @@ bool WindowEpochs::test(bool& found) {
   found = exposes_;
   if (!found) return false;
   if (!std::ranges::all_of(exposed_to_, [&](int origin) { return is_completed(origin); })) {
-    waits_.look_around();
-    if (waits_.crowded()) sched_yield();
+    look();
+    if (is_due(looked_ns_)) waits_.check_alive();  // a system call for each rank
     return false;
   }
   end_exposure();
@@ -166,11 +180,12 @@ bool WindowEpochs::test(bool& found) {
 }
 
 void WindowEpochs::wait_and_take(std::size_t target) {
-  std::atomic<std::uint32_t>& taken = board_.desk(target).taken;
+  WindowDesk& desk = board_.desk(target);
   do {
-    waits_.until([&] { return taken.load(std::memory_order_relaxed) == 0; });
+    desk.take_waiters.until(waits_,
+                            [&] { return desk.taken.load(std::memory_order_relaxed) == 0; });
     // Acquire pairs with the release in give().
-  } while (taken.exchange(1, std::memory_order_acquire) != 0);
+  } while (desk.taken.exchange(1, std::memory_order_acquire) != 0);
 }
 
 void WindowEpochs::look() {

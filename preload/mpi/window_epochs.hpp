@@ -10,46 +10,19 @@
 
 #include "node/control.hpp"
 #include "node/peers.hpp"
+#include "node/sleepers.hpp"
 #include "node/waits.hpp"
+#include "ticket_lock.hpp"
+#include "waiters.hpp"
 
 namespace ropewalk::preload::onesided {
 
-// A lock of readers and writers that lets them in as they come. All zeros, nobody holds it. Each
-// takes a ticket; a reader's turn comes when all before it are in, a writer's when all before it
-// have left.
-class TicketLock {
- public:
-  template <class Wait>
-  void lock(const Wait& wait) {
-    const std::uint32_t mine = tickets_.fetch_add(1, std::memory_order_seq_cst);
-    // Acquire pairs with the releases of those that have left: what they wrote is there.
-    wait([&] { return left_.load(std::memory_order_acquire) == mine; });
-  }
-  // While a writer is in, nobody else changes these two.
-  void unlock() noexcept {
-    const std::uint32_t next = left_.load(std::memory_order_relaxed) + 1;
-    entered_.store(next, std::memory_order_release);  // pairs with lock_shared()
-    left_.store(next, std::memory_order_release);     // pairs with lock()
-  }
-  template <class Wait>
-  void lock_shared(const Wait& wait) {
-    const std::uint32_t mine = tickets_.fetch_add(1, std::memory_order_seq_cst);
-    // Acquire pairs with the release in unlock(), or in another reader, which has acquired that.
-    wait([&] { return entered_.load(std::memory_order_acquire) == mine; });
-    entered_.store(mine + 1, std::memory_order_release);
-  }
-  void unlock_shared() noexcept { left_.fetch_add(1, std::memory_order_release); }
-
- private:
-  std::atomic<std::uint32_t> tickets_;
-  std::atomic<std::uint32_t> entered_;  // readers that are in, and all that have left before them
-  std::atomic<std::uint32_t> left_;
-};
-
 // One rank's place in the shared memory.
 struct alignas(node::flag_stride) WindowDesk {
-  TicketLock lock;                                              // of MPI_Win_lock
+  TicketLock lock;  // of MPI_Win_lock
+  Waiters lock_waiters;
   alignas(node::flag_stride) std::atomic<std::uint32_t> taken;  // see WindowEpochs::take()
+  Waiters take_waiters;
 };
 
 // How the shared memory is divided. All zeros at first.
@@ -59,7 +32,7 @@ class WindowBoard {
   WindowBoard() = default;
   WindowBoard(std::byte* memory, std::size_t ranks) noexcept : memory_(memory), ranks_(ranks) {}
 
-  node::Control& control() const noexcept { return *at<node::Control>(0); }
+  node::Sleepers& sleepers() const noexcept { return *at<node::Sleepers>(0); }
   // Ranks that have come to a fence, counted over all fences.
   std::atomic<std::uint64_t>& fenced() const noexcept {
     return *at<std::atomic<std::uint64_t>>(fenced_at);
@@ -74,7 +47,7 @@ class WindowBoard {
   }
 
  private:
-  static constexpr std::size_t fenced_at = sizeof(node::Control);
+  static constexpr std::size_t fenced_at = node::flag_stride;
   static constexpr std::size_t desks_at = fenced_at + node::flag_stride;
 
   template <class T>
@@ -129,9 +102,10 @@ class WindowEpochs {
     }
   }
   void give(std::size_t target) noexcept {
-    board_.desk(target).taken.store(0, std::memory_order_release);
+    WindowDesk& desk = board_.desk(target);
+    desk.taken.store(0, std::memory_order_release);
     note_stores();
-    waits_.wake_sleepers();
+    desk.take_waiters.wake(waits_);
   }
 
   // This rank has stored to the memory of others.
@@ -166,15 +140,13 @@ class WindowEpochs {
   static constexpr std::uint8_t exclusively = 1, shared = 2, unchecked = 4, started = 8;
   static constexpr std::uint8_t locked = exclusively | shared | unchecked;
 
-  auto waiting() {
-    return [this](const auto& ready) { waits_.until(ready); };
-  }
   // Calls between two looks at MPI, each of which costs about as much as two such calls.
   static constexpr unsigned calls_per_look = 64;
 
   bool is_completed(int origin) const noexcept;
   void end_exposure() noexcept;
   void wait_and_take(std::size_t target);
+  void enter_shared(WindowDesk&);
   void look();
 
   WindowBoard board_;
@@ -192,6 +164,7 @@ class WindowEpochs {
   std::vector<int> started_to_;
   std::vector<std::uint64_t> seen_posts_;  // by rank; those that a start has answered
   std::vector<std::uint64_t> seen_completions_;
+  std::int64_t looked_ns_ = 0;  // when test() looked at the life of others
   std::atomic<unsigned> calls_{0};
   std::atomic<bool> stored_{false};
   bool threads_;  // several threads may use the window

@@ -35,12 +35,12 @@ int Win_create(void* base, Count bytes, int unit, Word info, Word comm, void* wi
   return next.Win_create(base, bytes, unit, info, comm, window);
 }
 int Win_allocate(Count bytes, int unit, Word info, Word comm, void* base, void* window) {
-  if (onesided::agreed(comm)) return onesided::make({bytes, unit, info, comm, false}, base, window);
+  if (onesided::make({bytes, unit, info, comm, false}, base, window)) return 0;
   note_window();
   return next.Win_allocate(bytes, unit, info, comm, base, window);
 }
 int Win_allocate_shared(Count bytes, int unit, Word info, Word comm, void* base, void* window) {
-  if (onesided::agreed(comm)) return onesided::make({bytes, unit, info, comm, true}, base, window);
+  if (onesided::make({bytes, unit, info, comm, true}, base, window)) return 0;
   windows_made = true;
   return next.Win_allocate_shared(bytes, unit, info, comm, base, window);
 }
@@ -51,9 +51,7 @@ int Win_create_c(void* base, Count bytes, Count unit, Word info, Word comm, void
   return next.Win_create(base, bytes, as_unit(unit), info, comm, window);
 }
 int Win_allocate_c(Count bytes, Count unit, Word info, Word comm, void* base, void* window) {
-  if (onesided::agreed(comm, fits_int(unit))) {
-    return onesided::make({bytes, as_unit(unit), info, comm, false}, base, window);
-  }
+  if (onesided::make({bytes, unit, info, comm, false}, base, window)) return 0;
   note_window();
   if (next.Win_allocate_c != nullptr) {
     return next.Win_allocate_c(bytes, unit, info, comm, base, window);
@@ -61,9 +59,7 @@ int Win_allocate_c(Count bytes, Count unit, Word info, Word comm, void* base, vo
   return next.Win_allocate(bytes, as_unit(unit), info, comm, base, window);
 }
 int Win_allocate_shared_c(Count bytes, Count unit, Word info, Word comm, void* base, void* window) {
-  if (onesided::agreed(comm, fits_int(unit))) {
-    return onesided::make({bytes, as_unit(unit), info, comm, true}, base, window);
-  }
+  if (onesided::make({bytes, unit, info, comm, true}, base, window)) return 0;
   windows_made = true;
   if (next.Win_allocate_shared_c != nullptr) {
     return next.Win_allocate_shared_c(bytes, unit, info, comm, base, window);

@@ -20,17 +20,27 @@ bool add(ElementList& list, ElementList::Run run, std::size_t most) {
   return true;
 }
 
+bool add_named(ElementList& list, Datatype named, Count extent, ElementList::Run run,
+               std::size_t most) {
+  if (list.type == Datatype{}) list = {named, extent, {}};
+  return list.type == named && add(list, run, most);
+}
+
 }  // namespace
 
 bool TypeLayout::add_elements(Count first, ElementList& list, std::size_t most) const {
   if (is_opaque()) return false;
   if (size_ == 0) return true;
   if (named_ != Datatype{}) {
-    if (list.type == Datatype{}) list = {named_, extent_.bytes, {}};
-    return list.type == named_ && add(list, {first, 1}, most);
+    return add_named(list, named_, extent_.bytes, {first, 1}, most);
   }
   return visit_rows([&](const Row& row) {
     const TypeLayout& part = parts_.at(row.part);
+    const bool named = !part.is_opaque() && part.size_ > 0 && part.named_ != Datatype{};
+    if (named) {
+      const ElementList::Run run{first + row.first, row.count};
+      return add_named(list, part.named_, part.extent_.bytes, run, most);
+    }
     for (Count i = 0; i < row.count; ++i) {
       if (!part.add_elements(first + row.first + i * part.extent_.bytes, list, most)) return false;
     }

@@ -11,6 +11,7 @@
 #include <span>
 
 #include "node/flag.hpp"
+#include "node/sleepers.hpp"
 
 namespace ropewalk::node {
 
@@ -63,9 +64,8 @@ struct alignas(flag_stride) Control {
   // Tells how much of this rank's copy is there: the call, and the number of its pieces
   // (Rooms::show_pieces).
   alignas(flag_stride) Flag<std::uint64_t> pieces;
-  // Only those of rank 0 are used, and only by ranks that go to sleep and by ranks that wake them.
-  alignas(flag_stride) std::atomic<std::uint32_t> sleepers;
-  std::atomic<std::uint32_t> wake;
+  // Only those of rank 0 are used.
+  alignas(flag_stride) Sleepers sleepers;
   // Counts the ranks that have left the team and look at this block no more; they count themselves,
   // not the owner.
   alignas(flag_stride) std::atomic<std::uint32_t> left;

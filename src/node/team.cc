@@ -111,7 +111,7 @@ Team::Team(mpi::Comm comm, Control* own, std::span<const RankFacts> facts, Peers
       bases_(bases_of(peers_)),
       controls_(controls_of(bases_, facts)),
       blocks_{mpi::rank(comm), own, controls_},
-      waits_(*controls_[0], peers_, cores_),
+      waits_(controls_[0]->sleepers, peers_, cores_),
       slots_(blocks_, waits_),
       phases_(blocks_, waits_),
       staging_(blocks_, bases_),

@@ -16,8 +16,8 @@ constinit thread_local bool is_beside = false;
 
 }  // namespace
 
-Waits::Waits(Control& shared, std::span<const std::shared_ptr<Peer>> peers, int cores) noexcept
-    : shared_(shared),
+Waits::Waits(Sleepers& sleepers, std::span<const std::shared_ptr<Peer>> peers, int cores) noexcept
+    : sleepers_(sleepers),
       peers_(peers),
       crowded_(static_cast<int>(peers.size()) > cores),
       crowded_beside_(2 * static_cast<int>(peers.size()) > cores) {
@@ -73,15 +73,15 @@ void Waits::look_around() {
 }
 
 void Waits::sleep(bool (*ready)(const void*), const void* test, std::int64_t longest_ns) {
-  const std::uint32_t before = shared_.wake.load(std::memory_order_acquire);
-  shared_.sleepers.fetch_add(1, std::memory_order_seq_cst);
-  if (!ready(test)) os::futex_wait(shared_.wake, before, longest_ns);
-  shared_.sleepers.fetch_sub(1, std::memory_order_relaxed);
+  const std::uint32_t before = sleepers_.wake.load(std::memory_order_acquire);
+  sleepers_.count.fetch_add(1, std::memory_order_seq_cst);
+  if (!ready(test)) os::futex_wait(sleepers_.wake, before, longest_ns);
+  sleepers_.count.fetch_sub(1, std::memory_order_relaxed);
 }
 
 void Waits::wake_all() noexcept {
-  shared_.wake.fetch_add(1, std::memory_order_release);
-  os::futex_wake(shared_.wake);
+  sleepers_.wake.fetch_add(1, std::memory_order_release);
+  os::futex_wake(sleepers_.wake);
 }
 
 }  // namespace ropewalk::node

@@ -9,7 +9,8 @@
 #include <memory>
 #include <span>
 
-#include "node/control.hpp"
+#include "node/flag.hpp"
+#include "node/sleepers.hpp"
 #include "os/relax.hpp"
 
 namespace ropewalk::os {
@@ -33,10 +34,9 @@ class Watcher {
 // where MPI allows them to call it.
 class Waits {
  public:
-  // All ranks use the sleepers and the wake word of `shared`, the block of rank 0. The death of one
-  // of `peers` (by rank) ends a wait. Both outlive this. The ranks have so many
-  // cores together.
-  Waits(Control& shared, std::span<const std::shared_ptr<Peer>> peers, int cores) noexcept;
+  // All ranks share the sleepers. The death of one of `peers` (by rank) ends a wait. Both outlive
+  // this. The ranks have so many cores together.
+  Waits(Sleepers& sleepers, std::span<const std::shared_ptr<Peer>> peers, int cores) noexcept;
 
   // Returns when `ready()` is true; it may do work of its own and throw. Adapts: spins, yields,
   // sleeps, and on the way progresses MPI and notices dead ranks: Error(peer_dead).
@@ -57,12 +57,13 @@ class Waits {
   // To be called after a flag was raised. A sleeper that this load misses wakes by itself a
   // millisecond later: no fence on the fast path.
   void wake_sleepers() noexcept {
-    if (shared_.sleepers.load(std::memory_order_relaxed) != 0) [[unlikely]] {
+    if (sleepers_.count.load(std::memory_order_relaxed) != 0) [[unlikely]] {
       wake_all();
     }
   }
   // Looks at MPI and at the life of the others, for loops that test instead of waiting.
   void look_around();
+  void check_alive();  // Error(peer_dead)
 
   // Sets whether waiting progresses MPI. A thread that may not call MPI does not; somebody else
   // must then.
@@ -86,9 +87,8 @@ class Waits {
   bool stays_awake() const noexcept;
   void sleep(bool (*ready)(const void*), const void* test, std::int64_t longest_ns);
   void wake_all() noexcept;
-  void check_alive();
 
-  Control& shared_;
+  Sleepers& sleepers_;
   std::span<const std::shared_ptr<Peer>> peers_;
   Watcher* watcher_ = nullptr;
   unsigned spins_ = 0;

@@ -30,7 +30,7 @@ class EndsWaits final : public Watcher {
 // This is one rank of a team, without its team.
 struct Rank {
   Rank(const ControlBlocks& blocks, std::span<std::byte* const> bases)
-      : waits(*blocks.of[0], {}, false),
+      : waits(blocks.of[0]->sleepers, {}, false),
         slots(blocks, waits),
         phases(blocks, waits),
         staging(blocks, bases),
@@ -178,7 +178,7 @@ TEST_F(TeamParts, AWaitEndsWhereARankHasDied) {
   peers[1]->process = process;
   peers[1]->life = os::ProcessWatch(process);
   const bool watched = static_cast<bool>(peers[1]->life);
-  Waits waits(memory_[0], peers, false);
+  Waits waits(memory_[0].sleepers, peers, false);
   waits.progress_mpi(false);
   if (watched) {
     EXPECT_FALSE(waits.broken());

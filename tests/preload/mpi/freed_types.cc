@@ -57,9 +57,9 @@ long sleeps_of(long thread) {
   return -1;
 }
 
-// Returns when the thread waits in its call for the other ranks: it goes to sleep of itself then, or
-// has had far more time than the way to the first wait takes. A wait whose polls of MPI are slow
-// stays awake for long.
+// Returns when the thread waits in its call for the other ranks: it goes to sleep of itself then,
+// or has had far more time than the way to the first wait takes. A wait whose polls of MPI are
+// slow stays awake for long.
 void wait_until_it_waits(long thread) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(200);
   const long before = sleeps_of(thread);

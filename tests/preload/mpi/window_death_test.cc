@@ -13,7 +13,7 @@
 #include "ropewalk/error.hpp"
 #include "support/forked_ranks.hpp"
 #include "window_epochs.hpp"
-#include "window_peers.hpp"
+#include "window_ranks.hpp"
 
 namespace ropewalk::preload::onesided {
 namespace {

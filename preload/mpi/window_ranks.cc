@@ -1,4 +1,4 @@
-#include "window_peers.hpp"
+#include "window_ranks.hpp"
 
 #include <unistd.h>
 
@@ -7,6 +7,10 @@
 #include <mutex>
 #include <utility>
 
+#include "mpi/attributes.hpp"
+#include "mpi/collectively.hpp"
+#include "node/machine_share.hpp"
+#include "node/rank_nodes.hpp"
 #include "os/pidfd.hpp"
 
 namespace ropewalk::preload::onesided {
@@ -44,7 +48,39 @@ std::shared_ptr<node::Peer> watch(const ProcessName& named, const ProcessName& o
   return peer;
 }
 
+// By MPI, which must map the memory, and by ROPEWALK_NODES.
+bool share_node(mpi::Comm comm) {
+  for (const int node : node::nodes_of_ranks(comm)) {
+    if (node != 0) return false;
+  }
+  mpi::Comm near = mpi::split_shared(comm);
+  const bool all = mpi::size(near) == mpi::size(comm);
+  mpi::free(near);
+  return all;
+}
+
+std::unique_ptr<WindowRanks> find_out(mpi::Comm comm) {
+  auto ranks = std::make_unique<WindowRanks>();
+  mpi::collectively(comm, [&] {
+    ranks->share_node = share_node(comm);
+    if (!ranks->share_node) return;
+    ranks->crowded = node::crowding(comm, mpi::size(comm)).here;
+    ranks->processes = processes_of(comm);
+  });
+  return ranks;
+}
+
+void end(void* ranks) noexcept { delete static_cast<WindowRanks*>(ranks); }
+
 }  // namespace
+
+const WindowRanks& window_ranks(mpi::Comm comm) {
+  static const mpi::Keyval key = mpi::create_keyval(&end);
+  if (void* known = mpi::attribute(comm, key)) return *static_cast<WindowRanks*>(known);
+  std::unique_ptr<WindowRanks> ranks = find_out(comm);
+  mpi::set_attribute(comm, key, ranks.get());
+  return *ranks.release();
+}
 
 std::vector<std::shared_ptr<node::Peer>> processes_of(mpi::Comm comm) {
   const ProcessName own = name_of(getpid());
