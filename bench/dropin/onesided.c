@@ -1,5 +1,5 @@
 /* What one-sided operations on a window of MPI_Win_allocate take. Knows MPI alone: run it as it is
- * and with the drop-in preloaded and ROPEWALK_ONESIDED=on; onesided.py does both in turns.
+ * and with the drop-in preloaded; onesided.py does both in turns.
  *
  *   onesided [--sizes BYTES,...] [--rounds R] [--sample-us T]
  *

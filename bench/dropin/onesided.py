@@ -3,7 +3,7 @@
     bench/dropin/onesided.py [--mpi PEER,...] [--time 100s] [--sizes 8,512,4096,65536] [--json FILE]
 
 Compiles onesided.c (its head says what is measured) against each MPI's mpi.h and runs it with two
-ranks under the MPI's own launcher; LD_PRELOAD and ROPEWALK_ONESIDED=on are all the difference.
+ranks under the MPI's own launcher; LD_PRELOAD is all the difference.
 
 Peers: mpich, mpich-nodevice, openmpi, openmpi-ucx, intel, as in compare.py.
 """
@@ -14,7 +14,7 @@ from paired import Benchmark
 
 
 def main():
-    benchmark = Benchmark("onesided", "8,512,4096,65536", {"ROPEWALK_ONESIDED": "on"})
+    benchmark = Benchmark("onesided", "8,512,4096,65536")
     return benchmark.main(benchmark.parser(__doc__).parse_args())
 
 

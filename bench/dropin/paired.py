@@ -1,7 +1,7 @@
 """Runs a C program of this folder on a plain MPI and with the drop-in, in turns.
 
-The program prints a line a case: its operation, bytes, and microseconds. LD_PRELOAD and the
-variables that a benchmark adds with the drop-in are all the difference.
+The program prints a line a case: its operation, bytes, and microseconds. LD_PRELOAD is all the
+difference.
 """
 
 import argparse
@@ -21,7 +21,6 @@ class Benchmark:
 
     name: str
     sizes: str
-    with_dropin: dict = field(default_factory=dict)  # variables
     arguments: list = field(default_factory=list)  # of the program
     row: dict = field(default_factory=dict)  # what each row says beside the figures
 
@@ -39,8 +38,7 @@ class Benchmark:
         """(operation, bytes) -> microseconds"""
         program = [compile_program(self.name, mpi, folder), *self.arguments]
         program += ["--sizes", options.sizes, "--rounds", str(options.rounds)]
-        more = self.with_dropin if preload else {}
-        outcome = launching.start(mpi, 2, program, preload, {**variables, **more}, 300)
+        outcome = launching.start(mpi, 2, program, preload, variables, 300)
         if outcome.status != 0:
             raise SystemExit(
                 f"{mpi.name}: status {outcome.status}\n{outcome.output}{outcome.errors}"

@@ -249,7 +249,7 @@ using mpi::Word;  // a handle, whatever its C type: see mpi/functions.hpp
   F(Cancel, (void*))                                                                             \
   F(Start, (void*))                                                                              \
   F(Startall, (int, void*))
-// What is done with windows (onesided.hpp): ours only where ROPEWALK_ONESIDED is on, by their PMPI
+// What is done with windows (onesided.hpp): ours unless ROPEWALK_ONESIDED is off, by their PMPI
 // names as well, since bindings to Fortran call these.
 #define ROPEWALK_ONESIDED_FUNCTIONS(F)                                                           \
   F(Win_free, (void*))                                                                           \

@@ -131,10 +131,10 @@ constexpr Option rows[] = {
      Reader::drop_in, "explanation/drop-in-messages.md",
      "`off`: large messages between ranks of a node are MPI's. Otherwise they go [through shared "
      "memory](../explanation/drop-in-messages.md), and only their envelopes through MPI"},
-    {Id::onesided, "ROPEWALK_ONESIDED", Kind::choice, "off,on", "", "off", "", Scope::rank,
+    {Id::onesided, "ROPEWALK_ONESIDED", Kind::choice, "on,off", "", "on", "", Scope::rank,
      Reader::drop_in, "explanation/drop-in-windows.md",
-     "`on`: windows whose ranks share a node are served [by loads and stores]"
-     "(../explanation/drop-in-windows.md); on one rank `off`, the window is MPI's on all"},
+     "`off`: all windows are MPI's. Otherwise those whose ranks share a node are served [by loads "
+     "and stores](../explanation/drop-in-windows.md). On one rank `off`, a window is MPI's on all"},
     {Id::mpi_library, "ROPEWALK_MPI_LIBRARY", Kind::path, "", "path of a `libmpi.so`", "",
      "the one the process has loaded", Scope::rank, Reader::library, "reference/command.md",
      "the MPI that ropewalk calls, for programs that link none"},
