@@ -37,11 +37,18 @@ const void* sent(Address send, Address receive) { return send == receive ? in_pl
 
 // ---- what is under way --------------------------------------------------------------------------
 
+// Gives back the memory of a call or a message that is over, and throws what it has thrown. The
+// group would keep the memory until its next call.
+void conclude(auto& state) {
+  state.kept.give_back();
+  state.completion.check();
+}
+
 struct StartedCall {
   RankGroup::StartedPointer state;
   bool test() const {
     if (!state->completion.done()) return false;
-    state->completion.check();
+    conclude(*state);
     return true;
   }
   void wait() const {
@@ -49,7 +56,7 @@ struct StartedCall {
       const nb::gil_scoped_release released;
       state->completion.wait();
     }
-    state->completion.check();
+    conclude(*state);
   }
 };
 
@@ -62,7 +69,7 @@ struct StartedMessage {
       const nb::gil_scoped_release released;
       if (!messenger->test(*state)) return false;
     }
-    state->completion.check();
+    conclude(*state);
     return true;
   }
   // Returns false where the message is not complete after `seconds`.
@@ -71,7 +78,7 @@ struct StartedMessage {
       const nb::gil_scoped_release released;
       if (!messenger->wait(*state, seconds)) return false;
     }
-    state->completion.check();
+    conclude(*state);
     return true;
   }
 };

@@ -100,6 +100,22 @@ std::optional<Side> by_buffer(nb::handle given, bool writable) {
   return side.type ? std::optional(std::move(side)) : std::nullopt;
 }
 
+// Whether the memory of a tensor of PyTorch holds other numbers than the tensor: PyTorch conjugates
+// or negates such a tensor when it reads it. nanobind takes its memory without a question.
+bool is_lazy(nb::handle given) {
+  static constinit nb::handle conjugated, negated;
+  const auto says = [&](nb::handle question) {
+    PyObject* const found = PyObject_GetAttr(given.ptr(), question.ptr());
+    if (found == nullptr) {
+      PyErr_Clear();
+      return false;
+    }
+    return nb::steal(found)().is(Py_True);
+  };
+  return says(numpy::kept(conjugated, [] { return nb::object(nb::str("is_conj")); })) ||
+         says(numpy::kept(negated, [] { return nb::object(nb::str("is_neg")); }));
+}
+
 // An array of the host, where it can be used as it is; else nothing.
 template <class Array>
 std::optional<Side> as_it_is(nb::handle given) {
@@ -110,6 +126,7 @@ std::optional<Side> as_it_is(nb::handle given) {
   }
   Array array;
   if (!nb::try_cast(given, array, false) || !is_taken(array)) return std::nullopt;
+  if (is_lazy(given)) return std::nullopt;
   return side_of(given, array);
 }
 
