@@ -1,7 +1,7 @@
-/* What one-sided operations on a window of MPI_Win_allocate take. Knows MPI alone: run it as it is
+/* What one-sided operations on a window take. Knows MPI alone: run it as it is
  * and with the drop-in preloaded; onesided.py does both in turns.
  *
- *   onesided [--sizes BYTES,...] [--rounds R] [--sample-us T]
+ *   onesided [--window allocate|create] [--sizes BYTES,...] [--rounds R] [--sample-us T]
  *
  * Rank 1 operates on the memory of rank 0, which waits in PMPI_Barrier, so that MPI progresses;
  * each operation is followed by MPI_Win_flush, within MPI_Win_lock_all. `lock` is MPI_Win_lock, a
@@ -116,6 +116,17 @@ static void print_case(const struct Case* c, int bytes) {
   if (rank == 0) printf("%s %d %.4f\n", c->name, bytes, times[rounds / 2]);
 }
 
+/* A window by MPI_Win_allocate, or by MPI_Win_create over memory of MPI_Alloc_mem. */
+static void make_window(int create) {
+  if (create) {
+    MPI_Alloc_mem(most_bytes, MPI_INFO_NULL, &memory);
+    MPI_Win_create(memory, most_bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
+  } else {
+    MPI_Win_allocate(most_bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &window);
+  }
+  memset(memory, 0, most_bytes);
+}
+
 static void print_all(const char* sizes) {
   for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
     if (!cases[i].sized) {
@@ -133,9 +144,10 @@ static void print_all(const char* sizes) {
 
 int main(int argc, char** argv) {
   const char* sizes = "8,512,4096,65536";
-  int ranks;
+  int ranks, create = 0;
   for (int i = 1; i + 1 < argc; i += 2) {
     if (strcmp(argv[i], "--sizes") == 0) sizes = argv[i + 1];
+    if (strcmp(argv[i], "--window") == 0) create = strcmp(argv[i + 1], "create") == 0;
     if (strcmp(argv[i], "--rounds") == 0) rounds = atoi(argv[i + 1]);
     if (strcmp(argv[i], "--sample-us") == 0) sample_us = atof(argv[i + 1]);
   }
@@ -144,10 +156,10 @@ int main(int argc, char** argv) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   if (ranks != 2) MPI_Abort(MPI_COMM_WORLD, 2);
-  MPI_Win_allocate(most_bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &window);
-  memset(memory, 0, most_bytes);
+  make_window(create);
   print_all(sizes);
   MPI_Win_free(&window);
+  if (create) MPI_Free_mem(memory);
   MPI_Finalize();
   return 0;
 }

@@ -206,6 +206,18 @@ CommunicatorEntry* entry_slowly(Word word) noexcept {
   return entry;
 }
 
+CommunicatorEntry* entry_with_team(Word word) noexcept {
+  CommunicatorEntry* entry = entry_as_it_is(word);
+  if (entry == nullptr || entry->reason != Reason::new_communicator) return entry;
+  entry->calls = calls_before_team;
+  return entry_slowly(word);
+}
+
+bool can_have_team(Word word) noexcept {
+  const CommunicatorEntry* entry = entry_as_it_is(word);
+  return entry != nullptr && entry->reason != Reason::no_memory;
+}
+
 CommunicatorEntry* entry_as_it_is(Word word) noexcept {
   if (CommunicatorEntry* known = communicators.find_near(word)) return known;
   try {

@@ -41,6 +41,11 @@ struct CommunicatorEntry {
 // Returns the entry of a communicator that a collective is called on, ready to serve or not.
 // Returns null before MPI_Init, after MPI_Finalize, and for what is no communicator.
 CommunicatorEntry* entry_slowly(Word comm) noexcept;
+// The same for a collective call that needs the team, if there is to be one, at once. All ranks of
+// the communicator have one or none.
+CommunicatorEntry* entry_with_team(Word comm) noexcept;
+// Says whether this rank can take part in that. Local.
+bool can_have_team(Word comm) noexcept;
 // The same without making a team, for calls that must not wait for other ranks.
 CommunicatorEntry* entry_as_it_is(Word comm) noexcept;
 extern HandleTable<CommunicatorEntry> communicators;

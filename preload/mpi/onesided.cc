@@ -20,15 +20,6 @@ std::atomic<Word> last_missed{0};
 
 WindowEntry nothing_found;
 
-std::vector<WindowPart> parts_of(Word window, int size) {
-  std::vector<WindowPart> parts;
-  for (int rank = 0; rank < size; ++rank) {
-    const SharedPart part = shared_part(window, rank);
-    parts.push_back({mpi::address(part.base), part.bytes, part.unit});
-  }
-  return parts;
-}
-
 // The window's memory begins anywhere in a page, at the same place for all ranks.
 WindowBoard board_of(Word control, std::size_t ranks) {
   const std::uintptr_t base = mpi::address(shared_part(control, 0).base);
@@ -45,15 +36,24 @@ bool wanted() noexcept {
   return value.is("on") && !value.malformed;
 }
 
-ServedWindow::ServedWindow(Word window, Word control, mpi::Comm comm, bool shared, bool crowded,
-                           WindowEpochs::Peers peers)
+std::vector<WindowPart> parts_of_shared(Word window, int size) {
+  std::vector<WindowPart> parts;
+  for (int rank = 0; rank < size; ++rank) {
+    const SharedPart part = shared_part(window, rank);
+    parts.push_back({mpi::address(part.base), part.bytes, part.unit});
+  }
+  return parts;
+}
+
+ServedWindow::ServedWindow(Word window, Word control, WindowKind kind, mpi::Comm comm, bool crowded,
+                           std::vector<WindowPart> parts, WindowEpochs::Peers peers)
     : window_(window),
       control_(control),
-      shared_(shared),
+      kind_(kind),
       proc_null_(mpi::proc_null()),
       size_(mpi::size(comm)),
       streaming_bytes_(tuning::channel_limits(mpi::size(comm), crowded).streaming_bytes),
-      parts_(parts_of(window, mpi::size(comm))),
+      parts_(std::move(parts)),
       epochs_(board_of(control, parts_.size()), static_cast<std::size_t>(mpi::rank(comm)),
               std::move(peers), crowded) {}
 

@@ -30,15 +30,18 @@ namespace ropewalk::preload::onesided {
 // Says whether ROPEWALK_ONESIDED asks for such windows.
 bool wanted() noexcept;
 
+// The functions that make windows which can be served.
+enum class WindowKind : std::uint8_t { create, allocate, allocate_shared };
 // What the program asks of a window that it makes.
 struct WindowRequest {
   Count bytes;
   Count unit;
   Word info;
   Word comm;
-  bool shared;  // MPI_Win_allocate_shared; else MPI_Win_allocate
+  WindowKind kind;
 };
-// Collective. Makes a window that is served, or returns false on all ranks and makes none.
+// Collective. Makes a window that is served, or returns false on all ranks and makes none. `base`
+// is the memory of the program (create), or where its address goes.
 bool make(const WindowRequest&, void* base, void* window) noexcept;
 
 // A rank's memory in a window, as it is mapped here.
@@ -48,11 +51,14 @@ struct WindowPart {
   Count unit;
 };
 
+// The parts of all ranks in a window of shared memory. Local.
+std::vector<WindowPart> parts_of_shared(Word window, int size);
+
 class ServedWindow {
  public:
   // Local. `control` is a window of ropewalk's own, with the board in the memory of rank 0.
-  ServedWindow(Word window, Word control, mpi::Comm comm, bool shared, bool crowded,
-               WindowEpochs::Peers peers);
+  ServedWindow(Word window, Word control, WindowKind kind, mpi::Comm comm, bool crowded,
+               std::vector<WindowPart> parts, WindowEpochs::Peers peers);
 
   int size() const noexcept { return size_; }
   bool is_rank(int rank) const noexcept { return rank >= 0 && rank < size(); }
@@ -72,7 +78,7 @@ class ServedWindow {
   }
   WindowEpochs& epochs() noexcept { return epochs_; }
   const WindowEpochs& epochs() const noexcept { return epochs_; }
-  bool is_shared() const noexcept { return shared_; }
+  WindowKind kind() const noexcept { return kind_; }
   std::size_t streaming_bytes() const noexcept { return streaming_bytes_; }
   Word word() const noexcept { return window_; }
   Word control() const noexcept { return control_; }
@@ -82,7 +88,7 @@ class ServedWindow {
 
   Word window_;
   Word control_;
-  bool shared_;
+  WindowKind kind_;
   int proc_null_;
   int size_;
   std::size_t streaming_bytes_;

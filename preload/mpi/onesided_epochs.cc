@@ -172,7 +172,8 @@ int Win_test(Word word, int* flag) {
 // The flavor is what the program has asked for, not what MPI has made of it.
 int Win_get_attr(Word word, int key, void* value, int* flag) {
   const ServedWindow* window = find(clean(word));
-  if (window == nullptr || window->is_shared() || key != window_abi().create_flavor) {
+  const bool asked_otherwise = window != nullptr && window->kind() == WindowKind::allocate;
+  if (!asked_otherwise || key != window_abi().create_flavor) {
     return next.Win_get_attr(word, key, value, flag);
   }
   static int flavor = window_abi().flavor_allocate;

@@ -1,9 +1,9 @@
-/* Random valid sequences of one-sided operations on windows of both kinds, by all ways to
+/* Random valid sequences of one-sided operations on windows of all kinds, by all ways to
  * synchronise, against what a model of the window's memory says. Every rank draws the operations of
  * all ranks from one seed, so that each knows what its memory must hold; operations of one round on
  * one element commute.
  *
- *   onesided [SEEDS [OPERATIONS]] */
+ *   onesided [SEEDS [OPERATIONS [KINDS]]]: windows of so many kinds */
 #include "check.h"
 
 enum { most_ranks = 16, most_operations = 32, slot = 256, elements = 24, constants = 1024 };
@@ -26,6 +26,7 @@ static size_t numbers_at(void) { return sums_at() + sums_bytes(); }
 static size_t window_bytes(void) { return numbers_at() + 64; }
 static unsigned char constant(int of, size_t at) { return (unsigned char)(of * 37 + (int)at * 11); }
 
+enum Kind { allocated, shared, created, window_kinds };
 struct Window {
   MPI_Win handle;
   char* memory;
@@ -36,10 +37,13 @@ static unsigned char* model[most_ranks]; /* of each rank's memory */
 
 static MPI_Aint place(const struct Window* w, size_t at) { return (MPI_Aint)at / w->unit; }
 
-static struct Window make(int shared) {
-  struct Window w = {MPI_WIN_NULL, NULL, shared ? 8 : 1};
+static struct Window make(enum Kind kind) {
+  struct Window w = {MPI_WIN_NULL, NULL, kind == shared ? 8 : 1};
   MPI_Aint bytes = (MPI_Aint)window_bytes();
-  if (shared) {
+  if (kind == created) {
+    CHECK_CALL(MPI_Alloc_mem(bytes, MPI_INFO_NULL, &w.memory));
+    CHECK_CALL(MPI_Win_create(w.memory, bytes, w.unit, MPI_INFO_NULL, MPI_COMM_WORLD, &w.handle));
+  } else if (kind == shared) {
     CHECK_CALL(MPI_Win_allocate_shared(bytes, w.unit, MPI_INFO_NULL, MPI_COMM_WORLD, &w.memory,
                                        &w.handle));
   } else {
@@ -425,7 +429,9 @@ static void take_turns(const struct Window* w) {
 }
 
 /* ---- what the program may ask the window, and what goes nowhere */
-static void check_edges(const struct Window* w, int shared) {
+static void check_edges(const struct Window* w, enum Kind kind) {
+  static const int flavors[] = {MPI_WIN_FLAVOR_ALLOCATE, MPI_WIN_FLAVOR_SHARED,
+                                MPI_WIN_FLAVOR_CREATE};
   void* base = NULL;
   MPI_Aint* size = NULL;
   int *unit = NULL, *flavor = NULL, flag = 0;
@@ -436,7 +442,7 @@ static void check_edges(const struct Window* w, int shared) {
   CHECK_CALL(MPI_Win_get_attr(w->handle, MPI_WIN_DISP_UNIT, &unit, &flag));
   CHECK(flag && *unit == w->unit);
   CHECK_CALL(MPI_Win_get_attr(w->handle, MPI_WIN_CREATE_FLAVOR, &flavor, &flag));
-  CHECK(flag && *flavor == (shared ? MPI_WIN_FLAVOR_SHARED : MPI_WIN_FLAVOR_ALLOCATE));
+  CHECK(flag && *flavor == flavors[kind]);
   CHECK_CALL(MPI_Win_fence(0, w->handle));
   int nothing = 7;
   CHECK_CALL(MPI_Put(&nothing, 1, MPI_INT, MPI_PROC_NULL, 0, 1, MPI_INT, w->handle));
@@ -450,15 +456,16 @@ static void check_edges(const struct Window* w, int shared) {
   MPI_Win_set_errhandler(w->handle, MPI_ERRORS_ARE_FATAL);
 }
 
-static void run(int shared, int way) {
-  struct Window w = make(shared);
-  check_edges(&w, shared);
+static void run(enum Kind kind, int way) {
+  struct Window w = make(kind);
+  check_edges(&w, kind);
   for (int i = 0; i < 2; ++i) run_round(&w, way);
   take_numbers(&w);
   add_at_once(&w);
   take_turns(&w);
   CHECK_CALL(MPI_Win_free(&w.handle));
   CHECK(w.handle == MPI_WIN_NULL);
+  if (kind == created) MPI_Free_mem(w.memory);
   for (int of = 0; of < ranks; ++of) free(model[of]);
 }
 
@@ -468,12 +475,12 @@ int main(int argc, char** argv) {
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   const int seeds = argc > 1 ? atoi(argv[1]) : 2;
   if (argc > 2) operations = atoi(argv[2]);
+  const int most_kinds = argc > 3 ? atoi(argv[3]) : window_kinds;
   check_warm(MPI_COMM_WORLD);
   for (int seed = 0; seed < seeds; ++seed) {
     state = (unsigned long long)seed;
     for (int way = 0; way < ways; ++way) {
-      run(0, way);
-      run(1, way);
+      for (int kind = 0; kind < most_kinds; ++kind) run(kind, way);
     }
   }
   return check_finish();

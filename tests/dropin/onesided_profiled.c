@@ -3,6 +3,7 @@
 
 #define MPI_Win_allocate PMPI_Win_allocate
 #define MPI_Win_allocate_shared PMPI_Win_allocate_shared
+#define MPI_Win_create PMPI_Win_create
 #define MPI_Win_free PMPI_Win_free
 #define MPI_Win_get_attr PMPI_Win_get_attr
 #define MPI_Win_fence PMPI_Win_fence
