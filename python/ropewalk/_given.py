@@ -30,8 +30,16 @@ def _taken(array: Array) -> _Taken:
     return flat, kind, array.dtype.itemsize, array.shape
 
 
+def _resolved(given: ArrayLike) -> ArrayLike:
+    """A tensor of PyTorch whose memory holds its elements. That of a lazily conjugated or negated
+    one holds others."""
+    is_lazy = any(getattr(given, name, bool)() for name in ("is_conj", "is_neg"))
+    return given.resolve_conj().resolve_neg() if is_lazy else given
+
+
 def _sendable(given: ArrayLike) -> _Taken:
     """An array of NumPy that can be read as it is, or a copy of what cannot."""
+    given = _resolved(given)
     if getattr(given, "__dlpack_device__", None) is not None and not isinstance(given, np.ndarray):
         device = given.__dlpack_device__()[0]
         if int(device) != 1:
@@ -73,6 +81,11 @@ def _not_reduced(given: ArrayLike) -> str:
 
 def _in_place(given: ArrayLike, name: str, used: str) -> Array:
     """An array of NumPy that can be used where it lies."""
+    if _resolved(given) is not given:
+        raise ArgumentError(
+            f"{name}: a lazily conjugated or negated tensor, whose memory holds other numbers, "
+            "expected one that can be used where it lies; use resolve_conj() and resolve_neg()"
+        )
     if not isinstance(given, np.ndarray):
         raise ArgumentError(
             f"{name}: {type(given).__name__}, expected an array in the memory of the CPU that can "

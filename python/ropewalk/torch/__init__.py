@@ -15,10 +15,12 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-import torch
-import torch.distributed as dist
-
+# torch is imported in functions only: where this package is imported before torch, torch calls
+# register() in the middle of its own import, and so must find it here.
 if TYPE_CHECKING:
+    import torch
+    import torch.distributed as dist
+
     from .allocator import Allocator
     from .group import ProcessGroup
 
@@ -27,6 +29,8 @@ __all__ = ["empty", "register", "use_allocator"]
 
 def register() -> None:
     """Tells torch.distributed of the backend. Importing this package calls it."""
+    import torch.distributed as dist
+
     if dist.is_available() and "ropewalk" not in dist.Backend.backend_list:
         dist.Backend.register_backend("ropewalk", _make, devices=["cpu"])
 
@@ -43,11 +47,13 @@ def empty(*shape: int | Sequence[int], dtype: torch.dtype | None = None) -> torc
     Collectives of large tensors of this kind copy nothing. The memory is given back with the last
     tensor that uses it.
     """
-    from .tensors import new
+    import torch
+
+    from .tensors import reached
 
     extents = torch.Size(shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape)
     kind = torch.get_default_dtype() if dtype is None else dtype
-    return new(math.prod(extents), kind).view(extents)
+    return reached(math.prod(extents), kind).view(extents)
 
 
 def use_allocator(minimum: int | str = "128K") -> Allocator:

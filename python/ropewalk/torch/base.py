@@ -12,8 +12,10 @@ import torch
 import torch.distributed as dist
 
 from .. import _core
+from ..exceptions import Error
+from .exceptions import for_torch
 from .formation import Formation
-from .tensors import Tensor, new
+from .tensors import NoElements, Tensor, new
 from .work import COMPLETE, PendingWork
 
 _CPU = torch.device("cpu")
@@ -25,7 +27,11 @@ class Base(dist.ProcessGroup):
 
     def __init__(self, store: dist.Store, rank: int, size: int, timeout: timedelta) -> None:
         super().__init__(rank, size)
-        self._formation = Formation(store, rank, size, timeout)
+        try:
+            self._formation = Formation(store, rank, size, timeout)
+        except Error as error:
+            raise for_torch(error) from None
+        self._store = store
         self._ranks = self._formation.ranks
         self._my_rank = rank
         self._group_size = size
@@ -51,6 +57,17 @@ class Base(dist.ProcessGroup):
         self._description = description
 
     # ---- torch's Python code asks for these
+
+    def get_group_store(self) -> dist.Store:
+        return self._store
+
+    def _get_sequence_number_for_group(self) -> int:
+        """Returns how many collectives this rank has called, which differs between ranks where one
+        has left out a call."""
+        return self._ranks.calls()
+
+    def _set_sequence_number_for_group(self) -> None:
+        """Has nothing to do: each group counts from its beginning."""
 
     def name(self) -> str:
         return "ropewalk"
@@ -135,21 +152,56 @@ def make(
     return COMPLETE
 
 
-def refusing(method: _Method) -> _Method:
+class Form:
+    """Says what a caller may give instead of options: after so many arguments of a method come the
+    values of fields of the options, which are named here with their fields."""
+
+    def __init__(self, kind: type, count: int, fields: dict[str, str]) -> None:
+        self.kind = kind
+        self._count = count
+        self._fields = fields
+
+    def with_options(
+        self, arguments: tuple[Any, ...], named: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Returns the arguments of a call with options in the place of such values."""
+        first, rest = arguments[: self._count], arguments[self._count :]
+        values = dict(zip(self._fields, rest, strict=False))
+        values.update((name, named[name]) for name in self._fields if name in named)
+        if not values or (rest and isinstance(rest[0], self.kind)):
+            return arguments, named
+        options = self.kind()
+        for name, value in values.items():
+            if value is not None:
+                setattr(options, self._fields[name], value)
+        others = {name: value for name, value in named.items() if name not in values}
+        return (*first, options), others
+
+
+def serving(form: Form | None) -> Callable[[_Method], _Method]:
     """Wraps a method so that an error which only this rank finds, before it makes its call, becomes
-    an error of the other ranks, too."""
+    an error of the other ranks, too; and so that a caller may give what `form` says. It is one
+    wrapper for both, for each costs as much as a tenth of a small collective."""
 
-    @wraps(method)
-    def checked(self: Base, *arguments: Any, **named: Any) -> Any:
-        calls = self._ranks.calls()
-        try:
-            return method(self, *arguments, **named)
-        except Exception:
-            if self._ranks.calls() == calls:
-                self._ranks.refuse()
-            raise
+    def wrap(method: _Method) -> _Method:
+        @wraps(method)
+        def checked(self: Base, *arguments: Any, **named: Any) -> Any:
+            calls = self._ranks.calls()
+            try:
+                if form is not None and (not arguments or type(arguments[-1]) is not form.kind):
+                    arguments, named = form.with_options(arguments, named)
+                return method(self, *arguments, **named)
+            except NoElements:
+                return COMPLETE
+            except Exception as error:
+                if self._ranks.calls() == calls:
+                    self._ranks.refuse()
+                raise for_torch(error) from None
 
-    return checked  # type: ignore[return-value]
+        return checked  # type: ignore[return-value]
+
+    return wrap
 
 
-__all__ = ["COMPLETE", "Base", "_core", "make", "refusing"]
+refusing = serving(None)
+__all__ = ["COMPLETE", "Base", "Form", "_core", "make", "refusing", "serving"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+import warnings
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,8 @@ from ..exceptions import PeerDeadError, UnsupportedError
 
 if TYPE_CHECKING:
     from mpi4py import MPI
+
+_LONGEST_SECONDS = 2**31 - 1  # what an int holds
 
 
 class Keys:
@@ -36,18 +39,23 @@ class Formation:
     """A formation owns the ranks of a group and the MPI communicator that was made for them, if
     any. Making one is collective."""
 
+    # The store has taken the place of MPI in this process, which has one or the other to its end.
+    _by_store = False
+
     def __init__(self, store: dist.Store, rank: int, size: int, timeout: timedelta) -> None:
         # A program may make the group again after it has destroyed it, with keys of the same names.
         count = store.add(f"ropewalk/{rank}", 1)
         keys = Keys(dist.PrefixStore(f"ropewalk/{count}", store), timeout)
-        seconds = max(1, math.ceil(timeout.total_seconds()))
-        self._mpi = _mpi_communicator(keys, rank, size)
+        seconds = min(max(1, math.ceil(timeout.total_seconds())), _LONGEST_SECONDS)
+        mpi = None if Formation._by_store else _mpi_of_ranks(size)
+        self._mpi = _mpi_communicator(mpi, keys, rank, size)
         handle = None if self._mpi is None else self._mpi.handle
         try:
             self.ranks = _core.rank_group(keys, rank, size, handle, seconds)
         except Exception:
             self._free()
             raise
+        Formation._by_store = self._mpi is None
         if size > 1 and not self.ranks.direct() and self._mpi is None:
             reason = self.ranks.reason()
             self.close(by_error=True)
@@ -78,6 +86,16 @@ def _finalized() -> bool:
     return _running_mpi() is None
 
 
+def _mpi_of_ranks(size: int) -> Any:
+    """Returns mpi4py's module where MPI has the ranks of the program. A process that no MPI has
+    started is alone in the MPI that it imports, however many ranks torch knows."""
+    mpi = _running_mpi()
+    if mpi is None:
+        return None
+    ranks = dist.get_world_size() if dist.is_initialized() else size
+    return None if mpi.COMM_WORLD.Get_size() == 1 and ranks > 1 else mpi
+
+
 def _told(keys: Keys, rank: int) -> str:
     try:
         return keys.get(f"mpi/{rank}").decode()
@@ -88,15 +106,24 @@ def _told(keys: Keys, rank: int) -> str:
         ) from None
 
 
-def _mpi_communicator(keys: Keys, rank: int, size: int) -> MPI.Intracomm | None:
+def _warn_of_threads(mpi: Any) -> None:
+    if mpi.Query_thread() < mpi.THREAD_MULTIPLE:
+        warnings.warn(
+            "ropewalk: MPI was initialised below MPI_THREAD_MULTIPLE, so that calls with "
+            "async_op=True will be refused; leave mpi4py.rc.thread_level at 'multiple'",
+            stacklevel=2,
+        )
+
+
+def _mpi_communicator(mpi: Any, keys: Keys, rank: int, size: int) -> MPI.Intracomm | None:
     """Returns a communicator of the ranks of the group, in their order, or None where MPI does not
     have them all."""
-    mpi = _running_mpi()
     own = "none" if mpi is None else str(mpi.COMM_WORLD.Get_rank())
     keys.set(f"mpi/{rank}", own)
     told = [_told(keys, each) for each in range(size)]
     if "none" in told or len(set(told)) < size:
         return None
+    _warn_of_threads(mpi)
     world = mpi.COMM_WORLD
     group = world.Get_group().Incl([int(each) for each in told])
     made: MPI.Intracomm = world.Create_group(group)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any, TypeVar
 
 import torch.distributed as dist
 
-from ..exceptions import ArgumentError
+from ..exceptions import ArgumentError, Error
 from . import tensors as of
-from .base import Base
+from .base import COMPLETE, Base
+from .exceptions import for_torch
 from .tensors import Tensor
 from .work import MessageWork
 
@@ -21,28 +24,50 @@ def _check_tag(tag: int) -> None:
         raise ArgumentError(f"tag: {tag}, expected 0 to {_LARGEST_TAG}")
 
 
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+
+
+def _raising(method: _Method) -> _Method:
+    """Wraps a method so that its errors are those that torch's programs expect. No other rank needs
+    to hear of them."""
+
+    @wraps(method)
+    def checked(*arguments: Any, **named: Any) -> Any:
+        try:
+            return method(*arguments, **named)
+        except of.NoElements:
+            return COMPLETE
+        except Error as error:
+            raise for_torch(error) from None
+
+    return checked  # type: ignore[return-value]
+
+
 class Messages(Base):
+    @_raising
     def send(self, tensors: Sequence[Tensor], rank: int, tag: int) -> dist.Work:
         _check_tag(tag)
         tensor = of.one(tensors, "tensors")
-        given = of.dense(tensor, "tensor")
+        given = of.compact(tensor)
         started = self._ranks.send(given.data_ptr(), given.nbytes, rank, tag, given)
         return MessageWork(started, tensor, self._patience, f"a message to rank {rank}")
 
+    @_raising
     def recv(self, tensors: Sequence[Tensor], rank: int, tag: int) -> dist.Work:
         return self._receive(of.one(tensors, "tensors"), rank, tag, f"rank {rank}")
 
+    @_raising
     def recv_anysource(self, tensors: Sequence[Tensor], tag: int) -> dist.Work:
         return self._receive(of.one(tensors, "tensors"), _ANY_SOURCE, tag, "any rank")
 
     def _receive(self, tensor: Tensor, rank: int, tag: int, source: str) -> dist.Work:
         _check_tag(tag)
-        result = of.dense(tensor, "tensor")
+        result = of.compact(tensor)
         after: Callable[[], None] | None = None
         if result is not tensor:
 
             def after() -> None:
-                tensor.copy_(result)
+                of.put(result, tensor)
 
         started = self._ranks.receive(result.data_ptr(), result.nbytes, rank, tag, result)
         return MessageWork(started, tensor, self._patience, f"a message from {source}", after)

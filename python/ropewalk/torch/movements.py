@@ -4,6 +4,7 @@ gathers, scatter and the all-to-alls. It has the barrier, too."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import timedelta
 
 import torch.distributed as dist
 from torch._C._distributed_c10d import (
@@ -17,7 +18,7 @@ from torch._C._distributed_c10d import (
 
 from ..exceptions import ArgumentError
 from . import tensors as of
-from .base import Base, make, refusing
+from .base import Base, Form, make, refusing, serving
 from .tensors import Tensor
 
 _BROADCAST = BroadcastOptions()
@@ -28,47 +29,57 @@ _ALLTOALL = AllToAllOptions()
 _BARRIER = BarrierOptions()
 
 
-def _same_size(tensors: Sequence[Tensor], like: Tensor, size: int, name: str) -> None:
+# These are the values that a caller may give in the place of options.
+_OF_A_ROOT = {"root": "rootRank", "timeout": "timeout"}
+_TIMEOUT = {"timeout": "timeout"}
+
+
+def _same_size(tensors: Sequence[Tensor], like: Tensor, size: int, name: str) -> list[Tensor]:
+    """Returns the tensors that have the elements, which are as many as those of `like`."""
     if len(tensors) != size:
         raise ArgumentError(f"{name}: {len(tensors)} tensors, expected one a rank, {size}")
-    for each in tensors:
-        of.check(each, name)
+    found = [of.held(each, name) for each in tensors]
+    for each in found:
         if each.numel() != like.numel() or each.dtype != like.dtype:
             raise ArgumentError(
                 f"{name}: {each.numel()} elements of {each.dtype}, expected {like.numel()} of "
                 f"{like.dtype}"
             )
+    return found
 
 
 class Movements(Base):
     @refusing
-    def barrier(self, opts: BarrierOptions = _BARRIER) -> dist.Work:
-        return make(not opts.asyncOp, [(self._ranks.barrier,)], [], ())
+    def barrier(
+        self, opts: BarrierOptions | timedelta = _BARRIER, timeout: timedelta | None = None
+    ) -> dist.Work:
+        waits = isinstance(opts, BarrierOptions) and not opts.asyncOp
+        return make(waits, [(self._ranks.barrier,)], [], ())
 
-    @refusing
+    @serving(Form(BroadcastOptions, 1, _OF_A_ROOT))
     def broadcast(
         self, tensors: Sequence[Tensor] | Tensor, opts: BroadcastOptions = _BROADCAST
     ) -> dist.Work:
         tensor = of.one(tensors, "tensors")
-        given = of.dense(tensor, "tensor")
+        given = of.compact(tensor)
 
         def put() -> None:
             if given is not tensor and opts.rootRank != self._my_rank:
-                tensor.copy_(given)
+                of.put(given, tensor)
 
         call = (self._ranks.broadcast, given.data_ptr(), given.nbytes, opts.rootRank)
         return make(not opts.asyncOp, [call], [tensor], (tensor, given), put)
 
     # ---- gathers
 
-    @refusing
+    @serving(Form(AllgatherOptions, 2, _TIMEOUT))
     def allgather(
         self,
-        outputs: Sequence[Sequence[Tensor]],
-        inputs: Sequence[Tensor],
+        outputs: Sequence[Sequence[Tensor]] | Sequence[Tensor],
+        inputs: Sequence[Tensor] | Tensor,
         opts: AllgatherOptions = _ALLGATHER,
     ) -> dist.Work:
-        return self._gather_lists([(outputs[0], of.one(inputs, "inputs"))], opts)
+        return self._gather_lists([(of.only_list(outputs), of.only(inputs, "inputs"))], opts)
 
     @refusing
     def allgather_coalesced(
@@ -85,9 +96,9 @@ class Movements(Base):
         self, pairs: Sequence[tuple[Sequence[Tensor], Tensor]], opts: AllgatherOptions
     ) -> dist.Work:
         calls, steps, kept = [], [], []
-        for outputs, tensor in pairs:
+        for wanted, tensor in pairs:
             given = of.dense(tensor, "inputs")
-            _same_size(outputs, given, self._group_size, "outputs")
+            outputs = _same_size(wanted, given, self._group_size, "outputs")
             whole = outputs[0]
             if not of.lie_together(outputs):
                 whole = of.new(given.numel() * self._group_size, given.dtype)
@@ -130,8 +141,8 @@ class Movements(Base):
         self, pairs: Sequence[tuple[Tensor, Tensor]], opts: AllgatherOptions
     ) -> dist.Work:
         calls, steps, kept = [], [], []
-        for output, tensor in pairs:
-            of.check(output, "output")
+        for target, tensor in pairs:
+            output = of.held(target, "output")
             given = of.dense(tensor, "input")
             wanted = given.numel() * self._group_size
             if output.numel() != wanted or output.dtype != given.dtype:
@@ -148,22 +159,22 @@ class Movements(Base):
 
         def put() -> None:
             for whole, output in steps:
-                output.copy_(whole.view(output.shape))
+                of.put(whole.view(output.shape), output)
 
         return make(not opts.asyncOp, calls, [output for output, _ in pairs], (pairs, kept), put)
 
-    @refusing
+    @serving(Form(GatherOptions, 2, _OF_A_ROOT))
     def gather(
         self,
-        outputs: Sequence[Sequence[Tensor]],
-        inputs: Sequence[Tensor],
+        outputs: Sequence[Sequence[Tensor]] | Sequence[Tensor],
+        inputs: Sequence[Tensor] | Tensor,
         opts: GatherOptions = _GATHER,
     ) -> dist.Work:
-        given = of.dense(of.one(inputs, "inputs"), "inputs")
-        results = list(outputs[0]) if opts.rootRank == self._my_rank else []
+        given = of.dense(of.only(inputs, "inputs"), "inputs")
+        results: list[Tensor] = []
         whole = given
         if opts.rootRank == self._my_rank:
-            _same_size(results, given, self._group_size, "outputs")
+            results = _same_size(of.only_list(outputs), given, self._group_size, "outputs")
             whole = of.new(given.numel() * self._group_size, given.dtype)
 
         def put() -> None:
@@ -173,23 +184,23 @@ class Movements(Base):
         call = (self._ranks.gather, *addresses, given.nbytes, opts.rootRank)
         return make(not opts.asyncOp, [call], results, (given, whole, results), put)
 
-    @refusing
+    @serving(Form(ScatterOptions, 2, _OF_A_ROOT))
     def scatter(
         self,
-        outputs: Sequence[Tensor],
-        inputs: Sequence[Sequence[Tensor]],
+        outputs: Sequence[Tensor] | Tensor,
+        inputs: Sequence[Sequence[Tensor]] | Sequence[Tensor],
         opts: ScatterOptions = _SCATTER,
     ) -> dist.Work:
         output = of.one(outputs, "outputs")
-        result = of.dense(output, "outputs")
+        result = of.compact(output)
         whole = result
         if opts.rootRank == self._my_rank:
-            _same_size(inputs[0], output, self._group_size, "inputs")
-            whole = of.flat(inputs[0])
+            given = _same_size(of.only_list(inputs), output, self._group_size, "inputs")
+            whole = of.flat(given)
 
         def put() -> None:
             if result is not output:
-                output.copy_(result)
+                of.put(result, output)
 
         addresses = (whole.data_ptr(), result.data_ptr())
         call = (self._ranks.scatter, *addresses, result.nbytes, opts.rootRank)
@@ -197,7 +208,7 @@ class Movements(Base):
 
     # ---- all-to-alls
 
-    @refusing
+    @serving(Form(AllToAllOptions, 4, _TIMEOUT))
     def all_to_all_single(
         self,
         output: Tensor,
@@ -208,8 +219,9 @@ class Movements(Base):
     ) -> dist.Work:
         """Sends rows to each rank. The splits count rows of the first axis. Where they are empty,
         each rank gets equally many rows."""
+        output = of.held(output, "output")
         whole = of.dense(given, "input")
-        result = of.dense(output, "output")
+        result = of.compact(output)
         if of.overlap(whole, result):
             whole = whole.clone()
         sends = self._split_bytes(whole, input_splits, "input")
@@ -217,7 +229,7 @@ class Movements(Base):
 
         def put() -> None:
             if result is not output:
-                output.copy_(result)
+                of.put(result, output)
 
         call = (self._ranks.alltoallv, whole.data_ptr(), sends, result.data_ptr(), receives)
         return make(not opts.asyncOp, [call], [output], (whole, result, output), put)
@@ -245,8 +257,9 @@ class Movements(Base):
     ) -> dist.Work:
         if len(outputs) != self._group_size or len(inputs) != self._group_size:
             raise ArgumentError(f"tensors: expected lists of one a rank, {self._group_size}")
+        outputs = [of.held(each, "tensors") for each in outputs]
+        inputs = [of.held(each, "tensors") for each in inputs]
         for each in (*outputs, *inputs):
-            of.check(each, "tensors")
             if each.dtype != inputs[0].dtype:
                 raise ArgumentError(f"tensors: {each.dtype}, expected {inputs[0].dtype} as others")
         whole = of.flat(inputs)
@@ -258,7 +271,7 @@ class Movements(Base):
             of.deal(results, outputs)
 
         call = (self._ranks.alltoallv, whole.data_ptr(), sends, results.data_ptr(), receives)
-        return make(not opts.asyncOp, [call], list(outputs), (whole, results, outputs), put)
+        return make(not opts.asyncOp, [call], outputs, (whole, results, outputs), put)
 
     # Before version 2.13 torch called these methods by the following names.
     _allgather_base = all_gather_single

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 from typing import Any
 
 import torch.distributed as dist
@@ -13,9 +14,10 @@ from torch._C._distributed_c10d import (
     ReduceScatterOptions,
 )
 
-from ..exceptions import ArgumentError
+from ..exceptions import ArgumentError, Error
 from . import tensors as of
-from .base import COMPLETE, Base, make, refusing
+from .base import COMPLETE, Base, Form, make, refusing, serving
+from .exceptions import for_torch
 from .sparse import add_up, is_sparse
 from .tensors import CODES, Tensor
 from .work import FinishedWork, PendingWork
@@ -24,32 +26,47 @@ _ALLREDUCE = AllreduceOptions()
 _COALESCED = AllreduceCoalescedOptions()
 _REDUCE = ReduceOptions()
 _REDUCE_SCATTER = ReduceScatterOptions()
+# These are values that a caller may give in the place of options.
+_OF_A_REDUCTION = {"op": "reduceOp", "timeout": "timeout"}
 
 
 def _multiplied(tensor: Tensor, op: dist.ReduceOp) -> Tensor:
     """Returns what is summed: the tensor itself, or a copy multiplied by PREMUL_SUM's factor."""
     by = of.factor(op)
-    return tensor if by is None else tensor.clone().mul_(by)  # raises where the type would change
+    if by is None:
+        return tensor
+    return tensor.detach().clone().mul_(by)  # raises where the type would change
 
 
 class Reductions(Base):
     def allreduce(
-        self, tensors: Sequence[Tensor], opts: AllreduceOptions = _ALLREDUCE, *rest: Any
+        self,
+        tensors: Sequence[Tensor],
+        opts: AllreduceOptions = _ALLREDUCE,
+        timeout: timedelta | None = None,
+        op: dist.ReduceOp | None = None,
     ) -> dist.Work:
         """Reduces one tensor in place. A small tensor takes this path, so each question about it is
         asked once, and here."""
-        if len(tensors) != 1 or rest or not isinstance(opts, AllreduceOptions):
-            return self._allreduce_otherwise(tensors, opts)
+        if op is not None or not isinstance(opts, AllreduceOptions) or type(tensors) is not list:
+            return self._allreduce_otherwise(tensors, opts if op is None else op)
+        if len(tensors) != 1:
+            return self._allreduce(tensors, opts)
         tensor = tensors[0]
         code = CODES.get((tensor.dtype, hash(opts.reduceOp)))
         if code is None or not of.usable(tensor):
             return self._allreduce(tensors, opts)
         address = tensor.data_ptr()
+        if address == 0:  # has no elements, or is a wrapper of the tensor that has them
+            return self._allreduce(tensors, opts)
         # One rank alone has nothing to wait for, so that another thread would cost more.
-        if opts.asyncOp and self._group_size > 1:
-            started = self._ranks.allreduce(address, address, tensor.numel(), *code, tensor)
-            return PendingWork((started,), [tensor])
-        self._ranks.allreduce(address, address, tensor.numel(), *code, None)
+        try:
+            if opts.asyncOp and self._group_size > 1:
+                started = self._ranks.allreduce(address, address, tensor.numel(), *code, tensor)
+                return PendingWork((started,), [tensor])
+            self._ranks.allreduce(address, address, tensor.numel(), *code, None)
+        except Error as error:
+            raise for_torch(error) from None
         return FinishedWork([tensor]) if opts.asyncOp else COMPLETE
 
     @refusing
@@ -59,8 +76,7 @@ class Reductions(Base):
         if not isinstance(opts, AllreduceOptions):
             options = AllreduceOptions()
             options.reduceOp = opts
-        given = of.one(tensors, "tensors")
-        return self._allreduce([given], options)
+        return self._allreduce([of.only(tensors, "tensors")], options)
 
     @refusing
     def _allreduce(self, tensors: Sequence[Tensor], opts: AllreduceOptions) -> dist.Work:
@@ -79,6 +95,7 @@ class Reductions(Base):
         return self._reduce_all(list(tensors), opts.reduceOp, not opts.asyncOp)
 
     def _reduce_all(self, tensors: list[Tensor], op: dist.ReduceOp, waits: bool) -> dist.Work:
+        tensors = [of.held(each, "tensor") for each in tensors]
         calls, steps, kept = [], [], []
         for dtype in dict.fromkeys(each.dtype for each in tensors):
             same = [each for each in tensors if each.dtype == dtype]
@@ -99,8 +116,6 @@ class Reductions(Base):
         self, tensors: list[Tensor], op: dist.ReduceOp
     ) -> tuple[Tensor, Callable[[], None]]:
         """Returns the memory to reduce, and a function that is to be called when it is reduced."""
-        for each in tensors:
-            of.check(each, "tensor")
         first = tensors[0]
         by = of.factor(op)
         if len(tensors) == 1 and of.plain(first) and by is None:
@@ -108,7 +123,7 @@ class Reductions(Base):
         else:
             joined = of.flat(tensors)
             if by is not None:
-                joined.mul_(by)
+                joined.mul_(by)  # raises where the type would change
 
         def put() -> None:
             if of.is_average(op):
@@ -118,14 +133,14 @@ class Reductions(Base):
 
         return joined, put
 
-    @refusing
+    @serving(Form(ReduceOptions, 1, {"root": "rootRank", **_OF_A_REDUCTION}))
     def reduce(
         self, tensors: Sequence[Tensor] | Tensor, opts: ReduceOptions = _REDUCE
     ) -> dist.Work:
         tensor = of.one(tensors, "tensors")
         op = opts.reduceOp
         code = of.codes(tensor.dtype, op)
-        given = _multiplied(of.dense(tensor, "tensor"), op)
+        given = _multiplied(of.compact(tensor), op)
         is_root = opts.rootRank == self._my_rank
         address = given.data_ptr()
 
@@ -133,26 +148,24 @@ class Reductions(Base):
             if is_root and of.is_average(op):
                 of.divide(given, self._group_size)
             if is_root and given is not tensor:
-                tensor.copy_(given)
+                of.put(given, tensor)
 
         call = (self._ranks.reduce, address, address, given.numel(), *code, opts.rootRank)
         return make(not opts.asyncOp, [call], [tensor], (tensor, given), put)
 
-    @refusing
+    @serving(Form(ReduceScatterOptions, 2, _OF_A_REDUCTION))
     def reduce_scatter(
         self,
-        outputs: Sequence[Tensor],
-        inputs: Sequence[Sequence[Tensor]],
+        outputs: Sequence[Tensor] | Tensor,
+        inputs: Sequence[Sequence[Tensor]] | Sequence[Tensor],
         opts: ReduceScatterOptions = _REDUCE_SCATTER,
     ) -> dist.Work:
         """Gives rank r the sum of all ranks' r-th tensors. The r-th tensor may differ in size from
         the others."""
         output = of.one(outputs, "outputs")
-        given = list(inputs[0])
+        given = [of.held(each, "inputs") for each in of.only_list(inputs)]
         if len(given) != self._group_size:
             raise ArgumentError(f"inputs: {len(given)} tensors, expected {self._group_size}")
-        for each in given:
-            of.check(each, "inputs")
         joined = of.flat(given)
         return self._scatter_sum([(output, joined, [each.numel() for each in given])], opts)
 
@@ -174,11 +187,15 @@ class Reductions(Base):
             or of.overlap(output, given)
         ):
             return self._reduce_scatter_otherwise(output, given, opts)
+        source, target = given.data_ptr(), output.data_ptr()
+        if source == 0 or target == 0:
+            return self._reduce_scatter_otherwise(output, given, opts)
         kept = (output, given) if opts.asyncOp else None
         counts = [count] * self._group_size
-        started = self._ranks.reduce_scatter(
-            given.data_ptr(), output.data_ptr(), counts, *code, kept
-        )
+        try:
+            started = self._ranks.reduce_scatter(source, target, counts, *code, kept)
+        except Error as error:
+            raise for_torch(error) from None
         return PendingWork((started,), [output]) if opts.asyncOp else COMPLETE
 
     @refusing
@@ -198,7 +215,7 @@ class Reductions(Base):
         return self._scatter_sum([self._dealt(*pair) for pair in pairs], opts)
 
     def _dealt(self, output: Tensor, given: Tensor) -> tuple[Tensor, Tensor, list[int]]:
-        of.check(output, "output")
+        output = of.held(output, "output")
         if given.numel() != output.numel() * self._group_size:
             raise ArgumentError(
                 f"input: {given.numel()} elements, expected {self._group_size} times the "
@@ -225,7 +242,7 @@ class Reductions(Base):
                     f"{counts[self._my_rank]} of {given.dtype}"
                 )
             summed = _multiplied(given, op)
-            result = of.dense(output, "output")
+            result = of.compact(output)
             code = of.codes(given.dtype, op)
             calls.append(
                 (self._ranks.reduce_scatter, summed.data_ptr(), result.data_ptr(), counts, *code)
@@ -239,7 +256,7 @@ class Reductions(Base):
                 if of.is_average(op):
                     of.divide(result, self._group_size)
                 if result is not output:
-                    output.copy_(result)
+                    of.put(result, output)
 
         return make(not opts.asyncOp, calls, outputs, (outputs, results, kept), put)
 

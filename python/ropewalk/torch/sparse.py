@@ -42,7 +42,8 @@ def add_up(group: Base, tensor: Tensor, op: dist.ReduceOp, waits: bool) -> dist.
         total = torch.sparse_coo_tensor(all_indices.t(), all_values, own.shape).coalesce()
         if of.is_average(op):
             of.divide(total.values(), len(counts))
-        tensor.copy_(total)
+        with torch.no_grad():
+            tensor.copy_(total)
 
     calls = [_gathering(group, each) for each in gathered]
     return make(waits, calls, [tensor], gathered, put)

@@ -10,7 +10,7 @@ import torch
 import torch.distributed as dist
 
 from .. import _core
-from ..exceptions import ArgumentError, UnsupportedError
+from ..exceptions import ArgumentError, MemoryError, UnsupportedError
 
 Tensor: TypeAlias = "torch.Tensor"
 
@@ -108,10 +108,15 @@ def is_average(op: dist.ReduceOp) -> bool:
 
 def divide(tensor: Tensor, size: int) -> None:
     """Divides in place, which is the last step of AVG."""
-    tensor.div_(size)
+    tensor.detach().div_(size)
 
 
-def one(tensors: Sequence[Tensor] | Tensor, name: str) -> Tensor:
+class NoElements(Exception):
+    """A tensor has a type and a shape, but no elements, as those by which torch traces programs.
+    No call has anything to do for it."""
+
+
+def only(tensors: Sequence[Tensor] | Tensor, name: str) -> Tensor:
     """Returns the only tensor of a list. torch passes such lists to calls for one device."""
     if isinstance(tensors, torch.Tensor):
         return tensors
@@ -120,13 +125,50 @@ def one(tensors: Sequence[Tensor] | Tensor, name: str) -> Tensor:
     return tensors[0]
 
 
-def check(tensor: Tensor, name: str) -> None:
+def only_list(lists: Sequence[Sequence[Tensor]] | Sequence[Tensor]) -> Sequence[Tensor]:
+    """Returns the only list of a list. The short forms of calls pass it by itself."""
+    first = lists[0] if len(lists) > 0 else []
+    return lists if isinstance(first, torch.Tensor) else first
+
+
+def one(tensors: Sequence[Tensor] | Tensor, name: str) -> Tensor:
+    """Returns the tensor that has the elements of the only one of a list."""
+    return held(only(tensors, name), name)
+
+
+def held(tensor: Tensor, name: str) -> Tensor:
+    """Returns the tensor whose memory has the elements, which is the given one unless that is a
+    wrapper around it. Refuses what is not in the memory of the CPU."""
     if not isinstance(tensor, torch.Tensor):
         raise ArgumentError(f"{name}: {type(tensor).__name__}, expected a tensor")
-    if not tensor.is_cpu:
-        raise ArgumentError(f"{name}: on {tensor.device}, expected the CPU; use NCCL for GPUs")
     if tensor.layout != torch.strided:
         raise UnsupportedError(f"{name}: layout {tensor.layout}, expected dense; use to_dense()")
+    if tensor.data_ptr() == 0 and tensor.numel() > 0:
+        return _inside(tensor, name)
+    if not tensor.is_cpu:
+        raise ArgumentError(f"{name}: on {tensor.device}, expected the CPU; use NCCL for GPUs")
+    return tensor
+
+
+def _inside(tensor: Tensor, name: str) -> Tensor:
+    """Returns the result of a functional collective, which torch wraps, when it is there."""
+    # These are imported only here because few programs use them.
+    from torch._subclasses.fake_tensor import FakeTensor
+    from torch.distributed._functional_collectives import AsyncCollectiveTensor
+
+    if isinstance(tensor, AsyncCollectiveTensor):
+        return held(tensor.trigger_wait(), name)
+    if tensor.is_meta or isinstance(tensor, FakeTensor):
+        raise NoElements
+    raise ArgumentError(
+        f"{name}: {type(tensor).__name__} without memory of its own, expected a tensor that has "
+        "its elements"
+    )
+
+
+def put(values: Tensor, tensor: Tensor) -> None:
+    """Copies values into a tensor. autograd does not record that, as it records no collective."""
+    tensor.detach().copy_(values)
 
 
 def plain(tensor: Tensor) -> bool:
@@ -142,15 +184,29 @@ def usable(tensor: Tensor) -> bool:
 
 def dense(tensor: Tensor, name: str) -> Tensor:
     """Returns the tensor itself where its elements lie row by row without gaps, else a copy."""
-    check(tensor, name)
-    return tensor.resolve_conj().resolve_neg().contiguous()
+    return compact(held(tensor, name))
 
 
-def new(count: int, dtype: torch.dtype) -> Tensor:
+def compact(tensor: Tensor) -> Tensor:
+    """Does what dense() does, for a tensor that is known to have its elements."""
+    if plain(tensor):
+        return tensor
+    return tensor.detach().resolve_conj().resolve_neg().contiguous()
+
+
+def reached(count: int, dtype: torch.dtype) -> Tensor:
     """Returns `count` elements in communication memory, which the other ranks reach fastest."""
     if count == 0:
         return torch.empty(0, dtype=dtype)
     return torch.from_numpy(_core.allocate(count * dtype.itemsize)).view(dtype)
+
+
+def new(count: int, dtype: torch.dtype) -> Tensor:
+    """Returns `count` elements in communication memory, or elsewhere where that is full."""
+    try:
+        return reached(count, dtype)
+    except MemoryError:
+        return torch.empty(count, dtype=dtype)
 
 
 def flat(tensors: Sequence[Tensor]) -> Tensor:
@@ -158,7 +214,7 @@ def flat(tensors: Sequence[Tensor]) -> Tensor:
     joined = new(sum(each.numel() for each in tensors), tensors[0].dtype)
     begin = 0
     for each in tensors:
-        joined[begin : begin + each.numel()].copy_(each.reshape(-1))
+        joined[begin : begin + each.numel()].copy_(each.detach().reshape(-1))
         begin += each.numel()
     return joined
 
@@ -167,7 +223,7 @@ def deal(joined: Tensor, tensors: Sequence[Tensor]) -> None:
     """Copies the parts of a joined tensor into the given ones, which reverses flat()."""
     begin = 0
     for each in tensors:
-        each.copy_(joined[begin : begin + each.numel()].view(each.shape))
+        put(joined[begin : begin + each.numel()].view(each.shape), each)
         begin += each.numel()
 
 

@@ -7,6 +7,7 @@ import atexit
 import math
 import os
 import threading
+import time
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any
@@ -15,7 +16,8 @@ import torch
 import torch.distributed as dist
 
 from .. import _core
-from ..exceptions import PeerDeadError
+from ..exceptions import Error, PeerDeadError
+from .exceptions import for_torch
 
 
 class Completions:
@@ -102,17 +104,28 @@ class FinishedWork(CompleteWork):
         return future
 
 
+def _late(what: str, at: str, seconds: float) -> PeerDeadError:
+    return PeerDeadError(
+        f"{what} was not complete within the timeout of {math.ceil(seconds)} s; look at what {at}, "
+        "or allow more time"
+    )
+
+
 class BackgroundWork(dist.Work):
     """Is what work in the background has in common; a subclass knows how to wait for it.
 
-    `after`, where there is one, puts the result into the tensors. It runs once: in wait(), or
-    before the future is told.
+    `after`, where there is one, puts the result into the tensors. It runs once: in wait(), in the
+    first question that finds the work complete, or before the future is told. It may fail; each
+    wait() then raises its error.
     """
 
     def __init__(self, tensors: list[torch.Tensor], after: Callable[[], None] | None) -> None:
         super().__init__()
         self._tensors = tensors
         self._after = after
+        # Another thread may run `after`, but tensors made in inference mode are written only in it.
+        self._infers = after is not None and torch.is_inference_mode_enabled()
+        self._error: Exception | None = None
         self._lock = threading.Lock()
         self._future: torch.futures.Future[list[torch.Tensor]] | None = None
 
@@ -129,7 +142,10 @@ class BackgroundWork(dist.Work):
         raise NotImplementedError
 
     def wait(self, timeout: timedelta | None = None) -> bool:
-        self._wait(timeout)
+        try:
+            self._wait(timeout)
+        except Error as error:
+            raise for_torch(error) from None
         self._put()
         return True
 
@@ -142,15 +158,15 @@ class BackgroundWork(dist.Work):
 
     def is_completed(self) -> bool:
         try:
-            return self._test()
+            return self._is_put()
         except Exception:  # wait() raises it
             return True
 
     def exception(self) -> Exception | None:
         try:
-            self._test()
+            self._is_put()
         except Exception as error:
-            return error
+            return for_torch(error)
         return None
 
     def is_success(self) -> bool:
@@ -164,17 +180,33 @@ class BackgroundWork(dist.Work):
             self._tell(lambda: COMPLETIONS.start(self._complete))
         return self._future
 
+    def _is_put(self) -> bool:
+        """Returns whether the work is complete, with its result in the tensors."""
+        if not self._test():
+            return False
+        self._put()
+        return True
+
     def _put(self) -> None:
-        with self._lock:
-            after, self._after = self._after, None
-            if after is not None:
+        if self._after is not None:
+            with self._lock:
+                if self._after is not None:  # no other thread has been here before
+                    self._run(self._after)
+        if self._error is not None:
+            raise self._error
+
+    def _run(self, after: Callable[[], None]) -> None:
+        try:
+            with torch.inference_mode(self._infers), torch.no_grad():
                 after()
+        except Exception as error:
+            self._error = error
+        self._after = None  # last, for others look at it without the lock
 
     def _complete(self) -> None:
         assert self._future is not None
         error = self.exception()
         if error is None:
-            self._put()
             self._future.set_result(self._tensors)
         else:
             self._future.set_exception(error)
@@ -193,8 +225,20 @@ class PendingWork(BackgroundWork):
         self._started = started
 
     def _wait(self, timeout: timedelta | None) -> None:
+        if timeout is not None and timeout > timedelta(0):
+            self._wait_for(timeout.total_seconds())
         for each in self._started:
             each.wait()
+
+    def _wait_for(self, seconds: float) -> None:
+        """Waits at most so long. The calls go on after that, and may be waited for again."""
+        end = time.monotonic() + seconds
+        pause = 1e-5
+        while not self._test():
+            if time.monotonic() > end:
+                raise _late("a collective", "the other ranks do", seconds)
+            time.sleep(pause)
+            pause = min(2 * pause, 1e-3)
 
     def _test(self) -> bool:
         states = [each.test() for each in self._started]  # all, for an error of any is raised
@@ -225,10 +269,7 @@ class MessageWork(BackgroundWork):
         if timeout is not None and timeout > timedelta(0):
             seconds = timeout.total_seconds()
         if not self._started.wait(seconds):
-            raise PeerDeadError(
-                f"{self._what} was not complete within the timeout of {math.ceil(seconds)} s; look "
-                "at what that rank does, or allow more time"
-            )
+            raise _late(self._what, "that rank does", seconds)
 
     def _test(self) -> bool:
         return self._started.test()

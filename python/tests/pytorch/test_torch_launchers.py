@@ -24,6 +24,19 @@ def test_torchrun_needs_no_mpi_and_no_import(tmp_path):
     assert error is not None and float(error[1]) < 0.1, done.stdout
 
 
+@pytest.mark.parametrize("autoload", ["0", "1"])
+def test_the_package_may_be_imported_before_torch(autoload):
+    program = """
+import ropewalk.torch
+import torch.distributed as dist
+assert "ropewalk" in dist.Backend.backend_list
+assert ropewalk.torch.empty(2, 3).shape == (2, 3)
+"""
+    own = {**environment(), "TORCH_DEVICE_BACKEND_AUTOLOAD": autoload}
+    done = run([sys.executable, "-c", program], env=own)
+    assert done.returncode == 0, done.stderr
+
+
 LATE_PROGRAM = """
 import os
 import time
