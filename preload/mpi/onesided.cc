@@ -20,13 +20,6 @@ std::atomic<Word> last_missed{0};
 
 WindowEntry nothing_found;
 
-// The window's memory begins anywhere in a page, at the same place for all ranks.
-WindowBoard board_of(Word control, std::size_t ranks) {
-  const std::uintptr_t base = mpi::address(shared_part(control, 0).base);
-  constexpr std::uintptr_t grain = alignof(WindowDesk);
-  return {reinterpret_cast<std::byte*>((base + grain - 1) / grain * grain), ranks};
-}
-
 }  // namespace
 
 std::atomic<WindowEntry*> last_found{&nothing_found};
@@ -45,23 +38,26 @@ std::vector<WindowPart> parts_of_shared(Word window, int size) {
   return parts;
 }
 
-ServedWindow::ServedWindow(Word window, Word control, WindowKind kind, mpi::Comm comm, bool crowded,
-                           std::vector<WindowPart> parts, WindowEpochs::Peers peers)
+// The window's memory begins anywhere in a page, at the same place for all ranks.
+WindowBoard board_of(Word control, std::size_t ranks) {
+  const std::uintptr_t base = mpi::address(shared_part(control, 0).base);
+  constexpr std::uintptr_t grain = alignof(WindowDesk);
+  return {reinterpret_cast<std::byte*>((base + grain - 1) / grain * grain), ranks};
+}
+
+ServedWindow::ServedWindow(Word window, mpi::Comm comm, bool crowded, WindowMemory memory)
     : window_(window),
-      control_(control),
-      kind_(kind),
       proc_null_(mpi::proc_null()),
       size_(mpi::size(comm)),
       streaming_bytes_(tuning::channel_limits(mpi::size(comm), crowded).streaming_bytes),
-      parts_(std::move(parts)),
-      epochs_(board_of(control, parts_.size()), static_cast<std::size_t>(mpi::rank(comm)),
-              std::move(peers), crowded) {}
+      memory_(std::move(memory)),
+      epochs_(memory_.board, static_cast<std::size_t>(mpi::rank(comm)), memory_.peers, crowded) {}
 
 void ServedWindow::throw_outside(int rank, Count first, Count bytes) const {
   throw Error(ErrorCode::argument,
               "target_disp: " + std::to_string(bytes) + " bytes at byte " + std::to_string(first) +
                   " of rank " + std::to_string(rank) + ", whose part of the window has " +
-                  std::to_string(parts_[static_cast<std::size_t>(rank)].bytes) +
+                  std::to_string(memory_.parts[static_cast<std::size_t>(rank)].bytes) +
                   "; name a range inside of it");
 }
 
@@ -87,6 +83,16 @@ std::unique_ptr<ServedWindow> forget(Word window) noexcept {
   windows.erase(*entry);
   served_windows.fetch_sub(1, std::memory_order_relaxed);
   return window_left;
+}
+
+void put_back(std::unique_ptr<ServedWindow> window) noexcept {
+  try {
+    ReservedEntry entry;
+    entry.reserve();
+    entry.fill(std::move(window));
+    entry.publish();
+  } catch (...) {  // no memory
+  }
 }
 
 ReservedEntry::~ReservedEntry() {

@@ -15,12 +15,14 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "datatypes.hpp"
 #include "functions.hpp"
 #include "mpi/mpi.hpp"
 #include "ropewalk/error.hpp"
+#include "shared_area.hpp"
 #include "statistics.hpp"
 #include "window_epochs.hpp"
 #include "window_mpi.hpp"
@@ -51,14 +53,24 @@ struct WindowPart {
   Count unit;
 };
 
-// The parts of all ranks in a window of shared memory. Local.
+// Where the memory of a window lies, and that of the board.
+struct WindowMemory {
+  WindowKind kind = WindowKind::allocate;
+  std::vector<WindowPart> parts;  // by rank, as are these:
+  WindowEpochs::Peers peers;      // while they are kept their arenas stay mapped
+  WindowBoard board;
+  // One of these has the board: a window of ropewalk's own, or the area of rank 0.
+  std::optional<Word> control{};
+  std::unique_ptr<SharedArea> area{};
+};
+// The parts of all ranks in a window of shared memory, and the board in such a window. Local.
 std::vector<WindowPart> parts_of_shared(Word window, int size);
+WindowBoard board_of(Word control, std::size_t ranks);
 
 class ServedWindow {
  public:
-  // Local. `control` is a window of ropewalk's own, with the board in the memory of rank 0.
-  ServedWindow(Word window, Word control, WindowKind kind, mpi::Comm comm, bool crowded,
-               std::vector<WindowPart> parts, WindowEpochs::Peers peers);
+  // Local.
+  ServedWindow(Word window, mpi::Comm comm, bool crowded, WindowMemory memory);
 
   int size() const noexcept { return size_; }
   bool is_rank(int rank) const noexcept { return rank >= 0 && rank < size(); }
@@ -69,30 +81,29 @@ class ServedWindow {
   // Returns the address of elements in the memory of a rank. `low` and `high` bound their bytes,
   // from that address. Throws Error(argument) where the memory does not hold them.
   std::byte* at(int rank, Count displacement, Count low, Count high) const {
-    const WindowPart& part = parts_[static_cast<std::size_t>(rank)];
-    const Count first = displacement * part.unit;
-    if (first + low < 0 || first + high > part.bytes) [[unlikely]] {
+    const WindowPart& part = memory_.parts[static_cast<std::size_t>(rank)];
+    Count first = 0;
+    const bool wraps = __builtin_mul_overflow(displacement, part.unit, &first);
+    if (wraps || first + low < 0 || first > part.bytes - high) [[unlikely]] {
       throw_outside(rank, first + low, high - low);
     }
     return reinterpret_cast<std::byte*>(part.base + static_cast<std::uintptr_t>(first));
   }
   WindowEpochs& epochs() noexcept { return epochs_; }
   const WindowEpochs& epochs() const noexcept { return epochs_; }
-  WindowKind kind() const noexcept { return kind_; }
+  WindowKind kind() const noexcept { return memory_.kind; }
   std::size_t streaming_bytes() const noexcept { return streaming_bytes_; }
   Word word() const noexcept { return window_; }
-  Word control() const noexcept { return control_; }
+  std::optional<Word> control() const noexcept { return memory_.control; }
 
  private:
   [[noreturn]] void throw_outside(int rank, Count first, Count bytes) const;
 
   Word window_;
-  Word control_;
-  WindowKind kind_;
   int proc_null_;
   int size_;
   std::size_t streaming_bytes_;
-  std::vector<WindowPart> parts_;  // by rank
+  WindowMemory memory_;
   WindowEpochs epochs_;
 };
 
@@ -115,8 +126,10 @@ inline ServedWindow* find(Word window) noexcept {
 }
 // Whether any window is served.
 bool any() noexcept;
-// The window is not served any more. Returns what is left to free once MPI's window is gone.
+// The window is not served any more. Returns what is left to free once MPI's window is gone, or to
+// be put back where MPI keeps it.
 std::unique_ptr<ServedWindow> forget(Word window) noexcept;
+void put_back(std::unique_ptr<ServedWindow>) noexcept;
 
 // The place of a window that is being made: none finds it before it is published.
 class ReservedEntry {

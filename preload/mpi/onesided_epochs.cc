@@ -190,9 +190,14 @@ int Win_free(void* place) {
   if (served != nullptr && served->epochs().is_open()) {
     return raise_on_window(word, "MPI_Win_free: an epoch of the window is open; close it first");
   }
-  const std::unique_ptr<ServedWindow> window = forget(word);
+  std::unique_ptr<ServedWindow> window = forget(word);
   const int code = next.Win_free(place);
-  if (code == 0 && window != nullptr) free_window(window->control());
+  if (window == nullptr) return code;
+  if (code != 0) {  // as where a callback of the program's refuses
+    put_back(std::move(window));
+  } else if (const std::optional<Word> control = window->control()) {
+    free_window(*control);
+  }
   return code;
 }
 

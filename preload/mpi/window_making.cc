@@ -1,5 +1,8 @@
 // This file decides, with all ranks of a communicator, which windows ropewalk serves, and makes
 // them.
+#include <sys/statvfs.h>
+
+#include <cstdint>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -40,35 +43,43 @@ struct ToldPart {
   std::uint64_t offset;  // in its arena
   Count bytes;
   Count unit;
+  std::uint64_t area;  // of its SharedArea; `lacking` where it has no memory for one
 };
+constexpr std::uint64_t lacking = UINT64_MAX;
 
 // What a rank needs to serve a window, before the ranks agree.
 struct Preparation {
   ReservedEntry entry;
+  std::optional<mpi::ErrorsReturned> guard;  // this may fail, and so is not left for later
   std::optional<ScatteredInfo> info;
   std::vector<ToldPart> told;  // by rank
-  std::vector<WindowPart> parts;
-  WindowEpochs::Peers peers;  // while they are kept their arenas stay mapped
+  std::vector<std::uint64_t> areas;
+  WindowMemory memory;
 };
 
 // Whether others have mapped the program's memory: all of the arena.
-bool is_mapped(const void* base, Count bytes) noexcept {
-  if (bytes == 0) return true;
-  return bytes > 0 && Arena::process().contains(base, static_cast<std::size_t>(bytes));
+bool is_mapped(const void* base, Count bytes) {
+  return bytes == 0 || Arena::process().contains(base, static_cast<std::size_t>(bytes));
 }
 
-// Returns false where this rank cannot serve. Copies to and from the memory of devices are MPI's.
+// Returns false where this rank cannot serve. Copies to and from the memory of devices are MPI's,
+// and so is the error about an argument.
 bool prepare(Preparation& own, const WindowRequest& request, mpi::Comm comm,
              const void* base) noexcept {
   try {
-    if (!fits_int(request.unit) || !wanted() || !device_memory().empty()) return false;
+    const bool valid = request.bytes >= 0 && request.unit > 0 && fits_int(request.unit);
+    if (!valid || !wanted() || !device_memory().empty()) return false;
+    own.memory.kind = request.kind;
     own.entry.reserve();
     if (request.kind == WindowKind::allocate) own.info.emplace(clean(request.info));
-    if (request.kind != WindowKind::create) return true;
-    if (!is_mapped(base, request.bytes) || !can_have_team(comm.value)) return false;
-    own.told.resize(static_cast<std::size_t>(mpi::size(comm)));
-    own.parts.resize(own.told.size());
-    own.peers.resize(own.told.size());
+    if (request.kind == WindowKind::create) {
+      if (!is_mapped(base, request.bytes) || !can_have_team(comm.value)) return false;
+      own.told.resize(static_cast<std::size_t>(mpi::size(comm)));
+      own.areas.resize(own.told.size());
+      own.memory.parts.resize(own.told.size());
+      own.memory.peers.resize(own.told.size());
+    }
+    own.guard.emplace(comm);
     return true;
   } catch (...) {
     return false;
@@ -81,104 +92,146 @@ bool all_are(bool able, mpi::Comm comm) {
   return all == 1;
 }
 
-// Collective. MPI makes a window by make(), or this returns false on all ranks, and no error is
-// raised: there may be another way to make what the program wants.
-template <class Make>
-bool try_to(mpi::Comm comm, const Make& make) {
-  int code = 0;
-  {
-    const mpi::ErrorsReturned here(comm);
-    code = make();
-  }
+// ---- windows whose memory MPI gives
+
+// Collective. Whether there is room for shared memory of so many bytes of each rank. Where it lacks,
+// rank 0 of Open MPI alone finds an error, while the others wait for it, and MPICH's memory cannot
+// be written. Open MPI wants a twentieth more than it takes.
+bool have_room(mpi::Comm comm, Count bytes) {
+  std::int64_t all = bytes + 3 * 4096;  // parts begin on pages
+  mpi::all_reduce(std::span(&all, 1), mpi::Combine::sum, comm);
+  struct statvfs folder {};
+  constexpr std::uint64_t more = std::uint64_t{1} << 20;  // for what ranks tell each other, and MPI
+  const auto wanted = static_cast<std::uint64_t>(all) / 20 * 21 + more;
+  const bool known = statvfs("/dev/shm", &folder) == 0;
+  return all_are(!known || folder.f_bavail * folder.f_frsize >= wanted, comm);
+}
+
+// Collective. MPI makes a window of shared memory, or this returns false on all ranks, and no error
+// is raised: MPI may have another way to make what the program wants.
+bool try_allocate(mpi::Comm comm, const WindowRequest& request, Word info, void* base,
+                  void* window) {
+  const int code = next.Win_allocate_shared(request.bytes, static_cast<int>(request.unit), info,
+                                            request.comm, base, window);
   // Where some ranks alone have it, it stays for ever: MPI_Win_free would wait for the others.
   return all_are(code == 0, comm);
 }
-bool try_allocate(mpi::Comm comm, const WindowRequest& request, Word info, void* base,
-                  void* window) {
-  return try_to(comm, [&] {
-    return next.Win_allocate_shared(request.bytes, static_cast<int>(request.unit), info,
-                                    request.comm, base, window);
-  });
-}
 
-// Collective. Rank 0 gives the memory, all zeros; the others give none.
-std::optional<Word> try_make_control(mpi::Comm comm) {
+// Collective. Rank 0 gives the memory of the board, all zeros; the others give none.
+bool try_make_control(mpi::Comm comm, WindowMemory& memory) {
   const std::size_t board = WindowBoard::bytes(static_cast<std::size_t>(mpi::size(comm)));
-  const std::size_t bytes = mpi::rank(comm) == 0 ? board + alignof(WindowDesk) : 0;
+  const bool gives = mpi::rank(comm) == 0;
+  const std::size_t bytes = gives ? board + alignof(WindowDesk) : 0;
   const Word no_hints = mpi::library().abi.info_null;
   void* base = nullptr;
   Word window = 0;
-  const bool made = try_to(comm, [&] {
-    return next.Win_allocate_shared(static_cast<Count>(bytes), 1, no_hints, comm.value, &base,
-                                    &window);
-  });
-  if (!made) return std::nullopt;
-  if (bytes != 0) std::memset(base, 0, bytes);
-  return window;
+  const WindowRequest request{static_cast<Count>(bytes), 1, no_hints, comm.value, memory.kind};
+  if (!try_allocate(comm, request, no_hints, &base, &window)) return false;
+  if (gives) std::memset(base, 0, bytes);
+  memory.control = window;
+  return true;
 }
 
-// Collective. From now on ropewalk serves the window, unless a rank lacks memory for that.
-bool serve(mpi::Comm comm, Word window, WindowKind kind, Preparation& own) {
-  const std::optional<Word> control = try_make_control(comm);
-  if (!control) return false;
-  bool filled = false;
-  try {
-    const WindowRanks& ranks = window_ranks(comm);
-    if (own.parts.empty()) {
-      own.parts = parts_of_shared(window, mpi::size(comm));
-      own.peers = ranks.processes;
-    }
-    own.entry.fill(std::make_unique<ServedWindow>(window, *control, kind, comm, ranks.crowded,
-                                                  std::move(own.parts), std::move(own.peers)));
-    filled = true;
-  } catch (...) {  // no memory
-  }
-  if (!all_are(filled, comm)) {  // behind which the zeros of the board are there, too
-    free_window(*control);
-    return false;
-  }
-  own.entry.publish();
-  return true;
+// Finds the memory of all ranks in a window that MPI has made.
+void find_shared(const WindowRanks& ranks, Word window, WindowMemory& memory) {
+  const auto size = ranks.processes.size();
+  memory.parts = parts_of_shared(window, static_cast<int>(size));
+  memory.peers = ranks.processes;
+  memory.board = board_of(*memory.control, size);
 }
 
 bool make_shared(mpi::Comm comm, const WindowRequest& request, Preparation& own, void* base,
                  void* window) {
+  if (!have_room(comm, request.bytes)) return false;
   const Word info = own.info ? own.info->word() : request.info;
-  return try_allocate(comm, request, info, base, window);
+  if (!try_allocate(comm, request, info, base, window)) return false;
+  if (try_make_control(comm, own.memory)) return true;
+  free_window(handle_at(window));
+  return false;
 }
 
-// Finds the memory of all ranks, by the arenas that the communicator's team has mapped.
+// ---- windows over memory of the program
+
+// Tells the others where this rank's part lies, and its area; rank 0's is the board.
+ToldPart told_of(Collectives& team, const WindowRequest& request, const void* base,
+                 WindowMemory& memory) noexcept {
+  ToldPart told{0, request.bytes, request.unit, lacking};
+  const auto bytes = static_cast<std::size_t>(request.bytes);
+  try {
+    Arena& arena = Arena::process();
+    if (bytes != 0) told.offset = arena.offset(base);
+    if (bytes != 0) arena.note_communicated(base, bytes);
+    const auto ranks = static_cast<std::size_t>(team.size());
+    const std::size_t board = team.rank() == 0 ? WindowBoard::bytes(ranks) : 0;
+    memory.area = std::make_unique<SharedArea>(team, board);
+    std::memset(memory.area->own(), 0, board);
+    told.area = memory.area->offset();
+  } catch (...) {  // no memory
+  }
+  return told;
+}
+
+// Finds the memory of all ranks, by the arenas that the team has mapped; false where one lacks it.
+bool find_told(node::Team& team, Preparation& own) {
+  WindowMemory& memory = own.memory;
+  for (std::size_t rank = 0; rank < own.told.size(); ++rank) {
+    const ToldPart& part = own.told[rank];
+    if (part.area == lacking) return false;
+    const auto peer = static_cast<int>(rank);
+    memory.peers[rank] = team.peer(peer).shared_from_this();
+    memory.parts[rank] = {mpi::address(team.base(peer) + part.offset), part.bytes, part.unit};
+    own.areas[rank] = part.area;
+  }
+  memory.area->connect(own.areas);
+  memory.area->share();
+  memory.board = WindowBoard(memory.area->of(0), own.told.size());
+  return true;
+}
+
 bool make_over_memory(mpi::Comm comm, const WindowRequest& request, Preparation& own, void* base,
                       void* window) {
   const CommunicatorEntry* entry = entry_with_team(comm.value);
   if (entry == nullptr || entry->team == nullptr) return false;
   collectives::Engine* engine = entry->team->state().backend->engine();
   if (engine == nullptr || engine->size() != mpi::size(comm)) return false;
-  ToldPart told{0, request.bytes, request.unit};
-  // The arena hears that the memory is communicated.
-  const auto bytes = static_cast<std::size_t>(request.bytes);
-  if (bytes != 0) told.offset = engine->memory().visible(base, bytes).place();
+  const ToldPart told = told_of(*entry->team, request, base, own.memory);
   mpi::all_gather(&told, own.told.data(), sizeof told, comm);
-  for (std::size_t rank = 0; rank < own.told.size(); ++rank) {
-    const ToldPart& part = own.told[rank];
-    own.peers[rank] = engine->team().peer(static_cast<int>(rank)).shared_from_this();
-    const std::byte* place = engine->team().base(static_cast<int>(rank)) + part.offset;
-    own.parts[rank] = {mpi::address(place), part.bytes, part.unit};
+  if (!find_told(engine->team(), own)) return false;
+  const int code = next.Win_create(base, request.bytes, static_cast<int>(request.unit),
+                                   request.info, request.comm, window);
+  return all_are(code == 0, comm);
+}
+
+// ---- all of them
+
+// Returns false where this rank lacks memory.
+bool fill(Preparation& own, const WindowRanks& ranks, mpi::Comm comm, Word window) noexcept {
+  try {
+    if (own.memory.kind != WindowKind::create) find_shared(ranks, window, own.memory);
+    own.entry.fill(
+        std::make_unique<ServedWindow>(window, comm, ranks.crowded, std::move(own.memory)));
+    return true;
+  } catch (...) {
+    return false;
   }
-  return try_to(comm, [&] {
-    return next.Win_create(base, request.bytes, static_cast<int>(request.unit), request.info,
-                           request.comm, window);
-  });
 }
 
 bool make_agreed(mpi::Comm comm, const WindowRequest& request, Preparation& own, void* base,
                  void* window) {
+  const WindowRanks& ranks = window_ranks(comm);
+  if (!ranks.share_node) return false;
   const bool made = request.kind == WindowKind::create
                         ? make_over_memory(comm, request, own, base, window)
                         : make_shared(comm, request, own, base, window);
   if (!made) return false;
-  if (serve(comm, handle_at(window), request.kind, own)) return true;
-  free_window(handle_at(window));
+  const std::optional<Word> control = own.memory.control;
+  const Word handle = handle_at(window);
+  if (all_are(fill(own, ranks, comm, handle), comm)) {  // behind which the board's zeros are there
+    own.entry.publish();
+    return true;
+  }
+  if (control) free_window(*control);
+  free_window(handle);
   return false;
 }
 
@@ -190,8 +243,7 @@ bool make(const WindowRequest& request, void* base, void* window) noexcept {
     if (!is_valid(comm)) return false;
     Preparation own;
     const bool able = prepare(own, request, comm, base);
-    return all_are(able, comm) && window_ranks(comm).share_node &&
-           make_agreed(comm, request, own, base, window);
+    return all_are(able, comm) && make_agreed(comm, request, own, base, window);
   } catch (...) {  // a communicator that MPI refuses, or settings that differ: all ranks see it
     return false;
   }

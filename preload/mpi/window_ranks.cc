@@ -60,8 +60,9 @@ bool share_node(mpi::Comm comm) {
 }
 
 std::unique_ptr<WindowRanks> find_out(mpi::Comm comm) {
-  auto ranks = std::make_unique<WindowRanks>();
+  std::unique_ptr<WindowRanks> ranks;
   mpi::collectively(comm, [&] {
+    ranks = std::make_unique<WindowRanks>();
     ranks->share_node = share_node(comm);
     if (!ranks->share_node) return;
     ranks->crowded = node::crowding(comm, mpi::size(comm)).here;
