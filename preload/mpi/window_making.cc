@@ -94,9 +94,9 @@ bool all_are(bool able, mpi::Comm comm) {
 
 // ---- windows whose memory MPI gives
 
-// Collective. Whether there is room for shared memory of so many bytes of each rank. Where it lacks,
-// rank 0 of Open MPI alone finds an error, while the others wait for it, and MPICH's memory cannot
-// be written. Open MPI wants a twentieth more than it takes.
+// Collective. Whether there is room for shared memory of so many bytes of each rank. Where it
+// lacks, rank 0 of Open MPI alone finds an error, while the others wait for it, and MPICH's memory
+// cannot be written. Open MPI wants a twentieth more than it takes.
 bool have_room(mpi::Comm comm, Count bytes) {
   std::int64_t all = bytes + 3 * 4096;  // parts begin on pages
   mpi::all_reduce(std::span(&all, 1), mpi::Combine::sum, comm);

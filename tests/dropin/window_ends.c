@@ -13,7 +13,10 @@ static void check_steps(int with_shared) {
     const MPI_Aint bytes = (MPI_Aint)sizeof(int) * (1 + (step + rank) % 3);
     int *memory, got = -1;
     MPI_Win window;
-    if (step % 2 == 0 || !with_shared) {
+    if (step % 3 == 2) {
+      CHECK_CALL(MPI_Alloc_mem(bytes, MPI_INFO_NULL, &memory));
+      CHECK_CALL(MPI_Win_create(memory, bytes, 4, MPI_INFO_NULL, MPI_COMM_WORLD, &window));
+    } else if (step % 3 == 0 || !with_shared) {
       CHECK_CALL(MPI_Win_allocate(bytes, 4, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &window));
     } else {
       CHECK_CALL(
@@ -26,6 +29,7 @@ static void check_steps(int with_shared) {
     MPI_Win_fence(0, window);
     CHECK(got == 1000 * step + from);
     CHECK_CALL(MPI_Win_free(&window));
+    if (step % 3 == 2) CHECK_CALL(MPI_Free_mem(memory));
   }
 }
 
