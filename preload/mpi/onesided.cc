@@ -45,19 +45,19 @@ WindowBoard board_of(Word control, std::size_t ranks) {
   return {reinterpret_cast<std::byte*>((base + grain - 1) / grain * grain), ranks};
 }
 
-ServedWindow::ServedWindow(Word window, mpi::Comm comm, bool crowded, WindowMemory memory)
+ServedWindow::ServedWindow(Word window, mpi::Comm comm, bool crowded, WindowPlaces places)
     : window_(window),
       proc_null_(mpi::proc_null()),
       size_(mpi::size(comm)),
       streaming_bytes_(tuning::channel_limits(mpi::size(comm), crowded).streaming_bytes),
-      memory_(std::move(memory)),
-      epochs_(memory_.board, static_cast<std::size_t>(mpi::rank(comm)), memory_.peers, crowded) {}
+      places_(std::move(places)),
+      epochs_(places_.board, static_cast<std::size_t>(mpi::rank(comm)), places_.peers, crowded) {}
 
 void ServedWindow::throw_outside(int rank, Count first, Count bytes) const {
   throw Error(ErrorCode::argument,
               "target_disp: " + std::to_string(bytes) + " bytes at byte " + std::to_string(first) +
                   " of rank " + std::to_string(rank) + ", whose part of the window has " +
-                  std::to_string(memory_.parts[static_cast<std::size_t>(rank)].bytes) +
+                  std::to_string(places_.parts[static_cast<std::size_t>(rank)].bytes) +
                   "; name a range inside of it");
 }
 

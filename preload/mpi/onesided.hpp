@@ -54,7 +54,7 @@ struct WindowPart {
 };
 
 // Where the memory of a window lies, and that of the board.
-struct WindowMemory {
+struct WindowPlaces {
   WindowKind kind = WindowKind::allocate;
   std::vector<WindowPart> parts;  // by rank, as are these:
   WindowEpochs::Peers peers;      // while they are kept their arenas stay mapped
@@ -70,7 +70,7 @@ WindowBoard board_of(Word control, std::size_t ranks);
 class ServedWindow {
  public:
   // Local.
-  ServedWindow(Word window, mpi::Comm comm, bool crowded, WindowMemory memory);
+  ServedWindow(Word window, mpi::Comm comm, bool crowded, WindowPlaces places);
 
   int size() const noexcept { return size_; }
   bool is_rank(int rank) const noexcept { return rank >= 0 && rank < size(); }
@@ -81,7 +81,7 @@ class ServedWindow {
   // Returns the address of elements in the memory of a rank. `low` and `high` bound their bytes,
   // from that address. Throws Error(argument) where the memory does not hold them.
   std::byte* at(int rank, Count displacement, Count low, Count high) const {
-    const WindowPart& part = memory_.parts[static_cast<std::size_t>(rank)];
+    const WindowPart& part = places_.parts[static_cast<std::size_t>(rank)];
     Count first = 0;
     const bool wraps = __builtin_mul_overflow(displacement, part.unit, &first);
     if (wraps || first + low < 0 || first > part.bytes - high) [[unlikely]] {
@@ -91,10 +91,10 @@ class ServedWindow {
   }
   WindowEpochs& epochs() noexcept { return epochs_; }
   const WindowEpochs& epochs() const noexcept { return epochs_; }
-  WindowKind kind() const noexcept { return memory_.kind; }
+  WindowKind kind() const noexcept { return places_.kind; }
   std::size_t streaming_bytes() const noexcept { return streaming_bytes_; }
   Word word() const noexcept { return window_; }
-  std::optional<Word> control() const noexcept { return memory_.control; }
+  std::optional<Word> control() const noexcept { return places_.control; }
 
  private:
   [[noreturn]] void throw_outside(int rank, Count first, Count bytes) const;
@@ -103,7 +103,7 @@ class ServedWindow {
   int proc_null_;
   int size_;
   std::size_t streaming_bytes_;
-  WindowMemory memory_;
+  WindowPlaces places_;
   WindowEpochs epochs_;
 };
 

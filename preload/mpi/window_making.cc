@@ -54,7 +54,7 @@ struct Preparation {
   std::optional<ScatteredInfo> info;
   std::vector<ToldPart> told;  // by rank
   std::vector<std::uint64_t> areas;
-  WindowMemory memory;
+  WindowPlaces places;
 };
 
 // Whether others have mapped the program's memory: all of the arena.
@@ -69,15 +69,15 @@ bool prepare(Preparation& own, const WindowRequest& request, mpi::Comm comm,
   try {
     const bool valid = request.bytes >= 0 && request.unit > 0 && fits_int(request.unit);
     if (!valid || !wanted() || !device_memory().empty()) return false;
-    own.memory.kind = request.kind;
+    own.places.kind = request.kind;
     own.entry.reserve();
     if (request.kind == WindowKind::allocate) own.info.emplace(clean(request.info));
     if (request.kind == WindowKind::create) {
       if (!is_mapped(base, request.bytes) || !can_have_team(comm.value)) return false;
       own.told.resize(static_cast<std::size_t>(mpi::size(comm)));
       own.areas.resize(own.told.size());
-      own.memory.parts.resize(own.told.size());
-      own.memory.peers.resize(own.told.size());
+      own.places.parts.resize(own.told.size());
+      own.places.peers.resize(own.told.size());
     }
     own.guard.emplace(comm);
     return true;
@@ -118,26 +118,26 @@ bool try_allocate(mpi::Comm comm, const WindowRequest& request, Word info, void*
 }
 
 // Collective. Rank 0 gives the memory of the board, all zeros; the others give none.
-bool try_make_control(mpi::Comm comm, WindowMemory& memory) {
+bool try_make_control(mpi::Comm comm, WindowPlaces& places) {
   const std::size_t board = WindowBoard::bytes(static_cast<std::size_t>(mpi::size(comm)));
   const bool gives = mpi::rank(comm) == 0;
   const std::size_t bytes = gives ? board + alignof(WindowDesk) : 0;
   const Word no_hints = mpi::library().abi.info_null;
   void* base = nullptr;
   Word window = 0;
-  const WindowRequest request{static_cast<Count>(bytes), 1, no_hints, comm.value, memory.kind};
+  const WindowRequest request{static_cast<Count>(bytes), 1, no_hints, comm.value, places.kind};
   if (!try_allocate(comm, request, no_hints, &base, &window)) return false;
   if (gives) std::memset(base, 0, bytes);
-  memory.control = window;
+  places.control = window;
   return true;
 }
 
 // Finds the memory of all ranks in a window that MPI has made.
-void find_shared(const WindowRanks& ranks, Word window, WindowMemory& memory) {
+void find_shared(const WindowRanks& ranks, Word window, WindowPlaces& places) {
   const auto size = ranks.processes.size();
-  memory.parts = parts_of_shared(window, static_cast<int>(size));
-  memory.peers = ranks.processes;
-  memory.board = board_of(*memory.control, size);
+  places.parts = parts_of_shared(window, static_cast<int>(size));
+  places.peers = ranks.processes;
+  places.board = board_of(*places.control, size);
 }
 
 bool make_shared(mpi::Comm comm, const WindowRequest& request, Preparation& own, void* base,
@@ -145,7 +145,7 @@ bool make_shared(mpi::Comm comm, const WindowRequest& request, Preparation& own,
   if (!have_room(comm, request.bytes)) return false;
   const Word info = own.info ? own.info->word() : request.info;
   if (!try_allocate(comm, request, info, base, window)) return false;
-  if (try_make_control(comm, own.memory)) return true;
+  if (try_make_control(comm, own.places)) return true;
   free_window(handle_at(window));
   return false;
 }
@@ -154,7 +154,7 @@ bool make_shared(mpi::Comm comm, const WindowRequest& request, Preparation& own,
 
 // Tells the others where this rank's part lies, and its area; rank 0's is the board.
 ToldPart told_of(Collectives& team, const WindowRequest& request, const void* base,
-                 WindowMemory& memory) noexcept {
+                 WindowPlaces& places) noexcept {
   ToldPart told{0, request.bytes, request.unit, lacking};
   const auto bytes = static_cast<std::size_t>(request.bytes);
   try {
@@ -163,9 +163,9 @@ ToldPart told_of(Collectives& team, const WindowRequest& request, const void* ba
     if (bytes != 0) arena.note_communicated(base, bytes);
     const auto ranks = static_cast<std::size_t>(team.size());
     const std::size_t board = team.rank() == 0 ? WindowBoard::bytes(ranks) : 0;
-    memory.area = std::make_unique<SharedArea>(team, board);
-    std::memset(memory.area->own(), 0, board);
-    told.area = memory.area->offset();
+    places.area = std::make_unique<SharedArea>(team, board);
+    std::memset(places.area->own(), 0, board);
+    told.area = places.area->offset();
   } catch (...) {  // no memory
   }
   return told;
@@ -173,18 +173,18 @@ ToldPart told_of(Collectives& team, const WindowRequest& request, const void* ba
 
 // Finds the memory of all ranks, by the arenas that the team has mapped; false where one lacks it.
 bool find_told(node::Team& team, Preparation& own) {
-  WindowMemory& memory = own.memory;
+  WindowPlaces& places = own.places;
   for (std::size_t rank = 0; rank < own.told.size(); ++rank) {
     const ToldPart& part = own.told[rank];
     if (part.area == lacking) return false;
     const auto peer = static_cast<int>(rank);
-    memory.peers[rank] = team.peer(peer).shared_from_this();
-    memory.parts[rank] = {mpi::address(team.base(peer) + part.offset), part.bytes, part.unit};
+    places.peers[rank] = team.peer(peer).shared_from_this();
+    places.parts[rank] = {mpi::address(team.base(peer) + part.offset), part.bytes, part.unit};
     own.areas[rank] = part.area;
   }
-  memory.area->connect(own.areas);
-  memory.area->share();
-  memory.board = WindowBoard(memory.area->of(0), own.told.size());
+  places.area->connect(own.areas);
+  places.area->share();
+  places.board = WindowBoard(places.area->of(0), own.told.size());
   return true;
 }
 
@@ -194,7 +194,7 @@ bool make_over_memory(mpi::Comm comm, const WindowRequest& request, Preparation&
   if (entry == nullptr || entry->team == nullptr) return false;
   collectives::Engine* engine = entry->team->state().backend->engine();
   if (engine == nullptr || engine->size() != mpi::size(comm)) return false;
-  const ToldPart told = told_of(*entry->team, request, base, own.memory);
+  const ToldPart told = told_of(*entry->team, request, base, own.places);
   mpi::all_gather(&told, own.told.data(), sizeof told, comm);
   if (!find_told(engine->team(), own)) return false;
   const int code = next.Win_create(base, request.bytes, static_cast<int>(request.unit),
@@ -207,9 +207,9 @@ bool make_over_memory(mpi::Comm comm, const WindowRequest& request, Preparation&
 // Returns false where this rank lacks memory.
 bool fill(Preparation& own, const WindowRanks& ranks, mpi::Comm comm, Word window) noexcept {
   try {
-    if (own.memory.kind != WindowKind::create) find_shared(ranks, window, own.memory);
+    if (own.places.kind != WindowKind::create) find_shared(ranks, window, own.places);
     own.entry.fill(
-        std::make_unique<ServedWindow>(window, comm, ranks.crowded, std::move(own.memory)));
+        std::make_unique<ServedWindow>(window, comm, ranks.crowded, std::move(own.places)));
     return true;
   } catch (...) {
     return false;
@@ -224,7 +224,7 @@ bool make_agreed(mpi::Comm comm, const WindowRequest& request, Preparation& own,
                         ? make_over_memory(comm, request, own, base, window)
                         : make_shared(comm, request, own, base, window);
   if (!made) return false;
-  const std::optional<Word> control = own.memory.control;
+  const std::optional<Word> control = own.places.control;
   const Word handle = handle_at(window);
   if (all_are(fill(own, ranks, comm, handle), comm)) {  // behind which the board's zeros are there
     own.entry.publish();
