@@ -98,7 +98,7 @@ bool all_are(bool able, mpi::Comm comm) {
 // lacks, rank 0 of Open MPI alone finds an error, while the others wait for it, and MPICH's memory
 // cannot be written. Open MPI wants a twentieth more than it takes.
 bool have_room(mpi::Comm comm, Count bytes) {
-  std::int64_t all = bytes + 3 * 4096;  // parts begin on pages
+  std::int64_t all = bytes + Count{3} * 4096;  // parts begin on pages
   mpi::all_reduce(std::span(&all, 1), mpi::Combine::sum, comm);
   struct statvfs folder {};
   constexpr std::uint64_t more = std::uint64_t{1} << 20;  // for what ranks tell each other, and MPI
