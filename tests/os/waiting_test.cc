@@ -62,22 +62,27 @@ TEST(Waiting, StaysAwakeForOneMoreLookWhereItIsTold) {
 }
 
 TEST(Waiting, NapsGrowWithTheTimeThatNothingHasCome) {
-  Waiting wait(short_wait);
-  const auto next_nap = [&] {
+  const auto next_nap = [](Waiting& wait) {
     for (;;) {  // a poll after a long time may keep the wait awake for a moment
       wait.poll([] {});
       const std::vector<std::int64_t> sleeps = sleeps_of(wait, 1);
       if (!sleeps.empty()) return sleeps.front();
     }
   };
-  const std::int64_t first = next_nap();
+  // On a busy machine a wait may lose its core until its first nap is the longest.
+  std::int64_t first = short_wait.longest_nap_ns;
+  for (int tries = 0; tries < 50 && first == short_wait.longest_nap_ns; ++tries) {
+    Waiting fresh(short_wait);
+    first = next_nap(fresh);
+  }
   EXPECT_GE(first, IdleClock::shortest_nap_ns);
   EXPECT_LT(first, short_wait.longest_nap_ns);
-  // On a busy machine a poll that loses its core for long counts as work, and the time begins anew.
+  // There a poll that loses its core for long counts as work, too, and the time begins anew.
+  Waiting wait(short_wait);
   std::int64_t nap = 0;
   for (int tries = 0; tries < 50 && nap != short_wait.longest_nap_ns; ++tries) {
     usleep(40'000);  // of which a nap is a part of 1/32
-    nap = next_nap();
+    nap = next_nap(wait);
   }
   EXPECT_EQ(nap, short_wait.longest_nap_ns);
 }
