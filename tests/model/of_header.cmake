@@ -14,13 +14,15 @@ function(ropewalk_header_modelled target)
   target_link_libraries(${target} PRIVATE ropewalk-options)
 endfunction()
 
-# ropewalk_model_of_header(NAME HEADER): scenarios.cc, mutant_program.cc and the model test of this
-# folder, for the header.
+# ropewalk_model_of_header(NAME HEADER): scenarios.cc and the model test of this folder, for the
+# header. NAME is the folder's, and that of the scenarios' namespace.
 function(ropewalk_model_of_header name header)
   add_library(${name}-model-scenarios OBJECT scenarios.cc)
   ropewalk_header_modelled(${name}-model-scenarios)
-  add_library(${name}-model-mutant-program OBJECT mutant_program.cc)
+  add_library(${name}-model-mutant-program OBJECT ${model}/header_mutant_program.cc)
   ropewalk_header_modelled(${name}-model-mutant-program)
+  target_compile_definitions(${name}-model-mutant-program PRIVATE
+    MODEL_SCENARIOS="model/${name}/scenarios.hpp" MODEL_NAMESPACE=${name})
   ropewalk_unit_test(${name}_model ${name}_model_test.cc $<TARGET_OBJECTS:${name}-model-scenarios>
                      ${ground})
   set(model_name ${name} PARENT_SCOPE)
