@@ -70,9 +70,9 @@ struct CollectivesOptions {
   // over several nodes. 0: ROPEWALK_REDUCTION_THREADS, or one for each core that the rank has for
   // itself, up to 8. The result does not depend on it. See docs/explanation/nodes.md, "Threads".
   int threads = 0;
-  // How many seconds a rank waits in a call for others of its node that do not come to it; 0: for
-  // as long as they live. Then it throws Error(peer_dead), which names them, and the communicator
-  // is of no use any more. Looked at on one node only. The same on all ranks.
+  // How many seconds a rank waits in a call for others that do not come to it; 0: for as long as
+  // they live. Then it throws Error(peer_dead), which names them on one node, and the communicator
+  // is of no use any more. The same on all ranks.
   int timeout_s = 0;
 };
 
@@ -81,7 +81,7 @@ struct CollectivesOptions {
 // and one thread at a time makes calls.
 //
 // The ranks may be on one node or on several. Over several nodes, scan and exscan go to MPI, and so
-// do the calls that MPI makes faster (docs/explanation/nodes.md). Where ranks of a node cannot map
+// do the calls that MPI makes faster (docs/explanation/nodes.md), if there is one. Where ranks of a node cannot map
 // each other's memory, every call goes to MPI.
 //
 // On one node, sums are combined in the order of ranks; where the node has several outermost

@@ -1,5 +1,6 @@
-// This file makes communicators without MPI, for the ranks of one node. They find each other
-// through a key-value store that the program has, as the processes of torchrun have PyTorch's.
+// This file makes communicators without MPI. Their ranks find each other through a key-value store
+// that the program has, as the processes of torchrun have PyTorch's. The ranks' data goes through
+// shared memory inside a node, and over TCP between nodes.
 #pragma once
 
 #include <memory>
@@ -23,13 +24,17 @@ class RW_EXPORT KeyValueStore {
 };
 
 // The constructor is collective over the `size` ranks that share the store. What is made from
-// communicator() is made, told of failures and ended through the store. The ranks' data goes
-// through shared memory, as it does beside an MPI. A second communicator needs a store with other
-// keys.
+// communicator() is made through the store. A second communicator needs a store with other keys.
 //
-// The first communicator makes the store this process's MPI, for good. The constructor throws
-// Error(unsupported) where the process uses an MPI already, and on every rank where the ranks are
-// on several nodes, because messages between nodes need an MPI.
+// Ranks of several nodes find the addresses at which they reach each other by trying them: those
+// of the fastest interfaces first, or of those that ROPEWALK_INTERFACE names. Their connections are
+// not encrypted; only who knows the random numbers that the ranks tell each other through the store
+// can take part.
+//
+// The first communicator takes the place of an MPI in this process, for good. The constructor
+// throws Error(unsupported) where the process uses an MPI already, and, on every rank,
+// Error(system) where one cannot be reached, and Error(argument) where ROPEWALK_INTERFACE names no
+// interface.
 class RW_EXPORT StoreCommunicator {
  public:
   StoreCommunicator(std::shared_ptr<KeyValueStore> store, int rank, int size);

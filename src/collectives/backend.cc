@@ -147,10 +147,9 @@ class SeveralNodes final : public Backend {
               int root) override {
     nodes::reduce(*hierarchy_, send, receive, count, operation, root);
   }
-  // Scans are MPI's own.
   void scan(const void* send, void* receive, std::size_t count, const Operation& operation,
             bool exclusive) override {
-    ThroughMpi(*hierarchy_).scan(send, receive, count, operation, exclusive);
+    nodes::scan(*hierarchy_, send, receive, count, operation, exclusive);
   }
   void reduce_scatter(const void* send, void* receive, const std::size_t* counts,
                       const Operation& operation) override {
@@ -193,13 +192,15 @@ class SeveralNodes final : public Backend {
   std::unique_ptr<nodes::Nodes> hierarchy_;
 };
 
-std::unique_ptr<Backend> make_several(mpi::Comm comm, const nodes::NodeLayout& layout, int threads,
-                                      BackendFacts& facts) {
-  auto hierarchy = nodes::Nodes::create(comm, layout, threads, facts.reason, facts.attach_reason);
+std::unique_ptr<Backend> make_several(mpi::Comm comm, const nodes::NodeLayout& layout,
+                                      const CollectivesOptions& options, BackendFacts& facts) {
+  auto hierarchy =
+      nodes::Nodes::create(comm, layout, options.threads, facts.reason, facts.attach_reason);
   const node::Crowding crowding = node::crowding(comm, layout.size());
   if (hierarchy == nullptr) return nullptr;
   hierarchy->crowded = crowding.anywhere;
   if (crowding.here) hierarchy->share_cores();
+  hierarchy->waits().limit_calls(options.timeout_s);
   return std::make_unique<SeveralNodes>(std::move(hierarchy));
 }
 
@@ -216,7 +217,7 @@ std::unique_ptr<Backend> make_backend(mpi::Comm comm, const CollectivesOptions& 
   } else if (layout.most > largest_team) {
     facts.reason = "more than " + std::to_string(largest_team) + " ranks on a node";
   } else if (layout.count() > 1) {
-    backend = make_several(comm, layout, options.threads, facts);
+    backend = make_several(comm, layout, options, facts);
   } else if (auto engine = Engine::create(comm, facts.reason, facts.attach_reason)) {
     backend = std::make_unique<OneNode>(std::move(engine), options.timeout_s);
   }

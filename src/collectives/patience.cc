@@ -3,13 +3,10 @@
 #include <string>
 
 #include "node/peers.hpp"
-#include "os/clock.hpp"
 #include "ropewalk/error.hpp"
 
 namespace ropewalk::collectives {
 namespace {
-
-constexpr std::int64_t ns_per_s = 1'000'000'000;
 
 // Returns a text such as "rank 1", or "rank 1 (process 4711, which is stopped)".
 std::string described(const node::Team& team, int rank) {
@@ -43,24 +40,18 @@ std::string who_is_missing(node::Team& team) {
 
 }  // namespace
 
-Patience::Patience(node::Team& team, int timeout_s) : team_(team), timeout_s_(timeout_s) {
+Patience::Patience(node::Team& team, int timeout_s) : team_(team), timeout_(timeout_s) {
   team_.waits().watch_with(this);
 }
 
 void Patience::look() {
   const std::uint64_t call = team_.slots().calls();
-  const std::int64_t now = os::steady_ns();
-  if (call != call_) {
-    call_ = call;
-    since_ns_ = now;
-    return;
-  }
-  if (now - since_ns_ < timeout_s_ * ns_per_s) return;
+  if (!timeout_.is_over(call)) return;
   const std::string missing = who_is_missing(team_);
   team_.waits().give_up();
   throw Error(ErrorCode::peer_dead,
               missing + " collective " + std::to_string(call) +
-                  " of this communicator within the timeout of " + std::to_string(timeout_s_) +
+                  " of this communicator within the timeout of " + std::to_string(timeout_.seconds()) +
                   " s; look at what happens there, or allow more time. The communicator cannot be "
                   "used any more");
 }

@@ -2,8 +2,7 @@
 // come.
 #pragma once
 
-#include <cstdint>
-
+#include "collectives/call_timeout.hpp"
 #include "node/team.hpp"
 
 namespace ropewalk::collectives {
@@ -11,16 +10,13 @@ namespace ropewalk::collectives {
 class Patience final : public node::Watcher {
  public:
   Patience(node::Team& team, int timeout_s);
-  // Throws Error(peer_dead) when this rank has waited in the call under way for the time-out. The
-  // time begins at the first look, so that calls that wait for a moment only read no clock.
+  // Throws Error(peer_dead) when this rank has waited in the call under way for the time-out.
   void look() override;
   void lost(int /*rank*/) override {}  // the team itself reports a lost rank
 
  private:
   node::Team& team_;
-  int timeout_s_;
-  std::uint64_t call_ = 0;  // the call under way
-  std::int64_t since_ns_ = 0;
+  CallTimeout timeout_;
 };
 
 }  // namespace ropewalk::collectives

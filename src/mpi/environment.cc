@@ -75,6 +75,8 @@ double wtime() noexcept {
   }
 }
 
+bool has_collectives() { return library().has_collectives; }
+
 Comm comm_world() { return {library().abi.comm_world}; }
 Comm comm_self() { return {library().abi.comm_self}; }
 Comm comm_null() { return {library().abi.comm_null}; }

@@ -46,6 +46,8 @@ enum class ThreadLevel : int { single = 0, funneled = 1, serialized = 2, multipl
 bool loaded() noexcept;         // an MPI library is in this process (or could be opened)
 Family family();                // throws Error(mpi) with a remedy where none is loaded
 std::string library_version();  // first line of MPI_Get_library_version
+// Returns false for ranks without an MPI: data must go by ropewalk's own collectives then.
+bool has_collectives();
 bool initialized();
 bool finalized();
 ThreadLevel init(ThreadLevel wanted);  // MPI_Init_thread; returns what is provided

@@ -94,6 +94,29 @@ Descriptor listening(int family, std::uint16_t& port) noexcept {
   return out;
 }
 
+// A virtual interface has no speed: its file says -1, or cannot be read.
+std::int64_t megabits_per_s(const std::string& interface) {
+  const std::string path = "/sys/class/net/" + interface + "/speed";
+  const std::optional<std::uint64_t> speed = read_number(path);
+  constexpr std::uint64_t most = 1'000'000'000;  // -1 as an unsigned number is above this
+  return speed && *speed < most ? static_cast<std::int64_t>(*speed) : -1;
+}
+
+// What a call that moves bytes has returned.
+Moved moved(ssize_t result, bool zero_is_end) noexcept {
+  if (result > 0) return {static_cast<std::size_t>(result)};
+  if (result == 0) return {.ended = zero_is_end};
+  if (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR) return {};
+  return {.ended = true, .error = errno};
+}
+
+msghdr header_of(std::span<const iovec> pieces) noexcept {
+  msghdr header{};
+  header.msg_iov = const_cast<iovec*>(pieces.data());  // the kernel only reads it
+  header.msg_iovlen = pieces.size();
+  return header;
+}
+
 bool is_link_local(const Address& address) noexcept {
   const auto& b = address.bytes;
   if (is_mapped(address)) return b[12] == 169 && b[13] == 254;
@@ -110,16 +133,26 @@ std::string text(const Address& address) {
   return out;
 }
 
-std::vector<Address> interface_addresses() {
-  std::vector<Address> out;
+std::vector<Interface> interfaces() {
+  std::vector<Interface> out;
   ifaddrs* all = nullptr;
   if (getifaddrs(&all) != 0) return out;
   for (const ifaddrs* one = all; one != nullptr; one = one->ifa_next) {
-    if ((one->ifa_flags & IFF_UP) == 0 || (one->ifa_flags & IFF_LOOPBACK) != 0) continue;
+    if ((one->ifa_flags & IFF_UP) == 0) continue;
     const std::optional<Address> address = address_of(one->ifa_addr);
-    if (address && !is_link_local(*address)) out.push_back(*address);
+    if (!address || is_link_local(*address)) continue;
+    const bool loopback = (one->ifa_flags & IFF_LOOPBACK) != 0;
+    out.push_back({one->ifa_name, *address, loopback, megabits_per_s(one->ifa_name)});
   }
   freeifaddrs(all);
+  return out;
+}
+
+std::vector<Address> interface_addresses() {
+  std::vector<Address> out;
+  for (const Interface& one : interfaces()) {
+    if (!one.loopback) out.push_back(one.address);
+  }
   return out;
 }
 
@@ -137,7 +170,7 @@ Descriptor start_connection(const Address& address, std::uint16_t port) noexcept
   const socklen_t length = fill(to, address, port);
   Descriptor out = tcp_socket(to.ss_family);
   if (!out) return out;
-  set(out, IPPROTO_TCP, TCP_NODELAY, 1);
+  send_without_delay(out);
   if (connect(out.get(), reinterpret_cast<const sockaddr*>(&to), length) != 0 &&
       errno != EINPROGRESS) {
     out.reset();
@@ -158,6 +191,20 @@ std::optional<Address> peer_address(const Descriptor& socket) noexcept {
     return std::nullopt;
   }
   return address_of(reinterpret_cast<const sockaddr*>(&name));
+}
+
+void send_without_delay(const Descriptor& socket) noexcept {
+  set(socket, IPPROTO_TCP, TCP_NODELAY, 1);
+}
+
+Moved send_some(const Descriptor& socket, std::span<const iovec> pieces) noexcept {
+  const msghdr header = header_of(pieces);
+  return moved(sendmsg(socket.get(), &header, MSG_NOSIGNAL | MSG_DONTWAIT), false);
+}
+
+Moved receive_some(const Descriptor& socket, std::span<const iovec> places) noexcept {
+  msghdr header = header_of(places);
+  return moved(recvmsg(socket.get(), &header, MSG_DONTWAIT), true);
 }
 
 void start_keepalive(const Descriptor& socket, int seconds) noexcept {

@@ -1,9 +1,13 @@
-// TCP between processes of different nodes, as the liveness of ranks needs it: nothing blocks here.
+// TCP between processes of different nodes, as the liveness of ranks and the messages of ranks
+// without an MPI need it: nothing blocks here.
 #pragma once
+
+#include <sys/uio.h>
 
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -24,6 +28,15 @@ inline constexpr Address loopback_address{{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0
 // kernel's order.
 std::vector<Address> interface_addresses();
 
+// An address of an interface that is up, loopback included, link-local addresses excluded.
+struct Interface {
+  std::string name;
+  Address address;
+  bool loopback = false;
+  std::int64_t megabits_per_s = -1;  // as the driver says; -1: it does not
+};
+std::vector<Interface> interfaces();
+
 // Opens a listening socket on a port of the kernel's choice, on all interfaces. It is invalid with
 // errno set where there is no network at all.
 Descriptor listen_on_any_port(std::uint16_t& port) noexcept;
@@ -37,6 +50,17 @@ Descriptor start_connection(const Address&, std::uint16_t port) noexcept;
 // Returns 0 when connected, else the errno it has failed with.
 int connection_error(const Descriptor& socket) noexcept;
 std::optional<Address> peer_address(const Descriptor& socket) noexcept;
+// Small messages are sent at once and do not wait for company.
+void send_without_delay(const Descriptor& socket) noexcept;
+
+// Bytes that went out or came in. Zero: nothing can be moved now.
+struct Moved {
+  std::size_t bytes = 0;
+  bool ended = false;  // the other side has closed its end, or the connection has failed
+  int error = 0;       // errno, where it has failed
+};
+Moved send_some(const Descriptor& socket, std::span<const iovec> pieces) noexcept;
+Moved receive_some(const Descriptor& socket, std::span<const iovec> places) noexcept;
 
 // From now on the kernel asks the other side every so many seconds whether it is there. The other
 // side's kernel answers, whatever its process does, also while that is stopped.

@@ -71,6 +71,10 @@ constexpr Option rows[] = {
      "a tool for tests: which ranks of `MPI_COMM_WORLD` are taken to share a node, on one machine. "
      "A list is repeated as needed; `round:3` puts rank r on node r mod 3. Ranks of different "
      "pretended nodes never share memory"},
+    {Id::interface, "ROPEWALK_INTERFACE", Kind::text, "", "names, as in `ib0,eth1`", "",
+     "all but loopback, the fastest first", Scope::rank, Reader::library, "how-to/pytorch.md#several-nodes",
+     "the network interfaces at which ranks of other nodes reach a process group that has no MPI "
+     "([several nodes](../how-to/pytorch.md#several-nodes)); the first that answers is taken"},
     {Id::timeout, "ROPEWALK_TIMEOUT", Kind::count, "off", "seconds",
      // The default is longer than a switch takes to reboot or a machine to be moved, and short
      // beside an allocation of hours.

@@ -31,6 +31,7 @@ enum class Id : std::uint8_t {
   registration_trace,
   domains,
   nodes,
+  interface,
   timeout,
   allreduce,
   reduction_threads,

@@ -23,6 +23,15 @@ Algorithm automatic(const Values& values, const ReductionCall& call) {
   return call.bytes < values[Id::nodes_ring] ? Algorithm::mpi : Algorithm::ring;
 }
 
+// What takes the place of MPI's own calls where there is no MPI. Up to this length a message costs
+// more than its bytes, over TCP.
+constexpr std::size_t short_without_mpi = std::size_t{32} << 10;
+Algorithm without_mpi(Algorithm wanted, const ReductionCall& call) {
+  if (wanted != Algorithm::whole && wanted != Algorithm::mpi) return wanted;
+  if (call.rooted || call.bytes < short_without_mpi) return Algorithm::doubling;
+  return Algorithm::halving;
+}
+
 // Whether a chain of chunks is done before a tree of the whole.
 bool chain_is_faster(const Values& values, const Shape& shape, std::size_t bytes) {
   const std::size_t slice = bytes / static_cast<std::size_t>(shape.least);
@@ -35,11 +44,12 @@ bool chain_is_faster(const Values& values, const Shape& shape, std::size_t bytes
 }  // namespace
 
 bool is_served(const Shape& shape, bool size_is) {
-  return shape.most > 1 && (size_is || shape.serves_all_sizes);
+  return shape.without_mpi || (shape.most > 1 && (size_is || shape.serves_all_sizes));
 }
 
 bool has_few_nodes(const Values& values, const Shape& shape) {
-  return static_cast<std::size_t>(shape.nodes) <= values[Id::nodes_rooted_nodes];
+  return shape.without_mpi ||
+         static_cast<std::size_t>(shape.nodes) <= values[Id::nodes_rooted_nodes];
 }
 
 const char* name(Algorithm algorithm) {
@@ -63,7 +73,8 @@ int most_slices(const Values& values, int most_ranks) {
 ReductionChoice choose_reduction(const Values& values, const Shape& shape,
                                  const ReductionCall& call) {
   const bool wished = call.wish >= 0 && !call.rooted;
-  const auto algorithm = wished ? static_cast<Algorithm>(call.wish) : automatic(values, call);
+  const auto wanted = wished ? static_cast<Algorithm>(call.wish) : automatic(values, call);
+  const Algorithm algorithm = shape.without_mpi ? without_mpi(wanted, call) : wanted;
   const auto worth =
       static_cast<int>(std::min(values[Id::nodes_slices], call.bytes / values[Id::nodes_slice]));
   const int slices = std::clamp(worth, 1, most_slices(values, shape.most));
@@ -116,7 +127,7 @@ bool rooted_goes_flat(const Values& values, const Shape& shape, std::size_t bloc
          !shape.serves_all_sizes;
 }
 
-bool serves_barrier(const Shape& shape) { return shape.most > 1; }
+bool serves_barrier(const Shape& shape) { return is_served(shape, true); }
 
 bool serves_reduce_scatter(const Values& values, const Shape& shape, std::size_t bytes_of_all) {
   return is_served(shape, bytes_of_all >= values[Id::nodes_reduce_scatter]);

@@ -20,6 +20,7 @@ struct Shape {
   int most = 1;                   // and on the one that has the most
   bool crowded = false;           // ranks of some node share cores
   bool serves_all_sizes = false;  // ROPEWALK_MOVEMENTS=nodes
+  bool without_mpi = false;       // nothing can be left to MPI
 };
 
 // `whole` is the MPI's own call on the whole communicator, `flat` is doubling among all ranks,

@@ -17,6 +17,10 @@ void reduce(Nodes&, const void* send, void* receive, std::size_t count, const Op
 void reduce_scatter(Nodes&, const void* send, void* receive, const std::size_t* counts,
                     const Operation&);
 
+// scan.cc
+void scan(Nodes&, const void* send, void* receive, std::size_t count, const Operation&,
+          bool exclusive);
+
 // The movements have a file each. Blocks are as in collectives/backend.hpp.
 void barrier(Nodes&);
 void broadcast(Nodes&, void* data, std::size_t bytes, int root);

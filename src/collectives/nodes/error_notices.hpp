@@ -41,6 +41,7 @@ class ErrorNotices {
   // Throws where no call can be made any more, or where another rank has refused this one already.
   void begin_call();
   void end_call() noexcept { in_call_ = false; }
+  bool in_call() const noexcept { return in_call_; }
   // Must be called in a catch clause within a call. It throws what is being handled or, where that
   // follows from the death of a rank, Error(peer_dead). The others are told, and no later call can
   // be made.

@@ -23,6 +23,13 @@ void MessageWaits::look() {
   if (!lock.owns_lock()) return;
   notices_.look();
   if (liveness_ != nullptr) liveness_->look();
+  if (!notices_.in_call() || !timeout_.is_over(notices_.calls())) return;
+  throw Error(ErrorCode::peer_dead,
+              "collective " + std::to_string(notices_.calls()) +
+                  " of this communicator has not ended on rank " + std::to_string(layout_.rank) +
+                  " within the timeout of " + std::to_string(timeout_.seconds()) +
+                  " s: another rank has not come to it, or has not finished; look at what happens "
+                  "there, or allow more time. The communicator cannot be used any more");
 }
 
 void MessageWaits::lost(int place) {

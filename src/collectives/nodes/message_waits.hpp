@@ -5,6 +5,7 @@
 #include <mutex>
 #include <vector>
 
+#include "collectives/call_timeout.hpp"
 #include "collectives/nodes/error_notices.hpp"
 #include "collectives/nodes/layout.hpp"
 #include "mpi/mpi.hpp"
@@ -66,6 +67,8 @@ class MessageWaits final : public node::Watcher {
 
   // Looks once for error notices and for the dead of other nodes.
   void look() override;
+  // A call that takes longer fails from now on, with Error(peer_dead) on all ranks; 0: none.
+  void limit_calls(int seconds) noexcept { timeout_ = CallTimeout(seconds); }
   // From now on this rank gives its core away at once.
   void share_cores() noexcept;
 
@@ -79,6 +82,7 @@ class MessageWaits final : public node::Watcher {
   node::Liveness* liveness_;
   const os::WaitPolicy* policy_;
   std::mutex looking_;  // one thread looks at a time
+  CallTimeout timeout_{0};
 };
 
 // Waits of one call, for collectives that MPI makes.

@@ -18,6 +18,7 @@ NodesSettings settings_for(int threads) {
   settings.values = values_for_nodes();
   settings.allreduce = tuning::wished_algorithm();
   settings.all_sizes = wishes_all_sizes();
+  settings.without_mpi = !mpi::has_collectives();
   settings.longest_message = settings.values[tuning::Id::nodes_most_message];
   settings.threads = checked_threads(threads);
   const int wished = wished_threads();

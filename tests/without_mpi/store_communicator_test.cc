@@ -3,77 +3,22 @@
 
 #include <gtest/gtest.h>
 
-#include <condition_variable>
 #include <cstdint>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <random>
-#include <stdexcept>
 #include <string>
-#include <thread>
 #include <vector>
 
+#include "mpi/datatypes.hpp"
 #include "mpi/library.hpp"
 #include "ropewalk/channel.hpp"
 #include "ropewalk/collectives.hpp"
+#include "without_mpi/group_test.hpp"
 
-namespace ropewalk {
+namespace ropewalk::test {
 namespace {
 
-// A Shelf is a store within this process, for ranks that are its threads.
-class Shelf final : public KeyValueStore {
- public:
-  void set(const std::string& key, const std::string& value) override {
-    const std::lock_guard lock(mutex_);
-    values_[key] = value;
-    changed_.notify_all();
-  }
-  std::string get(const std::string& key) override {
-    std::unique_lock lock(mutex_);
-    const auto set = [&] { return values_.contains(key); };
-    if (!changed_.wait_for(lock, patience, set)) throw std::runtime_error("nobody has set " + key);
-    return values_[key];
-  }
-  void remove(const std::string& key) override {
-    const std::lock_guard lock(mutex_);
-    values_.erase(key);
-  }
-  std::size_t size() {
-    const std::lock_guard lock(mutex_);
-    return values_.size();
-  }
-  std::chrono::milliseconds patience{60'000};
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::map<std::string, std::string> values_;
-};
-
-// The fixture puts the library that was there back, for the other tests of this program.
-class StoreCommunicatorTest : public testing::Test {
- protected:
-  void SetUp() override { before_ = mpi::exchange_library(nullptr); }
-  void TearDown() override { mpi::exchange_library(before_); }
-
-  template <class Body>
-  void run(int ranks, Body body) {
-    shelf_ = std::make_shared<Shelf>();  // a shelf holds the keys of one communicator
-    std::vector<std::thread> threads;
-    for (int rank = 0; rank < ranks; ++rank) {
-      threads.emplace_back([&, rank] {
-        const StoreCommunicator own(shelf_, rank, ranks);
-        body(own.communicator(), rank);
-      });
-    }
-    for (std::thread& each : threads) each.join();
-  }
-  std::shared_ptr<Shelf> shelf_ = std::make_shared<Shelf>();
-
- private:
-  const mpi::Library* before_ = nullptr;
-};
+using StoreCommunicatorTest = GroupTest;
 
 TEST_F(StoreCommunicatorTest, CollectivesAddUpAsALoopDoes) {
   for (const int ranks : {1, 2, 3, 5}) {
@@ -148,10 +93,20 @@ TEST_F(StoreCommunicatorTest, WhatTakesAnMpiSaysSo) {
       mpi::send(&byte, 1, 0, 0, {on.handle()});
       FAIL() << "expected an error";
     } catch (const Error& error) {
-      EXPECT_NE(std::string(error.what()).find("have no MPI"), std::string::npos) << error.what();
+      EXPECT_NE(std::string(error.what()).find("share a node"), std::string::npos) << error.what();
     }
-    EXPECT_THROW(static_cast<void>(Communicator::world().rank()), Error);
+    EXPECT_THROW(static_cast<void>(mpi::type_size(mpi::byte_type())), Error);
   });
+}
+
+TEST_F(StoreCommunicatorTest, TheWorldIsTheFirstGroup) {
+  run(3, [&](Communicator on, int rank) {
+    EXPECT_EQ(Communicator::world().rank(), rank);
+    const SplitCommunicator part(on, 0, -rank);
+    EXPECT_EQ(part.communicator().rank(), 2 - rank);
+    EXPECT_EQ(Communicator::world().rank(), rank);
+  });
+  EXPECT_THROW(static_cast<void>(Communicator::world().rank()), Error);
 }
 
 TEST_F(StoreCommunicatorTest, AProcessWithAnMpiKeepsIt) {
@@ -178,4 +133,4 @@ TEST_F(StoreCommunicatorTest, ALateRankIsNamedAfterTheTimeOut) {
 }
 
 }  // namespace
-}  // namespace ropewalk
+}  // namespace ropewalk::test

@@ -1,0 +1,395 @@
+#include "without_mpi/mailbox.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
+
+#include "os/clock.hpp"
+#include "ropewalk/error.hpp"
+
+namespace ropewalk::without_mpi {
+namespace {
+
+// Messages up to this length are taken in before there is a receive for them.
+constexpr std::size_t short_bytes = std::size_t{64} << 10;
+// After so many tests in vain a thread looks at the other communicators, too: what another rank
+// waits for may lie there.
+constexpr unsigned tests_per_look_around = 32;
+constexpr std::int64_t closing_ns = os::second_ns;
+
+// All mailboxes of this process. The list is never destroyed, as mailboxes may outlive static
+// objects.
+struct Mailboxes {
+  std::mutex mutex;
+  std::vector<std::weak_ptr<Mailbox>> all;
+};
+Mailboxes& mailboxes() {
+  static auto* const made = new Mailboxes;
+  return *made;
+}
+
+}  // namespace
+
+std::shared_ptr<Mailbox> Mailbox::create(std::shared_ptr<Endpoint> endpoint, std::string name,
+                                         std::vector<int> members, int rank) {
+  auto made =
+      std::make_shared<Mailbox>(std::move(endpoint), std::move(name), std::move(members), rank);
+  Mailboxes& known = mailboxes();
+  const std::lock_guard lock(known.mutex);
+  std::erase_if(known.all, [](const auto& one) { return one.expired(); });
+  known.all.push_back(made);
+  return made;
+}
+
+Mailbox::Mailbox(std::shared_ptr<Endpoint> endpoint, std::string name, std::vector<int> members,
+                 int rank)
+    : endpoint_(std::move(endpoint)),
+      name_(std::move(name)),
+      members_(std::move(members)),
+      rank_(rank),
+      peers_(members_.size()) {
+  poller_.add(endpoint_->listener(), nullptr, os::Poller::read);
+}
+
+Mailbox::~Mailbox() { close(); }
+
+std::string Mailbox::named(int rank) const {
+  return endpoint_->described(members_[static_cast<std::size_t>(rank)]);
+}
+
+void Mailbox::count_work() noexcept {
+  const bool queued = std::ranges::any_of(
+      peers_, [](const Peer& peer) { return peer.out != nullptr && !peer.out->idle(); });
+  const bool coming = std::ranges::any_of(
+      peers_, [](const Peer& peer) { return peer.receive != nullptr; });
+  has_work_.store(queued || coming || !posted_.empty(), std::memory_order_relaxed);
+}
+
+void Mailbox::end_late(Transfer& transfer) {
+  transfer.error = "its communicator was freed before it was complete";
+  transfer.over = true;
+}
+
+// ---- sending
+
+Outgoing& Mailbox::connection_to(int rank) {
+  Peer& peer = peers_[static_cast<std::size_t>(rank)];
+  if (peer.out != nullptr) return *peer.out;
+  const int member = members_[static_cast<std::size_t>(rank)];
+  auto made = std::make_unique<Outgoing>(endpoint_->connect(member),
+                                         endpoint_->greeting(member, name_));
+  poller_.add(made->socket(), &peer, os::Poller::nothing);
+  peer.out = std::move(made);
+  return *peer.out;
+}
+
+void Mailbox::send(Transfer& transfer) {
+  const Lock lock(mutex_);
+  if (closed_) return end_late(transfer);
+  if (transfer.peer == rank_) return deliver_to_self(transfer);
+  try {
+    connection_to(transfer.peer).push(transfer);
+  } catch (const std::exception& error) {
+    transfer.error = error.what();
+    transfer.over = true;
+    return;
+  }
+  flush(peers_[static_cast<std::size_t>(transfer.peer)]);
+  count_work();
+}
+
+void Mailbox::flush(Peer& peer) {
+  peer.out->flush();
+  if (!peer.out->failure().empty()) {  // its socket is closed, and so has left the poller
+    peer.out_waits = false;
+    return;
+  }
+  const bool waits = !peer.out->idle();
+  if (std::exchange(peer.out_waits, waits) == waits) return;
+  poller_.change(peer.out->socket(), &peer, waits ? os::Poller::write : os::Poller::nothing);
+}
+
+void Mailbox::deliver_to_self(Transfer& send) {
+  letters_.push_back({rank_, send.tag, send.bytes,
+                      std::make_unique_for_overwrite<std::byte[]>(send.bytes), true});
+  std::copy_n(send.data, send.bytes, letters_.back().data.get());
+  send.over = true;
+  Transfer* const receive = posted_for(rank_, send.tag);
+  if (receive == nullptr) return;
+  std::erase(posted_, receive);
+  give(letters_.back(), *receive);
+  count_work();
+}
+
+// ---- receiving
+
+void Mailbox::receive(Transfer& transfer) {
+  const Lock lock(mutex_);
+  if (closed_) return end_late(transfer);
+  claim_connections();
+  const auto found = std::ranges::find_if(letters_, [&](const Letter& letter) {
+    return matches(transfer.peer, transfer.tag, letter.source, letter.tag);
+  });
+  if (found != letters_.end()) {
+    give(*found, transfer);
+  } else if (transfer.peer != any_source &&
+             !peers_[static_cast<std::size_t>(transfer.peer)].lost.empty()) {
+    transfer.error = peers_[static_cast<std::size_t>(transfer.peer)].lost;
+    transfer.over = true;
+  } else {
+    posted_.push_back(&transfer);
+    wait_for_more(transfer.peer);
+  }
+  count_work();
+}
+
+Transfer* Mailbox::posted_for(int source, int tag) {
+  const auto found = std::ranges::find_if(posted_, [&](const Transfer* one) {
+    return matches(one->peer, one->tag, source, tag);
+  });
+  return found == posted_.end() ? nullptr : *found;
+}
+
+bool Mailbox::awaits_more(int source) const {
+  return std::ranges::any_of(posted_, [&](const Transfer* one) {
+    return one->peer == any_source || one->peer == source;
+  });
+}
+
+// A receive or a probe waits for a message that is behind those which wait in their connections.
+void Mailbox::wait_for_more(int source) {
+  for (Peer& peer : peers_) {
+    const bool may_send = source == any_source || source == rank_of(peer);
+    if (may_send && peer.in != nullptr && peer.in->undecided()) keep(peer);
+  }
+}
+
+// Takes a message that nobody has a receive for into memory of its own.
+void Mailbox::keep(Peer& peer) {
+  Letter& letter = *peer.letter;
+  letter.data = std::make_unique_for_overwrite<std::byte[]>(letter.bytes);
+  peer.in->into(letter.data.get(), letter.bytes);
+  poller_.change(peer.in->socket(), &peer, os::Poller::read);
+  read(peer);
+}
+
+// A receive has met its message, whatever of that has come.
+void Mailbox::meet(Transfer& receive, const Letter& letter) {
+  receive.peer = letter.source;
+  receive.tag = letter.tag;
+  receive.received_bytes = letter.bytes;
+  if (letter.bytes <= receive.bytes) return;
+  receive.error = "message of " + std::to_string(letter.bytes) + " bytes from rank " +
+                  std::to_string(letter.source) + ", expected at most " +
+                  std::to_string(receive.bytes);
+}
+
+// Gives a letter to the receive that it matches, and removes it.
+void Mailbox::give(Letter& letter, Transfer& transfer) {
+  meet(transfer, letter);
+  Peer& peer = peers_[static_cast<std::size_t>(letter.source)];
+  const bool whole = letter.whole;
+  const bool waits = letter.data == nullptr;
+  const std::size_t come = whole ? letter.bytes : (waits ? 0 : peer.in->received());
+  std::copy_n(letter.data.get(), std::min(come, transfer.bytes), transfer.data);
+  if (!whole) {
+    peer.letter = nullptr;
+    peer.receive = &transfer;
+    peer.in->into(transfer.data, transfer.bytes);
+  }
+  letters_.remove_if([&](const Letter& one) { return &one == &letter; });
+  transfer.over = whole;
+  if (!waits) return;
+  poller_.change(peer.in->socket(), &peer, os::Poller::read);
+  read(peer);
+}
+
+std::optional<Found> Mailbox::probe(int source, int tag) {
+  const Lock lock(mutex_);
+  progress();
+  const auto find = [&] {
+    return std::ranges::find_if(letters_, [&](const Letter& letter) {
+      return matches(source, tag, letter.source, letter.tag);
+    });
+  };
+  auto found = find();
+  if (found == letters_.end() && !closed_) {
+    wait_for_more(source);
+    found = find();
+  }
+  if (found == letters_.end()) return std::nullopt;
+  return Found{found->source, found->tag, found->bytes};
+}
+
+// ---- what comes
+
+void Mailbox::claim_connections() {
+  const std::uint32_t arrivals = endpoint_->arrivals();
+  if (std::exchange(seen_arrivals_, arrivals) == arrivals) return;
+  for (Arrival& arrival : endpoint_->take(name_)) {
+    const auto member = std::ranges::find(members_, arrival.source);
+    if (member == members_.end()) continue;
+    Peer& peer = peers_[static_cast<std::size_t>(member - members_.begin())];
+    if (peer.in != nullptr) continue;
+    peer.in = std::make_unique<Incoming>(std::move(arrival.socket));
+    poller_.add(peer.in->socket(), &peer, os::Poller::read);
+    read(peer);
+  }
+}
+
+void Mailbox::read(Peer& peer) {
+  std::size_t budget = bytes_per_turn;
+  while (!peer.in_ended) {
+    switch (peer.in->read(budget)) {
+      case Incoming::Event::nothing:
+        return;
+      case Incoming::Event::envelope:
+        begin_message(peer);
+        break;
+      case Incoming::Event::message:
+        end_message(peer);
+        break;
+      case Incoming::Event::end:
+        lose(peer, named(rank_of(peer)) + ": " + peer.in->failure());
+        return;
+    }
+  }
+}
+
+void Mailbox::begin_message(Peer& peer) {
+  const Envelope& envelope = peer.in->envelope();
+  const int source = rank_of(peer);
+  letters_.push_back({source, envelope.tag, static_cast<std::size_t>(envelope.bytes), nullptr});
+  peer.letter = &letters_.back();
+  if (Transfer* const receive = posted_for(source, envelope.tag)) {
+    std::erase(posted_, receive);
+    meet(*receive, letters_.back());
+    letters_.pop_back();
+    peer.letter = nullptr;
+    peer.receive = receive;
+    peer.in->into(receive->data, receive->bytes);
+    return;
+  }
+  if (envelope.bytes <= short_bytes || awaits_more(source)) {
+    letters_.back().data = std::make_unique_for_overwrite<std::byte[]>(envelope.bytes);
+    peer.in->into(letters_.back().data.get(), envelope.bytes);
+  } else {
+    poller_.change(peer.in->socket(), &peer, os::Poller::nothing);
+  }
+}
+
+void Mailbox::end_message(Peer& peer) {
+  if (Transfer* const receive = std::exchange(peer.receive, nullptr)) receive->over = true;
+  if (Letter* const letter = std::exchange(peer.letter, nullptr)) letter->whole = true;
+}
+
+// Nothing comes from this rank any more.
+void Mailbox::lose(Peer& peer, const std::string& why) {
+  peer.lost = why;
+  peer.in_ended = true;
+  const int source = rank_of(peer);
+  const auto fail = [&](Transfer& transfer) {
+    transfer.error = why;
+    transfer.over = true;
+  };
+  if (peer.receive != nullptr) fail(*std::exchange(peer.receive, nullptr));
+  if (const Letter* const partial = std::exchange(peer.letter, nullptr)) {
+    letters_.remove_if([&](const Letter& one) { return &one == partial; });
+  }
+  std::erase_if(posted_, [&](Transfer* one) {
+    if (one->peer != source) return false;
+    fail(*one);
+    return true;
+  });
+  peer.in.reset();
+}
+
+// ---- progress
+
+void Mailbox::progress() {
+  if (closed_) return;
+  claim_connections();
+  if (endpoint_->greets()) endpoint_->accept();
+  std::array<void*, 64> ready;
+  const std::size_t count = poller_.find(ready);
+  for (std::size_t i = 0; i < count; ++i) {
+    auto* const peer = static_cast<Peer*>(ready[i]);
+    if (peer == nullptr) {
+      endpoint_->accept();
+      continue;
+    }
+    if (peer->out != nullptr && peer->out_waits) flush(*peer);
+    if (peer->in != nullptr) read(*peer);
+  }
+  claim_connections();
+  count_work();
+}
+
+bool Mailbox::test(Transfer& transfer) {
+  bool look_around = false;
+  {
+    const Lock lock(mutex_);
+    if (transfer.over) return true;
+    if (closed_) {
+      end_late(transfer);
+      return true;
+    }
+    progress();
+    if (transfer.over) return true;
+    look_around = ++idle_tests_ % tests_per_look_around == 0;
+  }
+  if (look_around) progress_all();
+  return false;
+}
+
+void Mailbox::cancel(Transfer& transfer) {
+  const Lock lock(mutex_);
+  if (transfer.over) return;
+  const auto found = std::ranges::find(posted_, &transfer);
+  bool withdrawn = found != posted_.end();
+  if (withdrawn) posted_.erase(found);
+  if (transfer.is_send && transfer.peer != rank_) {
+    const std::unique_ptr<Outgoing>& out = peers_[static_cast<std::size_t>(transfer.peer)].out;
+    withdrawn = out != nullptr && out->withdraw(transfer);
+  }
+  transfer.cancelled = transfer.over = withdrawn;
+  count_work();
+}
+
+void Mailbox::progress_all() noexcept {
+  try {
+    std::vector<std::shared_ptr<Mailbox>> all;
+    {
+      Mailboxes& known = mailboxes();
+      const std::lock_guard lock(known.mutex);
+      for (const std::weak_ptr<Mailbox>& one : known.all) {
+        std::shared_ptr<Mailbox> mailbox = one.lock();
+        if (mailbox == nullptr) continue;
+        if (mailbox->has_work_.load(std::memory_order_relaxed)) all.push_back(std::move(mailbox));
+      }
+    }
+    for (const std::shared_ptr<Mailbox>& one : all) {
+      const Lock lock(one->mutex_, std::try_to_lock);
+      if (lock.owns_lock()) one->progress();
+    }
+  } catch (...) {  // no memory: the next look may have some
+  }
+}
+
+void Mailbox::close() noexcept {
+  try {
+    const std::int64_t until = os::steady_ns() + closing_ns;
+    const Lock lock(mutex_);
+    const auto queued = [](const Peer& peer) { return peer.out != nullptr && !peer.out->idle(); };
+    while (!closed_ && std::ranges::any_of(peers_, queued) && os::steady_ns() < until) progress();
+    closed_ = true;
+    posted_.clear();
+    letters_.clear();
+    peers_.clear();
+    has_work_.store(false, std::memory_order_relaxed);
+  } catch (...) {  // no memory: the destructors of the peers close what is left
+  }
+}
+
+}  // namespace ropewalk::without_mpi

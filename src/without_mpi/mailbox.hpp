@@ -1,0 +1,120 @@
+// The messages of one communicator as one of its ranks sees them: it matches what comes with the
+// receives that are posted, in MPI's order, and drives the connections.
+//
+// A long message that nobody has a receive for stays in its connection, so that its sender waits,
+// as it would for a rendezvous. If a receive waits for a later message of that sender, it is taken
+// in all the same: nothing may hang for want of a receive that comes later.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "os/poller.hpp"
+#include "without_mpi/endpoint.hpp"
+#include "without_mpi/incoming.hpp"
+#include "without_mpi/outgoing.hpp"
+#include "without_mpi/transfer.hpp"
+
+namespace ropewalk::without_mpi {
+
+// A message that a probe has found.
+struct Found {
+  int source;
+  int tag;
+  std::size_t bytes;
+};
+
+// Its functions may be called by several threads.
+class Mailbox {
+ public:
+  // `members` says which rank of the group each rank of the communicator is; `name` is the same on
+  // all of them, and no other communicator's of the group.
+  static std::shared_ptr<Mailbox> create(std::shared_ptr<Endpoint> endpoint, std::string name,
+                                         std::vector<int> members, int rank);
+  Mailbox(std::shared_ptr<Endpoint> endpoint, std::string name, std::vector<int> members, int rank);
+  ~Mailbox();
+  Mailbox(const Mailbox&) = delete;
+  Mailbox& operator=(const Mailbox&) = delete;
+
+  // Both return at once. A transfer that has failed is over, with its error.
+  void send(Transfer&);
+  void receive(Transfer&);
+  // Makes progress, and returns whether the transfer is over.
+  bool test(Transfer&);
+  // A receive that no message has met is over at once, as cancelled, and so is a send of which
+  // nothing has gone out. Everything else ends as it would have.
+  void cancel(Transfer&);
+  std::optional<Found> probe(int source, int tag);
+
+  // Sends what is still queued, for a moment at most, and closes all connections. What is not over
+  // by then never is.
+  void close() noexcept;
+
+  // Moves what can be moved, in all communicators of this process that have anything to move and
+  // that no other thread is in.
+  static void progress_all() noexcept;
+
+ private:
+  // A message that has come before a receive for it, or whose envelope has.
+  struct Letter {
+    int source;
+    int tag;
+    std::size_t bytes;
+    std::unique_ptr<std::byte[]> data;  // null while the message waits in its connection
+    bool whole = false;
+  };
+  struct Peer {
+    std::unique_ptr<Outgoing> out;
+    bool out_waits = false;  // for the connection to become writable
+    std::unique_ptr<Incoming> in;
+    bool in_ended = false;
+    Transfer* receive = nullptr;  // where the message under way goes: here,
+    Letter* letter = nullptr;     // or there
+    std::string lost;             // why nothing comes from it any more
+  };
+  using Lock = std::unique_lock<std::mutex>;
+
+  // All of these are called with the mutex held.
+  void progress();
+  void claim_connections();
+  void read(Peer&);
+  void begin_message(Peer&);
+  void end_message(Peer&);
+  void lose(Peer&, const std::string& why);
+  void keep(Peer&);
+  void give(Letter&, Transfer&);
+  static void meet(Transfer& receive, const Letter&);
+  static void end_late(Transfer&);
+  void flush(Peer&);
+  void deliver_to_self(Transfer& send);
+  void wait_for_more(int source);
+  Transfer* posted_for(int source, int tag);
+  bool awaits_more(int source) const;
+  Outgoing& connection_to(int rank);
+  int rank_of(const Peer& peer) const { return static_cast<int>(&peer - peers_.data()); }
+  std::string named(int rank) const;
+  void count_work() noexcept;
+
+  const std::shared_ptr<Endpoint> endpoint_;
+  const std::string name_;
+  const std::vector<int> members_;
+  const int rank_;
+  std::mutex mutex_;
+  os::Poller poller_;
+  std::vector<Peer> peers_;
+  std::vector<Transfer*> posted_;  // receives that no message has met, in their order
+  std::list<Letter> letters_;      // in the order in which their envelopes came
+  std::uint32_t seen_arrivals_ = 0;
+  unsigned idle_tests_ = 0;
+  bool closed_ = false;
+  std::atomic<bool> has_work_{false};  // receives are posted, or something waits to be sent
+};
+
+}  // namespace ropewalk::without_mpi

@@ -1,0 +1,51 @@
+// The messages from this rank to another in one communicator, and the connection they take.
+#pragma once
+
+#include <sys/uio.h>
+
+#include <cstddef>
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "without_mpi/socket.hpp"
+#include "without_mpi/transfer.hpp"
+#include "without_mpi/wire.hpp"
+
+namespace ropewalk::without_mpi {
+
+class Outgoing {
+ public:
+  // Takes a connection that may still be under way. The greeting goes first.
+  Outgoing(Socket socket, std::vector<std::byte> greeting)
+      : socket_(std::move(socket)), greeting_(std::move(greeting)) {}
+
+  const os::Descriptor& socket() const noexcept { return socket_.get(); }
+  bool idle() const noexcept { return queue_.empty(); }  // nothing waits to be sent
+  // Whether the connection has failed, and how. What is pushed later fails at once.
+  const std::string& failure() const noexcept { return failure_; }
+
+  void push(Transfer&);
+  // Forgets a send of which nothing has gone out. Returns false where something has.
+  bool withdraw(const Transfer&);
+  // Sends what the kernel takes now. Sends are over when the kernel has all of their bytes.
+  void flush();
+  void fail(const std::string& why);
+
+ private:
+  struct Item {
+    Envelope envelope;
+    Transfer* transfer;
+    std::size_t sent = 0;  // of the envelope and the data
+  };
+  std::size_t gather(iovec* pieces) const;
+  void take(std::size_t bytes);
+
+  Socket socket_;
+  std::vector<std::byte> greeting_;
+  std::size_t greeted_ = 0;
+  std::deque<Item> queue_;
+  std::string failure_;
+};
+
+}  // namespace ropewalk::without_mpi
