@@ -51,7 +51,8 @@ void Patience::look() {
   team_.waits().give_up();
   throw Error(ErrorCode::peer_dead,
               missing + " collective " + std::to_string(call) +
-                  " of this communicator within the timeout of " + std::to_string(timeout_.seconds()) +
+                  " of this communicator within the timeout of " +
+                  std::to_string(timeout_.seconds()) +
                   " s; look at what happens there, or allow more time. The communicator cannot be "
                   "used any more");
 }

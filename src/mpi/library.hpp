@@ -20,7 +20,7 @@ struct Library {
 
   Abi abi;
   Functions call;
-  std::string path;  // file the functions come from
+  std::string path;             // file the functions come from
   bool has_collectives = true;  // false: it has those alone that ropewalk itself needs
   HandleMap<DatatypeName> datatypes;
   HandleMap<OpName> ops;

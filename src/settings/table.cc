@@ -72,7 +72,8 @@ constexpr Option rows[] = {
      "A list is repeated as needed; `round:3` puts rank r on node r mod 3. Ranks of different "
      "pretended nodes never share memory"},
     {Id::interface, "ROPEWALK_INTERFACE", Kind::text, "", "names, as in `ib0,eth1`", "",
-     "all but loopback, the fastest first", Scope::rank, Reader::library, "how-to/pytorch.md#several-nodes",
+     "all but loopback, the fastest first", Scope::rank, Reader::library,
+     "how-to/pytorch.md#several-nodes",
      "the network interfaces at which ranks of other nodes reach a process group that has no MPI "
      "([several nodes](../how-to/pytorch.md#several-nodes)); the first that answers is taken"},
     {Id::timeout, "ROPEWALK_TIMEOUT", Kind::count, "off", "seconds",

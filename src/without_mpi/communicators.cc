@@ -68,8 +68,8 @@ int comm_split(Word comm, int color, int key, Word* out) {
     const std::vector<std::string> all = member.share(bytes);
     const std::string name =
         "s" + std::to_string(member.next_number()) + "." + std::to_string(color);
-    *out = color == abi().undefined ? abi().comm_null
-                                    : add(member.derive(name, ranks_of(color, all)));
+    *out =
+        color == abi().undefined ? abi().comm_null : add(member.derive(name, ranks_of(color, all)));
   });
 }
 
@@ -91,18 +91,16 @@ Keyval keyval_of(int keyval) {
 }
 
 void delete_attribute(Word comm, Member& member, int keyval) {
-  const auto found = member.attributes.find(keyval);
-  if (found == member.attributes.end()) return;
-  void* value = found->second;
-  member.attributes.erase(found);
+  const std::optional<void*> value = member.take_attribute(keyval);
+  if (!value) return;
   const Keyval kind = keyval_of(keyval);
-  kind.on_delete(comm, keyval, value, kind.extra);
+  kind.on_delete(comm, keyval, *value, kind.extra);
 }
 
 int comm_free(Word* comm) {
   return on(*comm, [&](Member& member) {
-    while (!member.attributes.empty()) {
-      delete_attribute(*comm, member, member.attributes.begin()->first);
+    while (const std::optional<int> key = member.any_attribute()) {
+      delete_attribute(*comm, member, *key);
     }
     member.close();
     remove(*comm);
@@ -121,15 +119,15 @@ int create_keyval(mpi::CopyAttribute*, mpi::DeleteAttribute* on_delete, int* key
 int set_attr(Word comm, int keyval, void* value) {
   return on(comm, [&](Member& member) {
     delete_attribute(comm, member, keyval);
-    member.attributes[keyval] = value;
+    member.set_attribute(keyval, value);
   });
 }
 
 int get_attr(Word comm, int keyval, void* out, int* flag) {
-  return on(comm, [&](const Member& member) {
-    const auto found = member.attributes.find(keyval);
-    *flag = found != member.attributes.end() ? 1 : 0;
-    if (*flag != 0) *static_cast<void**>(out) = found->second;
+  return on(comm, [&](Member& member) {
+    const std::optional<void*> value = member.attribute(keyval);
+    *flag = value ? 1 : 0;
+    if (value) *static_cast<void**>(out) = *value;
   });
 }
 

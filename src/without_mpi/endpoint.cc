@@ -134,7 +134,9 @@ void Endpoint::find_routes(std::span<const node::Contact> contacts) {
   routes_.assign(contacts.size(), os::loopback_address);
   contacts_.assign(contacts.begin(), contacts.end());
   for (std::size_t rank = 0; rank < contacts.size(); ++rank) {
-    const auto same_host = [&](const node::Contact& one) { return one.host == contacts[rank].host; };
+    const auto same_host = [&](const node::Contact& one) {
+      return one.host == contacts[rank].host;
+    };
     const auto asked = std::ranges::find_if(contacts.first(rank), same_host) - contacts.begin();
     const bool known = static_cast<std::size_t>(asked) < rank;
     if (contacts[rank].host == own_.host) continue;

@@ -55,7 +55,8 @@ Incoming::Event Incoming::nothing_or_end() const noexcept {
 bool Incoming::note(const os::Moved& moved, std::size_t& budget) {
   budget -= std::min(budget, moved.bytes);
   if (moved.ended) {
-    failure_ = moved.error == 0 ? "it has left this communicator, or has ended" : os::error_text(moved.error);
+    failure_ = moved.error == 0 ? "it has left this communicator, or has ended"
+                                : os::error_text(moved.error);
     state_ = State::ended;
   }
   return moved.bytes > 0;

@@ -17,6 +17,7 @@ constexpr std::size_t short_bytes = std::size_t{64} << 10;
 // waits for may lie there.
 constexpr unsigned tests_per_look_around = 32;
 constexpr std::int64_t closing_ns = os::second_ns;
+constexpr const char* freed = "its communicator was freed before it was complete";
 
 // All mailboxes of this process. The list is never destroyed, as mailboxes may outlive static
 // objects.
@@ -61,14 +62,9 @@ std::string Mailbox::named(int rank) const {
 void Mailbox::count_work() noexcept {
   const bool queued = std::ranges::any_of(
       peers_, [](const Peer& peer) { return peer.out != nullptr && !peer.out->idle(); });
-  const bool coming = std::ranges::any_of(
-      peers_, [](const Peer& peer) { return peer.receive != nullptr; });
-  has_work_.store(queued || coming || !posted_.empty(), std::memory_order_relaxed);
-}
-
-void Mailbox::end_late(Transfer& transfer) {
-  transfer.error = "its communicator was freed before it was complete";
-  transfer.over = true;
+  const bool coming =
+      std::ranges::any_of(peers_, [](const Peer& peer) { return peer.receive != nullptr; });
+  has_work_.store(queued || coming || matching_.has_posted(), std::memory_order_relaxed);
 }
 
 // ---- sending
@@ -77,8 +73,8 @@ Outgoing& Mailbox::connection_to(int rank) {
   Peer& peer = peers_[static_cast<std::size_t>(rank)];
   if (peer.out != nullptr) return *peer.out;
   const int member = members_[static_cast<std::size_t>(rank)];
-  auto made = std::make_unique<Outgoing>(endpoint_->connect(member),
-                                         endpoint_->greeting(member, name_));
+  auto made =
+      std::make_unique<Outgoing>(endpoint_->connect(member), endpoint_->greeting(member, name_));
   poller_.add(made->socket(), &peer, os::Poller::nothing);
   peer.out = std::move(made);
   return *peer.out;
@@ -86,14 +82,12 @@ Outgoing& Mailbox::connection_to(int rank) {
 
 void Mailbox::send(Transfer& transfer) {
   const Lock lock(mutex_);
-  if (closed_) return end_late(transfer);
+  if (closed_) return end(transfer, freed);
   if (transfer.peer == rank_) return deliver_to_self(transfer);
   try {
     connection_to(transfer.peer).push(transfer);
   } catch (const std::exception& error) {
-    transfer.error = error.what();
-    transfer.over = true;
-    return;
+    return end(transfer, error.what());
   }
   flush(peers_[static_cast<std::size_t>(transfer.peer)]);
   count_work();
@@ -111,14 +105,13 @@ void Mailbox::flush(Peer& peer) {
 }
 
 void Mailbox::deliver_to_self(Transfer& send) {
-  letters_.push_back({rank_, send.tag, send.bytes,
-                      std::make_unique_for_overwrite<std::byte[]>(send.bytes), true});
-  std::copy_n(send.data, send.bytes, letters_.back().data.get());
+  auto data = std::make_unique_for_overwrite<std::byte[]>(send.bytes);
+  std::copy_n(send.data, send.bytes, data.get());
+  Letter& letter = matching_.add({rank_, send.tag, send.bytes, std::move(data), true});
   send.over = true;
-  Transfer* const receive = posted_for(rank_, send.tag);
+  Transfer* const receive = matching_.take_posted(rank_, send.tag);
   if (receive == nullptr) return;
-  std::erase(posted_, receive);
-  give(letters_.back(), *receive);
+  give(letter, *receive);
   count_work();
 }
 
@@ -126,35 +119,18 @@ void Mailbox::deliver_to_self(Transfer& send) {
 
 void Mailbox::receive(Transfer& transfer) {
   const Lock lock(mutex_);
-  if (closed_) return end_late(transfer);
+  if (closed_) return end(transfer, freed);
   claim_connections();
-  const auto found = std::ranges::find_if(letters_, [&](const Letter& letter) {
-    return matches(transfer.peer, transfer.tag, letter.source, letter.tag);
-  });
-  if (found != letters_.end()) {
-    give(*found, transfer);
-  } else if (transfer.peer != any_source &&
-             !peers_[static_cast<std::size_t>(transfer.peer)].lost.empty()) {
-    transfer.error = peers_[static_cast<std::size_t>(transfer.peer)].lost;
-    transfer.over = true;
+  const bool from_one = transfer.peer != any_source;
+  if (Letter* const letter = matching_.find(transfer.peer, transfer.tag)) {
+    give(*letter, transfer);
+  } else if (from_one && !peers_[static_cast<std::size_t>(transfer.peer)].lost.empty()) {
+    end(transfer, peers_[static_cast<std::size_t>(transfer.peer)].lost);
   } else {
-    posted_.push_back(&transfer);
+    matching_.post(transfer);
     wait_for_more(transfer.peer);
   }
   count_work();
-}
-
-Transfer* Mailbox::posted_for(int source, int tag) {
-  const auto found = std::ranges::find_if(posted_, [&](const Transfer* one) {
-    return matches(one->peer, one->tag, source, tag);
-  });
-  return found == posted_.end() ? nullptr : *found;
-}
-
-bool Mailbox::awaits_more(int source) const {
-  return std::ranges::any_of(posted_, [&](const Transfer* one) {
-    return one->peer == any_source || one->peer == source;
-  });
 }
 
 // A receive or a probe waits for a message that is behind those which wait in their connections.
@@ -174,17 +150,6 @@ void Mailbox::keep(Peer& peer) {
   read(peer);
 }
 
-// A receive has met its message, whatever of that has come.
-void Mailbox::meet(Transfer& receive, const Letter& letter) {
-  receive.peer = letter.source;
-  receive.tag = letter.tag;
-  receive.received_bytes = letter.bytes;
-  if (letter.bytes <= receive.bytes) return;
-  receive.error = "message of " + std::to_string(letter.bytes) + " bytes from rank " +
-                  std::to_string(letter.source) + ", expected at most " +
-                  std::to_string(receive.bytes);
-}
-
 // Gives a letter to the receive that it matches, and removes it.
 void Mailbox::give(Letter& letter, Transfer& transfer) {
   meet(transfer, letter);
@@ -198,7 +163,7 @@ void Mailbox::give(Letter& letter, Transfer& transfer) {
     peer.receive = &transfer;
     peer.in->into(transfer.data, transfer.bytes);
   }
-  letters_.remove_if([&](const Letter& one) { return &one == &letter; });
+  matching_.remove(letter);
   transfer.over = whole;
   if (!waits) return;
   poller_.change(peer.in->socket(), &peer, os::Poller::read);
@@ -208,17 +173,12 @@ void Mailbox::give(Letter& letter, Transfer& transfer) {
 std::optional<Found> Mailbox::probe(int source, int tag) {
   const Lock lock(mutex_);
   progress();
-  const auto find = [&] {
-    return std::ranges::find_if(letters_, [&](const Letter& letter) {
-      return matches(source, tag, letter.source, letter.tag);
-    });
-  };
-  auto found = find();
-  if (found == letters_.end() && !closed_) {
+  const Letter* found = matching_.find(source, tag);
+  if (found == nullptr && !closed_) {
     wait_for_more(source);
-    found = find();
+    found = matching_.find(source, tag);
   }
-  if (found == letters_.end()) return std::nullopt;
+  if (found == nullptr) return std::nullopt;
   return Found{found->source, found->tag, found->bytes};
 }
 
@@ -259,24 +219,20 @@ void Mailbox::read(Peer& peer) {
 
 void Mailbox::begin_message(Peer& peer) {
   const Envelope& envelope = peer.in->envelope();
-  const int source = rank_of(peer);
-  letters_.push_back({source, envelope.tag, static_cast<std::size_t>(envelope.bytes), nullptr});
-  peer.letter = &letters_.back();
-  if (Transfer* const receive = posted_for(source, envelope.tag)) {
-    std::erase(posted_, receive);
-    meet(*receive, letters_.back());
-    letters_.pop_back();
-    peer.letter = nullptr;
+  Letter letter{rank_of(peer), envelope.tag, static_cast<std::size_t>(envelope.bytes), nullptr};
+  if (Transfer* const receive = matching_.take_posted(letter.source, letter.tag)) {
+    meet(*receive, letter);
     peer.receive = receive;
     peer.in->into(receive->data, receive->bytes);
     return;
   }
-  if (envelope.bytes <= short_bytes || awaits_more(source)) {
-    letters_.back().data = std::make_unique_for_overwrite<std::byte[]>(envelope.bytes);
-    peer.in->into(letters_.back().data.get(), envelope.bytes);
+  if (letter.bytes <= short_bytes || matching_.awaits(letter.source)) {
+    letter.data = std::make_unique_for_overwrite<std::byte[]>(letter.bytes);
+    peer.in->into(letter.data.get(), letter.bytes);
   } else {
     poller_.change(peer.in->socket(), &peer, os::Poller::nothing);
   }
+  peer.letter = &matching_.add(std::move(letter));
 }
 
 void Mailbox::end_message(Peer& peer) {
@@ -288,20 +244,9 @@ void Mailbox::end_message(Peer& peer) {
 void Mailbox::lose(Peer& peer, const std::string& why) {
   peer.lost = why;
   peer.in_ended = true;
-  const int source = rank_of(peer);
-  const auto fail = [&](Transfer& transfer) {
-    transfer.error = why;
-    transfer.over = true;
-  };
-  if (peer.receive != nullptr) fail(*std::exchange(peer.receive, nullptr));
-  if (const Letter* const partial = std::exchange(peer.letter, nullptr)) {
-    letters_.remove_if([&](const Letter& one) { return &one == partial; });
-  }
-  std::erase_if(posted_, [&](Transfer* one) {
-    if (one->peer != source) return false;
-    fail(*one);
-    return true;
-  });
+  if (peer.receive != nullptr) end(*std::exchange(peer.receive, nullptr), why);
+  if (const Letter* const partial = std::exchange(peer.letter, nullptr)) matching_.remove(*partial);
+  matching_.fail_from(rank_of(peer), why);
   peer.in.reset();
 }
 
@@ -332,7 +277,7 @@ bool Mailbox::test(Transfer& transfer) {
     const Lock lock(mutex_);
     if (transfer.over) return true;
     if (closed_) {
-      end_late(transfer);
+      end(transfer, freed);
       return true;
     }
     progress();
@@ -346,9 +291,7 @@ bool Mailbox::test(Transfer& transfer) {
 void Mailbox::cancel(Transfer& transfer) {
   const Lock lock(mutex_);
   if (transfer.over) return;
-  const auto found = std::ranges::find(posted_, &transfer);
-  bool withdrawn = found != posted_.end();
-  if (withdrawn) posted_.erase(found);
+  bool withdrawn = matching_.withdraw(transfer);
   if (transfer.is_send && transfer.peer != rank_) {
     const std::unique_ptr<Outgoing>& out = peers_[static_cast<std::size_t>(transfer.peer)].out;
     withdrawn = out != nullptr && out->withdraw(transfer);
@@ -384,8 +327,7 @@ void Mailbox::close() noexcept {
     const auto queued = [](const Peer& peer) { return peer.out != nullptr && !peer.out->idle(); };
     while (!closed_ && std::ranges::any_of(peers_, queued) && os::steady_ns() < until) progress();
     closed_ = true;
-    posted_.clear();
-    letters_.clear();
+    matching_.clear();
     peers_.clear();
     has_work_.store(false, std::memory_order_relaxed);
   } catch (...) {  // no memory: the destructors of the peers close what is left

@@ -8,17 +8,16 @@
 
 #include <atomic>
 #include <cstddef>
-#include <list>
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "os/poller.hpp"
 #include "without_mpi/endpoint.hpp"
 #include "without_mpi/incoming.hpp"
+#include "without_mpi/matching.hpp"
 #include "without_mpi/outgoing.hpp"
 #include "without_mpi/transfer.hpp"
 
@@ -62,14 +61,6 @@ class Mailbox {
   static void progress_all() noexcept;
 
  private:
-  // A message that has come before a receive for it, or whose envelope has.
-  struct Letter {
-    int source;
-    int tag;
-    std::size_t bytes;
-    std::unique_ptr<std::byte[]> data;  // null while the message waits in its connection
-    bool whole = false;
-  };
   struct Peer {
     std::unique_ptr<Outgoing> out;
     bool out_waits = false;  // for the connection to become writable
@@ -90,13 +81,9 @@ class Mailbox {
   void lose(Peer&, const std::string& why);
   void keep(Peer&);
   void give(Letter&, Transfer&);
-  static void meet(Transfer& receive, const Letter&);
-  static void end_late(Transfer&);
   void flush(Peer&);
   void deliver_to_self(Transfer& send);
   void wait_for_more(int source);
-  Transfer* posted_for(int source, int tag);
-  bool awaits_more(int source) const;
   Outgoing& connection_to(int rank);
   int rank_of(const Peer& peer) const { return static_cast<int>(&peer - peers_.data()); }
   std::string named(int rank) const;
@@ -109,8 +96,7 @@ class Mailbox {
   std::mutex mutex_;
   os::Poller poller_;
   std::vector<Peer> peers_;
-  std::vector<Transfer*> posted_;  // receives that no message has met, in their order
-  std::list<Letter> letters_;      // in the order in which their envelopes came
+  Matching matching_;
   std::uint32_t seen_arrivals_ = 0;
   unsigned idle_tests_ = 0;
   bool closed_ = false;

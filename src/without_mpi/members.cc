@@ -145,6 +145,31 @@ const std::shared_ptr<Mailbox>& Member::mailbox() {
   return mailbox_;
 }
 
+void Member::set_attribute(int key, void* value) {
+  const std::lock_guard lock(mutex_);
+  attributes_[key] = value;
+}
+
+std::optional<void*> Member::attribute(int key) {
+  const std::lock_guard lock(mutex_);
+  const auto found = attributes_.find(key);
+  return found == attributes_.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::optional<void*> Member::take_attribute(int key) {
+  const std::lock_guard lock(mutex_);
+  const auto found = attributes_.find(key);
+  if (found == attributes_.end()) return std::nullopt;
+  void* const value = found->second;
+  attributes_.erase(found);
+  return value;
+}
+
+std::optional<int> Member::any_attribute() {
+  const std::lock_guard lock(mutex_);
+  return attributes_.empty() ? std::nullopt : std::optional(attributes_.begin()->first);
+}
+
 void Member::close() noexcept {
   const std::lock_guard lock(mutex_);
   if (mailbox_ != nullptr) mailbox_->close();

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,7 +25,10 @@ const mpi::Abi& abi();
 class Member {
  public:
   Member(std::shared_ptr<KeyValueStore> store, std::string prefix, std::vector<int> ranks, int rank)
-      : store_(std::move(store)), prefix_(std::move(prefix)), ranks_(std::move(ranks)), rank_(rank) {}
+      : store_(std::move(store)),
+        prefix_(std::move(prefix)),
+        ranks_(std::move(ranks)),
+        rank_(rank) {}
 
   int rank() const noexcept { return rank_; }
   int size() const noexcept { return static_cast<int>(ranks_.size()); }
@@ -44,7 +48,11 @@ class Member {
   const std::shared_ptr<Mailbox>& mailbox();
   void close() noexcept;
 
-  std::map<int, void*> attributes;
+  // ---- attributes, by the number of their key. All threads of the process share MPI_COMM_SELF's.
+  void set_attribute(int key, void* value);
+  std::optional<void*> attribute(int key);
+  std::optional<void*> take_attribute(int key);  // is not set any more
+  std::optional<int> any_attribute();            // returns the key of one that is set
 
  private:
   std::string key(std::uint64_t exchange, int rank) const;
@@ -57,8 +65,9 @@ class Member {
   std::uint64_t exchanges_ = 0;  // the same on all ranks, and so is the next
   std::uint64_t made_ = 0;       // communicators made from it
   std::shared_ptr<Endpoint> endpoint_;
-  std::mutex mutex_;  // guards the next
+  std::mutex mutex_;  // guards the next two
   std::shared_ptr<Mailbox> mailbox_;
+  std::map<int, void*> attributes_;
 };
 using MemberPointer = std::shared_ptr<Member>;
 

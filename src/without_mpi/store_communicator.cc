@@ -50,8 +50,7 @@ void free(Word group) {
 StoreCommunicator::StoreCommunicator(std::shared_ptr<KeyValueStore> store, int rank, int size)
     : made_(std::uintptr_t{0}) {
   without_mpi::install();
-  const without_mpi::MemberPointer group =
-      without_mpi::make_group(std::move(store), rank, size);
+  const without_mpi::MemberPointer group = without_mpi::make_group(std::move(store), rank, size);
   const without_mpi::Word word = without_mpi::add(group);
   without_mpi::add_group(word);
   made_ = Communicator(word);

@@ -17,16 +17,12 @@ os::Address address(unsigned char last) {
   return made;
 }
 
-const std::vector<os::Interface> host{{.name = "lo", .address = os::loopback_address,
-                                       .loopback = true, .megabits_per_s = -1},
-                                      {.name = "eth0", .address = address(1),
-                                       .loopback = false, .megabits_per_s = 1000},
-                                      {.name = "docker0", .address = address(2),
-                                       .loopback = false, .megabits_per_s = -1},
-                                      {.name = "ib0", .address = address(3),
-                                       .loopback = false, .megabits_per_s = 100000},
-                                      {.name = "ib0", .address = address(4),
-                                       .loopback = false, .megabits_per_s = 100000}};
+const std::vector<os::Interface> host{
+    {.name = "lo", .address = os::loopback_address, .loopback = true, .megabits_per_s = -1},
+    {.name = "eth0", .address = address(1), .loopback = false, .megabits_per_s = 1000},
+    {.name = "docker0", .address = address(2), .loopback = false, .megabits_per_s = -1},
+    {.name = "ib0", .address = address(3), .loopback = false, .megabits_per_s = 100000},
+    {.name = "ib0", .address = address(4), .loopback = false, .megabits_per_s = 100000}};
 
 std::string texts(std::string_view wish) {
   std::string all;

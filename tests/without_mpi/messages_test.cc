@@ -234,8 +234,8 @@ std::vector<Planned> plan(int ranks, unsigned seed) {
   for (int number = 0; number < 40; ++number) {
     const auto draw = [&](std::uint64_t below) { return static_cast<int>(random() % below); };
     const std::size_t bytes = draw(6) == 0 ? random() % 700000 : random() % 3000;
-    all.push_back({draw(static_cast<std::uint64_t>(ranks)),
-                   draw(static_cast<std::uint64_t>(ranks)), draw(3), bytes, number});
+    all.push_back({draw(static_cast<std::uint64_t>(ranks)), draw(static_cast<std::uint64_t>(ranks)),
+                   draw(3), bytes, number});
   }
   return all;
 }
@@ -257,7 +257,8 @@ void run_plan(mpi::Comm comm, int rank, int ranks, unsigned seed) {
   std::vector<mpi::Request> requests;
   const auto post_receive = [&](const Planned& one) {
     got.emplace_back(one.bytes + random() % 100);
-    requests.push_back(mpi::ireceive(got.back().data(), got.back().size(), one.from, one.tag, comm));
+    requests.push_back(
+        mpi::ireceive(got.back().data(), got.back().size(), one.from, one.tag, comm));
   };
   sent.reserve(all.size());
   got.reserve(all.size());

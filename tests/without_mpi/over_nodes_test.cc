@@ -25,8 +25,8 @@ namespace {
 struct Spread {
   int ranks;
   const char* nodes;
-  const char* threads = "1";    // a rank
-  const char* lanes = "1";      // of these, that communicate
+  const char* threads = "1";  // a rank
+  const char* lanes = "1";    // of these, that communicate
   const char* allreduce = "auto";
 };
 
@@ -39,8 +39,8 @@ class WithoutMpiOverNodes : public testing::TestWithParam<Spread> {
     setenv("ROPEWALK_ALLREDUCE", GetParam().allreduce, 1);
   }
   ~WithoutMpiOverNodes() override {
-    for (const char* name : {"ROPEWALK_NODES", "ROPEWALK_REDUCTION_THREADS", "ROPEWALK_LANES",
-                             "ROPEWALK_ALLREDUCE"}) {
+    for (const char* name :
+         {"ROPEWALK_NODES", "ROPEWALK_REDUCTION_THREADS", "ROPEWALK_LANES", "ROPEWALK_ALLREDUCE"}) {
       unsetenv(name);
     }
   }
@@ -167,20 +167,22 @@ TEST_P(WithoutMpiOverNodes, ALateRankIsAnErrorAfterTheTimeOut) {
   EXPECT_EQ(told, ranks - 1);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Layouts, WithoutMpiOverNodes,
-    testing::Values(Spread{2, "1"}, Spread{3, "2,1"}, Spread{4, "2"}, Spread{4, "1"},
-                    Spread{2, "1", "3"}, Spread{3, "1", "3", "2"}, Spread{5, "round:2"},
-                    Spread{6, "2,1,3"}, Spread{3, "1", "1", "1", "halving"},
-                    Spread{4, "2", "1", "1", "ring"}, Spread{3, "2,1", "1", "1", "mpi"}),
-    [](const auto& one) {
-      std::string name = one.param.nodes;
-      for (char& letter : name) {
-        if (letter == ',' || letter == ':') letter = '_';
-      }
-      return std::to_string(one.param.ranks) + "_as_" + name + "_by_" + one.param.threads + "_" +
-             one.param.lanes + "_" + one.param.allreduce;
-    });
+INSTANTIATE_TEST_SUITE_P(Layouts, WithoutMpiOverNodes,
+                         testing::Values(Spread{2, "1"}, Spread{3, "2,1"}, Spread{4, "2"},
+                                         Spread{4, "1"}, Spread{2, "1", "3"},
+                                         Spread{3, "1", "3", "2"}, Spread{5, "round:2"},
+                                         Spread{6, "2,1,3"}, Spread{3, "1", "1", "1", "halving"},
+                                         Spread{4, "2", "1", "1", "ring"},
+                                         Spread{3, "2,1", "1", "1", "mpi"}),
+                         [](const auto& one) {
+                           std::string name = one.param.nodes;
+                           for (char& letter : name) {
+                             if (letter == ',' || letter == ':') letter = '_';
+                           }
+                           return std::to_string(one.param.ranks) + "_as_" + name + "_by_" +
+                                  one.param.threads + "_" + one.param.lanes + "_" +
+                                  one.param.allreduce;
+                         });
 
 }  // namespace
 }  // namespace ropewalk::test

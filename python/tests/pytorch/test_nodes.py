@@ -123,7 +123,8 @@ rank, size = dist.get_rank(), dist.get_world_size()
 for count in (1, 1000, 3_000_000):
     total = torch.arange(count, dtype=torch.float32) + rank
     dist.all_reduce(total)
-    assert torch.equal(total, size * torch.arange(count, dtype=torch.float32) + size * (size - 1) / 2)
+    wanted = size * torch.arange(count, dtype=torch.float32) + size * (size - 1) / 2
+    assert torch.equal(total, wanted)
 rows = torch.empty(size, 4)
 dist.all_gather_into_tensor(rows, torch.full((4,), float(rank)))
 assert rows[:, 0].tolist() == list(range(size))

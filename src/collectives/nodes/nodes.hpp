@@ -25,7 +25,7 @@ namespace ropewalk::collectives::nodes {
 // What the program and the environment ask for.
 struct NodesSettings {
   tuning::Values values{{}, {}};  // sizes at which calls go another way, the same on all ranks
-  bool without_mpi = false;  // the same on all ranks
+  bool without_mpi = false;       // the same on all ranks
   int allreduce = -1;      // an Algorithm (choice.hpp), the same on all ranks; -1: none asked for
   bool all_sizes = false;  // ROPEWALK_MOVEMENTS=nodes, the same on all ranks
   std::size_t longest_message = 0;  // of the ring, in bytes; the same on all ranks
@@ -51,8 +51,8 @@ class Nodes final {
   const tuning::Values& values() const noexcept { return settings_.values; }
   // What choices depend on, besides sizes.
   tuning::Shape shape() const noexcept {
-    return {layout_.count(),     layout_.least,           layout_.most, crowded,
-            settings_.all_sizes, settings_.without_mpi};
+    return {layout_.count(), layout_.least,       layout_.most,
+            crowded,         settings_.all_sizes, settings_.without_mpi};
   }
   const MessageComms& comms() const noexcept { return comms_; }
   Messages& messages() noexcept { return messages_; }

@@ -74,8 +74,7 @@ void scan(Nodes& nodes, const void* send, void* receive, std::size_t count,
   nodes.run([&] {
     const std::size_t most = std::max<std::size_t>(1, chunk_bytes / operation.element_bytes);
     Scan scan(nodes, operation, exclusive, std::min(most, count));
-    scan.meet_neighbours(
-        header_of(exclusive ? Kind::exscan : Kind::scan, count, operation.code()));
+    scan.meet_neighbours(header_of(exclusive ? Kind::exscan : Kind::scan, count, operation.code()));
     for (std::size_t first = 0; first < count; first += most) {
       const std::size_t offset = first * operation.element_bytes;
       scan.chunk(static_cast<const std::byte*>(send) + offset,
