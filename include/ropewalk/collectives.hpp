@@ -81,8 +81,8 @@ struct CollectivesOptions {
 // and one thread at a time makes calls.
 //
 // The ranks may be on one node or on several. Over several nodes, scan and exscan go to MPI, and so
-// do the calls that MPI makes faster (docs/explanation/nodes.md), where there is an MPI. Where ranks
-// of a node cannot map each other's memory, every call goes to MPI.
+// do the calls that MPI makes faster (docs/explanation/nodes.md), where there is an MPI. Where a
+// node's ranks cannot map each other's memory, every call goes to MPI.
 //
 // On one node, sums are combined in the order of ranks; where the node has several outermost
 // caches, first among the ranks of each. Over several nodes, they are combined inside each node

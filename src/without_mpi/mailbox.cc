@@ -69,18 +69,18 @@ void Mailbox::count_work() noexcept {
 
 // ---- sending
 
-Outgoing& Mailbox::connection_to(int rank) {
+OutgoingConnection& Mailbox::connection_to(int rank) {
   Peer& peer = peers_[static_cast<std::size_t>(rank)];
   if (peer.out != nullptr) return *peer.out;
   const int member = members_[static_cast<std::size_t>(rank)];
-  auto made =
-      std::make_unique<Outgoing>(endpoint_->connect(member), endpoint_->greeting(member, name_));
+  auto made = std::make_unique<OutgoingConnection>(endpoint_->connect(member),
+                                                   endpoint_->greeting(member, name_));
   poller_.add(made->socket(), &peer, os::Poller::nothing);
   peer.out = std::move(made);
   return *peer.out;
 }
 
-void Mailbox::send(Transfer& transfer) {
+void Mailbox::send(SocketTransfer& transfer) {
   const Lock lock(mutex_);
   if (closed_) return end(transfer, freed);
   if (transfer.peer == rank_) return deliver_to_self(transfer);
@@ -104,12 +104,12 @@ void Mailbox::flush(Peer& peer) {
   poller_.change(peer.out->socket(), &peer, waits ? os::Poller::write : os::Poller::nothing);
 }
 
-void Mailbox::deliver_to_self(Transfer& send) {
+void Mailbox::deliver_to_self(SocketTransfer& send) {
   auto data = std::make_unique_for_overwrite<std::byte[]>(send.bytes);
   std::copy_n(send.data, send.bytes, data.get());
   Letter& letter = matching_.add({rank_, send.tag, send.bytes, std::move(data), true});
   send.over = true;
-  Transfer* const receive = matching_.take_posted(rank_, send.tag);
+  SocketTransfer* const receive = matching_.take_posted(rank_, send.tag);
   if (receive == nullptr) return;
   give(letter, *receive);
   count_work();
@@ -117,7 +117,7 @@ void Mailbox::deliver_to_self(Transfer& send) {
 
 // ---- receiving
 
-void Mailbox::receive(Transfer& transfer) {
+void Mailbox::receive(SocketTransfer& transfer) {
   const Lock lock(mutex_);
   if (closed_) return end(transfer, freed);
   claim_connections();
@@ -151,7 +151,7 @@ void Mailbox::keep(Peer& peer) {
 }
 
 // Gives a letter to the receive that it matches, and removes it.
-void Mailbox::give(Letter& letter, Transfer& transfer) {
+void Mailbox::give(Letter& letter, SocketTransfer& transfer) {
   meet(transfer, letter);
   Peer& peer = peers_[static_cast<std::size_t>(letter.source)];
   const bool whole = letter.whole;
@@ -192,7 +192,7 @@ void Mailbox::claim_connections() {
     if (member == members_.end()) continue;
     Peer& peer = peers_[static_cast<std::size_t>(member - members_.begin())];
     if (peer.in != nullptr) continue;
-    peer.in = std::make_unique<Incoming>(std::move(arrival.socket));
+    peer.in = std::make_unique<IncomingConnection>(std::move(arrival.socket));
     poller_.add(peer.in->socket(), &peer, os::Poller::read);
     read(peer);
   }
@@ -202,15 +202,15 @@ void Mailbox::read(Peer& peer) {
   std::size_t budget = bytes_per_turn;
   while (!peer.in_ended) {
     switch (peer.in->read(budget)) {
-      case Incoming::Event::nothing:
+      case IncomingConnection::Event::nothing:
         return;
-      case Incoming::Event::envelope:
+      case IncomingConnection::Event::envelope:
         begin_message(peer);
         break;
-      case Incoming::Event::message:
+      case IncomingConnection::Event::message:
         end_message(peer);
         break;
-      case Incoming::Event::end:
+      case IncomingConnection::Event::end:
         lose(peer, named(rank_of(peer)) + ": " + peer.in->failure());
         return;
     }
@@ -220,7 +220,7 @@ void Mailbox::read(Peer& peer) {
 void Mailbox::begin_message(Peer& peer) {
   const Envelope& envelope = peer.in->envelope();
   Letter letter{rank_of(peer), envelope.tag, static_cast<std::size_t>(envelope.bytes), nullptr};
-  if (Transfer* const receive = matching_.take_posted(letter.source, letter.tag)) {
+  if (SocketTransfer* const receive = matching_.take_posted(letter.source, letter.tag)) {
     meet(*receive, letter);
     peer.receive = receive;
     peer.in->into(receive->data, receive->bytes);
@@ -236,7 +236,7 @@ void Mailbox::begin_message(Peer& peer) {
 }
 
 void Mailbox::end_message(Peer& peer) {
-  if (Transfer* const receive = std::exchange(peer.receive, nullptr)) receive->over = true;
+  if (SocketTransfer* const receive = std::exchange(peer.receive, nullptr)) receive->over = true;
   if (Letter* const letter = std::exchange(peer.letter, nullptr)) letter->whole = true;
 }
 
@@ -271,7 +271,7 @@ void Mailbox::progress() {
   count_work();
 }
 
-bool Mailbox::test(Transfer& transfer) {
+bool Mailbox::test(SocketTransfer& transfer) {
   bool look_around = false;
   {
     const Lock lock(mutex_);
@@ -288,12 +288,13 @@ bool Mailbox::test(Transfer& transfer) {
   return false;
 }
 
-void Mailbox::cancel(Transfer& transfer) {
+void Mailbox::cancel(SocketTransfer& transfer) {
   const Lock lock(mutex_);
   if (transfer.over) return;
   bool withdrawn = matching_.withdraw(transfer);
   if (transfer.is_send && transfer.peer != rank_) {
-    const std::unique_ptr<Outgoing>& out = peers_[static_cast<std::size_t>(transfer.peer)].out;
+    const std::unique_ptr<OutgoingConnection>& out =
+        peers_[static_cast<std::size_t>(transfer.peer)].out;
     withdrawn = out != nullptr && out->withdraw(transfer);
   }
   transfer.cancelled = transfer.over = withdrawn;

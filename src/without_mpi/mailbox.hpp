@@ -16,10 +16,10 @@
 
 #include "os/poller.hpp"
 #include "without_mpi/endpoint.hpp"
-#include "without_mpi/incoming.hpp"
+#include "without_mpi/incoming_connection.hpp"
 #include "without_mpi/matching.hpp"
-#include "without_mpi/outgoing.hpp"
-#include "without_mpi/transfer.hpp"
+#include "without_mpi/outgoing_connection.hpp"
+#include "without_mpi/socket_transfer.hpp"
 
 namespace ropewalk::without_mpi {
 
@@ -43,13 +43,13 @@ class Mailbox {
   Mailbox& operator=(const Mailbox&) = delete;
 
   // Both return at once. A transfer that has failed is over, with its error.
-  void send(Transfer&);
-  void receive(Transfer&);
+  void send(SocketTransfer&);
+  void receive(SocketTransfer&);
   // Makes progress, and returns whether the transfer is over.
-  bool test(Transfer&);
+  bool test(SocketTransfer&);
   // A receive that no message has met is over at once, as cancelled, and so is a send of which
   // nothing has gone out. Everything else ends as it would have.
-  void cancel(Transfer&);
+  void cancel(SocketTransfer&);
   std::optional<Found> probe(int source, int tag);
 
   // Sends what is still queued, for a moment at most, and closes all connections. What is not over
@@ -62,13 +62,13 @@ class Mailbox {
 
  private:
   struct Peer {
-    std::unique_ptr<Outgoing> out;
+    std::unique_ptr<OutgoingConnection> out;
     bool out_waits = false;  // for the connection to become writable
-    std::unique_ptr<Incoming> in;
+    std::unique_ptr<IncomingConnection> in;
     bool in_ended = false;
-    Transfer* receive = nullptr;  // where the message under way goes: here,
-    Letter* letter = nullptr;     // or there
-    std::string lost;             // why nothing comes from it any more
+    SocketTransfer* receive = nullptr;  // where the message under way goes: here,
+    Letter* letter = nullptr;           // or there
+    std::string lost;                   // why nothing comes from it any more
   };
   using Lock = std::unique_lock<std::mutex>;
 
@@ -80,11 +80,11 @@ class Mailbox {
   void end_message(Peer&);
   void lose(Peer&, const std::string& why);
   void keep(Peer&);
-  void give(Letter&, Transfer&);
+  void give(Letter&, SocketTransfer&);
   void flush(Peer&);
-  void deliver_to_self(Transfer& send);
+  void deliver_to_self(SocketTransfer& send);
   void wait_for_more(int source);
-  Outgoing& connection_to(int rank);
+  OutgoingConnection& connection_to(int rank);
   int rank_of(const Peer& peer) const { return static_cast<int>(&peer - peers_.data()); }
   std::string named(int rank) const;
   void count_work() noexcept;

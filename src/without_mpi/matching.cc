@@ -4,26 +4,28 @@
 
 namespace ropewalk::without_mpi {
 
-Transfer* Matching::take_posted(int source, int tag) {
-  const auto found = std::ranges::find_if(
-      posted_, [&](const Transfer* one) { return matches(one->peer, one->tag, source, tag); });
+SocketTransfer* Matching::take_posted(int source, int tag) {
+  const auto found = std::ranges::find_if(posted_, [&](const SocketTransfer* one) {
+    return matches(one->peer, one->tag, source, tag);
+  });
   if (found == posted_.end()) return nullptr;
-  Transfer* const receive = *found;
+  SocketTransfer* const receive = *found;
   posted_.erase(found);
   return receive;
 }
 
 bool Matching::awaits(int source) const {
-  return std::ranges::any_of(
-      posted_, [&](const Transfer* one) { return one->peer == any_source || one->peer == source; });
+  return std::ranges::any_of(posted_, [&](const SocketTransfer* one) {
+    return one->peer == any_source || one->peer == source;
+  });
 }
 
-bool Matching::withdraw(const Transfer& receive) {
-  return std::erase(posted_, const_cast<Transfer*>(&receive)) > 0;
+bool Matching::withdraw(const SocketTransfer& receive) {
+  return std::erase(posted_, const_cast<SocketTransfer*>(&receive)) > 0;
 }
 
 void Matching::fail_from(int source, const std::string& why) {
-  std::erase_if(posted_, [&](Transfer* one) {
+  std::erase_if(posted_, [&](SocketTransfer* one) {
     if (one->peer != source) return false;
     end(*one, why);
     return true;
@@ -46,7 +48,7 @@ void Matching::clear() noexcept {
   letters_.clear();
 }
 
-void meet(Transfer& receive, const Letter& letter) {
+void meet(SocketTransfer& receive, const Letter& letter) {
   receive.peer = letter.source;
   receive.tag = letter.tag;
   receive.received_bytes = letter.bytes;
@@ -56,7 +58,7 @@ void meet(Transfer& receive, const Letter& letter) {
                   std::to_string(receive.bytes);
 }
 
-void end(Transfer& transfer, const std::string& error) {
+void end(SocketTransfer& transfer, const std::string& error) {
   transfer.error = error;
   transfer.over = true;
 }

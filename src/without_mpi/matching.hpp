@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "without_mpi/transfer.hpp"
+#include "without_mpi/socket_transfer.hpp"
 
 namespace ropewalk::without_mpi {
 
@@ -24,12 +24,12 @@ class Matching {
  public:
   // ---- receives that no message has met
   bool has_posted() const noexcept { return !posted_.empty(); }
-  void post(Transfer& receive) { posted_.push_back(&receive); }
+  void post(SocketTransfer& receive) { posted_.push_back(&receive); }
   // Returns the first that matches, which is not posted any more, or null.
-  Transfer* take_posted(int source, int tag);
+  SocketTransfer* take_posted(int source, int tag);
   // Whether a message of this source may be waited for.
   bool awaits(int source) const;
-  bool withdraw(const Transfer&);  // false where it is not posted
+  bool withdraw(const SocketTransfer&);  // false where it is not posted
   // Ends those which only this source could meet.
   void fail_from(int source, const std::string& why);
 
@@ -41,12 +41,12 @@ class Matching {
   void clear() noexcept;
 
  private:
-  std::vector<Transfer*> posted_;  // in their order
-  std::list<Letter> letters_;      // in the order in which their envelopes came
+  std::vector<SocketTransfer*> posted_;  // in their order
+  std::list<Letter> letters_;            // in the order in which their envelopes came
 };
 
 // A receive has met its message, whatever of that has come.
-void meet(Transfer& receive, const Letter&);
-void end(Transfer&, const std::string& error);
+void meet(SocketTransfer& receive, const Letter&);
+void end(SocketTransfer&, const std::string& error);
 
 }  // namespace ropewalk::without_mpi

@@ -12,7 +12,7 @@ namespace {
 
 using mpi::Count;
 
-Transfer* transfer_of(Word request) { return reinterpret_cast<Transfer*>(request); }
+SocketTransfer* transfer_of(Word request) { return reinterpret_cast<SocketTransfer*>(request); }
 
 void put_status(Word status, int source, int tag, std::size_t bytes) {
   if (status == abi().status_ignore) return;
@@ -30,10 +30,10 @@ int get_elements(Word status, Word /*type*/, Count* count) {
   return 0;
 }
 
-std::unique_ptr<Transfer> transfer(const void* data, Count count, Word type, int peer, int tag,
-                                   Member& member, bool is_send) {
+std::unique_ptr<SocketTransfer> transfer(const void* data, Count count, Word type, int peer,
+                                         int tag, Member& member, bool is_send) {
   require_bytes(type);
-  auto made = std::make_unique<Transfer>();
+  auto made = std::make_unique<SocketTransfer>();
   made->mailbox = member.mailbox();
   made->is_send = is_send;
   made->data = static_cast<std::byte*>(const_cast<void*>(data));
@@ -46,7 +46,7 @@ std::unique_ptr<Transfer> transfer(const void* data, Count count, Word type, int
 template <class Number>
 int isend(const void* data, Number count, Word type, int to, int tag, Word comm, Word* request) {
   return on(comm, [&](Member& member) {
-    std::unique_ptr<Transfer> made = transfer(data, count, type, to, tag, member, true);
+    std::unique_ptr<SocketTransfer> made = transfer(data, count, type, to, tag, member, true);
     made->mailbox->send(*made);
     *request = mpi::address(made.release());
   });
@@ -55,7 +55,7 @@ int isend(const void* data, Number count, Word type, int to, int tag, Word comm,
 template <class Number>
 int irecv(void* data, Number count, Word type, int from, int tag, Word comm, Word* request) {
   return on(comm, [&](Member& member) {
-    std::unique_ptr<Transfer> made = transfer(data, count, type, from, tag, member, false);
+    std::unique_ptr<SocketTransfer> made = transfer(data, count, type, from, tag, member, false);
     made->mailbox->receive(*made);
     *request = mpi::address(made.release());
   });
@@ -63,7 +63,7 @@ int irecv(void* data, Number count, Word type, int from, int tag, Word comm, Wor
 
 // Ends a transfer that is over. Throws what it has failed with.
 void retire(Word* request, Word status) {
-  const std::unique_ptr<Transfer> over(transfer_of(*request));
+  const std::unique_ptr<SocketTransfer> over(transfer_of(*request));
   *request = abi().request_null;
   if (!over->error.empty()) throw Error(ErrorCode::mpi, over->error);
   put_status(status, over->peer, over->tag, over->is_send ? 0 : over->received_bytes);
@@ -71,7 +71,7 @@ void retire(Word* request, Word status) {
 
 bool test_one(Word* request, Word status) {
   if (*request == abi().request_null) return true;
-  Transfer& one = *transfer_of(*request);
+  SocketTransfer& one = *transfer_of(*request);
   if (!one.mailbox->test(one)) return false;
   retire(request, status);
   return true;
@@ -121,7 +121,7 @@ int recv(void* data, Number count, Word type, int from, int tag, Word comm, Word
 
 int cancel(Word* request) {
   return as_code([&] {
-    Transfer& one = *transfer_of(*request);
+    SocketTransfer& one = *transfer_of(*request);
     one.mailbox->cancel(one);
   });
 }

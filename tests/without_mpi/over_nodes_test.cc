@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <stdlib.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <numeric>
@@ -87,7 +88,7 @@ TEST_P(WithoutMpiOverNodes, ChannelsCarryRandomMessages) {
       std::vector<MessageRequest> requests;
       std::vector<int> order(static_cast<std::size_t>(ranks));
       std::iota(order.begin(), order.end(), 0);
-      std::ranges::shuffle(order, random);
+      std::shuffle(order.begin(), order.end(), random);
       for (const int peer : order) {
         if (peer == rank) continue;
         const auto at = static_cast<std::size_t>(peer);

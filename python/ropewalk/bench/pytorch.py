@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from ..cluster.network import bits_per_second
 from ..errors import CommandError
 from ..options import Parser
 from . import jobs
@@ -43,6 +44,7 @@ EXAMPLES = (
     ("ropewalk bench torch --ops all_reduce --sizes 8,64K,4M --json torch.json", ""),
     ("ropewalk bench torch -n 4 --quick", ""),
     ("ropewalk bench torch --tensors private,allocator", "with the allocator, and without it"),
+    ("ropewalk bench torch --nodes 2 --rate 10gbit", "one rank on each of two hosts, without MPI"),
     ("ropewalk bench torch --models alexnet --scale 1,2,4", "a training by 1, 2 and 4 ranks"),
 )
 
@@ -50,6 +52,8 @@ EXAMPLES = (
 @dataclass
 class Options:
     ranks: int = 2
+    nodes: int = 1
+    rate: str = "2gbit"
     ops: str = ",".join(OPERATIONS)
     sizes: str | None = None
     quick: bool = False
@@ -63,6 +67,10 @@ class Options:
     help: bool = False
     bytes: list[int] = field(default_factory=list)
     counts: list[int] = field(default_factory=list)
+
+    def network(self) -> dict[str, int | str]:
+        """Returns what rows say of the nodes."""
+        return {"nodes": self.nodes, "rate": self.rate} if self.nodes > 1 else {}
 
     @property
     def seconds(self) -> float:
@@ -96,6 +104,15 @@ def parser() -> Parser:
     )
     made.add_argument("-h", "--help", action="store_true", help="show this and end")
     made.add_argument("-n", "--ranks", type=int, metavar="N", help="number of ranks; default: 2")
+    made.add_argument(
+        "--nodes",
+        type=int,
+        metavar="N",
+        help="deal the ranks to this number of hosts of a cluster in a box; default: 1, no box",
+    )
+    made.add_argument(
+        "--rate", metavar="RATE", help="of the network of --nodes, as in 1gbit; default: 2gbit"
+    )
     made.add_argument(
         "--ops", metavar="OP,...", help="calls to measure, of " + ", ".join(OPERATIONS)
     )
@@ -163,6 +180,9 @@ def options_of(words: Sequence[str]) -> Options:
     _require_known("--tensors", options.tensors, TENSORS)
     if options.ranks < 1:
         raise CommandError(f"-n: {options.ranks}, expected 1 or more")
+    if options.nodes < 1 or options.ranks < options.nodes:
+        raise CommandError(f"--nodes: {options.nodes}, expected 1 to {options.ranks}, as -n says")
+    bits_per_second(options.rate)
     sizes = options.sizes or (_QUICK_SIZES if options.quick else _SIZES)
     options.bytes = [_bytes(text) for text in sizes.split(",")]
     options.counts = _counts(options.scale or f"1,{options.ranks}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 import os
@@ -20,7 +21,7 @@ import torch.distributed as dist
 import ropewalk.torch
 
 from .. import cores
-from . import pytorch_training
+from . import pytorch_box, pytorch_training
 from .jobs import Row
 
 if TYPE_CHECKING:
@@ -57,12 +58,15 @@ def measure(options: Options, folder: str) -> list[Row] | None:
 def _run(ranks: int, body: Body, options: Options, folder: str) -> list[Row] | None:
     """Calls `body` in `ranks` children, and returns the rows of rank 0."""
     sys.stdout.flush()
+    if options.nodes > 1:
+        own = tempfile.mkdtemp(dir=folder)
+        return pytorch_box.run(ranks, functools.partial(live, body), options, own)
     children = []
     with tempfile.TemporaryDirectory(dir=folder) as own:
         for rank in range(ranks):
             child = os.fork()
             if child == 0:
-                os._exit(_live(rank, ranks, body, options, own))
+                os._exit(live(body, rank, ranks, options, own))
             children.append(child)
         if not _all_fine(children):
             return None
@@ -83,7 +87,8 @@ def _all_fine(children: list[int]) -> bool:
     return fine
 
 
-def _live(rank: int, ranks: int, body: Body, options: Options, folder: str) -> int:
+def live(body: Body, rank: int, ranks: int, options: Options, folder: str) -> int:
+    """Lives as one rank; returns the status of its process."""
     if not options.no_bind:
         os.sched_setaffinity(0, cores.share_of_rank(rank, ranks))
     try:
@@ -119,7 +124,7 @@ def _sweep(options: Options, gloo: Group, ours: Group) -> list[Row]:
     budget = options.seconds_of_calls / max(1, len(cases))
     rows = []
     for op, size, where in cases:
-        row = _measure_case(op, size, where, budget, (gloo, ours))
+        row = _measure_case(op, size, where, budget, (gloo, ours), options)
         rows.append(row)
         if rank == 0:
             print(
@@ -135,7 +140,7 @@ def _sweep(options: Options, gloo: Group, ours: Group) -> list[Row]:
 
 
 def _measure_case(
-    op: str, size: int, where: str, budget: float, groups: tuple[Group, Group]
+    op: str, size: int, where: str, budget: float, groups: tuple[Group, Group], options: Options
 ) -> Row:
     gloo, ours = groups
     with pytorch_training.tensors_in(where):
@@ -159,6 +164,7 @@ def _measure_case(
         "op": op,
         "bytes": size,
         "ranks": dist.get_world_size(),
+        **options.network(),
         "dtype": "float32",
         "buffers": "hot",
         "memory": where,

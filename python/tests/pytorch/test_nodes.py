@@ -1,6 +1,7 @@
 """Process groups of several nodes without an MPI: on nodes that are pretended, where messages go
 over the loopback, and on the hosts of a cluster in a box, under torchrun."""
 
+import json
 import os
 import pathlib
 import signal
@@ -18,8 +19,9 @@ from cases import make_cases
 from forked import join, run
 
 from ropewalk import ArgumentError, PeerDeadError
-from ropewalk.cluster.box import Box, NotPermitted
+from ropewalk.cluster.box import Box, NotPermitted, refusal
 from support import environment
+from support import run as run_command
 
 SEED = 20261128
 
@@ -171,3 +173,15 @@ def test_torchrun_on_two_hosts_needs_no_mpi(two_hosts: Box, tmp_path: pathlib.Pa
     for result in results.values():
         assert result.returncode == 0, result.stderr
     assert results["n0"].stdout.strip() == "nodes 2"
+
+
+def test_the_bench_measures_on_two_hosts(tmp_path: pathlib.Path):
+    if reason := refusal():
+        pytest.skip(reason)
+    words = ["bench", "torch", "--nodes", "2", "--rate", "10gbit", "--quick", "--time", "1"]
+    words += ["--no-training", "--ops", "all_reduce,barrier", "--json", tmp_path / "rows"]
+    done = run_command([sys.executable, "-m", "ropewalk", *words])
+    assert done.returncode == 0, done.stderr
+    rows = [json.loads(line) for line in (tmp_path / "rows").read_text().splitlines()][1:]
+    assert {row["op"] for row in rows} == {"all_reduce", "barrier"}
+    assert all(row["verified"] and row["nodes"] == 2 and row["ranks"] == 2 for row in rows)

@@ -1,4 +1,4 @@
-#include "without_mpi/outgoing.hpp"
+#include "without_mpi/outgoing_connection.hpp"
 
 #include <sys/uio.h>
 
@@ -20,7 +20,7 @@ iovec piece(const void* data, std::size_t bytes) {
 
 }  // namespace
 
-void Outgoing::push(Transfer& transfer) {
+void OutgoingConnection::push(SocketTransfer& transfer) {
   if (!failure_.empty()) {
     transfer.error = failure_;
     transfer.over = true;
@@ -29,7 +29,7 @@ void Outgoing::push(Transfer& transfer) {
   queue_.push_back({{.tag = transfer.tag, .bytes = transfer.bytes}, &transfer});
 }
 
-bool Outgoing::withdraw(const Transfer& transfer) {
+bool OutgoingConnection::withdraw(const SocketTransfer& transfer) {
   const auto found = std::ranges::find(queue_, &transfer, &Item::transfer);
   if (found == queue_.end() || found->sent > 0) return false;
   queue_.erase(found);
@@ -37,7 +37,7 @@ bool Outgoing::withdraw(const Transfer& transfer) {
 }
 
 // Lists what is to go out next, in order, and returns how many pieces there are.
-std::size_t Outgoing::gather(iovec* pieces) const {
+std::size_t OutgoingConnection::gather(iovec* pieces) const {
   std::size_t count = 0;
   if (greeted_ < greeting_.size()) {
     pieces[count++] = piece(greeting_.data() + greeted_, greeting_.size() - greeted_);
@@ -56,7 +56,7 @@ std::size_t Outgoing::gather(iovec* pieces) const {
   return count;
 }
 
-void Outgoing::take(std::size_t bytes) {
+void OutgoingConnection::take(std::size_t bytes) {
   const std::size_t greeted = std::min(bytes, greeting_.size() - greeted_);
   greeted_ += greeted;
   bytes -= greeted;
@@ -72,7 +72,7 @@ void Outgoing::take(std::size_t bytes) {
   }
 }
 
-void Outgoing::flush() {
+void OutgoingConnection::flush() {
   std::size_t sent = 0;
   while (!idle() && sent < bytes_per_turn) {
     std::array<iovec, most_pieces> pieces;
@@ -85,7 +85,7 @@ void Outgoing::flush() {
   }
 }
 
-void Outgoing::fail(const std::string& why) {
+void OutgoingConnection::fail(const std::string& why) {
   failure_ = why;
   socket_.close();
   for (const Item& item : queue_) {

@@ -13,7 +13,7 @@ class Mailbox;
 inline constexpr int any_source = -1;
 inline constexpr int any_tag = -2;
 
-struct Transfer {
+struct SocketTransfer {
   std::shared_ptr<Mailbox> mailbox = nullptr;  // of the communicator
   bool is_send = false;
   std::byte* data = nullptr;  // a send only reads it

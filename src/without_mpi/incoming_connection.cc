@@ -1,4 +1,4 @@
-#include "without_mpi/incoming.hpp"
+#include "without_mpi/incoming_connection.hpp"
 
 #include <sys/uio.h>
 
@@ -10,13 +10,13 @@
 
 namespace ropewalk::without_mpi {
 
-void Incoming::into(std::byte* data, std::size_t room) noexcept {
+void IncomingConnection::into(std::byte* data, std::size_t room) noexcept {
   data_ = data;
   room_ = room;
   state_ = State::inside;
 }
 
-Incoming::Event Incoming::read(std::size_t& budget) {
+IncomingConnection::Event IncomingConnection::read(std::size_t& budget) {
   for (;;) {
     switch (state_) {
       case State::between:
@@ -48,11 +48,11 @@ Incoming::Event Incoming::read(std::size_t& budget) {
   }
 }
 
-Incoming::Event Incoming::nothing_or_end() const noexcept {
+IncomingConnection::Event IncomingConnection::nothing_or_end() const noexcept {
   return state_ == State::ended ? Event::end : Event::nothing;
 }
 
-bool Incoming::note(const os::Moved& moved, std::size_t& budget) {
+bool IncomingConnection::note(const os::Moved& moved, std::size_t& budget) {
   budget -= std::min(budget, moved.bytes);
   if (moved.ended) {
     failure_ = moved.error == 0 ? "it has left this communicator, or has ended"
@@ -63,7 +63,7 @@ bool Incoming::note(const os::Moved& moved, std::size_t& budget) {
 }
 
 // Reads ahead: the next envelope, and what follows it.
-bool Incoming::fill(std::size_t& budget) {
+bool IncomingConnection::fill(std::size_t& budget) {
   if (budget == 0) return false;
   if (begin_ > 0) std::memmove(stage_.data(), stage_.data() + begin_, staged());
   end_ -= begin_;
@@ -75,7 +75,7 @@ bool Incoming::fill(std::size_t& budget) {
 }
 
 // Reads the rest of the message to its place, and ahead.
-bool Incoming::receive_rest(std::size_t& budget) {
+bool IncomingConnection::receive_rest(std::size_t& budget) {
   if (budget == 0) return false;
   const std::size_t kept = std::min<std::size_t>(envelope_.bytes, room_);
   const std::size_t left = kept - std::min(kept, received_);
@@ -93,7 +93,7 @@ bool Incoming::receive_rest(std::size_t& budget) {
   return note(moved, budget);
 }
 
-void Incoming::take_staged() noexcept {
+void IncomingConnection::take_staged() noexcept {
   const std::size_t bytes = std::min<std::size_t>(staged(), envelope_.bytes - received_);
   const std::size_t kept = received_ < room_ ? std::min(bytes, room_ - received_) : 0;
   if (kept > 0) std::memcpy(data_ + received_, stage_.data() + begin_, kept);

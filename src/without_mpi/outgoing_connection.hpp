@@ -9,15 +9,15 @@
 #include <vector>
 
 #include "without_mpi/socket.hpp"
-#include "without_mpi/transfer.hpp"
+#include "without_mpi/socket_transfer.hpp"
 #include "without_mpi/wire.hpp"
 
 namespace ropewalk::without_mpi {
 
-class Outgoing {
+class OutgoingConnection {
  public:
   // Takes a connection that may still be under way. The greeting goes first.
-  Outgoing(Socket socket, std::vector<std::byte> greeting)
+  OutgoingConnection(Socket socket, std::vector<std::byte> greeting)
       : socket_(std::move(socket)), greeting_(std::move(greeting)) {}
 
   const os::Descriptor& socket() const noexcept { return socket_.get(); }
@@ -25,9 +25,9 @@ class Outgoing {
   // Whether the connection has failed, and how. What is pushed later fails at once.
   const std::string& failure() const noexcept { return failure_; }
 
-  void push(Transfer&);
+  void push(SocketTransfer&);
   // Forgets a send of which nothing has gone out. Returns false where something has.
-  bool withdraw(const Transfer&);
+  bool withdraw(const SocketTransfer&);
   // Sends what the kernel takes now. Sends are over when the kernel has all of their bytes.
   void flush();
   void fail(const std::string& why);
@@ -35,7 +35,7 @@ class Outgoing {
  private:
   struct Item {
     Envelope envelope;
-    Transfer* transfer;
+    SocketTransfer* transfer;
     std::size_t sent = 0;  // of the envelope and the data
   };
   std::size_t gather(iovec* pieces) const;

@@ -11,9 +11,9 @@
 
 namespace ropewalk::without_mpi {
 
-class Incoming {
+class IncomingConnection {
  public:
-  explicit Incoming(Socket socket) : socket_(std::move(socket)) {}
+  explicit IncomingConnection(Socket socket) : socket_(std::move(socket)) {}
 
   enum class Event {
     nothing,   // nothing more can be read now
