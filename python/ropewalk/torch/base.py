@@ -15,6 +15,7 @@ from .. import _core
 from ..exceptions import Error
 from .exceptions import for_torch
 from .formation import Formation
+from .profiling import entered, leave, profiling
 from .tensors import NoElements, Tensor, new
 from .work import COMPLETE, PendingWork
 
@@ -178,14 +179,16 @@ class Form:
         return (*first, options), others
 
 
-def serving(form: Form | None) -> Callable[[_Method], _Method]:
+def serving(name: str, form: Form | None = None) -> Callable[[_Method], _Method]:
     """Wraps a method so that an error which only this rank finds, before it makes its call, becomes
-    an error of the other ranks, too; and so that a caller may give what `form` says. It is one
-    wrapper for both, for each costs as much as a tenth of a small collective."""
+    an error of the other ranks, too; so that a caller may give what `form` says; and so that it
+    appears in a profiler by its name, if it has one. It is one wrapper for all of that, for each
+    costs as much as a tenth of a small collective."""
 
     def wrap(method: _Method) -> _Method:
         @wraps(method)
         def checked(self: Base, *arguments: Any, **named: Any) -> Any:
+            record = entered(name, arguments) if name and profiling() else None
             calls = self._ranks.calls()
             try:
                 if form is not None and (not arguments or type(arguments[-1]) is not form.kind):
@@ -197,11 +200,14 @@ def serving(form: Form | None) -> Callable[[_Method], _Method]:
                 if self._ranks.calls() == calls:
                     self._ranks.refuse()
                 raise for_torch(error) from None
+            finally:
+                if record is not None:
+                    leave(record)
 
         return checked  # type: ignore[return-value]
 
     return wrap
 
 
-refusing = serving(None)
+refusing = serving("")  # for a method that another one calls
 __all__ = ["COMPLETE", "Base", "Form", "_core", "make", "refusing", "serving"]

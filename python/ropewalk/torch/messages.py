@@ -12,6 +12,7 @@ from ..exceptions import ArgumentError, Error
 from . import tensors as of
 from .base import COMPLETE, Base
 from .exceptions import for_torch
+from .profiling import entered, leave, profiling
 from .tensors import Tensor
 from .work import MessageWork
 
@@ -27,24 +28,31 @@ def _check_tag(tag: int) -> None:
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
-def _raising(method: _Method) -> _Method:
-    """Wraps a method so that its errors are those that torch's programs expect. No other rank needs
-    to hear of them."""
+def _raising(name: str) -> Callable[[_Method], _Method]:
+    """Wraps a method so that its errors are those that torch's programs expect, and so that a
+    profiler shows it by that name. No other rank needs to hear of the errors."""
 
-    @wraps(method)
-    def checked(*arguments: Any, **named: Any) -> Any:
-        try:
-            return method(*arguments, **named)
-        except of.NoElements:
-            return COMPLETE
-        except Error as error:
-            raise for_torch(error) from None
+    def wrap(method: _Method) -> _Method:
+        @wraps(method)
+        def checked(self: Base, *arguments: Any, **named: Any) -> Any:
+            record = entered(name, arguments) if profiling() else None
+            try:
+                return method(self, *arguments, **named)
+            except of.NoElements:
+                return COMPLETE
+            except Error as error:
+                raise for_torch(error) from None
+            finally:
+                if record is not None:
+                    leave(record)
 
-    return checked  # type: ignore[return-value]
+        return checked  # type: ignore[return-value]
+
+    return wrap
 
 
 class Messages(Base):
-    @_raising
+    @_raising("send")
     def send(self, tensors: Sequence[Tensor], rank: int, tag: int) -> dist.Work:
         _check_tag(tag)
         tensor = of.one(tensors, "tensors")
@@ -52,11 +60,11 @@ class Messages(Base):
         started = self._ranks.send(given.data_ptr(), given.nbytes, rank, tag, given)
         return MessageWork(started, tensor, self._patience, f"a message to rank {rank}")
 
-    @_raising
+    @_raising("recv")
     def recv(self, tensors: Sequence[Tensor], rank: int, tag: int) -> dist.Work:
         return self._receive(of.one(tensors, "tensors"), rank, tag, f"rank {rank}")
 
-    @_raising
+    @_raising("recv_any_source")
     def recv_anysource(self, tensors: Sequence[Tensor], tag: int) -> dist.Work:
         return self._receive(of.one(tensors, "tensors"), _ANY_SOURCE, tag, "any rank")
 

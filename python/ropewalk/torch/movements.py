@@ -18,7 +18,7 @@ from torch._C._distributed_c10d import (
 
 from ..exceptions import ArgumentError
 from . import tensors as of
-from .base import Base, Form, make, refusing, serving
+from .base import Base, Form, make, serving
 from .tensors import Tensor
 
 _BROADCAST = BroadcastOptions()
@@ -49,14 +49,14 @@ def _same_size(tensors: Sequence[Tensor], like: Tensor, size: int, name: str) ->
 
 
 class Movements(Base):
-    @refusing
+    @serving("barrier")
     def barrier(
         self, opts: BarrierOptions | timedelta = _BARRIER, timeout: timedelta | None = None
     ) -> dist.Work:
         waits = isinstance(opts, BarrierOptions) and not opts.asyncOp
         return make(waits, [(self._ranks.barrier,)], [], ())
 
-    @serving(Form(BroadcastOptions, 1, _OF_A_ROOT))
+    @serving("broadcast", Form(BroadcastOptions, 1, _OF_A_ROOT))
     def broadcast(
         self, tensors: Sequence[Tensor] | Tensor, opts: BroadcastOptions = _BROADCAST
     ) -> dist.Work:
@@ -72,7 +72,7 @@ class Movements(Base):
 
     # ---- gathers
 
-    @serving(Form(AllgatherOptions, 2, _TIMEOUT))
+    @serving("all_gather", Form(AllgatherOptions, 2, _TIMEOUT))
     def allgather(
         self,
         outputs: Sequence[Sequence[Tensor]] | Sequence[Tensor],
@@ -81,7 +81,7 @@ class Movements(Base):
     ) -> dist.Work:
         return self._gather_lists([(of.only_list(outputs), of.only(inputs, "inputs"))], opts)
 
-    @refusing
+    @serving("all_gather")
     def allgather_coalesced(
         self,
         output_lists: Sequence[Sequence[Tensor]],
@@ -122,13 +122,13 @@ class Movements(Base):
         overlaps = first != own and first < begin + length and begin < end
         return given.clone() if overlaps else given
 
-    @refusing
+    @serving("all_gather")
     def all_gather_single(
         self, output: Tensor, given: Tensor, opts: AllgatherOptions = _ALLGATHER
     ) -> dist.Work:
         return self._gather_whole([(output, given)], opts)
 
-    @refusing
+    @serving("all_gather")
     def all_gather_single_coalesced(
         self,
         outputs: Sequence[Tensor],
@@ -163,7 +163,7 @@ class Movements(Base):
 
         return make(not opts.asyncOp, calls, [output for output, _ in pairs], (pairs, kept), put)
 
-    @serving(Form(GatherOptions, 2, _OF_A_ROOT))
+    @serving("gather", Form(GatherOptions, 2, _OF_A_ROOT))
     def gather(
         self,
         outputs: Sequence[Sequence[Tensor]] | Sequence[Tensor],
@@ -184,7 +184,7 @@ class Movements(Base):
         call = (self._ranks.gather, *addresses, given.nbytes, opts.rootRank)
         return make(not opts.asyncOp, [call], results, (given, whole, results), put)
 
-    @serving(Form(ScatterOptions, 2, _OF_A_ROOT))
+    @serving("scatter", Form(ScatterOptions, 2, _OF_A_ROOT))
     def scatter(
         self,
         outputs: Sequence[Tensor] | Tensor,
@@ -208,7 +208,7 @@ class Movements(Base):
 
     # ---- all-to-alls
 
-    @serving(Form(AllToAllOptions, 4, _TIMEOUT))
+    @serving("all_to_all", Form(AllToAllOptions, 4, _TIMEOUT))
     def all_to_all_single(
         self,
         output: Tensor,
@@ -248,7 +248,7 @@ class Movements(Base):
         row = tensor.nbytes // rows if rows > 0 else 0
         return [count * row for count in splits]
 
-    @refusing
+    @serving("all_to_all")
     def alltoall(
         self,
         outputs: Sequence[Tensor],

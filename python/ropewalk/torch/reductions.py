@@ -18,6 +18,7 @@ from ..exceptions import ArgumentError, Error
 from . import tensors as of
 from .base import COMPLETE, Base, Form, make, refusing, serving
 from .exceptions import for_torch
+from .profiling import entered, leave, profiling
 from .sparse import add_up, is_sparse
 from .tensors import CODES, Tensor
 from .work import FinishedWork, PendingWork
@@ -54,11 +55,10 @@ class Reductions(Base):
             return self._allreduce(tensors, opts)
         tensor = tensors[0]
         code = CODES.get((tensor.dtype, hash(opts.reduceOp)))
-        if code is None or not of.usable(tensor):
+        address = of.place(tensor)
+        if code is None or address == 0:
             return self._allreduce(tensors, opts)
-        address = tensor.data_ptr()
-        if address == 0:  # has no elements, or is a wrapper of the tensor that has them
-            return self._allreduce(tensors, opts)
+        record = entered("all_reduce", (tensor,)) if profiling() else None
         # One rank alone has nothing to wait for, so that another thread would cost more.
         try:
             if opts.asyncOp and self._group_size > 1:
@@ -67,6 +67,9 @@ class Reductions(Base):
             self._ranks.allreduce(address, address, tensor.numel(), *code, None)
         except Error as error:
             raise for_torch(error) from None
+        finally:
+            if record is not None:
+                leave(record)
         return FinishedWork([tensor]) if opts.asyncOp else COMPLETE
 
     @refusing
@@ -78,14 +81,14 @@ class Reductions(Base):
             options.reduceOp = opts
         return self._allreduce([of.only(tensors, "tensors")], options)
 
-    @refusing
+    @serving("all_reduce")
     def _allreduce(self, tensors: Sequence[Tensor], opts: AllreduceOptions) -> dist.Work:
         """Reduces a tensor of any layout in memory, by any operation."""
         if len(tensors) == 1 and is_sparse(tensors[0]):
             return add_up(self, tensors[0], opts.reduceOp, not opts.asyncOp)
         return self._reduce_all(list(tensors), opts.reduceOp, not opts.asyncOp)
 
-    @refusing
+    @serving("all_reduce")
     def allreduce_coalesced(
         self, tensors: Sequence[Tensor], opts: AllreduceCoalescedOptions = _COALESCED
     ) -> dist.Work:
@@ -133,7 +136,7 @@ class Reductions(Base):
 
         return joined, put
 
-    @serving(Form(ReduceOptions, 1, {"root": "rootRank", **_OF_A_REDUCTION}))
+    @serving("reduce", Form(ReduceOptions, 1, {"root": "rootRank", **_OF_A_REDUCTION}))
     def reduce(
         self, tensors: Sequence[Tensor] | Tensor, opts: ReduceOptions = _REDUCE
     ) -> dist.Work:
@@ -153,7 +156,7 @@ class Reductions(Base):
         call = (self._ranks.reduce, address, address, given.numel(), *code, opts.rootRank)
         return make(not opts.asyncOp, [call], [tensor], (tensor, given), put)
 
-    @serving(Form(ReduceScatterOptions, 2, _OF_A_REDUCTION))
+    @serving("reduce_scatter", Form(ReduceScatterOptions, 2, _OF_A_REDUCTION))
     def reduce_scatter(
         self,
         outputs: Sequence[Tensor] | Tensor,
@@ -179,32 +182,35 @@ class Reductions(Base):
         are take this path, so each question about them is asked once, and here."""
         code = CODES.get((given.dtype, hash(opts.reduceOp)))
         count = output.numel()
+        source, target = of.place(given), of.place(output)
         if (
             code is None
             or output.dtype != given.dtype
             or given.numel() != count * self._group_size
-            or not (of.usable(output) and of.usable(given))
+            or source == 0
+            or target == 0
             or of.overlap(output, given)
         ):
             return self._reduce_scatter_otherwise(output, given, opts)
-        source, target = given.data_ptr(), output.data_ptr()
-        if source == 0 or target == 0:
-            return self._reduce_scatter_otherwise(output, given, opts)
         kept = (output, given) if opts.asyncOp else None
         counts = [count] * self._group_size
+        record = entered("reduce_scatter", (given,)) if profiling() else None
         try:
             started = self._ranks.reduce_scatter(source, target, counts, *code, kept)
         except Error as error:
             raise for_torch(error) from None
+        finally:
+            if record is not None:
+                leave(record)
         return PendingWork((started,), [output]) if opts.asyncOp else COMPLETE
 
-    @refusing
+    @serving("reduce_scatter")
     def _reduce_scatter_otherwise(
         self, output: Tensor, given: Tensor, opts: ReduceScatterOptions
     ) -> dist.Work:
         return self._scatter_sum([self._dealt(output, given)], opts)
 
-    @refusing
+    @serving("reduce_scatter")
     def reduce_scatter_single_coalesced(
         self,
         outputs: Sequence[Tensor],

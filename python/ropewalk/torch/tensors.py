@@ -177,9 +177,14 @@ def plain(tensor: Tensor) -> bool:
     return tensor.is_contiguous() and not tensor.is_conj() and not tensor.is_neg()
 
 
-def usable(tensor: Tensor) -> bool:
-    """Returns whether a call can use the tensor's memory as it is."""
-    return tensor.is_cpu and tensor.layout == _STRIDED and plain(tensor)
+def place(tensor: Tensor) -> int:
+    """Returns the address of the tensor's memory where a call can use that as it is, else 0. It is
+    0, too, where there are no elements, or where the tensor is a wrapper of the one that has
+    them."""
+    if tensor.is_cpu and tensor.layout == _STRIDED and plain(tensor):
+        address: int = tensor.data_ptr()
+        return address
+    return 0
 
 
 def dense(tensor: Tensor, name: str) -> Tensor:

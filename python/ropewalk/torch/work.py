@@ -18,6 +18,7 @@ import torch.distributed as dist
 from .. import _core
 from ..exceptions import Error, PeerDeadError
 from .exceptions import for_torch
+from .profiling import entered, leave, profiling
 
 
 class Completions:
@@ -142,11 +143,15 @@ class BackgroundWork(dist.Work):
         raise NotImplementedError
 
     def wait(self, timeout: timedelta | None = None) -> bool:
+        record = entered("wait", (self._tensors,)) if profiling() else None
         try:
             self._wait(timeout)
+            self._put()
         except Error as error:
             raise for_torch(error) from None
-        self._put()
+        finally:
+            if record is not None:
+                leave(record)
         return True
 
     def synchronize(self) -> None:
