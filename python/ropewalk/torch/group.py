@@ -8,6 +8,7 @@ kinds are made in the order in which the program asks for them.
 
 from __future__ import annotations
 
+from . import functional  # noqa: F401  (serves functional collectives that need more than a group)
 from .messages import Messages
 from .movements import Movements
 from .reductions import Reductions
