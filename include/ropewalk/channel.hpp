@@ -38,7 +38,8 @@ RW_EXPORT const char* name(Mechanism);
 // These stand in place of a source or a tag, and mean any of them.
 inline constexpr int any_source = -1;
 inline constexpr int any_tag = -1;
-// Tags are 0 to this, which is what the MPI standard promises of MPI_TAG_UB.
+// Every channel takes tags from 0 to this, which is what the MPI standard promises of MPI_TAG_UB.
+// Channel::tag_bound() says how many more it takes.
 inline constexpr int largest_tag = 32767;
 
 // What a message was: its sender, its tag and its length.
@@ -153,6 +154,8 @@ class RW_EXPORT Channel {
   // Whether messages to this rank go through shared memory; the others go to MPI.
   bool is_near(int rank) const;
   const std::string& reason() const noexcept;  // why no message does; empty where some do
+  // Tags are 0 to this: all that an int holds where all ranks are near, else what MPI has.
+  int tag_bound() const noexcept;
   // Up to so many bytes a message is copied on its way, and its send does not wait.
   std::size_t slot_bytes() const noexcept;
   // Returns the mechanism of the last message that this rank has received.

@@ -202,7 +202,7 @@ RW_DEFAULT_EXPORT int rw_overlap(rw_team* team, rw_stealing* loop, rw_worker_fun
  * makes calls of a channel. channel.hpp says more. */
 #define RW_ANY_SOURCE (-1)
 #define RW_ANY_TAG (-1)
-#define RW_LARGEST_TAG 32767
+#define RW_LARGEST_TAG 32767 /* that every channel takes; where all ranks are near, all of int */
 
 /* How the bytes of a message go. */
 enum {

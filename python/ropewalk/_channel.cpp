@@ -162,11 +162,12 @@ int source_of(const HeldChannel& self, nb::handle given) {
          std::to_string(self.get().size() - 1) + ", or any_source");
 }
 
-int tag_of(nb::handle given, const char* name, bool open) {
+int tag_of(const HeldChannel& self, nb::handle given, const char* name, bool open) {
   const int tag = whole_number(given, name);
-  if (tag >= (open ? any_tag : 0) && tag <= largest_tag) return tag;
+  const int bound = self.get().tag_bound();
+  if (tag >= (open ? any_tag : 0) && tag <= bound) return tag;
   refuse(std::string(name) + ": " + std::to_string(tag) + ", expected 0 to " +
-         std::to_string(largest_tag) + (open ? ", or any_tag" : ""));
+         std::to_string(bound) + (open ? ", or any_tag" : ""));
 }
 
 void check_apart(const Side& sent, const Side& received) {
@@ -181,7 +182,7 @@ void check_apart(const Side& sent, const Side& received) {
 
 void send(HeldChannel& self, nb::handle array, nb::handle destination, nb::handle tag_given) {
   const int to = destination_of(self, destination);
-  const int tag = tag_of(tag_given, "tag", false);
+  const int tag = tag_of(self, tag_given, "tag", false);
   const Side side = message_input(array);
   run(self, [&, data = side.data, bytes = side.bytes()](Channel& channel) {
     channel.send(data, bytes, to, tag);
@@ -190,7 +191,7 @@ void send(HeldChannel& self, nb::handle array, nb::handle destination, nb::handl
 
 StatusWords receive(HeldChannel& self, nb::handle out, nb::handle source, nb::handle tag_given) {
   const int from = source_of(self, source);
-  const int tag = tag_of(tag_given, "tag", true);
+  const int tag = tag_of(self, tag_given, "tag", true);
   const Side side = message_output(out);
   return words(run(self, [&, data = side.data, bytes = side.bytes()](
                              Channel& channel) { return channel.receive(data, bytes, from, tag); }),
@@ -202,8 +203,8 @@ StatusWords send_receive(HeldChannel& self, nb::handle array, nb::handle destina
                          nb::handle receive_tag) {
   const int to = destination_of(self, destination);
   const int from = source_of(self, source);
-  const int tag_sent = tag_of(send_tag, "send_tag", false);
-  const int tag_received = tag_of(receive_tag, "receive_tag", true);
+  const int tag_sent = tag_of(self, send_tag, "send_tag", false);
+  const int tag_received = tag_of(self, receive_tag, "receive_tag", true);
   const Side sent = message_input(array);
   const Side received = message_output(out);
   check_apart(sent, received);
@@ -219,7 +220,7 @@ StatusWords send_receive(HeldChannel& self, nb::handle array, nb::handle destina
 std::unique_ptr<HeldMessage> start_send(HeldChannel& self, nb::handle array, nb::handle destination,
                                         nb::handle tag_given) {
   const int to = destination_of(self, destination);
-  const int tag = tag_of(tag_given, "tag", false);
+  const int tag = tag_of(self, tag_given, "tag", false);
   auto message = std::make_unique<HeldMessage>(self, message_input(array));
   run(self, [&](Channel& channel) {
     message->request = channel.start_send(message->side.data, message->side.bytes(), to, tag);
@@ -230,7 +231,7 @@ std::unique_ptr<HeldMessage> start_send(HeldChannel& self, nb::handle array, nb:
 std::unique_ptr<HeldMessage> start_receive(HeldChannel& self, nb::handle out, nb::handle source,
                                            nb::handle tag_given) {
   const int from = source_of(self, source);
-  const int tag = tag_of(tag_given, "tag", true);
+  const int tag = tag_of(self, tag_given, "tag", true);
   auto message = std::make_unique<HeldMessage>(self, message_output(out));
   run(self, [&](Channel& channel) {
     message->request = channel.start_receive(message->side.data, message->side.bytes(), from, tag);
@@ -241,7 +242,7 @@ std::unique_ptr<HeldMessage> start_receive(HeldChannel& self, nb::handle out, nb
 std::unique_ptr<HeldMessage> prepare_send(HeldChannel& self, nb::handle array,
                                           nb::handle destination, nb::handle tag_given) {
   const int to = destination_of(self, destination);
-  const int tag = tag_of(tag_given, "tag", false);
+  const int tag = tag_of(self, tag_given, "tag", false);
   auto message = std::make_unique<HeldMessage>(self, message_input_in_place(array));
   message->prepared = self.get().prepare_send(message->side.data, message->side.bytes(), to, tag);
   message->complete = true;
@@ -251,7 +252,7 @@ std::unique_ptr<HeldMessage> prepare_send(HeldChannel& self, nb::handle array,
 std::unique_ptr<HeldMessage> prepare_receive(HeldChannel& self, nb::handle out, nb::handle source,
                                              nb::handle tag_given) {
   const int from = source_of(self, source);
-  const int tag = tag_of(tag_given, "tag", true);
+  const int tag = tag_of(self, tag_given, "tag", true);
   auto message = std::make_unique<HeldMessage>(self, message_output(out));
   message->prepared =
       self.get().prepare_receive(message->side.data, message->side.bytes(), from, tag);
@@ -262,7 +263,7 @@ std::unique_ptr<HeldMessage> prepare_receive(HeldChannel& self, nb::handle out, 
 std::optional<std::tuple<int, int, std::size_t>> probe(HeldChannel& self, nb::handle source,
                                                        nb::handle tag_given) {
   const int from = source_of(self, source);
-  const int tag = tag_of(tag_given, "tag", true);
+  const int tag = tag_of(self, tag_given, "tag", true);
   const auto found = run(self, [&](Channel& channel) { return channel.probe(from, tag); });
   if (!found) return std::nullopt;
   return std::tuple(found->source, found->tag, found->bytes);

@@ -238,7 +238,7 @@ for text, wrong in (
     ("source: rank 7", lambda: channel.receive(good, 7)),
     ("source: not an integer", lambda: channel.start_receive(good, "one")),
     ("tag: -1", lambda: channel.send(good, 0, -1)),
-    ("tag: 32768", lambda: channel.receive(good, 0, 32768)),
+    ("tag: not an integer", lambda: channel.receive(good, 0, 1 << 31)),
     ("receive_tag: -2", lambda: channel.send_receive(good, 0, np.ones(6), 0, 0, -2)),
     ("out: overlaps", lambda: channel.send_receive(good[:4], 0, good[2:], 0)),
     ("out: read-only", lambda: channel.receive(frozen, 0)),

@@ -16,9 +16,9 @@ namespace {
                   (open ? "; pass 0 to its size - 1, or any_source" : "; pass 0 to its size - 1"));
 }
 
-[[noreturn]] void refuse_tag(int tag, bool open) {
+[[noreturn]] void refuse_tag(int tag, int bound, bool open) {
   throw Error(ErrorCode::argument, "tag: " + std::to_string(tag) + "; pass 0 to " +
-                                       std::to_string(largest_tag) + (open ? ", or any_tag" : ""));
+                                       std::to_string(bound) + (open ? ", or any_tag" : ""));
 }
 
 void check_data(const void* data, std::size_t bytes) {
@@ -33,8 +33,8 @@ void check_send(const messages::MessageEngine& engine, const void* data, std::si
   if (to < 0 || to >= engine.size()) [[unlikely]] {
     refuse_rank("to", to, engine.size(), false);
   }
-  if (tag < 0 || tag > largest_tag) [[unlikely]] {
-    refuse_tag(tag, false);
+  if (tag < 0 || tag > engine.reach().tag_bound) [[unlikely]] {
+    refuse_tag(tag, engine.reach().tag_bound, false);
   }
   check_data(data, bytes);
 }
@@ -43,8 +43,8 @@ void check_from(const messages::MessageEngine& engine, int from, int tag) {
   if (from < any_source || from >= engine.size()) [[unlikely]] {
     refuse_rank("from", from, engine.size(), true);
   }
-  if (tag < any_tag || tag > largest_tag) [[unlikely]] {
-    refuse_tag(tag, true);
+  if (tag < any_tag || tag > engine.reach().tag_bound) [[unlikely]] {
+    refuse_tag(tag, engine.reach().tag_bound, true);
   }
 }
 
@@ -72,11 +72,12 @@ Channel& Channel::operator=(Channel&&) noexcept = default;
 
 int Channel::rank() const noexcept { return engine_->rank(); }
 int Channel::size() const noexcept { return engine_->size(); }
+int Channel::tag_bound() const noexcept { return engine_->reach().tag_bound; }
 bool Channel::is_near(int rank) const {
   if (rank < 0 || rank >= size()) refuse_rank("rank", rank, size(), false);
   return engine_->is_near(rank);
 }
-const std::string& Channel::reason() const noexcept { return engine_->reason(); }
+const std::string& Channel::reason() const noexcept { return engine_->reach().reason; }
 std::size_t Channel::slot_bytes() const noexcept { return engine_->slot_bytes(); }
 Mechanism Channel::last_mechanism() const noexcept { return engine_->last(); }
 

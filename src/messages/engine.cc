@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "mpi/attributes.hpp"
 #include "mpi/collectively.hpp"
 #include "mpi/progress.hpp"
 #include "node/machine_share.hpp"
@@ -126,7 +127,7 @@ void MessageEngine::meet(mpi::Comm comm, const ChannelOptions& options) {
   devices_.look();
   mpi::collectively(near_comm, [&] {
     near_ = NearRanks::create(near_comm, near, size_,
-                              {limits_.attach_bytes, limits_.by_kernel_bytes}, reason_);
+                              {limits_.attach_bytes, limits_.by_kernel_bytes}, reach_.reason);
   });
   // Nodes that are parts of one machine share its cores.
   if (!all_near && node::crowding(comm, size_).here && near_ != nullptr) {
@@ -139,6 +140,7 @@ void MessageEngine::meet(mpi::Comm comm, const ChannelOptions& options) {
   liveness_ = node::Liveness::create(comm, not_watched);
   watch_.watch_far(liveness_.get());
   far_ = std::make_unique<Far>(comm, rank_, posted_);
+  reach_.tag_bound = mpi::tag_upper_bound(comm);
 }
 
 void MessageEngine::serve_near(Mechanism force, const Copiers& copiers) {

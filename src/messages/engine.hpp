@@ -2,6 +2,7 @@
 // them.
 #pragma once
 
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -24,6 +25,13 @@
 
 namespace ropewalk::messages {
 
+// What messages of an engine can be.
+struct MessageReach {
+  std::string reason;  // why none goes through shared memory; empty where some do
+  // Tags are 0 to this. MPI has a bound of its own for messages that it carries.
+  int tag_bound = std::numeric_limits<int>::max();
+};
+
 class MessageEngine final {
  public:
   // Makes the engine. Collective.
@@ -35,7 +43,7 @@ class MessageEngine final {
   int rank() const noexcept { return rank_; }
   int size() const noexcept { return size_; }
   bool is_near(int rank) const noexcept { return near_ != nullptr && near_->place_of(rank) >= 0; }
-  const std::string& reason() const noexcept { return reason_; }
+  const MessageReach& reach() const noexcept { return reach_; }
   std::size_t slot_bytes() const noexcept { return limits_.slot_bytes; }
   Mechanism last() const noexcept { return near_ != nullptr ? receiving_->last() : Mechanism::mpi; }
 
@@ -73,7 +81,7 @@ class MessageEngine final {
   int rank_;
   int size_;
   tuning::ChannelLimits limits_;
-  std::string reason_;
+  MessageReach reach_;
   Posted posted_;
   OperationPool pool_;
   std::unique_ptr<node::Liveness> liveness_;   // of ranks on other nodes; null: not watched

@@ -400,11 +400,9 @@ TEST(Channel, ArgumentsAreChecked) {
     expect_error(ErrorCode::argument, "to: rank 2", [&] { channel.send(&value, size, 2); });
     expect_error(ErrorCode::argument, "to: rank -1", [&] { channel.send(&value, size, -1); });
     expect_error(ErrorCode::argument, "tag: -1", [&] { channel.send(&value, size, 1, -1); });
-    expect_error(ErrorCode::argument, "tag: 32768", [&] { channel.send(&value, size, 1, 32768); });
     expect_error(ErrorCode::argument, "data: null", [&] { channel.send(nullptr, size, 1); });
     expect_error(ErrorCode::argument, "from: rank 9", [&] { channel.receive(&value, size, 9); });
-    expect_error(ErrorCode::argument, "tag: 99999",
-                 [&] { channel.receive(&value, size, 0, 99999); });
+    expect_error(ErrorCode::argument, "tag: -2", [&] { channel.receive(&value, size, 0, -2); });
     expect_error(ErrorCode::argument, "rank: rank 5", [&] { (void)channel.is_near(5); });
     expect_error(ErrorCode::argument, "message: empty", [] { PersistentMessage().start(); });
   });

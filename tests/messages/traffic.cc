@@ -101,15 +101,16 @@ std::size_t random_length(Random& random, std::size_t longest) {
   }
 }
 
-// Draws the messages of all ranks, in the order in which each sends.
-std::vector<Sent> random_messages(Random& random, int ranks, std::size_t longest) {
+// Draws the messages of all ranks, in the order in which each sends. Tags are 0 to `bound`.
+std::vector<Sent> random_messages(Random& random, int ranks, std::size_t longest, int bound) {
   std::vector<Sent> messages(below(random, 12U * static_cast<unsigned>(ranks)));
   const std::size_t tags = 1 + below(random, 4);
+  const int apart = bound / 3;
   const std::size_t most = below(random, 3) == 0 ? 100 : longest;
   for (Sent& each : messages) {
     each = {static_cast<int>(below(random, static_cast<std::size_t>(ranks))),
             static_cast<int>(below(random, static_cast<std::size_t>(ranks))),
-            static_cast<int>(below(random, tags)), random_length(random, most), random()};
+            apart * static_cast<int>(below(random, tags)), random_length(random, most), random()};
   }
   return messages;
 }
@@ -132,7 +133,7 @@ class Round {
       : channel_(channel),
         own_(own),
         devices_(options.devices),
-        messages_(random_messages(random, channel.size(), options.longest)) {}
+        messages_(random_messages(random, channel.size(), options.longest, channel.tag_bound())) {}
 
   std::string run() {
     start_all();

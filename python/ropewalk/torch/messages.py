@@ -17,7 +17,9 @@ from .tensors import Tensor
 from .work import MessageWork
 
 _ANY_SOURCE = -1
-_LARGEST_TAG = 32767  # This is largest_tag of ropewalk/channel.hpp.
+# The channel takes all that an int holds between ranks of one node, and over nodes what MPI has; it
+# refuses the others itself.
+_LARGEST_TAG = 2**31 - 1
 
 
 def _check_tag(tag: int) -> None:
