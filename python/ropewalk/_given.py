@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import reduction
-from .arrays import Array
+from .arrays import Array, is_lazy
 from .exceptions import ArgumentError
 
 if TYPE_CHECKING:
@@ -33,8 +33,7 @@ def _taken(array: Array) -> _Taken:
 def _resolved(given: ArrayLike) -> ArrayLike:
     """A tensor of PyTorch whose memory holds its elements. That of a lazily conjugated or negated
     one holds others."""
-    is_lazy = any(getattr(given, name, bool)() for name in ("is_conj", "is_neg"))
-    return given.resolve_conj().resolve_neg() if is_lazy else given
+    return given.resolve_conj().resolve_neg() if is_lazy(given) else given
 
 
 def _sendable(given: ArrayLike) -> _Taken:

@@ -22,6 +22,12 @@ Order = Literal["C", "F"]
 Kind = Literal["ddr", "hbm", "cxl"]  # of the memory of a NUMA node
 
 
+def is_lazy(given: Any) -> bool:
+    """Whether the memory of a tensor of PyTorch holds other numbers than the tensor: PyTorch
+    conjugates or negates such a tensor when it reads it."""
+    return any(getattr(given, name, bool)() for name in ("is_conj", "is_neg"))
+
+
 def plain(shape: Shape, dtype: DTypeLike) -> tuple[tuple[int, ...], np.dtype[Any]]:
     """Extents and type of an array of plain data, or an ArgumentError."""
     dtype = np.dtype(dtype)

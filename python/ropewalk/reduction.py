@@ -14,7 +14,7 @@ import numpy as np
 
 from . import _core
 from ._shared import ClosedTogether, OfRanks
-from .arrays import Array
+from .arrays import Array, is_lazy
 from .exceptions import ArgumentError, Error
 from .exchange import _handle
 
@@ -268,6 +268,11 @@ def _described(array: Any, index: int, writable: bool) -> tuple[tuple[int, ...],
             f"tensors: number {index} is {_what(array)}, expected "
             f"{'a writable' if writable else 'an'} array with the buffer protocol or DLPack"
         ) from None
+    if is_lazy(array):
+        raise ArgumentError(
+            f"tensors: number {index} is a lazily conjugated or negated tensor, whose memory holds "
+            "other numbers, expected one that holds its elements; use resolve_conj().resolve_neg()"
+        )
     if not on_cpu:
         raise ArgumentError(f"tensors: number {index} is not in the memory of the CPU; copy it")
     if not contiguous:

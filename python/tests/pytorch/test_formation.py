@@ -90,6 +90,20 @@ for refused in conjugate, torch.zeros(2, dtype=torch.complex64).conj():
         assert str(error).startswith("out: a lazily conjugated or negated tensor"), error
     else:
         raise AssertionError("it was taken")
+for wrong in conjugate, (conjugate, out), (out, conjugate), negated:
+    try:
+        ropewalk.ReductionPlan([out, wrong])
+    except ropewalk.ArgumentError as error:
+        assert "tensors: number 1 is a lazily conjugated or negated tensor" in str(error), error
+    else:
+        raise AssertionError("it was taken")
+with ropewalk.ReductionPlan([out]) as plan:
+    try:
+        plan.bind(0, conjugate)
+    except ropewalk.ArgumentError as error:
+        assert "resolve_conj()" in str(error), error
+    else:
+        raise AssertionError("it was taken")
 print("done")
 """
 
