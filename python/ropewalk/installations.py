@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TypeGuard
 
 from .errors import CommandError
+from .paths import TREE
 
 FAMILIES = ("mpich", "openmpi", "intel")
 TITLES = {"mpich": "MPICH", "openmpi": "Open MPI", "intel": "Intel MPI"}
@@ -256,10 +257,13 @@ def every(environment: Mapping[str, str] | None = None) -> Iterator[Installation
             yield found
 
 
-_INSTALL = (
-    "install one: `make` sets up MPICH and Open MPI, or `pip install mpich` in an environment of "
-    "its own, or Debian's `apt install libopenmpi-dev openmpi-bin`; or name one with --mpi PREFIX"
-)
+def remedy() -> str:
+    """What to do where there is no MPI. Only a tree of the sources has a Makefile."""
+    pip = "`pip install mpich` in this Python environment"
+    if os.path.isfile(os.path.join(TREE, "Makefile")):
+        pip = "`make` sets up MPICH and Open MPI, or `pip install mpich` in one of its own"
+    debian = "Debian's `apt install libopenmpi-dev openmpi-bin`"
+    return f"install one: {pip}, or {debian}; or name one with --mpi PREFIX"
 
 
 def _of_prefix(choice: str, origin: str) -> Installation:
@@ -283,7 +287,7 @@ def _of_prefix(choice: str, origin: str) -> Installation:
 def _of_name(choice: str, origin: str, environment: Mapping[str, str]) -> Installation:
     found = next((found for found in every(environment) if found.family == choice), None)
     if found is None:
-        raise CommandError(f"{origin}: no {TITLES[choice]} found; {_INSTALL}")
+        raise CommandError(f"{origin}: no {TITLES[choice]} found; {remedy()}")
     return found
 
 
@@ -305,7 +309,7 @@ def choose(
     if choice == "system":
         found = next(system(environment), None)
         if found is None:
-            raise CommandError(f"{origin}: no MPI on PATH; {_INSTALL}")
+            raise CommandError(f"{origin}: no MPI on PATH; {remedy()}")
         return found
     if choice:
         return _of_prefix(choice, origin)
@@ -317,7 +321,7 @@ def choose(
 
 def _suitable(found: Sequence[Installation], program_families: Iterable[str]) -> Installation:
     if not found:
-        raise CommandError(f"no MPI found; {_INSTALL}")
+        raise CommandError(f"no MPI found; {remedy()}")
     return next((one for one in found if suits(one, program_families)), found[0])
 
 

@@ -252,8 +252,15 @@ def test_no_mpi_at_all(capsys, monkeypatch, program, tmp_path):
     assert command.main(["run", str(program)]) == 2
     complaint = capsys.readouterr().err
     assert "no MPI found" in complaint
+    assert "`make` sets up MPICH" in complaint
     assert "pip install mpich" in complaint
     assert "apt install" in complaint
+    # An installed package has no Makefile.
+    monkeypatch.setattr("ropewalk.installations.TREE", str(tmp_path))
+    assert command.main(["run", str(program)]) == 2
+    complaint = capsys.readouterr().err
+    assert "make" not in complaint
+    assert "`pip install mpich` in this Python environment, or Debian's `apt install" in complaint
 
 
 def test_search_order(capsys, monkeypatch, prefix, program, tmp_path):

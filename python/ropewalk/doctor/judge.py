@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from .. import installations
 from ..hugepages import readable
 
 Facts = dict[str, Any]
@@ -66,8 +67,7 @@ def _mpi(facts: Facts) -> Findings:
             "MPI",
             "none found",
             "no program can be started",
-            "`make` sets up MPICH and Open MPI; or `apt install libopenmpi-dev openmpi-bin`; or "
-            "give --mpi PREFIX to `ropewalk run`",
+            installations.remedy(),
         )
     for one in facts["mpi"]:
         name = f"{one['family']} {one['version']}".strip()
