@@ -1,5 +1,6 @@
 // Communicators are made, described and freed through the store; no rank waits to free one.
 #include <algorithm>
+#include <climits>
 #include <cstring>
 #include <utility>
 
@@ -124,7 +125,13 @@ int set_attr(Word comm, int keyval, void* value) {
 }
 
 int get_attr(Word comm, int keyval, void* out, int* flag) {
+  static int largest_tag = INT_MAX;
   return on(comm, [&](Member& member) {
+    if (keyval == abi().tag_upper_bound) {
+      *static_cast<int**>(out) = &largest_tag;
+      *flag = 1;
+      return;
+    }
     const std::optional<void*> value = member.attribute(keyval);
     *flag = value ? 1 : 0;
     if (value) *static_cast<void**>(out) = *value;
