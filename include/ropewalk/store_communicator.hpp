@@ -37,7 +37,9 @@ class RW_EXPORT KeyValueStore {
 // interface.
 class RW_EXPORT StoreCommunicator {
  public:
-  StoreCommunicator(std::shared_ptr<KeyValueStore> store, int rank, int size);
+  // Over several nodes, a rank that waits for the others while a communicator is made gives up
+  // after so many seconds; 0: never. On one node, get() decides.
+  StoreCommunicator(std::shared_ptr<KeyValueStore> store, int rank, int size, int timeout_s = 0);
   ~StoreCommunicator();
   StoreCommunicator(const StoreCommunicator&) = delete;
   StoreCommunicator& operator=(const StoreCommunicator&) = delete;

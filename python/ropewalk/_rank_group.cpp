@@ -171,7 +171,9 @@ void Messenger::forget() {
 RankGroup::RankGroup(std::shared_ptr<KeyValueStore> store, int rank, int size,
                      std::optional<std::uintptr_t> handle, int timeout_s)
     : process_(getpid()) {
-  if (!handle) own_ = std::make_unique<StoreCommunicator>(std::move(store), rank, size);
+  if (!handle) {
+    own_ = std::make_unique<StoreCommunicator>(std::move(store), rank, size, timeout_s);
+  }
   const Communicator on = handle ? Communicator(*handle) : own_->communicator();
   collectives_ = std::make_unique<Collectives>(on, CollectivesOptions{.timeout_s = timeout_s});
   messenger_ = std::make_shared<Messenger>(on);

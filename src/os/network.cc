@@ -15,7 +15,8 @@
 namespace ropewalk::os {
 namespace {
 
-constexpr int backlog = 128;       // connections that wait for the thread that accepts them
+// Connections that wait for the thread that accepts them: as many as the kernel lets wait.
+constexpr int backlog = SOMAXCONN;
 constexpr int most_unheard = 127;  // the kernel's limit of TCP_KEEPCNT: giving up is ours to decide
 
 constexpr std::array<std::uint8_t, 12> mapped_prefix{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};

@@ -42,6 +42,7 @@ std::vector<Interface> interfaces();
 Descriptor listen_on_any_port(std::uint16_t& port) noexcept;
 
 // Returns the next connection that has been made to a listening socket; invalid when there is none.
+// errno says why, and is EAGAIN where none has come.
 Descriptor accept_next(const Descriptor& listener) noexcept;
 
 // A connection under way: it becomes writable when connected or failed. The result is invalid with

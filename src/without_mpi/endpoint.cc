@@ -1,72 +1,35 @@
 #include "without_mpi/endpoint.hpp"
 
 #include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
+#include <map>
+#include <thread>
 #include <utility>
 
 #include "os/clock.hpp"
 #include "ropewalk/error.hpp"
 #include "threads/thread.hpp"
 #include "without_mpi/interfaces.hpp"
+#include "without_mpi/questions.hpp"
 
 namespace ropewalk::without_mpi {
 namespace {
 
-// A wanted rank answers at once, since it asks at the same time; a firewall that drops never does.
-constexpr std::int64_t answer_ns = 3 * os::second_ns;
-// Connections of strangers are closed after this time, and beyond this number.
+// A connection is made by the other side's kernel, whatever its process does.
+constexpr std::int64_t connect_ns = 60 * os::second_ns;
+// Connections of strangers are closed after this time. At so many, others wait in the kernel.
 constexpr std::int64_t greeting_ns = 10 * os::second_ns;
 constexpr std::size_t most_unknown = 1024;
-constexpr int look_ms = 20;  // between two looks of the thread that answers
-constexpr char yes = 'y';
-
-bool wait_for(const os::Descriptor& socket, short events, std::int64_t until_ns) {
-  for (;;) {
-    const std::int64_t left_ns = until_ns - os::steady_ns();
-    if (left_ns <= 0) return false;
-    pollfd one{socket.get(), events, 0};
-    const int found = poll(&one, 1, static_cast<int>(left_ns / 1'000'000) + 1);
-    if (found > 0) return true;
-    if (found < 0 && errno != EINTR) return false;
-  }
-}
-
-std::vector<std::byte> bytes_of(const Greeting& greeting, const std::string& name) {
-  std::vector<std::byte> bytes(sizeof greeting + name.size());
-  std::memcpy(bytes.data(), &greeting, sizeof greeting);
-  std::memcpy(bytes.data() + sizeof greeting, name.data(), name.size());
-  return bytes;
-}
-
-bool send_all(const os::Descriptor& socket, const std::vector<std::byte>& bytes) {
-  const iovec piece{const_cast<std::byte*>(bytes.data()), bytes.size()};
-  return os::send_some(socket, std::span(&piece, 1)).bytes == bytes.size();  // it fits the buffer
-}
-
-// Asks whoever is at an address whether it is the wanted process. Returns an empty text where it
-// is, else why not.
-std::string ask(const os::Address& address, const node::Contact& wanted, int own_rank) {
-  const std::int64_t until = os::steady_ns() + answer_ns;
-  const Socket socket(os::start_connection(address, wanted.port));
-  if (!socket) return os::error_text(errno);
-  if (!wait_for(socket.get(), POLLOUT, until)) return "no answer";
-  if (const int error = os::connection_error(socket.get()); error != 0) {
-    return os::error_text(error);
-  }
-  Greeting question{.wanted = wanted.id, .kind = Greeting::question, .source = own_rank};
-  if (!send_all(socket.get(), bytes_of(question, ""))) return "cannot be sent to";
-  char answer = 0;
-  if (!wait_for(socket.get(), POLLIN, until)) return "no answer";
-  const iovec place{&answer, 1};
-  os::receive_some(socket.get(), std::span(&place, 1));
-  return answer == yes ? "" : "another process listens there";
-}
+constexpr std::int64_t between_looks_ns = os::second_ns / 1000;  // at those
 
 }  // namespace
 
@@ -74,30 +37,55 @@ std::string ask(const os::Address& address, const node::Contact& wanted, int own
 class Endpoint::Answering {
  public:
   explicit Answering(Endpoint& endpoint)
-      : thread_({.name = "rw-answers",
+      : stop_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+        thread_({.name = "rw-answers",
                  .owner = "process group: the thread that answers other nodes",
                  .remedy = "make fewer groups at a time"},
-                [this, &endpoint] {
-                  while (!stopped_.load(std::memory_order_relaxed)) {
-                    pollfd one{endpoint.listener().get(), POLLIN, 0};
-                    poll(&one, 1, endpoint.greets() ? 1 : look_ms);
-                    endpoint.accept();
-                  }
-                }) {}
+                [this, &endpoint] { run(endpoint); }) {}
   ~Answering() {
     stopped_.store(true, std::memory_order_relaxed);
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const ssize_t written = write(stop_.get(), &one, sizeof one);
     thread_.join();
   }
   Answering(const Answering&) = delete;
   Answering& operator=(const Answering&) = delete;
 
  private:
+  void run(Endpoint& endpoint) noexcept {
+    constexpr int look_ms = 20;  // without an eventfd, too, the end is seen after this time
+    while (!stopped_.load(std::memory_order_relaxed)) {
+      std::array<pollfd, 2> sockets{pollfd{endpoint.listener().get(), POLLIN, 0},
+                                    pollfd{stop_.get(), POLLIN, 0}};
+      poll(sockets.data(), sockets.size(), endpoint.greets() ? 1 : look_ms);
+      try {
+        endpoint.accept();
+      } catch (...) {  // no descriptor is left: who asks gets no answer, and says so
+        std::this_thread::sleep_for(std::chrono::milliseconds(look_ms));
+      }
+    }
+  }
+
   std::atomic<bool> stopped_{false};
+  os::Descriptor stop_;
   threads::Thread thread_;
 };
 
+namespace {
+
+// Connections take descriptors, of which a process may have as many as its hard limit says.
+void allow_all_descriptors() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+}  // namespace
+
 Endpoint::Endpoint(int rank) : rank_(rank) {
   const std::vector<os::Address> addresses = addresses_to_offer();
+  allow_all_descriptors();
   std::uint16_t port = 0;
   listener_ = Socket(os::listen_on_any_port(port));
   if (!listener_) throw os::system_error("process group: no network: socket", errno);
@@ -108,61 +96,64 @@ Endpoint::Endpoint(int rank) : rank_(rank) {
       own_.address[own_.addresses++] = address;
     }
   }
+  answering_ = std::make_unique<Answering>(*this);
 }
 
-os::Address Endpoint::route_to(std::size_t rank, std::span<const node::Contact> contacts) const {
-  const node::Contact& wanted = contacts[rank];
-  std::string failures;
+Endpoint::~Endpoint() { stop_answering(); }
+
+os::Address Endpoint::route_to(std::size_t rank) const {
+  const node::Contact& wanted = contacts_[rank];
   node::MonitoredProcess process;
   process.contact = wanted;
-  for (const os::Address& address : process.candidates(own_)) {
-    const std::string failure = ask(address, wanted, rank_);
-    if (failure.empty()) return address;
-    failures += (failures.empty() ? "" : "; ") + os::text(address) + ": " + failure;
-  }
+  std::string failures;
+  const auto found = best_address(process.candidates(own_), wanted, rank_, failures);
+  if (found) return *found;
   throw Error(ErrorCode::system,
               "process group: rank " + std::to_string(rank) + " on node " + wanted.host_name +
                   " cannot be reached on TCP port " + std::to_string(wanted.port) + " (" +
-                  (failures.empty() ? "it has no address" : failures) +
+                  (failures.empty() ? "it has no address that this node does not have" : failures) +
                   "); open the firewall between the nodes, or name the interfaces of their "
                   "network with ROPEWALK_INTERFACE");
 }
 
 // Ranks of one host have the same addresses, so that one of them is asked for all.
 void Endpoint::find_routes(std::span<const node::Contact> contacts) {
-  answering_ = std::make_shared<Answering>(*this);
-  routes_.assign(contacts.size(), os::loopback_address);
   contacts_.assign(contacts.begin(), contacts.end());
+  routes_.assign(contacts.size(), os::loopback_address);
+  std::map<std::uint64_t, os::Address> by_host;
   for (std::size_t rank = 0; rank < contacts.size(); ++rank) {
-    const auto same_host = [&](const node::Contact& one) {
-      return one.host == contacts[rank].host;
-    };
-    const auto asked = std::ranges::find_if(contacts.first(rank), same_host) - contacts.begin();
-    const bool known = static_cast<std::size_t>(asked) < rank;
-    if (contacts[rank].host == own_.host) continue;
-    routes_[rank] = known ? routes_[static_cast<std::size_t>(asked)] : route_to(rank, contacts);
+    if (static_cast<int>(rank) == rank_) continue;
+    const auto [known, added] = by_host.try_emplace(contacts[rank].host);
+    if (added) known->second = route_to(rank);
+    routes_[rank] = known->second;
   }
 }
 
 void Endpoint::stop_answering() noexcept { answering_.reset(); }
 
-Socket Endpoint::connect(int rank) const {
-  const auto at = static_cast<std::size_t>(rank);
-  Socket made(os::start_connection(routes_[at], contacts_[at].port));
-  if (!made) throw os::system_error("connection to " + described(rank), errno);
-  return made;
-}
-
-std::vector<std::byte> Endpoint::greeting(int rank, const std::string& communicator) const {
+Socket Endpoint::connect(int rank, const std::string& communicator) const {
   if (communicator.size() > Greeting::most_name_bytes) {
     throw Error(ErrorCode::unsupported,
                 "communicator: split from others too many times in a row, without an MPI");
   }
-  const node::Contact& wanted = contacts_[static_cast<std::size_t>(rank)];
-  return bytes_of({.wanted = wanted.id,
-                   .source = rank_,
-                   .name_bytes = static_cast<std::uint32_t>(communicator.size())},
-                  communicator);
+  const auto at = static_cast<std::size_t>(rank);
+  const std::int64_t until = os::steady_ns() + connect_ns;
+  Socket made(os::start_connection(routes_[at], contacts_[at].port));
+  if (!made) throw os::system_error("connection to " + described(rank), errno);
+  pollfd socket{made.get().get(), POLLOUT, 0};
+  while (!wait_for(std::span(&socket, 1), until)) {
+    if (os::steady_ns() >= until)
+      throw os::system_error("connection to " + described(rank), ETIMEDOUT);
+  }
+  const int error = os::connection_error(made.get());
+  if (error != 0) throw os::system_error("connection to " + described(rank), error);
+  const Greeting greeting{.wanted = contacts_[at].id,
+                          .source = rank_,
+                          .name_bytes = static_cast<std::uint32_t>(communicator.size())};
+  if (!send_all(made.get(), bytes_of(greeting, communicator))) {
+    throw os::system_error("connection to " + described(rank), ECONNRESET);
+  }
+  return made;
 }
 
 std::string Endpoint::described(int rank) const {
@@ -174,23 +165,31 @@ std::string Endpoint::described(int rank) const {
 
 // ---- connections that come
 
-void Endpoint::accept() noexcept {
-  try {
-    const std::lock_guard lock(mutex_);
-    const std::int64_t now = os::steady_ns();
-    for (;;) {
-      if (unknown_.size() >= most_unknown) unknown_.erase(unknown_.begin());
-      Socket next(os::accept_next(listener()));
-      if (!next) break;
-      os::send_without_delay(next.get());
-      unknown_.push_back({std::move(next), now, {}});
+void Endpoint::accept() {
+  const std::lock_guard lock(mutex_);
+  const std::int64_t now = os::steady_ns();
+  bool came = false;
+  while (unknown_.size() < most_unknown) {
+    Socket next(os::accept_next(listener()));
+    if (!next) {
+      const bool none =
+          errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR || errno == ECONNABORTED;
+      if (!none) throw os::system_error("connection from another rank: accept", errno);
+      break;
     }
-    std::erase_if(unknown_, [&](Unknown& one) {
-      return read_greeting(one) || now - one.since_ns > greeting_ns;
-    });
-    greeting_.store(unknown_.size(), std::memory_order_relaxed);
-  } catch (...) {  // no memory: the kernel keeps the connections, or their ranks see them closed
+    os::send_without_delay(next.get());
+    unknown_.push_back({std::move(next), now, {}});
+    came = true;
   }
+  if (came || now - looked_ns_ >= between_looks_ns) look_at_unknown(now);
+}
+
+void Endpoint::look_at_unknown(std::int64_t now) {
+  looked_ns_ = now;
+  std::erase_if(unknown_, [&](Unknown& one) {
+    return read_greeting(one) || now - one.since_ns > greeting_ns;
+  });
+  greeting_.store(unknown_.size(), std::memory_order_relaxed);
 }
 
 // Reads no more than the greeting, because messages follow. Returns true when nothing is left to
@@ -219,24 +218,32 @@ bool Endpoint::read_greeting(Unknown& one) {
 
 void Endpoint::admit(Unknown& one, const Greeting& greeting) {
   if (greeting.kind == Greeting::question) {
-    send_all(one.socket.get(), {std::byte{yes}});
+    send_all(one.socket.get(), {std::byte{answer_yes}});
     return;
   }
-  const auto* name = reinterpret_cast<const char*>(one.bytes.data() + sizeof greeting);
-  named_.push_back({std::string(name, greeting.name_bytes),
-                    Arrival{.source = greeting.source, .socket = std::move(one.socket)}});
+  const auto* bytes = reinterpret_cast<const char*>(one.bytes.data() + sizeof greeting);
+  std::string name(bytes, greeting.name_bytes);
+  if (greeting.kind != Greeting::messages || refused_.contains(name)) return one.socket.close();
+  greeted_.push_back(
+      {std::move(name), Arrival{.source = greeting.source, .socket = std::move(one.socket)}});
   arrivals_.fetch_add(1, std::memory_order_release);
 }
 
 std::vector<Arrival> Endpoint::take(const std::string& communicator) {
   std::vector<Arrival> out;
   const std::lock_guard lock(mutex_);
-  std::erase_if(named_, [&](Named& one) {
+  std::erase_if(greeted_, [&](Greeted& one) {
     if (one.communicator != communicator) return false;
     out.push_back(std::move(one.arrival));
     return true;
   });
   return out;
+}
+
+void Endpoint::refuse(const std::string& communicator) {
+  const std::lock_guard lock(mutex_);
+  refused_.insert(communicator);
+  std::erase_if(greeted_, [&](const Greeted& one) { return one.communicator == communicator; });
 }
 
 }  // namespace ropewalk::without_mpi

@@ -17,6 +17,7 @@ void IncomingConnection::into(std::byte* data, std::size_t room) noexcept {
 }
 
 IncomingConnection::Event IncomingConnection::read(std::size_t& budget) {
+  drained_ = false;
   for (;;) {
     switch (state_) {
       case State::between:
@@ -52,8 +53,9 @@ IncomingConnection::Event IncomingConnection::nothing_or_end() const noexcept {
   return state_ == State::ended ? Event::end : Event::nothing;
 }
 
-bool IncomingConnection::note(const os::Moved& moved, std::size_t& budget) {
+bool IncomingConnection::note(const os::Moved& moved, std::size_t asked, std::size_t& budget) {
   budget -= std::min(budget, moved.bytes);
+  drained_ = moved.bytes < asked;
   if (moved.ended) {
     failure_ = moved.error == 0 ? "it has left this communicator, or has ended"
                                 : os::error_text(moved.error);
@@ -64,19 +66,19 @@ bool IncomingConnection::note(const os::Moved& moved, std::size_t& budget) {
 
 // Reads ahead: the next envelope, and what follows it.
 bool IncomingConnection::fill(std::size_t& budget) {
-  if (budget == 0) return false;
+  if (budget == 0 || drained_) return false;
   if (begin_ > 0) std::memmove(stage_.data(), stage_.data() + begin_, staged());
   end_ -= begin_;
   begin_ = 0;
   const iovec place{stage_.data() + end_, stage_.size() - end_};
   const os::Moved moved = os::receive_some(socket(), std::span(&place, 1));
   end_ += moved.bytes;
-  return note(moved, budget);
+  return note(moved, place.iov_len, budget);
 }
 
 // Reads the rest of the message to its place, and ahead.
 bool IncomingConnection::receive_rest(std::size_t& budget) {
-  if (budget == 0) return false;
+  if (budget == 0 || drained_) return false;
   const std::size_t kept = std::min<std::size_t>(envelope_.bytes, room_);
   const std::size_t left = kept - std::min(kept, received_);
   const bool has_all = left == envelope_.bytes - received_;  // nothing of it is dropped
@@ -90,7 +92,8 @@ bool IncomingConnection::receive_rest(std::size_t& budget) {
   received_ += placed;
   begin_ = 0;
   end_ = moved.bytes - placed;
-  return note(moved, budget);
+  const std::size_t asked = left + (last == 2 ? stage_.size() : 0);
+  return note(moved, asked, budget);
 }
 
 void IncomingConnection::take_staged() noexcept {

@@ -29,7 +29,6 @@ class IncomingConnection {
   std::size_t received() const noexcept { return received_; }  // of the message
   // Whether an envelope has come of whose message nobody has said where it goes.
   bool undecided() const noexcept { return state_ == State::undecided; }
-  bool between_messages() const noexcept { return state_ == State::between && begin_ == end_; }
   const std::string& failure() const noexcept { return failure_; }
 
   // The rest of the message goes to `data` + received(). What is beyond `room` is dropped.
@@ -44,11 +43,12 @@ class IncomingConnection {
   bool fill(std::size_t& budget);
   bool receive_rest(std::size_t& budget);
   void take_staged() noexcept;
-  bool note(const os::Moved&, std::size_t& budget);
+  bool note(const os::Moved&, std::size_t asked, std::size_t& budget);
   Event nothing_or_end() const noexcept;
 
   Socket socket_;
   State state_ = State::between;
+  bool drained_ = false;  // the last read has got less than it asked for
   Envelope envelope_;
   std::byte* data_ = nullptr;
   std::size_t room_ = 0;

@@ -28,7 +28,8 @@ void fill_environment(mpi::Functions& call) {
   call.finalized = [](int* flag) { return *flag = 0, 0; };
   call.finalize = [] { return 0; };
   call.error_string = [](int, char* text, int* length) {
-    constexpr std::size_t room = 511;  // MPI_MAX_ERROR_STRING is 512 in MPICH, and less nowhere
+    constexpr std::size_t room =
+        511;  // MPI_MAX_ERROR_STRING is 512 in MPICH; ropewalk's own callers have room
     const std::size_t bytes = std::min(last_error().size(), room);
     std::memcpy(text, last_error().data(), bytes);
     text[bytes] = '\0';

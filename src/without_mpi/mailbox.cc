@@ -16,7 +16,10 @@ constexpr std::size_t short_bytes = std::size_t{64} << 10;
 // After so many tests in vain a thread looks at the other communicators, too: what another rank
 // waits for may lie there.
 constexpr unsigned tests_per_look_around = 32;
-constexpr std::int64_t closing_ns = os::second_ns;
+constexpr std::int64_t closing_ns = os::second_ns / 5;
+// A probe waits so long for a message behind one that nobody receives, before it takes that in.
+// Ranks probe all the time for messages that seldom come.
+constexpr std::int64_t probed_ns = os::second_ns / 20;
 constexpr const char* freed = "its communicator was freed before it was complete";
 
 // All mailboxes of this process. The list is never destroyed, as mailboxes may outlive static
@@ -28,6 +31,24 @@ struct Mailboxes {
 Mailboxes& mailboxes() {
   static auto* const made = new Mailboxes;
   return *made;
+}
+
+// The poller tells connections to a rank from those that come from it by the lowest bit.
+void* outgoing(void* peer) { return static_cast<char*>(peer) + 1; }
+
+// Calls use(mailbox) for those that are chosen, without the lock of the list.
+template <class Choose, class Use>
+void for_each_mailbox(const Choose& choose, const Use& use) {
+  std::vector<std::shared_ptr<Mailbox>> chosen;
+  {
+    Mailboxes& known = mailboxes();
+    const std::lock_guard lock(known.mutex);
+    for (const std::weak_ptr<Mailbox>& one : known.all) {
+      std::shared_ptr<Mailbox> mailbox = one.lock();
+      if (mailbox != nullptr && choose(*mailbox)) chosen.push_back(std::move(mailbox));
+    }
+  }
+  for (const std::shared_ptr<Mailbox>& one : chosen) use(*one);
 }
 
 }  // namespace
@@ -73,24 +94,25 @@ OutgoingConnection& Mailbox::connection_to(int rank) {
   Peer& peer = peers_[static_cast<std::size_t>(rank)];
   if (peer.out != nullptr) return *peer.out;
   const int member = members_[static_cast<std::size_t>(rank)];
-  auto made = std::make_unique<OutgoingConnection>(endpoint_->connect(member),
-                                                   endpoint_->greeting(member, name_));
-  poller_.add(made->socket(), &peer, os::Poller::nothing);
+  auto made = std::make_unique<OutgoingConnection>(endpoint_->connect(member, name_));
+  poller_.add(made->socket(), outgoing(&peer), os::Poller::nothing);
   peer.out = std::move(made);
   return *peer.out;
 }
 
 void Mailbox::send(SocketTransfer& transfer) {
   const Lock lock(mutex_);
+  ++unseen_;
   if (closed_) return end(transfer, freed);
-  if (transfer.peer == rank_) return deliver_to_self(transfer);
+  if (!has(transfer.peer)) return end(transfer, "rank: none of the communicator");
   try {
+    if (transfer.peer == rank_) return deliver_to_self(transfer);
     connection_to(transfer.peer).push(transfer);
+    flush(peers_[static_cast<std::size_t>(transfer.peer)]);
   } catch (const std::exception& error) {
     return end(transfer, error.what());
   }
-  flush(peers_[static_cast<std::size_t>(transfer.peer)]);
-  count_work();
+  if (!transfer.over) has_work_.store(true, std::memory_order_relaxed);
 }
 
 void Mailbox::flush(Peer& peer) {
@@ -101,7 +123,13 @@ void Mailbox::flush(Peer& peer) {
   }
   const bool waits = !peer.out->idle();
   if (std::exchange(peer.out_waits, waits) == waits) return;
-  poller_.change(peer.out->socket(), &peer, waits ? os::Poller::write : os::Poller::nothing);
+  poller_.change(peer.out->socket(), outgoing(&peer),
+                 waits ? os::Poller::write : os::Poller::nothing);
+}
+
+// The poller reports a connection that has nothing to send only when it has failed.
+void Mailbox::end_outgoing(Peer& peer) {
+  if (peer.out->failure().empty()) peer.out->fail("it has left this communicator, or has ended");
 }
 
 void Mailbox::deliver_to_self(SocketTransfer& send) {
@@ -110,16 +138,28 @@ void Mailbox::deliver_to_self(SocketTransfer& send) {
   Letter& letter = matching_.add({rank_, send.tag, send.bytes, std::move(data), true});
   send.over = true;
   SocketTransfer* const receive = matching_.take_posted(rank_, send.tag);
-  if (receive == nullptr) return;
-  give(letter, *receive);
-  count_work();
+  if (receive != nullptr) give(letter, *receive);
 }
 
 // ---- receiving
 
 void Mailbox::receive(SocketTransfer& transfer) {
   const Lock lock(mutex_);
+  ++unseen_;
   if (closed_) return end(transfer, freed);
+  if (transfer.peer != any_source && !has(transfer.peer)) {
+    return end(transfer, "rank: none of the communicator");
+  }
+  try {
+    take_in(transfer);
+  } catch (const std::exception& error) {
+    matching_.withdraw(transfer);
+    return end(transfer, error.what());
+  }
+  if (!transfer.over) has_work_.store(true, std::memory_order_relaxed);
+}
+
+void Mailbox::take_in(SocketTransfer& transfer) {
   claim_connections();
   const bool from_one = transfer.peer != any_source;
   if (Letter* const letter = matching_.find(transfer.peer, transfer.tag)) {
@@ -128,16 +168,17 @@ void Mailbox::receive(SocketTransfer& transfer) {
     end(transfer, peers_[static_cast<std::size_t>(transfer.peer)].lost);
   } else {
     matching_.post(transfer);
-    wait_for_more(transfer.peer);
+    wait_for_more(transfer.peer, 0);
   }
-  count_work();
 }
 
-// A receive or a probe waits for a message that is behind those which wait in their connections.
-void Mailbox::wait_for_more(int source) {
+// A receive or a probe waits for a message that may be behind those which wait in their connections
+// for so long.
+void Mailbox::wait_for_more(int source, std::int64_t held_for_ns) {
   for (Peer& peer : peers_) {
     const bool may_send = source == any_source || source == rank_of(peer);
-    if (may_send && peer.in != nullptr && peer.in->undecided()) keep(peer);
+    if (!may_send || peer.in == nullptr || !peer.in->undecided()) continue;
+    if (held_for_ns == 0 || os::steady_ns() - peer.held_since_ns > held_for_ns) keep(peer);
   }
 }
 
@@ -175,7 +216,7 @@ std::optional<Found> Mailbox::probe(int source, int tag) {
   progress();
   const Letter* found = matching_.find(source, tag);
   if (found == nullptr && !closed_) {
-    wait_for_more(source);
+    wait_for_more(source, probed_ns);
     found = matching_.find(source, tag);
   }
   if (found == nullptr) return std::nullopt;
@@ -191,10 +232,14 @@ void Mailbox::claim_connections() {
     const auto member = std::ranges::find(members_, arrival.source);
     if (member == members_.end()) continue;
     Peer& peer = peers_[static_cast<std::size_t>(member - members_.begin())];
-    if (peer.in != nullptr) continue;
+    if (peer.in != nullptr || peer.in_ended) continue;
     peer.in = std::make_unique<IncomingConnection>(std::move(arrival.socket));
-    poller_.add(peer.in->socket(), &peer, os::Poller::read);
-    read(peer);
+    try {
+      poller_.add(peer.in->socket(), &peer, os::Poller::read);
+      read(peer);
+    } catch (const std::exception& error) {
+      lose(peer, named(rank_of(peer)) + ": " + error.what());
+    }
   }
 }
 
@@ -205,14 +250,17 @@ void Mailbox::read(Peer& peer) {
       case IncomingConnection::Event::nothing:
         return;
       case IncomingConnection::Event::envelope:
-        begin_message(peer);
+        try {
+          begin_message(peer);
+        } catch (const std::exception& error) {  // no memory
+          return lose(peer, "message from " + named(rank_of(peer)) + ": " + error.what());
+        }
         break;
       case IncomingConnection::Event::message:
         end_message(peer);
         break;
       case IncomingConnection::Event::end:
-        lose(peer, named(rank_of(peer)) + ": " + peer.in->failure());
-        return;
+        return lose(peer, named(rank_of(peer)) + ": " + peer.in->failure());
     }
   }
 }
@@ -221,18 +269,20 @@ void Mailbox::begin_message(Peer& peer) {
   const Envelope& envelope = peer.in->envelope();
   Letter letter{rank_of(peer), envelope.tag, static_cast<std::size_t>(envelope.bytes), nullptr};
   if (SocketTransfer* const receive = matching_.take_posted(letter.source, letter.tag)) {
-    meet(*receive, letter);
     peer.receive = receive;
+    meet(*receive, letter);
     peer.in->into(receive->data, receive->bytes);
     return;
   }
-  if (letter.bytes <= short_bytes || matching_.awaits(letter.source)) {
-    letter.data = std::make_unique_for_overwrite<std::byte[]>(letter.bytes);
-    peer.in->into(letter.data.get(), letter.bytes);
+  const bool taken = letter.bytes <= short_bytes || matching_.awaits(letter.source);
+  if (taken) letter.data = std::make_unique_for_overwrite<std::byte[]>(letter.bytes);
+  peer.letter = &matching_.add(std::move(letter));
+  if (taken) {
+    peer.in->into(peer.letter->data.get(), peer.letter->bytes);
   } else {
+    peer.held_since_ns = os::steady_ns();
     poller_.change(peer.in->socket(), &peer, os::Poller::nothing);
   }
-  peer.letter = &matching_.add(std::move(letter));
 }
 
 void Mailbox::end_message(Peer& peer) {
@@ -253,35 +303,39 @@ void Mailbox::lose(Peer& peer, const std::string& why) {
 // ---- progress
 
 void Mailbox::progress() {
-  if (closed_) return;
-  claim_connections();
+  if (closed_ || !fork_.same_process()) return;
+  tests_since_poll_ = 0;
   if (endpoint_->greets()) endpoint_->accept();
   std::array<void*, 64> ready;
   const std::size_t count = poller_.find(ready);
   for (std::size_t i = 0; i < count; ++i) {
-    auto* const peer = static_cast<Peer*>(ready[i]);
-    if (peer == nullptr) {
+    if (ready[i] == nullptr) {
       endpoint_->accept();
       continue;
     }
-    if (peer->out != nullptr && peer->out_waits) flush(*peer);
-    if (peer->in != nullptr) read(*peer);
+    const bool out = reinterpret_cast<std::uintptr_t>(ready[i]) % 2 != 0;
+    void* const owner = static_cast<char*>(ready[i]) - (out ? 1 : 0);
+    Peer& peer = *static_cast<Peer*>(owner);
+    if (!out && peer.in != nullptr) read(peer);
+    if (out && peer.out_waits) {
+      flush(peer);
+    } else if (out) {
+      end_outgoing(peer);
+    }
   }
   claim_connections();
-  count_work();
 }
 
 bool Mailbox::test(SocketTransfer& transfer) {
   bool look_around = false;
   {
     const Lock lock(mutex_);
-    if (transfer.over) return true;
-    if (closed_) {
-      end(transfer, freed);
+    if (!transfer.over && closed_) end(transfer, freed);
+    if (!transfer.over && ++tests_since_poll_ >= unseen_) progress();
+    if (transfer.over) {
+      --unseen_;
       return true;
     }
-    progress();
-    if (transfer.over) return true;
     look_around = ++idle_tests_ % tests_per_look_around == 0;
   }
   if (look_around) progress_all();
@@ -292,42 +346,50 @@ void Mailbox::cancel(SocketTransfer& transfer) {
   const Lock lock(mutex_);
   if (transfer.over) return;
   bool withdrawn = matching_.withdraw(transfer);
+  for (Peer& peer : peers_) {
+    if (peer.receive != &transfer) continue;
+    peer.receive = nullptr;
+    peer.in->into(nullptr, 0);
+    withdrawn = true;
+  }
   if (transfer.is_send && transfer.peer != rank_) {
-    const std::unique_ptr<OutgoingConnection>& out =
-        peers_[static_cast<std::size_t>(transfer.peer)].out;
+    const auto& out = peers_[static_cast<std::size_t>(transfer.peer)].out;
     withdrawn = out != nullptr && out->withdraw(transfer);
   }
   transfer.cancelled = transfer.over = withdrawn;
-  count_work();
 }
 
 void Mailbox::progress_all() noexcept {
   try {
-    std::vector<std::shared_ptr<Mailbox>> all;
-    {
-      Mailboxes& known = mailboxes();
-      const std::lock_guard lock(known.mutex);
-      for (const std::weak_ptr<Mailbox>& one : known.all) {
-        std::shared_ptr<Mailbox> mailbox = one.lock();
-        if (mailbox == nullptr) continue;
-        if (mailbox->has_work_.load(std::memory_order_relaxed)) all.push_back(std::move(mailbox));
-      }
-    }
-    for (const std::shared_ptr<Mailbox>& one : all) {
-      const Lock lock(one->mutex_, std::try_to_lock);
-      if (lock.owns_lock()) one->progress();
-    }
-  } catch (...) {  // no memory: the next look may have some
+    for_each_mailbox(
+        [](const Mailbox& one) { return one.has_work_.load(std::memory_order_relaxed); },
+        [](Mailbox& one) {
+          const Lock lock(one.mutex_, std::try_to_lock);
+          if (!lock.owns_lock()) return;
+          one.progress();
+          one.count_work();
+        });
+  } catch (...) {  // no memory, or no descriptor: those whose messages these are will be told
+  }
+}
+
+void Mailbox::close_all(const Endpoint& endpoint) noexcept {
+  try {
+    for_each_mailbox([&](const Mailbox& one) { return one.endpoint_.get() == &endpoint; },
+                     [](Mailbox& one) { one.close(); });
+  } catch (...) {  // no memory: the connections stay
   }
 }
 
 void Mailbox::close() noexcept {
   try {
+    if (!fork_.same_process()) return;
     const std::int64_t until = os::steady_ns() + closing_ns;
     const Lock lock(mutex_);
     const auto queued = [](const Peer& peer) { return peer.out != nullptr && !peer.out->idle(); };
     while (!closed_ && std::ranges::any_of(peers_, queued) && os::steady_ns() < until) progress();
     closed_ = true;
+    endpoint_->refuse(name_);
     matching_.clear();
     peers_.clear();
     has_work_.store(false, std::memory_order_relaxed);

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "os/fork.hpp"
 #include "os/poller.hpp"
 #include "without_mpi/endpoint.hpp"
 #include "without_mpi/incoming_connection.hpp"
@@ -47,14 +48,16 @@ class Mailbox {
   void receive(SocketTransfer&);
   // Makes progress, and returns whether the transfer is over.
   bool test(SocketTransfer&);
-  // A receive that no message has met is over at once, as cancelled, and so is a send of which
-  // nothing has gone out. Everything else ends as it would have.
+  // Ends a receive, whose buffer is not written to any more: what of its message has not come is
+  // dropped. Ends a send of which nothing has gone out; any other ends as it would have.
   void cancel(SocketTransfer&);
   std::optional<Found> probe(int source, int tag);
 
   // Sends what is still queued, for a moment at most, and closes all connections. What is not over
-  // by then never is.
+  // by then has failed.
   void close() noexcept;
+  // The same for all mailboxes of an endpoint.
+  static void close_all(const Endpoint&) noexcept;
 
   // Moves what can be moved, in all communicators of this process that have anything to move and
   // that no other thread is in.
@@ -66,6 +69,7 @@ class Mailbox {
     bool out_waits = false;  // for the connection to become writable
     std::unique_ptr<IncomingConnection> in;
     bool in_ended = false;
+    std::int64_t held_since_ns = 0;     // a message waits in the connection
     SocketTransfer* receive = nullptr;  // where the message under way goes: here,
     Letter* letter = nullptr;           // or there
     std::string lost;                   // why nothing comes from it any more
@@ -83,9 +87,12 @@ class Mailbox {
   void give(Letter&, SocketTransfer&);
   void flush(Peer&);
   void deliver_to_self(SocketTransfer& send);
-  void wait_for_more(int source);
+  void wait_for_more(int source, std::int64_t held_for_ns);
+  void take_in(SocketTransfer&);
+  void end_outgoing(Peer&);
   OutgoingConnection& connection_to(int rank);
   int rank_of(const Peer& peer) const { return static_cast<int>(&peer - peers_.data()); }
+  bool has(int rank) const { return rank >= 0 && rank < static_cast<int>(members_.size()); }
   std::string named(int rank) const;
   void count_work() noexcept;
 
@@ -99,8 +106,14 @@ class Mailbox {
   Matching matching_;
   std::uint32_t seen_arrivals_ = 0;
   unsigned idle_tests_ = 0;
+  // A poll is a system call, which serves all transfers: it is made once in as many tests as there
+  // are transfers that nobody has seen the end of.
+  unsigned unseen_ = 0;
+  unsigned tests_since_poll_ = 0;
   bool closed_ = false;
-  std::atomic<bool> has_work_{false};  // receives are posted, or something waits to be sent
+  os::ForkCheck fork_;
+  // Receives are posted, or something waits to be sent. It may be true too long, which costs a look.
+  std::atomic<bool> has_work_{false};
 };
 
 }  // namespace ropewalk::without_mpi

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "ropewalk/error.hpp"
+#include "without_mpi/meeting.hpp"
 
 namespace ropewalk::without_mpi {
 namespace {
@@ -29,8 +30,11 @@ Table& table() {
 // In tests ranks are threads, and each has a world of its own.
 thread_local std::vector<Word> groups_of_thread;
 
+// The caller holds the mutex of the table.
 Word world() {
-  if (!groups_of_thread.empty()) return groups_of_thread.front();
+  for (const Word group : groups_of_thread) {
+    if (table().members.contains(group)) return group;  // another thread may have ended it
+  }
   const std::vector<Word>& all = table().groups;
   return all.empty() ? abi().comm_null : all.front();
 }
@@ -104,12 +108,19 @@ std::string Member::value_of(std::uint64_t exchange, int rank) {
   } catch (const std::exception& error) {
     throw Error(ErrorCode::mpi,
                 "rank " + std::to_string(rank) +
-                    " has not come to the making of the process group: " + error.what());
+                    " has not come to the making of the process group, or of a communicator: " +
+                    error.what());
   }
 }
 
 std::vector<std::string> Member::share(const std::string& own) {
-  if (store_ == nullptr) return {own};
+  if (size() == 1) return {own};
+  if (endpoint_ == nullptr) return share_by_store(own);
+  if (meetings_ == nullptr) meetings_ = Mailbox::create(endpoint_, prefix_ + "!", ranks_, rank_);
+  return Meeting(meetings_, rank_, size(), timeout_s_).share(own);
+}
+
+std::vector<std::string> Member::share_by_store(const std::string& own) {
   const std::uint64_t number = exchanges_++;
   store_->set(key(number, rank_), own);
   std::vector<std::string> all;
@@ -129,7 +140,7 @@ MemberPointer Member::derive(const std::string& name, const std::vector<int>& ra
   const auto own = std::ranges::find(ranks, rank_) - ranks.begin();
   auto made = std::make_shared<Member>(store_, prefix_ + name + "/", std::move(of_group),
                                        static_cast<int>(own));
-  made->endpoint_ = endpoint_;
+  if (endpoint_ != nullptr) made->open(endpoint_, timeout_s_);
   return made;
 }
 
@@ -173,6 +184,11 @@ std::optional<int> Member::any_attribute() {
 void Member::close() noexcept {
   const std::lock_guard lock(mutex_);
   if (mailbox_ != nullptr) mailbox_->close();
+  if (meetings_ != nullptr) meetings_->close();
+}
+
+void Member::close_group() noexcept {
+  if (endpoint_ != nullptr) Mailbox::close_all(*endpoint_);
 }
 
 }  // namespace ropewalk::without_mpi

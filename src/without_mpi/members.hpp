@@ -34,7 +34,8 @@ class Member {
   int size() const noexcept { return static_cast<int>(ranks_.size()); }
 
   // Collective. Brings this rank's own text, waits for the others', and returns all of them by
-  // rank. Everything that the ranks do together but for messages goes through here.
+  // rank. Everything that the ranks do together but for messages goes through here: by messages,
+  // once the ranks have connections, and else through the store.
   std::vector<std::string> share(const std::string& own);
 
   // Makes a communicator of some of the ranks, in the given order; the name tells it apart from
@@ -42,8 +43,14 @@ class Member {
   std::shared_ptr<Member> derive(const std::string& name, const std::vector<int>& ranks) const;
   std::uint64_t next_number() noexcept { return made_++; }  // the same on all ranks
 
-  // From now on the ranks can send messages to each other.
-  void open(std::shared_ptr<Endpoint> endpoint) { endpoint_ = std::move(endpoint); }
+  // From now on the ranks can send messages to each other. A rank that waits for others in share()
+  // gives up after so many seconds; 0: never.
+  void open(std::shared_ptr<Endpoint> endpoint, int timeout_s) {
+    endpoint_ = std::move(endpoint);
+    timeout_s_ = timeout_s;
+  }
+  // Ends the messages of all communicators of the group, also of those that nobody frees.
+  void close_group() noexcept;
   // Throws Error(unsupported) where the ranks have no connections, since they share one node.
   const std::shared_ptr<Mailbox>& mailbox();
   void close() noexcept;
@@ -55,6 +62,7 @@ class Member {
   std::optional<int> any_attribute();            // returns the key of one that is set
 
  private:
+  std::vector<std::string> share_by_store(const std::string& own);
   std::string key(std::uint64_t exchange, int rank) const;
   std::string value_of(std::uint64_t exchange, int rank);
 
@@ -65,7 +73,9 @@ class Member {
   std::uint64_t exchanges_ = 0;  // the same on all ranks, and so is the next
   std::uint64_t made_ = 0;       // communicators made from it
   std::shared_ptr<Endpoint> endpoint_;
-  std::mutex mutex_;  // guards the next two
+  int timeout_s_ = 0;
+  std::shared_ptr<Mailbox> meetings_;  // for share() alone, made at its first call
+  std::mutex mutex_;                   // guards the next two
   std::shared_ptr<Mailbox> mailbox_;
   std::map<int, void*> attributes_;
 };

@@ -39,9 +39,6 @@ bool OutgoingConnection::withdraw(const SocketTransfer& transfer) {
 // Lists what is to go out next, in order, and returns how many pieces there are.
 std::size_t OutgoingConnection::gather(iovec* pieces) const {
   std::size_t count = 0;
-  if (greeted_ < greeting_.size()) {
-    pieces[count++] = piece(greeting_.data() + greeted_, greeting_.size() - greeted_);
-  }
   for (const Item& item : queue_) {
     if (count + 2 > most_pieces) break;
     const auto* envelope = reinterpret_cast<const std::byte*>(&item.envelope);
@@ -57,9 +54,6 @@ std::size_t OutgoingConnection::gather(iovec* pieces) const {
 }
 
 void OutgoingConnection::take(std::size_t bytes) {
-  const std::size_t greeted = std::min(bytes, greeting_.size() - greeted_);
-  greeted_ += greeted;
-  bytes -= greeted;
   while (!queue_.empty()) {
     Item& item = queue_.front();
     const std::size_t all = sizeof item.envelope + item.transfer->bytes;

@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <deque>
 #include <string>
-#include <vector>
 
 #include "without_mpi/socket.hpp"
 #include "without_mpi/socket_transfer.hpp"
@@ -16,9 +15,8 @@ namespace ropewalk::without_mpi {
 
 class OutgoingConnection {
  public:
-  // Takes a connection that may still be under way. The greeting goes first.
-  OutgoingConnection(Socket socket, std::vector<std::byte> greeting)
-      : socket_(std::move(socket)), greeting_(std::move(greeting)) {}
+  // Takes a connection over which the greeting has gone.
+  explicit OutgoingConnection(Socket socket) : socket_(std::move(socket)) {}
 
   const os::Descriptor& socket() const noexcept { return socket_.get(); }
   bool idle() const noexcept { return queue_.empty(); }  // nothing waits to be sent
@@ -42,8 +40,6 @@ class OutgoingConnection {
   void take(std::size_t bytes);
 
   Socket socket_;
-  std::vector<std::byte> greeting_;
-  std::size_t greeted_ = 0;
   std::deque<Item> queue_;
   std::string failure_;
 };

@@ -23,14 +23,14 @@ bool on_several_nodes(Member& group) {
 }
 
 // Connects the ranks of several nodes. What one rank throws, all throw.
-void connect(mpi::Comm comm, Member& group) {
+void connect(mpi::Comm comm, Member& group, int timeout_s) {
   std::shared_ptr<Endpoint> endpoint;
   mpi::collectively(comm, [&] { endpoint = std::make_shared<Endpoint>(group.rank()); });
   std::vector<node::Contact> contacts(static_cast<std::size_t>(group.size()));
   mpi::all_gather(&endpoint->own(), contacts.data(), sizeof(node::Contact), comm);
   mpi::collectively(comm, [&] { endpoint->find_routes(contacts); });
-  endpoint->stop_answering();  // nobody asks any more: all have come through the call before
-  group.open(std::move(endpoint));
+  endpoint->stop_answering();  // nobody asks any more, since all have come through the last call
+  group.open(std::move(endpoint), timeout_s);
 }
 
 MemberPointer make_group(std::shared_ptr<KeyValueStore> store, int rank, int size) {
@@ -39,7 +39,11 @@ MemberPointer make_group(std::shared_ptr<KeyValueStore> store, int rank, int siz
   return std::make_shared<Member>(std::move(store), "", std::move(ranks), rank);
 }
 
-void free(Word group) {
+void free(Word group) noexcept {
+  try {
+    find(group)->close_group();
+  } catch (const std::exception&) {  // it is closed
+  }
   remove_group(group);
   mpi::library().call.comm_free(&group);
 }
@@ -47,7 +51,8 @@ void free(Word group) {
 }  // namespace
 }  // namespace without_mpi
 
-StoreCommunicator::StoreCommunicator(std::shared_ptr<KeyValueStore> store, int rank, int size)
+StoreCommunicator::StoreCommunicator(std::shared_ptr<KeyValueStore> store, int rank, int size,
+                                     int timeout_s)
     : made_(std::uintptr_t{0}) {
   without_mpi::install();
   const without_mpi::MemberPointer group = without_mpi::make_group(std::move(store), rank, size);
@@ -55,7 +60,9 @@ StoreCommunicator::StoreCommunicator(std::shared_ptr<KeyValueStore> store, int r
   without_mpi::add_group(word);
   made_ = Communicator(word);
   try {
-    if (without_mpi::on_several_nodes(*group)) without_mpi::connect({word}, *group);
+    if (without_mpi::on_several_nodes(*group)) {
+      without_mpi::connect({word}, *group, timeout_s);
+    }
   } catch (...) {
     without_mpi::free(word);
     throw;

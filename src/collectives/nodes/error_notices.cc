@@ -92,17 +92,36 @@ void ErrorNotices::give_up() noexcept {
   comms_.abandon();
 }
 
+// A rank that has left may have said why. Throws what it has said, else the exception that is being
+// handled.
+void ErrorNotices::prefer_notice() {
+  try {
+    throw;
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::mpi && !broken_) look();
+    throw;
+  }
+}
+
 void ErrorNotices::fail_call() {
-  end_call();
-  if (broken_) throw;
-  give_up();
+  try {
+    prefer_notice();
+  } catch (...) {
+    end_call();
+    if (broken_) throw;
+    give_up();
+    tell_of_failure();
+  }
+}
+
+// Tells all ranks of the exception that is being handled, and throws it.
+void ErrorNotices::tell_of_failure() {
   try {
     explain();
   } catch (...) {
     reason_ = notice_of_current_exception();
     // All learn of a dead rank beside MPI, which may hang or end the job when it sends to one.
-    const bool known =
-        reason_.code == static_cast<std::int64_t>(ErrorCode::peer_dead) && liveness_ != nullptr;
+    const bool known = liveness_ != nullptr && liveness_->broken();
     if (!known) send_all(reason_);
     throw;
   }

@@ -69,6 +69,8 @@ class ErrorNotices {
   void give_up() noexcept;
   void expect_notices() noexcept;
   void receive_outside_calls() noexcept;
+  [[noreturn]] void prefer_notice();
+  [[noreturn]] void tell_of_failure();
   void settle() noexcept;  // this is called before MPI frees the communicators
   void heed_early();
   void heed(const ErrorNotice& notice, int source);
