@@ -33,6 +33,11 @@ Mailboxes& mailboxes() {
   return *made;
 }
 
+constexpr const char* no_rank = "rank: none of the communicator";
+bool is_rank(int rank, std::size_t size) {
+  return rank >= 0 && static_cast<std::size_t>(rank) < size;
+}
+
 // The poller tells connections to a rank from those that come from it by the lowest bit.
 void* outgoing(void* peer) { return static_cast<char*>(peer) + 1; }
 
@@ -71,6 +76,7 @@ Mailbox::Mailbox(std::shared_ptr<Endpoint> endpoint, std::string name, std::vect
       members_(std::move(members)),
       rank_(rank),
       peers_(members_.size()) {
+  for (std::size_t at = 0; at < peers_.size(); ++at) peers_[at].rank = static_cast<int>(at);
   poller_.add(endpoint_->listener(), nullptr, os::Poller::read);
 }
 
@@ -104,7 +110,7 @@ void Mailbox::send(SocketTransfer& transfer) {
   const Lock lock(mutex_);
   ++unseen_;
   if (closed_) return end(transfer, freed);
-  if (!has(transfer.peer)) return end(transfer, "rank: none of the communicator");
+  if (!is_rank(transfer.peer, peers_.size())) return end(transfer, no_rank);
   try {
     if (transfer.peer == rank_) return deliver_to_self(transfer);
     connection_to(transfer.peer).push(transfer);
@@ -127,11 +133,6 @@ void Mailbox::flush(Peer& peer) {
                  waits ? os::Poller::write : os::Poller::nothing);
 }
 
-// The poller reports a connection that has nothing to send only when it has failed.
-void Mailbox::end_outgoing(Peer& peer) {
-  if (peer.out->failure().empty()) peer.out->fail("it has left this communicator, or has ended");
-}
-
 void Mailbox::deliver_to_self(SocketTransfer& send) {
   auto data = std::make_unique_for_overwrite<std::byte[]>(send.bytes);
   std::copy_n(send.data, send.bytes, data.get());
@@ -147,9 +148,8 @@ void Mailbox::receive(SocketTransfer& transfer) {
   const Lock lock(mutex_);
   ++unseen_;
   if (closed_) return end(transfer, freed);
-  if (transfer.peer != any_source && !has(transfer.peer)) {
-    return end(transfer, "rank: none of the communicator");
-  }
+  const bool from_any = transfer.peer == any_source;
+  if (!from_any && !is_rank(transfer.peer, peers_.size())) return end(transfer, no_rank);
   try {
     take_in(transfer);
   } catch (const std::exception& error) {
@@ -176,7 +176,7 @@ void Mailbox::take_in(SocketTransfer& transfer) {
 // for so long.
 void Mailbox::wait_for_more(int source, std::int64_t held_for_ns) {
   for (Peer& peer : peers_) {
-    const bool may_send = source == any_source || source == rank_of(peer);
+    const bool may_send = source == any_source || source == peer.rank;
     if (!may_send || peer.in == nullptr || !peer.in->undecided()) continue;
     if (held_for_ns == 0 || os::steady_ns() - peer.held_since_ns > held_for_ns) keep(peer);
   }
@@ -238,7 +238,7 @@ void Mailbox::claim_connections() {
       poller_.add(peer.in->socket(), &peer, os::Poller::read);
       read(peer);
     } catch (const std::exception& error) {
-      lose(peer, named(rank_of(peer)) + ": " + error.what());
+      lose(peer, named(peer.rank) + ": " + error.what());
     }
   }
 }
@@ -253,21 +253,22 @@ void Mailbox::read(Peer& peer) {
         try {
           begin_message(peer);
         } catch (const std::exception& error) {  // no memory
-          return lose(peer, "message from " + named(rank_of(peer)) + ": " + error.what());
+          return lose(peer, "message from " + named(peer.rank) + ": " + error.what());
         }
         break;
       case IncomingConnection::Event::message:
-        end_message(peer);
+        if (peer.receive != nullptr) std::exchange(peer.receive, nullptr)->over = true;
+        if (peer.letter != nullptr) std::exchange(peer.letter, nullptr)->whole = true;
         break;
       case IncomingConnection::Event::end:
-        return lose(peer, named(rank_of(peer)) + ": " + peer.in->failure());
+        return lose(peer, named(peer.rank) + ": " + peer.in->failure());
     }
   }
 }
 
 void Mailbox::begin_message(Peer& peer) {
   const Envelope& envelope = peer.in->envelope();
-  Letter letter{rank_of(peer), envelope.tag, static_cast<std::size_t>(envelope.bytes), nullptr};
+  Letter letter{peer.rank, envelope.tag, static_cast<std::size_t>(envelope.bytes), nullptr};
   if (SocketTransfer* const receive = matching_.take_posted(letter.source, letter.tag)) {
     peer.receive = receive;
     meet(*receive, letter);
@@ -285,18 +286,13 @@ void Mailbox::begin_message(Peer& peer) {
   }
 }
 
-void Mailbox::end_message(Peer& peer) {
-  if (SocketTransfer* const receive = std::exchange(peer.receive, nullptr)) receive->over = true;
-  if (Letter* const letter = std::exchange(peer.letter, nullptr)) letter->whole = true;
-}
-
 // Nothing comes from this rank any more.
 void Mailbox::lose(Peer& peer, const std::string& why) {
   peer.lost = why;
   peer.in_ended = true;
   if (peer.receive != nullptr) end(*std::exchange(peer.receive, nullptr), why);
   if (const Letter* const partial = std::exchange(peer.letter, nullptr)) matching_.remove(*partial);
-  matching_.fail_from(rank_of(peer), why);
+  matching_.fail_from(peer.rank, why);
   peer.in.reset();
 }
 
@@ -319,8 +315,9 @@ void Mailbox::progress() {
     if (!out && peer.in != nullptr) read(peer);
     if (out && peer.out_waits) {
       flush(peer);
-    } else if (out) {
-      end_outgoing(peer);
+    } else if (out && peer.out->failure().empty()) {
+      // The poller reports a connection that has nothing to send only when it has failed.
+      peer.out->fail("it has left this communicator, or has ended");
     }
   }
   claim_connections();

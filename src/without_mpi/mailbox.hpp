@@ -65,6 +65,7 @@ class Mailbox {
 
  private:
   struct Peer {
+    int rank = 0;
     std::unique_ptr<OutgoingConnection> out;
     bool out_waits = false;  // for the connection to become writable
     std::unique_ptr<IncomingConnection> in;
@@ -81,7 +82,6 @@ class Mailbox {
   void claim_connections();
   void read(Peer&);
   void begin_message(Peer&);
-  void end_message(Peer&);
   void lose(Peer&, const std::string& why);
   void keep(Peer&);
   void give(Letter&, SocketTransfer&);
@@ -89,10 +89,7 @@ class Mailbox {
   void deliver_to_self(SocketTransfer& send);
   void wait_for_more(int source, std::int64_t held_for_ns);
   void take_in(SocketTransfer&);
-  void end_outgoing(Peer&);
   OutgoingConnection& connection_to(int rank);
-  int rank_of(const Peer& peer) const { return static_cast<int>(&peer - peers_.data()); }
-  bool has(int rank) const { return rank >= 0 && rank < static_cast<int>(members_.size()); }
   std::string named(int rank) const;
   void count_work() noexcept;
 
@@ -112,7 +109,8 @@ class Mailbox {
   unsigned tests_since_poll_ = 0;
   bool closed_ = false;
   os::ForkCheck fork_;
-  // Receives are posted, or something waits to be sent. It may be true too long, which costs a look.
+  // Receives are posted, or something waits to be sent. It may be true for too long, which costs a
+  // look.
   std::atomic<bool> has_work_{false};
 };
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "ropewalk/error.hpp"
-#include "without_mpi/meeting.hpp"
+#include "without_mpi/text_exchange.hpp"
 
 namespace ropewalk::without_mpi {
 namespace {
@@ -117,7 +117,7 @@ std::vector<std::string> Member::share(const std::string& own) {
   if (size() == 1) return {own};
   if (endpoint_ == nullptr) return share_by_store(own);
   if (meetings_ == nullptr) meetings_ = Mailbox::create(endpoint_, prefix_ + "!", ranks_, rank_);
-  return Meeting(meetings_, rank_, size(), timeout_s_).share(own);
+  return TextExchange(meetings_, rank_, size(), timeout_s_).share(own);
 }
 
 std::vector<std::string> Member::share_by_store(const std::string& own) {

@@ -336,6 +336,48 @@ TEST_F(MessagesWithoutMpi, WildcardsTakeMessagesInTheirOrder) {
   });
 }
 
+// A program may meet the others while a message of it is under way: the message moves meanwhile.
+TEST_F(MessagesWithoutMpi, AMessageMovesWhileItsSenderWaitsForTheOthers) {
+  run(2, [](Communicator on, int rank) {
+    const mpi::Comm comm{on.handle()};
+    const Bytes data = contents(std::size_t{8} << 20, 0, 0);
+    if (rank == 0) {
+      mpi::Request request = mpi::isend(data.data(), data.size(), 1, 0, comm);
+      mpi::barrier(comm);
+      complete(request);
+      return;
+    }
+    Bytes got(data.size());
+    mpi::receive(got.data(), got.size(), 0, 0, comm);
+    EXPECT_EQ(got, data);
+    mpi::barrier(comm);
+  });
+}
+
+// Its buffer is not written to any more.
+TEST_F(MessagesWithoutMpi, AReceiveThatIsGivenUpInTheMiddle) {
+  run(2, [](Communicator on, int rank) {
+    const mpi::Comm comm{on.handle()};
+    const Bytes data = contents(std::size_t{64} << 20, 0, 0);
+    if (rank == 0) {
+      mpi::Request request = mpi::isend(data.data(), data.size(), 1, 0, comm);
+      complete(request);
+      const int next = 17;
+      mpi::send(&next, sizeof next, 1, 0, comm);
+      return;
+    }
+    Bytes got(data.size());
+    mpi::Request request = mpi::ireceive(got.data(), got.size(), 0, 0, comm);
+    while (got[1000] != data[1000]) EXPECT_FALSE(mpi::test(request));
+    EXPECT_TRUE(mpi::withdraw(request));
+    std::ranges::fill(got, std::byte{5});
+    int next = 0;
+    mpi::receive(&next, sizeof next, 0, 0, comm);
+    EXPECT_EQ(next, 17);
+    EXPECT_TRUE(std::ranges::all_of(got, [](std::byte one) { return one == std::byte{5}; }));
+  });
+}
+
 TEST_F(MessagesWithoutMpi, ARankWaitsForAMessageThatAnotherCommunicatorHoldsUp) {
   run(2, [](Communicator on, int rank) {
     const mpi::Comm one{on.handle()};

@@ -153,26 +153,37 @@ def two_hosts():
         pytest.skip(str(error))
 
 
-def test_torchrun_on_two_hosts_needs_no_mpi(two_hosts: Box, tmp_path: pathlib.Path):
+def _torchrun(box, tmp_path, interface):
+    """Runs the program on both hosts, by two ranks on each."""
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)
     results = {}
 
-    def start(number: int, node: str) -> None:
+    def start(number, node):
         words = [sys.executable, "-m", "torch.distributed.run", "--nnodes", "2"]
         words += ["--node-rank", str(number), "--nproc-per-node", "2", "--master-port", "29511"]
-        words += ["--master-addr", two_hosts.network.address(0, 0), str(program)]
-        own = {**environment(), "TMPDIR": str(tmp_path), "ROPEWALK_INTERFACE": "rail1"}
-        results[node] = two_hosts.run(words, node, timeout=120, environment=own)
+        words += ["--master-addr", box.network.address(0, 0), str(program)]
+        own = {**environment(), "TMPDIR": str(tmp_path), "ROPEWALK_INTERFACE": interface}
+        results[node] = box.run(words, node, timeout=120, environment=own)
 
-    threads = [threading.Thread(target=start, args=each) for each in enumerate(two_hosts.nodes)]
+    threads = [threading.Thread(target=start, args=each) for each in enumerate(box.nodes)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    for result in results.values():
-        assert result.returncode == 0, result.stderr
-    assert results["n0"].stdout.strip() == "nodes 2"
+    return results["n0"], results["n1"]
+
+
+def test_torchrun_on_two_hosts_needs_no_mpi(two_hosts, tmp_path):
+    first, second = _torchrun(two_hosts, tmp_path, "rail1")
+    assert (first.returncode, second.returncode) == (0, 0), first.stderr + second.stderr
+    assert first.stdout.strip() == "nodes 2"
+
+
+def test_hosts_that_cannot_reach_each_other_say_so(two_hosts, tmp_path):
+    for done in _torchrun(two_hosts, tmp_path, "lo"):
+        assert done.returncode != 0
+        assert "cannot be reached on TCP port" in done.stderr, done.stderr
 
 
 def test_the_bench_measures_on_two_hosts(tmp_path: pathlib.Path):

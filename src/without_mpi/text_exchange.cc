@@ -1,4 +1,4 @@
-#include "without_mpi/meeting.hpp"
+#include "without_mpi/text_exchange.hpp"
 
 #include <cstring>
 
@@ -34,7 +34,7 @@ std::vector<std::string> unpacked(const std::string& all) {
 }  // namespace
 
 template <class Ready>
-void Meeting::wait(int rank, const Ready& ready) {
+void TextExchange::wait(int rank, const Ready& ready) {
   const std::int64_t begun = os::steady_ns();
   os::Waiting wait(os::wait_for_messages);
   while (!wait.poll(ready)) {
@@ -48,7 +48,7 @@ void Meeting::wait(int rank, const Ready& ready) {
 }
 
 // Moves bytes in one direction, and waits until they are there or have gone.
-void Meeting::move(bool is_send, void* data, std::size_t bytes, int rank) {
+void TextExchange::move(bool is_send, void* data, std::size_t bytes, int rank) {
   SocketTransfer transfer;
   transfer.is_send = is_send;
   transfer.data = static_cast<std::byte*>(data);
@@ -65,13 +65,13 @@ void Meeting::move(bool is_send, void* data, std::size_t bytes, int rank) {
 }
 
 // A rank that has gone ends a receive, but no probe: so the length goes first.
-void Meeting::send(const std::string& text, int to) {
+void TextExchange::send(const std::string& text, int to) {
   std::size_t bytes = text.size();
   move(true, &bytes, sizeof bytes, to);
   move(true, const_cast<char*>(text.data()), bytes, to);  // a send only reads it
 }
 
-std::string Meeting::receive(int from) {
+std::string TextExchange::receive(int from) {
   std::size_t bytes = 0;
   move(false, &bytes, sizeof bytes, from);
   std::string text(bytes, '\0');
@@ -79,7 +79,7 @@ std::string Meeting::receive(int from) {
   return text;
 }
 
-std::vector<std::string> Meeting::share(const std::string& own) {
+std::vector<std::string> TextExchange::share(const std::string& own) {
   if (rank_ != 0) {
     send(own, 0);
     return unpacked(receive(0));

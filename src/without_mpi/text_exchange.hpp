@@ -10,10 +10,10 @@
 
 namespace ropewalk::without_mpi {
 
-class Meeting {
+class TextExchange {
  public:
   // `mailbox` carries nothing else. A rank that waits longer than `timeout_s` gives up; 0: never.
-  Meeting(std::shared_ptr<Mailbox> mailbox, int rank, int size, int timeout_s)
+  TextExchange(std::shared_ptr<Mailbox> mailbox, int rank, int size, int timeout_s)
       : mailbox_(std::move(mailbox)), rank_(rank), size_(size), timeout_s_(timeout_s) {}
 
   // Returns the texts of all ranks. Throws Error(mpi), which names the rank that has not come.
