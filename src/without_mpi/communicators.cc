@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <climits>
 #include <cstring>
+#include <numeric>
 #include <utility>
 
 #include "os/node_identity.hpp"
@@ -35,8 +36,8 @@ int comm_size(Word comm, int* size) {
 
 int comm_dup(Word comm, Word* out) {
   return on(comm, [&](Member& member) {
-    std::vector<int> all;
-    for (int rank = 0; rank < member.size(); ++rank) all.push_back(rank);
+    std::vector<int> all(static_cast<std::size_t>(member.size()));
+    std::iota(all.begin(), all.end(), 0);
     *out = add(member.derive("d" + std::to_string(member.next_number()), all));
   });
 }
@@ -57,6 +58,7 @@ std::vector<int> ranks_of(int color, const std::vector<std::string>& choices) {
   }
   std::ranges::sort(order);
   std::vector<int> ranks;
+  ranks.reserve(order.size());
   for (const auto& [key, rank] : order) ranks.push_back(rank);
   return ranks;
 }

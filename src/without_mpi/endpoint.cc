@@ -142,8 +142,8 @@ Socket Endpoint::connect(int rank, const std::string& communicator) const {
   if (!made) throw os::system_error("connection to " + described(rank), errno);
   pollfd socket{made.get().get(), POLLOUT, 0};
   while (!wait_for(std::span(&socket, 1), until)) {
-    if (os::steady_ns() >= until)
-      throw os::system_error("connection to " + described(rank), ETIMEDOUT);
+    if (os::steady_ns() < until) continue;
+    throw os::system_error("connection to " + described(rank), ETIMEDOUT);
   }
   const int error = os::connection_error(made.get());
   if (error != 0) throw os::system_error("connection to " + described(rank), error);

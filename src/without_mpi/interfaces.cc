@@ -1,9 +1,10 @@
 #include "without_mpi/interfaces.hpp"
 
 #include <algorithm>
-#include <ranges>
+#include <iterator>
 
 #include "ropewalk/error.hpp"
+#include "settings/text.hpp"
 #include "settings/value.hpp"
 
 namespace ropewalk::without_mpi {
@@ -39,9 +40,7 @@ std::vector<os::Address> addresses_of(std::span<const os::Interface> interfaces,
                                       std::string_view wish) {
   std::vector<os::Address> out;
   if (!wish.empty()) {
-    for (const auto name : std::views::split(wish, ',')) {
-      add_named(out, interfaces, std::string_view(name.begin(), name.end()));
-    }
+    settings::each_word(wish, [&](std::string_view name) { add_named(out, interfaces, name); });
     return out;
   }
   std::vector<os::Interface> offered;
