@@ -40,7 +40,10 @@ std::vector<os::Address> addresses_of(std::span<const os::Interface> interfaces,
                                       std::string_view wish) {
   std::vector<os::Address> out;
   if (!wish.empty()) {
-    settings::each_word(wish, [&](std::string_view name) { add_named(out, interfaces, name); });
+    settings::each_word(wish, [&](std::string_view name) {
+      add_named(out, interfaces, name);
+      return true;
+    });
     return out;
   }
   std::vector<os::Interface> offered;
