@@ -16,6 +16,8 @@ constexpr std::size_t short_bytes = std::size_t{64} << 10;
 // After so many tests in vain a thread looks at the other communicators, too: what another rank
 // waits for may lie there.
 constexpr unsigned tests_per_look_around = 32;
+// A caller that tests one of many may sleep between two tests.
+constexpr unsigned most_tests_per_poll = 16;
 constexpr std::int64_t closing_ns = os::second_ns / 5;
 // A probe waits so long for a message behind one that nobody receives, before it takes that in.
 // Ranks probe all the time for messages that seldom come.
@@ -328,7 +330,9 @@ bool Mailbox::test(SocketTransfer& transfer) {
   {
     const Lock lock(mutex_);
     if (!transfer.over && closed_) end(transfer, freed);
-    if (!transfer.over && ++tests_since_poll_ >= unseen_) progress();
+    if (!transfer.over && ++tests_since_poll_ >= std::min(unseen_, most_tests_per_poll)) {
+      progress();
+    }
     if (transfer.over) {
       --unseen_;
       return true;

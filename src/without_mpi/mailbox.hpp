@@ -104,7 +104,7 @@ class Mailbox {
   std::uint32_t seen_arrivals_ = 0;
   unsigned idle_tests_ = 0;
   // A poll is a system call, which serves all transfers: it is made once in as many tests as there
-  // are transfers that nobody has seen the end of.
+  // are transfers that nobody has seen the end of, or in most_tests_per_poll.
   unsigned unseen_ = 0;
   unsigned tests_since_poll_ = 0;
   bool closed_ = false;
