@@ -148,9 +148,10 @@ TEST_P(WithoutMpiOverNodes, AnExceptionThatTakesARankAwayIsToldInEveryLaterCall)
 
 TEST_P(WithoutMpiOverNodes, ALateRankIsAnErrorAfterTheTimeOut) {
   const int ranks = GetParam().ranks;
+  constexpr int timeout_s = sanitized ? 5 : 2;  // the first barrier takes less
   std::atomic<int> told{0};
   run_ranks([&](Communicator on, int rank) {
-    Collectives communicator(on, {.timeout_s = 1});
+    Collectives communicator(on, {.timeout_s = timeout_s});
     communicator.barrier();
     if (rank == ranks - 1) {
       while (told < ranks - 1) sched_yield();
@@ -161,7 +162,7 @@ TEST_P(WithoutMpiOverNodes, ALateRankIsAnErrorAfterTheTimeOut) {
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), ErrorCode::peer_dead);
       const std::string text = error.what();
-      EXPECT_NE(text.find("within the timeout of 1 s"), text.npos) << text;
+      EXPECT_NE(text.find("within the timeout of"), text.npos) << text;
       ++told;
     }
   });
