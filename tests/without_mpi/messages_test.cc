@@ -2,7 +2,6 @@
 // them. The ranks are on pretended nodes, since ranks of one node have no connections.
 #include <gtest/gtest.h>
 
-#include <sched.h>
 #include <stdlib.h>
 
 #include <algorithm>
@@ -341,33 +340,6 @@ TEST_F(MessagesWithoutMpi, WildcardsTakeMessagesInTheirOrder) {
       EXPECT_EQ(status.tag, data[1] % 7);
       EXPECT_EQ(data[1], next[data[0]]++);
     }
-  });
-}
-
-// Its buffer is not written to any more, though its sender is silent in the middle of the message.
-TEST_F(MessagesWithoutMpi, AReceiveThatIsGivenUpInTheMiddle) {
-  std::atomic<bool> given_up{false};
-  run(2, [&](Communicator on, int rank) {
-    const mpi::Comm comm{on.handle()};
-    const Bytes data = contents(std::size_t{64} << 20, 0, 0);
-    if (rank == 0) {
-      mpi::Request request = mpi::isend(data.data(), data.size(), 1, 0, comm);
-      while (!given_up) sched_yield();
-      complete(request);
-      const int next = 17;
-      mpi::send(&next, sizeof next, 1, 0, comm);
-      return;
-    }
-    Bytes got(data.size());
-    mpi::Request request = mpi::ireceive(got.data(), got.size(), 0, 0, comm);
-    while (got[1000] != data[1000]) ASSERT_FALSE(mpi::test(request));
-    EXPECT_TRUE(mpi::withdraw(request));
-    std::ranges::fill(got, std::byte{5});
-    given_up = true;
-    int next = 0;
-    mpi::receive(&next, sizeof next, 0, 0, comm);
-    EXPECT_EQ(next, 17);
-    EXPECT_TRUE(std::ranges::all_of(got, [](std::byte one) { return one == std::byte{5}; }));
   });
 }
 

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <filesystem>
@@ -57,7 +58,10 @@ class FolderStore final : public KeyValueStore {
   fs::path folder_;
 };
 
-// Calls body(communicator, rank), which returns whether all was as it should be, in two children.
+constexpr unsigned patience_s = 30;  // ends a rank that hangs
+
+// Calls body(communicator, rank, folder), which returns whether all was as it should be, in two
+// children. The folder is there until both have ended.
 template <class Body>
 void run_processes(const Body& body) {
   std::string name = (fs::temp_directory_path() / "ropewalk-store-XXXXXX").string();
@@ -66,12 +70,12 @@ void run_processes(const Body& body) {
   for (int rank = 0; rank < 2; ++rank) {
     const pid_t child = fork();
     if (child == 0) {
-      alarm(60);  // ends a rank that hangs
+      alarm(patience_s);
       setenv("ROPEWALK_NODES", "1", 1);
       bool fine = false;
       {
         const StoreCommunicator own(std::make_shared<FolderStore>(name), rank, 2);
-        fine = body(mpi::Comm{own.communicator().handle()}, rank);
+        fine = body(mpi::Comm{own.communicator().handle()}, rank, fs::path(name));
       }
       _exit(fine ? 0 : 1);
     }
@@ -93,7 +97,7 @@ void complete(mpi::Request& request) {
 }
 
 TEST(ProcessesWithoutMpi, AMessageMovesWhileItsSenderWaitsForTheOthers) {
-  run_processes([](mpi::Comm comm, int rank) {
+  run_processes([](mpi::Comm comm, int rank, const fs::path&) {
     if (rank == 0) {
       mpi::Request request = mpi::isend(data.data(), data.size(), 1, 0, comm);
       mpi::barrier(comm);
@@ -109,7 +113,7 @@ TEST(ProcessesWithoutMpi, AMessageMovesWhileItsSenderWaitsForTheOthers) {
 
 // The long send moves on only while its rank tests a request of another communicator.
 TEST(ProcessesWithoutMpi, AMessageMovesWhileItsSenderWaitsInAnotherCommunicator) {
-  run_processes([](mpi::Comm comm, int rank) {
+  run_processes([](mpi::Comm comm, int rank, const fs::path&) {
     mpi::Comm other = mpi::dup(comm);
     std::vector<char> got(data.size());
     char answer = 0;
@@ -128,15 +132,37 @@ TEST(ProcessesWithoutMpi, AMessageMovesWhileItsSenderWaitsInAnotherCommunicator)
   });
 }
 
+// Its buffer is not written to any more, though its sender is silent in the middle of the message.
+TEST(ProcessesWithoutMpi, AReceiveIsGivenUpInTheMiddle) {
+  run_processes([](mpi::Comm comm, int rank, const fs::path& folder) {
+    const fs::path given_up = folder / "given-up";
+    int next = 17;
+    if (rank == 0) {
+      mpi::Request request = mpi::isend(data.data(), data.size(), 1, 0, comm);
+      while (!fs::exists(given_up)) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      complete(request);
+      mpi::send(&next, sizeof next, 1, 0, comm);
+      return true;
+    }
+    std::vector<char> got(data.size());
+    mpi::Request request = mpi::ireceive(got.data(), got.size(), 0, 0, comm);
+    while (got[1000] != 'x') mpi::test(request);
+    const bool withdrawn = mpi::withdraw(request);
+    std::ranges::fill(got, 'z');
+    std::ofstream{given_up};
+    mpi::receive(&next, sizeof next, 0, 0, comm);
+    return withdrawn && next == 17 && std::ranges::all_of(got, [](char one) { return one == 'z'; });
+  });
+}
+
 // A child of fork keeps no connection open: the other rank sees the end of this one.
 TEST(ProcessesWithoutMpi, TheEndOfARankIsSeenThoughAChildOfItLives) {
-  run_processes([](mpi::Comm comm, int rank) {
+  run_processes([](mpi::Comm comm, int rank, const fs::path& folder) {
     char byte = 'y';
     if (rank == 0) {
       mpi::send(&byte, 1, 1, 0, comm);
       if (fork() == 0) {
-        sleep(5);
-        _exit(0);
+        for (unsigned s = 0; s < 2 * patience_s && fs::exists(folder); ++s) sleep(1);
       }
       _exit(0);
     }
