@@ -145,7 +145,7 @@ void add_kind(Text& out, const Option& option) noexcept {
       out << option.unit;
       return;
     case Kind::text:
-      out << "what the command writes";
+      out << (option.unit.empty() ? "what the command writes" : option.unit);
       return;
   }
 }
