@@ -5,7 +5,8 @@
  *
  * Rank 1 operates on the memory of rank 0, which waits in PMPI_Barrier, so that MPI progresses;
  * each operation is followed by MPI_Win_flush, within MPI_Win_lock_all. `lock` is MPI_Win_lock, a
- * put of 8 bytes and MPI_Win_unlock; `fence` is MPI_Win_fence on both ranks. Prints a line a case:
+ * put of 8 bytes and MPI_Win_unlock; `fence` is MPI_Win_fence on both ranks, and `make` is to make
+ * another window of 1 MiB of each rank, and to free it. Prints a line a case:
  * name, bytes, microseconds an operation: the median over R (9) rounds of loops that last T (3000).
  */
 #define _GNU_SOURCE
@@ -17,7 +18,7 @@
 
 enum { most_bytes = 1 << 20, most_rounds = 101 };
 
-static int rank, rounds = 9;
+static int rank, create, rounds = 9;
 static double sample_us = 3000;
 static MPI_Win window;
 static char* memory;
@@ -75,6 +76,25 @@ static void fence(int bytes, int n) {
   for (int i = 0; i < n; ++i) MPI_Win_fence(0, window);
 }
 
+/* A window by MPI_Win_allocate, or by MPI_Win_create over memory of MPI_Alloc_mem. */
+static MPI_Win new_window(char** base) {
+  MPI_Win made;
+  if (create) {
+    MPI_Win_create(*base, most_bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &made);
+  } else {
+    MPI_Win_allocate(most_bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, base, &made);
+  }
+  return made;
+}
+static void make(int bytes, int n) {
+  (void)bytes;
+  for (int i = 0; i < n; ++i) {
+    char* base = memory;
+    MPI_Win made = new_window(&base);
+    MPI_Win_free(&made);
+  }
+}
+
 struct Case {
   const char* name;
   void (*operate)(int bytes, int n);
@@ -83,7 +103,7 @@ struct Case {
 static const struct Case cases[] = {
     {"put", put, 1, 1, 0},     {"get", get, 1, 1, 0},   {"accumulate", accumulate, 1, 1, 0},
     {"fetch", fetch, 0, 1, 0}, {"swap", swap, 0, 1, 0}, {"lock", lock, 0, 0, 0},
-    {"fence", fence, 0, 0, 1},
+    {"fence", fence, 0, 0, 1}, {"make", make, 0, 0, 1},
 };
 
 /* Microseconds an operation, on rank 1. */
@@ -116,17 +136,6 @@ static void print_case(const struct Case* c, int bytes) {
   if (rank == 0) printf("%s %d %.4f\n", c->name, bytes, times[rounds / 2]);
 }
 
-/* A window by MPI_Win_allocate, or by MPI_Win_create over memory of MPI_Alloc_mem. */
-static void make_window(int create) {
-  if (create) {
-    MPI_Alloc_mem(most_bytes, MPI_INFO_NULL, &memory);
-    MPI_Win_create(memory, most_bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
-  } else {
-    MPI_Win_allocate(most_bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &window);
-  }
-  memset(memory, 0, most_bytes);
-}
-
 static void print_all(const char* sizes) {
   for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
     if (!cases[i].sized) {
@@ -144,7 +153,7 @@ static void print_all(const char* sizes) {
 
 int main(int argc, char** argv) {
   const char* sizes = "8,512,4096,65536";
-  int ranks, create = 0;
+  int ranks;
   for (int i = 1; i + 1 < argc; i += 2) {
     if (strcmp(argv[i], "--sizes") == 0) sizes = argv[i + 1];
     if (strcmp(argv[i], "--window") == 0) create = strcmp(argv[i + 1], "create") == 0;
@@ -156,7 +165,9 @@ int main(int argc, char** argv) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   if (ranks != 2) MPI_Abort(MPI_COMM_WORLD, 2);
-  make_window(create);
+  if (create) MPI_Alloc_mem(most_bytes, MPI_INFO_NULL, &memory);
+  window = new_window(&memory);
+  memset(memory, 0, most_bytes);
   print_all(sizes);
   MPI_Win_free(&window);
   if (create) MPI_Free_mem(memory);

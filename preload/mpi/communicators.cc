@@ -61,6 +61,7 @@ void forget(void* value) noexcept {
   entry.neighbours_known = false;
   entry.neighbourhood.reset();
   entry.message_places.clear();
+  entry.shared_by_mpi.reset();
   entry.starts_exchanges = false;
   if (std::exchange(entry.starts, false)) leave_place();
   communicators.erase(entry);

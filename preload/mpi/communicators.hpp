@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "functions.hpp"
@@ -36,6 +37,8 @@ struct CommunicatorEntry {
   // By rank: the places among the node's ranks that exchange messages, -1 for all other ranks. It
   // is empty until a message asks (message_peers.cc).
   std::vector<int> message_places;
+  // Whether MPI has shared memory for all ranks; empty until a window asks (window_making.cc).
+  std::optional<bool> shared_by_mpi;
 };
 
 // Returns the entry of a communicator that a collective is called on, ready to serve or not.

@@ -38,13 +38,6 @@ std::vector<WindowPart> parts_of_shared(Word window, int size) {
   return parts;
 }
 
-// The window's memory begins anywhere in a page, at the same place for all ranks.
-WindowBoard board_of(Word control, std::size_t ranks) {
-  const std::uintptr_t base = mpi::address(shared_part(control, 0).base);
-  constexpr std::uintptr_t grain = alignof(WindowDesk);
-  return {reinterpret_cast<std::byte*>((base + grain - 1) / grain * grain), ranks};
-}
-
 ServedWindow::ServedWindow(Word window, mpi::Comm comm, bool crowded, WindowPlaces places)
     : window_(window),
       proc_null_(mpi::proc_null()),

@@ -15,7 +15,6 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "datatypes.hpp"
@@ -59,13 +58,10 @@ struct WindowPlaces {
   std::vector<WindowPart> parts;  // by rank, as are these:
   WindowEpochs::Peers peers;      // while they are kept their arenas stay mapped
   WindowBoard board;
-  // One of these has the board: a window of ropewalk's own, or the area of rank 0.
-  std::optional<Word> control{};
-  std::unique_ptr<SharedArea> area{};
+  std::unique_ptr<SharedArea> area{};  // rank 0's is the board
 };
-// The parts of all ranks in a window of shared memory, and the board in such a window. Local.
+// The parts of all ranks in a window of shared memory. Local.
 std::vector<WindowPart> parts_of_shared(Word window, int size);
-WindowBoard board_of(Word control, std::size_t ranks);
 
 class ServedWindow {
  public:
@@ -94,7 +90,6 @@ class ServedWindow {
   WindowKind kind() const noexcept { return places_.kind; }
   std::size_t streaming_bytes() const noexcept { return streaming_bytes_; }
   Word word() const noexcept { return window_; }
-  std::optional<Word> control() const noexcept { return places_.control; }
 
  private:
   [[noreturn]] void throw_outside(int rank, Count first, Count bytes) const;

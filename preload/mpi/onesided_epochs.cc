@@ -193,11 +193,7 @@ int Win_free(void* place) {
   std::unique_ptr<ServedWindow> window = forget(word);
   const int code = next.Win_free(place);
   if (window == nullptr) return code;
-  if (code != 0) {  // as where a callback of the program's refuses
-    put_back(std::move(window));
-  } else if (const std::optional<Word> control = window->control()) {
-    free_window(*control);
-  }
+  if (code != 0) put_back(std::move(window));  // as where a callback of the program's refuses
   return code;
 }
 

@@ -2,11 +2,11 @@
 // them.
 #include <sys/statvfs.h>
 
+#include <array>
 #include <cstdint>
 #include <cstring>
 #include <memory>
 #include <optional>
-#include <span>
 #include <utility>
 #include <vector>
 
@@ -19,18 +19,14 @@
 #include "mpi/collectively.hpp"
 #include "mpi/errors_returned.hpp"
 #include "mpi/library.hpp"
+#include "node/waits.hpp"
 #include "onesided.hpp"
+#include "ropewalk/collectives.hpp"
 #include "ropewalk/memory.hpp"
-#include "window_ranks.hpp"
+#include "shared_area.hpp"
 
 namespace ropewalk::preload::onesided {
 namespace {
-
-// Open MPI 4.1 refuses some windows of shared memory of one rank, which has nobody to wait for.
-bool is_valid(mpi::Comm comm) {
-  if (!mpi::initialized() || mpi::finalized() || comm == mpi::comm_null()) return false;
-  return !mpi::is_inter(comm) && mpi::size(comm) > 1 && in_this_world(comm);
-}
 
 Word handle_at(const void* place) {
   Word handle = 0;
@@ -38,21 +34,21 @@ Word handle_at(const void* place) {
   return handle;
 }
 
-// What a rank tells the others of its memory in a window of MPI_Win_create.
-struct ToldPart {
-  std::uint64_t offset;  // in its arena
-  Count bytes;
-  Count unit;
-  std::uint64_t area;  // of its SharedArea; `lacking` where it has no memory for one
+// What a rank tells the others of its memory before MPI makes the window.
+struct Offer {
+  Count bytes = 0;
+  Count unit = 1;
+  std::uint64_t offset = 0;  // in its arena; only for MPI_Win_create
+  std::uint64_t area = 0;    // of its SharedArea; rank 0's is the board
 };
-constexpr std::uint64_t lacking = UINT64_MAX;
 
-// What a rank needs to serve a window, before the ranks agree.
+// What a rank needs to serve a window. What may fail is taken before the ranks agree.
 struct Preparation {
   ReservedEntry entry;
-  std::optional<mpi::ErrorsReturned> guard;  // this may fail, and so is not left for later
+  std::optional<mpi::ErrorsReturned> guard;
   std::optional<ScatteredInfo> info;
-  std::vector<ToldPart> told;  // by rank
+  Offer offer;
+  std::vector<Offer> offers;  // by rank
   std::vector<std::uint64_t> areas;
   WindowPlaces places;
 };
@@ -62,177 +58,168 @@ bool is_mapped(const void* base, Count bytes) {
   return bytes == 0 || Arena::process().contains(base, static_cast<std::size_t>(bytes));
 }
 
+// Bytes that shared memory of the MPI has left; as many as there can be where nobody knows.
+Count room_for_shared() noexcept {
+  struct statvfs folder {};
+  if (statvfs("/dev/shm", &folder) != 0) return INT64_MAX;
+  return static_cast<Count>(folder.f_bavail * folder.f_frsize);
+}
+
+// Takes what the ranks need to tell each other of the window.
+void take_memory(Preparation& own, const WindowRequest& request, Collectives& team,
+                 const void* base) {
+  const auto ranks = static_cast<std::size_t>(team.size());
+  own.offers.resize(ranks);
+  own.areas.resize(ranks);
+  own.places.parts.resize(ranks);
+  own.places.peers.resize(ranks);
+  const std::size_t board = team.rank() == 0 ? WindowBoard::bytes(ranks) : 0;
+  own.places.area = std::make_unique<SharedArea>(team, board);
+  std::memset(own.places.area->own(), 0, board);
+  own.offer = {request.bytes, request.unit, 0, own.places.area->offset()};
+  if (request.kind != WindowKind::create || request.bytes == 0) return;
+  own.offer.offset = Arena::process().offset(base);
+  Arena::process().note_communicated(base, static_cast<std::size_t>(request.bytes));
+}
+
 // Returns false where this rank cannot serve. Copies to and from the memory of devices are MPI's,
 // and so is the error about an argument.
-bool prepare(Preparation& own, const WindowRequest& request, mpi::Comm comm,
+bool prepare(Preparation& own, const WindowRequest& request, Collectives& team,
              const void* base) noexcept {
   try {
     const bool valid = request.bytes >= 0 && request.unit > 0 && fits_int(request.unit);
     if (!valid || !wanted() || !device_memory().empty()) return false;
+    if (request.kind == WindowKind::create && !is_mapped(base, request.bytes)) return false;
     own.places.kind = request.kind;
     own.entry.reserve();
     if (request.kind == WindowKind::allocate) own.info.emplace(clean(request.info));
-    if (request.kind == WindowKind::create) {
-      if (!is_mapped(base, request.bytes) || !can_have_team(comm.value)) return false;
-      own.told.resize(static_cast<std::size_t>(mpi::size(comm)));
-      own.areas.resize(own.told.size());
-      own.places.parts.resize(own.told.size());
-      own.places.peers.resize(own.told.size());
-    }
-    own.guard.emplace(comm);
+    take_memory(own, request, team, base);
+    own.guard.emplace(mpi::Comm{clean(request.comm)});
     return true;
-  } catch (...) {
+  } catch (...) {  // no memory
     return false;
   }
 }
 
-bool all_are(bool able, mpi::Comm comm) {
-  std::int64_t all = able ? 1 : 0;
-  mpi::all_reduce(std::span(&all, 1), mpi::Combine::min, comm);
-  return all == 1;
+// Collective. Takes of each value the least over the ranks.
+template <std::size_t Count>
+void least(Collectives& team, std::array<std::int64_t, Count>& values) {
+  team.allreduce(in_place, values.data(), Count, element_type<std::int64_t>(), ReductionOp::min);
 }
 
-// ---- windows whose memory MPI gives
-
-// Collective. Whether there is room for shared memory of so many bytes of each rank. Where it
-// lacks, rank 0 of Open MPI alone finds an error, while the others wait for it, and MPICH's memory
-// cannot be written. Open MPI wants a twentieth more than it takes.
-bool have_room(mpi::Comm comm, Count bytes) {
-  std::int64_t all = bytes + Count{3} * 4096;  // parts begin on pages
-  mpi::all_reduce(std::span(&all, 1), mpi::Combine::sum, comm);
-  struct statvfs folder {};
-  constexpr std::uint64_t more = std::uint64_t{1} << 20;  // for what ranks tell each other, and MPI
-  const auto wanted = static_cast<std::uint64_t>(all) / 20 * 21 + more;
-  const bool known = statvfs("/dev/shm", &folder) == 0;
-  return all_are(!known || folder.f_bavail * folder.f_frsize >= wanted, comm);
-}
-
-// Collective. MPI makes a window of shared memory, or this returns false on all ranks, and no error
-// is raised: MPI may have another way to make what the program wants.
-bool try_allocate(mpi::Comm comm, const WindowRequest& request, Word info, void* base,
-                  void* window) {
-  const int code = next.Win_allocate_shared(request.bytes, static_cast<int>(request.unit), info,
-                                            request.comm, base, window);
-  // Where some ranks alone have it, it stays for ever: MPI_Win_free would wait for the others.
-  return all_are(code == 0, comm);
-}
-
-// Collective. Rank 0 gives the memory of the board, all zeros; the others give none.
-bool try_make_control(mpi::Comm comm, WindowPlaces& places) {
-  const std::size_t board = WindowBoard::bytes(static_cast<std::size_t>(mpi::size(comm)));
-  const bool gives = mpi::rank(comm) == 0;
-  const std::size_t bytes = gives ? board + alignof(WindowDesk) : 0;
-  const Word no_hints = mpi::library().abi.info_null;
-  void* base = nullptr;
-  Word window = 0;
-  const WindowRequest request{static_cast<Count>(bytes), 1, no_hints, comm.value, places.kind};
-  if (!try_allocate(comm, request, no_hints, &base, &window)) return false;
-  if (gives) std::memset(base, 0, bytes);
-  places.control = window;
-  return true;
-}
-
-// Finds the memory of all ranks in a window that MPI has made.
-void find_shared(const WindowRanks& ranks, Word window, WindowPlaces& places) {
-  const auto size = ranks.processes.size();
-  places.parts = parts_of_shared(window, static_cast<int>(size));
-  places.peers = ranks.processes;
-  places.board = board_of(*places.control, size);
-}
-
-bool make_shared(mpi::Comm comm, const WindowRequest& request, Preparation& own, void* base,
-                 void* window) {
-  if (!have_room(comm, request.bytes)) return false;
-  const Word info = own.info ? own.info->word() : request.info;
-  if (!try_allocate(comm, request, info, base, window)) return false;
-  if (try_make_control(comm, own.places)) return true;
-  free_window(handle_at(window));
-  return false;
-}
-
-// ---- windows over memory of the program
-
-// Tells the others where this rank's part lies, and its area; rank 0's is the board.
-ToldPart told_of(Collectives& team, const WindowRequest& request, const void* base,
-                 WindowPlaces& places) noexcept {
-  ToldPart told{0, request.bytes, request.unit, lacking};
-  const auto bytes = static_cast<std::size_t>(request.bytes);
-  try {
-    Arena& arena = Arena::process();
-    if (bytes != 0) told.offset = arena.offset(base);
-    if (bytes != 0) arena.note_communicated(base, bytes);
-    const auto ranks = static_cast<std::size_t>(team.size());
-    const std::size_t board = team.rank() == 0 ? WindowBoard::bytes(ranks) : 0;
-    places.area = std::make_unique<SharedArea>(team, board);
-    std::memset(places.area->own(), 0, board);
-    told.area = places.area->offset();
-  } catch (...) {  // no memory
+// Whether so much room is enough for the shared memory of all ranks. Where it lacks, rank 0 of Open
+// MPI alone finds an error, while the others wait for it, and MPICH's memory cannot be written.
+// Open MPI wants a twentieth more than it takes.
+bool suffices(Count room, const std::vector<Offer>& offers) noexcept {
+  Count all = Count{1} << 20;  // for what ranks tell each other, and MPI
+  for (const Offer& offer : offers) {
+    constexpr Count grain = Count{3} * 4096;  // parts begin on pages
+    if (offer.bytes > room || all > room) return false;
+    all += (offer.bytes + grain) / 20 * 21;
   }
-  return told;
+  return all <= room;
 }
 
-// Finds the memory of all ranks, by the arenas that the team has mapped; false where one lacks it.
-bool find_told(node::Team& team, Preparation& own) {
+// Collective. All ranks tell each other whether they can serve, then what they offer.
+bool agree(Collectives& team, bool able, WindowKind kind, Preparation& own) {
+  const bool shared = kind != WindowKind::create;
+  std::array<std::int64_t, 2> all{able ? 1 : 0, shared ? room_for_shared() : 0};
+  least(team, all);
+  if (all[0] == 0) return false;
+  team.allgather(&own.offer, own.offers.data(), sizeof own.offer);
+  return !shared || suffices(all[1], own.offers);
+}
+
+// Finds the ranks' processes and the board, by the arenas that the team has mapped, and where the
+// memory is the program's, that too.
+void connect(Preparation& own, node::Team& team) noexcept {
   WindowPlaces& places = own.places;
-  for (std::size_t rank = 0; rank < own.told.size(); ++rank) {
-    const ToldPart& part = own.told[rank];
-    if (part.area == lacking) return false;
+  for (std::size_t rank = 0; rank < own.offers.size(); ++rank) {
+    const Offer& offer = own.offers[rank];
     const auto peer = static_cast<int>(rank);
     places.peers[rank] = team.peer(peer).shared_from_this();
-    places.parts[rank] = {mpi::address(team.base(peer) + part.offset), part.bytes, part.unit};
-    own.areas[rank] = part.area;
+    places.parts[rank] = {mpi::address(team.base(peer) + offer.offset), offer.bytes, offer.unit};
+    own.areas[rank] = offer.area;
   }
   places.area->connect(own.areas);
   places.area->share();
-  places.board = WindowBoard(places.area->of(0), own.told.size());
-  return true;
+  places.board = WindowBoard(places.area->of(0), own.offers.size());
 }
 
-bool make_over_memory(mpi::Comm comm, const WindowRequest& request, Preparation& own, void* base,
-                      void* window) {
-  const CommunicatorEntry* entry = entry_with_team(comm.value);
-  if (entry == nullptr || entry->team == nullptr) return false;
-  collectives::Engine* engine = entry->team->state().backend->engine();
-  if (engine == nullptr || engine->size() != mpi::size(comm)) return false;
-  const ToldPart told = told_of(*entry->team, request, base, own.places);
-  mpi::all_gather(&told, own.told.data(), sizeof told, comm);
-  if (!find_told(engine->team(), own)) return false;
-  const int code = next.Win_create(base, request.bytes, static_cast<int>(request.unit),
-                                   request.info, request.comm, window);
-  return all_are(code == 0, comm);
+// Collective. No error is raised where MPI refuses shared memory: it may have another way to make
+// what the program wants.
+int make_by_mpi(const WindowRequest& request, const Preparation& own, void* base, void* window) {
+  const int unit = static_cast<int>(request.unit);
+  if (request.kind == WindowKind::create) {
+    return next.Win_create(base, request.bytes, unit, request.info, request.comm, window);
+  }
+  const Word info = own.info ? own.info->word() : request.info;
+  return next.Win_allocate_shared(request.bytes, unit, info, request.comm, base, window);
 }
-
-// ---- all of them
 
 // Returns false where this rank lacks memory.
-bool fill(Preparation& own, const WindowRanks& ranks, mpi::Comm comm, Word window) noexcept {
+bool fill(Preparation& own, mpi::Comm comm, Word window, bool crowded) noexcept {
   try {
-    if (own.places.kind != WindowKind::create) find_shared(ranks, window, own.places);
-    own.entry.fill(
-        std::make_unique<ServedWindow>(window, comm, ranks.crowded, std::move(own.places)));
+    if (own.places.kind != WindowKind::create) {
+      own.places.parts = parts_of_shared(window, mpi::size(comm));
+    }
+    own.entry.fill(std::make_unique<ServedWindow>(window, comm, crowded, std::move(own.places)));
     return true;
   } catch (...) {
     return false;
   }
 }
 
-bool make_agreed(mpi::Comm comm, const WindowRequest& request, Preparation& own, void* base,
+bool make_agreed(Collectives& team, const WindowRequest& request, Preparation& own, void* base,
                  void* window) {
-  const WindowRanks& ranks = window_ranks(comm);
-  if (!ranks.share_node) return false;
-  const bool made = request.kind == WindowKind::create
-                        ? make_over_memory(comm, request, own, base, window)
-                        : make_shared(comm, request, own, base, window);
-  if (!made) return false;
-  const std::optional<Word> control = own.places.control;
-  const Word handle = handle_at(window);
-  if (all_are(fill(own, ranks, comm, handle), comm)) {  // behind which the board's zeros are there
+  const mpi::Comm comm{clean(request.comm)};
+  node::Team& node = team.state().backend->engine()->team();
+  connect(own, node);
+  const bool made = make_by_mpi(request, own, base, window) == 0;
+  const bool filled = made && fill(own, comm, handle_at(window), node.waits().crowded());
+  // Behind this the board's zeros are there for all ranks.
+  std::array<std::int64_t, 2> good{made ? 1 : 0, filled ? 1 : 0};
+  least(team, good);
+  if (good[1] == 1) {
     own.entry.publish();
     return true;
   }
-  if (control) free_window(*control);
-  free_window(handle);
+  // Where some ranks alone have it, it stays for ever: MPI_Win_free would wait for the others.
+  if (good[0] == 1) free_window(handle_at(window));
   return false;
+}
+
+// ---- communicators
+
+// Collective. A communicator with a team whose ranks are all on one node; null on all ranks where
+// it is none. The team is made here if there is none yet.
+CommunicatorEntry* team_on_node(mpi::Comm comm) {
+  CommunicatorEntry* entry = entry_as_it_is(comm.value);
+  // All ranks but those without memory for the entry are in the same state.
+  const bool unknown = entry == nullptr || entry->reason == Reason::new_communicator ||
+                       entry->reason == Reason::no_memory;
+  if (unknown) {
+    if (!mpi::true_on_all(comm, wanted() && can_have_team(comm.value))) return nullptr;
+    entry = entry_with_team(comm.value);
+  }
+  if (entry == nullptr || entry->team == nullptr) return nullptr;
+  const collectives::Engine* engine = entry->team->state().backend->engine();
+  return engine != nullptr && engine->size() == mpi::size(comm) ? entry : nullptr;
+}
+
+// Collective, but only the first time for a communicator. Whether MPI has shared memory for its
+// ranks, which it may see on other nodes than ropewalk does.
+bool mpi_shares(CommunicatorEntry& entry, mpi::Comm comm) {
+  if (!entry.shared_by_mpi) {
+    bool all = false;
+    mpi::collectively(comm, [&] {
+      mpi::Comm near = mpi::split_shared(comm);
+      all = mpi::size(near) == mpi::size(comm);
+      mpi::free(near);
+    });
+    entry.shared_by_mpi = all;
+  }
+  return *entry.shared_by_mpi;
 }
 
 }  // namespace
@@ -240,11 +227,15 @@ bool make_agreed(mpi::Comm comm, const WindowRequest& request, Preparation& own,
 bool make(const WindowRequest& request, void* base, void* window) noexcept {
   try {
     const mpi::Comm comm{clean(request.comm)};
-    if (!is_valid(comm)) return false;
+    if (!mpi::initialized() || mpi::finalized() || comm == mpi::comm_null()) return false;
+    CommunicatorEntry* entry = team_on_node(comm);
+    if (entry == nullptr) return false;
+    if (request.kind != WindowKind::create && !mpi_shares(*entry, comm)) return false;
+    Collectives& team = *entry->team;
     Preparation own;
-    const bool able = prepare(own, request, comm, base);
-    return all_are(able, comm) && make_agreed(comm, request, own, base, window);
-  } catch (...) {  // a communicator that MPI refuses, or settings that differ: all ranks see it
+    const bool able = prepare(own, request, team, base);
+    return agree(team, able, request.kind, own) && make_agreed(team, request, own, base, window);
+  } catch (...) {  // a communicator that MPI refuses, or a rank that has died: all ranks see it
     return false;
   }
 }

@@ -1,19 +1,22 @@
 // A rank is killed while others wait for it in a window; each of them gets an error that names it.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <cstddef>
 #include <cstdio>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "mpi/mpi.hpp"
+#include "node/peers.hpp"
 #include "os/pidfd.hpp"
 #include "ropewalk/error.hpp"
 #include "support/forked_ranks.hpp"
 #include "window_epochs.hpp"
-#include "window_ranks.hpp"
 
 namespace ropewalk::preload::onesided {
 namespace {
@@ -48,10 +51,24 @@ int outcome_of(const Wait& wait, WindowEpochs& epochs) {
   }
 }
 
+WindowEpochs::Peers processes_of_all() {
+  std::vector<pid_t> numbers(static_cast<std::size_t>(test::forked_ranks()));
+  const pid_t own = getpid();
+  mpi::all_gather(&own, numbers.data(), sizeof own, mpi::comm_world());
+  WindowEpochs::Peers peers;
+  for (const pid_t number : numbers) {
+    peers.push_back(std::make_shared<node::Peer>());
+    peers.back()->process = number;
+    peers.back()->self = number == own;
+    if (number != own) peers.back()->life = os::ProcessWatch(number);
+  }
+  return peers;
+}
+
 int live(const Wait& wait, std::byte* memory) {
   const WindowBoard board(memory, static_cast<std::size_t>(test::forked_ranks()));
   const auto rank = static_cast<std::size_t>(test::forked_rank());
-  WindowEpochs epochs(board, rank, processes_of(mpi::comm_world()), false);
+  WindowEpochs epochs(board, rank, processes_of_all(), false);
   if (rank == victim) wait.before(epochs);
   test::meet(test::forked_ranks());
   if (rank == victim) std::raise(SIGKILL);
