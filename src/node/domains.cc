@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "os/affinity.hpp"
 #include "settings/value.hpp"
 #include "topology/machine.hpp"
 
@@ -36,7 +37,7 @@ std::int64_t domain_of(const topology::Machine& machine, const std::vector<int>&
 std::int64_t from_machine() {
   // It is read once, because it is a walk over sysfs, in a call that every communicator makes.
   static const topology::Machine machine = topology::read_machine();
-  return domain_of(machine, topology::usable_cpus().cpus);
+  return domain_of(machine, os::thread_cpus());
 }
 
 }  // namespace

@@ -35,8 +35,11 @@ std::vector<int> thread_cpus(pid_t thread) {
   const CpuSet set = make_set({});
   std::vector<int> cpus;
   if (!set || sched_getaffinity(thread, CPU_ALLOC_SIZE(most_cpus), set.get()) != 0) return cpus;
-  for (int cpu = 0; cpu < most_cpus; ++cpu) {
-    if (CPU_ISSET_S(cpu, CPU_ALLOC_SIZE(most_cpus), set.get())) cpus.push_back(cpu);
+  int left = CPU_COUNT_S(CPU_ALLOC_SIZE(most_cpus), set.get());
+  for (int cpu = 0; left > 0; ++cpu) {
+    if (!CPU_ISSET_S(cpu, CPU_ALLOC_SIZE(most_cpus), set.get())) continue;
+    cpus.push_back(cpu);
+    --left;
   }
   return cpus;
 }

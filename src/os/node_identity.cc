@@ -7,7 +7,9 @@
 namespace ropewalk::os {
 
 std::string kernel_identity() {
-  return read_text("/proc/sys/kernel/random/boot_id").value_or("unknown-boot");
+  static const std::string identity =
+      read_text("/proc/sys/kernel/random/boot_id").value_or("unknown-boot");
+  return identity;
 }
 
 std::string node_identity() {
