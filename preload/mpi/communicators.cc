@@ -62,6 +62,7 @@ void forget(void* value) noexcept {
   entry.neighbourhood.reset();
   entry.message_places.clear();
   entry.shared_by_mpi.reset();
+  entry.log.reset();
   entry.starts_exchanges = false;
   if (std::exchange(entry.starts, false)) leave_place();
   communicators.erase(entry);
@@ -157,6 +158,7 @@ void make_team(CommunicatorEntry& entry, mpi::Comm comm) {
   entry.reason = reason_of(*team);
   if (!team->direct()) return;
   entry.starts = serves_nonblocking(*team, comm);
+  if (team->nodes() == 1) entry.log = make_round_log(*team, serves_rounds());
   entry.starts_exchanges = entry.starts && serves_nonblocking_exchanges(comm);
   collectives::nodes::Nodes* hierarchy = team->state().backend->hierarchy();
   if (hierarchy != nullptr && !hierarchy->liveness_reason().empty()) {

@@ -17,6 +17,7 @@
 #include "neighbourhood.hpp"
 #include "reasons.hpp"
 #include "ropewalk/collectives.hpp"
+#include "round_log.hpp"
 
 namespace ropewalk::preload {
 
@@ -25,8 +26,10 @@ struct CommunicatorEntry {
   std::unique_ptr<Collectives> team;  // null: calls go to MPI
   // Only the thread of its collectives changes it; others may read it meanwhile.
   std::atomic<Reason> reason{Reason::new_communicator};
-  bool starts = false;            // nonblocking collectives are served, too
+  bool starts = false;            // nonblocking collectives are served by a thread
   bool starts_exchanges = false;  // and those among them whose sizes are each rank's own
+  // Where they are served without one; otherwise null. Calls that were started keep it.
+  std::shared_ptr<RoundLog> log;
   int rank = 0;
   int size = 1;
   std::uint64_t calls = 0;

@@ -16,16 +16,6 @@ namespace {
 
 using namespace messages;
 
-// These tags follow those of copies, completed requests and handed messages. MPI has at least so
-// many, and no program has as many exchanges at a time.
-constexpr int first_tag = 16;
-constexpr int last_tag = 32767;
-int next_tag() noexcept {
-  static int last = first_tag;
-  last = last == last_tag ? first_tag : last + 1;
-  return last;
-}
-
 struct SendingHalf {
   const void* data;
   Count count;
@@ -77,10 +67,8 @@ int exchange(const Pending& described, const SendingHalf& send, void* copy, Word
   const MessageLock lock;
   Pending made = described;
   made.copy = copy;
-  made.tag = next_tag();
   Word handle = 0;
-  const int code =
-      real.irecv(nullptr, 0, mpi::byte_type().value, 0, made.tag, ranks.self.value, &handle);
+  const int code = make_own(handle, made.tag);
   if (code != 0) return std::free(copy), raise_code(made.from.comm, code);
   Pending* entry = nullptr;
   try {

@@ -179,6 +179,18 @@ std::vector<int> places_of(mpi::Comm comm) {
 
 }  // namespace
 
+bool load_self() noexcept {
+  static bool loaded = false;
+  try {
+    if (loaded || !load_message_functions()) return loaded;
+    ranks.self = mpi::split(mpi::comm_self(), 0, 0);
+    mpi::return_errors(ranks.self);
+    return loaded = true;
+  } catch (...) {  // MPI has no communicator for it
+    return false;
+  }
+}
+
 void before_init() noexcept {
   const std::string reason = obstacle();
   if (!reason.empty()) note_promise(reason);
@@ -193,8 +205,7 @@ void after_init() noexcept {
     ranks.understands = ranks.understands && reason.empty() && load_message_functions();
     if (!ranks.understands) return;
     ranks.limits = tuning::envelope_limits();
-    ranks.self = mpi::split(mpi::comm_self(), 0, 0);
-    mpi::return_errors(ranks.self);
+    if (!load_self()) return static_cast<void>(ranks.understands = false);
     take_messages();
   } catch (...) {
     ranks.understands = false;

@@ -56,6 +56,10 @@ struct MessageRanks {
 };
 extern MessageRanks& ranks;
 
+// Makes `self`, and finds MPI's functions for messages. Local. Returns false where this process has
+// none of them.
+bool load_self() noexcept;
+
 // MPI_Init must call these, the first before MPI's own initialization and the second after it.
 void before_init() noexcept;
 void after_init() noexcept;

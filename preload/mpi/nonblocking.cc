@@ -1,5 +1,6 @@
 // Nonblocking collectives are the blocking ones, run on the thread of the communicator's team
-// behind a generalised request of MPI, which the program's MPI_Wait and MPI_Test understand.
+// behind a generalised request of MPI, which the program's MPI_Wait and MPI_Test understand. Some
+// reductions of a program with one thread go without (starting_rounds.hpp).
 //
 // Blocking collectives on the same communicator wait for those that were started before: all ranks
 // have started them by then, or will start them without our help.
@@ -17,6 +18,7 @@
 #include "settings/value.hpp"
 #include "sides.hpp"
 #include "starting.hpp"
+#include "starting_rounds.hpp"
 
 namespace ropewalk::preload {
 
@@ -72,6 +74,23 @@ auto if_large(std::size_t bytes) {
   };
 }
 
+// Without a thread, every rank combines the data of all ranks by itself. Below these bytes, and
+// from so many of all ranks on, MPI takes less time (bench/dropin/nonblocking.py): the table of
+// requests costs 1 us, and MPI's ranks share the work.
+constexpr std::size_t least_combined_bytes = std::size_t{4} << 10;
+constexpr std::size_t least_rooted_bytes = std::size_t{32} << 10;  // with Open MPI
+constexpr std::size_t most_combined_bytes = std::size_t{1} << 20;
+
+// The same on all ranks.
+bool is_for_rounds(Function function, std::size_t bytes, Word comm) noexcept {
+  if (bytes < least_combined_bytes) return false;
+  const CommunicatorEntry* entry = entry_as_it_is(clean(comm));
+  if (entry == nullptr || entry->log == nullptr) return false;
+  const bool rooted = function == Function::ireduce && mpi::family() == mpi::Family::openmpi;
+  if (rooted && bytes < least_rooted_bytes) return false;
+  return bytes <= most_combined_bytes / static_cast<std::size_t>(entry->size);
+}
+
 std::size_t bytes_of(const Side& side) {
   return side.usable() ? side.buffer().count * side.buffer().elements.bytes : 0;
 }
@@ -79,14 +98,17 @@ std::size_t bytes_of(const Side& side) {
 using Call = StartedCall;
 
 // Reductions by operations of the user go to MPI: the program may free the operation meanwhile.
-template <class Reduce, class Pass>
+template <class Plan, class Reduce, class Pass>
 int start_reduction(Function function, int count, Word type, Word op, Word comm, void* request,
-                    Reduce reduce, Pass pass) {
+                    Plan plan, Reduce reduce, Pass pass) {
   try {
     const auto reduction = reduction_of(type, op);
     const bool ours = reduction && count >= 0 && !reduction->operation.by_mpi;
     const std::size_t bytes =
         ours ? static_cast<std::size_t>(count) * reduction->operation.element_bytes : 0;
+    if (ours && is_for_rounds(function, bytes, comm)) {
+      return serve_round(function, bytes, comm, request, plan, pass);
+    }
     return start_or_pass(
         function, bytes, comm, request, if_large(bytes),
         [&](const CommunicatorEntry&) -> Call {
@@ -97,6 +119,7 @@ int start_reduction(Function function, int count, Word type, Word op, Word comm,
     const FoundElements elements = elements_of(type);
     const std::size_t bytes =
         elements && count >= 0 ? static_cast<std::size_t>(count) * elements->bytes : 0;
+    if (is_for_rounds(function, bytes, comm)) return refuse_round(comm, request, "no memory");
     return start_or_pass(
         function, bytes, comm, request, if_large(bytes),
         [](const CommunicatorEntry&) -> Call { throw std::bad_alloc(); }, pass);
@@ -126,6 +149,9 @@ int Ireduce(const void* send, void* receive, int count, Word type, Word op, int 
   const bool good = entry != nullptr && root >= 0 && root < entry->size;
   return start_reduction(
       Function::ireduce, good ? count : -1, type, op, comm, request,
+      [&](const Collectives& team) {
+        return plan_reduce(team, {send, receive, type, op}, count, root);
+      },
       [=](Collectives& team, const typed::Reduction& how) {
         typed::reduce(team, send, receive, static_cast<std::size_t>(count), how, root);
       },
@@ -136,6 +162,9 @@ int Iallreduce(const void* send, void* receive, int count, Word type, Word op, W
                void* request) {
   return start_reduction(
       Function::iallreduce, count, type, op, comm, request,
+      [&](const Collectives& team) {
+        return plan_allreduce(team, {send, receive, type, op}, count);
+      },
       [=](Collectives& team, const typed::Reduction& how) {
         typed::allreduce(team, send, receive, static_cast<std::size_t>(count), how);
       },
@@ -146,6 +175,10 @@ int Ireduce_scatter_block(const void* send, void* receive, int count, Word type,
                           void* request) {
   return start_reduction(
       Function::ireduce_scatter_block, count, type, op, comm, request,
+      [&](const Collectives& team) {
+        const std::vector<std::int64_t> parts(static_cast<std::size_t>(team.size()), count);
+        return plan_reduce_scatter(team, {send, receive, type, op}, parts);
+      },
       [=](Collectives& team, const typed::Reduction& how) {
         typed::reduce_scatter_block(team, send, receive, static_cast<std::size_t>(count), how);
       },

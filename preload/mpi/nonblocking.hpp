@@ -14,6 +14,9 @@ bool serves_nonblocking(Collectives&, mpi::Comm);
 // alone, so that small exchanges would be served, too, and take longer than MPI's. They are served
 // on request.
 bool serves_nonblocking_exchanges(mpi::Comm);
+// Whether this rank makes these calls without a thread, on one node. Local. The table of requests,
+// which they are in, is used by one thread of the program at a time.
+bool serves_rounds() noexcept;
 // A communicator for which the first was true is freed.
 void leave_place() noexcept;
 

@@ -93,7 +93,14 @@ bool settle_exchange(Pending& entry) noexcept {
   const bool received = is_received(entry);
   if (!is_sent(entry) || !received) return false;
   entry.settled = true;
-  real.send(nullptr, 0, mpi::byte_type().value, 0, entry.tag, ranks.self.value);
+  complete_own(entry.tag);
+  return true;
+}
+
+bool settle_round(Pending& entry) noexcept {
+  if (!entry.round->complete(entry.taken.code)) return false;
+  entry.settled = true;
+  complete_own(entry.tag);
   return true;
 }
 
@@ -130,6 +137,18 @@ void complete_freed(Word request, const Pending& entry) noexcept {
   if (entry.persistent) real.request_free(&request);
 }
 
+int make_own(Word& request, int& tag) noexcept {
+  // These tags follow those of copies, completed requests and handed messages.
+  constexpr int first_tag = 16;
+  constexpr int last_tag = 32767;  // of any MPI
+  static int last = first_tag;
+  tag = last = last == last_tag ? first_tag : last + 1;
+  return real.irecv(nullptr, 0, mpi::byte_type().value, 0, tag, ranks.self.value, &request);
+}
+void complete_own(int tag) noexcept {
+  real.send(nullptr, 0, mpi::byte_type().value, 0, tag, ranks.self.value);
+}
+
 Pending described(void* buffer, Count count, Word type, const MessagePattern& from) noexcept {
   Pending made;
   made.from = from;
@@ -162,6 +181,17 @@ Pending& PendingRequests::add_exchange(Word handle, const Pending& receive) {
   add_with_type(entries_, handle, entry);
   count();
   return entries_.find(handle)->second;
+}
+
+void PendingRequests::add_round(Word handle, Word comm, int tag,
+                                std::shared_ptr<StartedRound> round) {
+  Pending entry;
+  entry.exchange = true;
+  entry.tag = tag;
+  entry.round = std::move(round);
+  entry.to.comm = comm;
+  entries_.insert_or_assign(handle, std::move(entry));
+  count();
 }
 
 void PendingRequests::add_persistent(Word handle, const Pending& receive) {
@@ -262,6 +292,7 @@ bool PendingRequests::settle(Word handle, Pending& entry) noexcept {
   if (entry.collective != nullptr) {
     return entry.settled = entry.collective->complete(entry.taken.code);
   }
+  if (entry.round != nullptr) return settle_round(entry);
   if (entry.persistent) return settle_persistent(handle, entry);
   if (entry.exchange) return settle_exchange(entry);
   mpi::RawStatus status;
@@ -304,7 +335,8 @@ bool PendingRequests::take_some() noexcept {
     turn_ = at->first;
     Pending& entry = at->second;
     const bool ours = !entry.settled && (entry.out == nullptr || entry.freed);
-    if (ours && entry.out == nullptr) ++looks;  // of a send that was freed, MPI is not asked
+    // Of a send that was freed, or a round, MPI is not asked.
+    if (ours && entry.out == nullptr && entry.round == nullptr) ++looks;
     const bool settled = ours ? settle(at->first, entry) : entry.settled;
     if (settled && entry.freed) {
       complete_freed(at->first, entry);

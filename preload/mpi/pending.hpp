@@ -18,6 +18,7 @@
 #include "os/waiting.hpp"
 #include "outbox.hpp"
 #include "persistent.hpp"
+#include "started_round.hpp"
 #include "stash.hpp"
 #include "taking.hpp"
 
@@ -53,11 +54,17 @@ struct Pending {
   // What a persistent request does that is no receive. MPI's own request is never active then, so
   // that the program's is active where it is `apart`.
   std::shared_ptr<PersistentCollective> collective;
+  // A nonblocking collective, whose request is that of an exchange.
+  std::shared_ptr<StartedRound> round;
 };
 // The program has completed a persistent request, which may be started again.
 void end_use(Pending&) noexcept;
 // Completes a request that the program has freed, and of which nothing is left to do.
 void complete_freed(Word request, const Pending&) noexcept;
+// Makes a request that is complete once complete_own() is called with the tag. Returns MPI's code.
+// There are fewer of these at a time than tags.
+int make_own(Word& request, int& tag) noexcept;
+void complete_own(int tag) noexcept;
 // Describes a receive of this kind.
 Pending described(void* buffer, Count, Word type, const MessagePattern& from) noexcept;
 
@@ -125,6 +132,9 @@ class PendingRequests {
   void add_send(Word handle, Outgoing&, Word comm);
   // Adds an exchange, which is filled in afterwards.
   Pending& add_exchange(Word handle, const Pending&);
+  // Adds a nonblocking collective, which the request stands for, a receive from this process with
+  // the tag.
+  void add_round(Word handle, Word comm, int tag, std::shared_ptr<StartedRound>);
   // Adds a persistent receive that is not active.
   void add_persistent(Word handle, const Pending& receive);
   // Adds a persistent send that is not active.

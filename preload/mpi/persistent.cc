@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <cstring>
 #include <utility>
 
 #include "collectives/state.hpp"
@@ -119,11 +118,8 @@ PersistentCollective::PersistentCollective(Function function, Collectives& team,
 // A rank that this one waits for has left the round before when it begins one, and needs not be
 // asked whether it has.
 void PersistentCollective::find_peers() {
-  std::vector<bool> is_source(static_cast<std::size_t>(size_), plan_.waits_for_all);
+  const std::vector<bool> is_source = plan_.sources(size_);
   std::vector<bool> reads(static_cast<std::size_t>(size_));
-  for (const ReceivedBlock& block : plan_.received) {
-    if (block.bytes != 0) is_source[static_cast<std::size_t>(block.from)] = true;
-  }
   for (std::size_t i = 0; i < plan_.sent.size(); ++i) {
     const int to = plan_.destinations.empty() ? static_cast<int>(i) : plan_.destinations[i];
     if (plan_.sent[i].bytes != 0 && to >= 0) reads[static_cast<std::size_t>(to)] = true;
@@ -206,32 +202,15 @@ int PersistentCollective::judge() noexcept {
     if (area_->has_refused(rank, round_)) return refusal(rank);
   }
   try {
-    receive();
+    const std::vector<ReceivedBlock>& blocks = plan_.received;
+    for (std::size_t i = 0; i < blocks.size(); ++i) {
+      inputs_[i] = area_->room_of(blocks[i].from, round_) + places_[i];
+    }
+    plan_.receive(inputs_);
     return 0;
   } catch (const std::exception& error) {
     return error_code(error.what());
   }
-}
-
-void PersistentCollective::receive() {
-  const std::vector<ReceivedBlock>& blocks = plan_.received;
-  std::vector<const void*>& inputs = inputs_;
-  for (std::size_t i = 0; i < blocks.size(); ++i) {
-    inputs[i] = area_->room_of(blocks[i].from, round_) + places_[i];
-  }
-  if (!plan_.operation) {
-    for (std::size_t i = 0; i < blocks.size(); ++i) {
-      if (blocks[i].bytes != 0) std::memcpy(blocks[i].to, inputs[i], blocks[i].bytes);
-    }
-    if (plan_.unpacked != nullptr) plan_.unpacked->unpack();
-    return;
-  }
-  if (blocks.empty() || blocks.front().bytes == 0) return;
-  const std::size_t bytes = blocks.front().bytes;
-  void* const to = blocks.front().to;
-  if (inputs.size() == 1) return static_cast<void>(std::memcpy(to, inputs.front(), bytes));
-  plan_.operation->combine({&to, 1}, inputs, bytes / plan_.operation->element_bytes,
-                           kernels::Stores::temporal);
 }
 
 // A rank that has died after its last start has done its part of the round, but for a task that it

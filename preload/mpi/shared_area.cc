@@ -3,6 +3,7 @@
 #include <atomic>
 #include <mutex>
 #include <new>
+#include <utility>
 
 #include "collectives/state.hpp"
 #include "node/control.hpp"
@@ -25,6 +26,7 @@ struct LeftAreas {
   struct Area {
     AreaHeader* header;
     int others;
+    std::vector<void*> kept;
   };
   std::mutex mutex;
   std::vector<Area> areas;
@@ -65,7 +67,7 @@ SharedArea::~SharedArea() {
   try {
     LeftAreas& left = left_areas();
     const std::lock_guard lock(left.mutex);
-    left.areas.push_back({header_of(own()), size() - 1});
+    left.areas.push_back({header_of(own()), size() - 1, std::move(kept_)});
   } catch (...) {  // no memory: the area stays until the process ends
   }
   give_back_what_all_have_left();
@@ -77,9 +79,17 @@ void SharedArea::give_back_what_all_have_left() noexcept {
   std::erase_if(left.areas, [](const LeftAreas::Area& area) {
     // This acquire pairs with the release of the ranks that have left.
     if (area.header->left.load(std::memory_order_acquire) < area.others) return false;
+    for (void* const block : area.kept) Arena::process().deallocate(block);
     Arena::process().deallocate(area.header);
     return true;
   });
+}
+
+void SharedArea::keep(void* block) noexcept {
+  try {
+    kept_.push_back(block);
+  } catch (...) {  // no memory: it stays until the process ends
+  }
 }
 
 std::uint64_t SharedArea::offset() const noexcept { return Arena::process().offset(own()); }

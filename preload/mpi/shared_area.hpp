@@ -29,6 +29,8 @@ class SharedArea {
   void connect(std::span<const std::uint64_t> offsets) noexcept;
   // All ranks have connected and go on to use the areas: they stay until all ranks have left.
   void share() noexcept { shared_ = true; }
+  // A block of this rank's arena is given back with the area, to which the others look as well.
+  void keep(void* block) noexcept;
 
   std::byte* of(int rank) const noexcept { return areas_[static_cast<std::size_t>(rank)]; }
   std::byte* own() const noexcept { return of(rank_); }
@@ -42,6 +44,7 @@ class SharedArea {
   int rank_;
   bool shared_ = false;
   std::vector<std::byte*> areas_;  // by rank, as this process maps them
+  std::vector<void*> kept_;
   std::vector<std::shared_ptr<node::Peer>> peers_;
 };
 

@@ -125,8 +125,9 @@ constexpr Option rows[] = {
      "print says so"},
     {Id::nonblocking, "ROPEWALK_NONBLOCKING", Kind::choice, "auto,off,on", "", "auto",
      "where there are two cores a rank", Scope::rank, Reader::drop_in, "explanation/drop-in.md",
-     "whether the [drop-in](../explanation/drop-in.md) serves large nonblocking collectives, under "
-     "`MPI_THREAD_MULTIPLE`; on one rank `off`, it is so on all"},
+     "whether the [drop-in](../explanation/drop-in.md) serves nonblocking collectives: large ones "
+     "by a thread, under `MPI_THREAD_MULTIPLE`, and reductions without one below that; on one rank "
+     "`off`, it is so on all"},
     {Id::device_buffers, "ROPEWALK_DEVICE_BUFFERS", Kind::choice, "auto,off", "", "auto", "",
      Scope::rank, Reader::library, "reference/types.md#memory",
      "`off`: the program passes no memory of a device (GPU) to MPI: the drop-in serves it also "

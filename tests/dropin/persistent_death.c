@@ -1,9 +1,10 @@
-/* A rank is killed before it begins a round of a persistent collective, or before it receives what
- * the others send to it by persistent sends, and each of them must get an error that names it.
+/* A rank is killed before it begins a round of a persistent collective, or a nonblocking one, or
+ * before it receives what the others send to it by persistent sends, and each of them must get an
+ * error that names it.
  * Every rank is a child of the process that the launcher knows, so that the launcher does not end
  * the others.
  *
- *   persistent_death ELEMENTS|send FILE
+ *   persistent_death ELEMENTS|send|nonblocking FILE
  *
  * What each has got is appended to the file, since the launcher loses what ranks print last.
  */
@@ -46,10 +47,24 @@ static int run_as_child(char** argv) {
   return 0;
 }
 
+/* The same collective at each call. */
+static void start_nonblocking(MPI_Request* request) {
+  enum { count = 1000 };
+  static double in[count], out[count];
+  MPI_Iallreduce(in, out, count, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, request);
+}
+
 /* A collective, or with `send` a message to the victim. */
 static void set_up(const char* what, int rank, MPI_Request* request) {
   double *in, *out;
   const int sends = strcmp(what, "send") == 0, count = sends ? 40000 : atoi(what);
+  if (strcmp(what, "nonblocking") == 0) {
+    for (int round = 0; round < rounds; ++round) {
+      start_nonblocking(request);
+      CHECK_CALL(MPI_Wait(request, MPI_STATUS_IGNORE));
+    }
+    return;
+  }
   MPI_Alloc_mem((MPI_Aint)sizeof(double) * count, MPI_INFO_NULL, &in);
   MPI_Alloc_mem((MPI_Aint)sizeof(double) * count, MPI_INFO_NULL, &out);
   for (int i = 0; i < count; ++i) in[i] = rank;
@@ -87,7 +102,11 @@ int main(int argc, char** argv) {
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   set_up(argv[1], rank, &request);
   if (rank == victim) raise(SIGKILL);
-  MPI_Start(&request);
+  if (strcmp(argv[1], "nonblocking") == 0) {
+    start_nonblocking(&request);
+  } else {
+    MPI_Start(&request);
+  }
   tell(argv[2], rank, finish(&request));
   sleep(2); /* who leaves is as dead as the victim */
   _exit(0);

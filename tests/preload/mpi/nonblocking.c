@@ -1,6 +1,6 @@
 // Compares nonblocking collectives of an unchanged program, served by the drop-in (MPI_X) and by
 // MPI alone (PMPI_X). Several are under way at once, between blocking ones and messages. Argument 1
-// is the number of cases.
+// is the number of cases; `single` as argument 2 asks for one thread.
 #ifdef ROPEWALK_TEST_ABI
 #include <mpi_abi.h>
 #else
@@ -203,7 +203,8 @@ static void complete(int number, MPI_Request* requests) {
 
 int main(int argc, char** argv) {
   int level;
-  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
+  const int single = argc > 2 && strcmp(argv[2], "single") == 0;
+  MPI_Init_thread(&argc, &argv, single ? MPI_THREAD_SINGLE : MPI_THREAD_MULTIPLE, &level);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   const int cases = argc > 1 ? atoi(argv[1]) : 50;

@@ -1,0 +1,30 @@
+#include "round_plan.hpp"
+
+#include <cstring>
+
+namespace ropewalk::preload {
+
+std::vector<bool> RoundPlan::sources(int size) const {
+  std::vector<bool> found(static_cast<std::size_t>(size), waits_for_all);
+  for (const ReceivedBlock& block : received) {
+    if (block.bytes != 0) found[static_cast<std::size_t>(block.from)] = true;
+  }
+  return found;
+}
+
+void RoundPlan::receive(std::span<const void* const> inputs) const {
+  if (!operation) {
+    for (std::size_t i = 0; i < received.size(); ++i) {
+      if (received[i].bytes != 0) std::memcpy(received[i].to, inputs[i], received[i].bytes);
+    }
+    if (unpacked != nullptr) unpacked->unpack();
+    return;
+  }
+  if (received.empty() || received.front().bytes == 0) return;
+  const std::size_t bytes = received.front().bytes;
+  void* const to = received.front().to;
+  if (inputs.size() == 1) return static_cast<void>(std::memcpy(to, inputs.front(), bytes));
+  operation->combine({&to, 1}, inputs, bytes / operation->element_bytes, kernels::Stores::temporal);
+}
+
+}  // namespace ropewalk::preload
