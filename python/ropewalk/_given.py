@@ -141,9 +141,14 @@ def _sendable_in_place(given: ArrayLike) -> _Taken:
 
 
 def _dtype_of(given: ArrayLike, kind: int) -> np.dtype[Any]:
-    """The type of a result of what was sent; bfloat16 of others than NumPy as uint16."""
+    """The type of a result of what was sent; bfloat16 of others than NumPy as that of ml_dtypes, or
+    as uint16 where that is not installed."""
     if kind == _TYPES["bfloat16"] and not isinstance(given, np.ndarray):
-        return np.dtype(np.uint16)
+        try:
+            from ml_dtypes import bfloat16
+        except ImportError:
+            return np.dtype(np.uint16)
+        return np.dtype(bfloat16)
     if kind >= 0 and not isinstance(given, np.ndarray):
         return np.dtype(_NAMES[kind])
     return np.asarray(given).dtype

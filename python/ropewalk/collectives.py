@@ -65,8 +65,8 @@ class Communicator(OfRanks, ClosedTogether):
     `out`; other arrays that share memory are refused. `op` is one of max, min, sum, prod, land,
     band, lor, bor, lxor, bxor; allreduce, reduce and reduce_scatter of floating-point and complex
     elements also take average, a sum divided by the number of ranks before it is rounded. A
-    wrong argument of one rank is an ArgumentError on every rank. While a rank waits, its other
-    Python threads run.
+    wrong argument of one rank is an ArgumentError on every rank that waits for it; the root of a
+    small broadcast may have returned already. While a rank waits, its other Python threads run.
 
     The forms that begin with start_ return a PendingCollective at once.
     """

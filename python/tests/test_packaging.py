@@ -58,8 +58,12 @@ def test_modulefile():
         subprocess.run([compiler, "-p", "-"], input=text, text=True, check=True)
     code = re.sub(r"\[\[.*?\]\]|--[^\n]*|\"[^\"\n]*\"", "''", text, flags=re.DOTALL)
     assert code.count("(") == code.count(")")
-    for line in filter(None, code.splitlines()):
+    for line in filter(None, code.replace(",\n", ", ").splitlines()):
         assert re.fullmatch(r"(local \w+ = )?(\w+\(.*\)|'')", line), line
+    for name in re.findall(r"\$(\w+)", text):
+        assert f'setenv("{name}",' in text
+    preload = dict(re.findall(r'"(libropewalk-(\w+)\.so)"', text))
+    assert sorted(preload.values()) == ["malloc", "mpi"]
 
 
 def test_dockerfile():

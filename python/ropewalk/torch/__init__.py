@@ -12,14 +12,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 # torch is imported in functions only: where this package is imported before torch, torch calls
 # register() in the middle of its own import, and so must find it here.
 if TYPE_CHECKING:
     import torch
-    import torch.distributed as dist
 
     from .allocator import Allocator
     from .group import ProcessGroup
@@ -32,13 +30,14 @@ def register() -> None:
     import torch.distributed as dist
 
     if dist.is_available() and "ropewalk" not in dist.Backend.backend_list:
-        dist.Backend.register_backend("ropewalk", _make, devices=["cpu"])
+        dist.Backend.register_backend("ropewalk", _make, extended_api=True, devices=["cpu"])
 
 
-def _make(store: dist.Store, rank: int, size: int, timeout: timedelta) -> ProcessGroup:
+def _make(asked: Any, _options: Any) -> ProcessGroup:
     from .group import ProcessGroup  # imported here so that importing torch stays as fast as it is
 
-    return ProcessGroup(store, rank, size, timeout)
+    members = tuple(asked.global_ranks_in_group)  # empty for all ranks of the job
+    return ProcessGroup(asked.store, asked.group_rank, asked.group_size, asked.timeout, members)
 
 
 def empty(*shape: int | Sequence[int], dtype: torch.dtype | None = None) -> torch.Tensor:

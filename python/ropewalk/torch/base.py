@@ -13,11 +13,12 @@ import torch.distributed as dist
 
 from .. import _core
 from ..exceptions import Error
+from .compiling import leave_alone
 from .exceptions import for_torch
 from .formation import Formation
 from .profiling import entered, leave, profiling
 from .tensors import NoElements, Tensor, new
-from .work import COMPLETE, PendingWork
+from .work import COMPLETE, BackgroundWork, PendingWork
 
 _CPU = torch.device("cpu")
 _Method = TypeVar("_Method", bound=Callable[..., Any])
@@ -26,12 +27,22 @@ _Method = TypeVar("_Method", bound=Callable[..., Any])
 class Base(dist.ProcessGroup):
     """This class knows the rank, the size and the name of a group, and ends the group."""
 
-    def __init__(self, store: dist.Store, rank: int, size: int, timeout: timedelta) -> None:
+    def __init__(
+        self,
+        store: dist.Store,
+        rank: int,
+        size: int,
+        timeout: timedelta,
+        members: Sequence[int] = (),
+    ) -> None:
         super().__init__(rank, size)
+        leave_alone()
+        # The ranks in the job of the ranks of the group, where they are others.
+        self._members = () if tuple(members) == tuple(range(size)) else tuple(members)
         try:
-            self._formation = Formation(store, rank, size, timeout)
+            self._formation = Formation(store, rank, size, timeout, members)
         except Error as error:
-            raise for_torch(error) from None
+            raise for_torch(error, self._members) from None
         self._store = store
         self._ranks = self._formation.ranks
         self._my_rank = rank
@@ -39,6 +50,12 @@ class Base(dist.ProcessGroup):
         self._patience = timeout.total_seconds()
         self._name = ""
         self._description = ""
+
+    def _named(self, work: Any) -> Any:
+        """Returns what a method returns; an error of the work names ranks of the job, too."""
+        if self._members and isinstance(work, BackgroundWork):
+            work.members = self._members
+        return work
 
     # ---- torch's trampoline looks for these methods by their C++ names
 
@@ -193,13 +210,13 @@ def serving(name: str, form: Form | None = None) -> Callable[[_Method], _Method]
             try:
                 if form is not None and (not arguments or type(arguments[-1]) is not form.kind):
                     arguments, named = form.with_options(arguments, named)
-                return method(self, *arguments, **named)
+                return self._named(method(self, *arguments, **named))
             except NoElements:
                 return COMPLETE
             except Exception as error:
                 if self._ranks.calls() == calls:
                     self._ranks.refuse()
-                raise for_torch(error) from None
+                raise for_torch(error, self._members) from None
             finally:
                 if record is not None:
                     leave(record)

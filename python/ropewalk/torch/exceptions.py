@@ -3,6 +3,9 @@ programs written for torch's own backends expect."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+
 import torch.distributed as dist
 
 from .. import exceptions
@@ -33,7 +36,25 @@ _ALSO: dict[type[Exception], type[Exception]] = {
 }
 
 
-def for_torch(error: Exception) -> Exception:
+_END = re.compile(r"this communicator cannot be used any more[;:] end the job")
+_RANK = re.compile(r"\brank (\d+)")
+
+
+def in_words_of_torch(text: str, members: Sequence[int]) -> str:
+    """Says of a process group what the text says of a communicator. `members` are the ranks in the
+    job of the ranks of the group; none where they are the same."""
+    text = _END.sub(
+        "this process group cannot be used any more; destroy it and make a new one", text
+    )
+    named = sorted({int(rank) for rank in _RANK.findall(text)}) if members else []
+    known = [f"rank {rank} is rank {members[rank]}" for rank in named if rank < len(members)]
+    return f"{text} (of the job, {', '.join(known)})" if known else text
+
+
+def for_torch(error: Exception, members: Sequence[int] = ()) -> Exception:
     """Returns the same error as one that is a RuntimeError, too."""
     kind = _ALSO.get(type(error))
-    return error if kind is None else kind(*error.args).with_traceback(error.__traceback__)
+    if kind is None or not error.args:
+        return error
+    text = in_words_of_torch(str(error.args[0]), members)
+    return kind(text, *error.args[1:]).with_traceback(error.__traceback__)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import sys
 import warnings
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -42,10 +44,20 @@ class Formation:
     # The store has taken the place of MPI in this process, which has one or the other to its end.
     _by_store = False
 
-    def __init__(self, store: dist.Store, rank: int, size: int, timeout: timedelta) -> None:
-        # A program may make the group again after it has destroyed it, with keys of the same names.
-        count = store.add(f"ropewalk/{rank}", 1)
-        keys = Keys(dist.PrefixStore(f"ropewalk/{count}", store), timeout)
+    def __init__(
+        self,
+        store: dist.Store,
+        rank: int,
+        size: int,
+        timeout: timedelta,
+        members: Sequence[int] = (),
+    ) -> None:
+        # A program may make the group again after it has destroyed it, with keys of the same names;
+        # torch also gives those of one group to a later one of other ranks. Those of one set of
+        # ranks make the same groups, and so count alike.
+        name = f"ropewalk/{_short_name(members)}"
+        count = store.add(f"{name}/{rank}", 1)
+        keys = Keys(dist.PrefixStore(f"{name}/{count}", store), timeout)
         seconds = min(max(1, math.ceil(timeout.total_seconds())), _LONGEST_SECONDS)
         mpi = None if Formation._by_store else _mpi_of_ranks(size)
         self._mpi = _mpi_communicator(mpi, keys, rank, size)
@@ -72,6 +84,12 @@ class Formation:
         if self._mpi is not None and not _finalized():
             self._mpi.Free()
             self._mpi = None
+
+
+def _short_name(members: Sequence[int]) -> str:
+    """Tells sets of ranks apart. Keys of a store of files or of a server may not be long."""
+    numbers = ",".join(str(member) for member in members)
+    return hashlib.sha256(numbers.encode()).hexdigest()[:16]
 
 
 def _running_mpi() -> Any:

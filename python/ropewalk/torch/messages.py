@@ -39,11 +39,11 @@ def _raising(name: str) -> Callable[[_Method], _Method]:
         def checked(self: Base, *arguments: Any, **named: Any) -> Any:
             record = entered(name, arguments) if profiling() else None
             try:
-                return method(self, *arguments, **named)
+                return self._named(method(self, *arguments, **named))
             except of.NoElements:
                 return COMPLETE
             except Error as error:
-                raise for_torch(error) from None
+                raise for_torch(error, self._members) from None
             finally:
                 if record is not None:
                     leave(record)

@@ -63,10 +63,10 @@ class Reductions(Base):
         try:
             if opts.asyncOp and self._group_size > 1:
                 started = self._ranks.allreduce(address, address, tensor.numel(), *code, tensor)
-                return PendingWork((started,), [tensor])
+                return self._named(PendingWork((started,), [tensor]))
             self._ranks.allreduce(address, address, tensor.numel(), *code, None)
         except Error as error:
-            raise for_torch(error) from None
+            raise for_torch(error, self._members) from None
         finally:
             if record is not None:
                 leave(record)
@@ -198,11 +198,11 @@ class Reductions(Base):
         try:
             started = self._ranks.reduce_scatter(source, target, counts, *code, kept)
         except Error as error:
-            raise for_torch(error) from None
+            raise for_torch(error, self._members) from None
         finally:
             if record is not None:
                 leave(record)
-        return PendingWork((started,), [output]) if opts.asyncOp else COMPLETE
+        return self._named(PendingWork((started,), [output])) if opts.asyncOp else COMPLETE
 
     @serving("reduce_scatter")
     def _reduce_scatter_otherwise(

@@ -120,6 +120,8 @@ class BackgroundWork(dist.Work):
     wait() then raises its error.
     """
 
+    members: tuple[int, ...] = ()  # as for_torch() takes them
+
     def __init__(self, tensors: list[torch.Tensor], after: Callable[[], None] | None) -> None:
         super().__init__()
         self._tensors = tensors
@@ -129,6 +131,7 @@ class BackgroundWork(dist.Work):
         self._error: Exception | None = None
         self._lock = threading.Lock()
         self._future: torch.futures.Future[list[torch.Tensor]] | None = None
+        self._told = False  # the future is complete, or about to be
 
     def _wait(self, timeout: timedelta | None) -> None:
         """Waits until the work is complete, and raises what has gone wrong."""
@@ -147,8 +150,10 @@ class BackgroundWork(dist.Work):
         try:
             self._wait(timeout)
             self._put()
+            if self._future is not None:  # a program may look at it at once
+                self._complete()
         except Error as error:
-            raise for_torch(error) from None
+            raise for_torch(error, self.members) from None
         finally:
             if record is not None:
                 leave(record)
@@ -171,7 +176,7 @@ class BackgroundWork(dist.Work):
         try:
             self._is_put()
         except Exception as error:
-            return for_torch(error)
+            return for_torch(error, self.members)
         return None
 
     def is_success(self) -> bool:
@@ -180,9 +185,12 @@ class BackgroundWork(dist.Work):
     def get_future(self) -> Any:
         if self._future is None:
             self._future = torch.futures.Future()
-            # What follows the future may wait for another call of the group, so the thread that
-            # makes the calls must not run it.
-            self._tell(lambda: COMPLETIONS.start(self._complete))
+            if self.is_completed():
+                self._complete()
+            else:
+                # What follows the future may wait for another call of the group, so the thread
+                # that makes the calls must not run it.
+                self._tell(lambda: COMPLETIONS.start(self._complete))
         return self._future
 
     def _is_put(self) -> bool:
@@ -209,9 +217,15 @@ class BackgroundWork(dist.Work):
         self._after = None  # last, for others look at it without the lock
 
     def _complete(self) -> None:
+        """Completes the future, or waits until another thread has done so, which is about to."""
         assert self._future is not None
         error = self.exception()
-        if error is None:
+        with self._lock:
+            first, self._told = not self._told, True
+        if not first:
+            while not self._future.done():
+                time.sleep(0)
+        elif error is None:
             self._future.set_result(self._tensors)
         else:
             self._future.set_exception(error)

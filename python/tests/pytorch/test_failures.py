@@ -225,3 +225,57 @@ def _arena(rank, size, file):
 
 def test_tensors_of_the_arena_are_reduced_where_they_lie():
     assert run(2, _arena) == ["mapped"] * 2
+
+
+def _named_in_the_job(rank, size, file, how):
+    """Ranks 0 and 2 have a group, in which rank 2 is rank 1."""
+    join("ropewalk", rank, size, file, timeout_s=2)
+    group = dist.new_group([0, 2])
+    if rank == 2:
+        time.sleep(5)
+    elif rank == 0:
+        with pytest.raises(PeerDeadError, match=r"rank 1 .*of the job, rank 1 is rank 2\)"):
+            work = dist.all_reduce(torch.ones(3), group=group, async_op=how == "started")
+            if work is not None:
+                work.wait()
+    return "told"
+
+
+@pytest.mark.parametrize("how", ["waited for", "started"])
+def test_an_error_of_a_group_names_ranks_of_the_job(how):
+    assert run(3, _named_in_the_job, how) == ["told"] * 3
+
+
+def _says_what_to_do(rank, size, file):
+    join("ropewalk", rank, size, file)
+    dist.barrier()
+    if rank == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    with pytest.raises(PeerDeadError, match="destroy it and make a new one") as told:
+        for _ in range(1000):
+            dist.all_reduce(torch.ones(3))
+            time.sleep(0.001)
+    assert "of the job" not in str(told.value)
+    return "told"
+
+
+def test_an_error_says_what_to_do_with_the_group():
+    assert run(2, _says_what_to_do) == ["told", None]
+
+
+def _again_with_others(rank, size, file):
+    """A second life of the job, in which a group of other ranks has the name of one before."""
+    for members in ([0], [0, 1], [1], [1, 0, 2], [0, 1]):
+        join("ropewalk", rank, size, file, timeout_s=20)
+        group = dist.new_group(members)
+        if rank in members:
+            total = torch.ones(2)
+            dist.all_reduce(total, group=group)
+            assert torch.all(total == len(members))
+        dist.barrier()
+        dist.destroy_process_group()
+    return "done"
+
+
+def test_a_group_of_others_may_have_the_name_of_an_earlier_one():
+    assert run(3, _again_with_others) == ["done"] * 3

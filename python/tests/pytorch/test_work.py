@@ -267,3 +267,23 @@ def _put_once(rank, size, file):
 
 def test_a_result_is_put_once():
     assert run(2, _put_once) == ["done"] * 2
+
+
+def _told_by_waiting(rank, size, file):
+    """After a wait() the future has the result, as Gloo's has, asked for before or after."""
+    join("ropewalk", rank, size, file)
+    for asks_first in (True, False) * 20:
+        sum_of_ranks = torch.full((1000,), float(rank))
+        work = dist.all_reduce(sum_of_ranks, async_op=True)
+        future = work.get_future() if asks_first else None
+        work.wait()
+        future = future or work.get_future()
+        assert future.done()
+        assert torch.all(future.value()[0] == sum(range(size)))
+        assert future.then(lambda told: len(told.value())).wait() == 1
+    dist.destroy_process_group()
+    return "done"
+
+
+def test_a_future_has_its_result_after_a_wait():
+    assert run(2, _told_by_waiting) == ["done"] * 2
