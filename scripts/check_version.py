@@ -12,8 +12,8 @@ REPEATED = {
     "packaging/spack/package.py": rf'version\("{VERSION}"|ropewalk-{VERSION}\.tar',
     "packaging/easybuild/ropewalk.eb": rf"^version = '{VERSION}'$",
     "packaging/modulefile/ropewalk.lua": rf'Version: {VERSION}"|/ropewalk/{VERSION}"',
-    "packaging/containers/Dockerfile": rf"ropewalk:{VERSION}",
-    "packaging/containers/ropewalk.def": rf"Version {VERSION}$",
+    "packaging/containers/Dockerfile": rf"ropewalk:{VERSION}|ropewalk=={VERSION}",
+    "packaging/containers/ropewalk.def": rf"Version {VERSION}$|ropewalk=={VERSION}",
     "packaging/debian/changelog": rf"\Aropewalk \({VERSION}\)",
 }
 
