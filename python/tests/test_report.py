@@ -201,6 +201,33 @@ def test_steps_on_an_adaptive_mesh_have_their_shares():
     assert table.lines[0][:2] == ("4", "isend")
 
 
+def test_trainings_stand_beside_those_of_gloo():
+    common = {"bench": "torch", "op": "ddp", "memory": "private", "communication_share": 0.5}
+    rows = [
+        common | {"model": model, "scaling": "weak", "ranks": ranks, "backend": backend}
+        for model in ("linear", "alexnet")
+        for ranks in (1, 2)
+        for backend in ("gloo", "ropewalk")
+    ]
+    for row, samples in zip(rows, (100, 101, 150, 300, 20, 20, 40, 36), strict=True):
+        row |= {"samples_per_s": samples, "efficiency": 0.75}
+    for own, theirs in zip(rows[1::2], rows[::2], strict=True):
+        own["ratio"] = own["samples_per_s"] / theirs["samples_per_s"]
+    rows.append({"bench": "torch", "op": "all_reduce", "bytes": 8, "time_us": 4, "peer_us": 8})
+    (made,) = sections.sections(rows)
+    collectives, trainings = made.charts
+    assert collectives.title == "ropewalk is faster than the best peer in 1 of 1 cases"
+    assert trainings.title == "ropewalk trains faster than Gloo in 1 of 2 cases"
+    assert [(strip.name, strip.centre) for strip in trainings.rows] == [
+        ("linear, weak scaling", 2.0),
+        ("alexnet, weak scaling", 0.9),
+    ]
+    (table,) = made.tables
+    linear = table.lines[1]
+    assert linear[:6] == ("linear", "weak", "private", "2", "150", "300")
+    assert linear[6:] == ("50\xa0%", "50\xa0%", "75\xa0%", "75\xa0%")
+
+
 def test_fourier_transforms_have_their_transposes():
     common = {"bench": "fft", "ranks": 2, "numbers": "real", "local_us": 100.0}
     rows = [

@@ -4,7 +4,7 @@ where its rows have a peer's time beside ropewalk's."""
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from . import amr, attach, exchanges, fft, lattice, peers
+from . import amr, attach, exchanges, fft, lattice, peers, training
 from .charts import Chart, Finding, Section, Table
 from .rows import Row, grouped, page_backing, unverified, word
 
@@ -35,7 +35,11 @@ BENCHES = {
     ),
     "torch": Bench(
         "PyTorch",
-        "Collectives of torch.distributed by ropewalk and by other backends on the same tensors.",
+        "Collectives of torch.distributed by ropewalk and by other backends on the same tensors, "
+        "and trainings.",
+        training.charts,
+        training.findings,
+        training.tables,
     ),
     "dropin": Bench(
         "The drop-in",
