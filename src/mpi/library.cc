@@ -23,8 +23,8 @@ std::atomic<const Library*> current{nullptr};
 
 constexpr const char* entry = "PMPI_Init_thread";  // every MPI since 2.0 has it
 constexpr const char* remedy =
-    "start the program with `ropewalk run --mpi PREFIX -- program`, link it to MPI, or set "
-    "ROPEWALK_MPI_LIBRARY to the full path of libmpi.so";
+    "start the program with `ropewalk run -- program` (`pip install mpich` brings an MPI where "
+    "there is none), link it to MPI, or set ROPEWALK_MPI_LIBRARY to the full path of libmpi.so";
 
 [[noreturn]] void refuse(const std::string& found) {
   throw Error(ErrorCode::mpi, "mpi: " + found + "; " + remedy);
