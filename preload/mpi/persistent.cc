@@ -8,7 +8,6 @@
 #include "collectives/state.hpp"
 #include "local_mpi.hpp"
 #include "mpi/collectively.hpp"
-#include "os/clock.hpp"
 #include "windows.hpp"
 
 namespace ropewalk::preload {
@@ -234,14 +233,8 @@ int PersistentCollective::fail(int code) noexcept {
   return failed_ = code;
 }
 
-// A dead rank is looked for every 5 ms, as in all waits for ranks (os/waiting.hpp).
 int PersistentCollective::code_of_death() noexcept {
-  constexpr unsigned looks_per_clock = 16;
-  constexpr std::int64_t check_ns = 5'000'000;
-  if (++looks_ % looks_per_clock != 0) return 0;
-  const std::int64_t now = os::steady_ns();
-  if (now - looked_ns_ < check_ns) return 0;
-  looked_ns_ = now;
+  if (!look_.is_due()) return 0;
   for (int rank = 0; rank < size_; ++rank) {
     const node::Peer& process = memory().process(rank);
     const bool has_failed = tasks_ == nullptr && area_->has_failed(rank);

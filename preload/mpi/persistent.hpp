@@ -15,6 +15,7 @@
 #include <span>
 #include <vector>
 
+#include "rare_look.hpp"
 #include "round_area.hpp"
 #include "round_plan.hpp"
 #include "round_tasks.hpp"
@@ -59,8 +60,7 @@ class PersistentCollective {
   int size_;
   std::uint64_t round_ = 0;
   int failed_ = 0;  // the error code of every round of rooms from now on
-  std::int64_t looked_ns_ = 0;
-  unsigned looks_ = 0;
+  RareLook look_;
   int found_dead_ = 0;  // so often in this round, while tasks were left
   std::size_t sent_bytes_ = 0;
   RoundPlan plan_;

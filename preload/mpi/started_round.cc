@@ -8,7 +8,6 @@
 
 #include "local_mpi.hpp"
 #include "node/peers.hpp"
-#include "os/clock.hpp"
 #include "windows.hpp"
 
 namespace ropewalk::preload {
@@ -77,14 +76,8 @@ int StartedRound::receive() noexcept {
   }
 }
 
-// A dead rank is looked for every 5 ms, as in all waits for ranks (os/waiting.hpp).
 int StartedRound::code_of_loss() noexcept {
-  constexpr unsigned looks_per_clock = 16;
-  constexpr std::int64_t check_ns = 5'000'000;
-  if (++looks_ % looks_per_clock != 0) return 0;
-  const std::int64_t now = os::steady_ns();
-  if (now - looked_ns_ < check_ns) return 0;
-  looked_ns_ = now;
+  if (!look_.is_due()) return 0;
   for (const int rank : sources_) {
     if (log_->has_refused(rank, round_)) return code_for(rank, "had no memory for what it sends");
   }

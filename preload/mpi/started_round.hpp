@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "rare_look.hpp"
 #include "round_log.hpp"
 #include "round_plan.hpp"
 #include "statistics.hpp"
@@ -41,8 +42,7 @@ class StartedRound {
   std::size_t sent_bytes_ = 0;  // of the largest block
   std::size_t received_bytes_ = 0;
   std::vector<const void*> inputs_;
-  unsigned looks_ = 0;
-  std::int64_t looked_ns_ = 0;
+  RareLook look_;
   Watch watch_;
 };
 
