@@ -158,7 +158,8 @@ void make_team(CommunicatorEntry& entry, mpi::Comm comm) {
   entry.reason = reason_of(*team);
   if (!team->direct()) return;
   entry.starts = serves_nonblocking(*team, comm);
-  if (team->nodes() == 1) entry.log = make_round_log(*team, serves_rounds());
+  std::shared_ptr<RoundLog> log;
+  if (team->nodes() == 1) log = make_round_log(*team, serves_rounds());
   entry.starts_exchanges = entry.starts && serves_nonblocking_exchanges(comm);
   collectives::nodes::Nodes* hierarchy = team->state().backend->hierarchy();
   if (hierarchy != nullptr && !hierarchy->liveness_reason().empty()) {
@@ -166,6 +167,7 @@ void make_team(CommunicatorEntry& entry, mpi::Comm comm) {
   }
   messages::meet(*team, comm, static_cast<messages::Meeting>(good[2]));
   entry.team = std::move(team);
+  entry.log = std::move(log);
   if (entry.starts_exchanges) neighbourhood_of(entry);
 }
 

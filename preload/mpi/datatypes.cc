@@ -106,15 +106,25 @@ std::optional<Reduction> ask(Word type, ReductionOp op, const Elements& elements
   return std::nullopt;
 }
 
-const Reduction* reduction_slowly(TypeEntry& entry, ReductionOp op) {
+FoundReduction as_found(const TypeEntry& entry, const Reduction* kept) {
+  if (kept == &refused) return FoundReduction();
+  if (entry.derived) [[unlikely]] {
+    return FoundReduction(*kept, true);
+  }
+  return FoundReduction(kept);
+}
+
+// Where there is no memory to keep it in, it is found all the same: other ranks may have more.
+FoundReduction reduction_slowly(TypeEntry& entry, ReductionOp op) {
   const std::lock_guard lock(making);
   auto& place = entry.reductions[static_cast<std::size_t>(op)];
   if (place.load(std::memory_order_relaxed) == nullptr) {
     const auto found = ask(entry.handle.load(std::memory_order_relaxed), op, entry.elements);
-    const Reduction* kept = found ? new Reduction(*found) : &refused;
+    const Reduction* kept = found ? new (std::nothrow) Reduction(*found) : &refused;
+    if (kept == nullptr) return FoundReduction(*found, true);
     place.store(kept, std::memory_order_release);  // pairs with kept_reduction()
   }
-  return place.load(std::memory_order_relaxed);
+  return as_found(entry, place.load(std::memory_order_relaxed));
 }
 
 FoundReduction kept_reduction(TypeEntry& entry, ReductionOp op) {
@@ -122,13 +132,9 @@ FoundReduction kept_reduction(TypeEntry& entry, ReductionOp op) {
   const Reduction* found =
       entry.reductions[static_cast<std::size_t>(op)].load(std::memory_order_acquire);
   if (found == nullptr) [[unlikely]] {
-    found = reduction_slowly(entry, op);
+    return reduction_slowly(entry, op);
   }
-  if (found == &refused) return FoundReduction();
-  if (entry.derived) [[unlikely]] {
-    return FoundReduction(*found, true);
-  }
-  return FoundReduction(found);
+  return as_found(entry, found);
 }
 
 Reduction by_user(const Elements& elements, mpi::Op op) {

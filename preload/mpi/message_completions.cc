@@ -8,6 +8,7 @@
 #include "datatypes.hpp"
 #include "message_mpi.hpp"
 #include "pending.hpp"
+#include "windows.hpp"
 
 namespace ropewalk::preload {
 namespace {
@@ -55,7 +56,9 @@ class Call {
     finish(*entry, status);
     const int code = mend_one(*entry, status);
     if (code != 0) failed_ = comm_of(*entry);
+    const bool is_round = entry->round != nullptr;
     pending.erase(handles_[at]);
+    if (is_round && windows_made) progress();  // as the blocking calls do, which looks at others
     return code;
   }
   // Has MPI complete a request of ours that is settled, and finishes it. Returns false for any

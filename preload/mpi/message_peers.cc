@@ -17,6 +17,7 @@
 #include "message_lock.hpp"
 #include "message_mpi.hpp"
 #include "messages.hpp"
+#include "mpi/attributes.hpp"
 #include "mpi/collectively.hpp"
 #include "mpi/progress.hpp"
 #include "never_destroyed.hpp"
@@ -185,6 +186,7 @@ bool load_self() noexcept {
     if (loaded || !load_message_functions()) return loaded;
     ranks.self = mpi::split(mpi::comm_self(), 0, 0);
     mpi::return_errors(ranks.self);
+    ranks.last_tag = mpi::tag_upper_bound(ranks.self);
     return loaded = true;
   } catch (...) {  // MPI has no communicator for it
     return false;

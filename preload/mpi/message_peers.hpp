@@ -52,7 +52,8 @@ struct MessageRanks {
   // This communicator is for acknowledgements. It has the ranks of MPI_COMM_WORLD that are on this
   // node, and nobody else's messages.
   mpi::Comm comm;
-  mpi::Comm self;  // this process alone, for copies that MPI makes
+  mpi::Comm self;        // this process alone, for copies that MPI makes
+  int last_tag = 32767;  // that MPI takes for it
 };
 extern MessageRanks& ranks;
 

@@ -92,7 +92,7 @@ constexpr bool is_small(int count) noexcept {
 bool is_for_rounds(Function function, std::size_t bytes, Word comm) noexcept {
   if (bytes < least_combined_bytes) return false;
   const CommunicatorEntry* entry = entry_as_it_is(clean(comm));
-  if (entry == nullptr || entry->log == nullptr) return false;
+  if (entry == nullptr || entry->team == nullptr || entry->log == nullptr) return false;
   const bool rooted = function == Function::ireduce && mpi::family() == mpi::Family::openmpi;
   if (rooted && bytes < least_rooted_bytes) return false;
   return bytes <= most_combined_bytes / static_cast<std::size_t>(entry->size);
@@ -128,7 +128,6 @@ int start_reduction(Function function, int count, Word type, Word op, Word comm,
     const FoundElements elements = elements_of(type);
     const std::size_t bytes =
         elements && count >= 0 ? static_cast<std::size_t>(count) * elements->bytes : 0;
-    if (is_for_rounds(function, bytes, comm)) return refuse_round(comm, request, "no memory");
     return start_or_pass(
         function, bytes, comm, request, if_large(bytes),
         [](const CommunicatorEntry&) -> Call { throw std::bad_alloc(); }, pass);

@@ -97,6 +97,7 @@ bool settle_exchange(Pending& entry) noexcept {
   return true;
 }
 
+// Nothing in here may look at other requests: this may be in the middle of such a look.
 bool settle_round(Pending& entry) noexcept {
   if (!entry.round->complete(entry.taken.code)) return false;
   entry.settled = true;
@@ -140,9 +141,8 @@ void complete_freed(Word request, const Pending& entry) noexcept {
 int make_own(Word& request, int& tag) noexcept {
   // These tags follow those of copies, completed requests and handed messages.
   constexpr int first_tag = 16;
-  constexpr int last_tag = 32767;  // of any MPI
   static int last = first_tag;
-  tag = last = last == last_tag ? first_tag : last + 1;
+  tag = last = last == ranks.last_tag ? first_tag : last + 1;
   return real.irecv(nullptr, 0, mpi::byte_type().value, 0, tag, ranks.self.value, &request);
 }
 void complete_own(int tag) noexcept {
@@ -326,17 +326,27 @@ bool PendingRequests::settle_send(Word handle, Pending& entry) noexcept {
 }
 
 bool PendingRequests::take_some() noexcept {
+  if (taking_) return false;  // what an entry does makes MPI progress, which leads here again
+  taking_ = true;
+  const bool looked = take_some_of_all();
+  taking_ = false;
+  return looked;
+}
+
+bool PendingRequests::take_some_of_all() noexcept {
   sweep();
   collectives_.end_freed();
   int looks = 0;
+  int rounds = 0;
   auto at = entries_.upper_bound(turn_);
-  for (std::size_t left = entries_.size(); left > 0 && looks < most_looks; --left) {
+  for (std::size_t left = entries_.size(); left > 0 && looks < most_looks && rounds < most_looks;
+       --left) {
     if (at == entries_.end()) at = entries_.begin();
     turn_ = at->first;
     Pending& entry = at->second;
     const bool ours = !entry.settled && (entry.out == nullptr || entry.freed);
     // Of a send that was freed, or a round, MPI is not asked.
-    if (ours && entry.out == nullptr && entry.round == nullptr) ++looks;
+    if (ours && entry.out == nullptr) ++(entry.round == nullptr ? looks : rounds);
     const bool settled = ours ? settle(at->first, entry) : entry.settled;
     if (settled && entry.freed) {
       complete_freed(at->first, entry);

@@ -62,7 +62,7 @@ void end_use(Pending&) noexcept;
 // Completes a request that the program has freed, and of which nothing is left to do.
 void complete_freed(Word request, const Pending&) noexcept;
 // Makes a request that is complete once complete_own() is called with the tag. Returns MPI's code.
-// There are fewer of these at a time than tags.
+// There are fewer of these at a time than tags, 2^27 and more in today's MPIs.
 int make_own(Word& request, int& tag) noexcept;
 void complete_own(int tag) noexcept;
 // Describes a receive of this kind.
@@ -164,6 +164,7 @@ class PendingRequests {
 
  private:
   using Entries = std::map<Word, Pending>;
+  bool take_some_of_all() noexcept;
   bool settle_send(Word handle, Pending&) noexcept;
   Entries::iterator drop(Entries::iterator) noexcept;
   // To be called whenever an entry was added or removed.
@@ -176,6 +177,7 @@ class PendingRequests {
   Entries inactive_;  // persistent messages, which cost nothing until they are started
   CollectiveRequests collectives_;
   Word turn_ = 0;  // the handle that was looked at last
+  bool taking_ = false;
 };
 extern PendingRequests& pending;
 // Looks at a request that is in the table, as MPI_Request_get_status does. The caller holds the

@@ -12,6 +12,7 @@
 #include "mpi/library.hpp"
 #include "pending.hpp"
 #include "persistent_plans.hpp"
+#include "promise.hpp"
 
 namespace ropewalk::preload {
 namespace {
@@ -38,7 +39,8 @@ Reason obstacle_to_serve(CommunicatorEntry* entry, bool among_neighbours) noexce
 
 // The table of requests is used by one thread at a time.
 bool can_serve() {
-  return mpi::thread_level() != mpi::ThreadLevel::multiple && messages::load_message_functions();
+  return mpi::thread_level() != mpi::ThreadLevel::multiple && messages::completes_by_us() &&
+         messages::load_message_functions();
 }
 
 // The request of a collective that is served, and its entry in the table of requests. Both are gone

@@ -213,6 +213,15 @@ std::string obstacle_to_promise() { return first_import(&is_foreign); }
 
 std::string obstacle_without_lock() { return first_import(&is_session); }
 
+bool completes_by_us() noexcept {
+  try {
+    static const bool found = obstacle_to_promise().empty() && obstacle_without_lock().empty();
+    return found;
+  } catch (...) {  // no memory to look
+    return false;
+  }
+}
+
 std::string obstacle_to_lock() {
   std::string found;
   for_each_object([&](const Object& object) {

@@ -8,7 +8,6 @@
 
 #include "local_mpi.hpp"
 #include "node/peers.hpp"
-#include "windows.hpp"
 
 namespace ropewalk::preload {
 namespace {
@@ -53,7 +52,6 @@ bool StartedRound::complete(int& code) noexcept {
                      : code_of_loss();
   if (!ready && code == 0) return false;
   if (round_ != 0) log_->leave(round_, received_bytes_);
-  if (windows_made) progress();  // as the blocking calls do
   watch_.served(Path::staged);
   return true;
 }

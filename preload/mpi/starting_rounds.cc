@@ -6,6 +6,7 @@
 #include "message_mpi.hpp"
 #include "nonblocking.hpp"
 #include "pending.hpp"
+#include "promise.hpp"
 #include "settings/value.hpp"
 
 namespace ropewalk::preload {
@@ -13,7 +14,8 @@ namespace ropewalk::preload {
 bool serves_rounds() noexcept {
   const settings::Value setting = settings::read(settings::Id::nonblocking);
   if (setting.malformed || setting.is("off")) return false;
-  if (mpi::thread_level() == mpi::ThreadLevel::multiple || !messages::load_self()) return false;
+  if (mpi::thread_level() == mpi::ThreadLevel::multiple) return false;
+  if (!messages::completes_by_us() || !messages::load_self()) return false;
   try {
     // Intel MPI's own take less time (bench/dropin/nonblocking.py).
     return setting.is("on") || mpi::library_version().rfind("Intel(R) MPI", 0) != 0;
