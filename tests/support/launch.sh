@@ -62,8 +62,12 @@ command=$*
 while :; do
   [ -z "$report" ] || : >"$report"
   # This is more than the ranks have, which begin to count in MPI_Init and tell where they are.
-  output=$(timeout -k 10 $((hang_seconds + 45)) "$@" 2>&1)
+  limit=$((hang_seconds + 45))
+  begun=$(date +%s)
+  output=$(timeout -k 10 "$limit" "$@" 2>&1)
   status=$?
+  # Now and then the launcher of Open MPI does not end by itself when it is told to, and is killed.
+  [ "$status" -ne 137 ] || [ $(($(date +%s) - begun)) -lt "$limit" ] || status=124
   printf '%s\n' "$output"
   if [ -n "$report" ] && [ -s "$report" ]; then show_report; fi
   attempts=$((attempts - 1))
