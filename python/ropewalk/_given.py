@@ -148,7 +148,8 @@ def _dtype_of(given: ArrayLike, kind: int) -> np.dtype[Any]:
             from ml_dtypes import bfloat16
         except ImportError:
             return np.dtype(np.uint16)
-        return np.dtype(bfloat16)
+        kept: np.dtype[Any] = np.dtype(bfloat16)
+        return kept
     if kind >= 0 and not isinstance(given, np.ndarray):
         return np.dtype(_NAMES[kind])
     return np.asarray(given).dtype
