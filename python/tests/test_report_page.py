@@ -220,7 +220,8 @@ def test_in_chromium(written, width, scheme, tmp_path):
         assert right - left >= 290
         for one in drawing["words"]:
             x1, y1, x2, y2 = one["box"]
-            assert left - 1 <= x1 and x2 <= right + 1 and top - 1 <= y1 and y2 <= bottom + 1, one
+            # The widths of texts are estimates: fonts differ by some pixels.
+            assert left - 2 <= x1 and x2 <= right + 2 and top - 2 <= y1 and y2 <= bottom + 2, one
             assert contrast(one["fill"], one["ground"]) >= _TEXT, one
         for a, b in itertools.combinations(drawing["words"], 2):
             assert not overlap(a["box"], b["box"]), (a, b)
