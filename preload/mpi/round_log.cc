@@ -14,7 +14,7 @@ constexpr std::size_t line = 64;  // bytes of a line of the cache
 // So many records, or bytes of them, are used before the others are asked which of them are free.
 constexpr std::size_t records_unasked = 8;
 constexpr std::size_t bytes_unasked = std::size_t{8} << 10;
-// So many bytes of free records are kept.
+// So many free records, and bytes of them, are kept.
 constexpr std::size_t most_free = 32;
 constexpr std::size_t most_free_bytes = std::size_t{8} << 20;
 // A rank tells how far it is after so many rounds of small data: telling costs two transfers of a

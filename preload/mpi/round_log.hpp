@@ -58,8 +58,8 @@ class RoundLog {
   bool has_refused(int rank, std::uint64_t round) noexcept;
   Found find(int rank, std::uint64_t round, std::size_t number) noexcept;
   // Whether a rank has begun a round that is not many rounds older. A rank that does not receive
-  // from it would otherwise go on for ever, and need memory for all its records.
-  // `bytes`: what this rank sends.
+  // from it would otherwise go on for ever, and need memory for all its records. `bytes`: what this
+  // rank sends.
   bool is_near(int rank, std::uint64_t round, std::size_t bytes) const noexcept;
   // This rank, which has read so many bytes, will never look at the round again.
   void leave(std::uint64_t round, std::size_t bytes) noexcept;
