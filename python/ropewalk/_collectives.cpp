@@ -15,6 +15,7 @@
 
 #include "_both_sides.hpp"
 #include "_core.hpp"
+#include "_pending.hpp"
 #include "ropewalk/averages.hpp"
 #include "ropewalk/collectives.hpp"
 #include "ropewalk/error.hpp"
@@ -70,26 +71,6 @@ std::unique_ptr<HeldCollectives> split(std::optional<std::uintptr_t> handle,
 
 // ---- calls --------------------------------------------------------------------------------------
 
-// This collective has been started; it keeps its arrays.
-struct Pending {
-  Pending(CollectiveRequest started, Buffers its)
-      : buffers(std::move(its)), request(std::move(started)) {}
-  Pending(const Pending&) = delete;
-  Pending& operator=(const Pending&) = delete;
-  // Waits; not where other ranks may never come.
-  ~Pending() {
-    auto left = std::make_unique<CollectiveRequest>(std::move(request));
-    if (abandoned()) {
-      static_cast<void>(left.release());
-    } else {
-      const nb::gil_scoped_release released;
-      left.reset();
-    }
-  }
-  Buffers buffers;
-  CollectiveRequest request;
-};
-
 // What this rank alone finds wrong in its arguments must be an error of the others, too, or they
 // would wait for it: it takes part with a call that cannot be.
 void tell_refusal(Collectives& on) noexcept {
@@ -114,12 +95,14 @@ auto prepared(Collectives& on, Prepare prepare) {
 template <class Call>
 nb::object run(Collectives& on, bool start, Buffers buffers, Call call) {
   if (start) {
+    auto end = std::make_shared<Completion>();
     CollectiveRequest request;
     {
       const nb::gil_scoped_release released;
-      request = on.start(std::move(call));
+      request = on.start(telling(end, std::move(call)));
     }
-    return nb::cast(std::make_unique<Pending>(std::move(request), std::move(buffers)));
+    return nb::cast(
+        std::make_unique<Pending>(std::move(request), std::move(end), std::move(buffers)));
   }
   {
     const nb::gil_scoped_release released;
@@ -405,11 +388,9 @@ double time_allreduce(const HeldCollectives& self, nb::handle array, int calls) 
 
 void define_pending(nb::module_& module) {
   nb::class_<Pending>(module, "PendingCollective")
-      .def(
-          "test", [](Pending& self) { return self.request.test(); }, release_gil())
-      .def(
-          "wait", [](Pending& self) { self.request.wait(); }, release_gil())
-      .def("result", [](const Pending& self) { return self.buffers.result; });
+      .def("test", &Pending::test, release_gil())
+      .def("wait", &Pending::wait, release_gil())
+      .def("result", &Pending::result);
 }
 
 void define_questions(nb::class_<HeldCollectives>& collectives) {

@@ -328,12 +328,18 @@ int whole_number(nb::handle given, const char* name) {
   refuse(std::string(name) + ": not an integer: " + nb::repr(given).c_str());
 }
 
+nb::object named_operation(nb::handle given) {
+  if (text_of(given)) return nb::borrow(given);
+  return nb::module_::import_("ropewalk.operations").attr("operation_name")(given);
+}
+
 ReductionOp operation(nb::handle given) {
   // A word that stands in a program is the same object everywhere.
   static constinit nb::handle sum;
   const auto make = [] { return nb::steal(PyUnicode_InternFromString("sum")); };
   if (given.is(numpy::kept(sum, make))) return ReductionOp::sum;
-  const auto wanted = text_of(given);
+  const nb::object named = named_operation(given);
+  const auto wanted = text_of(named);
   for (int index = 0; index <= static_cast<int>(ReductionOp::bxor); ++index) {
     const auto op = static_cast<ReductionOp>(index);
     if (wanted == name(op)) return op;

@@ -89,6 +89,8 @@ void check_elements(const Side& side, std::size_t size, const Side& like, const 
 void check_dealt(const Side& side, const Counts& counts, const char* name);
 // Whether a rank that sends all its rows says as many of itself.
 void check_own_rows(const Side& side, std::size_t count);
+// A string as it is; the name of an operation of NumPy or mpi4py.
+nanobind::object named_operation(nanobind::handle given);
 ReductionOp operation(nanobind::handle given);
 // An average is a sum that the library divides; allreduce, reduce and reduce_scatter have it.
 bool is_average(nanobind::handle op);

@@ -114,7 +114,7 @@ const Side& of_window(const HeldWindow& self, const Side& side, const char* name
 
 ReductionOp atomic_operation(nb::handle given) {
   std::string wanted;
-  if (nb::try_cast(given, wanted, false)) {
+  if (nb::try_cast(named_operation(given), wanted, false)) {
     for (const ReductionOp op : {ReductionOp::replace, ReductionOp::no_op}) {
       if (wanted == name(op)) return op;
     }

@@ -16,7 +16,9 @@ from __future__ import annotations
 
 import contextlib
 import operator
+import threading
 from collections.abc import Sequence
+from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
@@ -29,6 +31,7 @@ from .exchange import _handle
 if TYPE_CHECKING:
     from ._given import ArrayLike
     from .exchange import CommunicatorLike
+    from .operations import Operation
 
 _Result = TypeVar("_Result")
 
@@ -48,8 +51,32 @@ class PendingCollective(Pending[_Result]):
         result: _Result = self._core.result()
         return result
 
+    def done(self) -> bool:
+        """True when it is complete, or has failed."""
+        try:
+            return self._core.test()
+        except Error:
+            return True
+
+    def future(self) -> Future[_Result]:
+        """Returns a future that gets what it gets, for callbacks, concurrent.futures.wait and
+        as_completed. A thread waits for it; as with the threads of concurrent.futures, Python does
+        not end before it."""
+        made: Future[_Result] = Future()
+        made.set_running_or_notify_cancel()  # cannot be cancelled: the other ranks take part
+        threading.Thread(target=self._complete, args=(made,), name="ropewalk-future").start()
+        return made
+
+    def _complete(self, future: Future[_Result]) -> None:
+        try:
+            result = self.result()
+        except BaseException as error:
+            future.set_exception(error)
+        else:
+            future.set_result(result)
+
     def __repr__(self) -> str:
-        return f"<ropewalk.PendingCollective, {'complete' if self.test() else 'under way'}>"
+        return f"<ropewalk.PendingCollective, {'complete' if self.done() else 'under way'}>"
 
 
 class Communicator(OfRanks, ClosedTogether):
@@ -63,8 +90,9 @@ class Communicator(OfRanks, ClosedTogether):
     Every call takes `out`, an array for the result; without it the result is a new array. For a
     call in place pass the same array twice, or to allgather and gather this rank's own block of
     `out`; other arrays that share memory are refused. `op` is one of max, min, sum, prod, land,
-    band, lor, bor, lxor, bxor; allreduce, reduce and reduce_scatter of floating-point and complex
-    elements also take average, a sum divided by the number of ranks before it is rounded. A
+    band, lor, bor, lxor, bxor, or what stands for it in NumPy (numpy.add) and mpi4py (MPI.SUM);
+    allreduce, reduce and reduce_scatter of floating-point and complex elements also take average,
+    a sum divided by the number of ranks before it is rounded. A
     wrong argument of one rank is an ArgumentError on every rank that waits for it; the root of a
     small broadcast may have returned already. While a rank waits, its other Python threads run.
 
@@ -148,21 +176,23 @@ class Communicator(OfRanks, ClosedTogether):
         """Returns when every rank has called it."""
         self._core.barrier(False)
 
-    def allreduce(self, array: ArrayLike, out: ArrayLike | None = None, op: str = "sum") -> Any:
+    def allreduce(
+        self, array: ArrayLike, out: ArrayLike | None = None, op: Operation = "sum"
+    ) -> Any:
         """Combines the arrays of all ranks, element by element; every rank gets the result."""
         return self._core.allreduce(array, out, op, False)
 
     def reduce(
-        self, array: ArrayLike, out: ArrayLike | None = None, op: str = "sum", root: int = 0
+        self, array: ArrayLike, out: ArrayLike | None = None, op: Operation = "sum", root: int = 0
     ) -> Any:
         """The same; only the root gets the result, the others None."""
         return self._core.reduce(array, out, op, root, False)
 
-    def scan(self, array: ArrayLike, out: ArrayLike | None = None, op: str = "sum") -> Any:
+    def scan(self, array: ArrayLike, out: ArrayLike | None = None, op: Operation = "sum") -> Any:
         """Combines the arrays of the ranks up to this one, its own included."""
         return self._core.scan(array, out, op, False)
 
-    def exscan(self, array: ArrayLike, out: ArrayLike | None = None, op: str = "sum") -> Any:
+    def exscan(self, array: ArrayLike, out: ArrayLike | None = None, op: Operation = "sum") -> Any:
         """Combines the arrays of the ranks before this one. On rank 0 the result is not defined."""
         return self._core.exscan(array, out, op, False)
 
@@ -170,7 +200,7 @@ class Communicator(OfRanks, ClosedTogether):
         self,
         array: ArrayLike,
         out: ArrayLike | None = None,
-        op: str = "sum",
+        op: Operation = "sum",
         counts: Sequence[int] | None = None,
     ) -> Any:
         """Combines the arrays of all ranks and deals the rows of the result out: rank r gets
@@ -252,22 +282,22 @@ class Communicator(OfRanks, ClosedTogether):
         return PendingCollective(self._core.barrier(True))
 
     def start_allreduce(
-        self, array: ArrayLike, out: ArrayLike | None = None, op: str = "sum"
+        self, array: ArrayLike, out: ArrayLike | None = None, op: Operation = "sum"
     ) -> PendingCollective[Any]:
         return PendingCollective(self._core.allreduce(array, out, op, True))
 
     def start_reduce(
-        self, array: ArrayLike, out: ArrayLike | None = None, op: str = "sum", root: int = 0
+        self, array: ArrayLike, out: ArrayLike | None = None, op: Operation = "sum", root: int = 0
     ) -> PendingCollective[Any]:
         return PendingCollective(self._core.reduce(array, out, op, root, True))
 
     def start_scan(
-        self, array: ArrayLike, out: ArrayLike | None = None, op: str = "sum"
+        self, array: ArrayLike, out: ArrayLike | None = None, op: Operation = "sum"
     ) -> PendingCollective[Any]:
         return PendingCollective(self._core.scan(array, out, op, True))
 
     def start_exscan(
-        self, array: ArrayLike, out: ArrayLike | None = None, op: str = "sum"
+        self, array: ArrayLike, out: ArrayLike | None = None, op: Operation = "sum"
     ) -> PendingCollective[Any]:
         return PendingCollective(self._core.exscan(array, out, op, True))
 
@@ -275,7 +305,7 @@ class Communicator(OfRanks, ClosedTogether):
         self,
         array: ArrayLike,
         out: ArrayLike | None = None,
-        op: str = "sum",
+        op: Operation = "sum",
         counts: Sequence[int] | None = None,
     ) -> PendingCollective[Any]:
         return PendingCollective(self._core.reduce_scatter(array, out, op, counts, True))
@@ -302,6 +332,49 @@ class Communicator(OfRanks, ClosedTogether):
         self, array: ArrayLike, out: ArrayLike | None = None
     ) -> PendingCollective[Any]:
         return PendingCollective(self._core.alltoall(array, out, True))
+
+    # Where these need counts of other ranks, and do not get them, they wait for those.
+
+    def start_allgatherv(
+        self,
+        array: ArrayLike,
+        out: ArrayLike | None = None,
+        counts: Sequence[int] | None = None,
+    ) -> PendingCollective[Any]:
+        counts = _row_counts(self, array, counts)
+        return PendingCollective(self._core.allgatherv(array, out, counts, True))
+
+    def start_gatherv(
+        self,
+        array: ArrayLike,
+        out: ArrayLike | None = None,
+        counts: Sequence[int] | None = None,
+        root: int = 0,
+    ) -> PendingCollective[Any]:
+        counts = _row_counts(self, array, counts)
+        return PendingCollective(self._core.gatherv(array, out, counts, root, True))
+
+    def start_scatterv(
+        self,
+        array: ArrayLike | None = None,
+        counts: Sequence[int] = (),
+        out: ArrayLike | None = None,
+        root: int = 0,
+    ) -> PendingCollective[Any]:
+        return PendingCollective(self._core.scatterv(array, out, counts, root, True))
+
+    def start_alltoallv(
+        self,
+        array: ArrayLike,
+        send_counts: Sequence[int],
+        receive_counts: Sequence[int] | None = None,
+        out: ArrayLike | None = None,
+    ) -> PendingCollective[Any]:
+        if receive_counts is None:
+            receive_counts = _receive_counts(self, send_counts)
+        return PendingCollective(
+            self._core.alltoallv(array, out, send_counts, receive_counts, True)
+        )
 
 
 # ---- checks -------------------------------------------------------------------------------------

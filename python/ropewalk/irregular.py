@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from .arrays import Array, Shape
     from .exchange import CommunicatorLike
+    from .operations import Operation
 
 
 class IrregularHalo(ClosedTogether):
@@ -131,7 +132,7 @@ class IrregularHalo(ClosedTogether):
         self._core.wait()
         self._array = None
 
-    def combine(self, array: Array, op: str = "sum") -> None:
+    def combine(self, array: Array, op: Operation = "sum") -> None:
         """The other way round: values of received elements go back to their owners, where sent
         elements become (element op value), in the order of the neighbors. Of `op` there are those
         of ropewalk.Communicator, but for `average`."""

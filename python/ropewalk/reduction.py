@@ -17,9 +17,11 @@ from ._shared import ClosedTogether, OfRanks
 from .arrays import Array, is_lazy
 from .exceptions import ArgumentError, Error
 from .exchange import _handle
+from .operations import operation_name
 
 if TYPE_CHECKING:
     from .exchange import CommunicatorLike
+    from .operations import Operation
 
     # A tensor is an array (NumPy's, or any that speaks DLPack), (input, output) or (shape, dtype).
     Tensor = Any
@@ -85,7 +87,7 @@ class ReductionPlan(OfRanks, ClosedTogether):
     def __init__(
         self,
         tensors: Iterable[Tensor],
-        op: str = "sum",
+        op: Operation = "sum",
         *,
         communicator: CommunicatorLike = None,
         bucket_bytes: int = 4 << 20,
@@ -94,7 +96,8 @@ class ReductionPlan(OfRanks, ClosedTogether):
     ) -> None:
         handle = _handle(communicator)
         with _refusing_jointly(handle):
-            if op not in _OPS:
+            op = operation_name(op)
+            if not isinstance(op, str) or op not in _OPS:
                 raise ArgumentError(f"op: {op!r}, expected one of {', '.join(sorted(_OPS))}")
             tensors = list(tensors)
             words = [_tensor_words(one, index) for index, one in enumerate(tensors)]

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ._given import ArrayLike
     from .arrays import Array, Shape
     from .exchange import CommunicatorLike
+    from .operations import Operation
 
 
 class Window(OfRanks):
@@ -98,11 +99,13 @@ class Window(OfRanks):
 
     # ---- atomic operations, on elements of at most 8 bytes
 
-    def accumulate(self, array: ArrayLike, rank: int, offset: int = 0, op: str = "sum") -> None:
+    def accumulate(
+        self, array: ArrayLike, rank: int, offset: int = 0, op: Operation = "sum"
+    ) -> None:
         """The elements from `offset` on become (element op operand), each atomically."""
         self._core.accumulate(self._elements(array), rank, offset, op)
 
-    def fetch_and_op(self, value: Any, rank: int, offset: int = 0, op: str = "sum") -> Any:
+    def fetch_and_op(self, value: Any, rank: int, offset: int = 0, op: Operation = "sum") -> Any:
         """One element becomes (element op value). Returns what it was. `replace` is an exchange,
         `no_op` leaves the element as it is."""
         before = np.empty(1, self._dtype)

@@ -76,9 +76,6 @@ def call(random, name, *given, **more):  # here, or started
     if random.integers(0, 2) == 0: return getattr(comm, name)(*given, **more)
     return getattr(comm, "start_" + name)(*given, **more).result()
 
-def both(random, name, *given, **more):  # forms that have no start_
-    return getattr(comm, name)(*given, **more)
-
 bad = []
 def case(number):
     shared = np.random.default_rng([SEED, number])       # the same on all ranks
@@ -155,7 +152,7 @@ def case(number):
     elif name in ("allgatherv", "gatherv"):
         parts = all_ranks(lambda r: (counts[r], *rest))
         more = {} if name == "allgatherv" else {"root": root}
-        check(both(own, name, laid_out(own, parts[rank]), target(own, (sum(counts), *rest), dtype),
+        check(call(own, name, laid_out(own, parts[rank]), target(own, (sum(counts), *rest), dtype),
                    counts=counts if starts else None, **more),
               np.concatenate(parts) if name == "allgatherv" or rank == root else None)
     elif name == "scatterv":
@@ -163,14 +160,14 @@ def case(number):
         out = np.empty((counts[rank], *rest), dtype) if rank != root else None
         first = sum(counts[:rank])
         given = (laid_out(own, whole), counts) if rank == root else (None, ())
-        check(both(own, name, *given, out, root=root), whole[first:first + counts[rank]])
+        check(call(own, name, *given, out, root=root), whole[first:first + counts[rank]])
     else:
         parts = all_ranks(lambda r: (int(table[r].sum()), *rest))
         def block(source):
             first = int(table[source][:rank].sum())
             return parts[source][first:first + int(table[source][rank])]
         receives = table[:, rank].tolist() if starts else None
-        check(both(own, name, laid_out(own, parts[rank]), table[rank].tolist(), receives,
+        check(call(own, name, laid_out(own, parts[rank]), table[rank].tolist(), receives,
                    target(own, (int(table[:, rank].sum()), *rest), dtype)),
               np.concatenate([block(r) for r in range(size)]))
 
@@ -291,6 +288,7 @@ for text, wrong in (
     ("shares memory", lambda: comm.allgather(shared[:8], shared)),
     ("shares memory", lambda: comm.allgatherv(shared[:8], shared[:10], counts=[2, 8])),
     ("op: None, expected one of", lambda: comm.allreduce(good, op=None)),
+    ("op: <ufunc 'subtract'>, expected one of", lambda: comm.allreduce(good, op=np.subtract)),
     ("root: not an integer: 0.5", lambda: comm.reduce(good, root=0.5)),
     ("counts: 2 for this rank, expected 6", lambda: comm.allgatherv(good, counts=[6, 2])),
     ("send_counts: None, expected", lambda: comm.alltoallv(good, None)),
@@ -323,7 +321,7 @@ except ropewalk.ArgumentError as error: tell("closed" if "closed" in str(error) 
 def test_errors_on_every_rank(path, tmp_path):
     told, _ = run_ranks(path, 2, WRONG, tmp_path)
     assert sorted(set(told)) == ["closed", "refused", "right"]
-    assert told.count("refused") == 2 * 2 * 35
+    assert told.count("refused") == 2 * 2 * 36
 
 
 # ---- coroutines, threads, split ------------------------------------------------------------------
@@ -342,6 +340,20 @@ good.append(asyncio.run(many()) == [sum(i + r for r in range(size)) for i in ran
 # dropped before it is complete: it keeps its arrays to the end, and the next call is right
 comm.start_allreduce(np.ones(100_000)); gc.collect()
 good.append(comm.allreduce(1).item() == size)
+# an error stays one, whoever asks and however often
+odd = comm.start_allreduce(np.ones(5 + rank))
+for ask in (odd.wait, odd.result, odd.test, odd.future().result):
+    try: good.append(ask() == "no error")
+    except ropewalk.ArgumentError: good.append(odd.done())
+# futures, and several threads that wait for one call
+from concurrent.futures import as_completed, wait as wait_for
+started = [comm.start_allreduce(np.full(5000, float(i))) for i in range(8)]
+called = []
+futures = {one.future(): i for i, one in enumerate(started) for _ in range(2)}
+for one in futures: one.add_done_callback(lambda done: called.append(futures[done]))
+good.append(not next(iter(futures)).cancel())
+good.append(all(one.result()[-1] == futures[one] * size for one in as_completed(futures)))
+good.append(sorted(called) == sorted(futures.values()) and all(one.done() for one in started))
 # other threads of this rank run while it waits
 seen = threading.Event()
 if rank == 0:
@@ -383,17 +395,35 @@ def test_coroutines_threads_and_split(path, tmp_path):
 
 MPI4PY = """
 from mpi4py import MPI
+import numpy as np
 import ropewalk
 pair = MPI.COMM_WORLD.Split(MPI.COMM_WORLD.rank // 2)
 comm = ropewalk.Communicator(pair)
 tell("good" if comm.allreduce(1).item() == pair.size else "bad")
+given = (np.arange(12).reshape(3, 4) + comm.rank) % 5
+for name, ufunc, of_mpi in (
+    ("max", np.maximum, MPI.MAX), ("min", np.minimum, MPI.MIN), ("sum", np.add, MPI.SUM),
+    ("prod", np.multiply, MPI.PROD), ("land", np.logical_and, MPI.LAND),
+    ("band", np.bitwise_and, MPI.BAND), ("lor", np.logical_or, MPI.LOR),
+    ("bor", np.bitwise_or, MPI.BOR), ("lxor", np.logical_xor, MPI.LXOR),
+    ("bxor", np.bitwise_xor, MPI.BXOR),
+):
+    expected = comm.allreduce(given, op=name)
+    for op in (ufunc, of_mpi):
+        got = comm.start_allreduce(given, op=op).result()
+        tell("good" if (got == expected).all() else f"{op} is not {name}")
+        if comm.size > 1 and name in ("sum", "max"):
+            with ropewalk.ReductionPlan([given.copy()], op, communicator=pair) as plan: pass
+for op in (MPI.MAXLOC, MPI.REPLACE, MPI.Op.Create(lambda a, b, c: None)):
+    try: comm.allreduce(given, op=op); tell("no error")
+    except ropewalk.ArgumentError: tell("good")
 """
 
 
 @mpis
 def test_a_communicator_of_mpi4py(path, tmp_path):
     pytest.importorskip("mpi4py")
-    assert run_ranks(path, 3, MPI4PY, tmp_path)[0] == ["good"] * 3
+    assert run_ranks(path, 3, MPI4PY, tmp_path)[0] == ["good"] * 3 * (1 + 2 * 10 + 3)
 
 
 def test_every_started_form_is_there():
@@ -405,7 +435,7 @@ def test_every_started_form_is_there():
         if isinstance(node, ast.FunctionDef)
     }
     started = [name for name in methods if name.startswith("start_")]
-    assert len(started) == 11
+    assert len(started) == 15
     for name in started:
         assert methods[name] == methods[name.removeprefix("start_")], name
 
