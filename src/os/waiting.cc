@@ -1,6 +1,9 @@
 #include "os/waiting.hpp"
 
+#include <sched.h>
 #include <time.h>
+
+#include "os/shared_core.hpp"
 
 namespace ropewalk::os {
 
@@ -15,6 +18,25 @@ void Waiting::begin_yields() noexcept {
   checked_ns_ = steady_ns();
   clock_ = IdleClock(policy_->longest_nap_ns, awake_ns_, checked_ns_);
   awake_until_look_ = policy_->spins + policy_->looks_awake + 1;
+}
+
+SharedCore& SharedCore::of_this_thread() noexcept {
+  constinit thread_local static SharedCore core;
+  return core;
+}
+
+bool Waiting::core_is_shared() const noexcept {
+  return SharedCore::of_this_thread().is_shared(clock_.now());
+}
+
+void Waiting::yield() noexcept {
+  if (!policy_->leaves_shared_core) {
+    sched_yield();
+    return;
+  }
+  const std::int64_t began = steady_ns();
+  sched_yield();
+  SharedCore::of_this_thread().yielded(began, steady_ns());
 }
 
 bool Waiting::check_due() noexcept {

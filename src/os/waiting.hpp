@@ -1,5 +1,5 @@
 // The ladder of waiting: a thread looks at full speed first, then gives its core away between two
-// looks, then sleeps between them.
+// looks, then sleeps between them. Where something else keeps the core busy, it sleeps at once.
 //
 // All waits of ropewalk climb this one ladder. They differ in their row of the table below, and in
 // what the caller does between two looks: it polls MPI, checks whether its peers live, and knows
@@ -11,8 +11,6 @@
 //     wait.pause();
 //   }
 #pragma once
-
-#include <sched.h>
 
 #include <cstdint>
 
@@ -34,6 +32,8 @@ struct WaitPolicy {
   // The polls of the wait measure the time; otherwise the wait reads the clock itself, now and
   // then.
   bool polls = true;
+  // Where something else keeps the core busy, the wait sleeps instead of yielding (SharedCore).
+  bool leaves_shared_core = false;
 };
 
 // ---- the table. A yield costs 0.3 us where no other thread wants the core, and a time slice of
@@ -48,7 +48,8 @@ inline constexpr std::int64_t stays_awake = INT64_MAX / 2;  // never sleeps
 inline constexpr WaitPolicy wait_for_ranks{.spins = 2000,
                                            .looks_per_yield = 4,
                                            .awake_ns = IdleClock::awake_at_first_ns,
-                                           .longest_nap_ns = 1'000'000};
+                                           .longest_nap_ns = 1'000'000,
+                                           .leaves_shared_core = true};
 inline constexpr WaitPolicy wait_for_ranks_crowded{
     .spins = 20, .awake_ns = IdleClock::awake_at_first_ns, .longest_nap_ns = 1'000'000};
 // The same where other threads of the rank call MPI. One may wait so that MPI makes progress, as
@@ -56,7 +57,8 @@ inline constexpr WaitPolicy wait_for_ranks_crowded{
 inline constexpr WaitPolicy wait_beside_threads{.spins = 2000,
                                                 .looks_per_yield = 4,
                                                 .awake_ns = IdleClock::awake_at_first_ns,
-                                                .longest_nap_ns = 50'000};
+                                                .longest_nap_ns = 50'000,
+                                                .leaves_shared_core = true};
 inline constexpr WaitPolicy wait_beside_threads_crowded{
     .spins = 20, .awake_ns = IdleClock::awake_at_first_ns, .longest_nap_ns = 50'000};
 // A thread beside the program's own waits so for flags where there is no core for both: it makes a
@@ -172,11 +174,12 @@ class Waiting {
     }
     ++looks_;
     if (!policy_->polls && looks_ % looks_per_clock == 0) clock_.pass(steady_ns());
-    if (!awake()) {
+    const bool yields = looks_ % policy_->looks_per_yield == 0;
+    if (!awake() || (yields && leaves_core())) {
       slept_ = true;
       sleep(policy_->is_woken ? policy_->longest_nap_ns : clock_.nap_ns());
-    } else if (looks_ % policy_->looks_per_yield == 0) {
-      sched_yield();
+    } else if (yields) {
+      yield();
     }
   }
   void pause() { pause(&sleep_for); }
@@ -191,7 +194,12 @@ class Waiting {
   static constexpr std::int64_t check_ns = 5'000'000;
 
   bool awake() const noexcept { return looks_ < awake_until_look_ || clock_.awake(); }
+  bool leaves_core() const noexcept {
+    return policy_->leaves_shared_core && looks_ >= awake_until_look_ && core_is_shared();
+  }
+  bool core_is_shared() const noexcept;
   void begin_yields() noexcept;
+  void yield() noexcept;
   static void sleep_for(std::int64_t ns) noexcept;
 
   const WaitPolicy* policy_;
