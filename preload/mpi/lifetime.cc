@@ -24,18 +24,24 @@ Word handle_at(const void* place) {
 }  // namespace
 
 int Comm_free(void* comm) {
-  const BeingFreed marked(handle_at(comm));
-  messages::forget(handle_at(comm));
-  return next.Comm_free(comm);
+  const Word handle = handle_at(comm);
+  const BeingFreed marked(handle);
+  messages::begin_free(handle);
+  const int code = next.Comm_free(comm);
+  messages::end_free(handle);
+  return code;
 }
 
 // Unlike MPI_Comm_free it waits for what is under way.
 int Comm_disconnect(void* comm) {
-  const BeingFreed marked(handle_at(comm));
-  messages::forget(handle_at(comm));
-  CommunicatorEntry* entry = communicators.find(handle_at(comm));
+  const Word handle = handle_at(comm);
+  const BeingFreed marked(handle);
+  messages::begin_free(handle);
+  CommunicatorEntry* entry = communicators.find(handle);
   if (entry != nullptr && entry->team != nullptr) entry->team->state().worker.drain();
-  return next.Comm_disconnect(comm);
+  const int code = next.Comm_disconnect(comm);
+  messages::end_free(handle);
+  return code;
 }
 
 // What is asked for with hints, or too large for the arena, is MPI's to give.
@@ -62,7 +68,7 @@ int Free_mem(void* memory) {
 }
 
 int Finalize() {
-  messages::end();
+  messages::begin_finalize();
   print_statistics();
   // The program has waited for its requests; their threads may still be on their way out of MPI.
   collectives::wait_for_workers();

@@ -55,7 +55,7 @@ class Call {
     if (!entry->persistent && given_.get(at) == handles_[at]) return 0;
     finish(*entry, status);
     const int code = mend_one(*entry, status);
-    if (code != 0) failed_ = comm_of(*entry);
+    if (code != 0 && !entry->taken.raised) failed_ = comm_of(*entry);
     const bool is_round = entry->round != nullptr;
     pending.erase(handles_[at]);
     if (is_round && windows_made) progress();  // as the blocking calls do, which looks at others
@@ -71,6 +71,7 @@ class Call {
     if (const int own = complete(at, status); own != 0) code = own;
     return true;
   }
+  // The communicator of a request that failed by an error which nobody has raised yet; 0 for none.
   Word failed() const noexcept { return failed_; }
   bool has_ours() const noexcept {
     return std::ranges::any_of(handles_, [](Word one) { return pending.find(one) != nullptr; });
@@ -130,6 +131,7 @@ class Statuses {
 // Raises the error of a call that returns several statuses, each of which says what became of its
 // request. The error handler is the program's, and so is called without the lock.
 int failed_in_status(const Call& call, MessageLock* lock) {
+  if (call.failed() == 0) return error_in_status();  // MPI has raised the error already
   if (lock != nullptr) lock->end();
   return raise_code(call.failed(), error_in_status());
 }
@@ -141,9 +143,7 @@ int tell_errors(const Call& call, const Statuses& statuses, const std::vector<in
   for (std::size_t i = 0; i < call.size(); ++i) {
     if (codes[i] != 0 || code == 0) set_error(statuses.at(i), codes[i]);
   }
-  if (code != 0) return code;
-  // Without a request of ours that failed, MPI has raised the error already.
-  return call.failed() == 0 ? error_in_status() : failed_in_status(call, lock);
+  return code != 0 ? code : failed_in_status(call, lock);
 }
 
 // Finishes all requests after MPI has completed them with `code`.
@@ -176,16 +176,21 @@ int complete_beside_threads(const Call& call, int count, void* requests, const S
   return tell_errors(call, statuses, codes, code);
 }
 
-int complete_some(const Call& call, int number, const int* indices, const Statuses& statuses,
-                  int code, MessageLock& lock) {
-  bool failed = false;
-  for (int i = 0; i < number; ++i) {
-    const auto at = static_cast<std::size_t>(i);
-    const int one = call.complete(static_cast<std::size_t>(indices[i]), statuses.at(at));
-    if (one != 0 || code == 0) set_error(statuses.at(at), one);
-    failed = failed || one != 0;
+// Finishes the requests that a call has completed, of which MPI does not know the first `apart`. The
+// errors in the statuses are the program's own unless the call says that they tell of failures.
+int complete_some(const Call& call, int number, int apart, const int* indices,
+                  const Statuses& statuses, int code, MessageLock& lock) {
+  std::vector<int> codes(static_cast<std::size_t>(std::max(number, 0)));
+  for (std::size_t i = 0; i < codes.size(); ++i) {
+    codes[i] = call.complete(static_cast<std::size_t>(indices[i]), statuses.at(i));
   }
-  return failed && code == 0 ? failed_in_status(call, &lock) : code;
+  const bool failed = std::ranges::any_of(codes, [](int one) { return one != 0; });
+  if (!failed && code == 0) return 0;
+  for (std::size_t i = 0; i < codes.size(); ++i) {
+    const bool told_by_mpi = code != 0 && i >= static_cast<std::size_t>(apart);
+    if (codes[i] != 0 || !told_by_mpi) set_error(statuses.at(i), codes[i]);
+  }
+  return code != 0 ? code : failed_in_status(call, &lock);
 }
 
 // Waits for the round of a collective whose status nobody wants, in which MPI has no part. Returns
@@ -226,8 +231,9 @@ int finish_rounds(const ProgramRequests& given, std::size_t count) {
 int complete_one(const Call& call, std::size_t at, void* status, int code,
                  MessageLock* lock = nullptr) {
   const int one = call.complete(at, status);
-  if (one != 0 && lock != nullptr) lock->end();
-  return one != 0 && code == 0 ? raise_code(call.failed(), one) : code;
+  if (one == 0 || code != 0) return code;
+  if (lock != nullptr) lock->end();
+  return call.failed() == 0 ? one : raise_code(call.failed(), one);
 }
 
 // Before MPI looks at requests none of which is ours: some may be generalised requests, which call
@@ -370,7 +376,6 @@ int Testsome(int count, void* requests, int* number, int* indices, void* statuse
   for (int i = 0; i < count; ++i) {
     const auto filled = static_cast<std::size_t>(*number);
     if (!call.complete_apart(static_cast<std::size_t>(i), own.at(filled))) continue;
-    set_error(own.at(filled), 0);
     indices[(*number)++] = i;
   }
   // MPI skips those, and must tell of the others in the same call, or one that completes again and
@@ -381,7 +386,7 @@ int Testsome(int count, void* requests, int* number, int* indices, void* statuse
                                  own.at(static_cast<std::size_t>(apart)));
   if (others > 0) *number += others;
   if (others < 0 && apart == 0 && !call.has_apart()) *number = others;
-  return complete_some(call, *number, indices, own, code, lock);
+  return complete_some(call, *number, apart, indices, own, code, lock);
 }
 
 int Waitsome(int count, void* requests, int* number, int* indices, void* statuses) {

@@ -48,6 +48,9 @@ bool load_message_functions() noexcept {
   load.find(real.status_set_elements_x, "PMPI_Status_set_elements_x");
   load.find(real.status_set_cancelled, "PMPI_Status_set_cancelled");
   load.find(real.comm_call_errhandler, "PMPI_Comm_call_errhandler");
+  load.find(real.comm_get_errhandler, "PMPI_Comm_get_errhandler");
+  load.find(real.comm_set_errhandler, "PMPI_Comm_set_errhandler");
+  load.find(real.errhandler_free, "PMPI_Errhandler_free");
   load.find(real.info_get_valuelen, "PMPI_Info_get_valuelen");
   load.find(real.info_dup, "PMPI_Info_dup");
   load.find(real.info_delete, "PMPI_Info_delete");

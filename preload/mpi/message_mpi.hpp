@@ -34,6 +34,9 @@ struct MessageFunctions {
   int (*status_set_elements_x)(void*, Word, Count) = nullptr;
   int (*status_set_cancelled)(void*, int) = nullptr;
   int (*comm_call_errhandler)(Word, int) = nullptr;
+  int (*comm_get_errhandler)(Word, Word*) = nullptr;
+  int (*comm_set_errhandler)(Word, Word) = nullptr;
+  int (*errhandler_free)(Word*) = nullptr;
   int (*info_get_valuelen)(Word, const char*, int* length, int* has) = nullptr;
   int (*info_dup)(Word, Word*) = nullptr;
   int (*info_delete)(Word, const char*) = nullptr;

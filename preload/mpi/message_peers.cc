@@ -178,6 +178,20 @@ std::vector<int> places_of(mpi::Comm comm) {
   return places;
 }
 
+bool ends_with_self = false;
+
+// The attributes of MPI_COMM_SELF are deleted in the reverse order in which they were set, at the
+// beginning of MPI_Finalize (MPI 4.1, 11.2.4): this one, set in MPI_Init, is the last.
+void end_with_self() {
+  const auto on_end = [](void*) noexcept {
+    end();
+    pass_messages();
+  };
+  const mpi::Keyval keyval = mpi::create_keyval(on_end);
+  mpi::set_attribute(mpi::comm_self(), keyval, nullptr);
+  ends_with_self = true;
+}
+
 }  // namespace
 
 bool load_self() noexcept {
@@ -192,6 +206,11 @@ bool load_self() noexcept {
     return false;
   }
 }
+
+void begin_finalize() noexcept {
+  if (!ends_with_self) end();
+}
+bool go_on() noexcept { return ends_with_self && !ranks.ended; }
 
 void before_init() noexcept {
   const std::string reason = obstacle();
@@ -209,6 +228,7 @@ void after_init() noexcept {
     ranks.limits = tuning::envelope_limits();
     if (!load_self()) return static_cast<void>(ranks.understands = false);
     take_messages();
+    end_with_self();
   } catch (...) {
     ranks.understands = false;
   }

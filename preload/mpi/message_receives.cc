@@ -206,6 +206,8 @@ int Recv_c(void* buffer, Count count, Word type, int source, int tag, Word comm,
   // Open MPI 5.0.11 tells of a revoked communicator in MPI_Recv from nobody, not in MPI_Irecv.
   const bool alone = (!ranks.threads && pending.empty()) || source == mpi::proc_null();
   if (!large && alone) return pass_receive(receive, given);
+  std::optional<KeptType> kept;
+  if (large) kept.emplace(to);
   const OwnStatus status(given);
   int code = 0;
   if (alone) {
@@ -262,6 +264,8 @@ int Sendrecv(const void* data, int count, Word type, int destination, int send_t
     return next.Sendrecv(data, count, type, destination, send_tag, buffer, room, room_type, source,
                          tag, comm, given);
   }
+  std::optional<KeptType> kept;
+  if (large) kept.emplace(to);
   const OwnStatus status(given);
   Watch watch(Function::sendrecv, bytes);
   Received receive({buffer, room, room_type, source, tag, comm}, to,
@@ -296,8 +300,8 @@ int Sendrecv_replace(void* buffer, int count, Word type, int destination, int se
   const int code =
       to.direct ? Sendrecv(copy, count, type, destination, send_tag, buffer, count, type, source,
                            tag, comm, given)
-                : Sendrecv(copy, static_cast<int>(bytes_at(to)), mpi::byte_type().value,
-                           destination, send_tag, buffer, count, type, source, tag, comm, given);
+                : Sendrecv_c(copy, static_cast<Count>(bytes_at(to)), mpi::byte_type().value,
+                             destination, send_tag, buffer, count, type, source, tag, comm, given);
   std::free(copy);
   return code;
 }

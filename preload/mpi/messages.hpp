@@ -36,11 +36,15 @@ Meeting own_meeting() noexcept;
 // nothing where the ranks do not meet in this team, or have met. It throws on all ranks or on none.
 void meet(Collectives& team, mpi::Comm comm, Meeting);
 
-// A communicator of the program is about to be freed.
-void forget(Word comm) noexcept;
+// A communicator of the program is about to be freed, and has been freed.
+void begin_free(Word comm) noexcept;
+void end_free(Word comm) noexcept;
 
-// Ends all messages when MPI is about to end. It waits for nothing that another rank's program must
-// do.
+// MPI is about to end. Messages end with MPI_COMM_SELF, whose callbacks may still receive some.
+void begin_finalize() noexcept;
+// Waits for nothing that another rank's program must do.
 void end() noexcept;
+// Whether messages go on after begin_finalize().
+bool go_on() noexcept;
 
 }  // namespace ropewalk::preload::messages

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "datatypes.hpp"
+#include "error_handlers.hpp"
 #include "local_mpi.hpp"
 #include "messages.hpp"
 #include "never_destroyed.hpp"
@@ -54,6 +55,7 @@ void add_with_type(std::map<Word, Pending>& entries, Word handle, Pending& entry
 // Notes what MPI's status says, in place of which the program is given another.
 void tell_status(Taken& taken, int code, const mpi::RawStatus& status) noexcept {
   if (code != 0) taken.code = code;
+  taken.raised = code != 0;
   Count bytes = 0;  // an int would not do for a message of more than 2 GiB
   if (taken.bytes < 0 && real.get_elements_x(&status, mpi::byte_type().value, &bytes) == 0) {
     taken.bytes = bytes;
@@ -82,7 +84,10 @@ bool is_sent(Pending& entry) noexcept {
   int flag = 0;
   const int code = real.test(&entry.sending, &flag, reinterpret_cast<void*>(abi().status_ignore));
   if (flag == 0 && code == 0) return false;
-  if (entry.taken.code == 0) entry.taken.code = code;
+  if (entry.taken.code == 0) {
+    entry.taken.code = code;
+    entry.taken.raised = code != 0;
+  }
   entry.sending = 0;
   return true;
 }
@@ -213,7 +218,9 @@ void PendingRequests::add_persistent(Word handle, const SendArguments& send, std
 void PendingRequests::forget(Word comm) noexcept {
   for (Entries* entries : {&entries_, &inactive_}) {
     for (auto& [handle, entry] : *entries) {
-      if (entry.sends && entry.to.comm == comm) entry.send_bytes = 0;
+      if (entry.to.comm != comm) continue;
+      if (entry.sends) entry.send_bytes = 0;
+      entry.to.comm = with_handler_of(comm);
     }
   }
 }

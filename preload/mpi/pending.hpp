@@ -139,7 +139,8 @@ class PendingRequests {
   void add_persistent(Word handle, const Pending& receive);
   // Adds a persistent send that is not active.
   void add_persistent(Word handle, const SendArguments&, std::size_t bytes);
-  // The communicator is about to be freed: MPI alone goes on with persistent sends over it.
+  // The communicator is about to be freed: MPI alone goes on with persistent sends over it, and
+  // what fails is raised elsewhere.
   void forget(Word comm) noexcept;
   // Returns a persistent request that is not active, or null.
   Pending* find_inactive(Word handle) noexcept;

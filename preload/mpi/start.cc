@@ -155,7 +155,7 @@ void take_completions() { fill_completions(true); }
 void pass_everything() {
   fill_all(false);
   fill_init(false);
-  pass_messages();
+  if (!messages::go_on()) pass_messages();
   // The program may end them in a callback of MPI_Finalize.
   if (!onesided::any()) fill_onesided(false);
   // What the arena gave out is the arena's to take back.

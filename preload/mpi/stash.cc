@@ -4,6 +4,7 @@
 #include <new>
 #include <utility>
 
+#include "communicators.hpp"
 #include "datatypes.hpp"
 #include "local_mpi.hpp"
 #include "message_counts.hpp"
@@ -68,6 +69,8 @@ std::optional<Stashed> Stash::take(const MessagePattern& wanted) noexcept {
 
 bool Stash::may_be_descriptor(Word comm, const void* status) noexcept {
   if (bytes_of(status) != static_cast<int>(descriptor_bytes)) return false;
+  // In a callback of a communicator that is being freed nobody knows its ranks any more.
+  if (BeingFreed::is(comm)) return ranks.ready;
   const MessagePeer* peer = peer_of(comm, field(status, abi().status_source));
   return peer != nullptr && sends_here(*peer);
 }
@@ -98,10 +101,18 @@ void Stash::forget(Word comm) noexcept {
   messages_.remove_if([&](const Stashed& one) { return one.from.comm == comm; });
 }
 
-void forget(Word comm) noexcept {
+void begin_free(Word comm) noexcept {
+  const MessageLock lock;
+  pending.forget(comm);
+  // Another thread may get the handle for a communicator of its own as soon as MPI has freed it.
+  if (ranks.threads && !stash.empty()) stash.forget(comm);
+}
+
+// The program's callbacks have received from the communicator until now.
+void end_free(Word comm) noexcept {
+  if (ranks.threads) return;
   const MessageLock lock;
   if (!stash.empty()) stash.forget(comm);
-  pending.forget(comm);
 }
 
 int open(Stashed& one) noexcept {

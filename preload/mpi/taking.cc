@@ -16,6 +16,7 @@
 #include "mpi/datatypes.hpp"
 #include "os/relax.hpp"
 #include "ropewalk/memory.hpp"
+#include "stash.hpp"
 
 namespace ropewalk::preload::messages {
 namespace {
@@ -192,15 +193,29 @@ std::size_t bytes_at(const Destination& to) noexcept {
 
 void* copy_of(const Destination& to) noexcept {
   const std::size_t bytes = bytes_at(to);
-  if (!to.direct && bytes > INT_MAX) return nullptr;
   void* copy = std::malloc(bytes + 1);
   if (copy == nullptr || bytes == 0) return copy;
   if (to.direct) return std::memcpy(copy, to.buffer, bytes);
-  const int code = copy_by_mpi(to.buffer, static_cast<int>(to.count), to.elements.type.value, copy,
-                               static_cast<int>(bytes), mpi::byte_type().value);
-  if (code == 0) return copy;
-  std::free(copy);
-  return nullptr;
+  try {
+    mpi::pack(to.buffer, static_cast<std::size_t>(to.count), to.elements.type, copy, ranks.self);
+    return copy;
+  } catch (...) {
+    std::free(copy);
+    return nullptr;
+  }
+}
+
+KeptType::KeptType(Destination& to) noexcept {
+  if (!ranks.threads || to.direct) return;
+  try {
+    own_ = one_of(to.elements.type);
+    to.elements.type = own_;
+    owns_ = true;
+  } catch (...) {  // without memory the program's type has to do
+  }
+}
+KeptType::~KeptType() {
+  if (owns_) let_go(own_);
 }
 
 Taken take(const Destination& to, const void* status) noexcept {
@@ -208,7 +223,9 @@ Taken take(const Destination& to, const void* status) noexcept {
   if (real.get_count(status, mpi::byte_type().value, &bytes) != 0) return {};
   if (bytes != static_cast<int>(descriptor_bytes) || !ranks.ready) return {};
   MessageDescriptor descriptor{};
-  if (!first_bytes(to, descriptor)) return unreadable();
+  if (!first_bytes(to, descriptor)) {
+    return Stash::may_be_descriptor(to.comm, status) ? unreadable() : Taken{};
+  }
   const MessagePeer* sender = sender_of(descriptor);
   return sender == nullptr ? Taken{} : receive(to, descriptor, *sender);
 }

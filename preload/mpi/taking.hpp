@@ -32,12 +32,24 @@ bool may_be_announced(void* buffer, Count, Word type, Word comm, Destination&) n
 bool may_be_announced(const Destination&) noexcept;
 // Returns the bytes of the elements of a destination, without gaps.
 std::size_t bytes_at(const Destination&) noexcept;
-// Returns a copy of them, for std::free, or null. MPI has no count for more than 2 GiB of a type
-// with gaps.
+// Returns a copy of them, for std::free, or null. MPI may have no count for an element of more than
+// 2 GiB of a type with gaps.
 void* copy_of(const Destination&) noexcept;
 constexpr const char* no_copy =
-    "an exchange in place for which there is no memory, or of more than 2 GiB of a datatype with "
-    "gaps; set ROPEWALK_MESSAGES=off for the latter";
+    "an exchange in place for which there is no memory, or of a datatype with gaps whose element "
+    "has more than 2 GiB; set ROPEWALK_MESSAGES=off for the latter";
+// Keeps the type of a blocking receive, which another thread may free meanwhile.
+class KeptType {
+ public:
+  explicit KeptType(Destination&) noexcept;
+  ~KeptType();
+  KeptType(const KeptType&) = delete;
+  KeptType& operator=(const KeptType&) = delete;
+
+ private:
+  mpi::Datatype own_{};
+  bool owns_ = false;
+};
 
 // Says at little cost whether a message of so many elements may be large. Most messages are small,
 // and of one type; the elements of a type that the program made for one message are not worth
@@ -52,7 +64,8 @@ inline bool may_be_large(Word type, Count count) noexcept {
 }
 
 struct Taken {
-  int code = 0;  // MPI's code for the receive
+  int code = 0;         // MPI's code for the receive
+  bool raised = false;  // MPI has called the error handler with it
   // The number of bytes received; -1 where it was the program's own message, whose status is right.
   std::int64_t bytes = -1;
   // MPI's status is not that of the message, which the next three tell.

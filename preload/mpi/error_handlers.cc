@@ -1,0 +1,37 @@
+#include "error_handlers.hpp"
+
+#include <map>
+
+#include "message_mpi.hpp"
+#include "message_peers.hpp"
+#include "mpi/mpi.hpp"
+#include "never_destroyed.hpp"
+
+namespace ropewalk::preload::messages {
+namespace {
+
+// A handler that a communicator has keeps its handle, though the program may have freed it.
+NeverDestroyed<std::map<Word, Word>> made_for;
+
+Word make_for(Word handler) {
+  const Word made = mpi::split(mpi::comm_self(), 0, 0).value;
+  real.comm_set_errhandler(made, handler);
+  return made_for.value.emplace(handler, made).first->second;
+}
+
+}  // namespace
+
+Word with_handler_of(Word comm) noexcept {
+  Word handler = 0;
+  if (real.comm_get_errhandler(comm, &handler) != 0) return ranks.self.value;
+  Word found = ranks.self.value;  // which returns errors, where nothing else can be had
+  try {
+    const auto known = made_for.value.find(handler);
+    found = known != made_for.value.end() ? known->second : make_for(handler);
+  } catch (...) {  // no memory, or MPI has no communicator left
+  }
+  real.errhandler_free(&handler);  // the reference that this function was given
+  return found;
+}
+
+}  // namespace ropewalk::preload::messages
