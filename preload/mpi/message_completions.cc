@@ -176,7 +176,7 @@ int complete_beside_threads(const Call& call, int count, void* requests, const S
   return tell_errors(call, statuses, codes, code);
 }
 
-// Finishes the requests that a call has completed, of which MPI does not know the first `apart`. The
+// Finishes the requests that a call has completed; MPI does not know the first `apart` of them. The
 // errors in the statuses are the program's own unless the call says that they tell of failures.
 int complete_some(const Call& call, int number, int apart, const int* indices,
                   const Statuses& statuses, int code, MessageLock& lock) {
