@@ -10,6 +10,7 @@ VERSION = r"(\d+\.\d+\.\d+)"
 REPEATED = {
     "CITATION.cff": rf"^version: {VERSION}$",
     "packaging/spack/package.py": rf'version\("{VERSION}"|ropewalk-{VERSION}\.tar',
+    "packaging/spack/python/package.py": rf'version\("{VERSION}"|ropewalk-{VERSION}\.tar',
     "packaging/easybuild/ropewalk.eb": rf"^version = '{VERSION}'$",
     "packaging/modulefile/ropewalk.lua": rf'Version: {VERSION}"|/ropewalk/{VERSION}"',
     "packaging/containers/Dockerfile": rf"ropewalk:{VERSION}|ropewalk=={VERSION}",

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 
 import pytest
 
@@ -34,17 +35,35 @@ def test_recipes_name_options_that_exist(name):
     assert named <= options_of_cmake()
 
 
-def test_spack():
-    tree = ast.parse((PACKAGING / "spack/package.py").read_text())
+@pytest.mark.parametrize(
+    ("file", "name"), [("spack/package.py", "Ropewalk"), ("spack/python/package.py", "PyRopewalk")]
+)
+def test_spack(file, name):
+    tree = ast.parse((PACKAGING / file).read_text())
     (package,) = (node for node in tree.body if isinstance(node, ast.ClassDef))
-    assert package.name == "Ropewalk"
+    assert package.name == name
     calls = [node.value for node in package.body if isinstance(node, ast.Expr)]
     named = {call.func.id for call in calls if isinstance(call, ast.Call)}
     assert {"version", "variant", "depends_on", "license"} <= named
 
 
+def names_required():
+    """What pip installs together with the package."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    return {re.match(r"[\w-]+", one).group() for one in project["dependencies"]}
+
+
+def test_recipes_bring_what_the_package_requires():
+    spack = (PACKAGING / "spack/python/package.py").read_text()
+    assert set(re.findall(r'depends_on\("py-([\w-]+)', spack)) >= names_required()
+    easybuild = (PACKAGING / "easybuild/ropewalk.eb").read_text()
+    assert names_required() == {"numpy", "rich"}  # NumPy is in SciPy-bundle
+    assert "('SciPy-bundle'" in easybuild
+    assert "('rich'" in easybuild
+
+
 def test_easybuild():
-    constants = {"SOURCE_TAR_GZ": "%(name)s-%(version)s.tar.gz"}
+    constants = {"PYPI_SOURCE": "the package index"}
     exec(compile((PACKAGING / "easybuild/ropewalk.eb").read_text(), "eb", "exec"), constants)
     wanted = ("easyblock", "name", "version", "homepage", "description", "toolchain", "moduleclass")
     assert all(constants.get(one) for one in wanted)
