@@ -40,6 +40,10 @@ std::optional<ElementType> Accumulation::element_type() const noexcept {
   return found_->operation.type;
 }
 
+kernels::ReduceFunction Accumulation::kernel() const noexcept {
+  return element_type() && pair_ == nullptr ? found_->operation.function : nullptr;
+}
+
 Count Accumulation::reach(Count count) const noexcept {
   const auto bytes = static_cast<Count>(bytes_);
   return count == 0 ? 0 : (count - 1) * bytes + (pair_ == nullptr ? bytes : pair_->high);

@@ -41,6 +41,8 @@ class Accumulation {
   std::optional<ReductionOp> op() const noexcept { return op_; }
   // Of what a kernel combines; none where nothing is combined, or MPI does it.
   std::optional<ElementType> element_type() const noexcept;
+  // The kernel that combines elements without gaps; null where it does not, or MPI does.
+  kernels::ReduceFunction kernel() const noexcept;
   std::size_t bytes() const noexcept { return bytes_; }  // from one element to the next
   // The bytes from the first of these elements to the last of their data.
   Count reach(Count count) const noexcept;

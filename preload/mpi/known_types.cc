@@ -122,6 +122,7 @@ const KnownAccumulation* accumulation_slowly(Word type, Word op) {
   if (!all->usable()) return nullptr;
   place.op = op;
   place.few = few_of(*all);
+  place.kernel = all->kernel();
   place.all = all.release();
   place.type.store(type, std::memory_order_release);  // pairs with known_accumulation()
   return &place;

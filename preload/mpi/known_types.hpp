@@ -11,6 +11,7 @@
 
 #include "accumulation.hpp"
 #include "functions.hpp"
+#include "kernels/kernels.hpp"
 
 namespace ropewalk::preload::onesided {
 
@@ -23,14 +24,15 @@ struct KnownType {
 // few elements that takes less time than the call of a kernel.
 using ApplyToFew = void (*)(std::byte* elements, const std::byte* operands, std::byte* before,
                             std::size_t count);
-// Doubles of 256 B took 25 ns this way, and 35 by a kernel; those of 1 KiB 56 and 45 (a Xeon).
-inline constexpr std::size_t few_bytes = 256;
+// Doubles of 8 B took 19 ns this way; those of 256 B took 40, and 27 by a kernel (a Xeon).
+inline constexpr std::size_t few_bytes = 64;
 
 struct KnownAccumulation {
   std::atomic<Word> type{0};  // stored last
   Word op = 0;
-  ApplyToFew few = nullptr;           // null where there is no shorter way than apply()
-  const Accumulation* all = nullptr;  // never freed
+  ApplyToFew few = nullptr;                  // null where there is no shorter way than apply()
+  kernels::ReduceFunction kernel = nullptr;  // what apply() comes to; null where it is more
+  const Accumulation* all = nullptr;         // never freed
 };
 
 namespace known {

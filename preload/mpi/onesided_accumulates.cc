@@ -134,13 +134,20 @@ bool accumulate_gapless(ServedWindow& window, const Accumulate& a, const Accumul
 bool accumulate_known(ServedWindow& window, const Accumulate& a, const KnownAccumulation& known) {
   const Place& p = a.place;
   const auto each = static_cast<Count>(known.all->bytes());
-  if (known.few == nullptr || p.count > static_cast<Count>(few_bytes) / each) {
+  const bool few = known.few != nullptr && p.count <= static_cast<Count>(few_bytes) / each;
+  if (!few && (known.kernel == nullptr || a.result != nullptr)) {
     return accumulate_gapless(window, a, *known.all);
   }
   std::byte* there = window.at(p.target, p.displacement, 0, p.count * each);
   const Alone alone(window, p.target);
-  known.few(there, static_cast<const std::byte*>(a.operands.data), before_of(a),
-            static_cast<std::size_t>(p.count));
+  const auto count = static_cast<std::size_t>(p.count);
+  if (few) {
+    known.few(there, static_cast<const std::byte*>(a.operands.data), before_of(a), count);
+  } else {
+    void* const outputs[] = {there};
+    const void* const inputs[] = {there, a.operands.data};
+    known.kernel(outputs, 1, inputs, 2, count, kernels::Stores::temporal);
+  }
   return true;
 }
 
