@@ -84,12 +84,15 @@ class RW_EXPORT MessageRequest {
  private:
   friend class Channel;
   friend class PersistentMessage;
-  MessageRequest(std::shared_ptr<messages::MessageEngine>, messages::MessageOperation*);
+  using Engine = std::shared_ptr<messages::MessageEngine>;
+  MessageRequest(Engine, messages::MessageOperation*);
   explicit MessageRequest(const MessageStatus& status) : status_(status) {}
+  static MessageRequest send(const Engine&, const void*, std::size_t bytes, int to, int tag);
+  static MessageRequest receive(const Engine&, void*, std::size_t bytes, int from, int tag);
   void finish();
   void end() noexcept;
 
-  std::shared_ptr<messages::MessageEngine> engine_;
+  Engine engine_;
   messages::MessageOperation* operation_ = nullptr;  // null: complete
   MessageStatus status_;
   detail::Unwinding unwinding_;
@@ -98,7 +101,7 @@ class RW_EXPORT MessageRequest {
 class Channel;
 
 // A message that is sent or received again and again, with the same buffer, rank and tag. Its
-// channel must outlive it.
+// channel, which may be moved, must outlive it.
 class RW_EXPORT PersistentMessage {
  public:
   PersistentMessage() = default;
@@ -110,7 +113,7 @@ class RW_EXPORT PersistentMessage {
 
  private:
   friend class Channel;
-  Channel* channel_ = nullptr;
+  std::shared_ptr<messages::MessageEngine> engine_;  // of its channel
   bool is_send_ = false;
   std::byte* receive_ = nullptr;
   const std::byte* send_ = nullptr;

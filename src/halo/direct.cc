@@ -183,11 +183,11 @@ std::size_t DirectCarrier::go_through(std::vector<FaceTransfer>& faces,
     // Small faces are claimed together before the first is copied: a compare-exchange waits for the
     // stores of a copy before it. Larger ones are claimed one by one, so that the neighbour can
     // help.
-    for (; i < faces.size() && bytes < limits_.claimed_bytes; ++i) {
+    do {
       if (seen_copied(faces[i])) continue;
       ++open;
       if (claim(faces[i], patience)) bytes += faces[i].bytes;
-    }
+    } while (++i < faces.size() && bytes < limits_.claimed_bytes);
     if (bytes == 0) continue;
     for (std::size_t k = first; k < i; ++k) {
       if (faces[k].mine) copy(faces[k], streaming), --open;

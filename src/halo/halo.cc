@@ -2,6 +2,7 @@
 // made.
 #include "ropewalk/halo.hpp"
 
+#include <exception>
 #include <optional>
 #include <string>
 #include <utility>
@@ -43,6 +44,7 @@ struct Halo::State {
   halo::HaloParts parts;
   int part_count = 0;
   bool started = false;
+  std::exception_ptr failure;  // of an exchange that failed in test(), until the next start
 };
 
 template <class Request>
@@ -86,19 +88,30 @@ void Halo::start() {
     throw Error(ErrorCode::argument,
                 "halo: started while an exchange is under way, expected none; wait for it first");
   }
+  state_->failure = nullptr;
   state_->parts.start();
   state_->started = true;
 }
 
 bool Halo::test() {
   if (!state_->started) return true;
-  if (!state_->parts.carrier->test()) return false;
+  try {
+    if (!state_->parts.carrier->test()) return false;
+  } catch (...) {
+    state_->started = false;
+    state_->failure = std::current_exception();
+    throw;
+  }
   wait();
   return true;
 }
 
 void Halo::wait() {
-  if (!state_->started) return;
+  if (!state_->started) {
+    // The ghosts of an exchange that failed in test() are not those of the neighbours.
+    if (state_->failure) std::rethrow_exception(state_->failure);
+    return;
+  }
   if (const std::optional<halo::PartOfFace> part = state_->parts.carrier->missing()) {
     throw Error(ErrorCode::argument, "halo: wait() while part " + std::to_string(part->part) +
                                          " of direction " + std::to_string(part->direction) +

@@ -76,7 +76,7 @@ bool PutCarrier::test() {
   guarded([this] {
     if (all_started() && !missing()) {
       started_ = false;
-    } else if (++tests_ % tests_per_look == 0) {
+    } else if (team_ != nullptr && ++tests_ % tests_per_look == 0) {
       team_->waits().look_around();
     }
   });

@@ -103,23 +103,18 @@ MessageStatus Channel::send_receive(const void* send, std::size_t send_bytes, in
 
 MessageRequest Channel::start_send(const void* data, std::size_t bytes, int to, int tag) {
   check_send(*engine_, data, bytes, to, tag);
-  messages::MessageOperation* operation = engine_->start_send(data, bytes, to, tag);
-  if (operation == nullptr) return MessageRequest(MessageStatus{to, tag, bytes});
-  return {engine_, operation};
+  return MessageRequest::send(engine_, data, bytes, to, tag);
 }
 
 MessageRequest Channel::start_receive(void* data, std::size_t bytes, int from, int tag) {
   check_receive(*engine_, data, bytes, from, tag);
-  // A message that has come already needs no operation.
-  MessageStatus status;
-  if (engine_->receive_now(data, bytes, from, tag, 1, status)) return MessageRequest(status);
-  return {engine_, engine_->start_receive(data, bytes, from, tag)};
+  return MessageRequest::receive(engine_, data, bytes, from, tag);
 }
 
 PersistentMessage Channel::prepare_send(const void* data, std::size_t bytes, int to, int tag) {
   check_send(*engine_, data, bytes, to, tag);
   PersistentMessage message;
-  message.channel_ = this;
+  message.engine_ = engine_;
   message.send_ = static_cast<const std::byte*>(data);
   message.is_send_ = true;
   message.bytes_ = bytes;
@@ -131,7 +126,7 @@ PersistentMessage Channel::prepare_send(const void* data, std::size_t bytes, int
 PersistentMessage Channel::prepare_receive(void* data, std::size_t bytes, int from, int tag) {
   check_receive(*engine_, data, bytes, from, tag);
   PersistentMessage message;
-  message.channel_ = this;
+  message.engine_ = engine_;
   message.receive_ = static_cast<std::byte*>(data);
   message.bytes_ = bytes;
   message.rank_ = from;
@@ -165,6 +160,21 @@ MessageRequest& MessageRequest::operator=(MessageRequest&& other) noexcept {
 }
 
 MessageRequest::~MessageRequest() { end(); }
+
+MessageRequest MessageRequest::send(const Engine& engine, const void* data, std::size_t bytes,
+                                    int to, int tag) {
+  messages::MessageOperation* operation = engine->start_send(data, bytes, to, tag);
+  if (operation == nullptr) return MessageRequest(MessageStatus{to, tag, bytes});
+  return {engine, operation};
+}
+
+MessageRequest MessageRequest::receive(const Engine& engine, void* data, std::size_t bytes,
+                                       int from, int tag) {
+  // A message that has come already needs no operation.
+  MessageStatus status;
+  if (engine->receive_now(data, bytes, from, tag, 1, status)) return MessageRequest(status);
+  return {engine, engine->start_receive(data, bytes, from, tag)};
+}
 
 bool MessageRequest::test() {
   if (operation_ == nullptr) return true;
@@ -200,7 +210,7 @@ void MessageRequest::end() noexcept {
 // ---- PersistentMessage
 
 void PersistentMessage::start() {
-  if (channel_ == nullptr) {
+  if (engine_ == nullptr) {
     throw Error(ErrorCode::argument,
                 "message: empty; make it with prepare_send() or "
                 "prepare_receive()");
@@ -209,8 +219,8 @@ void PersistentMessage::start() {
     throw Error(ErrorCode::argument,
                 "message: started again while it is under way; wait for it first");
   }
-  request_ = is_send_ ? channel_->start_send(send_, bytes_, rank_, tag_)
-                      : channel_->start_receive(receive_, bytes_, rank_, tag_);
+  request_ = is_send_ ? MessageRequest::send(engine_, send_, bytes_, rank_, tag_)
+                      : MessageRequest::receive(engine_, receive_, bytes_, rank_, tag_);
 }
 
 bool PersistentMessage::test() { return request_.test(); }

@@ -235,8 +235,10 @@ std::optional<MessageStatus> MessageEngine::probe(int from, int tag) {
   if (near_ != nullptr && (from == any_source || is_near(from))) {
     if (const auto found = receiving_->probe(from, tag)) return found;
   }
-  if (far_ == nullptr || (from != any_source && is_near(from))) return {};
-  return far_->probe(from, tag);
+  std::optional<MessageStatus> found;
+  if (far_ != nullptr && (from == any_source || !is_near(from))) found = far_->probe(from, tag);
+  if (!found) look_now_and_then(nullptr);
+  return found;
 }
 
 // ---- waiting
@@ -253,17 +255,20 @@ bool MessageEngine::test(MessageOperation& operation) {
   if (operation.complete) return true;
   advance();
   if (operation.complete) return true;
-  // A program that tests instead of waiting progresses MPI and notices dead ranks as well.
-  if (++tests_ % tests_per_look == 0) {
-    watch_.wait_for(&operation);
-    if (near_ != nullptr) {
-      near_->team().waits().look_around();
-    } else {
-      mpi::progress();
-      watch_.look();
-    }
-  }
+  look_now_and_then(&operation);
   return operation.complete;
+}
+
+// A program that tests or probes instead of waiting progresses MPI and notices dead ranks as well.
+void MessageEngine::look_now_and_then(const MessageOperation* awaited) {
+  if (++tests_ % tests_per_look != 0) return;
+  watch_.wait_for(awaited);
+  if (near_ != nullptr) {
+    near_->team().waits().look_around();
+  } else {
+    mpi::progress();
+    watch_.look();
+  }
 }
 
 void MessageEngine::wait(MessageOperation& operation) {
@@ -309,18 +314,25 @@ MessageStatus MessageEngine::finish(MessageOperation& operation) {
   return status;
 }
 
+int MessageEngine::peer_of(const MessageOperation& operation) noexcept {
+  return operation.is_send ? operation.peer : operation.status.source;
+}
+
 void MessageEngine::withdraw(MessageOperation& operation) noexcept {
   watch_.wait_for(nullptr);
   try {
     if (!operation.complete) take_back(operation);
   } catch (...) {  // MPI's, which a later call will tell again
+    // No list may have it when it is used again; what is with MPI is lost.
+    if (near_ == nullptr || !is_near(peer_of(operation))) return;
+    operation.is_send ? sending_->forget(operation) : receiving_->forget(operation);
   }
   pool_.put(operation);
 }
 
 void MessageEngine::take_back(MessageOperation& operation) {
   if (operation.posted) return posted_.remove(operation);
-  const int peer = operation.is_send ? operation.peer : operation.status.source;
+  const int peer = peer_of(operation);
   if (!is_near(peer)) return far_->withdraw(operation);
   const int place = near_->place_of(peer);
   if (operation.is_send && sending_->withdraw(operation, place)) return;

@@ -75,6 +75,8 @@ class MessageEngine final {
   void serve_near(Mechanism force, const Copiers&);
   MessageStatus complete(MessageOperation&);
   void take_back(MessageOperation&);
+  static int peer_of(const MessageOperation&) noexcept;
+  void look_now_and_then(const MessageOperation* awaited);
 
   static constexpr unsigned tests_per_look = 64;
 

@@ -47,6 +47,19 @@ class Inbox {
     const std::uint64_t ahead = next_ + cells / 2;
     return ring_->cell[ahead % cells].number.load(std::memory_order_relaxed) == ahead;
   }
+  // Whether what has come and was not taken may keep its sender from sending more: then it fills
+  // more than half of the slot memory, of which up to half is gaps at its end.
+  bool slots_fill() noexcept {
+    if (ring_ == nullptr && !open()) return false;
+    std::size_t bytes = 0;
+    for (std::uint64_t number = next_; bytes < slot_memory_bytes * 3 / 16; ++number) {
+      const Cell& cell = ring_->cell[number % cells];
+      // As in head().
+      if (cell.number.load(std::memory_order_acquire) != number) return false;
+      if (cell.carriage == Carriage::slot) bytes += cell.bytes;
+    }
+    return true;
+  }
 
  private:
   bool open() noexcept {

@@ -68,7 +68,12 @@ std::unique_ptr<NearRanks> NearRanks::create(mpi::Comm comm, std::vector<int> ra
   std::unique_ptr<NearRanks> near(new NearRanks(std::move(team), std::move(ranks), all, worth));
   near->memory_.attach_with(std::move(attachments));
   Board* own = nullptr;
-  mpi::collectively(comm, [&] { own = make_board(near->size()); });
+  try {
+    mpi::collectively(comm, [&] { own = make_board(near->size()); });
+  } catch (...) {  // this rank's own, or that of a rank without room
+    if (own != nullptr) Arena::process().deallocate(own);
+    throw;
+  }
   near->own_ = own;
   std::uint64_t offset = Arena::process().offset(own);
   std::vector<std::uint64_t> offsets(static_cast<std::size_t>(near->size()));

@@ -137,11 +137,14 @@ Receiving::Receiving(NearRanks& near, Posted& posted, int ranks,
 
 void Receiving::advance() {
   incoming_.advance_all([&](MessageOperation& operation) { return advance(operation); });
+  // Its senders would write the lines of cells that are looked at too often more slowly.
+  const bool looks_at_slots = ++advances_ % advances_per_look_at_slots == 0;
   for (int place = 0; place < near_.size(); ++place) {
     if (place == near_.place()) continue;
     // Messages that nobody waits for are taken before they keep their sender from others.
     const bool wanted = posted_.wants(near_.rank_at(place));
-    if (wanted || inboxes_[static_cast<std::size_t>(place)].is_half_full()) {
+    Inbox& inbox = inboxes_[static_cast<std::size_t>(place)];
+    if (wanted || inbox.is_half_full() || (looks_at_slots && inbox.slots_fill())) {
       empty_inbox(place, !wanted);
     }
   }

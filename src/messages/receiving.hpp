@@ -91,6 +91,8 @@ class Receiving {
   // By place, since when that rank has copied no piece; 0: since just now.
   std::vector<std::int64_t> quiet_since_ns_;
   Unexpected unexpected_;
+  static constexpr unsigned advances_per_look_at_slots = 16;
+  unsigned advances_ = 0;
   OperationList incoming_;  // transfers that are answered
 };
 

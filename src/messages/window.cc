@@ -53,6 +53,7 @@ struct Reached {
 }  // namespace
 
 struct Window::State {
+  std::atomic<unsigned> questions{0};  // of signals(), by one thread at a time or nearly so
   ~State() {
     close();
     if (near == nullptr) return;
@@ -127,7 +128,12 @@ messages::WindowMemory make_memory(std::size_t bytes, int signals) {
   const auto lines = static_cast<std::size_t>(std::max(signals, 1));
   messages::WindowMemory made;
   made.data = static_cast<std::byte*>(allocate_zeroed(std::max<std::size_t>(bytes, 1)));
-  made.signals = static_cast<WindowSignal*>(allocate_zeroed(lines * sizeof(WindowSignal)));
+  try {
+    made.signals = static_cast<WindowSignal*>(allocate_zeroed(lines * sizeof(WindowSignal)));
+  } catch (...) {
+    Arena::process().deallocate(made.data);
+    throw;
+  }
   return made;
 }
 
@@ -301,6 +307,11 @@ void Window::signal(int rank, int index, std::uint64_t by) {
 
 std::uint64_t Window::signals(int index) const {
   require_index(index, state_->signal_count);
+  // A program that asks instead of waiting progresses MPI and notices dead ranks as well.
+  constexpr unsigned questions_per_look = 64;
+  const unsigned questions = state_->questions.load(std::memory_order_relaxed) + 1;
+  state_->questions.store(questions, std::memory_order_relaxed);
+  if (questions % questions_per_look == 0) state_->near->team().waits().look_around();
   return state_->own.signals[index].count.load(std::memory_order_acquire);
 }
 

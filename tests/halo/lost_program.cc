@@ -43,16 +43,29 @@ struct Ring {
         halo(grid, endpoints, HaloBuffers{{bytes, bytes}}, {strategy, Corners::no}) {}
 };
 
+// The ghosts of an exchange that has failed are not there, whoever asks.
+bool fails(Halo& halo) {
+  try {
+    halo.wait();
+    return false;
+  } catch (const Error&) {
+    return true;
+  }
+}
+
 // Exchanges until it throws, and once more, by wait() or by test().
 void expect_error(Ring& ring, bool tests) {
   const std::string how = std::string(name(ring.halo.strategy())) + (tests ? ", test" : ", wait");
   for (int again = 0; again < 2; ++again) {
+    bool started = false;
     try {
       for (int exchanges = 0; exchanges < 1000 * 1000; ++exchanges) {
         ring.halo.start();
+        started = true;
         while (tests && !ring.halo.test()) {
         }
         ring.halo.wait();
+        started = false;
       }
       expect(false, how + ": no error");
     } catch (const Error& error) {
@@ -60,6 +73,7 @@ void expect_error(Ring& ring, bool tests) {
       expect(again > 0 || (error.code() == ErrorCode::peer_dead &&
                            std::string(error.what()).find(who) != std::string::npos),
              how + ": " + error.what());
+      if (tests && started) expect(fails(ring.halo), how + ": and wait() is well");
     }
   }
 }

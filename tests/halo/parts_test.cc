@@ -135,6 +135,22 @@ TEST(HaloParts, WrongCallsAreRefused) {
   });
 }
 
+// No other rank is there to be looked at.
+TEST(HaloParts, OneRankMayTestWhileItsPartsAreNotReady) {
+  run_ranks(1, [](int rank) {
+    const CartesianGrid grid(Communicator::world(), {1}, {true});
+    EndpointSet endpoints(Communicator::world(), one_lane());
+    const HaloBuffers sizes{{64, 64}};
+    Halo halo(grid, endpoints, sizes, in_parts(2));
+    write_faces(halo, sizes, rank, 1);
+    halo.start();
+    for (int i = 0; i < 200; ++i) EXPECT_FALSE(halo.test());
+    for (const int part : {0, 1}) halo.ready(0, part), halo.ready(1, part);
+    halo.wait();
+    check_faces(halo, grid, sizes, 1);
+  });
+}
+
 TEST(HaloParts, WrongOptionsAreRefusedOnEveryRank) {
   run_ranks(2, [](int rank) {
     const CartesianGrid grid(Communicator::world(), {2}, {true});
