@@ -78,6 +78,11 @@ class RW_EXPORT MessageRequest {
   // Whether it is complete; moves messages on. Throws what went wrong with this message.
   bool test();
   void wait();
+  // Whether it is over: a test or wait has found it complete or failed.
+  bool done() const noexcept { return operation_ == nullptr; }
+  // Takes back a receive that no message has been found for yet, and returns true: what comes goes
+  // to another receive. Of any other message returns false, and leaves it as it is.
+  bool cancel() noexcept;
   // Describes a message that is complete. A send says what was sent.
   const MessageStatus& status() const noexcept { return status_; }
 
@@ -109,6 +114,8 @@ class RW_EXPORT PersistentMessage {
   void start();
   bool test();
   void wait();
+  bool done() const noexcept { return request_.done(); }
+  bool cancel() noexcept { return request_.cancel(); }
   const MessageStatus& status() const noexcept { return request_.status(); }
 
  private:

@@ -189,6 +189,13 @@ void MessageRequest::wait() {
   finish();
 }
 
+bool MessageRequest::cancel() noexcept {
+  if (operation_ == nullptr || !operation_->posted) return false;
+  engine_->withdraw(*std::exchange(operation_, nullptr));
+  engine_.reset();
+  return true;
+}
+
 void MessageRequest::finish() {
   status_ = operation_->status;
   messages::MessageOperation& operation = *std::exchange(operation_, nullptr);
