@@ -20,6 +20,7 @@ import numpy as np
 from . import _core
 from ._shared import OfRanks
 from .arrays import plain
+from .elements import as_elements, dtype_of
 from .exceptions import ArgumentError
 from .exchange import _handle, _refusing_jointly
 
@@ -91,11 +92,11 @@ class Window(OfRanks):
 
     def put(self, array: ArrayLike, rank: int, offset: int = 0) -> None:
         """Writes the array to the elements from `offset` on."""
-        self._core.put(self._elements(array), rank, offset)
+        self._core.put(self._elements(array, "array"), rank, offset)
 
     def get(self, out: ArrayLike, rank: int, offset: int = 0) -> None:
         """Reads the elements from `offset` on into `out`."""
-        self._core.get(out, rank, offset)
+        self._core.get(self._of_its_type(out, "out"), rank, offset)
 
     # ---- atomic operations, on elements of at most 8 bytes
 
@@ -103,7 +104,7 @@ class Window(OfRanks):
         self, array: ArrayLike, rank: int, offset: int = 0, op: Operation = "sum"
     ) -> None:
         """The elements from `offset` on become (element op operand), each atomically."""
-        self._core.accumulate(self._elements(array), rank, offset, op)
+        self._core.accumulate(self._elements(array, "array"), rank, offset, op)
 
     def fetch_and_op(self, value: Any, rank: int, offset: int = 0, op: Operation = "sum") -> Any:
         """One element becomes (element op value). Returns what it was. `replace` is an exchange,
@@ -171,12 +172,25 @@ class Window(OfRanks):
         what = f"{' x '.join(map(str, self._shape)) or 'one'} {self._dtype}"
         return f"<ropewalk.Window, rank {self.rank} of {self.size}, {what}>"
 
-    def _elements(self, given: ArrayLike) -> Any:
-        """Lists and numbers become elements of the window's type, arrays stay as they are."""
-        return np.asarray(given, self._dtype) if isinstance(given, (list, float, int)) else given
+    # ---- elements as they are given
+
+    def _elements(self, given: ArrayLike, name: str) -> Any:
+        """Numbers, and lists of them, become elements of the window's type; arrays have it."""
+        if isinstance(given, (int, float, complex, np.generic, list, tuple)):
+            return as_elements(given, self._dtype, name)
+        return self._of_its_type(given, name)
+
+    def _of_its_type(self, given: ArrayLike, name: str) -> ArrayLike:
+        dtype = dtype_of(given)
+        if dtype is None or dtype == self._dtype:
+            return given
+        remedy = f"convert it with array.astype('{self._dtype}')"
+        if name == "out":
+            remedy = f"read into numpy.empty(elements, '{self._dtype}') and convert that"
+        raise ArgumentError(f"{name}: dtype {dtype}, expected {self._dtype}; {remedy}")
 
     def _element(self, value: Any, name: str) -> Array:
-        try:
-            return np.asarray(value).astype(self._dtype, casting="same_kind").reshape(1)
-        except (TypeError, ValueError, OverflowError):
-            raise ArgumentError(f"{name}: {value!r}, expected one {self._dtype}") from None
+        converted = as_elements(value, self._dtype, name)
+        if converted.size != 1:
+            raise ArgumentError(f"{name}: {converted.size} elements, expected one {self._dtype}")
+        return converted.reshape(1)
