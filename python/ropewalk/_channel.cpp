@@ -6,8 +6,6 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/unique_ptr.h>
 
-#include <sched.h>
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -19,6 +17,8 @@
 #include <vector>
 
 #include "_core.hpp"
+#include "_messages.hpp"
+#include "_numpy.hpp"
 #include "_sides.hpp"
 #include "ropewalk/channel.hpp"
 #include "ropewalk/error.hpp"
@@ -29,145 +29,50 @@ using nb::literals::operator""_a;
 namespace ropewalk::python {
 namespace {
 
-struct HeldMessage;
-
-struct HeldChannel : Held<Channel> {
-  using Held::Held;
-  Channel& get() const {
-    if (value == nullptr) refuse("channel: closed, expected an open one");
-    return *value;
-  }
-  std::vector<HeldMessage*> messages;  // all that were started or prepared and still exist
-  bool in_use = false;                 // by a call of some thread; guarded by the GIL
-};
-
-template <class Call>
-auto run(HeldChannel& self, Call call) {
-  Channel& channel = self.get();
-  const OneCall one(self.in_use, "channel");
-  const nb::gil_scoped_release released;
-  return call(channel);
-}
-
-// Destroys it as an exception of C++ would: messages are taken back, nobody is waited for.
-template <class T>
-void destroy_at_once(T owned) noexcept {
-  struct Thrown {};
-  try {
-    const T last = std::move(owned);
-    throw Thrown();
-  } catch (const Thrown&) {  // thrown for the destructor alone
-  }
-}
-
-// ---- messages -----------------------------------------------------------------------------------
-
-// The words are (source, tag, bytes, whole elements of the array).
-using StatusWords = std::tuple<int, int, std::size_t, std::size_t>;
-
-StatusWords words(const MessageStatus& status, const Side& side) {
-  const std::size_t count = side.element_bytes == 0 ? 0 : status.bytes / side.element_bytes;
-  return {status.source, status.tag, status.bytes, count};
-}
-
-// This message has been started, or prepared to be started again and again. It keeps its array and
-// its channel.
-struct HeldMessage {
-  HeldMessage(HeldChannel& on, Side its) : channel(on), owner(nb::find(on)), side(std::move(its)) {
-    channel.messages.push_back(this);
-  }
-  HeldMessage(const HeldMessage&) = delete;
-  HeldMessage& operator=(const HeldMessage&) = delete;
-  ~HeldMessage();
-
-  bool test();
-  void wait();
-  void finish();
-  void start();
-  StatusWords status() {
-    wait();
-    return words(last, side);
-  }
-  void destroy_at_once() {
-    python::destroy_at_once(std::move(request));
-    python::destroy_at_once(std::move(prepared));
-    prepared.reset();
-  }
-
-  HeldChannel& channel;
-  nb::object owner;
-  Side side;
-  bool complete = false;
-  MessageStatus last;  // of the last one that is complete
-  MessageRequest request;
-  std::optional<PersistentMessage> prepared;
-};
-
-void HeldMessage::finish() {
-  last = prepared ? prepared->status() : request.status();
-  complete = true;
-}
-
-bool HeldMessage::test() {
-  if (complete) return true;
-  if (run(channel, [&](Channel&) { return prepared ? prepared->test() : request.test(); })) {
-    finish();
-  }
-  return complete;
-}
-
-void HeldMessage::wait() {
-  if (complete) return;
-  run(channel, [&](Channel&) { prepared ? prepared->wait() : request.wait(); });
-  finish();
-}
-
-void HeldMessage::start() {
-  run(channel, [&](Channel&) { prepared->start(); });
-  complete = false;
-}
-
-// Waits; not where the channel has been closed, nor where other ranks may never come.
-HeldMessage::~HeldMessage() {
-  std::erase(channel.messages, this);
-  if (complete || channel.value == nullptr) return;
-  if (abandoned()) {
-    static_cast<void>(new MessageRequest(std::move(request)));
-    static_cast<void>(new std::optional<PersistentMessage>(std::move(prepared)));
-    return;
-  }
-  while (channel.in_use) {
-    const nb::gil_scoped_release released;
-    sched_yield();
-  }
-  const OneCall one(channel.in_use, "channel");
-  const nb::gil_scoped_release released;
-  request = {};
-  prepared.reset();
-}
-
 // ---- arguments ----------------------------------------------------------------------------------
 
-int destination_of(const HeldChannel& self, nb::handle given) {
-  const int rank = whole_number(given, "destination");
-  if (rank >= 0 && rank < self.get().size()) return rank;
-  refuse("destination: rank " + std::to_string(rank) + ", expected 0 to " +
-         std::to_string(self.get().size() - 1));
+// An object of channel.py that leaves a source or a tag open. It is no number, because -1 and -2
+// mean different things to each MPI.
+nb::handle wildcard(nb::handle& place, const char* name) {
+  return numpy::kept(
+      place, [&] { return nb::object(nb::module_::import_("ropewalk.channel").attr(name)); });
 }
 
-int source_of(const HeldChannel& self, nb::handle given) {
+std::string ranks_of(const HeldChannel& self) {
+  return ", expected 0 to " + std::to_string(self.get().size() - 1);
+}
+
+// None is no rank.
+std::optional<int> destination_of(const HeldChannel& self, nb::handle given) {
+  if (given.is_none()) return std::nullopt;
+  const int rank = whole_number(given, "destination");
+  if (rank >= 0 && rank < self.get().size()) return rank;
+  refuse("destination: rank " + std::to_string(rank) + ranks_of(self) +
+         ", or None for no rank, as in place of MPI.PROC_NULL");
+}
+
+int rank_or_any(const HeldChannel& self, nb::handle given) {
+  static constinit nb::handle any;
+  if (given.is(wildcard(any, "any_source"))) return any_source;
   const int rank = whole_number(given, "source");
-  if (rank >= any_source && rank < self.get().size()) return rank;
-  refuse("source: rank " + std::to_string(rank) + ", expected 0 to " +
-         std::to_string(self.get().size() - 1) + ", or any_source");
+  if (rank >= 0 && rank < self.get().size()) return rank;
+  refuse("source: rank " + std::to_string(rank) + ranks_of(self) +
+         ", or ropewalk.any_source in place of MPI.ANY_SOURCE, or None for no rank, as in place of "
+         "MPI.PROC_NULL");
+}
+
+std::optional<int> source_of(const HeldChannel& self, nb::handle given) {
+  return given.is_none() ? std::nullopt : std::optional(rank_or_any(self, given));
 }
 
 int tag_of(const HeldChannel& self, nb::handle given, const char* name, bool open) {
+  static constinit nb::handle any;
+  if (open && given.is(wildcard(any, "any_tag"))) return any_tag;
   const int tag = whole_number(given, name);
   const int bound = self.get().tag_bound();
-  if (tag >= (open ? any_tag : 0) && tag <= bound) return tag;
+  if (tag >= 0 && tag <= bound) return tag;
   refuse(std::string(name) + ": " + std::to_string(tag) + ", expected 0 to " +
-         std::to_string(bound) + (open ? ", or any_tag" : ""));
+         std::to_string(bound) + (open ? ", or ropewalk.any_tag in place of MPI.ANY_TAG" : ""));
 }
 
 void check_apart(const Side& sent, const Side& received) {
@@ -180,89 +85,122 @@ void check_apart(const Side& sent, const Side& received) {
 
 // ---- calls --------------------------------------------------------------------------------------
 
+void send_to(HeldChannel& self, const Side& side, std::optional<int> to, int tag) {
+  if (!to) return static_cast<void>(self.get());
+  run(self, [&](Channel& channel) { channel.send(side.data, side.bytes(), *to, tag); });
+}
+
 void send(HeldChannel& self, nb::handle array, nb::handle destination, nb::handle tag_given) {
-  const int to = destination_of(self, destination);
+  const auto to = destination_of(self, destination);
   const int tag = tag_of(self, tag_given, "tag", false);
-  const Side side = message_input(array);
-  run(self, [&, data = side.data, bytes = side.bytes()](Channel& channel) {
-    channel.send(data, bytes, to, tag);
-  });
+  send_to(self, message_input(array), to, tag);
+}
+
+// A call that receives.
+template <class Call>
+auto receiving(HeldChannel& self, Call call) {
+  try {
+    return run(self, call);
+  } catch (const Error& error) {
+    throw of_array(error);
+  }
+}
+
+MessageStatus receive_from(HeldChannel& self, const Side& side, std::optional<int> from, int tag) {
+  if (!from) return self.get(), of_nobody(tag);
+  return receiving(
+      self, [&](Channel& channel) { return channel.receive(side.data, side.bytes(), *from, tag); });
 }
 
 StatusWords receive(HeldChannel& self, nb::handle out, nb::handle source, nb::handle tag_given) {
-  const int from = source_of(self, source);
+  const auto from = source_of(self, source);
   const int tag = tag_of(self, tag_given, "tag", true);
   const Side side = message_output(out);
-  return words(run(self, [&, data = side.data, bytes = side.bytes()](
-                             Channel& channel) { return channel.receive(data, bytes, from, tag); }),
-               side);
+  return words(receive_from(self, side, from, tag), side);
 }
 
 StatusWords send_receive(HeldChannel& self, nb::handle array, nb::handle destination,
                          nb::handle out, nb::handle source, nb::handle send_tag,
                          nb::handle receive_tag) {
-  const int to = destination_of(self, destination);
-  const int from = source_of(self, source);
+  const auto to = destination_of(self, destination);
+  const auto from = source_of(self, source);
   const int tag_sent = tag_of(self, send_tag, "send_tag", false);
   const int tag_received = tag_of(self, receive_tag, "receive_tag", true);
   const Side sent = message_input(array);
   const Side received = message_output(out);
   check_apart(sent, received);
-  return words(run(self,
-                   [&](Channel& channel) {
-                     return channel.send_receive(sent.data, sent.bytes(), to, tag_sent,
-                                                 received.data, received.bytes(), from,
-                                                 tag_received);
-                   }),
-               received);
+  if (!to || !from) {  // one of the two at most
+    send_to(self, sent, to, tag_sent);
+    return words(receive_from(self, received, from, tag_received), received);
+  }
+  const auto both = [&](Channel& channel) {
+    return channel.send_receive(sent.data, sent.bytes(), *to, tag_sent, received.data,
+                                received.bytes(), *from, tag_received);
+  };
+  return words(receiving(self, both), received);
+}
+
+// A message with a rank, or with none.
+std::unique_ptr<HeldMessage> message_with(HeldChannel& self, Side side, std::optional<int> peer,
+                                          int tag) {
+  self.get();
+  auto message = std::make_unique<HeldMessage>(self, std::move(side));
+  message->complete = message->to_nobody = !peer;
+  if (!peer) message->last = of_nobody(tag);
+  return message;
 }
 
 std::unique_ptr<HeldMessage> start_send(HeldChannel& self, nb::handle array, nb::handle destination,
                                         nb::handle tag_given) {
-  const int to = destination_of(self, destination);
+  const auto to = destination_of(self, destination);
   const int tag = tag_of(self, tag_given, "tag", false);
-  auto message = std::make_unique<HeldMessage>(self, message_input(array));
-  run(self, [&](Channel& channel) {
-    message->request = channel.start_send(message->side.data, message->side.bytes(), to, tag);
+  auto message = message_with(self, message_input(array), to, tag);
+  if (!to) return message;
+  run(self, [&, &side = message->started.side](Channel& channel) {
+    message->started.message = channel.start_send(side.data, side.bytes(), *to, tag);
   });
   return message;
 }
 
 std::unique_ptr<HeldMessage> start_receive(HeldChannel& self, nb::handle out, nb::handle source,
                                            nb::handle tag_given) {
-  const int from = source_of(self, source);
+  const auto from = source_of(self, source);
   const int tag = tag_of(self, tag_given, "tag", true);
-  auto message = std::make_unique<HeldMessage>(self, message_output(out));
-  run(self, [&](Channel& channel) {
-    message->request = channel.start_receive(message->side.data, message->side.bytes(), from, tag);
+  auto message = message_with(self, message_output(out), from, tag);
+  if (!from) return message;
+  receiving(self, [&, &side = message->started.side](Channel& channel) {
+    message->started.message = channel.start_receive(side.data, side.bytes(), *from, tag);
   });
   return message;
 }
 
 std::unique_ptr<HeldMessage> prepare_send(HeldChannel& self, nb::handle array,
                                           nb::handle destination, nb::handle tag_given) {
-  const int to = destination_of(self, destination);
+  const auto to = destination_of(self, destination);
   const int tag = tag_of(self, tag_given, "tag", false);
-  auto message = std::make_unique<HeldMessage>(self, message_input_in_place(array));
-  message->prepared = self.get().prepare_send(message->side.data, message->side.bytes(), to, tag);
+  auto message = message_with(self, message_input_in_place(array), to, tag);
+  const Side& side = message->started.side;
+  if (to) message->started.message = self.get().prepare_send(side.data, side.bytes(), *to, tag);
   message->complete = true;
   return message;
 }
 
 std::unique_ptr<HeldMessage> prepare_receive(HeldChannel& self, nb::handle out, nb::handle source,
                                              nb::handle tag_given) {
-  const int from = source_of(self, source);
+  const auto from = source_of(self, source);
   const int tag = tag_of(self, tag_given, "tag", true);
-  auto message = std::make_unique<HeldMessage>(self, message_output(out));
-  message->prepared =
-      self.get().prepare_receive(message->side.data, message->side.bytes(), from, tag);
+  auto message = message_with(self, message_output(out), from, tag);
+  const Side& side = message->started.side;
+  if (from) {
+    message->started.message = self.get().prepare_receive(side.data, side.bytes(), *from, tag);
+  }
   message->complete = true;
   return message;
 }
 
 std::optional<std::tuple<int, int, std::size_t>> probe(HeldChannel& self, nb::handle source,
                                                        nb::handle tag_given) {
-  const int from = source_of(self, source);
+  const int from = rank_or_any(self, source);
   const int tag = tag_of(self, tag_given, "tag", true);
   const auto found = run(self, [&](Channel& channel) { return channel.probe(from, tag); });
   if (!found) return std::nullopt;
@@ -278,15 +216,19 @@ std::unique_ptr<HeldChannel> make(std::optional<std::uintptr_t> handle, int thre
 
 void close(HeldChannel& self) {
   if (self.value == nullptr) return;
-  const auto left = std::count_if(self.messages.begin(), self.messages.end(),
-                                  [](HeldMessage* each) { return !each->test(); });
+  const auto left =
+      std::count_if(self.messages.begin(), self.messages.end(),
+                    [](HeldMessage* each) { return !each->is_over() && !each->ask(false); });
   if (left != 0) {
     refuse("channel: " + std::to_string(left) +
            " of its messages are under way; wait for each before it is closed");
   }
-  for (HeldMessage* each : self.messages) each->destroy_at_once();
   const OneCall one(self.in_use, "channel");
+  for (HeldMessage* each : self.messages) each->started.destroy_at_once();
+  self.tidy();
+  std::vector<Started> dropped = std::exchange(self.dropped, {});
   const nb::gil_scoped_release released;
+  for (Started& each : dropped) each.message = MessageRequest();  // waits
   self.value.reset();
 }
 
@@ -294,21 +236,14 @@ void close(HeldChannel& self) {
 void abort(HeldChannel& self) {
   if (self.value == nullptr) return;
   const OneCall one(self.in_use, "channel");
-  for (HeldMessage* each : self.messages) each->destroy_at_once();
+  for (HeldMessage* each : self.messages) each->started.destroy_at_once();
+  std::vector<Started> dropped = std::exchange(self.dropped, {});
+  for (Started& each : dropped) each.destroy_at_once();
   const nb::gil_scoped_release released;
   destroy_at_once(std::move(self.value));
 }
 
 // ---- the module ---------------------------------------------------------------------------------
-
-void define_message(nb::module_& module) {
-  nb::class_<HeldMessage>(module, "Message")
-      .def("start", &HeldMessage::start)
-      .def("test", &HeldMessage::test)
-      .def("wait", &HeldMessage::wait)
-      .def("status", &HeldMessage::status)
-      .def("complete", [](const HeldMessage& self) { return self.complete; });
-}
 
 void define_questions(nb::class_<HeldChannel>& channel) {
   channel.def("rank", [](const HeldChannel& self) { return self.get().rank(); })

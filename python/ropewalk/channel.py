@@ -17,10 +17,11 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import enum
 import sys
 import weakref
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeVar
 
 from . import _core
 from ._shared import OfRanks, Pending
@@ -31,10 +32,25 @@ if TYPE_CHECKING:
     from ._given import ArrayLike
     from .exchange import CommunicatorLike
 
-any_source = -1
+
+class Wildcard(enum.Enum):
+    """What leaves a source or a tag open. They are no numbers: -1 and -2 stand for any rank in one
+    MPI and for no rank in the other, and mpi4py has the numbers of its MPI."""
+
+    any_source = enum.auto()
+    any_tag = enum.auto()
+
+    def __repr__(self) -> str:
+        return f"ropewalk.{self.name}"
+
+
+any_source: Final = Wildcard.any_source
 """In place of a source: whichever rank's message comes first."""
-any_tag = -1
+any_tag: Final = Wildcard.any_tag
 """In place of the tag of a receive: any of them."""
+
+Source = int | Literal[Wildcard.any_source] | None
+Tag = int | Literal[Wildcard.any_tag]
 
 _Result = TypeVar("_Result")
 
@@ -58,7 +74,8 @@ atexit.register(_end_channels)
 class MessageStatus:
     """What a message was: who has sent it, with which tag, how long it is."""
 
-    source: int
+    source: int | None
+    """None for a receive from no rank."""
     tag: int
     bytes: int
     count: int | None = None
@@ -68,7 +85,10 @@ class MessageStatus:
 class PendingMessage(Pending[_Result]):
     """A message under way, as start_send() and start_receive() give it.
 
-    Its array belongs to it until it is complete. One that is dropped before is waited for.
+    Its array belongs to it until it is complete. A receive that is dropped before any message has
+    come for it is taken back, as by cancel(); a coroutine that is cancelled so ends at once. Any
+    other message that is dropped is waited for. An error of the message itself is raised by every
+    test(), wait() and result().
     """
 
     def __init__(self, core: _core.Message, is_send: bool, what: str) -> None:
@@ -81,9 +101,18 @@ class PendingMessage(Pending[_Result]):
         result: _Result = given
         return result
 
+    def done(self) -> bool:
+        """True when it is complete, or has failed. Moves messages on; never raises."""
+        return self._core.done()
+
+    def cancel(self) -> bool:
+        """Takes back a receive that no message has come for yet, and returns True: the message goes
+        to another receive, and wait() and result() of this one raise an ArgumentError. False: it is
+        a send, is complete, or is on its way into the array; wait for it."""
+        return self._core.cancel()
+
     def __repr__(self) -> str:
-        how = "complete" if self._core.complete() else "under way"
-        return f"<ropewalk.{type(self).__name__}, {self._what}, {how}>"
+        return f"<ropewalk.{type(self).__name__}, {self._what}, {self._core.state()}>"
 
 
 class PersistentMessage(PendingMessage[_Result]):
@@ -95,7 +124,8 @@ class PersistentMessage(PendingMessage[_Result]):
         self._core.start()
 
     def __repr__(self) -> str:
-        how = "not under way" if self._core.complete() else "under way"
+        state = self._core.state()
+        how = "not under way" if state == "complete" else state
         return f"<ropewalk.PersistentMessage, {self._what}, {how}>"
 
 
@@ -109,9 +139,10 @@ class Channel(OfRanks):
 
     As in MPI, messages from one rank to another are matched in the order they were sent, by tag; a
     receive may leave its source, its tag or both open: any_source, any_tag. They meet neither
-    messages of MPI nor those of another channel. A message may be shorter than the array of its
-    receive; one that is longer is dropped, and the receive raises an ArgumentError. Who waits for a
-    rank that has died, or has closed its channel, gets a PeerDeadError.
+    messages of MPI nor those of another channel. Where a rank is None, as CartesianGrid.neighbour()
+    gives it beyond an open boundary, nothing is sent or received. A message may be shorter than the
+    array of its receive; one that is longer is dropped, and the receive raises an ArgumentError.
+    Who waits for a rank that has died, or has closed its channel, gets a PeerDeadError.
 
     `threads` (1 to 64; each rank may have another number) is how many threads of this rank copy a
     message of 256 KiB and more, the caller among them. They pay where ranks leave cores idle.
@@ -148,56 +179,60 @@ class Channel(OfRanks):
 
     # ---- messages
 
-    def send(self, array: ArrayLike, destination: int, tag: int = 0) -> None:
+    def send(self, array: ArrayLike, destination: int | None, tag: int = 0) -> None:
         """Returns when the array may be changed again. A send of more than slot_bytes may wait for
         its receive."""
         self._core.send(array, destination, tag)
 
-    def receive(self, out: ArrayLike, source: int, tag: int = 0) -> MessageStatus:
+    def receive(self, out: ArrayLike, source: Source, tag: Tag = 0) -> MessageStatus:
         """Returns when the message is in `out`."""
         return MessageStatus(*self._core.receive(out, source, tag))
 
     def send_receive(
         self,
         array: ArrayLike,
-        destination: int,
+        destination: int | None,
         out: ArrayLike,
-        source: int,
+        source: Source,
         send_tag: int = 0,
-        receive_tag: int = 0,
+        receive_tag: Tag = 0,
     ) -> MessageStatus:
         """Both at once, in whatever order the two come. The arrays must not overlap."""
         words = self._core.send_receive(array, destination, out, source, send_tag, receive_tag)
         return MessageStatus(*words)
 
-    def start_send(self, array: ArrayLike, destination: int, tag: int = 0) -> PendingMessage[None]:
+    def start_send(
+        self, array: ArrayLike, destination: int | None, tag: int = 0
+    ) -> PendingMessage[None]:
         """send() that goes on while this rank computes."""
         core = self._core.start_send(array, destination, tag)
-        return PendingMessage(core, True, f"send to {destination}, tag {tag}")
+        return PendingMessage(core, True, f"send to {_rank(destination)}, tag {tag}")
 
     def start_receive(
-        self, out: ArrayLike, source: int, tag: int = 0
+        self, out: ArrayLike, source: Source, tag: Tag = 0
     ) -> PendingMessage[MessageStatus]:
         """receive() that goes on while this rank computes."""
         core = self._core.start_receive(out, source, tag)
         return PendingMessage(core, False, f"receive from {_rank(source)}, tag {_tag(tag)}")
 
     def prepare_send(
-        self, array: ArrayLike, destination: int, tag: int = 0
+        self, array: ArrayLike, destination: int | None, tag: int = 0
     ) -> PersistentMessage[None]:
         """A send to be started again and again. The array is read where it lies, so it must be
         row-major."""
         core = self._core.prepare_send(array, destination, tag)
-        return PersistentMessage(core, True, f"send to {destination}, tag {tag}")
+        return PersistentMessage(core, True, f"send to {_rank(destination)}, tag {tag}")
 
     def prepare_receive(
-        self, out: ArrayLike, source: int, tag: int = 0
+        self, out: ArrayLike, source: Source, tag: Tag = 0
     ) -> PersistentMessage[MessageStatus]:
         """A receive to be started again and again."""
         core = self._core.prepare_receive(out, source, tag)
         return PersistentMessage(core, False, f"receive from {_rank(source)}, tag {_tag(tag)}")
 
-    def probe(self, source: int = any_source, tag: int = any_tag) -> MessageStatus | None:
+    def probe(
+        self, source: int | Literal[Wildcard.any_source] = any_source, tag: Tag = any_tag
+    ) -> MessageStatus | None:
         """The first message that a receive from there with this tag would take, if one has come."""
         found = self._core.probe(source, tag)
         return None if found is None else MessageStatus(*found)
@@ -226,9 +261,11 @@ class Channel(OfRanks):
         return f"<ropewalk.Channel, rank {self.rank} of {self.size}, {how}>"
 
 
-def _rank(source: int) -> str:
-    return "any rank" if source == any_source else str(source)
+def _rank(given: Source) -> str:
+    if given is None:
+        return "no rank"
+    return "any rank" if given is any_source else str(given)
 
 
-def _tag(tag: int) -> str:
-    return "any" if tag == any_tag else str(tag)
+def _tag(tag: Tag) -> str:
+    return "any" if tag is any_tag else str(tag)

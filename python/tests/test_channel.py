@@ -234,7 +234,7 @@ def refused(text, wrong, kind=ropewalk.ArgumentError):
 for text, wrong in (
     ("destination: rank 2, expected 0 to 1", lambda: channel.send(good, 2)),
     ("destination: rank -1", lambda: channel.start_send(good, -1)),
-    ("destination: not an integer", lambda: channel.send(good, None)),
+    ("destination: not an integer", lambda: channel.send(good, ropewalk.any_source)),
     ("source: rank 7", lambda: channel.receive(good, 7)),
     ("source: not an integer", lambda: channel.start_receive(good, "one")),
     ("tag: -1", lambda: channel.send(good, 0, -1)),
@@ -254,7 +254,7 @@ for text, wrong in (
 if rank == 0:
     channel.send(np.ones(100), 1); channel.send(good, 1)
 else:
-    refused("bytes: a message of 800", lambda: channel.receive(np.zeros(99), 0))
+    refused("out: a message of 800", lambda: channel.receive(np.zeros(99), 0))
     channel.receive(out := np.zeros(6), 0)
     tell("right" if (out == 1).all() else "wrong")
 # The message is under way.
