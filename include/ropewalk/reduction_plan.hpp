@@ -121,6 +121,9 @@ class RW_EXPORT ReductionPlan {
   // there is reduced in place, without a copy. Returns null where the tensor is not fused and was
   // given buffers when the plan was made.
   void* data(int tensor) const;
+  // Owns the memory that data() shows, which stays where it is as long as a copy of this lives, even
+  // when the plan has ended.
+  std::shared_ptr<const void> memory() const;
 
   // Throws Error(argument) when it is under way already.
   PendingReduction start(int bucket);

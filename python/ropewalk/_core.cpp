@@ -10,6 +10,7 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -112,6 +113,10 @@ void start_mpi() {
 }
 void end_mpi() { delete std::exchange(started, nullptr); }
 
+// The process that has loaded this module. Whatever a child of fork has of it is its parent's.
+const pid_t loaded_by = getpid();
+bool in_child() { return getpid() != loaded_by; }
+
 using HeldPlan = Held<MessagePlan>;
 // A halo and its threads, of which the caller's is the first.
 struct HaloWithThreads {
@@ -149,6 +154,13 @@ using HeldHalo = Held<HaloWithThreads>;
 bool& abandoned() {
   static bool flag = false;
   return flag;
+}
+
+void check_not_in_call(int calls, const char* object) {
+  if (calls == 0) return;
+  throw Error(ErrorCode::argument, std::string(object) +
+                                       ": another thread is in a call of it, expected none; close "
+                                       "it when that call has returned");
 }
 
 Communicator communicator(std::optional<std::uintptr_t> handle) {
@@ -343,6 +355,7 @@ void define(nb::module_& module) {
   module.def("inspect", &inspect_range, release_gil());
   module.def("start_mpi", &start_mpi, release_gil());
   module.def("end_mpi", &end_mpi, release_gil());
+  module.def("in_child", &in_child);
   module.def("abandon", [] { abandoned() = true; });
   define_endpoints(module);
   define_halo(module);

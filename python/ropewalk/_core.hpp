@@ -29,6 +29,21 @@ struct Held {
   std::unique_ptr<T> value;
 };
 
+// Counts the calls that threads are in, so that nobody closes an object under another thread. It is
+// made and ends with the GIL, which guards the number.
+class InCall {
+ public:
+  explicit InCall(int& calls) noexcept : calls_(calls) { ++calls_; }
+  ~InCall() { --calls_; }
+  InCall(const InCall&) = delete;
+  InCall& operator=(const InCall&) = delete;
+
+ private:
+  int& calls_;
+};
+// Refuses to close an object, by its name in the error, while a thread is in a call of it.
+void check_not_in_call(int calls, const char* object);
+
 // No handle means the world, for which MPI is started if nobody has.
 Communicator communicator(std::optional<std::uintptr_t> handle);
 

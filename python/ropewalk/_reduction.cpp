@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "_arrays.hpp"
@@ -49,6 +50,22 @@ struct HeldReduction : Held<ReductionPlan> {
     if (value == nullptr) throw Error(ErrorCode::argument, "plan: closed, expected an open one");
     return *value;
   }
+  int calls = 0;  // that threads are in; guarded by the GIL
+};
+
+// Calls that may wait for other ranks.
+template <class Call>
+auto run(HeldReduction& self, Call call) {
+  ReductionPlan& plan = self.get();
+  const InCall one(self.calls);
+  const nb::gil_scoped_release released;
+  return call(plan);
+}
+
+// What start() has returned. Python keeps the plan, which may be closed all the same.
+struct StartedReduction {
+  HeldReduction& plan;
+  PendingReduction value;
 };
 
 // The words are (elements, type, input, output).
@@ -76,48 +93,75 @@ std::unique_ptr<HeldReduction> make_plan(std::optional<std::uintptr_t> handle,
 
 using Bytes = nb::ndarray<nb::numpy, std::uint8_t, nb::ndim<1>>;
 
+// The bytes at an address of the plan. They stay when the plan is closed.
+Bytes view(const HeldReduction& self, std::uintptr_t address, std::size_t bytes) {
+  using Memory = std::shared_ptr<const void>;
+  const nb::capsule owner(new Memory(self.get().memory()),
+                          [](void* held) noexcept { delete static_cast<Memory*>(held); });
+  return Bytes(reinterpret_cast<void*>(address), {bytes}, owner);
+}
+
+void close(HeldReduction& self) {
+  check_not_in_call(self.calls, "plan");
+  std::unique_ptr<ReductionPlan> plan = std::move(self.value);
+  const nb::gil_scoped_release released;
+  plan.reset();
+}
+
+// The program ends, and completes what was started.
+void end(HeldReduction& self) {
+  if (self.value != nullptr && self.calls == 0) run(self, [](ReductionPlan& of) { of.wait(); });
+}
+
+StartedReduction start(HeldReduction& self, int bucket) {
+  return {self, run(self, [&](ReductionPlan& of) { return of.start(bucket); })};
+}
+StartedReduction start_all(HeldReduction& self) {
+  return {self, run(self, [](ReductionPlan& of) { return of.start(); })};
+}
+
+void define_started(nb::module_& module) {
+  nb::class_<StartedReduction>(module, "PendingReduction")
+      .def("test",
+           [](StartedReduction& self) {
+             return run(self.plan, [&](ReductionPlan&) { return self.value.test(); });
+           })
+      .def("wait", [](StartedReduction& self) {
+        run(self.plan, [&](ReductionPlan&) { self.value.wait(); });
+      });
+}
+
 void define_plan(nb::module_& module) {
-  nb::class_<PendingReduction>(module, "PendingReduction")
-      .def("test", &PendingReduction::test, release_gil())
-      .def("wait", &PendingReduction::wait, release_gil());
   nb::class_<HeldReduction>(module, "ReductionPlan")
-      .def("rank", [](const HeldReduction& plan) { return plan.get().rank(); })
-      .def("size", [](const HeldReduction& plan) { return plan.get().size(); })
-      .def("nodes", [](const HeldReduction& plan) { return plan.get().nodes(); })
-      .def("has_thread", [](const HeldReduction& plan) { return plan.get().has_thread(); })
-      .def("buckets", [](const HeldReduction& plan) { return plan.get().buckets(); })
+      .def("rank", [](const HeldReduction& self) { return self.get().rank(); })
+      .def("size", [](const HeldReduction& self) { return self.get().size(); })
+      .def("nodes", [](const HeldReduction& self) { return self.get().nodes(); })
+      .def("has_thread", [](const HeldReduction& self) { return self.get().has_thread(); })
+      .def("buckets", [](const HeldReduction& self) { return self.get().buckets(); })
       .def("bucket_of",
-           [](const HeldReduction& plan, int tensor) { return plan.get().bucket_of(tensor); })
+           [](const HeldReduction& self, int tensor) { return self.get().bucket_of(tensor); })
       .def("bind",
-           [](HeldReduction& plan, int tensor, std::uintptr_t input, std::uintptr_t output) {
-             plan.get().bind(tensor, reinterpret_cast<const void*>(input),
+           [](HeldReduction& self, int tensor, std::uintptr_t input, std::uintptr_t output) {
+             self.get().bind(tensor, reinterpret_cast<const void*>(input),
                              reinterpret_cast<void*>(output));
            })
       .def("data",
-           [](const HeldReduction& plan, int tensor) {
-             return reinterpret_cast<std::uintptr_t>(plan.get().data(tensor));
+           [](const HeldReduction& self, int tensor) {
+             return reinterpret_cast<std::uintptr_t>(self.get().data(tensor));
            })
-      // The bytes at an address of the plan; they keep it alive.
-      .def("view",
-           [](const nb::handle& self, std::uintptr_t address, std::size_t bytes) {
-             return Bytes(reinterpret_cast<void*>(address), {bytes}, self);
+      .def("view", &view)
+      .def("start", &start, nb::keep_alive<0, 1>())
+      .def("start_all", &start_all, nb::keep_alive<0, 1>())
+      .def("ready", [](HeldReduction& self,
+                       int tensor) { run(self, [&](ReductionPlan& of) { of.ready(tensor); }); })
+      .def("test",
+           [](HeldReduction& self) {
+             return run(self, [](ReductionPlan& of) { return of.test(); });
            })
-      .def(
-          "start", [](HeldReduction& plan, int bucket) { return plan.get().start(bucket); },
-          release_gil(), nb::keep_alive<0, 1>())
-      .def(
-          "start_all", [](HeldReduction& plan) { return plan.get().start(); }, release_gil(),
-          nb::keep_alive<0, 1>())
-      .def(
-          "ready", [](HeldReduction& plan, int tensor) { plan.get().ready(tensor); }, release_gil())
-      .def(
-          "test", [](HeldReduction& plan) { return plan.get().test(); }, release_gil())
-      .def(
-          "wait", [](HeldReduction& plan) { plan.get().wait(); }, release_gil())
-      .def(
-          "reduce", [](HeldReduction& plan) { plan.get().reduce(); }, release_gil())
-      .def(
-          "close", [](HeldReduction& plan) { plan.value.reset(); }, release_gil());
+      .def("wait", [](HeldReduction& self) { run(self, [](ReductionPlan& of) { of.wait(); }); })
+      .def("reduce", [](HeldReduction& self) { run(self, [](ReductionPlan& of) { of.reduce(); }); })
+      .def("close", &close)
+      .def("end", &end);
   module.def("reduction_plan", &make_plan, "handle"_a.none(), "tensors"_a, "op"_a, "average"_a,
              "bucket_bytes"_a, "fuse_bytes"_a, "thread"_a, release_gil());
 }
@@ -127,6 +171,7 @@ void define_plan(nb::module_& module) {
 void define_reduction(nb::module_& module) {
   module.def("describe_input", &describe<nb::ndarray<nb::ro>>);
   module.def("describe_output", &describe<nb::ndarray<>>);
+  define_started(module);
   define_plan(module);
 }
 

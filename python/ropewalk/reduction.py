@@ -58,7 +58,7 @@ class as_bfloat16:
 
 class PendingReduction:
     """A reduction under way, as start() returns it. Once a later round has started, it is
-    complete."""
+    complete. An ArgumentError once the plan is closed, which has waited for it."""
 
     def __init__(self, plan: ReductionPlan, core: _core.PendingReduction) -> None:
         self._plan = plan
@@ -151,7 +151,8 @@ class ReductionPlan(OfRanks, ClosedTogether):
 
     def data(self, tensor: int) -> Array | None:
         """The plan's memory of a tensor, in its shape; what is written there is not copied. None
-        where it has none. Elements of bfloat16 are seen as uint16."""
+        where it has none. Elements of bfloat16 are seen as uint16. The array stays valid when the
+        plan is closed."""
         shape, kind = self._shapes[tensor]
         address = self._core.data(tensor)
         if address == 0:
@@ -182,7 +183,9 @@ class ReductionPlan(OfRanks, ClosedTogether):
         self._core.reduce()
 
     def close(self) -> None:
-        """Waits for what was started and gives memory and thread back. Collective."""
+        """Waits for what was started and gives memory and thread back; memory that data() has
+        shown, once no array of it is used any more. Collective. An ArgumentError while another
+        thread is in a call of the plan."""
         self._core.close()
 
 

@@ -128,6 +128,29 @@ refused("closed", plan.reduce)
 """
 
 
+CLOSED = """
+import gc, numpy as np, ropewalk
+plan = ropewalk.ReductionPlan([(1 << 16, "float64"), (40, "float32")])
+views = plan.data(0), plan.data(1)
+for view in views: view[:] = 7
+pending = plan.start()
+plan.close()
+gc.collect()
+others = [ropewalk.zeros(1 << 16) for _ in range(3)]  # they do not get that memory
+tell("kept" if all((view == 14).all() for view in views) else "gone")
+for call in (pending.test, pending.wait, plan.reduce, lambda: plan.data(0)):
+    try: call(); tell("no error")
+    except ropewalk.ArgumentError as error: tell("closed" if "closed" in str(error) else str(error))
+plan.close()
+"""
+
+
+@mpis
+def test_what_stays_of_a_closed_plan(path, tmp_path):
+    told, _ = run_ranks(path, 2, CLOSED, tmp_path)
+    assert sorted(told) == ["closed"] * 8 + ["kept"] * 2
+
+
 PATH = f"import sys; sys.path.insert(0, {str(pathlib.Path(__file__).parent)!r})\n"
 
 

@@ -126,7 +126,7 @@ ReductionPlanState::~ReductionPlanState() {
     // The thread is the parent's, and MPI does not survive a fork.
     static_cast<void>(thread_.release());
     static_cast<void>(reducer_.release());
-    static_cast<void>(tensors_.release());
+    static_cast<void>(new auto(std::move(tensors_)));
     return;
   }
   // What an exception leaves behind: the others, who may wait for buckets of this rank, get an

@@ -34,6 +34,7 @@ class ReductionPlanState {
   bool is_here() const noexcept { return fork_.same_process(); }  // false in the child of a fork
 
   const PlanTensors& tensors() const noexcept { return *tensors_; }
+  std::shared_ptr<const PlanTensors> shared_tensors() const noexcept { return tensors_; }
   const Collectives& communicator() const noexcept { return reducer_->communicator(); }
   bool has_thread() const noexcept { return thread_ != nullptr; }
   Path last_path() const noexcept { return reducer_->last_path(); }
@@ -68,7 +69,7 @@ class ReductionPlanState {
   mpi::Comm parent_;
   mpi::Comm comm_;  // of our own
   // It is null in a plan that could not be made.
-  std::unique_ptr<PlanTensors> tensors_;
+  std::shared_ptr<PlanTensors> tensors_;  // whoever still uses their memory owns them, too
   std::unique_ptr<ReadyTensors> ready_;
   std::unique_ptr<BucketQueue> queue_;
   std::unique_ptr<BucketReducer> reducer_;
