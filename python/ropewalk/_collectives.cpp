@@ -15,6 +15,7 @@
 
 #include "_both_sides.hpp"
 #include "_core.hpp"
+#include "_held_collectives.hpp"
 #include "_pending.hpp"
 #include "ropewalk/averages.hpp"
 #include "ropewalk/collectives.hpp"
@@ -25,49 +26,6 @@ using nb::literals::operator""_a;
 
 namespace ropewalk::python {
 namespace {
-
-// ---- the communicator ---------------------------------------------------------------------------
-
-struct HeldCollectives : Held<Collectives> {
-  HeldCollectives(std::unique_ptr<SplitCommunicator> its_own, std::unique_ptr<Collectives> made)
-      : Held(std::move(made)), own(std::move(its_own)) {}
-  HeldCollectives(HeldCollectives&&) = default;
-  ~HeldCollectives() {
-    if (abandoned()) {
-      static_cast<void>(own.release());
-    } else {
-      close();
-    }
-  }
-  Collectives& get() const {
-    if (value == nullptr) {
-      throw Error(ErrorCode::argument, "communicator: closed, expected an open one");
-    }
-    return *value;
-  }
-  void close() {
-    value.reset();
-    own.reset();
-  }
-  // The MPI communicator of split(), where that made this one; given back after `value`.
-  std::unique_ptr<SplitCommunicator> own;
-};
-
-std::unique_ptr<HeldCollectives> make(std::optional<std::uintptr_t> handle, int threads) {
-  return std::make_unique<HeldCollectives>(
-      nullptr,
-      std::make_unique<Collectives>(communicator(handle), CollectivesOptions{.threads = threads}));
-}
-
-// Returns null on a rank that joins none of the new communicators.
-std::unique_ptr<HeldCollectives> split(std::optional<std::uintptr_t> handle,
-                                       std::optional<int> color, int key, int threads) {
-  auto own = std::make_unique<SplitCommunicator>(communicator(handle), color, key);
-  if (!own->member()) return nullptr;
-  auto made =
-      std::make_unique<Collectives>(own->communicator(), CollectivesOptions{.threads = threads});
-  return std::make_unique<HeldCollectives>(std::move(own), std::move(made));
-}
 
 // ---- calls --------------------------------------------------------------------------------------
 
@@ -93,8 +51,10 @@ auto prepared(Collectives& on, Prepare prepare) {
 
 // Runs `call` here, or on the communicator's thread where the caller does not wait.
 template <class Call>
-nb::object run(Collectives& on, bool start, Buffers buffers, Call call) {
+nb::object run(HeldCollectives& self, bool start, Buffers buffers, Call call) {
+  Collectives& on = self.get();
   if (start) {
+    self.started = true;
     auto end = std::make_shared<Completion>();
     CollectiveRequest request;
     {
@@ -112,7 +72,7 @@ nb::object run(Collectives& on, bool start, Buffers buffers, Call call) {
 }
 
 nb::object barrier(HeldCollectives& self, bool start) {
-  return run(self.get(), start, {{}, {}, nb::none(), {}}, [](Collectives& on) { on.barrier(); });
+  return run(self, start, {{}, {}, nb::none(), {}}, [](Collectives& on) { on.barrier(); });
 }
 
 using Reduction = void (Collectives::*)(const void*, void*, std::size_t, ElementType, ReductionOp);
@@ -132,7 +92,7 @@ nb::object reduce_on_all(HeldCollectives& self, nb::handle array, nb::handle out
     kind = type(both.send, array);
     return both;
   });
-  const auto call = [&](auto made) { return run(on, start, std::move(sides.buffers), made); };
+  const auto call = [&](auto made) { return run(self, start, std::move(sides.buffers), made); };
   const void* from = sides.send.data;
   void* to = sides.receive.data;
   const std::size_t count = sides.send.size;
@@ -156,7 +116,7 @@ nb::object reduce(HeldCollectives& self, nb::handle array, nb::handle out, nb::h
     kind = type(both.send, array);
     return both;
   });
-  return run(on, start, std::move(sides.buffers),
+  return run(self, start, std::move(sides.buffers),
              [from = sides.send.data, to = sides.receive.data, count = sides.send.size, kind,
               wanted, root, averages](Collectives& here) {
                if (averages) return reduce_average(here, from, to, count, kind, root);
@@ -188,7 +148,7 @@ nb::object reduce_scatter(HeldCollectives& self, nb::handle array, nb::handle ou
     for (const std::size_t count : rows) elements.push_back(count * row);
     return both;
   });
-  return run(on, start, std::move(sides.buffers),
+  return run(self, start, std::move(sides.buffers),
              [from = sides.send.data, to = sides.receive.data, counts_ = std::move(elements), kind,
               wanted, averages](Collectives& here) {
                if (averages) return reduce_scatter_average(here, from, to, counts_.data(), kind);
@@ -205,7 +165,7 @@ nb::object broadcast(HeldCollectives& self, nb::handle array, nb::handle root_gi
     return on.rank() == root ? input(array) : output(array);
   });
   Buffers buffers{side.view, {}, nb::borrow(array), side.array};
-  return run(on, start, std::move(buffers),
+  return run(self, start, std::move(buffers),
              [data = side.data, bytes = side.bytes(), root](Collectives& here) {
                here.broadcast(data, bytes, root);
              });
@@ -217,7 +177,7 @@ nb::object allgather(HeldCollectives& self, nb::handle array, nb::handle out, bo
     return apart(sides_of(array, out, [&](const Side& send) { return stacked(on, send); }),
                  on.rank());
   });
-  return run(on, start, std::move(sides.buffers),
+  return run(self, start, std::move(sides.buffers),
              [from = sides.send.data, to = sides.receive.data,
               bytes = sides.send.bytes()](Collectives& here) { here.allgather(from, to, bytes); });
 }
@@ -234,7 +194,7 @@ nb::object gather(HeldCollectives& self, nb::handle array, nb::handle out, nb::h
     }
     return sent_only(array);
   });
-  return run(on, start, std::move(sides.buffers),
+  return run(self, start, std::move(sides.buffers),
              [from = sides.send.data, to = sides.receive.data, bytes = sides.send.bytes(),
               root](Collectives& here) { here.gather(from, to, bytes, root); });
 }
@@ -257,7 +217,7 @@ nb::object scatter(HeldCollectives& self, nb::handle array, nb::handle out, nb::
     }
     return received_only(out);
   });
-  return run(on, start, std::move(sides.buffers),
+  return run(self, start, std::move(sides.buffers),
              [from = sides.send.data, to = sides.receive.data, bytes = sides.receive.bytes(),
               root](Collectives& here) { here.scatter(from, to, bytes, root); });
 }
@@ -270,7 +230,7 @@ nb::object alltoall(HeldCollectives& self, nb::handle array, nb::handle out, boo
     bytes = equal_rows(on, both.send, "array") * both.send.row_bytes();
     return both;
   });
-  return run(on, start, std::move(sides.buffers),
+  return run(self, start, std::move(sides.buffers),
              [from = sides.send.data, to = sides.receive.data, bytes](Collectives& here) {
                here.alltoall(from, to, bytes);
              });
@@ -287,37 +247,66 @@ Sides of_all_rows(const Collectives& on, nb::handle array, nb::handle out, const
   return apart(std::move(sides), counts, on.rank());
 }
 
+// What the ranks tell each other of the rows that they send.
+Counts told_rows(Collectives& on, std::size_t mine) {
+  Counts told(static_cast<std::size_t>(on.size()));
+  on.allgather(&mine, told.data(), sizeof mine);
+  return told;
+}
+Counts ask_rows(Collectives& on, nb::handle array) {
+  const std::size_t mine = prepared(on, [&] { return input(array).rows(); });
+  const nb::gil_scoped_release released;
+  return told_rows(on, mine);
+}
+
 nb::object allgatherv(HeldCollectives& self, nb::handle array, nb::handle out,
                       nb::handle counts_given, bool start) {
   Collectives& on = self.get();
   Counts counts;
+  if (counts_given.is_none()) counts = ask_rows(on, array);
   Sides sides = prepared(on, [&] {
-    counts = counts_of(on, counts_given, "counts");
+    if (!counts_given.is_none()) counts = counts_of(on, counts_given, "counts");
     return of_all_rows(on, array, out, counts);
   });
-  return run(on, start, std::move(sides.buffers),
+  return run(self, start, std::move(sides.buffers),
              [from = sides.send.data, to = sides.receive.data, bytes = sides.send.bytes(),
               layout = Layout(counts, sides.receive.row_bytes())](Collectives& here) {
                here.allgatherv(from, bytes, to, layout.counts.data(), layout.displacements.data());
              });
 }
 
+// Ranks do not know whether the root has counts, so they tell it their rows in every call: at once
+// where the root needs them for its result, else as part of the call.
+void check_told_rows(Collectives& on, std::size_t mine, const Counts& expected) {
+  const Counts told = told_rows(on, mine);
+  if (expected.empty() || told == expected) return;
+  const auto [rows, wanted] = std::mismatch(told.begin(), told.end(), expected.begin());
+  try {
+    on.broadcast(nullptr, 1, 0);  // an error of all, who are in the call by now
+  } catch (const Error&) {
+  }
+  refuse("counts: " + std::to_string(*wanted) + " for rank " + std::to_string(rows - told.begin()) +
+         ", expected " + std::to_string(*rows) + ", the rows of its array");
+}
+
 nb::object gatherv(HeldCollectives& self, nb::handle array, nb::handle out, nb::handle counts_given,
                    nb::handle root_given, bool start) {
   Collectives& on = self.get();
-  int root = 0;
+  const int root = prepared(on, [&] { return root_of(on, root_given); });
+  const bool is_root = on.rank() == root;
+  const bool asks = is_root && counts_given.is_none();
   Counts counts;
+  if (asks) counts = ask_rows(on, array);
   Sides sides = prepared(on, [&] {
-    root = root_of(on, root_given);
-    if (on.rank() == root) {
-      counts = counts_of(on, counts_given, "counts");
-      return of_all_rows(on, array, out, counts);
-    }
-    return sent_only(array);
+    if (!is_root) return sent_only(array);
+    if (!asks) counts = counts_of(on, counts_given, "counts");
+    return of_all_rows(on, array, out, counts);
   });
-  return run(on, start, std::move(sides.buffers),
+  return run(self, start, std::move(sides.buffers),
              [from = sides.send.data, to = sides.receive.data, bytes = sides.send.bytes(),
-              layout = Layout(counts, sides.receive.row_bytes()), root](Collectives& here) {
+              rows = sides.send.rows(), layout = Layout(counts, sides.receive.row_bytes()), counts,
+              root, asks](Collectives& here) {
+               if (!asks) check_told_rows(here, rows, counts);
                here.gatherv(from, bytes, to, layout.counts.data(), layout.displacements.data(),
                             root);
              });
@@ -340,7 +329,7 @@ nb::object scatterv(HeldCollectives& self, nb::handle array, nb::handle out,
     }
     return received_only(out);
   });
-  return run(on, start, std::move(sides.buffers),
+  return run(self, start, std::move(sides.buffers),
              [from = sides.send.data, to = sides.receive.data, bytes = sides.receive.bytes(),
               layout = Layout(counts, sides.send.row_bytes()), root](Collectives& here) {
                here.scatterv(from, layout.counts.data(), layout.displacements.data(), to, bytes,
@@ -363,7 +352,7 @@ nb::object alltoallv(HeldCollectives& self, nb::handle array, nb::handle out,
   });
   // Where a rank sends or receives no rows at all, its other side tells what a row is.
   const std::size_t row = std::max(sides.send.row_bytes(), sides.receive.row_bytes());
-  return run(on, start, std::move(sides.buffers),
+  return run(self, start, std::move(sides.buffers),
              [from = sides.send.data, to = sides.receive.data, sends = Layout(send_counts, row),
               receives = Layout(receive_counts, row)](Collectives& here) {
                here.alltoallv(from, sends.counts.data(), sends.displacements.data(), to,
@@ -372,8 +361,9 @@ nb::object alltoallv(HeldCollectives& self, nb::handle array, nb::handle out,
 }
 
 // For `ropewalk bench numpy`: the seconds of `calls` calls in place, without Python.
-double time_allreduce(const HeldCollectives& self, nb::handle array, int calls) {
+double time_allreduce(HeldCollectives& self, nb::handle array, int calls) {
   Collectives& on = self.get();
+  const InCall one(self.calls);
   const Side side = output(array);
   const ElementType kind = type(side, array);
   const nb::gil_scoped_release released;
@@ -407,7 +397,18 @@ void define_questions(nb::class_<HeldCollectives>& collectives) {
              return self.own == nullptr ? std::nullopt
                                         : std::optional(self.own->communicator().handle());
            })
-      .def("close", &HeldCollectives::close, release_gil());
+      .def("split", &split, nb::arg().none(), nb::arg().none(), nb::arg(), nb::arg())
+      .def("close", &HeldCollectives::close)
+      .def("end", &HeldCollectives::end);
+}
+
+// Calls of others must not end the communicator while a thread is in this one.
+template <class... Given>
+auto counted(nb::object (*call)(HeldCollectives&, Given...)) {
+  return [call](HeldCollectives& self, Given... given) {
+    const InCall one(self.calls);
+    return call(self, given...);
+  };
 }
 
 }  // namespace
@@ -416,10 +417,10 @@ void define_collectives(nb::module_& module) {
   define_pending(module);
   nb::class_<HeldCollectives> collectives(module, "Collectives");
   define_questions(collectives);
-  collectives.def("barrier", &barrier).def("time_allreduce", &time_allreduce);
+  collectives.def("barrier", counted(&barrier)).def("time_allreduce", &time_allreduce);
   // None may stand for any argument but the last.
   const auto method = [&](const char* name, auto function, auto... arguments) {
-    collectives.def(name, function, arguments..., nb::arg());
+    collectives.def(name, counted(function), arguments..., nb::arg());
   };
   const auto any = nb::arg().none();
   method("allreduce", &reduce_on_all<&Collectives::allreduce, &allreduce_average>, any, any, any);
@@ -436,9 +437,7 @@ void define_collectives(nb::module_& module) {
   method("gatherv", &gatherv, any, any, any, any);
   method("scatterv", &scatterv, any, any, any, any);
   method("alltoallv", &alltoallv, any, any, any, any);
-  module.def("collectives", &make, "handle"_a.none(), "threads"_a, release_gil());
-  module.def("split_collectives", &split, "handle"_a.none(), "color"_a.none(), "key"_a, "threads"_a,
-             release_gil());
+  module.def("collectives", &make_collectives, "handle"_a.none(), "threads"_a, release_gil());
 }
 
 }  // namespace ropewalk::python

@@ -24,9 +24,10 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import numpy as np
 
 from . import _core
+from ._ending import end_with_program
 from ._shared import ClosedTogether, OfRanks, Pending
 from .exceptions import ArgumentError, Error
-from .exchange import _handle
+from .exchange import _LARGEST_INT, _handle, _refusing_jointly, _whole
 
 if TYPE_CHECKING:
     from ._given import ArrayLike
@@ -100,20 +101,28 @@ class Communicator(OfRanks, ClosedTogether):
     """
 
     def __init__(self, comm: CommunicatorLike = None, *, threads: int = 0) -> None:
-        self._given = comm
-        self._core: _core.Collectives = _core.collectives(_handle(comm), threads)
+        self._given = comm  # is kept, since nothing here outlives it
+        self._handle = _handle(comm)
+        with _refusing_jointly(lambda: _core.grid(self._handle, [], [])):
+            threads = _whole("threads", threads, _LARGEST_INT)
+        self._core: _core.Collectives = _core.collectives(self._handle, threads)
+        end_with_program(self)
 
     @classmethod
     def _made(cls, core: _core.Collectives) -> Self:
         made = cls.__new__(cls)
-        made._given = core.own_handle()
+        made._given = None
+        made._handle = core.own_handle()
         made._core = core
+        end_with_program(made)
         return made
 
     def mpi_handle(self) -> int | None:
         """The word that stands for its MPI communicator, for what else is made of it; None: the
-        world."""
-        return _handle(self._given)
+        world. An ArgumentError when it is closed, or that communicator is."""
+        if self._core.closed():
+            raise ArgumentError("communicator: closed, expected an open one")
+        return self._handle if self._given is None else _handle(self._given)
 
     # ---- what it is
 
@@ -144,7 +153,7 @@ class Communicator(OfRanks, ClosedTogether):
         if refused:
             color, key = _NO_COLOR, 0  # an error of every rank
         try:
-            core = _core.split_collectives(self.mpi_handle(), color, key, 0)
+            core = self._core.split(self.mpi_handle(), color, key, 0)
         except Error:
             if refused:
                 raise refused from None
@@ -160,7 +169,8 @@ class Communicator(OfRanks, ClosedTogether):
         return self.split(None if mine is None else 0, mine or 0)
 
     def close(self) -> None:
-        """Gives memory and threads back. Every rank must close it, in any order."""
+        """Gives memory and threads back. Every rank must close it, in any order. Completes what was
+        started. An ArgumentError while another thread is in a call."""
         self._core.close()
 
     def __repr__(self) -> str:
@@ -238,9 +248,10 @@ class Communicator(OfRanks, ClosedTogether):
         out: ArrayLike | None = None,
         counts: Sequence[int] | None = None,
     ) -> Any:
-        """The rows of all ranks, one after the other. counts[r] is the number of rank r's rows;
-        without it the ranks tell each other first, which takes another call."""
-        return self._core.allgatherv(array, out, _row_counts(self, array, counts), False)
+        """The rows of all ranks, one after the other. counts[r] is the number of rank r's rows. All
+        ranks give counts, or none does; without them the ranks tell each other first, which takes
+        another call."""
+        return self._core.allgatherv(array, out, counts, False)
 
     def gatherv(
         self,
@@ -249,8 +260,10 @@ class Communicator(OfRanks, ClosedTogether):
         counts: Sequence[int] | None = None,
         root: int = 0,
     ) -> Any:
-        """The same; only the root gets the result, the others None."""
-        return self._core.gatherv(array, out, _row_counts(self, array, counts), root, False)
+        """The same; only the root gets the result, the others None. Only the root's counts matter,
+        and it needs none: the ranks tell each other in every call, which takes as long as an
+        allgather of one number."""
+        return self._core.gatherv(array, out, counts, root, False)
 
     def scatterv(
         self,
@@ -333,7 +346,7 @@ class Communicator(OfRanks, ClosedTogether):
     ) -> PendingCollective[Any]:
         return PendingCollective(self._core.alltoall(array, out, True))
 
-    # Where these need counts of other ranks, and do not get them, they wait for those.
+    # Where this rank needs counts of others, and does not get them, these wait for them.
 
     def start_allgatherv(
         self,
@@ -341,7 +354,6 @@ class Communicator(OfRanks, ClosedTogether):
         out: ArrayLike | None = None,
         counts: Sequence[int] | None = None,
     ) -> PendingCollective[Any]:
-        counts = _row_counts(self, array, counts)
         return PendingCollective(self._core.allgatherv(array, out, counts, True))
 
     def start_gatherv(
@@ -351,7 +363,6 @@ class Communicator(OfRanks, ClosedTogether):
         counts: Sequence[int] | None = None,
         root: int = 0,
     ) -> PendingCollective[Any]:
-        counts = _row_counts(self, array, counts)
         return PendingCollective(self._core.gatherv(array, out, counts, root, True))
 
     def start_scatterv(
@@ -444,19 +455,3 @@ def _checked_ranks(ranks: Sequence[int], size: int) -> list[int]:
     if len(set(listed)) < len(listed) or not listed:
         raise ArgumentError(f"ranks: {listed}, expected at least one rank, and none of them twice")
     return listed
-
-
-def _row_counts(
-    comm: Communicator, array: ArrayLike, counts: Sequence[int] | None
-) -> Sequence[int]:
-    if counts is not None:
-        return counts
-    told: list[int] = comm.allgather(_row_number(array)).tolist()
-    return told
-
-
-def _row_number(array: ArrayLike) -> int:
-    if isinstance(array, bytes):  # to NumPy a single string
-        return len(array)
-    shape = tuple(array.shape) if hasattr(array, "shape") else np.shape(array)
-    return int(shape[0]) if shape else 1

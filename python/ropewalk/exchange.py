@@ -7,7 +7,6 @@ long as what uses them.
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import math
 import operator
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
 
-from . import _core
+from . import _core, _ending  # noqa: F401  (which ends MPI with the program)
 from ._shared import ClosedTogether, OfRanks
 from .arrays import Array, MemoryOf
 from .exceptions import ArgumentError, Error
@@ -28,27 +27,15 @@ if TYPE_CHECKING:
 
     from .collectives import Communicator
 
-    CommunicatorLike: TypeAlias = MPI.Comm | Communicator | int | None
+    CommunicatorLike: TypeAlias = MPI.Comm | Communicator | None
     # A message is (array, peer), with the tag as well, or with tag and lane.
     Message = tuple[Array, int] | tuple[Array, int, int] | tuple[Array, int, int, int]
 
 
-def _end_mpi() -> None:
-    # After an uncaught exception other ranks may wait for this one, and to end MPI or close
-    # endpoints would be to wait for them: the launcher ends them when it sees this rank gone.
-    if hasattr(sys, "last_value"):
-        _core.abandon()
-    else:
-        _core.end_mpi()
-
-
-atexit.register(_end_mpi)
-
-
 def _handle(communicator: CommunicatorLike) -> int | None:
     """The machine word of an mpi4py communicator's handle; None stays None."""
-    if communicator is None or isinstance(communicator, int):
-        return communicator
+    if communicator is None:
+        return None
     if hasattr(communicator, "mpi_handle"):  # one of ropewalk
         handle: int | None = communicator.mpi_handle()
         return handle
@@ -101,6 +88,7 @@ class EndpointSet(OfRanks, ClosedTogether):
         pin: bool = True,
         split_bytes: int | None = None,
     ) -> None:
+        self._communicator = communicator  # is kept, since nothing here outlives it
         handle = _handle(communicator)
         with _refusing_jointly(lambda: _core.endpoints(handle, -1, False, False, 1)):
             lanes = _whole("lanes", lanes, _LARGEST_INT)
@@ -193,6 +181,7 @@ class CartesianGrid(OfRanks):
         *,
         by_node: bool = False,
     ) -> None:
+        self._communicator = communicator  # is kept, since halos on this grid use it
         handle = _handle(communicator)
         with _refusing_jointly(lambda: _core.grid(handle, [], [])):
             extents = [_whole("extents", extent, _LARGEST_INT) for extent in extents]
@@ -437,6 +426,8 @@ def _refusing_jointly(refuse: Callable[[], object]) -> Iterator[None]:
 def _refusing_halo(
     grid: CartesianGrid, endpoints: EndpointSet
 ) -> contextlib.AbstractContextManager[None]:
+    _handle(grid._communicator)  # is open still
+
     def refuse() -> None:
         _core.field_halo(grid._core, endpoints._core, [(0, 0, [], [])], "sequential", False, 1)
 

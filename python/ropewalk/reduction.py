@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import _core
+from ._ending import end_with_program
 from ._shared import ClosedTogether, OfRanks
 from .arrays import Array, is_lazy
 from .exceptions import ArgumentError, Error
@@ -94,6 +95,7 @@ class ReductionPlan(OfRanks, ClosedTogether):
         fuse_bytes: int = 64 << 10,
         thread: bool = True,
     ) -> None:
+        self._communicator = communicator  # is kept, since the plan must not outlive it
         handle = _handle(communicator)
         with _refusing_jointly(handle):
             op = operation_name(op)
@@ -114,6 +116,7 @@ class ReductionPlan(OfRanks, ClosedTogether):
             fuse_bytes,
             thread,
         )
+        end_with_program(self)
 
     @property
     def nodes(self) -> int:
