@@ -162,7 +162,7 @@ nb::object broadcast(HeldCollectives& self, nb::handle array, nb::handle root_gi
   Side side = prepared(on, [&] {
     root = root_of(on, root_given);
     // The root's array is only read.
-    return on.rank() == root ? input(array) : output(array);
+    return on.rank() == root ? input(array) : output(array, "array");
   });
   Buffers buffers{side.view, {}, nb::borrow(array), side.array};
   return run(self, start, std::move(buffers),
@@ -253,8 +253,14 @@ Counts told_rows(Collectives& on, std::size_t mine) {
   on.allgather(&mine, told.data(), sizeof mine);
   return told;
 }
+// The rows of an array, which is not copied for that where it has a shape.
+std::size_t rows_of(nb::handle array) {
+  const nb::object shape = nb::getattr(array, "shape", nb::none());
+  if (!nb::isinstance<nb::tuple>(shape) || nb::len(shape) == 0) return input(array).rows();
+  return nb::cast<std::size_t>(shape[0]);
+}
 Counts ask_rows(Collectives& on, nb::handle array) {
-  const std::size_t mine = prepared(on, [&] { return input(array).rows(); });
+  const std::size_t mine = prepared(on, [&] { return rows_of(array); });
   const nb::gil_scoped_release released;
   return told_rows(on, mine);
 }

@@ -127,11 +127,11 @@ def _on_device(given: object, name: str) -> tuple[int, int, tuple[int, ...]] | N
     return address or 0, item, shape
 
 
-def _receivable(given: ArrayLike) -> _Taken:
+def _receivable(given: ArrayLike, name: str) -> _Taken:
     """An array of NumPy that can be written where it lies."""
-    array = _in_place(given, "out", "written")
+    array = _in_place(given, name, "written")
     if not array.flags.writeable:
-        raise ArgumentError("out: read-only, expected an array that can be received into")
+        raise ArgumentError(f"{name}: read-only, expected an array that can be received into")
     return _taken(array)
 
 

@@ -172,9 +172,9 @@ Side input_in_place(nb::handle given) {
   return side_of<nb::ndarray<nb::ro>>(nb::cast<Taken>(helper("_sendable_in_place")(given)));
 }
 
-Side output(nb::handle given) {
+Side output(nb::handle given, const char* name) {
   if (auto side = as_it_is<nb::ndarray<>>(given)) return *std::move(side);
-  return side_of<nb::ndarray<>>(nb::cast<Taken>(helper("_receivable")(given)));
+  return side_of<nb::ndarray<>>(nb::cast<Taken>(helper("_receivable")(given, name)));
 }
 
 Side message_input(nb::handle given) {
@@ -271,9 +271,18 @@ void check_apart(const Side& send, const Side& receive, std::size_t own) {
       "in place; copy one of them first");
 }
 
+namespace {
+
+std::string type_text(const Side& side) {
+  return side.type ? name(*side.type) : std::to_string(side.element_bytes) + " bytes an element";
+}
+
+}  // namespace
+
 void check_elements(const Side& side, std::size_t size, const Side& like, const char* name) {
   if (side.element_bytes != like.element_bytes || side.type != like.type) {
-    refuse(std::string(name) + ": its type is not that of the array sent, expected the same");
+    refuse(std::string(name) + ": its type is not that of the array sent: " + type_text(side) +
+           ", expected " + type_text(like));
   }
   if (side.size != size) {
     refuse(std::string(name) + ": " + std::to_string(side.size) + " elements, expected " +
@@ -325,6 +334,10 @@ bool is_average(nb::handle op) {
 int whole_number(nb::handle given, const char* name) {
   int value = 0;
   if (nb::try_cast(given, value)) return value;
+  if (PyLong_Check(given.ptr())) {
+    refuse(std::string(name) + ": " + nb::repr(given).c_str() +
+           ", expected a whole number of 32 bits");
+  }
   refuse(std::string(name) + ": not an integer: " + nb::repr(given).c_str());
 }
 

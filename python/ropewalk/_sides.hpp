@@ -59,8 +59,8 @@ struct Layout {
 Side input(nanobind::handle given);
 // What is sent again and again: an array that can be read where it lies.
 Side input_in_place(nanobind::handle given);
-// What is received into: an array that can be written where it lies.
-Side output(nanobind::handle given);
+// What is received into: an array that can be written where it lies. `name` is the argument's.
+Side output(nanobind::handle given, const char* name = "out");
 // The same of a message, whose array may also be in memory of a CUDA device: by DLPack, or by
 // __cuda_array_interface__. Nobody but a Channel touches such memory.
 Side message_input(nanobind::handle given);

@@ -34,7 +34,10 @@ def plain(shape: Shape, dtype: DTypeLike) -> tuple[tuple[int, ...], np.dtype[Any
     if dtype.hasobject:
         raise ArgumentError(f"dtype: {dtype} holds Python objects, expected plain data")
     given: Any = shape
-    extents = tuple(map(int, given if np.ndim(given) else (given,)))
+    try:
+        extents = tuple(map(operator.index, given if np.ndim(given) else (given,)))
+    except (TypeError, ValueError):
+        raise ArgumentError(f"shape: {shape!r}, expected whole numbers") from None
     if any(extent < 0 for extent in extents):
         raise ArgumentError(f"shape: {shape}, expected extents of 0 or more")
     if math.prod(extents) * dtype.itemsize >= 1 << 63:  # Python's integers: no overflow

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import contextlib
 import operator
+import sys
 import threading
 from collections.abc import Sequence
 from concurrent.futures import Future
@@ -147,8 +148,10 @@ class Communicator(OfRanks, ClosedTogether):
 
     def split(self, color: int | None, key: int = 0) -> Communicator | None:
         """A communicator of the ranks that give the same color (0 or more), ordered by key and then
-        by rank; None for a rank whose color is None. Collective. Close it, or leave its `with`,
-        before MPI ends."""
+        by rank; None for a rank whose color is None, or mpi4py's MPI.UNDEFINED. Collective. Close
+        it, or leave its `with`, before MPI ends."""
+        if _is_undefined(color):
+            color = None
         refused = _split_refusal(color, key)
         if refused:
             color, key = _NO_COLOR, 0  # an error of every rank
@@ -414,6 +417,12 @@ def _tell_refusal(comm: Communicator) -> None:
 
 # MPI's own numbers below 0, as MPI_UNDEFINED, are none that a program may give.
 _NO_COLOR = -5
+
+
+def _is_undefined(color: int | None) -> bool:
+    """Whether it is what MPI calls MPI_UNDEFINED, a number that each MPI has its own of."""
+    module = sys.modules.get("mpi4py.MPI")
+    return isinstance(color, int) and module is not None and color == module.UNDEFINED
 
 
 def _split_refusal(color: int | None, key: int) -> ArgumentError | None:

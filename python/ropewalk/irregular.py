@@ -36,7 +36,8 @@ class IrregularHalo(ClosedTogether):
     anything, each lists the other. Indices are along the first axis of an array of `shape`, whose
     further axes belong to an element. `comm` is a communicator of ropewalk or mpi4py, or None for
     the world. Making and closing it are collective; what is wrong on one rank is an ArgumentError
-    on all.
+    on all. In an exchange an array that does not fit is refused on its rank alone, and its
+    neighbors wait for it.
 
     Ranks of a node write elements straight into each other's memory; what goes to other nodes is
     one message for each neighbor.
@@ -49,6 +50,7 @@ class IrregularHalo(ClosedTogether):
         dtype: DTypeLike = np.float64,
         comm: CommunicatorLike = None,
     ) -> None:
+        self._given = comm  # is kept, since this must not outlive it
         handle = _handle(comm)
         nothing = np.empty(0, np.int64)
         with _refusing_jointly(
@@ -78,6 +80,7 @@ class IrregularHalo(ClosedTogether):
         elements with the global numbers `ghosts`, whose owners are found here. Arrays have the rows
         first and the ghosts behind them, in the order given; `element` is the shape of one."""
         halo = cls.__new__(cls)
+        halo._given = comm
         handle = _handle(comm)
         nothing = np.empty(0, np.int64)
         with _refusing_jointly(lambda: _core.irregular_halo_by_rows(handle, -1, nothing, 1)):

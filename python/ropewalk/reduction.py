@@ -7,6 +7,7 @@ imported. They are reduced in place and kept alive as long as the plan uses them
 from __future__ import annotations
 
 import contextlib
+import operator
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -137,7 +138,7 @@ class ReductionPlan(OfRanks, ClosedTogether):
     def bind(self, tensor: int, *arrays: Any) -> None:
         """Sets other arrays for a tensor: one (in place), or input and output; without arrays, the
         plan's memory."""
-        shape, kind = self._shapes[tensor]
+        shape, kind = self._shape_of(tensor)
         if len(arrays) > 2:
             raise ArgumentError(f"arrays: {len(arrays)}, expected at most an input and an output")
         read, write = 0, 0
@@ -156,12 +157,20 @@ class ReductionPlan(OfRanks, ClosedTogether):
         """The plan's memory of a tensor, in its shape; what is written there is not copied. None
         where it has none. Elements of bfloat16 are seen as uint16. The array stays valid when the
         plan is closed."""
-        shape, kind = self._shapes[tensor]
+        shape, kind = self._shape_of(tensor)
         address = self._core.data(tensor)
         if address == 0:
             return None
         dtype = np.dtype(np.uint16 if kind == _BFLOAT16 else _name(kind))
         return self._core.view(address, _count(shape) * dtype.itemsize).view(dtype).reshape(shape)
+
+    def _shape_of(self, tensor: int) -> tuple[tuple[int, ...], int]:
+        try:
+            if operator.index(tensor) >= 0:
+                return self._shapes[tensor]
+        except (TypeError, IndexError):
+            pass
+        raise ArgumentError(f"tensor: {tensor!r}, expected 0 to {len(self._shapes) - 1}")
 
     def start(self, bucket: int | None = None) -> PendingReduction:
         """Starts a bucket, or all that are not under way."""
@@ -245,7 +254,7 @@ def _tensor_words(given: Any, index: int) -> tuple[tuple[int, ...], int, int, in
 
 def _shape(given: Any, index: int) -> tuple[int, ...]:
     try:
-        shape = tuple(int(one) for one in (given if np.ndim(given) else (given,)))
+        shape = tuple(map(operator.index, given if np.ndim(given) else (given,)))
     except (TypeError, ValueError):
         shape = (-1,)
     if min(shape, default=0) < 0 or _count(shape) >= 1 << 60:
@@ -254,7 +263,10 @@ def _shape(given: Any, index: int) -> tuple[int, ...]:
 
 
 def _kind(dtype: Any, index: int) -> int:
-    name = dtype if isinstance(dtype, str) and dtype == "bfloat16" else np.dtype(dtype).name
+    try:
+        name = dtype if isinstance(dtype, str) and dtype == "bfloat16" else np.dtype(dtype).name
+    except TypeError:  # no type of NumPy
+        name = repr(dtype)
     if name not in _TYPES:
         raise ArgumentError(
             f"tensors: number {index} has dtype {name}, expected one of {', '.join(_TYPES)}"

@@ -49,8 +49,9 @@ class SubarrayExchange(ClosedTogether):
     receives it. Parts that are received must not overlap.
 
     `comm` is a communicator of ropewalk or mpi4py, or None for the world. Making and closing it are
-    collective, and so is each exchange; what is wrong on one rank is an ArgumentError on all. Ranks
-    of a node copy straight into each other's arrays, whatever the order of axes; what goes to
+    collective, and what is wrong on one rank is an ArgumentError on all. So is each exchange, but
+    an array that does not fit is refused on its rank alone, and the others wait for it. Ranks of a
+    node copy straight into each other's arrays, whatever the order of axes; what goes to
     another node is one message for each pair of ranks.
     """
 
@@ -65,6 +66,7 @@ class SubarrayExchange(ClosedTogether):
         *,
         axes: Sequence[int] | None = None,
     ) -> None:
+        self._given = comm  # is kept, since this must not outlive it
         handle = _handle(comm)
         nothing: list[_Words] = []
         with _refusing_jointly(lambda: _core.subarray_exchange(handle, 1, 0, nothing, 0, nothing)):
@@ -136,7 +138,8 @@ def _all_words(
 ) -> list[_Words]:
     """The words of each rank's part."""
     if isinstance(parts, Mapping):
-        strange = [rank for rank in parts if not isinstance(rank, int) or not 0 <= rank < ranks]
+        whole = (int, np.integer)
+        strange = [rank for rank in parts if not isinstance(rank, whole) or not 0 <= rank < ranks]
         if strange:
             raise ArgumentError(f"{name}: {strange[0]!r}, expected ranks from 0 to {ranks - 1}")
         parts = [parts.get(rank) for rank in range(ranks)]

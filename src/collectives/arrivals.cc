@@ -39,7 +39,7 @@ std::string describe_elements(std::uint64_t count, std::uint32_t code) {
 std::string describe(const node::Slot& slot) {
   if (slot.call == refused_call) return "a call whose arguments were refused there";
   if (slot.call == no_more_calls) {
-    return "nothing more, an exception has ended its communicator";
+    return "nothing more, it has ended its communicator by an exception or with its program";
   }
   const auto kind = static_cast<Kind>(slot.call >> 56);
   const auto code = static_cast<std::uint32_t>(slot.call >> 32 & 0xffffff);
