@@ -121,7 +121,7 @@ class RW_EXPORT ReductionPlan {
   // there is reduced in place, without a copy. Returns null where the tensor is not fused and was
   // given buffers when the plan was made.
   void* data(int tensor) const;
-  // Owns the memory that data() shows, which stays where it is as long as a copy of this lives, even
+  // Owns the memory that data() shows. It stays where it is as long as a copy of this lives, even
   // when the plan has ended.
   std::shared_ptr<const void> memory() const;
 

@@ -11,8 +11,9 @@
 
 namespace ropewalk::reduction {
 
-// Indices are the caller's: Error(argument) for one that is none.
-class PlanTensors {
+// Indices are the caller's: Error(argument) for one that is none. Shared, since memory that a
+// program still uses stays when the plan has ended.
+class PlanTensors : public std::enable_shared_from_this<PlanTensors> {
  public:
   // Takes all memory of the plan.
   PlanTensors(const std::vector<PlanTensor>& given, std::vector<Bucket> buckets);

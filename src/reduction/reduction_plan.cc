@@ -55,7 +55,9 @@ void ReductionPlan::bind(int tensor, const void* input, void* output) {
   state_->bind(tensor, input, output);
 }
 void* ReductionPlan::data(int tensor) const { return state_->tensors().memory_of(tensor); }
-std::shared_ptr<const void> ReductionPlan::memory() const { return state_->shared_tensors(); }
+std::shared_ptr<const void> ReductionPlan::memory() const {
+  return state_->tensors().shared_from_this();
+}
 
 PendingReduction ReductionPlan::start(int bucket) {
   state_->start(bucket);

@@ -34,7 +34,6 @@ class ReductionPlanState {
   bool is_here() const noexcept { return fork_.same_process(); }  // false in the child of a fork
 
   const PlanTensors& tensors() const noexcept { return *tensors_; }
-  std::shared_ptr<const PlanTensors> shared_tensors() const noexcept { return tensors_; }
   const Collectives& communicator() const noexcept { return reducer_->communicator(); }
   bool has_thread() const noexcept { return thread_ != nullptr; }
   Path last_path() const noexcept { return reducer_->last_path(); }
