@@ -334,10 +334,6 @@ bool is_average(nb::handle op) {
 int whole_number(nb::handle given, const char* name) {
   int value = 0;
   if (nb::try_cast(given, value)) return value;
-  if (PyLong_Check(given.ptr())) {
-    refuse(std::string(name) + ": " + nb::repr(given).c_str() +
-           ", expected a whole number of 32 bits");
-  }
   refuse(std::string(name) + ": not an integer: " + nb::repr(given).c_str());
 }
 
@@ -363,9 +359,12 @@ ReductionOp operation(nb::handle given) {
 }
 
 int root_of(const Collectives& on, nb::handle given) {
-  const int root = whole_number(given, "root");
+  int root = -1;
+  // An int of Python may be larger than one of C.
+  if (!nb::try_cast(given, root) && !PyLong_Check(given.ptr())) whole_number(given, "root");
   if (root >= 0 && root < on.size()) return root;
-  refuse("root: " + std::to_string(root) + ", expected 0 to " + std::to_string(on.size() - 1));
+  refuse(std::string("root: ") + nb::repr(given).c_str() + ", expected 0 to " +
+         std::to_string(on.size() - 1));
 }
 
 std::size_t equal_rows(const Collectives& on, const Side& side, const char* name) {

@@ -150,7 +150,7 @@ frozen.flags.writeable = False
 wide = np.zeros(2, "f8" if wrong else int)
 calls = [
     ("array: read-only", lambda: comm.broadcast(frozen if wrong else large)),
-    ("root: 1099511627776, expected a whole", lambda: comm.reduce(frozen, root=wrong << 40)),
+    ("root: 1099511627776, expected 0 to 1", lambda: comm.reduce(frozen, root=wrong << 40)),
     ("float64, expected int64", lambda: comm.allreduce([1, 2], wide)),
     ("threads: 'a', expected a whole", lambda: ropewalk.Communicator(threads="a" if wrong else 0)),
     ("dtype 'nonsense'", lambda: ropewalk.ReductionPlan([(3, "nonsense" if wrong else "f4")])),
