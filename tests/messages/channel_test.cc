@@ -244,44 +244,6 @@ TEST(Channel, ManyMessagesThatNobodyWaitsForDoNotBlockTheirSender) {
   });
 }
 
-// Both send more than their slot memory holds before either receives.
-TEST(Channel, MessagesUpToSlotBytesDoNotWaitForTheirReceives) {
-  on_ranks(2, [](Channel& channel) {
-    const int other = 1 - channel.rank();
-    for (const std::size_t part : {1, 2, 3, 5, 8, 40}) {
-      const std::size_t bytes = channel.slot_bytes() / part;
-      std::vector<char> data(bytes);
-      for (int i = 0; i < 100; ++i) {
-        std::memset(data.data(), i, bytes);
-        channel.send(data.data(), bytes - static_cast<std::size_t>(i % 3), other, 1);
-      }
-      for (int i = 0; i < 100; ++i) {
-        const MessageStatus status = channel.receive(data.data(), bytes, other, 1);
-        EXPECT_EQ(status.bytes, bytes - static_cast<std::size_t>(i % 3));
-        EXPECT_EQ(data[0], i);
-        EXPECT_EQ(data[status.bytes - 1], i);
-      }
-    }
-  });
-}
-
-TEST(Channel, PersistentMessagesGoOnWhenTheirChannelIsMoved) {
-  on_ranks(2, [](Channel& channel) {
-    const int other = 1 - channel.rank();
-    int sent = channel.rank() + 10;
-    int received = 0;
-    PersistentMessage send = channel.prepare_send(&sent, sizeof sent, other);
-    PersistentMessage receive = channel.prepare_receive(&received, sizeof received, other);
-    Channel moved = std::move(channel);
-    receive.start();
-    send.start();
-    send.wait();
-    receive.wait();
-    EXPECT_EQ(received, other + 10);
-    channel = std::move(moved);
-  });
-}
-
 TEST(Channel, AnySourceTakesFromAll) {
   on_ranks(4, [](Channel& channel) {
     if (channel.rank() != 0) {
