@@ -96,6 +96,10 @@ void finish_with(MessageEngine& engine, const MessageOperation& operation, int p
   }
 }
 
+int peer_of(const MessageOperation& operation) noexcept {
+  return operation.is_send ? operation.peer : operation.status.source;
+}
+
 }  // namespace
 
 std::shared_ptr<MessageEngine> MessageEngine::create(mpi::Comm comm,
@@ -237,7 +241,7 @@ std::optional<MessageStatus> MessageEngine::probe(int from, int tag) {
   }
   std::optional<MessageStatus> found;
   if (far_ != nullptr && (from == any_source || !is_near(from))) found = far_->probe(from, tag);
-  if (!found) look_now_and_then(nullptr);
+  if (!found) watch_.tested(nullptr);
   return found;
 }
 
@@ -255,20 +259,8 @@ bool MessageEngine::test(MessageOperation& operation) {
   if (operation.complete) return true;
   advance();
   if (operation.complete) return true;
-  look_now_and_then(&operation);
+  watch_.tested(&operation);
   return operation.complete;
-}
-
-// A program that tests or probes instead of waiting progresses MPI and notices dead ranks as well.
-void MessageEngine::look_now_and_then(const MessageOperation* awaited) {
-  if (++tests_ % tests_per_look != 0) return;
-  watch_.wait_for(awaited);
-  if (near_ != nullptr) {
-    near_->team().waits().look_around();
-  } else {
-    mpi::progress();
-    watch_.look();
-  }
 }
 
 void MessageEngine::wait(MessageOperation& operation) {
@@ -312,10 +304,6 @@ MessageStatus MessageEngine::finish(MessageOperation& operation) {
   if (near_ != nullptr && sending_->idle() && receiving_->idle()) near_->memory().end_call();
   if (error) throw Error(*error);
   return status;
-}
-
-int MessageEngine::peer_of(const MessageOperation& operation) noexcept {
-  return operation.is_send ? operation.peer : operation.status.source;
 }
 
 void MessageEngine::withdraw(MessageOperation& operation) noexcept {

@@ -75,10 +75,6 @@ class MessageEngine final {
   void serve_near(Mechanism force, const Copiers&);
   MessageStatus complete(MessageOperation&);
   void take_back(MessageOperation&);
-  static int peer_of(const MessageOperation&) noexcept;
-  void look_now_and_then(const MessageOperation* awaited);
-
-  static constexpr unsigned tests_per_look = 64;
 
   int rank_;
   int size_;
@@ -94,7 +90,6 @@ class MessageEngine final {
   std::unique_ptr<Receiving> receiving_;
   std::unique_ptr<Far> far_;  // null: all ranks are near
   MessageWatch watch_;
-  unsigned tests_ = 0;  // in vain
   detail::Unwinding unwinding_;
 };
 

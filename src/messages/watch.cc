@@ -3,6 +3,7 @@
 #include <string>
 
 #include "messages/engine.hpp"
+#include "mpi/progress.hpp"
 
 namespace ropewalk::messages {
 namespace {
@@ -28,6 +29,18 @@ void MessageWatch::require_whole() const {
 
 // A rank that has ended its channel sends and takes nothing more. What it had sent before is looked
 // for once more, now that nothing can follow.
+void MessageWatch::tested(const MessageOperation* awaited) {
+  constexpr unsigned tests_per_look = 64;
+  if (++tests_ % tests_per_look != 0) return;
+  wait_for(awaited);
+  if (NearRanks* near = engine_.near(); near != nullptr) {
+    near->team().waits().look_around();
+  } else {
+    mpi::progress();
+    look();
+  }
+}
+
 void MessageWatch::look() {
   if (liveness_ != nullptr) liveness_->look();
   if (awaited_ == nullptr || awaited_->complete || !is_gone(*awaited_)) return;

@@ -20,6 +20,9 @@ class MessageWatch final : public node::Watcher {
   // Throws Error(peer_dead) where a rank is known to have died.
   void require_whole() const;
   void wait_for(const MessageOperation* awaited) noexcept { awaited_ = awaited; }
+  // A program that tests or probes instead of waiting, here in vain, progresses MPI and notices
+  // dead ranks now and then.
+  void tested(const MessageOperation* awaited);
   // Throws Error(peer_dead) where the message that is waited for can never come or never be taken.
   void look() override;
   // Throws: says the number that the rank has in the channel.
@@ -32,6 +35,7 @@ class MessageWatch final : public node::Watcher {
   MessageEngine& engine_;
   node::Liveness* liveness_ = nullptr;
   const MessageOperation* awaited_ = nullptr;
+  unsigned tests_ = 0;
 };
 
 }  // namespace ropewalk::messages
