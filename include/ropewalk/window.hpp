@@ -83,6 +83,9 @@ class RW_EXPORT Window {
   // least `value`.
   std::uint64_t signals(int index = 0) const;
   void wait_signal(std::uint64_t value, int index = 0);
+  // For programs that ask signals() again and again: moves messages of MPI on, as waits do, and
+  // throws Error(peer_dead) where a rank has died.
+  void look_around();
 
   // All ranks have come here, and what they have put before is there.
   void fence();

@@ -1,5 +1,6 @@
 #include <utility>
 
+#include "error_handlers.hpp"
 #include "pending.hpp"
 
 namespace ropewalk::preload::messages {
@@ -11,6 +12,12 @@ void CollectiveRequests::add(Word handle, Word comm,
   entry.to.comm = comm;
   entry.collective = std::move(collective);
   entries_.insert_or_assign(handle, std::move(entry));
+}
+
+void CollectiveRequests::forget(Word comm) noexcept {
+  for (auto& [handle, entry] : entries_) {
+    if (entry.to.comm == comm) entry.to.comm = with_handler_of(comm);
+  }
 }
 
 Pending* CollectiveRequests::find_far(Word handle) noexcept {

@@ -216,6 +216,7 @@ void PendingRequests::add_persistent(Word handle, const SendArguments& send, std
 }
 
 void PendingRequests::forget(Word comm) noexcept {
+  collectives_.forget(comm);
   for (Entries* entries : {&entries_, &inactive_}) {
     for (auto& [handle, entry] : *entries) {
       if (entry.to.comm != comm) continue;

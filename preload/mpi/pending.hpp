@@ -93,6 +93,8 @@ class CollectiveRequests {
   void free(Pending&) noexcept;
   void end_freed() noexcept;
   void erase(Word handle) noexcept;
+  // The communicator is about to be freed.
+  void forget(Word comm) noexcept;
   // Ends all when MPI is about to end.
   void end() noexcept;
 

@@ -216,16 +216,19 @@ std::unique_ptr<HeldChannel> make(std::optional<std::uintptr_t> handle, int thre
 
 void close(HeldChannel& self) {
   if (self.value == nullptr) return;
+  const OneCall one(self.in_use, "channel");
+  self.tidy();
+  // With the GIL, so that no other thread changes the list meanwhile.
   const auto left =
-      std::count_if(self.messages.begin(), self.messages.end(),
-                    [](HeldMessage* each) { return !each->is_over() && !each->ask(false); });
+      std::count_if(self.messages.begin(), self.messages.end(), [](HeldMessage* each) {
+        std::exception_ptr met;
+        return !each->is_over() && !each->conclude(each->look(false, met), met);
+      });
   if (left != 0) {
     refuse("channel: " + std::to_string(left) +
            " of its messages are under way; wait for each before it is closed");
   }
-  const OneCall one(self.in_use, "channel");
   for (HeldMessage* each : self.messages) each->started.destroy_at_once();
-  self.tidy();
   std::vector<Started> dropped = std::exchange(self.dropped, {});
   const nb::gil_scoped_release released;
   for (Started& each : dropped) each.message = MessageRequest();  // waits

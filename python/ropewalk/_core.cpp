@@ -151,10 +151,10 @@ using HeldHalo = Held<HaloWithThreads>;
 
 }  // namespace
 
-bool& abandoned() {
-  static bool flag = false;
-  return flag;
+namespace {
+bool ends_by_exception = false;
 }
+bool abandoned() { return ends_by_exception || in_child(); }
 
 void check_not_in_call(int calls, const char* object) {
   if (calls == 0) return;
@@ -356,7 +356,7 @@ void define(nb::module_& module) {
   module.def("start_mpi", &start_mpi, release_gil());
   module.def("end_mpi", &end_mpi, release_gil());
   module.def("in_child", &in_child);
-  module.def("abandon", [] { abandoned() = true; });
+  module.def("abandon", [] { ends_by_exception = true; });
   define_endpoints(module);
   define_halo(module);
   define_channel(module);

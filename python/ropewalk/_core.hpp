@@ -14,9 +14,10 @@ namespace ropewalk::python {
 
 using release_gil = nanobind::call_guard<nanobind::gil_scoped_release>;
 
-// Set when this rank ends by an uncaught exception: destructors that are collective, or wait for
-// messages, would then wait for ranks that may never come.
-bool& abandoned();
+// True when this rank ends by an uncaught exception: destructors that are collective, or wait for
+// messages, would then wait for ranks that may never come. And in a child of fork, where all that
+// there is belongs to the parent.
+bool abandoned();
 
 // Owns a T until it is abandoned.
 template <class T>

@@ -60,4 +60,12 @@ void HeldCollectives::end() {
   }
 }
 
+void HeldCollectives::drop() {
+  const bool is_near = value != nullptr && value->nodes() == 1;
+  const nb::gil_scoped_release released;
+  if (is_near) leave(std::move(value));
+  value.reset();
+  own.reset();
+}
+
 }  // namespace ropewalk::python

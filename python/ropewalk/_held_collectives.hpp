@@ -20,8 +20,7 @@ struct HeldCollectives : Held<Collectives> {
     if (abandoned()) {
       static_cast<void>(own.release());
     } else {
-      value.reset();
-      own.reset();
+      drop();
     }
   }
   Collectives& get() const {
@@ -34,6 +33,8 @@ struct HeldCollectives : Held<Collectives> {
   // The program ends. What was started is completed. Ranks of one node hear in shared memory that
   // this one makes no more calls; over nodes that would take messages, which MPI might wait for.
   void end();
+  // The program has lost it without close(): it may be about to end.
+  void drop();
   // The MPI communicator of split(), where that made this one; given back after `value`.
   std::unique_ptr<SplitCommunicator> own;
   int calls = 0;         // that threads are in; guarded by the GIL, as what follows

@@ -66,25 +66,29 @@ bool HeldMessage::ask(bool until_complete) {
   if (failure) std::rethrow_exception(failure);
   if (complete) return true;
   std::exception_ptr met;
-  const bool ended = run(channel, [&](Channel&) {
-    try {
-      if (!until_complete) return started.test();
-      started.wait();
-    } catch (const Error& error) {
-      if (!started.is_done() && error.code() != ErrorCode::peer_dead) throw;
-      met = std::make_exception_ptr(of_array(error));
-    }
-    return true;
-  });
+  const bool is_over = run(channel, [&](Channel&) { return look(until_complete, met); });
+  return conclude(is_over, met);
+}
+
+bool HeldMessage::look(bool until_complete, std::exception_ptr& met) {
+  try {
+    if (!until_complete) return started.test();
+    started.wait();
+  } catch (const Error& error) {
+    if (!started.is_done() && error.code() != ErrorCode::peer_dead) throw;
+    met = std::make_exception_ptr(of_array(error));
+  }
+  return true;
+}
+
+bool HeldMessage::conclude(bool is_over, const std::exception_ptr& met) {
+  if (!is_over) return false;
   if (met) {
     failure = met;
     std::rethrow_exception(failure);
   }
-  if (ended) {
-    last = started.status();
-    complete = true;
-  }
-  return ended;
+  last = started.status();
+  return complete = true;
 }
 
 // As ask() without a wait, but never throws: another thread may be in a call.

@@ -107,6 +107,10 @@ struct HeldMessage {
 
   bool is_over() const { return complete || failure != nullptr; }
   bool ask(bool until_complete);
+  // The two halves of it: what may be done without the GIL, and what is noted with it. The first
+  // returns whether the message is over, and by which error.
+  bool look(bool until_complete, std::exception_ptr& met);
+  bool conclude(bool is_over, const std::exception_ptr& met);
   bool done();
   bool cancel();
   void drop();

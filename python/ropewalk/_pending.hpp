@@ -26,8 +26,9 @@ class Pending {
   // Waits; not where other ranks may never come.
   ~Pending() {
     auto left = std::make_unique<CollectiveRequest>(std::move(request_));
-    if (abandoned()) {
+    if (abandoned()) {  // its thread may still write to the arrays
       static_cast<void>(left.release());
+      static_cast<void>(new Buffers(std::move(buffers_)));
     } else {
       const nanobind::gil_scoped_release released;
       left.reset();

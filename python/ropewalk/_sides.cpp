@@ -339,7 +339,11 @@ int whole_number(nb::handle given, const char* name) {
 
 nb::object named_operation(nb::handle given) {
   if (text_of(given)) return nb::borrow(given);
-  return nb::module_::import_("ropewalk.operations").attr("operation_name")(given);
+  static constinit nb::handle function;
+  const auto make = [] {
+    return nb::module_::import_("ropewalk.operations").attr("operation_name");
+  };
+  return nb::borrow(numpy::kept(function, make))(given);
 }
 
 ReductionOp operation(nb::handle given) {

@@ -58,7 +58,7 @@ _open: weakref.WeakSet[Channel] = weakref.WeakSet()
 
 
 def _end_channels() -> None:
-    # This runs before MPI ends, which exchange.py sees to, because a channel over nodes has a
+    # This runs before MPI ends, which _ending.py sees to, because a channel over nodes has a
     # communicator of MPI's. After an uncaught exception that communicator is not freed either.
     if hasattr(sys, "last_value") or _core.in_child():
         return

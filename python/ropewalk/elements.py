@@ -36,8 +36,8 @@ def dtype_of(given: ArrayLike) -> np.dtype[Any] | None:
 
 
 def as_elements(given: Any, dtype: np.dtype[Any], name: str) -> Array:
-    """Numbers, or lists of them, as an array of that type. An ArgumentError that names the argument
-    where a number would become another one."""
+    """Numbers, or lists of them, as an array of that type. Floating-point numbers are rounded to
+    it; an ArgumentError names the argument where any other number would become another one."""
     bounds = _bounds(dtype)
     if type(given) is int and bounds is not None and bounds[0] <= given <= bounds[1]:
         return np.array(given, dtype)
@@ -54,14 +54,21 @@ def _converted(given: Any, dtype: np.dtype[Any]) -> Array:
     if dtype.kind not in "biufc":  # of dates, structures and bfloat16 NumPy knows what becomes one
         return np.asarray(given, dtype)
     found = np.asarray(given)
+    if found.dtype.kind == "f" and dtype.kind in "iu" and not isinstance(given, np.ndarray):
+        found = np.asarray(given, object)  # NumPy makes 1 and 2**63 floating-point numbers
     if found.dtype.kind in "iuO":
         return _of_integers(found, dtype)
-    return found.astype(dtype, casting="same_kind" if found.size else "unsafe")
+    with np.errstate(over="ignore"):
+        converted = found.astype(dtype, casting="same_kind" if found.size else "unsafe")
+    if (np.isfinite(found) & ~np.isfinite(converted)).any():
+        raise OverflowError("out of range")
+    return converted
 
 
 def _of_integers(found: Array, dtype: np.dtype[Any]) -> Array:
     """Integers go by their values, into whatever type has these."""
-    if found.dtype.kind == "O" and not all(isinstance(one, int) for one in found.flat):
+    whole = (int, np.integer)
+    if found.dtype.kind == "O" and not all(isinstance(one, whole) for one in found.flat):
         raise TypeError("not all are integers")
     bounds = _bounds(dtype)
     if bounds is not None and found.size:

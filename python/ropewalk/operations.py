@@ -22,6 +22,8 @@ _UFUNCS: dict[Any, str] = {
     np.logical_xor: "lxor",
     np.bitwise_xor: "bxor",
 }
+# By the identity of mpi4py's objects, which last as long as the module.
+_of_mpi: dict[int, str] = {}
 _NAMES_IN_MPI = {name.upper(): name for name in (*_UFUNCS.values(), "replace", "no_op")}
 
 
@@ -33,7 +35,6 @@ def operation_name(given: Operation) -> Operation:
     mpi = sys.modules.get("mpi4py.MPI")
     if mpi is None or not isinstance(given, mpi.Op):
         return given
-    for in_mpi, name in _NAMES_IN_MPI.items():
-        if given == getattr(mpi, in_mpi):
-            return name
-    return given
+    if not _of_mpi:
+        _of_mpi.update((id(getattr(mpi, one)), name) for one, name in _NAMES_IN_MPI.items())
+    return _of_mpi.get(id(given), given)

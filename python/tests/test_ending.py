@@ -41,11 +41,23 @@ if comm.rank == 1: sys.exit("no input file")
 try: comm.allreduce(np.ones(3))
 except ropewalk.Error: tell("told"); raise
 """
+# The communicator is gone when Python calls its functions at the exit.
+EXIT_IN_FUNCTION = """
+import sys, numpy as np, ropewalk
+def main():
+    comm = ropewalk.Communicator()
+    comm.allreduce(np.ones(3))
+    if comm.rank == 1: sys.exit("no input file")
+    try: comm.allreduce(np.ones(3))
+    except ropewalk.Error: tell("told"); raise
+main()
+"""
 
 
 @mpis
-def test_a_rank_that_exits_ends_the_others(path, tmp_path):
-    told, errors = run_ranks(path, 2, EXIT, tmp_path, status=1)
+@pytest.mark.parametrize("program", [EXIT, EXIT_IN_FUNCTION], ids=["module", "function"])
+def test_a_rank_that_exits_ends_the_others(path, tmp_path, program):
+    told, errors = run_ranks(path, 2, program, tmp_path, status=1)
     assert told == ["told"]
     assert "no input file" in errors
 
@@ -62,6 +74,28 @@ into = np.zeros(2)
 channel.send_receive(np.ones(2), 1 - comm.rank, into, 1 - comm.rank)
 tell(f"{into[0]} {pending.result()[0]} {part.allreduce(1)}")
 """
+
+
+LOCAL_TO_FORK = """
+import os, numpy as np, ropewalk
+def main():
+    comm, channel = ropewalk.Communicator(), ropewalk.Channel()
+    into = np.zeros(2)
+    pending = comm.start_allreduce(np.ones(100_000))
+    receive = channel.start_receive(into, 1 - comm.rank)
+    child = os.fork()
+    if child == 0: raise SystemExit(3)
+    tell(str(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])))
+    channel.send(np.ones(2), 1 - comm.rank)
+    receive.wait()
+    tell(f"{into[0]} {pending.result()[0]} {comm.allreduce(1)}")
+main()
+"""
+
+
+@mpis
+def test_a_child_of_fork_drops_what_is_its_parents(path, tmp_path):
+    assert sorted(run_ranks(path, 2, LOCAL_TO_FORK, tmp_path)[0]) == ["1.0 2.0 2"] * 2 + ["3"] * 2
 
 
 @mpis

@@ -29,6 +29,9 @@ for dtype in ("f8", "f4", "c8"):
 right("?", [0, 1], [False, True])
 right("i8", [-(1 << 63), (1 << 63) - 1], [-(1 << 63), (1 << 63) - 1])
 right("u8", (1 << 64) - 1, (1 << 64) - 1)
+right("u8", [1, 1 << 63], [1, 1 << 63])
+right("u8", (np.int64(2), (1 << 64) - 1), [2, (1 << 64) - 1])
+right("f4", [1.5, np.inf, 16777217.0], [1.5, np.inf, 16777216.0])
 right("f8", 1 << 70, 2.0**70)
 right("M8[D]", ["2026-01-01"], ["2026-01-01"])
 right("i4,f8", [(1, 2.5), (3, 4.5)], [(1, 2.5), (3, 4.5)])
@@ -80,6 +83,7 @@ for dtype, text, given in (
     ("?", "array: 2, expected bool from 0 to 1", 2),
     ("f2", "array: 100000, expected float16", 100_000),
     ("f8", "array: 1000", 10**400),
+    ("f4", "array: [1e+300], expected float32", [1e300]),
     ("f8", "array: ['a'], expected float64", ["a"]),
     ("f8", "array: [None], expected float64", [None]),
     ("f8", "array: [[1], [2, 3]], expected float64", [[1], [2, 3]]),

@@ -44,7 +44,22 @@ struct Halo::State {
   halo::HaloParts parts;
   int part_count = 0;
   bool started = false;
-  std::exception_ptr failure;  // of an exchange that failed in test(), until the next start
+  std::exception_ptr failure;  // of the last exchange, until the next start
+
+  // The ghosts of an exchange that has failed are not those of the neighbours, whoever asks.
+  void require_success() const {
+    if (failure) std::rethrow_exception(failure);
+  }
+  template <class Ask>
+  bool ends_by(Ask ask) {
+    try {
+      return ask(*parts.carrier);
+    } catch (...) {
+      started = false;
+      failure = std::current_exception();
+      throw;
+    }
+  }
 };
 
 template <class Request>
@@ -94,32 +109,22 @@ void Halo::start() {
 }
 
 bool Halo::test() {
-  if (!state_->started) return true;
-  try {
-    if (!state_->parts.carrier->test()) return false;
-  } catch (...) {
-    state_->started = false;
-    state_->failure = std::current_exception();
-    throw;
-  }
+  if (!state_->started) return state_->require_success(), true;
+  if (!state_->ends_by([](halo::Carrier& carrier) { return carrier.test(); })) return false;
   wait();
   return true;
 }
 
 void Halo::wait() {
-  if (!state_->started) {
-    // The ghosts of an exchange that failed in test() are not those of the neighbours.
-    if (state_->failure) std::rethrow_exception(state_->failure);
-    return;
-  }
+  if (!state_->started) return state_->require_success();
   if (const std::optional<halo::PartOfFace> part = state_->parts.carrier->missing()) {
     throw Error(ErrorCode::argument, "halo: wait() while part " + std::to_string(part->part) +
                                          " of direction " + std::to_string(part->direction) +
                                          " is not ready, expected all parts handed over; call "
                                          "ready() for each before");
   }
+  state_->ends_by([](halo::Carrier& carrier) { return carrier.wait(), true; });
   state_->started = false;
-  state_->parts.carrier->wait();
 }
 
 void Halo::exchange() {

@@ -47,8 +47,10 @@ class Inbox {
     const std::uint64_t ahead = next_ + cells / 2;
     return ring_->cell[ahead % cells].number.load(std::memory_order_relaxed) == ahead;
   }
-  // Whether what has come and was not taken may keep its sender from sending more: then it fills
-  // more than half of the slot memory, of which up to half is gaps at its end.
+  // Whether what has come and was not taken may keep its sender from sending more. A message of up
+  // to half the slot memory finds no room only where more than half is in use. A message that did
+  // not fit before the end of the memory leaves a gap there that is shorter than itself, so that
+  // more than a quarter of the memory is messages; a little less, as each begins on a new line.
   bool slots_fill() noexcept {
     if (ring_ == nullptr && !open()) return false;
     std::size_t bytes = 0;

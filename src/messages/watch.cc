@@ -27,8 +27,6 @@ void MessageWatch::require_whole() const {
   if (liveness_ != nullptr) liveness_->require_whole();
 }
 
-// A rank that has ended its channel sends and takes nothing more. What it had sent before is looked
-// for once more, now that nothing can follow.
 void MessageWatch::tested(const MessageOperation* awaited) {
   constexpr unsigned tests_per_look = 64;
   if (++tests_ % tests_per_look != 0) return;
@@ -41,6 +39,8 @@ void MessageWatch::tested(const MessageOperation* awaited) {
   }
 }
 
+// A rank that has ended its channel sends and takes nothing more. What it had sent before is looked
+// for once more, now that nothing can follow.
 void MessageWatch::look() {
   if (liveness_ != nullptr) liveness_->look();
   if (awaited_ == nullptr || awaited_->complete || !is_gone(*awaited_)) return;

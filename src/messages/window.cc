@@ -53,7 +53,6 @@ struct Reached {
 }  // namespace
 
 struct Window::State {
-  std::atomic<unsigned> questions{0};  // of signals(), by one thread at a time or nearly so
   ~State() {
     close();
     if (near == nullptr) return;
@@ -307,13 +306,10 @@ void Window::signal(int rank, int index, std::uint64_t by) {
 
 std::uint64_t Window::signals(int index) const {
   require_index(index, state_->signal_count);
-  // A program that asks instead of waiting progresses MPI and notices dead ranks as well.
-  constexpr unsigned questions_per_look = 64;
-  const unsigned questions = state_->questions.load(std::memory_order_relaxed) + 1;
-  state_->questions.store(questions, std::memory_order_relaxed);
-  if (questions % questions_per_look == 0) state_->near->team().waits().look_around();
   return state_->own.signals[index].count.load(std::memory_order_acquire);
 }
+
+void Window::look_around() { state_->near->team().waits().look_around(); }
 
 void Window::wait_signal(std::uint64_t value, int index) {
   require_index(index, state_->signal_count);

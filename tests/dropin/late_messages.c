@@ -162,6 +162,8 @@ static void type_freed_under_receive(void) {
   CHECK(good);
 }
 
+static int ended;
+
 static int receive_at_end(MPI_Comm comm, int key, void* value, void* extra) {
   (void)comm;
   (void)key;
@@ -173,6 +175,7 @@ static int receive_at_end(MPI_Comm comm, int key, void* value, void* extra) {
   MPI_Get_count(&status, MPI_BYTE, &bytes);
   CHECK(bytes == big);
   check_all();
+  ended = 1;
   return MPI_SUCCESS;
 }
 
@@ -201,5 +204,6 @@ int main(int argc, char** argv) {
   PMPI_Allreduce(&check_failures, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
   if (rank == 0) CHECK_CALL(MPI_Send(out, big, MPI_BYTE, 1, 6, MPI_COMM_WORLD));
   MPI_Finalize();
+  CHECK(rank != 1 || ended);
   return all != 0 || check_failures != 0;
 }
