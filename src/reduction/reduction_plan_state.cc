@@ -1,6 +1,7 @@
 // How a plan comes to be, is used, and ends.
 #include "reduction/reduction_plan_state.hpp"
 
+#include <new>
 #include <span>
 #include <string>
 
@@ -126,7 +127,7 @@ ReductionPlanState::~ReductionPlanState() {
     // The thread is the parent's, and MPI does not survive a fork.
     static_cast<void>(thread_.release());
     static_cast<void>(reducer_.release());
-    static_cast<void>(new auto(std::move(tensors_)));
+    static_cast<void>(new (std::nothrow) auto(std::move(tensors_)));
     return;
   }
   // What an exception leaves behind: the others, who may wait for buckets of this rank, get an
