@@ -237,7 +237,7 @@ void close(HeldChannel& self) {
 
 // Takes back what is under way, and ends the channel without waiting for anybody.
 void abort(HeldChannel& self) {
-  if (self.value == nullptr) return;
+  if (self.value == nullptr || !self.is_own()) return;
   const OneCall one(self.in_use, "channel");
   for (HeldMessage* each : self.messages) each->started.destroy_at_once();
   std::vector<Started> dropped = std::exchange(self.dropped, {});

@@ -108,14 +108,15 @@ auto inspect_range(std::uintptr_t address, std::size_t bytes) {
 // Set by start_mpi, cleared by end_mpi at exit. A plain pointer: a static destructor would end MPI,
 // and wait for the other ranks, when end_mpi was left out on purpose.
 Process* started = nullptr;
+OfProcess starter;  // the process that did so; what a child of fork has is its parent's
 void start_mpi() {
-  if (started == nullptr) started = new Process;
+  if (started != nullptr) return;
+  started = new Process;
+  starter = OfProcess();
 }
-void end_mpi() { delete std::exchange(started, nullptr); }
-
-// The process that has loaded this module. Whatever a child of fork has of it is its parent's.
-const pid_t loaded_by = getpid();
-bool in_child() { return getpid() != loaded_by; }
+void end_mpi() {
+  if (starter.is_own()) delete std::exchange(started, nullptr);
+}
 
 using HeldPlan = Held<MessagePlan>;
 // A halo and its threads, of which the caller's is the first.
@@ -151,10 +152,10 @@ using HeldHalo = Held<HaloWithThreads>;
 
 }  // namespace
 
-namespace {
-bool ends_by_exception = false;
+bool& abandoned() {
+  static bool flag = false;
+  return flag;
 }
-bool abandoned() { return ends_by_exception || in_child(); }
 
 void check_not_in_call(int calls, const char* object) {
   if (calls == 0) return;
@@ -355,8 +356,7 @@ void define(nb::module_& module) {
   module.def("inspect", &inspect_range, release_gil());
   module.def("start_mpi", &start_mpi, release_gil());
   module.def("end_mpi", &end_mpi, release_gil());
-  module.def("in_child", &in_child);
-  module.def("abandon", [] { ends_by_exception = true; });
+  module.def("abandon", [] { abandoned() = true; });
   define_endpoints(module);
   define_halo(module);
   define_channel(module);

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <nanobind/nanobind.h>
+#include <sys/types.h>
+#include <unistd.h>
 
 #include <cstdint>
 #include <memory>
@@ -14,18 +16,29 @@ namespace ropewalk::python {
 
 using release_gil = nanobind::call_guard<nanobind::gil_scoped_release>;
 
-// True when this rank ends by an uncaught exception: destructors that are collective, or wait for
-// messages, would then wait for ranks that may never come. And in a child of fork, where all that
-// there is belongs to the parent.
-bool abandoned();
+// Set when this rank ends by an uncaught exception: destructors that are collective, or wait for
+// messages, would then wait for ranks that may never come.
+bool& abandoned();
+
+// An object of the process that has made it. A child of fork has a copy, whose threads and
+// messages are the parent's.
+class OfProcess {
+ public:
+  bool is_own() const { return process_ == getpid(); }
+  // Destructors must wait for nobody, and end nothing.
+  bool is_abandoned() const { return abandoned() || !is_own(); }
+
+ private:
+  pid_t process_ = getpid();
+};
 
 // Owns a T until it is abandoned.
 template <class T>
-struct Held {
+struct Held : OfProcess {
   explicit Held(std::unique_ptr<T> made) : value(std::move(made)) {}
   Held(Held&&) = default;
   ~Held() {
-    if (abandoned()) static_cast<void>(value.release());
+    if (is_abandoned()) static_cast<void>(value.release());
   }
   std::unique_ptr<T> value;
 };

@@ -38,9 +38,9 @@ def end_with_program(one: Ended) -> None:
 
 def _end_mpi() -> None:
     # After an uncaught exception other ranks may wait for this one, and to end MPI or close
-    # endpoints would be to wait for them: the launcher ends them when it sees this rank gone. In a
-    # child of fork everything belongs to its parent.
-    if hasattr(sys, "last_value") or _core.in_child():
+    # endpoints would be to wait for them: the launcher ends them when it sees this rank gone. What
+    # a child of fork has of its parent's is left alone by each object, and by end_mpi().
+    if hasattr(sys, "last_value"):
         _core.abandon()
         return
     for one in list(_open.values()):

@@ -49,7 +49,7 @@ void HeldCollectives::close() {
 }
 
 void HeldCollectives::end() {
-  if (value == nullptr || calls > 0) return;
+  if (value == nullptr || calls > 0 || !is_own()) return;
   const bool is_near = value->nodes() == 1;
   auto leaving = is_near ? std::move(value) : nullptr;
   const nb::gil_scoped_release released;

@@ -17,7 +17,7 @@ struct HeldCollectives : Held<Collectives> {
       : Held(std::move(made)), own(std::move(its_own)) {}
   HeldCollectives(HeldCollectives&&) = default;
   ~HeldCollectives() {
-    if (abandoned()) {
+    if (is_abandoned()) {
       static_cast<void>(own.release());
     } else {
       drop();

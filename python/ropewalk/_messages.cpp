@@ -14,7 +14,7 @@ namespace ropewalk::python {
 
 HeldChannel::~HeldChannel() {
   for (Started& each : dropped) {
-    if (abandoned()) {
+    if (is_abandoned()) {
       static_cast<void>(new Started(std::move(each)));
     } else {
       each.destroy_at_once();
@@ -132,7 +132,7 @@ HeldMessage::~HeldMessage() {
 // Takes back a receive that no message has come for; waits for any other message. Not where other
 // ranks may never come, nor for a thread that is in a call: the next call sees to the rest.
 void HeldMessage::drop() {
-  if (abandoned()) return static_cast<void>(new Started(std::move(started)));
+  if (channel.is_abandoned()) return static_cast<void>(new Started(std::move(started)));
   if (channel.in_use) return channel.dropped.push_back(std::move(started));
   const OneCall one(channel.in_use, "channel");
   if (failure) return started.destroy_at_once();

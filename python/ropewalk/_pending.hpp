@@ -17,7 +17,7 @@
 namespace ropewalk::python {
 
 // This collective has been started; it keeps its arrays. Several threads may ask and wait.
-class Pending {
+class Pending : OfProcess {
  public:
   Pending(CollectiveRequest started, std::shared_ptr<Completion> its_end, Buffers its)
       : buffers_(std::move(its)), end_(std::move(its_end)), request_(std::move(started)) {}
@@ -26,7 +26,7 @@ class Pending {
   // Waits; not where other ranks may never come.
   ~Pending() {
     auto left = std::make_unique<CollectiveRequest>(std::move(request_));
-    if (abandoned()) {  // its thread may still write to the arrays
+    if (is_abandoned()) {  // its thread may still write to the arrays
       static_cast<void>(left.release());
       static_cast<void>(new Buffers(std::move(buffers_)));
     } else {

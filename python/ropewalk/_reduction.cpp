@@ -110,7 +110,8 @@ void close(HeldReduction& self) {
 
 // The program ends, and completes what was started.
 void end(HeldReduction& self) {
-  if (self.value != nullptr && self.calls == 0) run(self, [](ReductionPlan& of) { of.wait(); });
+  if (self.value == nullptr || self.calls > 0 || !self.is_own()) return;
+  run(self, [](ReductionPlan& of) { of.wait(); });
 }
 
 StartedReduction start(HeldReduction& self, int bucket) {

@@ -27,11 +27,11 @@ using Bytes = nb::ndarray<nb::numpy, std::uint8_t, nb::ndim<1>>;
 // The words are (offset, extents, strides).
 using PartWords = std::tuple<std::size_t, std::vector<std::size_t>, std::vector<std::size_t>>;
 
-struct HeldExchange {
+struct HeldExchange : OfProcess {
   explicit HeldExchange(std::shared_ptr<SubarrayExchange> made) : value(std::move(made)) {}
   ~HeldExchange() {
     // Other ranks may never come to the end of it: it is left to the end of the process.
-    if (abandoned() && value != nullptr) static_cast<void>(new auto(std::move(value)));
+    if (is_abandoned() && value != nullptr) static_cast<void>(new auto(std::move(value)));
   }
   HeldExchange(const HeldExchange&) = delete;
   HeldExchange& operator=(const HeldExchange&) = delete;

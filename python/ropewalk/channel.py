@@ -60,7 +60,7 @@ _open: weakref.WeakSet[Channel] = weakref.WeakSet()
 def _end_channels() -> None:
     # This runs before MPI ends, which _ending.py sees to, because a channel over nodes has a
     # communicator of MPI's. After an uncaught exception that communicator is not freed either.
-    if hasattr(sys, "last_value") or _core.in_child():
+    if hasattr(sys, "last_value"):
         return
     for channel in list(_open):
         with contextlib.suppress(ArgumentError):  # another thread is in a call of it

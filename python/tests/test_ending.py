@@ -101,3 +101,24 @@ def test_a_child_of_fork_drops_what_is_its_parents(path, tmp_path):
 @mpis
 def test_a_child_of_fork_leaves_everything_to_its_parent(path, tmp_path):
     assert sorted(run_ranks(path, 2, FORKED, tmp_path)[0]) == ["1.0 2.0 2"] * 2 + ["3"] * 2
+
+
+# What the child makes is its own, though the parent has imported the package.
+MADE_IN_CHILD = """
+import os, numpy as np, ropewalk
+child = os.fork()
+if child:
+    raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+def main():
+    comm = ropewalk.Communicator()
+    with ropewalk.Channel() as channel:
+        into = np.zeros(2)
+        channel.send_receive(np.ones(2), 1 - comm.rank, into, 1 - comm.rank)
+    tell(f"{comm.start_allreduce(into).result()[0]}")
+main()
+"""
+
+
+@mpis
+def test_a_child_of_fork_may_be_the_rank(path, tmp_path):
+    assert run_ranks(path, 2, MADE_IN_CHILD, tmp_path)[0] == ["2.0"] * 2
