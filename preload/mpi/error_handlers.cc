@@ -14,9 +14,10 @@ namespace {
 NeverDestroyed<std::map<Word, Word>> made_for;
 
 Word make_for(Word handler) {
-  const Word made = mpi::split(mpi::comm_self(), 0, 0).value;
-  real.comm_set_errhandler(made, handler);
-  return made_for.value.emplace(handler, made).first->second;
+  mpi::Comm made;
+  if (!mpi::try_split(mpi::comm_self(), 0, 0, made)) return ranks.self.value;
+  real.comm_set_errhandler(made.value, handler);
+  return made_for.value.emplace(handler, made.value).first->second;
 }
 
 }  // namespace
@@ -28,7 +29,7 @@ Word with_handler_of(Word comm) noexcept {
   try {
     const auto known = made_for.value.find(handler);
     found = known != made_for.value.end() ? known->second : make_for(handler);
-  } catch (...) {  // no memory, or MPI has no communicator left
+  } catch (...) {  // no memory
   }
   real.errhandler_free(&handler);  // the reference that this function was given
   return found;
