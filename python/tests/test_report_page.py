@@ -189,6 +189,7 @@ def laid_out(path, width, scheme, folder):
     page_in_frame = html.escape(path.read_text().replace("</body>", _MEASURE))
     measured = folder / "measured.html"
     measured.write_text(
+        '<!doctype html><meta charset="utf-8">'
         f'<body><iframe style="border:0;width:{width}px;height:2000px" srcdoc="{page_in_frame}">'
         "</iframe></body>"
     )
