@@ -17,12 +17,15 @@ from typing import TYPE_CHECKING, Any
 # torch is imported in functions only: where this package is imported before torch, torch calls
 # register() in the middle of its own import, and so must find it here.
 if TYPE_CHECKING:
+    from datetime import timedelta
+
     import torch
+    import torch.distributed as dist
 
     from .allocator import Allocator
     from .group import ProcessGroup
 
-__all__ = ["empty", "register", "use_allocator"]
+__all__ = ["empty", "monitored_barrier", "register", "use_allocator"]
 
 
 def register() -> None:
@@ -53,6 +56,31 @@ def empty(*shape: int | Sequence[int], dtype: torch.dtype | None = None) -> torc
     extents = torch.Size(shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape)
     kind = torch.get_default_dtype() if dtype is None else dtype
     return reached(math.prod(extents), kind).view(extents)
+
+
+def monitored_barrier(
+    group: dist.ProcessGroup | None = None,
+    timeout: timedelta | float | None = None,
+    wait_all_ranks: bool = False,
+) -> None:
+    """Is torch.distributed.monitored_barrier, which takes no groups but Gloo's, for all groups.
+
+    Waits until all ranks of the group have come. Where some have not come to its rank 0 within
+    `timeout`, all others raise an error that names the first of them, or all of them with
+    `wait_all_ranks`. The group can be used again afterwards. On ranks outside of the group it does
+    nothing.
+    """
+    import torch.distributed as dist
+
+    if group is dist.GroupMember.NON_GROUP_MEMBER:
+        return
+    from .monitoring import Monitoring
+
+    group = dist.group.WORLD if group is None else group
+    if isinstance(group, Monitoring):
+        group.monitored_barrier(timeout, wait_all_ranks)
+    else:
+        dist.monitored_barrier(group, timeout, wait_all_ranks)
 
 
 def use_allocator(minimum: int | str = "128K") -> Allocator:

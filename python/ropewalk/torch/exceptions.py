@@ -46,8 +46,13 @@ def in_words_of_torch(text: str, members: Sequence[int]) -> str:
     text = _END.sub(
         "this process group cannot be used any more; destroy it and make a new one", text
     )
-    named = sorted({int(rank) for rank in _RANK.findall(text)}) if members else []
-    known = [f"rank {rank} is rank {members[rank]}" for rank in named if rank < len(members)]
+    return with_ranks_of_the_job(text, [int(rank) for rank in _RANK.findall(text)], members)
+
+
+def with_ranks_of_the_job(text: str, named: Sequence[int], members: Sequence[int]) -> str:
+    """Adds to the text which ranks of the job the ranks of the group are that it names."""
+    ranks = sorted(rank for rank in set(named) if rank < len(members))
+    known = [f"rank {rank} is rank {members[rank]}" for rank in ranks]
     return f"{text} (of the job, {', '.join(known)})" if known else text
 
 

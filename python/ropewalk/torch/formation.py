@@ -39,7 +39,7 @@ class Keys:
 
 class Formation:
     """A formation owns the ranks of a group and the MPI communicator that was made for them, if
-    any. Making one is collective."""
+    any. Its `store` has the keys of this group alone. Making one is collective."""
 
     # The store has taken the place of MPI in this process, which has one or the other to its end.
     _by_store = False
@@ -57,7 +57,8 @@ class Formation:
         # ranks make the same groups, and so count alike.
         name = f"ropewalk/{_short_name(members)}"
         count = store.add(f"{name}/{rank}", 1)
-        keys = Keys(dist.PrefixStore(f"{name}/{count}", store), timeout)
+        self.store = dist.PrefixStore(f"{name}/{count}", store)
+        keys = Keys(self.store, timeout)
         seconds = min(max(1, math.ceil(timeout.total_seconds())), _LONGEST_SECONDS)
         mpi = None if Formation._by_store else _mpi_of_ranks(size)
         self._mpi = _mpi_communicator(mpi, keys, rank, size)

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from . import functional  # noqa: F401  (serves functional collectives that need more than a group)
 from .messages import Messages
+from .monitoring import Monitoring
 from .movements import Movements
 from .reductions import Reductions
 
 
-class ProcessGroup(Reductions, Movements, Messages):
+class ProcessGroup(Reductions, Movements, Messages, Monitoring):
     """This class has all that torch.distributed asks of a backend for the CPU."""
