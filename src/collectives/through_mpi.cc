@@ -136,12 +136,19 @@ void ThroughMpi::alltoall(const void* send, void* receive, std::size_t bytes_eac
   });
 }
 
+// A rank without data may have null for both buffers and is not in place, which MPI demands of all
+// ranks or of none. It has an address of its own, since MPICH refuses the same one twice.
 void ThroughMpi::alltoallv(const void* send, const Blocks& sends, void* receive,
                            const Blocks& receives) {
+  static constexpr std::byte nothing{};
+  const bool in_place =
+      sends.counts == receives.counts && sends.displacements == receives.displacements;
+  const void* from = send;
+  if (send == receive) from = in_place ? mpi::in_place() : &nothing;
   make([&](mpi::Comm comm, mpi::Waiter* waiter) {
-    mpi::fallback::alltoallv(sent(send, receive), sends.counts, sends.displacements,
-                             mpi::byte_type(), receive, receives.counts, receives.displacements,
-                             mpi::byte_type(), comm, waiter);
+    mpi::fallback::alltoallv(from, sends.counts, sends.displacements, mpi::byte_type(), receive,
+                             receives.counts, receives.displacements, mpi::byte_type(), comm,
+                             waiter);
   });
 }
 

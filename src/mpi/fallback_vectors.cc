@@ -272,6 +272,10 @@ void alltoallv(const void* send, const std::size_t* send_counts,
   const bool replaced = send == in_place();
   const Blocks from{replaced ? nullptr : send_counts, send_displacements, send_type};
   const Blocks into{counts, displacements, type};
+  // MPI_Ialltoallv of Open MPI 5.0.11 in place gives wrong data where blocks differ in length.
+  if (replaced && waiter != nullptr && family() == Family::openmpi) {
+    return alltoallv_replace(receive, into, comm, waiter);
+  }
   if (call.alltoallv_c != nullptr) {
     const Kept<Count> out = numbers<Count>(from.counts, n);
     const Kept<Count> out_at = numbers<Count>(replaced ? nullptr : send_displacements, n);

@@ -35,6 +35,8 @@ namespace ropewalk::collectives::nodes {
 namespace {
 
 constexpr std::size_t most_in_flight = ReductionThreads::slots_each;  // chunks of a lane
+// A chunk's tag is its number modulo this. The chunk that has the tag next waits for its end.
+constexpr std::size_t tags_a_slice = 64;
 
 // This is what a rank shows its node of both buffers. A buffer that the others cannot reach has a
 // copy in the arena for the length of the call.
@@ -74,7 +76,8 @@ class ShownBuffers {
 
 struct SliceChunk {
   int slice;
-  Range range;  // elements
+  Range range;         // elements
+  std::size_t number;  // in the slice and lane, the same on all leaders of the slice
 };
 
 // What a reduction is about, the same for all its lanes.
@@ -124,7 +127,7 @@ class Pipeline {
   bool step() {
     for (ChunkInFlight& chunk : in_flight_) {
       if (chunk.busy && chunk.exchange->advance()) finish(chunk);
-      if (!chunk.busy && next_ < chunks_.size()) start_next(chunk);
+      if (!chunk.busy && may_start_next()) start_next(chunk);
     }
     return finished_ == chunks_.size();
   }
@@ -154,18 +157,22 @@ class Pipeline {
         const std::size_t begin = own[k].begin + index * chunk_elements_;
         if (begin >= own[k].end) continue;
         more = true;
-        chunks_.push_back({numbers[k], {begin, std::min(own[k].end, begin + chunk_elements_)}});
+        const Range range{begin, std::min(own[k].end, begin + chunk_elements_)};
+        chunks_.push_back({numbers[k], range, index});
       }
     }
   }
 
-  // All leaders of a slice have the same chunks, and deal them to the same lanes.
+  // All leaders of a slice have the same chunks, and deal them to the same lanes. Where there are
+  // several lanes there is one slice.
   void keep_own(int lane, int lanes) {
     if (lanes == 1) return;
     std::size_t kept = 0;
     for (auto k = static_cast<std::size_t>(lane); k < chunks_.size();
          k += static_cast<std::size_t>(lanes)) {
-      chunks_[kept++] = chunks_[k];
+      chunks_[kept] = chunks_[k];
+      chunks_[kept].number = kept;
+      ++kept;
     }
     chunks_.resize(kept);
   }
@@ -189,19 +196,26 @@ class Pipeline {
     return route;
   }
 
+  // Chunks with the same tag follow each other on every leader, so that MPI's order of messages
+  // keeps theirs apart.
+  bool may_start_next() const {
+    if (next_ == chunks_.size()) return false;
+    return std::ranges::all_of(in_flight_, [&](const ChunkInFlight& chunk) {
+      return !chunk.busy || chunks_[next_].number < chunk.at.number + tags_a_slice;
+    });
+  }
+
   void start_next(ChunkInFlight& chunk) {
-    // There is a tag for each chunk under way between two ranks, the same on all leaders of the
-    // slice.
-    constexpr std::size_t tags_a_slice = 64;
     chunk.at = chunks_[next_++];
     chunk.busy = true;
     chunk.data = chunk.partial
                      ? chunk.partial->data()
                      : buffers_.output() + chunk.at.range.begin * operation_.element_bytes;
     const std::byte* input = combine_inside(chunk.at.range, chunk.data);
-    const std::size_t number = chunk.at.range.begin / chunk_elements_ % tags_a_slice;
+    const std::size_t tag_in_slice = chunk.at.number % tags_a_slice;
     const int with_tag = nodes_.messages().chunk_tag() +
-                         chunk.at.slice * static_cast<int>(tags_a_slice) + static_cast<int>(number);
+                         chunk.at.slice * static_cast<int>(tags_a_slice) +
+                         static_cast<int>(tag_in_slice);
     chunk.exchange->start(route_of(chunk.at.slice), with_tag, input, chunk.data,
                           chunk.at.range.length());
     if (chunk.exchange->advance()) finish(chunk);
