@@ -7,7 +7,6 @@
 PATH=/usr/sbin:/usr/bin:/sbin:/bin
 helper=/usr/local/libexec/ropewalk-hugepages
 vm=/proc/sys/vm
-rest=0       # pages outside of jobs: the minimum_2M of hugepages.conf
 most=9999999 # pages; a longer number is not read
 
 case ${1:-} in
@@ -22,7 +21,7 @@ case ${1:-} in
     { echo 3 >"$vm/drop_caches" && echo 1 >"$vm/compact_memory"; } 2>/dev/null
     "$helper" set "$2" 2M || true
     ;;
-  end) exec "$helper" set "$rest" 2M ;;
+  end) "$helper" set minimum 2M || true ;; # the minimum_2M of hugepages.conf
   *)
     echo "job-pages.sh: '${1:-}', expected begin PAGES or end" >&2
     exit 2

@@ -37,14 +37,18 @@ struct pool {
   const char* name;  /* as on the command line and in the configuration */
   const char* total; /* the kernel's files */
   const char* free;
+  const char* surplus;
   long minimum; /* from the configuration; -1: none given, all refused */
   long maximum;
 };
 
+#define FILES_OF(size)                                                                    \
+  POOLS "hugepages-" size "kB/nr_hugepages", POOLS "hugepages-" size "kB/free_hugepages", \
+      POOLS "hugepages-" size "kB/surplus_hugepages"
+
 static struct pool pools[] = {
-    {"2M", POOLS "hugepages-2048kB/nr_hugepages", POOLS "hugepages-2048kB/free_hugepages", 0, -1},
-    {"1G", POOLS "hugepages-1048576kB/nr_hugepages", POOLS "hugepages-1048576kB/free_hugepages", 0,
-     -1},
+    {"2M", FILES_OF("2048"), 0, -1},
+    {"1G", FILES_OF("1048576"), 0, -1},
 };
 enum { pool_count = sizeof pools / sizeof *pools };
 
@@ -157,6 +161,13 @@ static int status(void) {
   return success;
 }
 
+/* The kernel counts pages beyond the pool, which go with their users, among its pages. */
+static long lasting_pages(const struct pool* pool) {
+  const long total = read_number(pool->total);
+  const long surplus = read_number(pool->surplus);
+  return surplus > 0 && surplus <= total ? total - surplus : total;
+}
+
 static int write_pages(int file, long pages) {
   char text[32];
   const int length = snprintf(text, sizeof text, "%ld", pages);
@@ -174,7 +185,7 @@ static int set(const struct pool* pool, long pages) {
   }
   if (!write_pages(file, pages)) return complain(failed, pool->total, strerror(errno));
   close(file);
-  const long now = read_number(pool->total);
+  const long now = lasting_pages(pool);
   if (now < 0) return complain(failed, pool->total, "cannot be read back");
   printf("%ld\n", now);
   return now < pages ? fewer_pages : success;
@@ -183,8 +194,10 @@ static int set(const struct pool* pool, long pages) {
 static int set_checked(const char* count, const char* size) {
   const struct pool* pool = pool_named(size);
   if (pool == NULL) return complain(wrong_command_line, size, "expected 2M or 1G");
-  const long pages = number(count);
-  if (pages < 0) return complain(wrong_command_line, count, "expected a number of pages");
+  const long pages = strcmp(count, "minimum") == 0 ? pool->minimum : number(count);
+  if (pages < 0) {
+    return complain(wrong_command_line, count, "expected a number of pages, or `minimum`");
+  }
   if (pool->maximum < 0) return complain(failed, size, "no maximum in " CONFIGURATION);
   if (pages > pool->maximum) return complain(failed, count, "above the maximum in " CONFIGURATION);
   if (pages < pool->minimum) return complain(failed, count, "below the minimum in " CONFIGURATION);
@@ -195,7 +208,7 @@ int main(int argc, char** argv) {
   const int is_status = argc == 2 && strcmp(argv[1], "status") == 0;
   const int is_set = argc == 4 && strcmp(argv[1], "set") == 0;
   if (!is_status && !is_set) {
-    fputs("usage: ropewalk-hugepages status | set PAGES 2M|1G\n", stderr);
+    fputs("usage: ropewalk-hugepages status | set PAGES|minimum 2M|1G\n", stderr);
     return wrong_command_line;
   }
   const int configured = read_configuration();

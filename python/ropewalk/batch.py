@@ -45,6 +45,16 @@ def job(environment: Mapping[str, str] | None = None) -> Job:
     return Job(nodes=nodes)
 
 
+# What names the job in the environment of its processes: Slurm, PBS, Flux, LSF, Grid Engine.
+_NAMES = ("SLURM_JOB_ID", "PBS_JOBID", "FLUX_JOB_ID", "LSB_JOBID", "JOB_ID")
+
+
+def job_name(environment: Mapping[str, str] | None = None) -> str:
+    """Tells this job from others on the same node; "" outside of jobs."""
+    environment = os.environ if environment is None else environment
+    return next((environment[name] for name in _NAMES if environment.get(name)), "")
+
+
 def _box(text: str) -> tuple[tuple[str, int], ...]:
     """Hosts and places of "n0:2,n1:1" (cluster/box.py)."""
     pairs = (part.partition(":") for part in text.split(",") if part)

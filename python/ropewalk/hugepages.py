@@ -3,12 +3,15 @@
 The kernel may give fewer pages than asked for, without an error; every figure here is read back.
 """
 
+import contextlib
+import fcntl
 import json
 import os
 import re
 import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from .cores import Root
@@ -16,8 +19,11 @@ from .errors import CommandError
 
 SIZES = {"2M": 2 << 20, "1G": 1 << 30}
 _UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
-_FOLDER = "sys/kernel/mm/hugepages/hugepages-{}kB"
-_RECORD = "run/ropewalk/hugepages.json"  # how many pages ropewalk added; gone after a reboot
+_POOLS = "sys/kernel/mm/hugepages"
+_FOLDER = _POOLS + "/hugepages-{}kB"
+# How many pages ropewalk added, by job and by page size; gone after a reboot.
+_RECORD = "run/ropewalk/hugepages.json"
+_LOCK_SECONDS = 60.0  # the kernel may compact memory so long for another process
 _HELPERS = ("/usr/local/libexec/ropewalk-hugepages", "/usr/libexec/ropewalk-hugepages")
 
 
@@ -48,6 +54,11 @@ class Pool:
     def available(self) -> int:
         """Pages a new mapping can have."""
         return self.free - self.reserved + max(0, self.overcommit - self.surplus)
+
+    @property
+    def lasting(self) -> int:
+        """Pages that nr_hugepages sets. The surplus goes with its users; it is in `total`, too."""
+        return self.total - self.surplus
 
 
 def _folder(root: Root, page_bytes: int) -> str:
@@ -94,38 +105,86 @@ def pages_of(text: str, page_bytes: int) -> int:
     return number
 
 
-def _record(root: Root) -> dict[int, int]:
+def _record(root: Root) -> dict[str, dict[int, int]]:
+    """Pages by job ("" outside of jobs) and page size."""
     try:
         with open(os.path.join(root, _RECORD), encoding="ascii") as file:
-            return {int(size): int(pages) for size, pages in json.load(file).items()}
-    except (OSError, ValueError):
+            found = json.load(file)
+        return {
+            job: {int(size): int(pages) for size, pages in sizes.items()}
+            for job, sizes in found.items()
+        }
+    except (OSError, ValueError, AttributeError, TypeError):
         return {}
 
 
-def reserved(root: Root = "/") -> dict[int, int]:
-    """Pages that `reserve` added and `release` would give back, by page size in bytes."""
-    return _record(root)
+def reserved(root: Root = "/", job: str | None = None) -> dict[int, int]:
+    """Pages that `reserve` added, for this job or at all, by page size in bytes."""
+    sums: dict[int, int] = {}
+    for name, sizes in _record(root).items():
+        for size, pages in sizes.items() if job in (None, name) else ():
+            sums[size] = sums.get(size, 0) + pages
+    return sums
 
 
-def _write_record(root: Root, record: Mapping[int, int]) -> None:
+def _write_record(root: Root, record: Mapping[str, Mapping[int, int]]) -> None:
     path = os.path.join(root, _RECORD)
-    kept = {str(size): pages for size, pages in record.items() if pages > 0}
+    kept = {
+        job: {str(size): pages for size, pages in sizes.items() if pages > 0}
+        for job, sizes in record.items()
+        if any(pages > 0 for pages in sizes.values())
+    }
     if not kept:
         if os.path.exists(path):
             os.unlink(path)
             os.rmdir(os.path.dirname(path))
         return
     os.makedirs(os.path.dirname(path), mode=0o755, exist_ok=True)
-    with open(path, "w", encoding="ascii") as file:
+    with open(f"{path}.new", "w", encoding="ascii") as file:
         json.dump(kept, file)
+    os.replace(f"{path}.new", path)
 
 
-def _write(root: Root, page_bytes: int, pages: int) -> int:
-    """Sets the size of the pool; returns what the kernel made of it."""
+@contextlib.contextmanager
+def _alone(root: Root) -> Iterator[None]:
+    """Keeps other processes from changing pools and the record meanwhile. Every user may lock the
+    kernel's folder, so that nobody waits for long."""
+    try:
+        folder = os.open(os.path.join(root, _POOLS), os.O_RDONLY | os.O_DIRECTORY)
+    except OSError:  # no pools: what follows says so
+        yield
+        return
+    try:
+        _lock(folder, time.monotonic() + _LOCK_SECONDS)
+        yield
+    finally:
+        os.close(folder)
+
+
+def _lock(folder: int, deadline: float) -> None:
+    while True:
+        try:
+            return fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                raise CommandError(
+                    f"the pool: another process has changed it for {_LOCK_SECONDS:.0f} s "
+                    f"(it holds a lock of /{_POOLS}); end it, or try again",
+                    status=1,
+                ) from None
+            time.sleep(0.01)
+
+
+def _write(root: Root, page_bytes: int, pages: int) -> None:
+    """Asks the kernel for a pool of so many pages."""
     path = os.path.join(_folder(root, page_bytes), "nr_hugepages")
-    with open(path, "w", encoding="ascii") as file:
-        file.write(str(pages))
-    return _number(path)
+    try:
+        with open(path, "w", encoding="ascii") as file:
+            file.write(str(pages))
+    except OSError as error:
+        raise CommandError(
+            f"{path}: the kernel refuses {pages} pages: {error.strerror}", status=1
+        ) from None
 
 
 def _compact(root: Root) -> None:
@@ -148,6 +207,7 @@ class Change:
     done: int
     total: int  # of the pool afterwards
     by: str  # "sysfs" or the helper's path
+    in_use: int = 0  # of the pages given back, those that go when their users end
 
 
 def _existing(page_bytes: int, root: Root) -> Pool:
@@ -160,56 +220,69 @@ def _existing(page_bytes: int, root: Root) -> Pool:
     return pool
 
 
-def _set(pool: Pool, wanted: int, root: Root) -> tuple[int, str]:
-    """Sets the pool to `wanted` pages by sysfs or the helper; returns (pages now, by what)."""
+def _set(pool: Pool, wanted: int, root: Root) -> tuple[Pool, str]:
+    """Sets the pool to `wanted` pages by sysfs or the helper; returns the pool now, by what."""
     if may_write(pool.page_bytes, root):
-        return _write(root, pool.page_bytes, wanted), "sysfs"
+        _write(root, pool.page_bytes, wanted)
+        return _existing(pool.page_bytes, root), "sysfs"
     helper = find_helper()
     if helper is None:
         raise CommandError(administrator_text(pool.page_bytes, wanted), status=1)
-    return _ask_helper(helper, pool.page_bytes, wanted), helper
+    _ask_helper(helper, pool.page_bytes, wanted)
+    return _existing(pool.page_bytes, root), helper
 
 
-def reserve(pages: int, page_bytes: int, root: Root = "/") -> Change:
+def reserve(pages: int, page_bytes: int, root: Root = "/", job: str = "") -> Change:
     """Adds pages to the pool; the Change tells how many the kernel really gave."""
-    pool = _existing(page_bytes, root)
-    now, by = _set(pool, pool.total + pages, root)
-    if now < pool.total + pages and by == "sysfs":
-        _compact(root)
-        now = _write(root, page_bytes, pool.total + pages)
-    given = max(0, now - pool.total)
-    record = _record(root)
-    record[page_bytes] = record.get(page_bytes, 0) + given
-    _remember(root, record)
-    return Change(page_bytes, pages, given, now, by)
+    with _alone(root):
+        pool = _existing(page_bytes, root)
+        wanted = pool.lasting + pages
+        now, by = _set(pool, wanted, root)
+        if now.lasting < wanted and by == "sysfs":
+            _compact(root)
+            now, by = _set(pool, wanted, root)
+        given = max(0, now.lasting - pool.lasting)
+        record = _record(root)
+        sizes = record.setdefault(job, {})
+        sizes[page_bytes] = sizes.get(page_bytes, 0) + given
+        _remember(root, record)
+    return Change(page_bytes, pages, given, now.total, by)
 
 
-def _remember(root: Root, record: Mapping[int, int]) -> None:
+def _remember(root: Root, record: Mapping[str, Mapping[int, int]]) -> None:
     """Where the record cannot be written (the helper's users), release takes a number instead."""
-    try:
+    with contextlib.suppress(OSError):
         _write_record(root, record)
-    except OSError:
-        pass
 
 
 def release(
-    root: Root = "/", page_bytes: int | None = None, pages: int | None = None
+    root: Root = "/",
+    page_bytes: int | None = None,
+    pages: int | None = None,
+    job: str | None = None,
 ) -> list[Change]:
-    """Gives back what `reserve` added (or `pages`); one Change a page size."""
-    record = _record(root)
-    if pages is not None:
-        record = {page_bytes or SIZES["2M"]: pages}
-    elif page_bytes is not None:
-        record = {size: count for size, count in record.items() if size == page_bytes}
-    changes = []
-    for size, count in sorted(record.items()):
-        pool = _existing(size, root)
-        now, by = _set(pool, max(0, pool.total - count), root)
-        changes.append(Change(size, count, pool.total - now, now, by))
-        left = _record(root)
-        left[size] = left.get(size, 0) - (pool.total - now)
-        _remember(root, left)
-    return changes
+    """Gives back what `reserve` added, for this job or at all, or `pages`; one Change a size."""
+    with _alone(root):
+        if pages is not None:
+            counts = {page_bytes or SIZES["2M"]: pages}
+        else:
+            found = reserved(root, job)
+            counts = {size: n for size, n in found.items() if page_bytes in (None, size)}
+        return [_release(size, count, root, job) for size, count in sorted(counts.items())]
+
+
+def _release(size: int, count: int, root: Root, job: str | None) -> Change:
+    pool = _existing(size, root)
+    now, by = _set(pool, max(0, pool.lasting - count), root)
+    done = pool.lasting - now.lasting
+    record, left = _record(root), done
+    for name, sizes in record.items():
+        if job in (None, name):
+            taken = min(left, sizes.get(size, 0))
+            sizes[size] = sizes.get(size, 0) - taken
+            left -= taken
+    _remember(root, record)
+    return Change(size, count, done, now.total, by, max(0, now.surplus - pool.surplus))
 
 
 def find_helper() -> str | None:
@@ -217,7 +290,7 @@ def find_helper() -> str | None:
     return next((path for path in _HELPERS if os.access(path, os.X_OK)), None)
 
 
-def _ask_helper(helper: str, page_bytes: int, wanted: int) -> int:
+def _ask_helper(helper: str, page_bytes: int, wanted: int) -> None:
     """Runs the helper, or the helper through sudo where sudoers allows that without a password."""
     command = [helper, "set", str(wanted), size_name(page_bytes)]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
@@ -228,7 +301,6 @@ def _ask_helper(helper: str, page_bytes: int, wanted: int) -> int:
         )
     if done.returncode not in (0, 3):  # 3: the kernel gave fewer
         raise CommandError(done.stderr.strip() or f"{helper}: status {done.returncode}", status=1)
-    return int(done.stdout.split()[0])
 
 
 def administrator_text(page_bytes: int, wanted: int) -> str:
@@ -297,6 +369,8 @@ def release_lines(changes: Sequence[Change]) -> list[str]:
             f"{change.done} of {change.asked} pages of {size_name(change.page_bytes)} "
             f"given back, {change.total} in the pool now"
         )
+        if change.in_use:
+            lines.append(f"{change.in_use} of them are in use; they go when their users end")
         if change.done < change.asked:
-            lines.append("the others are in use; they go back as surplus when their users end")
+            lines.append("the pool has no more pages that could be given back")
     return lines

@@ -24,18 +24,23 @@ _PATIENCE_SECONDS = 600.0  # the kernel may compact the memory of a large node f
 
 
 def row_here(
-    action: str, pages: int | None = None, page_bytes: int | None = None, root: Root = "/"
+    action: str,
+    pages: int | None = None,
+    page_bytes: int | None = None,
+    root: Root = "/",
+    job: str | None = None,
 ) -> Row:
-    """Does `action` on this node. What fails is told in the row: where a process ends with a
-    status, some launchers end those of the other nodes, too."""
+    """Does `action` on this node, for one job or for all. What fails is told in the row: where a
+    process ends with a status, some launchers end those of the other nodes, too."""
     changes: list[hugepages.Change] = []
     error = None
     try:
         if action == "reserve":
             assert pages is not None
-            changes = [hugepages.reserve(pages, page_bytes or hugepages.SIZES["2M"], root)]
+            size = page_bytes or hugepages.SIZES["2M"]
+            changes = [hugepages.reserve(pages, size, root, job or "")]
         elif action == "release":
-            changes = hugepages.release(root, page_bytes, pages)
+            changes = hugepages.release(root, page_bytes, pages, job)
     except CommandError as complaint:
         error = str(complaint)
     except OSError as complaint:
@@ -51,8 +56,8 @@ def row_here(
 
 def rows_of_job(action: str, pages: int | None, page_bytes: int | None) -> list[Row]:
     """The rows of all nodes of this job, by name; an error if a node does not answer."""
-    job = batch.job()
-    words = [sys.executable, "-m", __name__, json.dumps([action, pages, page_bytes])]
+    job, name = batch.job(), batch.job_name()
+    words = [sys.executable, "-m", __name__, json.dumps([action, pages, page_bytes, name])]
     done = _start(words)
     rows = sorted(answers(done.stdout), key=lambda row: str(row["node"]))
     if len(rows) < job.nodes:
@@ -149,8 +154,8 @@ def _complaints(rows: Sequence[Row]) -> list[str]:
 
 def main(words: Sequence[str]) -> int:
     """On a node: one line, written at once, so that launchers do not mix it with another's."""
-    action, pages, page_bytes = json.loads(words[0])
-    row = row_here(action, pages, page_bytes)
+    action, pages, page_bytes, job = json.loads(words[0])
+    row = row_here(action, pages, page_bytes, job=job)
     os.write(1, f"\n{_MARK}{json.dumps(row)}\n".encode())
     return 0
 

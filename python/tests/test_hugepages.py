@@ -1,5 +1,6 @@
 """`ropewalk hugepages` against a made-up sysfs, and the helper's checks of its arguments."""
 
+import multiprocessing
 import os
 import pathlib
 import shutil
@@ -71,14 +72,116 @@ def test_release_leaves_what_others_added(root):
     assert total(root) == 15
 
 
-def test_kernel_gives_fewer(root, monkeypatch):
-    def stingy(where, size, pages):
-        return min(pages, 12)
+def in_sysfs(root, name, value=None):
+    file = root / f"sys/kernel/mm/hugepages/hugepages-2048kB/{name}_hugepages"
+    if value is not None:
+        file.write_text(f"{value}\n")
+    return int(file.read_text())
 
-    monkeypatch.setattr(hugepages, "_write", stingy)
+
+@pytest.fixture
+def kernel(root, monkeypatch):
+    """Changes the made-up pool as the kernel does: pages in use become surplus when the pool
+    shrinks, and surplus is taken first when it grows, up to `most` pages in all."""
+    limit = {"most": 10_000}
+
+    def write(where, page_bytes, pages):
+        total, free, surplus = (in_sysfs(root, name) for name in ("nr", "free", "surplus"))
+        used = total - free
+        if pages > total - surplus:
+            now = min(max(total, pages), limit["most"])
+            surplus = max(0, now - pages)
+        else:
+            now = max(pages, used)
+            surplus = now - pages
+        for name, value in (("nr", now), ("free", now - used), ("surplus", surplus)):
+            in_sysfs(root, name, value)
+
+    monkeypatch.setattr(hugepages, "_write", write)
+    return limit
+
+
+def ended(root):
+    """Those who used pages have ended: the kernel frees the surplus."""
+    lasting = in_sysfs(root, "nr") - in_sysfs(root, "surplus")
+    for name, value in (("nr", lasting), ("free", lasting), ("surplus", 0)):
+        in_sysfs(root, name, value)
+
+
+def test_kernel_gives_fewer(root, kernel):
+    kernel["most"] = 12
     change = hugepages.reserve(5, 2 * MIB, root)
     assert (change.asked, change.done) == (5, 2)
     assert "fragmented" in "\n".join(hugepages.reserve_lines(change))
+
+
+def test_pages_in_use_are_given_back_once(root, kernel):
+    hugepages.reserve(64, 2 * MIB, root)
+    in_sysfs(root, "free", 0)
+    (change,) = hugepages.release(root)
+    assert (change.asked, change.done, change.total, change.in_use) == (64, 64, 74, 64)
+    assert "64 of them are in use" in "\n".join(hugepages.release_lines([change]))
+    assert hugepages.release(root) == []
+    ended(root)
+    assert hugepages.release(root) == []
+    assert total(root) == 10
+
+
+def test_surplus_of_others_does_not_stay(root, kernel):
+    for name, value in (("nr", 1010), ("free", 0), ("surplus", 1000)):
+        in_sysfs(root, name, value)
+    change = hugepages.reserve(4, 2 * MIB, root)
+    assert (change.done, in_sysfs(root, "surplus")) == (4, 996)
+    hugepages.release(root)
+    ended(root)
+    assert total(root) == 10
+
+
+def test_each_job_gives_back_its_own(root):
+    hugepages.reserve(5, 2 * MIB, root, "1")
+    hugepages.reserve(7, 2 * MIB, root, "2")
+    hugepages.reserve(1, 2 * MIB, root)
+    assert hugepages.reserved(root) == {2 * MIB: 13}
+    (change,) = hugepages.release(root, job="2")
+    assert (change.done, total(root)) == (7, 16)
+    assert hugepages.release(root, job="2") == []
+    (change,) = hugepages.release(root)
+    assert (change.done, total(root)) == (6, 10)
+
+
+def test_a_number_of_pages_beyond_the_pool(root, kernel):
+    (change,) = hugepages.release(root, pages=50)
+    assert (change.done, total(root)) == (10, 2)
+    assert "no more pages" in "\n".join(hugepages.release_lines([change]))
+
+
+def _reserve_often(root):
+    for _ in range(20):
+        hugepages.reserve(1, 2 * MIB, root)
+
+
+def test_several_at_once(root):
+    start = multiprocessing.get_context("fork").Process
+    children = [start(target=_reserve_often, args=(root,)) for _ in range(4)]
+    for child in children:
+        child.start()
+    for child in children:
+        child.join()
+    assert total(root) == 10 + 80
+    assert hugepages.reserved(root) == {2 * MIB: 80}
+
+
+def test_a_lock_that_is_held(root, monkeypatch):
+    monkeypatch.setattr(hugepages, "_LOCK_SECONDS", 0.05)
+    with hugepages._alone(root), pytest.raises(CommandError, match="another process has changed"):
+        hugepages.reserve(1, 2 * MIB, root)
+    hugepages.reserve(1, 2 * MIB, root)
+
+
+def test_what_the_kernel_refuses(root, monkeypatch):
+    monkeypatch.setattr(hugepages, "_folder", lambda root, size: str(root / "nowhere"))
+    with pytest.raises(CommandError, match="the kernel refuses 7 pages"):
+        hugepages._write(root, 2 * MIB, 7)
 
 
 def test_unknown_size(root):
@@ -122,7 +225,8 @@ def helper(tmp_path_factory):
         if text is not None:
             file.write_text(text)
             file.chmod(mode)
-        (top / "sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages").write_text("10\n")
+        in_sysfs(top, "nr", 10)
+        in_sysfs(top, "surplus", 0)
 
         def run(*arguments):
             return subprocess.run(
@@ -142,6 +246,20 @@ def test_helper_sets_the_pool(helper):
     assert str(total(run.root)).startswith("20")
 
 
+def test_helper_sets_the_minimum(helper):
+    run = helper("minimum_2M = 14\nmaximum_2M = 100\n")
+    done = run("set", "minimum", "2M")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "14\n", "")
+    assert total(run.root) == 14
+
+
+def test_helper_counts_no_surplus(helper):
+    run = helper()
+    in_sysfs(run.root, "surplus", 3)
+    done = run("set", "20", "2M")
+    assert (done.returncode, done.stdout) == (3, "17\n")
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -157,6 +275,7 @@ def test_helper_sets_the_pool(helper):
         ["set", "5;id", "2M"],
         ["set", "", "2M"],
         ["set", "99999999999999999999", "2M"],
+        ["set", "least", "2M"],
         ["set", "5", "4M"],
         ["set", "5", "../../2M"],
         ["reserve", "5", "2M"],
@@ -222,12 +341,12 @@ def test_helper_comments_and_status(helper):
     assert "1G 10 pages, 8 free, no limit configured" in done.stdout
 
 
-def test_front_end_uses_the_helper(helper, root, monkeypatch):
+def test_front_end_uses_the_helper(helper, monkeypatch):
     run = helper()
     monkeypatch.setattr(hugepages, "may_write", lambda size, root: False)
     monkeypatch.setattr(hugepages, "_HELPERS", (str(run.root / "ropewalk-hugepages"),))
-    change = hugepages.reserve(5, 2 * MIB, root)
+    change = hugepages.reserve(5, 2 * MIB, run.root)
     assert (change.done, change.total) == (5, 15)
     assert os.path.basename(change.by) == "ropewalk-hugepages"
     with pytest.raises(CommandError, match="above the maximum"):
-        hugepages.reserve(500, 2 * MIB, root)
+        hugepages.reserve(500, 2 * MIB, run.root)

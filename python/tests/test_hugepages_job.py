@@ -218,7 +218,7 @@ def test_memory_is_gathered_before_pages_are_taken(installed):
     assert (installed.vm / "drop_caches").read_text() == "3\n"
     assert (installed.vm / "compact_memory").read_text() == "1\n"
     assert told(pool, "end").returncode == 0
-    assert installed.record() == ["set 512 2M", "set 0 2M"]
+    assert installed.record() == ["set 512 2M", "set minimum 2M"]
 
 
 @pytest.mark.parametrize("pages", ["", "x", "-5", "5;id", "12345678", "1 2"])
@@ -246,7 +246,7 @@ def test_a_wrong_word_is_an_error(installed):
         ({"SLURM_JOB_COMMENT": "a=1,hugepages=64,b"}, ["set 64 2M"]),
         ({"SLURM_JOB_COMMENT": "hugepages=many"}, []),
         ({}, []),
-        ({"SLURM_SCRIPT_CONTEXT": "epilog_slurmd"}, ["set 0 2M"]),
+        ({"SLURM_SCRIPT_CONTEXT": "epilog_slurmd"}, ["set minimum 2M"]),
     ],
 )
 def test_slurms_prolog(installed, variables, record):
@@ -273,7 +273,7 @@ def test_fluxs_prolog(installed, specification, record):
     assert installed.record() == record
     epilog = installed("flux-prolog.sh", "etc/flux/system/epilog.d/hugepages")
     assert told(epilog, FLUX_JOB_ID="f42").returncode == 0
-    assert installed.record() == [*record, "set 0 2M"]
+    assert installed.record() == [*record, "set minimum 2M"]
 
 
 @pytest.fixture
@@ -299,7 +299,7 @@ def hook(installed, monkeypatch):
 def test_pbss_hook(hook, installed):
     assert hook(64, 512) == ([], [True])
     assert hook(512, 512) == ([], [True])
-    assert installed.record() == ["set 512 2M", "set 0 2M"]
+    assert installed.record() == ["set 512 2M", "set minimum 2M"]
     assert hook(64, None) == ([], [True])
     assert len(installed.record()) == 2
 
