@@ -3,31 +3,12 @@
 #pragma once
 
 #include <cstddef>
-#include <memory>
 #include <vector>
 
 #include "collectives/algorithms.hpp"
-#include "ropewalk/detail/unwinding.hpp"
+#include "collectives/nodes/call_memory.hpp"
 
 namespace ropewalk::collectives::nodes {
-
-// Memory of one call, for messages. Where an exception ends the call, MPI may still read and write
-// it: then it is never freed.
-class CallMemory {
- public:
-  explicit CallMemory(std::size_t bytes)
-      : memory_(std::make_unique_for_overwrite<std::byte[]>(bytes)) {}
-  ~CallMemory() {
-    if (unwinding_) (void)memory_.release();
-  }
-  CallMemory(const CallMemory&) = delete;
-  CallMemory& operator=(const CallMemory&) = delete;
-  std::byte* data() const noexcept { return memory_.get(); }
-
- private:
-  detail::Unwinding unwinding_;
-  std::unique_ptr<std::byte[]> memory_;
-};
 
 // The place where others of the node write this rank's result: the receive buffer, or, where they
 // cannot reach that, memory of the arena, from which the result is copied at the end.

@@ -6,9 +6,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <vector>
+#include <optional>
 
 #include "collectives/engine.hpp"
+#include "collectives/nodes/call_memory.hpp"
 #include "collectives/nodes/error_notices.hpp"
 #include "collectives/nodes/message_waits.hpp"
 #include "mpi/mpi.hpp"
@@ -30,10 +31,10 @@ void check_header(const Header& own, const Header& other, int other_rank);
 class SmallMessage {
  public:
   SmallMessage(const Header& header, std::size_t bytes) : bytes_(sizeof(Header) + bytes) {
-    if (bytes_ > few_.size()) more_.resize(bytes_);
+    if (bytes_ > few_.size()) more_.emplace(bytes_);
     std::memcpy(data(), &header, sizeof header);
   }
-  std::byte* data() { return bytes_ > few_.size() ? more_.data() : few_.data(); }
+  std::byte* data() { return more_ ? more_->data() : few_.data(); }
   std::byte* payload() { return data() + sizeof(Header); }
   std::size_t bytes() const { return bytes_; }
   Header header() {
@@ -45,7 +46,7 @@ class SmallMessage {
  private:
   std::size_t bytes_;
   std::array<std::byte, 1024> few_;  // not set: only what is used is written
-  std::vector<std::byte> more_;
+  std::optional<CallMemory> more_;
 };
 
 // A range of tags for each use of the communicators between nodes. Messages of one pair of ranks

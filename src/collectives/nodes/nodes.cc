@@ -1,6 +1,8 @@
 #include "collectives/nodes/nodes.hpp"
 
 #include <array>
+#include <exception>
+#include <memory>
 #include <utility>
 
 #include "collectives/nodes/choice.hpp"
@@ -106,10 +108,20 @@ ReductionThreads* Nodes::make_threads(const Header& header) {
   messages_.meet_all(header);
   mpi::collectively(comms_.all(), [&] {
     const ThreadShare share = share_threads(comms_.all(), settings_.threads, layout_.most == 1);
-    comms_.split_lanes(share.communicating, layout_.rank);
-    if (share.threads > 1) {
-      threads_ = std::make_unique<ReductionThreads>(share.threads, share.crowded, values());
+    std::exception_ptr refused;
+    try {
+      if (share.threads > 1) {
+        threads_ = std::make_unique<ReductionThreads>(share.threads, share.crowded, values());
+      }
+    } catch (...) {
+      refused = std::current_exception();
     }
+    // Where nobody has asked for threads and a rank can have none, all do without.
+    if (mpi::true_on_all(comms_.all(), refused == nullptr)) {
+      return comms_.split_lanes(share.communicating, layout_.rank);
+    }
+    threads_.reset();
+    if (refused != nullptr && settings_.threads > 0) std::rethrow_exception(refused);
   });
   asked_for_threads_ = true;
   return threads_.get();
