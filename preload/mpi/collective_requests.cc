@@ -29,13 +29,13 @@ Pending* CollectiveRequests::find_far(Word handle) noexcept {
 
 void CollectiveRequests::start(Pending& entry) noexcept {
   entry.apart = true;
-  ++active_;
+  count_active(1);
   entry.collective->start();
 }
 
 void CollectiveRequests::end_round(Pending& entry) noexcept {
   end_use(entry);
-  --active_;
+  count_active(-1);
 }
 
 void CollectiveRequests::free(Pending& entry) noexcept {
@@ -49,9 +49,10 @@ void CollectiveRequests::end_freed() noexcept {
     const Word handle = at->first;
     Pending& entry = at->second;
     ++at;
-    if (!entry.freed || !entry.collective->complete(entry.taken.code)) continue;
+    if (!entry.freed) continue;
+    if (!entry.settled && !entry.collective->complete(entry.taken.code)) continue;
     complete_freed(handle, entry);
-    --active_;
+    count_active(-1);
     --freed_;
     erase(handle);
   }
@@ -71,7 +72,8 @@ void CollectiveRequests::end() noexcept {
   }
   near_ = {};
   entries_.clear();
-  active_ = freed_ = 0;
+  active_ = 0;
+  freed_ = 0;
 }
 
 }  // namespace ropewalk::preload::messages

@@ -174,7 +174,7 @@ using mpi::Word;  // a handle, whatever its C type: see mpi/functions.hpp
                            const Count*, Word, Word))                                            \
   F(Neighbor_alltoallw_c, (const void*, const Count*, const Count*, const void*, void*,           \
                            const Count*, const Count*, const void*, Word))
-// Those that messages need (messages.hpp): ours unless ROPEWALK_MESSAGES is off.
+// Those that messages and the table of requests need (messages.hpp).
 #define ROPEWALK_INIT_FUNCTIONS(F)                                                               \
   F(Init, (int*, void*))                                                                         \
   F(Init_thread, (int*, void*, int, int*))

@@ -19,7 +19,7 @@ class KeptElements {
  public:
   using Elements = collectives::Elements;
   explicit KeptElements(const Elements& elements) : elements_(elements) {
-    if (!mpi::is_predefined(elements.type)) elements_.type = duplicate(elements.type);
+    if (!mpi::is_predefined(elements.type)) elements_.type = one_of(elements.type);
   }
   ~KeptElements() {
     if (!mpi::is_predefined(elements_.type)) let_go(elements_.type);

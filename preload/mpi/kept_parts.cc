@@ -14,7 +14,7 @@ KeptParts::KeptParts(std::shared_ptr<const void> owner, std::span<const TypedPar
     if (part.pattern->known) continue;
     collectives::Pattern& own = own_.emplace_back(*part.pattern);
     own.type = {};
-    own.type = duplicate(part.pattern->type);
+    own.type = one_of(part.pattern->type);
     part.pattern = &own;
   }
   // Not set: where the ranks share the memory of the program, nobody touches it.

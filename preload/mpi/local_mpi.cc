@@ -28,7 +28,6 @@ struct LocalFunctions {
   int (*type_create_keyval)(mpi::CopyAttribute*, mpi::DeleteAttribute*, int*, void*) = nullptr;
   int (*type_set_attr)(Word, int, void*) = nullptr;
   int (*add_error_class)(int*) = nullptr;
-  int (*type_dup)(Word, Word*) = nullptr;
   int (*grequest_start)(int (*)(void*, void*), int (*)(void*), int (*)(void*, int), void*,
                         Word*) = nullptr;
   int (*grequest_complete)(Word) = nullptr;
@@ -60,7 +59,6 @@ LocalFunctions load() {
   find(file, call.comm_call_errhandler, "PMPI_Comm_call_errhandler");
   find(file, call.type_create_keyval, "PMPI_Type_create_keyval");
   find(file, call.type_set_attr, "PMPI_Type_set_attr");
-  find(file, call.type_dup, "PMPI_Type_dup");
   find(file, call.grequest_start, "PMPI_Grequest_start");
   find(file, call.grequest_complete, "PMPI_Grequest_complete");
   find(file, call.status_set_elements, "PMPI_Status_set_elements");
@@ -214,12 +212,6 @@ int raise(mpi::Comm comm, const char* text) noexcept {
   } catch (...) {  // MPI has no such function: the code alone
   }
   return code;
-}
-
-mpi::Datatype duplicate(mpi::Datatype type) {
-  mpi::Datatype made;
-  mpi::check(local().type_dup(type.value, &made.value), "MPI_Type_dup");
-  return made;
 }
 
 mpi::Datatype one_of(mpi::Datatype type) {

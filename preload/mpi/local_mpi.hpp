@@ -63,10 +63,9 @@ class OwnRequest {
   int code_ = 0;
 };
 
-// Returns a datatype that lives until it is let go of, whatever the program does with its own
-// handle.
-mpi::Datatype duplicate(mpi::Datatype);
-// Makes the type of one element of another, which has none of its attributes.
+// Makes the type of one element of another, which lives until it is let go of, whatever the program
+// does with its own handle. It has none of the program's attributes, whose functions would be
+// called with it.
 mpi::Datatype one_of(mpi::Datatype);
 void let_go(mpi::Datatype) noexcept;
 

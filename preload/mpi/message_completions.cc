@@ -193,37 +193,64 @@ int complete_some(const Call& call, int number, int apart, const int* indices,
   return code != 0 ? code : failed_in_status(call, &lock);
 }
 
-// Waits for the round of a collective whose status nobody wants, in which MPI has no part. Returns
-// an error code, or 0. Others may be about to do their tasks, which are left to them: a root would
-// otherwise copy to all ranks of a broadcast.
-int finish_round(Word handle, Pending& entry) {
-  const unsigned spins = wait_policy().spins;
-  for (unsigned spin = 0; spin < spins; ++spin) {
-    if (entry.collective->is_ready(false)) break;
-    os::relax();
-  }
-  if (!pending.settle(handle, entry)) {
-    wait_until([&] { return pending.settle(handle, entry); });
-  }
-  const int code = entry.taken.code;
-  pending.collectives().end_round(entry);
-  return code;
+// Says whether this is an active persistent collective. It stays one until this thread completes
+// it, or MPI ends.
+bool is_round(Word handle) {
+  const MessageLock lock;
+  return pending.collectives().find_active(handle) != nullptr;
 }
 
-bool are_rounds(const ProgramRequests& given, std::size_t count, const void* statuses) noexcept {
-  if (!is_ignored(statuses)) return false;
+bool are_rounds(const ProgramRequests& given, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) {
-    if (pending.collectives().find_active(given.get(i)) == nullptr) return false;
+    if (!is_round(given.get(i))) return false;
   }
   return true;
+}
+
+// Others may be about to do their tasks, which are left to them: a root would otherwise copy to all
+// ranks of a broadcast.
+void leave_tasks_to_others(Word handle) {
+  const unsigned spins = wait_policy().spins;
+  for (unsigned spin = 0; spin < spins; ++spin) {
+    {
+      MessageLock lock;
+      lock.stay_if_ended();
+      if (pending.collectives().find_active(handle)->collective->is_ready(false)) return;
+    }
+    os::relax();
+    MessageLock::let_others();
+  }
+}
+
+struct EndedRound {
+  int code = 0;
+  Word comm = 0;
+};
+
+// Ends the round of a collective whose status nobody wants, in which MPI has no part, and returns
+// true, or false where it is not over.
+bool end_round(Word handle, EndedRound& ended) noexcept {
+  Pending& entry = *pending.collectives().find_active(handle);
+  if (!pending.settle(handle, entry)) return false;
+  ended = {entry.taken.code, entry.to.comm};
+  pending.collectives().end_round(entry);
+  return true;
+}
+
+// Waits for such a round.
+EndedRound finish_round(Word handle) {
+  EndedRound ended;
+  leave_tasks_to_others(handle);
+  wait_until([&] { return end_round(handle, ended); });
+  return ended;
 }
 
 // Each of the requests is such a round.
 int finish_rounds(const ProgramRequests& given, std::size_t count) {
   Word failed = 0;
   for (std::size_t i = 0; i < count; ++i) {
-    Pending& entry = *pending.collectives().find_active(given.get(i));
-    if (finish_round(given.get(i), entry) != 0) failed = entry.to.comm;
+    const EndedRound ended = finish_round(given.get(i));
+    if (ended.code != 0) failed = ended.comm;
   }
   return failed == 0 ? 0 : raise_code(failed, error_in_status());
 }
@@ -270,20 +297,20 @@ namespace serve {
 
 int Wait(void* request, void* status) {
   if (pending.empty()) return next.Wait(request, status);
-  if (ranks.threads) return wait_by([&](int* flag) { return Test(request, flag, status); });
   const Word handle = ProgramRequests(request).get(0);
-  Pending* collective = pending.collectives().find_active(handle);
-  if (collective != nullptr && is_ignored(status)) {
-    const int code = finish_round(handle, *collective);
-    return code == 0 ? 0 : raise_code(collective->to.comm, code);
+  const bool round = is_round(handle);
+  if (round && is_ignored(status)) {
+    const EndedRound ended = finish_round(handle);
+    return ended.code == 0 ? 0 : raise_code(ended.comm, ended.code);
   }
+  if (!round && pending.only_collectives()) return next.Wait(request, status);
+  if (ranks.threads) return wait_by([&](int* flag) { return Test(request, flag, status); });
   const Call call(1, request);
   const Statuses own(status, 1);
   if (call.entry(0) != nullptr) {
     wait_until([&] { return call.settle_all(); });
     return complete_one(call, 0, own.first(), next.Wait(request, own.first()));
   }
-  if (pending.only_collectives()) return next.Wait(request, status);
   return wait_by([&](int* flag) { return next.Test(request, flag, status); });
 }
 
@@ -305,7 +332,7 @@ int Test(void* request, int* flag, void* status) {
 int Waitall(int count, void* requests, void* statuses) {
   if (pending.empty() || count <= 0) return next.Waitall(count, requests, statuses);
   const auto number = static_cast<std::size_t>(count);
-  if (are_rounds(ProgramRequests(requests), number, statuses)) {
+  if (is_ignored(statuses) && are_rounds(ProgramRequests(requests), number)) {
     return finish_rounds(ProgramRequests(requests), number);
   }
   const Call call(count, requests);

@@ -23,9 +23,7 @@ class Loader {
   bool complete_ = true;
 };
 
-}  // namespace
-
-bool load_message_functions() noexcept {
+bool find_message_functions() noexcept {
   void* file = dlopen(mpi::library().path.c_str(), RTLD_NOW | RTLD_NOLOAD);
   Loader load(file == nullptr ? RTLD_DEFAULT : file);
   load.find(real.isend, "PMPI_Isend");
@@ -56,6 +54,14 @@ bool load_message_functions() noexcept {
   load.find(real.info_delete, "PMPI_Info_delete");
   load.find(real.info_free, "PMPI_Info_free");
   return load.complete();
+}
+
+}  // namespace
+
+// Other threads may call what was found.
+bool load_message_functions() noexcept {
+  static const bool complete = find_message_functions();
+  return complete;
 }
 
 void set_error(void* status, int code) noexcept {

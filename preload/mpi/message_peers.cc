@@ -213,6 +213,7 @@ void begin_finalize() noexcept {
 bool go_on() noexcept { return ends_with_self && !ranks.ended; }
 
 void before_init() noexcept {
+  if (!wanted()) return;
   const std::string reason = obstacle();
   if (!reason.empty()) note_promise(reason);
   ranks.understands = reason.empty();
@@ -221,6 +222,7 @@ void before_init() noexcept {
 void after_init() noexcept {
   try {
     ranks.threads = mpi::thread_level() == mpi::ThreadLevel::multiple;
+    if (!wanted()) return;
     const std::string reason = obstacle_after_init();
     if (!reason.empty()) note_promise(reason);
     ranks.understands = ranks.understands && reason.empty() && load_message_functions();

@@ -37,13 +37,13 @@ struct MessageRanks {
   // Several threads may call MPI at the same time. One may probe, so that no other may wait in a
   // receive of MPI's: what it waits for may be in the stash by then. Each receive is posted first.
   bool threads = false;
-  std::atomic<bool> met{false};    // the ranks have told each other what they promise
-  std::atomic<bool> ended{false};  // MPI_Finalize has begun
-  bool crowded = false;            // more ranks than cores
-  bool over_nodes = false;         // MPI_COMM_WORLD has ranks on other nodes
-  int place = 0;                   // of this rank
-  Key key{};                       // key of this process
-  std::uint64_t inode = 0;         // inode of its arena
+  std::atomic<bool> met{false};      // the ranks have told each other what they promise
+  std::atomic<bool> ended{false};    // MPI_Finalize has begun
+  std::atomic<bool> crowded{false};  // more ranks than cores
+  bool over_nodes = false;           // MPI_COMM_WORLD has ranks on other nodes
+  int place = 0;                     // of this rank
+  Key key{};                         // key of this process
+  std::uint64_t inode = 0;           // inode of its arena
   EnvelopeSlot* slots = nullptr;
   ReceiverNotes* notes = nullptr;
   tuning::EnvelopeLimits limits{};
@@ -61,7 +61,8 @@ extern MessageRanks& ranks;
 // none of them.
 bool load_self() noexcept;
 
-// MPI_Init must call these, the first before MPI's own initialization and the second after it.
+// MPI_Init must call these, the first before MPI's own initialization and the second after it, also
+// where no messages are wanted: the table of requests has persistent collectives as well.
 void before_init() noexcept;
 void after_init() noexcept;
 

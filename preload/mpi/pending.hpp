@@ -71,7 +71,7 @@ Pending described(void* buffer, Count, Word type, const MessagePattern& from) no
 // The requests of persistent collectives.
 class CollectiveRequests {
  public:
-  std::size_t active() const noexcept { return active_; }
+  std::size_t active() const noexcept { return active_.load(std::memory_order_relaxed); }
   // Adds one that is not active, or throws std::bad_alloc and adds none.
   void add(Word handle, Word comm, std::shared_ptr<PersistentCollective>);
   // Returns an entry, active or not, or null. It looks at one line of the cache, unless several
@@ -111,15 +111,20 @@ class CollectiveRequests {
     return static_cast<std::size_t>((handle * 0x9e3779b97f4a7c15ULL) >> 58);
   }
   Pending* find_far(Word handle) noexcept;
+  // Under the lock, so that it needs no operation that is atomic as a whole.
+  void count_active(int more) noexcept {
+    active_.store(active() + static_cast<std::size_t>(more), std::memory_order_relaxed);
+  }
 
   std::map<Word, Pending> entries_;  // which never move
   std::array<Near, near_places> near_{};
-  std::size_t active_ = 0;
+  // A thread that completes one has been given that by the one that started it, and so sees it.
+  std::atomic<std::size_t> active_{0};
   std::size_t freed_ = 0;  // of the active ones
 };
 
-// Whoever calls anything but empty() and only_collectives() holds the MessageLock. There are no
-// persistent collectives in a process whose threads call MPI at the same time.
+// Whoever calls anything but empty() and only_collectives() holds the MessageLock. A round of a
+// collective is carried out under it as well, which waits for nobody.
 class PendingRequests {
  public:
   bool empty() const noexcept { return only_collectives() && collectives_.active() == 0; }

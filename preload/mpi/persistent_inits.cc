@@ -18,6 +18,7 @@ namespace ropewalk::preload {
 namespace {
 
 using collectives::is_in_place;
+using messages::MessageLock;
 using messages::pending;
 using messages::ProgramRequests;
 
@@ -37,9 +38,11 @@ Reason obstacle_to_serve(CommunicatorEntry* entry, bool among_neighbours) noexce
   return found ? Reason::none : Reason::no_grid;
 }
 
-// The table of requests is used by one thread at a time.
+// Where threads call MPI at the same time, the MessageLock lets one of them at a time use the table
+// of requests. MPI_Init has told it so, unless that was called by its PMPI name.
 bool can_serve() {
-  return mpi::thread_level() != mpi::ThreadLevel::multiple && messages::completes_by_us() &&
+  const bool multiple = mpi::thread_level() == mpi::ThreadLevel::multiple;
+  return multiple == messages::ranks.threads && messages::completes_by_us() &&
          messages::load_message_functions();
 }
 
@@ -50,7 +53,10 @@ class ServedRequest {
   ServedRequest() = default;
   ~ServedRequest() {
     if (handle_ == 0) return;
-    pending.erase_inactive(handle_);
+    {
+      const MessageLock lock;  // until the entry is gone: MPI may give the handle to another thread
+      pending.erase_inactive(handle_);
+    }
     messages::real.request_free(&handle_);
   }
   ServedRequest(const ServedRequest&) = delete;
@@ -62,13 +68,16 @@ class ServedRequest {
     mpi::check(messages::real.send_init(nullptr, 0, mpi::byte_type().value, self, tag,
                                         mpi::comm_self().value, &handle_),
                "MPI_Send_init");
+    const MessageLock lock;
     pending.collectives().add(handle_, comm, nullptr);
   }
   // Takes the place of MPI's request.
-  void give_to(void* request, std::shared_ptr<PersistentCollective> served) noexcept {
+  void give_to(void* request, std::shared_ptr<PersistentCollective> served, bool crowded) noexcept {
     const ProgramRequests given(request);
     Word of_mpi = given.get(0);
     messages::real.request_free(&of_mpi);
+    const MessageLock lock;
+    if (crowded) messages::ranks.crowded = true;
     pending.find_inactive(handle_)->collective = std::move(served);
     given.set(0, std::exchange(handle_, 0));
     take_completions();
@@ -114,8 +123,7 @@ int set_up(Function function, Word word, void* request, Plan plan, Pass pass) {
       return code;
     }
     const bool crowded = team.state().backend->engine()->team().waits().crowded();
-    messages::ranks.crowded = messages::ranks.crowded || crowded;
-    own.give_to(request, std::move(served));
+    own.give_to(request, std::move(served), crowded);
   } catch (const std::exception&) {  // MPI fails, and will say so
   }
   return code;

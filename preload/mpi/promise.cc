@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "message_peers.hpp"
 #include "mpi/library.hpp"
 
 namespace ropewalk::preload::messages {
@@ -215,7 +216,9 @@ std::string obstacle_without_lock() { return first_import(&is_session); }
 
 bool completes_by_us() noexcept {
   try {
-    static const bool found = obstacle_to_promise().empty() && obstacle_without_lock().empty();
+    static const bool found =
+        obstacle_to_promise().empty() &&
+        (ranks.threads ? obstacle_to_lock() : obstacle_without_lock()).empty();
     return found;
   } catch (...) {  // no memory to look
     return false;

@@ -142,7 +142,7 @@ void fill_slots() {
   if (mpi::loaded()) handle_bits = mpi::library().abi.int_handles ? Word{0xffffffff} : ~Word{0};
   if (on) read_statistics_setting();
   fill_all(on);
-  fill_init(on && messages::wanted());
+  fill_init(on);
   fill_messages(false);
   fill_onesided(on && onesided::wanted());
   filled = true;

@@ -46,7 +46,7 @@ void start_round(const CommunicatorEntry& entry, Word comm, RoundPlan plan, void
   }
   round->begin();
   const bool crowded = entry.team->state().backend->engine()->team().waits().crowded();
-  messages::ranks.crowded = messages::ranks.crowded || crowded;
+  if (crowded) messages::ranks.crowded = true;
   messages::ProgramRequests(request).set(0, handle);
   take_completions();
 }

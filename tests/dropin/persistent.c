@@ -1,14 +1,24 @@
 /* Random persistent collectives: each round of what MPI_X_init has set up must give, byte for byte,
  * what the blocking PMPI_X gives. Several are under way at a time, on several communicators,
  * together with messages, null requests and inactive ones, and are completed in all ways that MPI
- * has. Arguments: the number of cases, the seed. */
+ * has.
+ *
+ *   persistent [CASES [SEED [THREADS | levels]]]
+ *
+ * With THREADS, each rank has so many threads that do this at the same time, each on communicators
+ * of its own, and one that sends large messages. What one thread has started another may complete.
+ * With `levels`, every other rank alone has MPI_THREAD_MULTIPLE. */
+#define _GNU_SOURCE
+#include <pthread.h>
+
 #include "check.h"
 
 #if MPI_VERSION >= 4 || (defined OMPI_MAJOR_VERSION && OMPI_MAJOR_VERSION >= 5)
 
-enum { most_ranks = 8, most_operations = 4, most_rounds = 4, kinds = 16 };
+enum { most_ranks = 8, most_operations = 4, most_rounds = 4, kinds = 16, most_threads = 8 };
 
-static unsigned long long shared_state, own_state;
+/* What is _Thread_local is each thread's own. */
+static _Thread_local unsigned long long shared_state, own_state;
 static unsigned from(unsigned long long* state, unsigned limit) {
   *state = *state * 6364136223846793005ULL + 1442695040888963407ULL;
   return (unsigned)(*state >> 33) % limit;
@@ -30,8 +40,8 @@ typedef struct {
   MPI_Request request;
 } Operation;
 
-static MPI_Datatype gaps; /* two ints, and as much between and behind them */
-static MPI_Op own_sum;
+static _Thread_local MPI_Datatype gaps; /* two ints, and as much between and behind them */
+static _Thread_local MPI_Op own_sum;
 static void add(void* in, void* inout, int* count, MPI_Datatype* type) {
   (void)type;
   for (int i = 0; i < *count; ++i) ((int*)inout)[i] += ((int*)in)[i];
@@ -215,15 +225,45 @@ static void complete(Requests* r, int served) {
   }
 }
 
+static int threads;
+
+typedef struct {
+  Requests* requests;
+  int served;
+  unsigned long long state;
+} HandedOver;
+
+static void* complete_here(void* given) {
+  const HandedOver* handed = given;
+  own_state = handed->state;
+  complete(handed->requests, handed->served);
+  return NULL;
+}
+
+/* Where there are several threads, every other time by one that has not started them. */
+static void complete_by_any(Requests* r, int served) {
+  pthread_t other;
+  HandedOver handed = {r, served, own_state};
+  if (threads == 0 || own_below(2)) {
+    complete(r, served);
+    return;
+  }
+  CHECK(pthread_create(&other, NULL, complete_here, &handed) == 0);
+  pthread_join(other, NULL);
+}
+
+static int world_rank, world_size;
+static int rank_behind(void) { return (world_rank + 1) % world_size; }
+static int rank_before(void) { return (world_rank + world_size - 1) % world_size; }
+
 /* A message around the ring of all ranks goes on beside the collectives. */
-static int ring_in, ring_out, world_rank, world_size;
+static _Thread_local MPI_Comm world; /* of all ranks */
+static _Thread_local int ring_in, ring_out;
 static void add_ring(Requests* r, int round) {
-  const int next = (world_rank + 1) % world_size,
-            before = (world_rank + world_size - 1) % world_size;
   ring_out = world_rank * 100 + round;
   ring_in = -1;
-  MPI_Irecv(&ring_in, 1, MPI_INT, before, 7, MPI_COMM_WORLD, &r->at[r->number++]);
-  MPI_Isend(&ring_out, 1, MPI_INT, next, 7, MPI_COMM_WORLD, &r->at[r->number++]);
+  MPI_Irecv(&ring_in, 1, MPI_INT, rank_before(), 7, world, &r->at[r->number++]);
+  MPI_Isend(&ring_out, 1, MPI_INT, rank_behind(), 7, world, &r->at[r->number++]);
 }
 
 /* Starts the collectives of a round, whose bits are set. */
@@ -273,65 +313,136 @@ static void run(Operation* all, int number, int round) {
   /* Rank 0 completes nothing before the last rank has completed all. */
   const int token = !has_ring && world_size > 1 && below(3) == 0;
   if (token && world_rank == 0) {
-    MPI_Recv(NULL, 0, MPI_INT, world_size - 1, 8, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Recv(NULL, 0, MPI_INT, world_size - 1, 8, world, MPI_STATUS_IGNORE);
   }
-  complete(&r, served);
-  if (token && world_rank == world_size - 1) MPI_Send(NULL, 0, MPI_INT, 0, 8, MPI_COMM_WORLD);
-  if (has_ring) CHECK(ring_in == (world_rank + world_size - 1) % world_size * 100 + round);
+  complete_by_any(&r, served);
+  if (token && world_rank == world_size - 1) MPI_Send(NULL, 0, MPI_INT, 0, 8, world);
+  if (has_ring) CHECK(ring_in == rank_before() * 100 + round);
   for (int i = 0; i < number; ++i) check(&all[i], r.at[i]);
 }
 
+/* Sets up a few, carries out some rounds, and frees them. */
+static void run_case(MPI_Datatype resized) {
+  own_state = shared_state + (unsigned)world_rank * 77773U + 5;
+  MPI_Type_dup(resized, &gaps);
+  MPI_Op_create(&add, 1, &own_sum);
+  MPI_Comm comms[2] = {world, MPI_COMM_NULL};
+  const int split = 1 + (int)below(2);
+  MPI_Comm_split(world, world_rank % split, (int)below(2) ? world_rank : -world_rank, &comms[1]);
+  Operation all[most_operations];
+  const int number = 1 + (int)below(most_operations);
+  for (int i = 0; i < number; ++i) {
+    const int which = (int)below(2);
+    /* Ranks of either half draw the same, whatever its size. */
+    const unsigned long long state = shared_state;
+    draw(&all[i], comms[which]);
+    shared_state = state + 99991ULL * (unsigned)(i + 1);
+    CHECK_CALL(call(&all[i], 0, all[i].receive));
+  }
+  /* All may be gone before the last round. */
+  MPI_Type_free(&gaps);
+  MPI_Type_dup(resized, &gaps);
+  const int rounds = 1 + (int)below(most_rounds);
+  for (int i = 0; i < number; ++i) {
+    if (all[i].type != MPI_INT && all[i].type != MPI_DOUBLE && all[i].type != MPI_BYTE) {
+      all[i].type = gaps;
+    }
+  }
+  for (int round = 0; round < rounds; ++round) run(all, number, round);
+  for (int i = 0; i < number; ++i) {
+    CHECK_CALL(MPI_Request_free(&all[i].request));
+    CHECK(all[i].request == MPI_REQUEST_NULL);
+    free(all[i].send);
+    free(all[i].receive);
+    free(all[i].expected);
+  }
+  MPI_Op_free(&own_sum);
+  MPI_Type_free(&gaps);
+  MPI_Comm_free(&comms[1]);
+}
+
+typedef struct {
+  MPI_Comm world;
+  int cases;
+  unsigned long long seed;
+  MPI_Datatype resized;
+} Part;
+
+static void* run_cases(void* given) {
+  const Part* part = given;
+  world = part->world;
+  shared_state = part->seed;
+  for (int i = 0; i < part->cases; ++i) run_case(part->resized);
+  return NULL;
+}
+
+/* Large messages go around the ring meanwhile. */
+static void* exchange(void* given) {
+  const Part* part = given;
+  enum { bytes = 200000, times = 10 };
+  char *out = malloc(bytes), *in = malloc(bytes);
+  for (int i = 0; i < times * part->cases; ++i) {
+    MPI_Request both[2];
+    memset(out, i % 50 + world_rank, bytes);
+    MPI_Irecv(in, bytes, MPI_CHAR, rank_before(), 9, part->world, &both[0]);
+    MPI_Isend(out, bytes, MPI_CHAR, rank_behind(), 9, part->world, &both[1]);
+    CHECK_CALL(MPI_Waitall(2, both, MPI_STATUSES_IGNORE));
+    CHECK(in[0] == i % 50 + rank_before() && in[bytes - 1] == in[0]);
+  }
+  free(out);
+  free(in);
+  return NULL;
+}
+
+/* Each thread has a communicator of its own, as have the messages. */
+static void run_threads(Part part) {
+  Part parts[most_threads + 1];
+  pthread_t started[most_threads + 1];
+  for (int i = 0; i <= threads; ++i) {
+    parts[i] = part;
+    parts[i].seed += (unsigned)i * 1000003ULL;
+    MPI_Comm_dup(MPI_COMM_WORLD, &parts[i].world);
+  }
+  for (int i = 0; i <= threads; ++i) {
+    pthread_create(&started[i], NULL, i < threads ? run_cases : exchange, &parts[i]);
+  }
+  for (int i = 0; i <= threads; ++i) pthread_join(started[i], NULL);
+  for (int i = 0; i <= threads; ++i) MPI_Comm_free(&parts[i].world);
+}
+
+/* Ranks may have asked for different levels. */
+static int wanted_level(const char* way) {
+  const char* rank =
+      getenv("PMI_RANK") != NULL ? getenv("PMI_RANK") : getenv("OMPI_COMM_WORLD_RANK");
+  if (strcmp(way, "levels") != 0) return threads > 0 ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE;
+  return rank != NULL && atoi(rank) % 2 == 0 ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE;
+}
+
 int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
+  int provided;
+  const char* way = argc > 3 ? argv[3] : "";
+  threads = atoi(way);
+  if (threads > most_threads) threads = most_threads;
+  MPI_Init_thread(&argc, &argv, wanted_level(way), &provided);
   MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
   MPI_Comm_size(MPI_COMM_WORLD, &world_size);
-  const int cases = argc > 1 ? atoi(argv[1]) : 50;
-  shared_state = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
-  MPI_Type_vector(2, 1, 2, MPI_INT, &gaps);
-  MPI_Datatype resized;
-  MPI_Type_create_resized(gaps, 0, 16, &resized);
-  MPI_Type_commit(&resized);
-  MPI_Type_free(&gaps);
-  for (int test = 0; test < cases; ++test) {
-    own_state = shared_state + (unsigned)world_rank * 77773U + 5;
-    MPI_Type_dup(resized, &gaps);
-    MPI_Op_create(&add, 1, &own_sum);
-    MPI_Comm comms[2] = {MPI_COMM_WORLD, MPI_COMM_NULL};
-    const int split = 1 + (int)below(2);
-    MPI_Comm_split(MPI_COMM_WORLD, world_rank % split, (int)below(2) ? world_rank : -world_rank,
-                   &comms[1]);
-    Operation all[most_operations];
-    const int number = 1 + (int)below(most_operations);
-    for (int i = 0; i < number; ++i) {
-      const int which = (int)below(2);
-      /* Ranks of either half draw the same, whatever its size. */
-      const unsigned long long state = shared_state;
-      draw(&all[i], comms[which]);
-      shared_state = state + 99991ULL * (unsigned)(i + 1);
-      CHECK_CALL(call(&all[i], 0, all[i].receive));
-    }
-    /* All may be gone before the last round. */
-    MPI_Type_free(&gaps);
-    MPI_Type_dup(resized, &gaps);
-    const int rounds = 1 + (int)below(most_rounds);
-    for (int i = 0; i < number; ++i) {
-      if (all[i].type != MPI_INT && all[i].type != MPI_DOUBLE && all[i].type != MPI_BYTE) {
-        all[i].type = gaps;
-      }
-    }
-    for (int round = 0; round < rounds; ++round) run(all, number, round);
-    for (int i = 0; i < number; ++i) {
-      CHECK_CALL(MPI_Request_free(&all[i].request));
-      CHECK(all[i].request == MPI_REQUEST_NULL);
-      free(all[i].send);
-      free(all[i].receive);
-      free(all[i].expected);
-    }
-    MPI_Op_free(&own_sum);
-    MPI_Type_free(&gaps);
-    MPI_Comm_free(&comms[1]);
+  if (threads > 0 && provided < MPI_THREAD_MULTIPLE) {
+    MPI_Finalize();
+    return 77; /* skipped: this MPI has none */
   }
-  MPI_Type_free(&resized);
+  Part all = {MPI_COMM_WORLD, argc > 1 ? atoi(argv[1]) : 50,
+              argc > 2 ? strtoull(argv[2], NULL, 10) : 1, MPI_DATATYPE_NULL};
+  MPI_Type_vector(2, 1, 2, MPI_INT, &gaps);
+  MPI_Type_create_resized(gaps, 0, 16, &all.resized);
+  MPI_Type_commit(&all.resized);
+  MPI_Type_free(&gaps);
+  if (threads > 0) {
+    check_warm(MPI_COMM_WORLD); /* from here on messages go through memory */
+    run_threads(all);
+  } else {
+    run_cases(&all);
+  }
+  MPI_Type_free(&all.resized);
   return check_finish();
 }
 
