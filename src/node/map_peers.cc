@@ -29,17 +29,16 @@ Identity identity_of(const RankFacts& facts) {
 
 // There is one entry for each process, for all teams. It stays mapped until the process is dead,
 // because the next team will want it, and because MPIs that watch mmap keep books on every mapping.
-// It has only processes with which a team was made.
+// It has only processes with which a team was made. A child of fork does not have the mappings, so
+// it begins without entries.
 struct Registry {
   std::mutex mutex;
   std::map<Identity, std::shared_ptr<Peer>> peers;
 };
 
-// Never destroyed: teams may be freed after static destructors have run.
-Registry& registry() {
-  static auto* instance = new Registry;
-  return *instance;
-}
+constinit os::PerProcess<Registry> registry_of_process;
+
+Registry& registry() { return registry_of_process.get(); }
 
 bool is_arena(const os::Descriptor& file, const RankFacts& facts) {
   struct stat status {};
@@ -219,8 +218,9 @@ Obstacle agree_on(mpi::Comm comm, const Attempt& attempt, std::string& reason) {
 
 }  // namespace
 
+// In a child of fork something else may lie there by now.
 Peer::~Peer() {
-  if (!self && base != nullptr) munmap(base, bytes);
+  if (!self && fork.same_process() && base != nullptr) munmap(base, bytes);
 }
 
 std::vector<std::shared_ptr<Peer>> map_peers(mpi::Comm comm, std::span<const RankFacts> facts,

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "mpi/mpi.hpp"
+#include "os/fork.hpp"
 #include "os/pidfd.hpp"
 
 namespace ropewalk::node {
@@ -36,6 +37,7 @@ struct RankFacts {
 // A peer is a process of this node. It is mapped once, however many teams meet it.
 struct Peer : std::enable_shared_from_this<Peer> {
   ~Peer();
+  os::ForkCheck fork;  // the process that has mapped it: a child does not inherit the mapping
   std::int32_t process = 0;
   bool self = false;
   os::ProcessWatch life;      // none of this process itself

@@ -3,6 +3,7 @@
 #include <mutex>
 #include <vector>
 
+#include "os/fork.hpp"
 #include "ropewalk/memory.hpp"
 
 namespace ropewalk::node {
@@ -13,11 +14,8 @@ struct Deferred {
   std::vector<TeamMemory> teams;
 };
 
-// It is never destroyed: teams may be freed after static destructors have run.
-Deferred& deferred() {
-  static auto* instance = new Deferred;
-  return *instance;
-}
+// The teams of a parent are not its child's to end.
+constinit os::PerProcess<Deferred> deferred;
 
 bool all_have_left(const TeamMemory& team) {
   // Pairs with the release in Team::~Team() of the others.
@@ -35,7 +33,7 @@ void give_back(const TeamMemory& team) {
 void reclaim_later(const TeamMemory& team) noexcept {
   if (team.control == nullptr) return;
   {
-    Deferred& all = deferred();
+    Deferred& all = deferred.get();
     const std::lock_guard lock(all.mutex);
     all.teams.push_back(team);
   }
@@ -43,7 +41,7 @@ void reclaim_later(const TeamMemory& team) noexcept {
 }
 
 void reclaim() noexcept {
-  Deferred& all = deferred();
+  Deferred& all = deferred.get();
   const std::lock_guard lock(all.mutex);
   std::erase_if(all.teams, [](const TeamMemory& team) {
     if (!all_have_left(team)) return false;

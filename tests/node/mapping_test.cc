@@ -202,6 +202,47 @@ TEST(KnownPeers, AreTheSameFileOfTheSameProcess) {
   expect_all(run_forked(2, live), good);
 }
 
+// ---- children of fork, which do not inherit the mappings
+
+// This process takes the place of its parent's rank.
+int work_as_child() {
+  alarm(20);
+  const int code = expect_team(UINT64_MAX);
+  mpi::barrier(mpi::comm_world());
+  return code;
+}
+
+// A team with this rank's own process, before a child takes its place.
+bool has_had_a_team() {
+  std::string reason;
+  const auto team = node::Team::create(mpi::comm_world(), reason);
+  if (team != nullptr) team->phases().barrier();
+  mpi::barrier(mpi::comm_world());
+  return team != nullptr;
+}
+
+TEST(ChildrenOfRanks, MapAPeerAgainThatTheirParentsHadMapped) {
+  const auto live = [] {
+    if (!has_had_a_team()) return static_cast<int>(no_team);
+    return forked_rank() == 0 ? in_child(work_as_child) : work_as_child();
+  };
+  expect_all(run_forked(2, live), good);
+}
+
+// The peer of the parent is forgotten in the child, where the new one may lie at its address.
+TEST(ChildrenOfRanks, UnmapNoPeerOfTheirParents) {
+  const auto live = [] {
+    if (!has_had_a_team()) return static_cast<int>(no_team);
+    if (forked_rank() == 0) return in_child(work_as_child);
+    const pid_t child = start_child([] {
+      while (getppid() == process_of(1)) usleep(1000);
+      return work_as_child();
+    });
+    return static_cast<int>(child > 0 ? good : no_team);
+  };
+  expect_all(run_forked(2, live), good);
+}
+
 // ---- namespaces, as containers make them one a rank
 
 bool in_namespaces(int spaces) {
