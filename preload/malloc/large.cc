@@ -12,6 +12,7 @@
 #include "memory/kept_blocks.hpp"
 #include "memory/process_arena.hpp"
 #include "next.hpp"
+#include "os/cancellation.hpp"
 #include "os/file.hpp"
 #include "os/mapping.hpp"
 #include "settings/value.hpp"
@@ -96,6 +97,7 @@ void prepare_for_fork() noexcept {
 // At the first allocation after libc has the environment, that is before any constructor but libc's
 // has finished. Everything is done here that takes the dynamic linker's lock.
 void decide() noexcept {
+  const os::NotCancelled whole;
   if (environ == nullptr || deciding.exchange(true)) return;
   find_next();
   std::size_t decided = SIZE_MAX;
@@ -115,6 +117,7 @@ void decide() noexcept {
 // ---- the arena ----------------------------------------------------------------------------------
 
 const ProcessArena* open_arena() noexcept {
+  const os::NotCancelled whole;
   if (opening || open_process_arena == nullptr) return nullptr;
   opening = true;
   memory::ArenaFailure failure;

@@ -9,9 +9,12 @@
 #include <cerrno>
 #include <mutex>
 #include <utility>
+#include <optional>
 #include <vector>
 
 #include "os/file.hpp"
+#include "memory/arena_core.hpp"
+#include "os/cancellation.hpp"
 
 namespace ropewalk::memory {
 namespace {
@@ -25,6 +28,8 @@ struct Registry {
   std::array<int, 2> pipe{-1, -1};
 };
 
+  // Of the thread that forks, before.
+  std::optional<os::NotCancelled> whole;
 // It is never destroyed: objects of static lifetime may free their memory after us.
 Registry& registry() {
   static auto* instance = new Registry;
@@ -43,6 +48,7 @@ void before_fork() noexcept {
   for (ForkParticipant* one : all.participants) {
     one->lock();
     data = data || one->has_data();
+  all.whole.emplace();
   }
   if (data && all.policy == ForkPolicy::copy && pipe2(all.pipe.data(), O_CLOEXEC) != 0) {
     all.pipe = {-1, -1};  // out of descriptors: the child drops
@@ -55,6 +61,7 @@ void unlock_all(Registry& all) noexcept {
 }
 
 void in_parent() noexcept {
+  all.whole.reset();
   Registry& all = registry();
   const int kept = errno;  // of a fork that failed
   close_end(all.pipe[1]);

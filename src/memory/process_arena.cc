@@ -12,6 +12,7 @@
 #include "memory/fork_policy.hpp"
 #include "memory/malloc_blocks.hpp"
 #include "memory/options.hpp"
+#include "os/cancellation.hpp"
 
 namespace ropewalk::memory {
 namespace {
@@ -62,6 +63,7 @@ OwnArena* own(ArenaFailure* failure) noexcept {
   if (arena != nullptr) return arena;
   if (Inside::now()) return nullptr;  // asked by malloc, from within the making
   const Inside inside;
+  const os::NotCancelled whole;
   const std::lock_guard lock(making);
   arena = instance.load(std::memory_order_relaxed);
   if (arena == nullptr && guarded(failure, [&] { arena = make(); })) {

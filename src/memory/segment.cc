@@ -10,6 +10,7 @@
 #include <cstring>
 #include <utility>
 
+#include "os/cancellation.hpp"
 #include "os/pagemap.hpp"
 
 namespace ropewalk::memory {
@@ -75,6 +76,7 @@ std::string Segment::grow(std::size_t bytes) {
            " bytes is full; set ROPEWALK_ARENA_BYTES higher";
   }
   if (wanted <= old) return {};
+  const os::NotCancelled whole;
   const int file = descriptor();
   if (file < 0) return "the program has closed the arena's file descriptor";
   if (const int error = os::grow_file(file, wanted)) {
@@ -105,6 +107,7 @@ Backing Segment::back_run(Granules::Run run) {
   const std::size_t granule = range_.granule;
   const std::size_t start = run.first * granule;
   const std::size_t bytes = (run.end - run.first) * granule;
+  const os::NotCancelled whole;
   Backing result = how_->back({range_.base + start, bytes, file_.get(), start});
   if (!result.present) return result;
   std::string misplaced = placement_.verify(range_.base + start, bytes);
@@ -196,6 +199,7 @@ int Segment::zero(Extent extent) noexcept {
 // kernel refuses it where the program has taken its own right to write (EACCES), or locked the
 // pages.
 int Segment::discard(Extent extent, bool locked_too) noexcept {
+  const os::NotCancelled whole;
   if (range_.pooled.load(std::memory_order_relaxed)) return zero(extent);
   int error = os::remove_pages(range_.base + extent.offset, extent.bytes);
   if (error == EACCES || (error == EINVAL && locked_too)) {

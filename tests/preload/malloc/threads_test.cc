@@ -1,10 +1,16 @@
 // Tests many threads, and blocks that one allocates and another frees.
+#include <pthread.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <atomic>
+#include <cstring>
 #include <random>
 #include <thread>
 #include <vector>
 
 #include "blocks.hpp"
+#include "memory/child.hpp"
 
 namespace ropewalk {
 namespace {
@@ -53,6 +59,59 @@ TEST(Threads, ManyBlocks) {
     block = test::block_of(test::threshold + random() % test::threshold / 4);
   }
   EXPECT_LE(Arena::process().committed_bytes(), committed + committed / 2) << "fragmentation";
+}
+
+// What a thread does under malloc is no place to cancel it, though files are read there.
+void* allocate_when_cancelled(void* cancelled) {
+  while (!static_cast<std::atomic<bool>*>(cancelled)->load()) {
+  }
+  constexpr std::size_t bytes = 8 * os::mib;
+  {
+    std::vector<test::Block> blocks;
+    for (int i = 0; i < 24; ++i) {
+      blocks.push_back(test::block_of(bytes));
+      std::memset(blocks.back().get(), 1, bytes);
+      Arena::process().make_huge(blocks.back().get(), bytes);
+    }
+    mprotect(blocks[0].get(), bytes, PROT_READ);
+    madvise(blocks[0].get(), bytes, MADV_DONTNEED);  // punches a hole into the file
+    mprotect(blocks[0].get(), bytes, PROT_READ | PROT_WRITE);
+  }
+  pthread_testcancel();
+  return nullptr;
+}
+
+TEST(Threads, AreNotCancelledWithinMalloc) {
+  std::atomic<bool> cancelled{false};
+  pthread_t thread{};
+  ASSERT_EQ(pthread_create(&thread, nullptr, allocate_when_cancelled, &cancelled), 0);
+  pthread_cancel(thread);
+  cancelled.store(true);
+  void* result = nullptr;
+  pthread_join(thread, &result);
+  EXPECT_EQ(result, PTHREAD_CANCELED);
+}
+
+// Those that fork neither: the parent reads from a pipe until its child has its copy.
+TEST(Threads, AreNotCancelledWithinAFork) {
+  const test::Block block = test::block_of(os::mib);
+  std::memset(block.get(), 1, os::mib);
+  const auto fork_when_cancelled = [](void* /*nothing*/) -> void* {
+    pthread_cancel(pthread_self());
+    const pid_t child = fork();
+    if (child == 0) _exit(0);
+    int state = 0;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+    EXPECT_EQ(test::wait_for(child), 0);
+    pthread_setcancelstate(state, nullptr);
+    pthread_testcancel();
+    return nullptr;
+  };
+  pthread_t thread{};
+  ASSERT_EQ(pthread_create(&thread, nullptr, fork_when_cancelled, nullptr), 0);
+  void* result = nullptr;
+  pthread_join(thread, &result);
+  EXPECT_EQ(result, PTHREAD_CANCELED);
 }
 
 }  // namespace
