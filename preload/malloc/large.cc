@@ -85,8 +85,7 @@ bool environment_learns() noexcept {
   return !read_setting(settings::Id::malloc_learn, "on, and learns: ").is("off");
 }
 
-// In the order of handlers for fork the first are best: before it they run last, after it first, so
-// that everybody else's find the memory as it was. A malformed ROPEWALK_FORK is told by the arena.
+// Before any constructor of the program does. A malformed ROPEWALK_FORK is told by the arena.
 void prepare_for_fork() noexcept {
   try {
     memory::install_fork_handlers();

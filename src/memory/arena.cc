@@ -1,7 +1,6 @@
 // This file holds the public face of Arena, and the arena of this process.
 #include <algorithm>
 #include <atomic>
-#include <mutex>
 
 #include "memory/arena_state.hpp"
 #include "memory/process_arena.hpp"
@@ -39,18 +38,15 @@ Arena::~Arena() = default;
 // It is never destroyed: objects of static lifetime free their buffers after us.
 Arena& Arena::process() {
   static std::atomic<Arena*> instance{nullptr};
-  static std::mutex making;
   // Acquire pairs with the release below: the object is complete.
   Arena* arena = instance.load(std::memory_order_acquire);
   if (arena != nullptr) return *arena;
-  // This comes before the lock, because the dynamic linker has a lock of its own and allocates
-  // under it.
-  memory::ProcessArenaFunction* function = memory::find_process_arena();
-  const std::lock_guard lock(making);
-  arena = instance.load(std::memory_order_relaxed);
-  if (arena == nullptr) {
-    arena = new Arena(std::make_unique<State>(memory::open_process_arena(function)));
-    instance.store(arena, std::memory_order_release);
+  // Threads that come here at once make an object each, for one arena, and the first keeps its own:
+  // a child of fork would find a lock held here.
+  std::unique_ptr<Arena> made(
+      new Arena(std::make_unique<State>(memory::open_process_arena(memory::find_process_arena()))));
+  if (instance.compare_exchange_strong(arena, made.get(), std::memory_order_acq_rel)) {
+    return *made.release();
   }
   return *arena;
 }

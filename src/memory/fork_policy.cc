@@ -6,30 +6,32 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <mutex>
-#include <utility>
 #include <optional>
+#include <utility>
 #include <vector>
 
-#include "os/file.hpp"
 #include "memory/arena_core.hpp"
 #include "os/cancellation.hpp"
+#include "os/file.hpp"
 
 namespace ropewalk::memory {
 namespace {
 
 struct Registry {
-  std::mutex mutex;  // taken before any participant's
+  std::mutex making;  // taken before `mutex`
+  std::mutex mutex;   // taken before any participant's
   std::vector<ForkParticipant*> participants;
   ForkPolicy policy = ForkPolicy::copy;
-  bool installed = false;
+  bool has_policy = false;
   // The pipe of the fork in progress: the child writes a byte to it, or dies, when it has copied.
   std::array<int, 2> pipe{-1, -1};
-};
-
   // Of the thread that forks, before.
   std::optional<os::NotCancelled> whole;
+};
+
 // It is never destroyed: objects of static lifetime may free their memory after us.
 Registry& registry() {
   static auto* instance = new Registry;
@@ -43,12 +45,14 @@ void close_end(int& descriptor) noexcept {
 
 void before_fork() noexcept {
   Registry& all = registry();
+  Inside::set(true);  // handlers that run after this one may allocate
+  all.making.lock();
   all.mutex.lock();
+  all.whole.emplace();
   bool data = false;
   for (ForkParticipant* one : all.participants) {
     one->lock();
     data = data || one->has_data();
-  all.whole.emplace();
   }
   if (data && all.policy == ForkPolicy::copy && pipe2(all.pipe.data(), O_CLOEXEC) != 0) {
     all.pipe = {-1, -1};  // out of descriptors: the child drops
@@ -57,11 +61,13 @@ void before_fork() noexcept {
 
 void unlock_all(Registry& all) noexcept {
   for (ForkParticipant* one : all.participants) one->unlock();
+  all.whole.reset();
   all.mutex.unlock();
+  all.making.unlock();
+  Inside::set(false);
 }
 
 void in_parent() noexcept {
-  all.whole.reset();
   Registry& all = registry();
   const int kept = errno;  // of a fork that failed
   close_end(all.pipe[1]);
@@ -91,26 +97,40 @@ void in_child() noexcept {
   unlock_all(all);
 }
 
-void install(Registry& all) {
+// With the registry locked.
+void read_policy(Registry& all) {
+  if (all.has_policy) return;
+  install_fork_handlers();
   all.policy = environment_fork_policy();
-  if (const int error = pthread_atfork(before_fork, in_parent, in_child)) {
-    throw os::system_error("pthread_atfork", error);
+  all.has_policy = true;
+}
+
+// Handlers that the program registers later run before ours: what they lock may be held by a thread
+// that waits for an arena.
+__attribute__((constructor(101))) void install_early() noexcept {
+  try {
+    install_fork_handlers();
+  } catch (...) {  // no memory: the first arena tries again
   }
-  all.installed = true;
 }
 
 }  // namespace
 
 void install_fork_handlers() {
-  Registry& all = registry();
-  const std::lock_guard lock(all.mutex);
-  if (!all.installed) install(all);
+  static std::atomic<bool> installed{false};
+  if (installed.exchange(true)) return;
+  if (const int error = pthread_atfork(before_fork, in_parent, in_child)) {
+    installed.store(false);
+    throw os::system_error("pthread_atfork", error);
+  }
 }
+
+std::mutex& arena_making() noexcept { return registry().making; }
 
 void add_participant(ForkParticipant& participant) {
   Registry& all = registry();
   const std::lock_guard lock(all.mutex);
-  if (!all.installed) install(all);
+  read_policy(all);
   all.participants.push_back(&participant);
 }
 
@@ -135,7 +155,7 @@ ForkParticipant* take_participant(const void* base) noexcept {
 ForkPolicy set_fork_policy(ForkPolicy policy) {
   Registry& all = registry();
   const std::lock_guard lock(all.mutex);
-  if (!all.installed) install(all);
+  read_policy(all);
   return std::exchange(all.policy, policy);
 }
 

@@ -15,6 +15,7 @@
 #pragma once
 
 #include <cstddef>
+#include <mutex>
 
 #include "memory/options.hpp"
 
@@ -41,9 +42,13 @@ class ForkParticipant {
   virtual bool peers_can_map(const void*, std::size_t) const noexcept { return false; }
 };
 
-// The first participant installs them, if nobody did before. Throws Error(argument) as
-// add_participant() does.
+// Each copy of the library does so when it is loaded, or at the first call. In the order of
+// handlers for fork the first are best: before it they run last, after it first, so that everybody
+// else's find the memory as it was, and lock before us. Throws Error(system).
 void install_fork_handlers();
+
+// Held while the arena of this process is made: a fork waits until it is.
+std::mutex& arena_making() noexcept;
 
 // Throws Error(argument) for a malformed ROPEWALK_FORK, read at the first call. The participant
 // must be removed before it dies, and must not be locked by the caller in either call.

@@ -21,9 +21,11 @@ namespace {
 
 // It is never destroyed: objects of static lifetime free their buffers after us, and peers read to
 // the end.
+ProcessArena table_of(const ArenaRange& range) noexcept;
 struct OwnArena {
   ArenaState state{environment_options(), true};
   MallocBlocks blocks{state};
+  const ProcessArena table = table_of(state.range());
 };
 std::atomic<OwnArena*> instance{nullptr};
 
@@ -57,14 +59,13 @@ OwnArena* make() {
 }
 
 OwnArena* own(ArenaFailure* failure) noexcept {
-  static std::mutex making;
   // Acquire pairs with the release below: the arena is complete.
   OwnArena* arena = instance.load(std::memory_order_acquire);
   if (arena != nullptr) return arena;
   if (Inside::now()) return nullptr;  // asked by malloc, from within the making
   const Inside inside;
   const os::NotCancelled whole;
-  const std::lock_guard lock(making);
+  const std::lock_guard lock(arena_making());
   arena = instance.load(std::memory_order_relaxed);
   if (arena == nullptr && guarded(failure, [&] { arena = make(); })) {
     instance.store(arena, std::memory_order_release);
@@ -96,8 +97,8 @@ std::size_t downgrade(char* text, std::size_t room) {
   return all.size();
 }
 
-const ProcessArena& table(const ArenaRange& range) {
-  static const ProcessArena entries{
+ProcessArena table_of(const ArenaRange& range) noexcept {
+  return {
       .range = &range,
       .allocate = allocate,
       .deallocate = [](void* address) { state().deallocate(address); },
@@ -120,7 +121,6 @@ const ProcessArena& table(const ArenaRange& range) {
       .discard = [](void* address, std::size_t bytes,
                     bool locked_too) { return blocks().discard(address, bytes, locked_too); },
       .watch = [](const BlockWatch* watch) { state().watch(watch); }};
-  return entries;
 }
 
 // ---- the arena as its table shows it, of this copy or another -----------------------------------
@@ -201,5 +201,5 @@ std::unique_ptr<ArenaBackend> open_process_arena(ProcessArenaFunction* function)
 const ropewalk::memory::ProcessArena* ropewalk_process_arena_v2(
     ropewalk::memory::ArenaFailure* failure) {
   const ropewalk::memory::OwnArena* arena = ropewalk::memory::own(failure);
-  return arena == nullptr ? nullptr : &ropewalk::memory::table(arena->state.range());
+  return arena == nullptr ? nullptr : &arena->table;
 }

@@ -5,6 +5,8 @@
 #include <sys/stat.h>
 
 #include <atomic>
+#include <chrono>
+#include <mutex>
 #include <thread>
 
 #include "child.hpp"
@@ -44,7 +46,11 @@ void take_in_child() {
       mmap(wanted_by_others, page, PROT_READ | PROT_WRITE,
            MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) == wanted_by_others;
 }
-const int registered = pthread_atfork(nullptr, nullptr, take_in_child);
+int registered = -1;
+// As early as the library, and linked before it.
+__attribute__((constructor(101))) void register_first() {
+  registered = pthread_atfork(nullptr, nullptr, take_in_child);
+}
 
 TEST_F(Fork, NobodyElseTakesTheAddressesInTheChild) {
   ASSERT_EQ(registered, 0);
@@ -218,6 +224,72 @@ TEST_F(Fork, WhileOtherThreadsAllocate) {
   }
   stop.store(true);
   other.join();
+}
+
+// A program's own handlers, registered before any arena is made, as libraries do it to lock
+// themselves around a fork.
+std::mutex of_program;
+bool locks_program = false;
+void lock_program() {
+  if (locks_program) of_program.lock();
+}
+void unlock_program() {
+  if (locks_program) of_program.unlock();
+}
+const int locking = pthread_atfork(lock_program, unlock_program, unlock_program);
+
+TEST_F(Fork, LocksAfterTheProgramsOwnHandlers) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "the thread sanitizer does not follow a fork of many threads";
+#endif
+  ASSERT_EQ(locking, 0);
+  const int code = test::in_child([&] {
+    alarm(20);  // ends a deadlock
+    Arena arena(options_);
+    locks_program = true;
+    std::atomic<bool> stop{false};
+    std::thread other([&] {
+      while (!stop.load()) {
+        const std::lock_guard lock(of_program);
+        arena.deallocate(arena.allocate(1000));
+      }
+    });
+    for (int i = 0; i < 200; ++i) test::in_child([] { return 0; });
+    stop.store(true);
+    other.join();
+    return 0;
+  });
+  EXPECT_EQ(code, 0);
+}
+
+// Forks at a time when another thread makes the arena of the process.
+int fork_while_made(int delay_us) {
+  std::atomic<bool> begun{false};
+  std::thread maker([&] {
+    begun.store(true);
+    Arena::process();
+  });
+  while (!begun.load()) {
+  }
+  const auto from = std::chrono::steady_clock::now();
+  while (std::chrono::steady_clock::now() - from < std::chrono::microseconds(delay_us)) {
+  }
+  const int code = test::in_child([] {
+    alarm(10);  // ends a deadlock
+    test::fill(Arena::process().allocate(1000), 1000, 1);
+    return 0;
+  });
+  maker.join();
+  return code;
+}
+
+TEST_F(Fork, WhileTheArenaOfTheProcessIsMade) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "the thread sanitizer does not follow a fork of many threads";
+#endif
+  for (int delay_us = 0; delay_us < 300; delay_us += 10) {
+    ASSERT_EQ(test::in_child([&] { return fork_while_made(delay_us); }), 0) << delay_us;
+  }
 }
 
 }  // namespace
