@@ -25,13 +25,25 @@ extern "C" RW_EXPORT int mprotect(void* address, std::size_t bytes, int protecti
   return library::next.mprotect(address, bytes, protection);
 }
 
+// With the key -1 it is mprotect.
+extern "C" RW_EXPORT int pkey_mprotect(void* address, std::size_t bytes, int protection,
+                                       int key) noexcept {
+  if (library::in_arena(address)) library::note_key(protection, key);
+  return library::next.pkey_mprotect(address, bytes, protection, key);
+}
+
 namespace ropewalk::malloc_library {
 
-constinit std::atomic<bool> takes_rights{false};
+constinit std::atomic<unsigned> traces{0};
 
 namespace {
 
-constexpr int dont_need_locked = 24;  // linux/mman.h, since Linux 5.18: not in older libcs
+// From linux/mman.h, not in older libcs:
+constexpr int dont_need_locked = 24;  // since Linux 5.18
+constexpr int install_guard = 102;    // since Linux 6.13; in shared memory since 6.15
+constexpr int remove_guard = 103;
+
+void note(Trace trace) noexcept { traces.fetch_or(trace, std::memory_order_relaxed); }
 
 int pass(void* address, std::size_t bytes, int advice) noexcept {
   return next.madvise(address, bytes, advice);
@@ -51,12 +63,23 @@ int discard(void* address, std::size_t bytes, bool locked_too) noexcept {
 
 void note_protection(int protection) noexcept {
   const int all = PROT_READ | PROT_WRITE;
-  if ((protection & all) != all) takes_rights.store(true, std::memory_order_relaxed);
+  if ((protection & all) != all) note(taken_rights);
 }
 
-// A guard page may still be one when its block is freed, which libc's large blocks survive.
-void give_rights_back(void* block, std::size_t bytes) noexcept {
-  if (bytes > 0) next.mprotect(block, bytes, PROT_READ | PROT_WRITE);
+void note_key(int protection, int key) noexcept {
+  note_protection(protection);
+  if (key > 0) note(keys);
+}
+
+// A guard page may still be one when its block is freed, which libc's large blocks survive. Keys
+// come first, since mprotect leaves them.
+void remove_traces(void* block, std::size_t bytes) noexcept {
+  if (bytes == 0) return;
+  const unsigned found = traces.load(std::memory_order_relaxed);
+  const int all = PROT_READ | PROT_WRITE;
+  if ((found & keys) != 0) next.pkey_mprotect(block, bytes, all, 0);
+  if ((found & taken_rights) != 0) next.mprotect(block, bytes, all);
+  if ((found & guards) != 0) pass(block, bytes, remove_guard);
 }
 
 int arena_advise(void* address, std::size_t bytes, int advice) noexcept {
@@ -77,6 +100,9 @@ int arena_advise(void* address, std::size_t bytes, int advice) noexcept {
     case MADV_DONTFORK:
     case MADV_DOFORK:
       return 0;
+    case install_guard:
+      note(guards);
+      return pass(address, bytes, advice);
     default:
       return pass(address, bytes, advice);
   }

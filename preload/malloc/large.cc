@@ -96,8 +96,8 @@ void prepare_for_fork() noexcept {
 // At the first allocation after libc has the environment, that is before any constructor but libc's
 // has finished. Everything is done here that takes the dynamic linker's lock.
 void decide() noexcept {
-  const os::NotCancelled whole;
   if (environ == nullptr || deciding.exchange(true)) return;
+  const os::NotCancelled whole;
   find_next();
   std::size_t decided = SIZE_MAX;
   if (const char* reason = why_off()) {
@@ -116,8 +116,8 @@ void decide() noexcept {
 // ---- the arena ----------------------------------------------------------------------------------
 
 const ProcessArena* open_arena() noexcept {
-  const os::NotCancelled whole;
   if (opening || open_process_arena == nullptr) return nullptr;
+  const os::NotCancelled whole;
   opening = true;
   memory::ArenaFailure failure;
   const ProcessArena* arena = open_process_arena(&failure);
@@ -191,9 +191,7 @@ bool resize(const ProcessArena& from, void* address, std::size_t old, std::size_
   // A page that the program has protected must not go to the next block.
   constexpr std::size_t page = 4096;
   const std::size_t kept = (bytes + page - 1) / page * page;
-  if (kept < old && takes_rights.load(std::memory_order_relaxed)) {
-    give_rights_back(static_cast<std::byte*>(address) + kept, old - kept);
-  }
+  if (kept < old) clean(static_cast<std::byte*>(address) + kept, old - kept);
   if (!from.resize(address, bytes)) return false;
   learning::grew(address, old, bytes);
   return true;
@@ -208,7 +206,7 @@ void* realloc_in_libc(void* address, std::size_t bytes) noexcept {
 // Frees a block whose contents have moved elsewhere, which is no evidence against its place.
 void free_moved(const ProcessArena& from, void* address, std::size_t bytes) noexcept {
   learning::shrinks(address, bytes, 0);
-  if (takes_rights.load(std::memory_order_relaxed)) give_rights_back(address, bytes);
+  clean(address, bytes);
   from.deallocate(address);
 }
 
@@ -239,7 +237,7 @@ void arena_free(void* address) noexcept {
   const ProcessArena& from = arena();
   const std::size_t bytes = from.block_bytes(address);
   learning::freed(address, bytes);
-  if (takes_rights.load(std::memory_order_relaxed)) give_rights_back(address, bytes);
+  clean(address, bytes);
   from.deallocate(address);
   errno = kept;
 }

@@ -52,11 +52,17 @@ void* arena_reallocate(void* address, std::size_t bytes, const void* caller) noe
 bool arena_trim() noexcept;
 // An errno: the pages read as zero from now on.
 int discard_in_arena(void* address, std::size_t bytes, bool locked_too) noexcept;
-// True once the program has taken access rights from memory of the arena; blocks that are freed
-// then get theirs back.
-extern std::atomic<bool> takes_rights;
+// What the program has done to pages of the arena that their next owner must not meet; bits.
+enum Trace : unsigned { taken_rights = 1, guards = 2, keys = 4 };
+// All that was done once: blocks that are freed are cleaned of it from then on.
+extern std::atomic<unsigned> traces;
 void note_protection(int protection) noexcept;
-void give_rights_back(void* block, std::size_t bytes) noexcept;
+void note_key(int protection, int key) noexcept;
+void remove_traces(void* block, std::size_t bytes) noexcept;
+// Called for what is freed.
+inline void clean(void* block, std::size_t bytes) noexcept {
+  if (traces.load(std::memory_order_relaxed) != 0) remove_traces(block, bytes);
+}
 // Does what madvise does, for memory of the arena.
 int arena_advise(void* address, std::size_t bytes, int advice) noexcept;
 

@@ -61,6 +61,9 @@ int first_madvise(void* address, std::size_t bytes, int advice) {
 int first_mprotect(void* address, std::size_t bytes, int protection) {
   return static_cast<int>(syscall(SYS_mprotect, address, bytes, protection));
 }
+int first_pkey_mprotect(void* address, std::size_t bytes, int protection, int key) {
+  return static_cast<int>(syscall(SYS_pkey_mprotect, address, bytes, protection, key));
+}
 int first_trim(std::size_t pad) { return find_next() ? next.malloc_trim(pad) : 0; }
 
 // ---- where the bootstrap was needed: its blocks may come back at any time -----------------------
@@ -101,9 +104,9 @@ void find(Function*& entry, const char* name, Function* otherwise) noexcept {
 }  // namespace
 
 constinit NextAllocator next{
-    first_malloc,         first_calloc,        first_realloc, first_free,    first_memalign,
-    first_posix_memalign, first_aligned_alloc, first_valloc,  first_pvalloc, first_usable,
-    first_trim,           first_madvise,       first_mprotect};
+    first_malloc,         first_calloc,        first_realloc,  first_free,         first_memalign,
+    first_posix_memalign, first_aligned_alloc, first_valloc,   first_pvalloc,      first_usable,
+    first_trim,           first_madvise,       first_mprotect, first_pkey_mprotect};
 
 bool find_next() noexcept {
   if (searching) return false;
@@ -121,6 +124,7 @@ bool find_next() noexcept {
   find(real.malloc_trim, "malloc_trim", no_trim);
   find(real.madvise, "madvise", next.madvise);
   find(real.mprotect, "mprotect", next.mprotect);
+  find(real.pkey_mprotect, "pkey_mprotect", next.pkey_mprotect);
   NextAllocator found = real;
   if (bootstrap_used()) {
     found.realloc = careful_realloc;

@@ -21,6 +21,7 @@ struct alignas(64) NextAllocator {
   int (*malloc_trim)(std::size_t);
   int (*madvise)(void*, std::size_t, int);
   int (*mprotect)(void*, std::size_t, int);
+  int (*pkey_mprotect)(void*, std::size_t, int, int);
 };
 
 // Hidden, so that the hot path reads it with one instruction.

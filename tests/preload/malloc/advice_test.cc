@@ -160,6 +160,32 @@ TEST_F(Advice, AGuardPageGoesWithItsBlock) {
             0);
 }
 
+// Of the kernel's own kind, which a change of rights does not remove.
+TEST_F(Advice, AGuardOfTheKernelGoesWithItsBlock) {
+  constexpr int install_guard = 102;
+  if (madvise(data() + 3 * page, page, install_guard) != 0) GTEST_SKIP() << "Linux before 6.15";
+  EXPECT_EQ(test::in_child([&] {
+              if (madvise(data() + 3 * page, page, install_guard) != 0) return 1;
+              block_.reset();
+              test::Block next = test::block_of(bytes);
+              std::memset(next.get(), 1, bytes);
+              return 0;
+            }),
+            0);
+}
+
+TEST_F(Advice, AGuardPageByKeysGoesWithItsBlock) {
+  constexpr int no_key = -1;
+  EXPECT_EQ(test::in_child([&] {
+              if (pkey_mprotect(data() + 3 * page, page, PROT_NONE, no_key) != 0) return 1;
+              block_.reset();
+              test::Block next = test::block_of(bytes);
+              std::memset(next.get(), 1, bytes);
+              return 0;
+            }),
+            0);
+}
+
 // By realloc: to libc, and to a smaller block where it is.
 TEST_F(Advice, AGuardPageGoesWithWhatReallocGivesBack) {
   for (const std::size_t smaller : {std::size_t{1000}, bytes / 2}) {
