@@ -1,6 +1,6 @@
 // The control block of one rank in one team: its flags and slots, in its own arena.
 //
-// One writer a line: but for rank 0's sleepers and the count of those that have left, only the
+// One writer a line: but for rank 0's sleepers and the notes of those that have left, only the
 // owner writes its block; all ranks of the team read it. Sequence numbers are 64-bit, start at 1
 // and only grow, so nothing is ever reset.
 #pragma once
@@ -66,10 +66,15 @@ struct alignas(flag_stride) Control {
   alignas(flag_stride) Flag<std::uint64_t> pieces;
   // Only those of rank 0 are used.
   alignas(flag_stride) Sleepers sleepers;
-  // Counts the ranks that have left the team and look at this block no more; they count themselves,
-  // not the owner.
-  alignas(flag_stride) std::atomic<std::uint32_t> left;
   Slot slot[slot_count];
+
+  // Behind the block: one a rank, 1 when that rank has left the team and looks at this block no
+  // more. A rank writes its own.
+  using Left = std::atomic<std::uint8_t>;
+  static std::size_t bytes_for(int ranks) noexcept {
+    return sizeof(Control) + static_cast<std::size_t>(ranks) * sizeof(Left);
+  }
+  Left& left(int rank) noexcept { return reinterpret_cast<Left*>(this + 1)[rank]; }
 };
 
 // These are the control blocks of a team as one of its ranks sees them: its own, which it writes,

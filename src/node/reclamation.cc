@@ -1,8 +1,10 @@
 #include "node/reclamation.hpp"
 
 #include <mutex>
+#include <utility>
 #include <vector>
 
+#include "node/peers.hpp"
 #include "os/fork.hpp"
 #include "ropewalk/memory.hpp"
 
@@ -17,9 +19,18 @@ struct Deferred {
 // The teams of a parent are not its child's to end.
 constinit os::PerProcess<Deferred> deferred;
 
+// A process that has ended without leaving looks at nothing either.
+bool has_left(const TeamMemory& team, int rank) {
+  // Pairs with the release in Team::~Team() of that rank.
+  return team.control->left(rank).load(std::memory_order_acquire) != 0 ||
+         is_dead(*team.peers[static_cast<std::size_t>(rank)]);
+}
+
 bool all_have_left(const TeamMemory& team) {
-  // Pairs with the release in Team::~Team() of the others.
-  return team.others == 0 || team.control->left.load(std::memory_order_acquire) >= team.others;
+  for (int rank = 0; rank < static_cast<int>(team.peers.size()); ++rank) {
+    if (rank != team.rank && !has_left(team, rank)) return false;
+  }
+  return true;
 }
 
 void give_back(const TeamMemory& team) {
@@ -30,12 +41,12 @@ void give_back(const TeamMemory& team) {
 
 }  // namespace
 
-void reclaim_later(const TeamMemory& team) noexcept {
+void reclaim_later(TeamMemory team) noexcept {
   if (team.control == nullptr) return;
   {
     Deferred& all = deferred.get();
     const std::lock_guard lock(all.mutex);
-    all.teams.push_back(team);
+    all.teams.push_back(std::move(team));
   }
   reclaim();
 }

@@ -5,20 +5,24 @@
 #pragma once
 
 #include <array>
-#include <cstdint>
+#include <memory>
+#include <vector>
 
 #include "node/control.hpp"
 
 namespace ropewalk::node {
 
+struct Peer;
+
 // This is memory of the process's arena; null is allowed for each part.
 struct TeamMemory {
   Control* control;
-  std::uint32_t others;  // ranks that must have left before it is given back
+  int rank;                                  // whose memory it is
+  std::vector<std::shared_ptr<Peer>> peers;  // by rank: the others must have left, or ended
   std::array<void*, 3> areas;
 };
 
-void reclaim_later(const TeamMemory&) noexcept;
+void reclaim_later(TeamMemory) noexcept;
 // Gives back what all others have left. Called by the two ends of every team; from any thread.
 void reclaim() noexcept;
 

@@ -24,10 +24,11 @@ using OwnControl = std::unique_ptr<Control, GiveBack>;
 
 // Returns null where there is no memory, and throws nothing: a rank that failed alone would leave
 // the others waiting for it.
-OwnControl allocate_control(std::string& reason) {
+OwnControl allocate_control(int ranks, std::string& reason) {
   try {
-    void* memory = Arena::process().allocate(sizeof(Control), flag_stride);
-    std::memset(memory, 0, sizeof(Control));
+    const std::size_t bytes = Control::bytes_for(ranks);
+    void* memory = Arena::process().allocate(bytes, flag_stride);
+    std::memset(memory, 0, bytes);
     return OwnControl(new (memory) Control);
   } catch (const Error& error) {
     reason = error.what();
@@ -83,7 +84,7 @@ std::vector<Control*> controls_of(std::span<std::byte* const> bases,
 
 std::unique_ptr<Team> Team::create(mpi::Comm comm, std::string& reason) {
   reclaim();
-  OwnControl own = allocate_control(reason);
+  OwnControl own = allocate_control(mpi::size(comm), reason);
   if (!mpi::true_on_all(comm, own != nullptr)) {
     if (reason.empty()) reason = "another rank has no communication memory left";
     return nullptr;
@@ -122,12 +123,12 @@ Team::~Team() {
   if (process_id(rank()) != getpid()) return;
   for (int peer = 0; peer < size(); ++peer) {
     // This is the last touch. Its release pairs with the acquire in reclamation.cc of that rank.
-    if (peer != rank()) controls_[peer]->left.fetch_add(1, std::memory_order_release);
+    if (peer != rank()) controls_[peer]->left(rank()).store(1, std::memory_order_release);
   }
   const auto [first_half, second_half] = rooms_.memory();
-  reclaim_later({blocks_.own,
-                 static_cast<std::uint32_t>(size() - 1),
-                 {staging_.memory(), first_half, second_half}});
+  const int own = rank();
+  reclaim_later(
+      {blocks_.own, own, std::move(peers_), {staging_.memory(), first_half, second_half}});
 }
 
 int Team::process_id(int rank) const noexcept { return peers_[rank]->process; }

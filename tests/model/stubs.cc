@@ -94,7 +94,7 @@ int cores_of(std::span<const RankFacts> facts) { return static_cast<int>(facts.s
 bool can_read(std::span<const RankFacts> /*facts*/) { return false; }
 bool is_dead(const Peer& /*peer*/) noexcept { return false; }
 bool is_stopped(const Peer& /*peer*/) noexcept { return false; }
-void reclaim_later(const TeamMemory& /*memory*/) noexcept {}
+void reclaim_later(TeamMemory /*memory*/) noexcept {}
 void reclaim() noexcept {}
 
 }  // namespace node

@@ -8,11 +8,12 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <string>
 
 #include "memory/child.hpp"
+#include "memory/mapping_flags.hpp"
 #include "node/peers.hpp"
+#include "node/reclamation.hpp"
 #include "node/team.hpp"
 #include "os/mapping.hpp"
 #include "ropewalk/memory.hpp"
@@ -138,22 +139,6 @@ TEST(LimitedAddresses, ThatTheProgramHasTakenAreNoError) {
   expect_all(run_forked(3, live), good);
 }
 
-// Returns the flags of the mapping that an address lies in, as /proc/self/smaps shows them.
-std::string flags_of(const void* address) {
-  std::ifstream maps("/proc/self/smaps");
-  bool inside = false;
-  for (std::string line; std::getline(maps, line);) {
-    std::uintptr_t begin = 0;
-    std::uintptr_t end = 0;
-    if (std::sscanf(line.c_str(), "%lx-%lx ", &begin, &end) == 2) {
-      const auto at = reinterpret_cast<std::uintptr_t>(address);
-      inside = begin <= at && at < end;
-    }
-    if (inside && line.starts_with("VmFlags:")) return line + ' ';
-  }
-  return {};
-}
-
 TEST(PeersArenas, AreInNoCoreDumpAndInNoChild) {
   const auto live = [] {
     std::string reason;
@@ -239,6 +224,29 @@ TEST(ChildrenOfRanks, UnmapNoPeerOfTheirParents) {
       return work_as_child();
     });
     return static_cast<int>(child > 0 ? good : no_team);
+  };
+  expect_all(run_forked(2, live), good);
+}
+
+// ---- a peer that ends without a word
+
+TEST(MemoryOfATeam, IsGivenBackWhenAPeerHasEndedWithoutLeaving) {
+  const auto live = [] {
+    const auto live_bytes = [] { return Arena::process().statistics().live_bytes; };
+    const std::size_t before = live_bytes();
+    std::string reason;
+    auto team = node::Team::create(mpi::comm_world(), reason);
+    if (team == nullptr) return static_cast<int>(no_team);
+    team->phases().barrier();
+    if (forked_rank() == 1) {
+      static_cast<void>(team.release());
+      return static_cast<int>(good);
+    }
+    team.reset();
+    const os::ProcessWatch peer(process_of(1));
+    while (!peer.ended()) usleep(1000);
+    node::reclaim();
+    return live_bytes() == before ? good : 20;
   };
   expect_all(run_forked(2, live), good);
 }
