@@ -43,6 +43,7 @@ class BlockFork final : public ForkParticipant {
   // Private hugetlb pages would be copied on write, and an empty pool then kills the process. So
   // the child gets ordinary memory.
   bool copy_anonymous() noexcept {
+    if (!has_room_for(bytes_)) return false;
     void* found = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (found == MAP_FAILED) return false;
     if (os::populate_write(found, bytes_) == ENOMEM) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <new>
 
 #include "os/hugepool.hpp"
 #include "os/mapping.hpp"
@@ -49,9 +50,22 @@ int for_data(int file, std::span<const Extent> extents, const Use& use) noexcept
 
 }  // namespace
 
+bool has_room_for(std::size_t bytes) noexcept {
+  try {
+    if (bytes == 0 || bytes <= os::available_memory().bytes) return true;
+  } catch (const std::bad_alloc&) {  // not even for a text
+  }
+  errno = ENOMEM;
+  return false;
+}
+
 os::Descriptor copy_extents(const std::byte* base, std::size_t bytes,
                             std::span<const Extent> extents) noexcept {
-  os::Descriptor file = os::open_memfd("ropewalk-fork", os::MemfdPages::normal);
+  std::size_t sum = 0;
+  for (const Extent& extent : extents) sum += extent.bytes;
+  os::Descriptor file;
+  if (!has_room_for(sum)) return file;
+  file = os::open_memfd("ropewalk-fork", os::MemfdPages::normal);
   if (!file) return file;
   int error = os::grow_file(file.get(), bytes);
   for (const Extent& extent : extents) {
@@ -71,12 +85,8 @@ os::Descriptor copy_file(int file, std::size_t bytes, std::span<const Extent> ex
     sum += run.bytes;
     return 0;
   });
-  // No copy is better than a process that the kernel kills for memory, perhaps the parent.
   os::Descriptor copy;
-  if (sum > 0 && sum > os::available_memory().bytes) {
-    errno = ENOMEM;
-    return copy;
-  }
+  if (!has_room_for(sum)) return copy;
   copy = os::open_memfd("ropewalk-fork", os::MemfdPages::normal);
   if (!copy) return copy;
   int error = os::grow_file(copy.get(), bytes);

@@ -13,6 +13,10 @@ struct Extent {
   std::size_t bytes;
 };
 
+// Whether there is memory for a copy of so many bytes; else errno is ENOMEM. No copy is better than
+// a process that the kernel kills for memory, perhaps the parent.
+bool has_room_for(std::size_t bytes) noexcept;
+
 // Returns a new memfd of `bytes` with the extents of [base, base + bytes) copied; it is invalid
 // with errno where there is no room. It never raises SIGBUS or SIGXFSZ.
 os::Descriptor copy_extents(const std::byte* base, std::size_t bytes,

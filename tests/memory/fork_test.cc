@@ -1,12 +1,15 @@
 // fork: neither side sees what the other writes afterwards.
 #include <gtest/gtest.h>
 #include <pthread.h>
+#include <sched.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 
 #include <atomic>
 #include <chrono>
 #include <mutex>
+#include <string>
 #include <thread>
 
 #include "child.hpp"
@@ -195,6 +198,32 @@ TEST_F(Fork, RefuseGivesTheChildNothingOfTheParents) {
             }),
             0);
   EXPECT_TRUE(test::holds(block, 100000, 1));
+}
+
+// In a child: less memory is available than there is. Returns false where that cannot be.
+bool see_little_memory() {
+  std::string name = "/tmp/ropewalk-meminfo-XXXXXX";
+  const os::Descriptor file(mkstemp(name.data()));
+  const std::string text = "MemTotal: 4096 kB\nMemAvailable: 1024 kB\n";
+  const bool hidden =
+      write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
+      (unshare(CLONE_NEWNS) == 0 || unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0) &&
+      mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+      mount(name.c_str(), "/proc/meminfo", nullptr, MS_BIND, nullptr) == 0;
+  unlink(name.c_str());
+  return hidden;
+}
+
+TEST_F(Fork, NoPageBlockIsCopiedWhereMemoryIsShort) {
+  constexpr int not_here = 77;
+  use(ForkPolicy::copy);
+  const int code = test::in_child([] {
+    const PageBlock block(8 * os::mib);
+    if (!see_little_memory()) return not_here;
+    return test::in_child([&] { return is_readable(block.data()) ? 1 : 0; });
+  });
+  if (code == not_here) GTEST_SKIP() << "this user may not mount";
+  EXPECT_EQ(code, 0);
 }
 
 TEST_F(Fork, WhileOtherThreadsAllocate) {
