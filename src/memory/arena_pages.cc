@@ -1,6 +1,7 @@
 #include "memory/arena_pages.hpp"
 
 #include <algorithm>
+#include <new>
 
 #include "memory/guessed_range.hpp"
 #include "memory/ladder.hpp"
@@ -175,10 +176,13 @@ bool ArenaPages::copy_in_child(std::span<const Extent> live) noexcept {
   return true;
 }
 
-void ArenaPages::drop_in_child() {
+void ArenaPages::drop_in_child() noexcept {
   segment_->drop(child_mechanism(segment_->how()));
   strict_ = false;
-  note("this process was forked without the memory of its parent");
+  try {
+    note("this process was forked without the memory of its parent");
+  } catch (const std::bad_alloc&) {  // nor has it memory to say so
+  }
 }
 
 }  // namespace ropewalk::memory

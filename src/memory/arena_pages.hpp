@@ -38,7 +38,7 @@ class ArenaPages {
 
   // Called in the child of a fork, see fork_policy.hpp.
   bool copy_in_child(std::span<const Extent> live) noexcept;
-  void drop_in_child();
+  void drop_in_child() noexcept;
 
  private:
   bool open_hugetlb_whole();

@@ -96,8 +96,11 @@ std::size_t ArenaState::usable_bytes(const void* address) const {
 }
 
 void ArenaState::trim() noexcept {
-  const Hold hold(core_);
-  core_.space.trim();
+  try {
+    const Hold hold(core_);
+    core_.space.trim();
+  } catch (const std::bad_alloc&) {  // no memory for the books: what is left keeps its pages
+  }
 }
 
 // The range is handled in parts, so that other threads wait for the lock no longer than one part
@@ -164,9 +167,13 @@ void ArenaState::unlock() noexcept {
 
 bool ArenaState::copy_in_child() noexcept {
   if (core_.life) *core_.life.data() = std::byte{1};
-  if (!core_.pages.copy_in_child(core_.live.all())) return false;
-  core_.space.release_kept();
-  return true;
+  try {
+    if (!core_.pages.copy_in_child(core_.live.all())) return false;
+    core_.space.release_kept();
+    return true;
+  } catch (const std::bad_alloc&) {  // none for the books, so none for a copy
+    return false;
+  }
 }
 
 void ArenaState::drop_in_child() noexcept {
