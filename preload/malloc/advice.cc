@@ -1,5 +1,5 @@
-// This file has madvise and mprotect for blocks of the arena. Programs and allocators built on
-// malloc rely on what the kernel does with anonymous memory, but the arena is a shared file. For
+// This file has madvise, mprotect and mlock for blocks of the arena. Programs and allocators built
+// on malloc rely on what the kernel does with anonymous memory, but the arena is a shared file. For
 // all other addresses, the cost is a compare and a jump. A program that calls the kernel without
 // libc gets the behaviour of a shared file.
 #include <sys/mman.h>
@@ -30,6 +30,16 @@ extern "C" RW_EXPORT int pkey_mprotect(void* address, std::size_t bytes, int pro
                                        int key) noexcept {
   if (library::in_arena(address)) library::note_key(protection, key);
   return library::next.pkey_mprotect(address, bytes, protection, key);
+}
+
+extern "C" RW_EXPORT int mlock(const void* address, std::size_t bytes) noexcept {
+  if (library::in_arena(address)) library::note_lock();
+  return library::next.mlock(address, bytes);
+}
+
+extern "C" RW_EXPORT int mlock2(const void* address, std::size_t bytes, unsigned flags) noexcept {
+  if (library::in_arena(address)) library::note_lock();
+  return library::next.mlock2(address, bytes, flags);
 }
 
 namespace ropewalk::malloc_library {
@@ -71,8 +81,10 @@ void note_key(int protection, int key) noexcept {
   if (key > 0) note(keys);
 }
 
+void note_lock() noexcept { note(locks); }
+
 // A guard page may still be one when its block is freed, which libc's large blocks survive. Keys
-// come first, since mprotect leaves them.
+// come first, since mprotect leaves them. Locked pages could not be given back.
 void remove_traces(void* block, std::size_t bytes) noexcept {
   if (bytes == 0) return;
   const unsigned found = traces.load(std::memory_order_relaxed);
@@ -80,6 +92,8 @@ void remove_traces(void* block, std::size_t bytes) noexcept {
   if ((found & keys) != 0) next.pkey_mprotect(block, bytes, all, 0);
   if ((found & taken_rights) != 0) next.mprotect(block, bytes, all);
   if ((found & guards) != 0) pass(block, bytes, remove_guard);
+  if ((found & locks) != 0) munlock(block, bytes);
+  if ((found & left_out_of_dumps) != 0) pass(block, bytes, MADV_DODUMP);
 }
 
 int arena_advise(void* address, std::size_t bytes, int advice) noexcept {
@@ -102,6 +116,9 @@ int arena_advise(void* address, std::size_t bytes, int advice) noexcept {
       return 0;
     case install_guard:
       note(guards);
+      return pass(address, bytes, advice);
+    case MADV_DONTDUMP:
+      note(left_out_of_dumps);
       return pass(address, bytes, advice);
     default:
       return pass(address, bytes, advice);

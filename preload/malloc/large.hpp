@@ -53,11 +53,12 @@ bool arena_trim() noexcept;
 // An errno: the pages read as zero from now on.
 int discard_in_arena(void* address, std::size_t bytes, bool locked_too) noexcept;
 // What the program has done to pages of the arena that their next owner must not meet; bits.
-enum Trace : unsigned { taken_rights = 1, guards = 2, keys = 4 };
+enum Trace : unsigned { taken_rights = 1, guards = 2, keys = 4, locks = 8, left_out_of_dumps = 16 };
 // All that was done once: blocks that are freed are cleaned of it from then on.
 extern std::atomic<unsigned> traces;
 void note_protection(int protection) noexcept;
 void note_key(int protection, int key) noexcept;
+void note_lock() noexcept;
 void remove_traces(void* block, std::size_t bytes) noexcept;
 // Called for what is freed.
 inline void clean(void* block, std::size_t bytes) noexcept {

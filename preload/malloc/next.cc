@@ -64,6 +64,12 @@ int first_mprotect(void* address, std::size_t bytes, int protection) {
 int first_pkey_mprotect(void* address, std::size_t bytes, int protection, int key) {
   return static_cast<int>(syscall(SYS_pkey_mprotect, address, bytes, protection, key));
 }
+int first_mlock(const void* address, std::size_t bytes) {
+  return static_cast<int>(syscall(SYS_mlock, address, bytes));
+}
+int first_mlock2(const void* address, std::size_t bytes, unsigned flags) {
+  return static_cast<int>(syscall(SYS_mlock2, address, bytes, flags));
+}
 int first_trim(std::size_t pad) { return find_next() ? next.malloc_trim(pad) : 0; }
 
 // ---- where the bootstrap was needed: its blocks may come back at any time -----------------------
@@ -104,9 +110,10 @@ void find(Function*& entry, const char* name, Function* otherwise) noexcept {
 }  // namespace
 
 constinit NextAllocator next{
-    first_malloc,         first_calloc,        first_realloc,  first_free,         first_memalign,
-    first_posix_memalign, first_aligned_alloc, first_valloc,   first_pvalloc,      first_usable,
-    first_trim,           first_madvise,       first_mprotect, first_pkey_mprotect};
+    first_malloc,   first_calloc,         first_realloc,       first_free,
+    first_memalign, first_posix_memalign, first_aligned_alloc, first_valloc,
+    first_pvalloc,  first_usable,         first_trim,          first_madvise,
+    first_mprotect, first_pkey_mprotect,  first_mlock,         first_mlock2};
 
 bool find_next() noexcept {
   if (searching) return false;
@@ -125,6 +132,8 @@ bool find_next() noexcept {
   find(real.madvise, "madvise", next.madvise);
   find(real.mprotect, "mprotect", next.mprotect);
   find(real.pkey_mprotect, "pkey_mprotect", next.pkey_mprotect);
+  find(real.mlock, "mlock", next.mlock);
+  find(real.mlock2, "mlock2", next.mlock2);
   NextAllocator found = real;
   if (bootstrap_used()) {
     found.realloc = careful_realloc;

@@ -22,6 +22,8 @@ struct alignas(64) NextAllocator {
   int (*madvise)(void*, std::size_t, int);
   int (*mprotect)(void*, std::size_t, int);
   int (*pkey_mprotect)(void*, std::size_t, int, int);
+  int (*mlock)(const void*, std::size_t);
+  int (*mlock2)(const void*, std::size_t, unsigned);
 };
 
 // Hidden, so that the hot path reads it with one instruction.

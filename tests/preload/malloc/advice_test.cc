@@ -10,6 +10,7 @@
 
 #include "blocks.hpp"
 #include "memory/child.hpp"
+#include "memory/mapping_flags.hpp"
 
 namespace ropewalk {
 namespace {
@@ -184,6 +185,23 @@ TEST_F(Advice, AGuardPageByKeysGoesWithItsBlock) {
               return 0;
             }),
             0);
+}
+
+// Pages that stay locked could not be given back, and count against a limit.
+TEST_F(Advice, ALockGoesWithItsBlock) {
+  const void* const place = data() + page;
+  if (mlock(place, page) != 0) GTEST_SKIP() << "no memory may be locked";
+  EXPECT_NE(test::flags_of(place).find(" lo "), std::string::npos);
+  block_.reset();
+  EXPECT_EQ(test::flags_of(place).find(" lo "), std::string::npos);
+}
+
+TEST_F(Advice, BlocksAreInCoreDumpsAgain) {
+  const void* const place = data() + page;
+  ASSERT_EQ(madvise(data() + page, page, MADV_DONTDUMP), 0);
+  EXPECT_NE(test::flags_of(place).find(" dd "), std::string::npos);
+  block_.reset();
+  EXPECT_EQ(test::flags_of(place).find(" dd "), std::string::npos);
 }
 
 // By realloc: to libc, and to a smaller block where it is.
