@@ -43,18 +43,18 @@ struct Offer {
 };
 static_assert(sizeof(Offer) <= Cell::payload_bytes);
 
-// What one rank shows one peer. The owner alone writes it, the peer alone reads it.
+// What one rank shows one peer. The owner alone writes it, and the peer alone reads it, but for the
+// peer's note that it has left.
 struct alignas(node::flag_stride) PeerLine {
   node::Flag<std::uint64_t> taken;  // messages of the peer that the owner has taken from its ring
   node::Flag<std::uint64_t> ring;   // where the owner's ring for the peer lies; 0: not made yet
+  node::Flag<std::uint32_t> left;   // 1: the peer looks at this block no more
 };
 
 // The head of a rank's block; its peer lines follow.
 struct alignas(node::flag_stride) Board {
   // The owner has ended its channel: nothing more comes from it, and it takes nothing more.
   node::Flag<std::uint64_t> ended;
-  // Counts the ranks that look at this block no more; they count themselves.
-  alignas(node::flag_stride) node::Flag<std::uint32_t> left;
 
   PeerLine* lines() noexcept { return reinterpret_cast<PeerLine*>(this + 1); }
   static constexpr std::size_t bytes_for(int ranks) noexcept {

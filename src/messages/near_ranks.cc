@@ -11,6 +11,7 @@
 
 #include "mpi/collectively.hpp"
 #include "node/peers.hpp"
+#include "os/fork.hpp"
 #include "ropewalk/memory.hpp"
 
 namespace ropewalk::messages {
@@ -19,7 +20,8 @@ namespace {
 // What a rank has left behind, until all others have left it, too.
 struct Remaining {
   Board* board;
-  std::uint32_t others;
+  int place;
+  std::vector<std::shared_ptr<node::Peer>> peers;  // by place
   std::vector<void*> memory;
 };
 
@@ -28,18 +30,28 @@ struct Deferred {
   std::vector<Remaining> all;
 };
 
-// Never destroyed: channels may end after static destructors have run.
-Deferred& deferred() {
-  static auto* instance = new Deferred;
-  return *instance;
+// What a parent has left behind is not its child's to give back.
+constinit os::PerProcess<Deferred> deferred;
+
+// A process that has ended without leaving looks at nothing either.
+bool has_left(const Remaining& rank, int peer) {
+  // Pairs with the release in ~NearRanks() of that rank.
+  return rank.board->lines()[peer].left.load(std::memory_order_acquire) != 0 ||
+         node::is_dead(*rank.peers[static_cast<std::size_t>(peer)]);
+}
+
+bool all_have_left(const Remaining& rank) {
+  for (int peer = 0; peer < static_cast<int>(rank.peers.size()); ++peer) {
+    if (peer != rank.place && !has_left(rank, peer)) return false;
+  }
+  return true;
 }
 
 void reclaim() noexcept {
-  Deferred& rest = deferred();
+  Deferred& rest = deferred.get();
   const std::lock_guard lock(rest.mutex);
   std::erase_if(rest.all, [](const Remaining& rank) {
-    // Pairs with the release in ~NearRanks() of the others.
-    if (rank.board->left.load(std::memory_order_acquire) < rank.others) return false;
+    if (!all_have_left(rank)) return false;
     for (void* memory : rank.memory) Arena::process().deallocate(memory);
     Arena::process().deallocate(rank.board);
     return true;
@@ -93,6 +105,7 @@ NearRanks::NearRanks(std::unique_ptr<node::Team> team, std::vector<int> ranks, i
       memory_(*team_, worth) {
   for (int place = 0; place < team_->size(); ++place) {
     places_[static_cast<std::size_t>(rank_at(place))] = place;
+    peers_.push_back(team_->peer(place).shared_from_this());
   }
 }
 
@@ -129,14 +142,14 @@ void NearRanks::end() noexcept {
 NearRanks::~NearRanks() {
   if (own_ == nullptr || !is_here()) return;
   for (int peer = 0; peer < static_cast<int>(boards_.size()); ++peer) {
-    // The last touch of that rank's memory. Pairs with the acquire in reclaim() there.
-    if (peer != place()) board(peer)->left.fetch_add(1, std::memory_order_release);
+    // The last touch of that rank's memory. Pairs with the acquire in has_left() there.
+    if (peer != place()) peer_line(peer).left.store(1, std::memory_order_release);
   }
-  const auto others = boards_.empty() ? 0U : static_cast<std::uint32_t>(size() - 1);
+  if (boards_.empty()) peers_.clear();  // nobody has been told where the board lies
   {
-    Deferred& rest = deferred();
+    Deferred& rest = deferred.get();
     const std::lock_guard lock(rest.mutex);
-    rest.all.push_back({own_, others, std::move(kept_)});
+    rest.all.push_back({own_, place(), std::move(peers_), std::move(kept_)});
   }
   reclaim();
 }

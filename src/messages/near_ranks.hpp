@@ -63,6 +63,7 @@ class NearRanks {
   Board* own_ = nullptr;
   std::vector<Board*> boards_;
   std::vector<void*> kept_;
+  std::vector<std::shared_ptr<node::Peer>> peers_;  // by place
 };
 
 }  // namespace ropewalk::messages

@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "os/pidfd.hpp"
 #include "ropewalk/channel.hpp"
 #include "ropewalk/memory.hpp"
 #include "support/forked_ranks.hpp"
@@ -14,7 +15,7 @@
 namespace ropewalk::test {
 namespace {
 
-enum Exit { good = 0, lost = 1, not_near = 2, child_failed = 3 };
+enum Exit { good = 0, lost = 1, not_near = 2, child_failed = 3, kept = 4 };
 
 // Returns true where the child has ended as it should.
 bool end_in_a_child(std::unique_ptr<Channel>& channel) {
@@ -26,6 +27,22 @@ bool end_in_a_child(std::unique_ptr<Channel>& channel) {
   int status = -1;
   waitpid(child, &status, 0);
   return status == 0;
+}
+
+// A rank that ends without ending its channel keeps no memory of the other.
+int outlive_the_other() {
+  const auto live_bytes = [] { return Arena::process().statistics().live_bytes; };
+  const std::size_t before = live_bytes();
+  auto channel = std::make_unique<Channel>(Communicator::world());
+  if (!channel->is_near(1 - channel->rank())) return not_near;
+  if (forked_rank() == 1) {
+    static_cast<void>(channel.release());
+    return good;
+  }
+  const os::ProcessWatch other(process_of(1));
+  while (!other.ended()) usleep(1000);
+  channel.reset();
+  return live_bytes() == before ? good : kept;
 }
 
 // Takes and overwrites what the arena would give away of an ended channel.
@@ -65,6 +82,12 @@ int live() {
 
 TEST(Fork, AChildThatEndsItsCopyOfAChannelEndsNothing) {
   const std::vector<int> codes = run_forked(2, live);
+  if (codes[0] == not_near) GTEST_SKIP() << "processes here cannot reach each other's memory";
+  EXPECT_EQ(codes, (std::vector<int>{good, good}));
+}
+
+TEST(EndedRanks, KeepNoMemoryOfTheOthers) {
+  const std::vector<int> codes = run_forked(2, outlive_the_other);
   if (codes[0] == not_near) GTEST_SKIP() << "processes here cannot reach each other's memory";
   EXPECT_EQ(codes, (std::vector<int>{good, good}));
 }

@@ -39,8 +39,8 @@ FlagFacts describe_transfer(std::size_t offset) {
 
 FlagFacts describe_board(std::size_t offset) {
   if (offset == offsetof(Board, ended)) return {"ended", true};
-  if (offset == offsetof(Board, left)) return {"left", false};
   const std::size_t in_line = (offset - sizeof(Board)) % sizeof(PeerLine);
+  if (in_line == offsetof(PeerLine, left)) return {"left", false};
   return {in_line == offsetof(PeerLine, taken) ? "taken" : "ring", true};
 }
 

@@ -32,11 +32,8 @@ class Team {
   int size() const noexcept { return model::ranks(); }
   bool cma() const noexcept { return false; }
   int process_id(int /*rank*/) const noexcept { return getpid(); }
-  // Nobody looks into it: nobody dies.
-  Peer& peer(int /*rank*/) const noexcept {
-    alignas(64) static std::byte somebody[64];
-    return reinterpret_cast<Peer&>(somebody);
-  }
+  // One for all: nobody dies.
+  Peer& peer(int rank) const noexcept;
   Team& waits() noexcept { return *this; }  // one class here
   bool crowded() const noexcept { return false; }
   bool broken() const noexcept { return false; }
