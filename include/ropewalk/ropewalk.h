@@ -184,6 +184,8 @@ RW_DEFAULT_EXPORT int rw_stealing_free(rw_stealing* loop);
 typedef struct rw_team rw_team;
 RW_DEFAULT_EXPORT int rw_team_create(rw_mpi_comm comm, int threads, int pin, rw_team** out);
 RW_DEFAULT_EXPORT int rw_team_size(const rw_team* team, int* out);
+/* Calls task(user, worker) on all workers. In a task of the same team: RW_ERROR_ARGUMENT, but where
+ * the team has one thread. */
 RW_DEFAULT_EXPORT int rw_team_run(rw_team* team, rw_worker_function task, void* user);
 RW_DEFAULT_EXPORT int rw_team_barrier(rw_team* team); /* called by all workers, in a task */
 RW_DEFAULT_EXPORT int rw_team_free(rw_team* team);

@@ -115,7 +115,9 @@ class RW_EXPORT ThreadTeam {
   bool crowded() const noexcept;  // threads outnumber cores
 
   // Calls task(worker) on all workers at once; returns when all are done. Rethrows the first
-  // exception; workers that wait in barrier() for the one that threw end their task there.
+  // exception; workers that wait in barrier() for the one that threw end their task there. A task
+  // may run another team, but not its own: that throws Error(argument), but in a team of one
+  // thread, which runs it at once.
   template <class Task>
   void run(Task&& task) {
     using Type = std::remove_reference_t<Task>;

@@ -39,6 +39,7 @@ struct ThreadTeam::State {
   void live(int worker) noexcept;
   void work(int worker) noexcept;
   void fail(std::exception_ptr error) noexcept;
+  void check_run() const;
 
   schedule::Placement placement_;
   os::ForkCheck fork_;
@@ -48,6 +49,7 @@ struct ThreadTeam::State {
   // They are written before started_ advances.
   void (*task_)(void*, int) = nullptr;  // null: the threads end
   void* object_ = nullptr;
+  bool is_running_ = false;
   std::atomic<bool> failed_{false};  // in the run under way
   std::exception_ptr error_;         // written by who sets failed_
   std::vector<threads::Thread> threads_;
@@ -129,18 +131,29 @@ void ThreadTeam::State::meet() {
   if (failed_.load(std::memory_order_seq_cst)) throw GivenUp{};
 }
 
-void ThreadTeam::State::run(void (*task)(void*, int), void* object) {
+void ThreadTeam::State::check_run() const {
   if (!is_here()) {
     throw Error(ErrorCode::unsupported,
                 "team: made before a fork, and this is the child; make a new one here");
   }
+  if (is_running_) {
+    throw Error(ErrorCode::argument,
+                "team: run() inside a task of the same team, expected one run at a time; make "
+                "another team for it, or do the work in the task itself");
+  }
+}
+
+void ThreadTeam::State::run(void (*task)(void*, int), void* object) {
+  check_run();
   if (placement_.threads == 1) return task(object, 0);
   leave_the_workers_cores();
   task_ = task;
   object_ = object;
+  is_running_ = true;
   started_.advance();
   work(0);
   ended_.arrive_and_wait();
+  is_running_ = false;
   if (!failed_.load(std::memory_order_relaxed)) return;
   barrier_.reset();
   failed_.store(false, std::memory_order_relaxed);

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <stdexcept>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -102,6 +103,39 @@ TEST(ThreadTeam, OneThreadNeedsNoOther) {
     ++count;
   });
   EXPECT_EQ(count, 1);
+}
+
+// The epoch of the inner run would be that of the outer one to workers that have not begun it.
+TEST(ThreadTeam, RefusesARunInsideATask) {
+  ThreadTeam team({.threads = 3});
+  for (int caller = 0; caller < 3; ++caller) {
+    std::string text;
+    std::atomic<int> inner{0};
+    try {
+      team.run([&](int worker) {
+        team.barrier();
+        if (worker == caller) team.run([&](int) { ++inner; });
+      });
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::argument);
+      text = error.what();
+    }
+    EXPECT_EQ(text.rfind("team: run() inside a task of the same team", 0), 0U) << text;
+    EXPECT_EQ(inner.load(), 0);
+    std::atomic<int> fine{0};
+    team.run([&](int) { ++fine; });
+    EXPECT_EQ(fine.load(), 3);
+  }
+}
+
+TEST(ThreadTeam, TeamsMayRunInsideTasksOfOthers) {
+  ThreadTeam team({.threads = 2});
+  ThreadTeam other({.threads = 2});
+  std::atomic<int> inner{0};
+  team.run([&](int worker) {
+    if (worker == 0) other.run([&](int) { ++inner; });
+  });
+  EXPECT_EQ(inner.load(), 2);
 }
 
 TEST(ThreadTeam, ExceptionsLetTheOthersGo) {
