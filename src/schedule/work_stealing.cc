@@ -56,18 +56,20 @@ struct WorkStealing::State {
       : ranges(workers, sharing_workers(workers, communicating_workers)),
         communicating(communicating_workers) {}
 
+  // What is refused leaves the loop as it was.
   void set(std::size_t count, std::size_t wanted_block) {
     const auto workers = static_cast<std::size_t>(ranges.workers());
-    iterations = count;
-    block =
+    const std::size_t each =
         wanted_block > 0 ? wanted_block : std::max<std::size_t>(1, count / workers / blocks_each);
-    const std::size_t blocks = count / block + (count % block != 0 ? 1 : 0);
+    const std::size_t blocks = count / each + (count % each != 0 ? 1 : 0);
     if (blocks > schedule::Ranges::most_blocks) {
-      refuse("block: " + std::to_string(block) + " makes " + std::to_string(blocks) +
+      refuse("block: " + std::to_string(each) + " makes " + std::to_string(blocks) +
              " blocks, expected fewer than 2^32; pass at least " +
              std::to_string(count / schedule::Ranges::most_blocks + 1) + ", or 0");
     }
     ranges.reset(blocks);
+    iterations = count;
+    block = each;
   }
 
   schedule::Ranges ranges;

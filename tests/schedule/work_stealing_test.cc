@@ -98,6 +98,21 @@ TEST(WorkStealing, ResetTakesAnotherCount) {
   EXPECT_EQ(done, 7U);
 }
 
+TEST(WorkStealing, ARefusedResetLeavesTheLoopAsItWas) {
+  WorkStealing loop(100, 1, 0, 3);
+  EXPECT_NE(message_of([&] { loop.reset(std::size_t{1} << 40, 2); }), "no error");
+  EXPECT_EQ(loop.iterations(), 100U);
+  EXPECT_EQ(loop.block(), 3U);
+  std::size_t done = 0;
+  std::size_t last = 0;
+  loop.run(0, [&](std::size_t begin, std::size_t end) {
+    done += end - begin;
+    last = std::max(last, end);
+  });
+  EXPECT_EQ(done, 100U);
+  EXPECT_EQ(last, 100U);
+}
+
 TEST(WorkStealing, Refusals) {
   const auto says = [](std::size_t iterations, int workers, int communicating, std::size_t block) {
     return message_of([=] { WorkStealing(iterations, workers, communicating, block); });
