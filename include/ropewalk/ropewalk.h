@@ -63,8 +63,10 @@ typedef uintptr_t rw_mpi_comm;
 #define RW_MPI_COMM(comm) ((rw_mpi_comm)(comm))
 
 /* For programs without mpi.h: MPI_Init_thread(MPI_THREAD_MULTIPLE), or nothing where MPI runs
- * already, and MPI_Finalize. */
+ * already. RW_ERROR_UNSUPPORTED where MPI gives less than MPI_THREAD_MULTIPLE: an MPI that was
+ * started here is then ended again, one that ran goes on. RW_ERROR_MPI after MPI_Finalize. */
 RW_DEFAULT_EXPORT int rw_init(void);
+/* MPI_Finalize, or nothing after it. RW_ERROR_MPI where MPI was never started. */
 RW_DEFAULT_EXPORT int rw_finalize(void);
 RW_DEFAULT_EXPORT int rw_comm_world(rw_mpi_comm* out); /* MPI_COMM_WORLD */
 RW_DEFAULT_EXPORT int rw_comm_rank(rw_mpi_comm comm, int* out);

@@ -92,7 +92,8 @@ class CollectiveSection {
 void meet(const FailureExchange&);
 inline void meet(Comm comm) { meet(FailuresByMpi(comm)); }
 
-// Collective. What `body` throws on any rank is thrown on all. `body` may make collective calls of
+// Collective. What `body` throws on any rank is thrown on all; where MPI does not run, each rank
+// throws Error(mpi) by itself. `body` may make collective calls of
 // these ranks, all the same; before it makes others, or waits for ranks in another way, it calls
 // meet(), after which nothing may fail that can fail on one rank alone. A body that goes on after a
 // SharedError has caught it around a collectively() of its own, with a meet() right before.
@@ -112,7 +113,7 @@ void collectively(const FailureExchange& ranks, Body&& body) {
 }
 template <class Body>
 void collectively(Comm comm, Body&& body) {
-  collectively(FailuresByMpi(comm), body);
+  collectively(FailuresByMpi(usable(comm)), body);
 }
 
 // ---- facts

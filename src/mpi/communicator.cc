@@ -9,8 +9,8 @@
 namespace ropewalk {
 
 Communicator Communicator::world() { return Communicator(mpi::comm_world().value); }
-int Communicator::rank() const { return mpi::rank({handle_}); }
-int Communicator::size() const { return mpi::size({handle_}); }
+int Communicator::rank() const { return mpi::rank(mpi::usable({handle_})); }
+int Communicator::size() const { return mpi::size(mpi::usable({handle_})); }
 
 void collectively(Communicator communicator, const Work& work) {
   mpi::collectively({communicator.handle()}, work);

@@ -3,6 +3,7 @@
 #include "mpi/collectively.hpp"
 #include "mpi/errors_returned.hpp"
 #include "mpi/library.hpp"
+#include "ropewalk/error.hpp"
 
 namespace ropewalk::mpi {
 namespace {
@@ -13,6 +14,15 @@ Comm ours(Comm comm) {
 }
 
 }  // namespace
+
+Comm usable(Comm comm) {
+  if (finalized() || comm == comm_world() || comm == comm_self()) {
+    require_running("make this call between MPI_Init and MPI_Finalize");
+  }
+  if (comm != comm_null()) return comm;
+  throw Error(ErrorCode::argument,
+              "communicator: MPI_COMM_NULL; pass a communicator this rank belongs to");
+}
 
 int rank(Comm comm) {
   int value = 0;

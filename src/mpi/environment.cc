@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "mpi/library.hpp"
+#include "ropewalk/error.hpp"
 
 namespace ropewalk::mpi {
 namespace {
@@ -43,7 +44,16 @@ bool finalized() {
   return flag != 0;
 }
 
+void require_running(const char* remedy) {
+  const bool ended = finalized();
+  if (initialized() && !ended) return;
+  throw Error(
+      ErrorCode::mpi,
+      std::string("MPI: ") + (ended ? "already finalised" : "not initialised") + "; " + remedy);
+}
+
 ThreadLevel init(ThreadLevel wanted) {
+  if (finalized()) require_running("MPI starts once a process: finalise it last");
   if (initialized()) return thread_level();
   int provided = 0;
   check(library().call.init_thread(nullptr, nullptr, code_of(wanted), &provided),

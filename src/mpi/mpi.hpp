@@ -53,6 +53,9 @@ bool finalized();
 ThreadLevel init(ThreadLevel wanted);  // MPI_Init_thread; returns what is provided
 ThreadLevel thread_level();            // MPI_Query_thread
 void finalize();
+// Throws Error(mpi) unless MPI runs, between MPI_Init and MPI_Finalize: MPI itself would end the
+// program. The remedy says what to do there.
+void require_running(const char* remedy);
 [[noreturn]] void abort(int code) noexcept;
 double wtime() noexcept;
 
@@ -70,6 +73,9 @@ int undefined();
 void* in_place() noexcept;  // MPI_IN_PLACE
 
 // ---- communicators ------------------------------------------------------------------------------
+// Returns `comm`; throws Error where MPI is not there for it, or it is MPI_COMM_NULL. Communicators
+// of a session need no MPI_Init.
+Comm usable(Comm comm);
 int rank(Comm);
 int size(Comm);
 bool is_inter(Comm);  // an intercommunicator: two groups of ranks

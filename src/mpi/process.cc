@@ -35,6 +35,15 @@ void check_level(ThreadLevel wanted, ThreadLevel provided) {
                   "threads");
 }
 
+// Starts MPI where it does not run yet, and ends it again where it gives less than is wanted.
+ThreadLevel start(ThreadLevel wanted) {
+  const bool running = mpi::initialized();
+  const auto level = static_cast<ThreadLevel>(mpi::init(static_cast<mpi::ThreadLevel>(wanted)));
+  if (!running && level < wanted) mpi::finalize();
+  check_level(wanted, level);
+  return level;
+}
+
 }  // namespace
 
 Process::Process(ThreadLevel wanted) {
@@ -42,14 +51,8 @@ Process::Process(ThreadLevel wanted) {
     throw Error(ErrorCode::argument, "wanted: " + std::to_string(static_cast<int>(wanted)) +
                                          ", expected 0 to 3; pass a value of ThreadLevel");
   }
-  if (mpi::finalized()) {
-    throw Error(ErrorCode::mpi,
-                "process: MPI was finalised already, expected not yet; MPI starts once a process");
-  }
   const bool running = mpi::initialized();
-  level_ = static_cast<ThreadLevel>(mpi::init(static_cast<mpi::ThreadLevel>(wanted)));
-  if (!running && level_ < wanted) mpi::finalize();  // the destructor does not run after a throw
-  check_level(wanted, level_);
+  level_ = start(wanted);
   started_ = !running;
 }
 
@@ -66,16 +69,14 @@ Process::~Process() {
 extern "C" {
 
 int rw_init(void) {
-  return ropewalk::c_call([] {
-    ropewalk::mpi::init(ropewalk::mpi::ThreadLevel::multiple);
-    ropewalk::check_level(ropewalk::ThreadLevel::multiple,
-                          static_cast<ropewalk::ThreadLevel>(ropewalk::mpi::thread_level()));
-  });
+  return ropewalk::c_call([] { ropewalk::start(ropewalk::ThreadLevel::multiple); });
 }
 
 int rw_finalize(void) {
   return ropewalk::c_call([] {
-    if (!ropewalk::mpi::finalized()) ropewalk::mpi::finalize();
+    if (ropewalk::mpi::finalized()) return;
+    ropewalk::mpi::require_running("call rw_init first");
+    ropewalk::mpi::finalize();
   });
 }
 

@@ -68,16 +68,8 @@ std::unique_ptr<PlanTensors> make_tensors(mpi::Comm parent, const std::vector<Pl
 }  // namespace
 
 mpi::Comm checked_parent(mpi::Comm parent) {
-  if (!mpi::initialized() || mpi::finalized()) {
-    throw Error(ErrorCode::mpi, std::string("MPI: ") +
-                                    (mpi::finalized() ? "already finalised" : "not initialised") +
-                                    "; make plans between MPI_Init and MPI_Finalize");
-  }
-  if (parent == mpi::comm_null()) {
-    throw Error(ErrorCode::argument,
-                "communicator: MPI_COMM_NULL; pass a communicator this rank belongs to");
-  }
-  return parent;
+  mpi::require_running("make plans between MPI_Init and MPI_Finalize");
+  return mpi::usable(parent);
 }
 
 ReductionPlanState::ReductionPlanState(mpi::Comm parent, const std::vector<PlanTensor>& tensors,

@@ -20,17 +20,9 @@ constexpr std::int64_t farewell_ns = 10'000'000'000;
 }  // namespace
 
 mpi::Comm checked_parent(mpi::Comm parent) {
-  if (!mpi::initialized() || mpi::finalized()) {
-    throw Error(ErrorCode::mpi, std::string("MPI: ") +
-                                    (mpi::finalized() ? "already finalised" : "not initialised") +
-                                    "; make endpoints between "
-                                    "MPI_Init_thread(MPI_THREAD_MULTIPLE) and MPI_Finalize");
-  }
-  if (parent == mpi::comm_null()) {
-    throw Error(ErrorCode::argument,
-                "communicator: MPI_COMM_NULL; pass a communicator this rank belongs to");
-  }
-  return parent;
+  mpi::require_running(
+      "make endpoints between MPI_Init_thread(MPI_THREAD_MULTIPLE) and MPI_Finalize");
+  return mpi::usable(parent);
 }
 
 LaneSet::LaneSet(mpi::Comm parent, const EndpointOptions& options)
