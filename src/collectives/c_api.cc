@@ -1,5 +1,6 @@
 // This file is the C interface of the blocking collectives.
 #include "collectives/c_collectives.hpp"
+#include "mpi/c_out.hpp"
 
 namespace {
 
@@ -18,7 +19,7 @@ extern "C" {
 
 int rw_comm_create(rw_mpi_comm comm, rw_comm** out) {
   return c_call([&] {
-    require_argument(out, "out");
+    ropewalk::mpi::require_out({comm}, out);
     *out = new rw_comm{Collectives(ropewalk::Communicator(comm))};
   });
 }

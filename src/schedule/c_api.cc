@@ -1,6 +1,7 @@
 // This file is the C interface of this room.
 #include "c_call.hpp"
 #include "halo/c_halo.hpp"
+#include "mpi/c_out.hpp"
 #include "ropewalk/schedule.hpp"
 
 struct rw_stealing {
@@ -49,7 +50,7 @@ int rw_stealing_free(rw_stealing* loop) {
 
 int rw_team_create(rw_mpi_comm comm, int threads, int pin, rw_team** out) {
   return c_call([&] {
-    require_argument(out, "out");
+    ropewalk::mpi::require_out({comm}, out);
     const ropewalk::ThreadTeamOptions options{threads, pin != 0};
     *out = new rw_team{ropewalk::ThreadTeam(ropewalk::Communicator(comm), options)};
   });

@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "c_call.hpp"
+#include "mpi/c_out.hpp"
 #include "transport/c_endpoints.hpp"
 
 using ropewalk::c_call;
@@ -11,7 +12,7 @@ extern "C" {
 
 int rw_endpoints_create(rw_mpi_comm comm, int lanes, int threads, rw_endpoints** out) {
   return c_call([&] {
-    require_argument(out, "out");
+    ropewalk::mpi::require_out({comm}, out);
     ropewalk::EndpointOptions options;
     options.lanes = lanes;
     options.threads = threads != 0;

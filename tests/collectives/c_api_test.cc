@@ -145,5 +145,23 @@ TEST(CollectivesInC, BadArgumentsAreNamedOnEveryRank) {
   });
 }
 
+// One rank's mistake is everybody's error: none waits in MPI for a rank that has returned.
+TEST(CollectivesInC, NoPlaceForWhatIsMadeIsAnErrorOnEveryRank) {
+  run_ranks(ranks, [](int rank) {
+    rw_mpi_comm world = 0;
+    ASSERT_EQ(rw_comm_world(&world), RW_SUCCESS);
+    rw_comm* comm = nullptr;
+    rw_endpoints* endpoints = nullptr;
+    rw_team* team = nullptr;
+    const auto refuses = [](int code) {
+      EXPECT_EQ(code, RW_ERROR_ARGUMENT);
+      EXPECT_NE(std::strstr(rw_last_error(), "out: NULL"), nullptr) << rw_last_error();
+    };
+    refuses(rw_comm_create(world, rank == 1 ? nullptr : &comm));
+    refuses(rw_endpoints_create(world, 1, 0, rank == 1 ? nullptr : &endpoints));
+    refuses(rw_team_create(world, 1, 0, rank == 1 ? nullptr : &team));
+  });
+}
+
 }  // namespace
 }  // namespace ropewalk::test
