@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "ropewalk/lattice/random.hpp"
 
@@ -194,6 +195,11 @@ void fill_known(lattice::SpinorField<Real>& field) {
   });
 }
 
+double larger_error(double a, double b) {
+  if (std::isnan(a) || std::isnan(b)) return std::numeric_limits<double>::infinity();
+  return std::max(a, b);
+}
+
 template <class Real>
 double hop_error(const lattice::SpinorField<Real>& out) {
   const lattice::Lattice& lattice = out.layout().lattice();
@@ -209,7 +215,7 @@ double hop_error(const lattice::SpinorField<Real>& out) {
       for (std::size_t c = 0; c < 12; ++c) {
         const Complex found(from[2 * c * static_cast<std::size_t>(lanes)],
                             from[(2 * c + 1) * static_cast<std::size_t>(lanes)]);
-        error = std::max(error, std::abs(found - right[c]));
+        error = larger_error(error, std::abs(found - right[c]));
         largest = std::max(largest, std::abs(right[c]));
       }
     });

@@ -23,6 +23,8 @@ template <class Real>
 lattice::GaugeField<Real> known_gauge(const lattice::Lattice& lattice);
 template <class Real>
 void fill_known(lattice::SpinorField<Real>& field);
+// The larger of two errors; infinite where one is no number, which would be smaller than any bound.
+double larger_error(double a, double b);
 // The largest error of `out` relative to the largest number, at corners of the rank's box and some
 // sites inside, where `out` has them.
 template <class Real>

@@ -76,7 +76,7 @@ struct Running {
     double most = 0;
     for (lattice::SpinorField<Real>& out : fields.out) {
       if (clover) clover->diagonal_part(out, out);
-      most = std::max(most, hop_error(out));
+      most = larger_error(most, hop_error(out));
     }
     return most;
   }
@@ -127,7 +127,7 @@ class Operators {
       calibrate(one, fields, calls_us);
       const double error = context_.ranks.max(one.error(fields));
       result.verified = result.verified && error < one.error_allowed();
-      result.error = std::max(result.error, error);
+      result.error = larger_error(result.error, error);
     }
     result.strategy = name(all.front().term().strategy());
     time_rounds(all, fields, report, {share.at(0.2), 0.8 * share.width}, spec.name);

@@ -321,7 +321,7 @@ class Measuring {
       std::fill_n(subject.out.data(), subject.out.size(), Real(0));
       subject.step(way);
       const double error = frame_.ranks.max(subject.error());
-      one.result.error = std::max(one.result.error, error);
+      one.result.error = larger_error(one.result.error, error);
     }
     const bool half = one.result.face_precision == lattice::FacePrecision::half;
     one.result.verified = one.result.error < (half ? 1e-3 : sizeof(Real) == 4 ? 1e-5 : 1e-13);

@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <sstream>
 
 #include "bench/command_line.hpp"
@@ -327,7 +329,7 @@ TEST(Itt, SummaryHasALineForEachVolume) {
 
 // One process, all sites its own: the operators against the sums written out.
 template <class Real>
-double error_of(lattice::Vectors vectors, int Ls, bool spoil) {
+double error_of(lattice::Vectors vectors, int Ls, Real spoil) {
   const lattice::Lattice lattice({4, 4, 4, 8});
   const lattice::Layout layout(lattice, sizeof(Real), vectors, Ls);
   lattice::HoppingTerm<Real> hop(known_gauge<Real>(lattice), layout);
@@ -335,14 +337,24 @@ double error_of(lattice::Vectors vectors, int Ls, bool spoil) {
   lattice::SpinorField<Real> out(layout, lattice::Sites::even);
   fill_known(in);
   hop.hop(out, in);
-  if (spoil) *out.at(layout.place({0, 0, 0, 0}).vector) += Real(0.1);
+  *out.at(layout.place({0, 0, 0, 0}).vector) += spoil;
   return hop_error(out);
 }
 
 TEST(Itt, ChecksFindAWrongNumber) {
-  EXPECT_LT(error_of<double>(lattice::Vectors::space, 1, false), 1e-13);
-  EXPECT_LT(error_of<float>(lattice::Vectors::fifth, 16, false), 1e-5);
-  EXPECT_GT(error_of<float>(lattice::Vectors::space, 1, true), 1e-3);
+  EXPECT_LT(error_of<double>(lattice::Vectors::space, 1, 0), 1e-13);
+  EXPECT_LT(error_of<float>(lattice::Vectors::fifth, 16, 0), 1e-5);
+  EXPECT_GT(error_of<float>(lattice::Vectors::space, 1, 0.1F), 1e-3);
+  const double none = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_TRUE(std::isinf(error_of<double>(lattice::Vectors::space, 1, none)));
+}
+
+TEST(Itt, TheLargerErrorIsInfiniteWhereOneIsNoNumber) {
+  const double none = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_EQ(larger_error(1e-3, 1e-5), 1e-3);
+  EXPECT_EQ(larger_error(1e-5, 1e-3), 1e-3);
+  EXPECT_TRUE(std::isinf(larger_error(none, 1e-3)));
+  EXPECT_TRUE(std::isinf(larger_error(1e-3, none)));
 }
 
 TEST(Itt, LoopsOfTheRooflineDoWhatTheyCount) {
