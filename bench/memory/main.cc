@@ -197,17 +197,25 @@ class Benchmark {
     return found;
   }
 
-  // Medians of all kinds, measured in turn; of the slowest rank.
+  // Medians of all kinds, measured in turn; of the slowest rank, and of the one with most misses.
+  // Misses are known where every rank could count them.
   std::map<std::string, Latency> chase(std::size_t size) {
     std::map<std::string, std::vector<double>> times;
-    std::map<std::string, Latency> found;
+    std::map<std::string, std::vector<double>> misses;
     for (int i = 0; i < chase_samples; ++i) {
       for (const std::string& kind : options_.kinds) {
-        found[kind] = chase_once(kind, size);
-        times[kind].push_back(found[kind].load_ns);
+        const Latency one = chase_once(kind, size);
+        times[kind].push_back(one.load_ns);
+        if (one.misses) misses[kind].push_back(*one.misses);
       }
     }
-    for (auto& [kind, one] : found) one.load_ns = ranks_.max(summarize(times[kind]).median);
+    std::map<std::string, Latency> found;
+    for (const std::string& kind : options_.kinds) {
+      Latency& one = found[kind];
+      one.load_ns = ranks_.max(summarize(times[kind]).median);
+      const double most = ranks_.max(summarize(misses[kind]).median);
+      if (ranks_.all(misses[kind].size() == chase_samples)) one.misses = most;
+    }
     return found;
   }
 
@@ -350,8 +358,9 @@ class Benchmark {
       cells.push_back(fmt::format("{:.2f}", latencies.at(kind).load_ns));
     }
     for (const std::string& kind : options_.kinds) {
+      if (!misses_.refusal().empty()) break;  // no columns of them
       const auto misses = latencies.at(kind).misses;
-      if (misses) cells.push_back(fmt::format("{:.3f}", *misses));
+      cells.push_back(misses ? fmt::format("{:.3f}", *misses) : "-");  // another rank cannot count
     }
     largest_gb_ = mb_per_s(moved, first_us) / 1e3;
     largest_share_ = 100 * limit_us / first_us;
