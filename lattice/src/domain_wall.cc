@@ -12,6 +12,28 @@ namespace ropewalk::lattice {
 
 namespace {
 
+// The part of M diagonal in the sites of four dimensions is, for each chirality, a - S where S
+// shifts by one slice: up for P_+ (s takes from s - 1), down for P_- (from s + 1), with -mass over
+// the wall. The adjoint shifts the other way. Its inverse has powers of a over 1 + mass a^-extent,
+// which closes it over the wall. For |a| < 1 that leaves the range of double: all is multiplied by
+// a^extent then.
+bool is_multiplied(double a, double mass) { return std::abs(a) < 1 && mass != 0; }
+
+// Returns a^power / (1 + mass a^-extent); power is from -extent to -1.
+double closed_power(double a, double mass, int extent, int power) {
+  if (is_multiplied(a, mass)) return std::pow(a, power + extent) / (std::pow(a, extent) + mass);
+  if (mass == 0) return std::pow(a, power);
+  return std::pow(a, power) / (1 + mass * std::pow(a, -extent));
+}
+
+// Returns 1 + mass a^-extent relative to its terms, which may differ much.
+double closing_sum(double a, double mass, int extent) {
+  const bool multiplied = is_multiplied(a, mass);
+  const double first = multiplied ? std::pow(a, extent) : 1;
+  const double second = multiplied || mass == 0 ? mass : mass * std::pow(a, -extent);
+  return (first + second) / (std::abs(first) + std::abs(second));
+}
+
 void check(const DomainWall& wall) {
   if (wall.fifth_extent < 2 || wall.fifth_extent > kernels::max_fifth_extent) {
     throw Error(ErrorCode::argument, "fifth_extent: found " + std::to_string(wall.fifth_extent) +
@@ -21,28 +43,21 @@ void check(const DomainWall& wall) {
   require_finite("height", wall.height);
   const double diagonal = 5 - wall.height;
   require_inverse("height", wall.height, diagonal, "the diagonal 5 - height is 0");
-  // What closes the inverse over the wall; relative to its terms, which may be huge for |5-M5| < 1.
-  const double over_the_wall = wall.mass * std::pow(diagonal, -wall.fifth_extent);
-  require_inverse("mass", wall.mass, (1 + over_the_wall) / (1 + std::abs(over_the_wall)),
+  require_inverse("mass", wall.mass, closing_sum(diagonal, wall.mass, wall.fifth_extent),
                   "1 + mass (5 - height)^-fifth_extent is 0");
 }
 
-// The part of M diagonal in the sites of four dimensions is, for each chirality, a - S where S
-// shifts by one slice: up for P_+ (s takes from s - 1), down for P_- (from s + 1), with -mass over
-// the wall. The adjoint shifts the other way. This is the inverse of one such matrix, dense and
-// row-major: x_s = (b_s + x_{s-1}) / a along the shift, and a multiple of a^-(s + 1) that closes it
-// over the wall.
+// The inverse of a - S, dense and row-major.
 std::vector<double> dense_inverse(int extent, double a, double mass, bool from_below) {
   const auto n = static_cast<std::size_t>(extent);
   std::vector<double> out(n * n, 0);
-  const double closing = 1 + mass * std::pow(a, -extent);
   for (int column = 0; column < extent; ++column) {
     // Solves for b = unit vector at `column`, in mirrored order where s takes from above.
     const int source = from_below ? column : extent - 1 - column;
-    const auto open = [&](int s) { return s < source ? 0.0 : std::pow(a, source - s - 1); };
-    const double last = open(extent - 1) / closing;
     for (int s = 0; s < extent; ++s) {
-      const double value = open(s) - mass * last * std::pow(a, -(s + 1));
+      const double value = s < source
+                               ? -mass * closed_power(a, mass, extent, source - extent - s - 1)
+                               : closed_power(a, mass, extent, source - s - 1);
       const int row = from_below ? s : extent - 1 - s;
       out[static_cast<std::size_t>(row) * n + static_cast<std::size_t>(column)] = value;
     }
@@ -69,8 +84,7 @@ template <class Real>
 DomainWallOperator<Real>::Fifth::Fifth(const Layout& layout, double a, double mass) {
   const int extent = layout.fifth_extent(), lanes = layout.lanes(), inner = layout.inner();
   for (int s = 0; s < extent; ++s) {
-    closing.push_back(
-        static_cast<Real>(mass * std::pow(a, -(s + 1)) / (1 + mass * std::pow(a, -extent))));
+    closing.push_back(static_cast<Real>(mass * closed_power(a, mass, extent, -(s + 1))));
   }
   if (layout.vectors() != Vectors::fifth) return;
   for (int above = 0; above < 2; ++above) {

@@ -129,6 +129,20 @@ TEST(DomainWall, Identities) {
   });
 }
 
+// (5 - height)^-fifth_extent, 1e512 here, is no number of double precision.
+TEST(DomainWall, TheDiagonalMayBeSmall) {
+  const Lattice lattice({2, 2, 2, 2});
+  for (const double height : {4.99, 5.01}) {
+    DomainWallOperator<double> op(random_gauge(lattice, 7), {256, 0.1, height}, Vectors::fifth);
+    const Numbers source = random_spinor(lattice, 9, 256);
+    SpinorField<double> in = imported(op.field(), source);
+    SpinorField<double> out = op.field();
+    op.diagonal_inverse(out, in);
+    op.diagonal_part(in, out);
+    require_close(exported(in), source, 1e-12, "M_ee times its inverse");
+  }
+}
+
 TEST(DomainWall, EveryWayTheSameBits) {
   with_grid(grids[1], [&](const Lattice& lattice) {
     std::vector<OperatorOptions> ways{options_of(ExchangeMode::sequential, Strategy::concurrent),
