@@ -42,7 +42,8 @@ void check_solver(const Lattice& lattice, const SolverOptions& options,
   agree(lattice, {{"tolerance", exactly(options.tolerance)},
                   {"relative_to", exactly(options.relative_to)},
                   {"max_iterations", std::to_string(options.max_iterations)},
-                  {"red_black", options.red_black ? "true" : "false"}});
+                  {"red_black", options.red_black ? "true" : "false"},
+                  {"best_effort", options.best_effort ? "true" : "false"}});
 }
 
 }  // namespace ropewalk::lattice::detail

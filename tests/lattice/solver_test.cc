@@ -136,6 +136,21 @@ TEST(Solver, EndsInAsManyStepsAsThereAreEigenvalues) {
   EXPECT_LE(solve(op, x, b, options).iterations, 15);
 }
 
+TEST(Solver, BestEffortIsAgreedOn) {
+  run_ranks(2, [](int rank) {
+    const Lattice lattice(global, Communicator::world(), {1, 1, 1, 2});
+    WilsonOperator<double> op(GaugeField<double>(lattice), 0.5);
+    SpinorField<double> x = op.field();
+    const SpinorField<double> b = imported(op.field(), random_spinor(lattice, 3));
+    try {
+      solve(op, x, b, {.best_effort = rank == 1});
+      ADD_FAILURE() << "no error";
+    } catch (const Error& error) {
+      EXPECT_EQ(std::string(error.what()).rfind("best_effort: ", 0), 0U) << error.what();
+    }
+  });
+}
+
 TEST(Solver, NoHalves) {
   const Lattice lattice({3, 4, 4, 4});
   WilsonOperator<double> op(GaugeField<double>(lattice), 0.1);
