@@ -21,6 +21,8 @@ class Algebra {
   Algebra(const Layout&, int threads);  // collective, inside of collectively()
 
   double norm2(const SpinorField<Real>&);
+  // The same of numbers whose squares Real has not; slower, for once a solution.
+  double norm2_in_double(const SpinorField<Real>&);
   double residual(SpinorField<Real>& r, const SpinorField<Real>& b);            // r = b - r; |r|^2
   double subtract(SpinorField<Real>& r, double a, const SpinorField<Real>& q);  // r -= a q; |r|^2
   // x += a p, then p = s + b p

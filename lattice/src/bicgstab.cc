@@ -11,6 +11,7 @@
 #include "agree.hpp"
 #include "algebra.hpp"
 #include "halves.hpp"
+#include "in_range.hpp"
 #include "ropewalk/error.hpp"
 #include "solver_checks.hpp"
 #include "solver_timer.hpp"
@@ -19,18 +20,14 @@ namespace ropewalk::lattice {
 
 using detail::half;
 using detail::put_half;
-using detail::scientific;
 
 namespace {
 
 using Complex = std::complex<double>;
 
-[[noreturn]] void refuse(const Solution& solution, const SolverOptions& options,
-                         const std::string& what, const std::string& remedy) {
-  throw Error(ErrorCode::argument, what + ": |b - M x|/|b| is " + scientific(solution.residual) +
-                                       " after " + std::to_string(solution.iterations) +
-                                       " applications of M, tolerance " +
-                                       scientific(options.tolerance) + "; " + remedy);
+[[noreturn]] void refuse(const Solution& solution, const SolverOptions& options, const char* what,
+                         const char* remedy) {
+  detail::give_up(solution, options, what, remedy, "applications of M");
 }
 
 // State of the method, in van der Vorst's letters; all sums are over the ranks.
@@ -47,13 +44,8 @@ class Stabilised {
         p_(b.layout(), b.sites()),
         v_(b.layout(), b.sites()),
         t_(b.layout(), b.sites()),
-        algebra_(b.layout(), std::max(1, options.threads)) {
-    const double norm2 = sum(algebra_.norm2(b));
-    unit_ = options.relative_to > 0 ? options.relative_to : std::sqrt(norm2);
-    zero_ = norm2 == 0;
-  }
-
-  bool nothing_to_do() const { return zero_; }
+        algebra_(b.layout(), std::max(1, options.threads)),
+        unit_(options.relative_to) {}
 
   // Begins from x: r = b - M x, the first direction and the shadow, too. Returns |r| / |b|.
   double start() {
@@ -117,8 +109,7 @@ class Stabilised {
   SpinorField<Real> v_;  // M p
   SpinorField<Real> t_;  // M r
   detail::Algebra<Real> algebra_;
-  double unit_ = 1;  // of residuals
-  bool zero_ = false;
+  double unit_;  // of residuals
   Complex rho_;
   Complex alpha_;
 };
@@ -156,35 +147,28 @@ struct EvenOdd {
   SpinorField<Real> even, odd, x_even;
 };
 
-// |b - M x| / |b|, from x anew.
+// |b - M x|, from x anew.
 template <class Real>
 double true_residual(CloverOperator<Real>& m, const SpinorField<Real>& x,
                      const SpinorField<Real>& b) {
   SpinorField<Real> r = made_collectively(m.lattice(), [&] { return m.field(); });
   detail::Algebra<Real> algebra(m.layout(), m.options().threads);
   m.apply(r, x);
-  double sums[2] = {algebra.residual(r, b), algebra.norm2(b)};
-  m.lattice().sum(sums, 2);
-  return sums[1] > 0 ? std::sqrt(sums[0] / sums[1]) : 0;
+  double norm2 = algebra.residual(r, b);
+  m.lattice().sum(&norm2, 1);
+  return std::sqrt(norm2);
 }
 
-}  // namespace
-
+// Begins anew from x until |b - M x| itself is small enough.
 template <class Real>
-Solution bicgstab(const LinearOperator<Real>& m, SpinorField<Real>& x, const SpinorField<Real>& b,
-                  const SolverOptions& options) {
-  const detail::SolverTimer timer;
+Solution iterate_anew(const LinearOperator<Real>& m, SpinorField<Real>& x,
+                      const SpinorField<Real>& b, const SolverOptions& options) {
   Solution out;
   std::optional<Stabilised<Real>> made;
   collectively(b.layout().lattice(), [&] {
-    detail::check_solver(b.layout().lattice(), options, [&] { detail::check_alike(x, b); });
     made.emplace(m, x, b, options);
     out.history.reserve(detail::history_room(options));
   });
-  if (made->nothing_to_do()) {
-    std::fill_n(x.data(), x.size(), Real{0});
-    return out;
-  }
   // The recursion drifts from b - M x by rounding: it is begun anew from x where that matters.
   out.residual = made->start();
   while (!(out.residual <= options.tolerance)) {
@@ -193,14 +177,48 @@ Solution bicgstab(const LinearOperator<Real>& m, SpinorField<Real>& x, const Spi
     out.residual = made->start();
     if (out.residual <= options.tolerance) break;
     if (out.iterations >= options.max_iterations) {
-      refuse(out, options, "max_iterations",
-             "allow more of them, raise the tolerance, or take a heavier quark");
+      refuse(out, options, "max_iterations", detail::more_iterations);
     }
     if (!(out.residual < before / 2)) {
       refuse(out, options, "tolerance",
              "the precision ends here: raise the tolerance, or solve by conjugate gradient");
     }
   }
+  return out;
+}
+
+// The source on the even sites is A^-1 (b_e - D_eo A^-1 b_o); the odd ones follow from those.
+template <class Real>
+Solution solve_even_odd(CloverOperator<Real>& m, SpinorField<Real>& x, const SpinorField<Real>& b,
+                        const SolverOptions& options) {
+  EvenOdd<Real> f = made_collectively(m.lattice(), [&] { return EvenOdd<Real>(x, b); });
+  SpinorField<Real> rest = made_collectively(m.lattice(), [&] { return half(b, Sites::odd); });
+  m.diagonal_inverse(f.odd, f.odd);
+  m.hop_add(f.even, 1, f.even, -1, f.odd);
+  m.diagonal_inverse(f.even, f.even);
+  Solution out = bicgstab<Real>([&m](SpinorField<Real>& to, const SpinorField<Real>& from,
+                                     bool) { m.apply_schur_by_mult(to, from); },
+                                f.x_even, f.even, options);
+  m.hop_add(rest, 1, rest, -1, f.x_even);
+  m.diagonal_inverse(rest, rest);
+  put_half(x, f.x_even);
+  put_half(x, rest);
+  return out;
+}
+
+}  // namespace
+
+template <class Real>
+Solution bicgstab(const LinearOperator<Real>& m, SpinorField<Real>& x, const SpinorField<Real>& b,
+                  const SolverOptions& options) {
+  const detail::SolverTimer timer;
+  collectively(b.layout().lattice(), [&] {
+    detail::check_solver(b.layout().lattice(), options, [&] { detail::check_alike(x, b); });
+  });
+  Solution out = detail::solve_in_range<Real>(
+      m, x, b, options, [&](const SpinorField<Real>& source, const SolverOptions& with) {
+        return iterate_anew(m, x, source, with);
+      });
   out.seconds = timer.seconds();
   return out;
 }
@@ -214,20 +232,17 @@ Solution solve_bicgstab(CloverOperator<Real>& m, SpinorField<Real>& x, const Spi
   });
   SolverOptions options = given;
   if (options.threads == 0) options.threads = m.options().threads;
-  EvenOdd<Real> f = made_collectively(m.lattice(), [&] { return EvenOdd<Real>(x, b); });
-  SpinorField<Real> rest = made_collectively(m.lattice(), [&] { return half(b, Sites::odd); });
-  // A^-1 (b_e - D_eo A^-1 b_o) is the source on the even sites; the odd ones follow from those.
-  m.diagonal_inverse(f.odd, f.odd);
-  m.hop_add(f.even, 1, f.even, -1, f.odd);
-  m.diagonal_inverse(f.even, f.even);
-  Solution out = bicgstab<Real>([&m](SpinorField<Real>& to, const SpinorField<Real>& from,
-                                     bool) { m.apply_schur_by_mult(to, from); },
-                                f.x_even, f.even, options);
-  m.hop_add(rest, 1, rest, -1, f.x_even);
-  m.diagonal_inverse(rest, rest);
-  put_half(x, f.x_even);
-  put_half(x, rest);
-  out.residual = true_residual(m, x, b);
+  const LinearOperator<Real> whole = [&m](SpinorField<Real>& to, const SpinorField<Real>& from,
+                                          bool dagger) { m.apply(to, from, dagger); };
+  const bool is_given = options.relative_to > 0;
+  Solution out = detail::solve_in_range<Real>(
+      whole, x, b, options, [&](const SpinorField<Real>& source, const SolverOptions& with) {
+        SolverOptions of_system = with;
+        if (!is_given) of_system.relative_to = 0;  // the system's own source
+        Solution found = solve_even_odd(m, x, source, of_system);
+        found.residual = true_residual(m, x, source) / with.relative_to;
+        return found;
+      });
   out.seconds = timer.seconds();
   return out;
 }

@@ -7,17 +7,18 @@
 #include <cmath>
 #include <cstdio>
 #include <optional>
-#include <string>
+#include <utility>
 
 #include "agree.hpp"
 #include "algebra.hpp"
-#include "ropewalk/error.hpp"
+#include "in_range.hpp"
+#include "iterations.hpp"
 #include "solver_checks.hpp"
 #include "solver_timer.hpp"
 
 namespace ropewalk::lattice {
 
-using detail::scientific;
+using detail::give_up;
 
 namespace {
 
@@ -61,10 +62,7 @@ class Iteration {
         s_(b.layout(), b.sites()),
         p_(b.layout(), b.sites()),
         algebra_(b.layout(), std::max(1, options.threads)),
-        b_norm_(std::sqrt(sum(algebra_.norm2(b)))),
-        unit_(options.relative_to > 0 ? options.relative_to : b_norm_) {}
-
-  bool nothing_to_do() const { return b_norm_ == 0; }
+        unit_(options.relative_to) {}
 
   // Computes r = b - M x; returns |b - M x| / |b|.
   double start() {
@@ -107,18 +105,9 @@ class Iteration {
   SpinorField<Real> s_;  // M p, then M^+ r
   SpinorField<Real> p_;
   detail::Algebra<Real> algebra_;
-  double b_norm_;
   double unit_;  // of residuals
   double s_norm2_ = 0;
 };
-
-[[noreturn]] void fail(const Solution& solution, const SolverOptions& options,
-                       const std::string& what, const std::string& remedy) {
-  throw Error(ErrorCode::argument, what + ": |b - M x|/|b| is " + scientific(solution.residual) +
-                                       " after " + std::to_string(solution.iterations) +
-                                       " iterations, tolerance " + scientific(options.tolerance) +
-                                       "; " + remedy);
-}
 
 // Of iterations. Without rounding each of them lowers the residual.
 constexpr int most_without_progress = 100;
@@ -135,8 +124,8 @@ void iterate(Iteration<Real>& iteration, const SolverOptions& options, Progress&
     solution.history.push_back(solution.residual);
     progress.show(++solution.iterations, solution.residual);
     if (!std::isfinite(solution.residual)) {
-      fail(solution, options, "m",
-           "look for numbers that are not finite in links, source and guess");
+      give_up(solution, options, "m",
+              "look for numbers that are not finite in links, source and guess");
     }
     since_lowest = solution.residual < lowest ? 0 : since_lowest + 1;
     lowest = std::min(lowest, solution.residual);
@@ -146,55 +135,72 @@ void iterate(Iteration<Real>& iteration, const SolverOptions& options, Progress&
   } while (solution.residual > options.tolerance && solution.iterations < options.max_iterations);
 }
 
-}  // namespace
-
+// Begins anew from x until |b - M x| itself is small enough; `out` has what was done before.
 template <class Real>
-Solution conjugate_gradient(const LinearOperator<Real>& m, SpinorField<Real>& x,
-                            const SpinorField<Real>& b, const SolverOptions& options) {
-  const detail::SolverTimer timer;
-  Solution out;
+Solution iterate_anew(const LinearOperator<Real>& m, SpinorField<Real>& x,
+                      const SpinorField<Real>& b, const SolverOptions& options, Solution out) {
   std::optional<Iteration<Real>> made;
   collectively(b.layout().lattice(), [&] {
-    detail::check_solver(b.layout().lattice(), options, [&] { detail::check_alike(x, b); });
     made.emplace(m, x, b, options);
     out.history.reserve(detail::history_room(options));
   });
   Iteration<Real>& iteration = *made;
-  if (iteration.nothing_to_do()) {
-    std::fill_n(x.data(), x.size(), Real{0});
-    return out;
-  }
   Progress progress(options.progress, b.layout().lattice(), options.tolerance);
   // The recursion drifts from b - M x by rounding: it is begun anew from x where that matters.
   out.residual = iteration.start();
   const double first = out.residual;
   while (!(out.residual <= options.tolerance)) {
+    if (out.iterations >= options.max_iterations) {
+      if (options.best_effort) break;
+      give_up(out, options, "max_iterations", detail::more_iterations);
+    }
     const double before = out.residual;
     iterate(iteration, options, progress, out);
     out.residual = iteration.start();
-    if (out.residual <= options.tolerance) break;
-    if (out.iterations >= options.max_iterations) {
-      if (options.best_effort) break;
-      fail(out, options, "max_iterations",
-           "allow more of them, raise the tolerance, or take a heavier quark");
-    }
+    if (out.residual <= options.tolerance || out.iterations >= options.max_iterations) continue;
     if (options.best_effort && out.residual <= first / 4) break;
-    if (!(out.residual < before / 2)) {
-      if (options.best_effort) break;
-      fail(out, options, "tolerance",
-           sizeof(Real) == sizeof(float)
-               ? "single precision ends here: solve in double or mixed precision"
-               : "double precision ends here: raise the tolerance, take a heavier quark, or, if "
-                 "the operator has faces of 16 bits, correct by one with whole faces");
-    }
+    if (out.residual < before / 2) continue;
+    if (options.best_effort) break;
+    give_up(out, options, "tolerance",
+            sizeof(Real) == sizeof(float)
+                ? "single precision ends here: solve in double or mixed precision"
+                : "double precision ends here: raise the tolerance, take a heavier quark, or, if "
+                  "the operator has faces of 16 bits, correct by one with whole faces");
   }
+  return out;
+}
+
+}  // namespace
+
+template <class Real>
+Solution detail::continue_conjugate_gradient(const LinearOperator<Real>& m, SpinorField<Real>& x,
+                                             const SpinorField<Real>& b,
+                                             const SolverOptions& options, Solution so_far) {
+  const SolverTimer timer;
+  collectively(b.layout().lattice(),
+               [&] { check_solver(b.layout().lattice(), options, [&] { check_alike(x, b); }); });
+  Solution out = solve_in_range<Real>(
+      m, x, b, options, [&](const SpinorField<Real>& source, const SolverOptions& with) {
+        return iterate_anew(m, x, source, with, std::move(so_far));
+      });
   out.seconds = timer.seconds();
   return out;
 }
 
-template Solution conjugate_gradient<float>(const LinearOperator<float>&, SpinorField<float>&,
-                                            const SpinorField<float>&, const SolverOptions&);
-template Solution conjugate_gradient<double>(const LinearOperator<double>&, SpinorField<double>&,
-                                             const SpinorField<double>&, const SolverOptions&);
+template <class Real>
+Solution conjugate_gradient(const LinearOperator<Real>& m, SpinorField<Real>& x,
+                            const SpinorField<Real>& b, const SolverOptions& options) {
+  return detail::continue_conjugate_gradient(m, x, b, options, {});
+}
+
+#define ROPEWALK_LATTICE_CONJUGATE_GRADIENT(Real)                                       \
+  template Solution detail::continue_conjugate_gradient(                                \
+      const LinearOperator<Real>&, SpinorField<Real>&, const SpinorField<Real>&,        \
+      const SolverOptions&, Solution);                                                  \
+  template Solution conjugate_gradient(const LinearOperator<Real>&, SpinorField<Real>&, \
+                                       const SpinorField<Real>&, const SolverOptions&);
+ROPEWALK_LATTICE_CONJUGATE_GRADIENT(float)
+ROPEWALK_LATTICE_CONJUGATE_GRADIENT(double)
+#undef ROPEWALK_LATTICE_CONJUGATE_GRADIENT
 
 }  // namespace ropewalk::lattice

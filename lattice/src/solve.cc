@@ -11,6 +11,8 @@
 #include "agree.hpp"
 #include "algebra.hpp"
 #include "halves.hpp"
+#include "in_range.hpp"
+#include "iterations.hpp"
 #include "ropewalk/error.hpp"
 #include "ropewalk/lattice/clover.hpp"
 #include "ropewalk/lattice/conjugate_gradient.hpp"
@@ -23,14 +25,6 @@ using detail::half;
 using detail::put_half;
 
 namespace {
-
-// Computes the norm over all ranks.
-template <class Real>
-double norm(detail::Algebra<Real>& algebra, const SpinorField<Real>& v) {
-  double out = algebra.norm2(v);
-  v.layout().lattice().sum(&out, 1);
-  return std::sqrt(out);
-}
 
 // r = b - M x; returns |r|.
 template <class Operator, class Real>
@@ -89,14 +83,15 @@ struct Halves {
 // M_oe M_ee^-1 b_e is moved to the right, and the even sites follow from the odd ones.
 template <class Operator, class Real>
 Solution solve_red_black(Operator& m, SpinorField<Real>& x, const SpinorField<Real>& b,
-                         double b_norm, SolverOptions options) {
+                         const SolverOptions& options, Solution so_far) {
   Halves<Real> f = made_collectively(m.lattice(), [&] { return Halves<Real>(x, b); });
   collectively(m.lattice(), [&] { divide(m, f.even); });
   m.hop_add(f.odd, 1, f.odd, -1, f.even);
-  options.relative_to = b_norm;
-  Solution out = conjugate_gradient<Real>([&m](SpinorField<Real>& to, const SpinorField<Real>& from,
-                                               bool dagger) { m.apply_schur(to, from, dagger); },
-                                          f.x_odd, f.odd, options);
+  Solution out = detail::continue_conjugate_gradient<Real>(
+      [&m](SpinorField<Real>& to, const SpinorField<Real>& from, bool dagger) {
+        m.apply_schur(to, from, dagger);
+      },
+      f.x_odd, f.odd, options, std::move(so_far));
   m.hop_add(f.rest, 1, f.rest, -1, f.x_odd);
   collectively(m.lattice(), [&] { divide(m, f.rest); });
   put_half(x, f.rest);
@@ -151,7 +146,7 @@ class Refinement {
         d_(m_single.field()),
         plain_(r_.size() / 2) {}
 
-  double norm_of_source() { return norm(algebra_, b_); }
+  double norm_of_source() { return detail::norm(algebra_, b_); }
   // Returns |b - M x|.
   double residual() { return lattice::residual(m_, algebra_, r_, x_, b_); }
 
@@ -190,47 +185,39 @@ class Refinement {
   std::vector<std::complex<double>> plain_;
 };
 
-// Goes on in double precision from the x that single precision has reached.
-template <class Double>
-Solution finish_in_double(Double& m, SpinorField<double>& x, const SpinorField<double>& b,
-                          SolverOptions options, Solution out, const detail::SolverTimer& timer) {
-  options.max_iterations = std::max(1, options.max_iterations - out.iterations);
-  options.relative_to = 0;
-  const Solution rest = solve(m, x, b, options);
-  append(out, rest, 1);
-  out.residual = rest.residual;
-  out.seconds = timer.seconds();
-  return out;
+// As solve(), after what another precision has done so far.
+template <class Operator, class Real>
+Solution continue_solution(Operator& m, SpinorField<Real>& x, const SpinorField<Real>& b,
+                           const SolverOptions& given, Solution so_far) {
+  collectively(m.lattice(), [&] {
+    detail::check_solver(m.lattice(), given, [&] { check_fields(m.layout(), x, b); });
+  });
+  SolverOptions options = given;
+  if (options.threads == 0) options.threads = m.options().threads;
+  const LinearOperator<Real> whole = [&m](SpinorField<Real>& to, const SpinorField<Real>& from,
+                                          bool dagger) { m.apply(to, from, dagger); };
+  return detail::solve_in_range<Real>(
+      whole, x, b, options, [&](const SpinorField<Real>& source, const SolverOptions& with) {
+        if (!with.red_black) {
+          return detail::continue_conjugate_gradient(whole, x, source, with, std::move(so_far));
+        }
+        check_halves(x);
+        Solution out = solve_red_black(m, x, source, with, std::move(so_far));
+        SpinorField<Real> r = made_collectively(m.lattice(), [&] { return m.field(); });
+        detail::Algebra<Real> algebra = made_collectively(
+            m.lattice(), [&] { return detail::Algebra<Real>(m.layout(), with.threads); });
+        out.residual = residual(m, algebra, r, x, source) / with.relative_to;
+        return out;
+      });
 }
 
 }  // namespace
 
 template <class Operator, class Real>
 Solution solve(Operator& m, SpinorField<Real>& x, const SpinorField<Real>& b,
-               const SolverOptions& given) {
+               const SolverOptions& options) {
   const detail::SolverTimer timer;
-  collectively(m.lattice(), [&] {
-    detail::check_solver(m.lattice(), given, [&] { check_fields(m.layout(), x, b); });
-  });
-  SolverOptions options = given;
-  if (options.threads == 0) options.threads = m.options().threads;
-  Solution out;
-  std::optional<detail::Algebra<Real>> made;
-  double b_norm = options.relative_to;
-  collectively(m.lattice(), [&] {
-    made.emplace(m.layout(), m.options().threads);
-    if (!(b_norm > 0)) b_norm = norm(*made, b);
-  });
-  if (options.red_black && b_norm > 0) {
-    check_halves(x);
-    out = solve_red_black(m, x, b, b_norm, options);
-    SpinorField<Real> r = made_collectively(m.lattice(), [&] { return m.field(); });
-    out.residual = residual(m, *made, r, x, b) / b_norm;
-  } else {
-    out = conjugate_gradient<Real>([&m](SpinorField<Real>& to, const SpinorField<Real>& from,
-                                        bool dagger) { m.apply(to, from, dagger); },
-                                   x, b, options);
-  }
+  Solution out = continue_solution(m, x, b, options, {});
   out.seconds = timer.seconds();
   return out;
 }
@@ -252,6 +239,7 @@ Solution solve_mixed(Double& m, Single& m_single, SpinorField<double>& x,
     b_norm = made->norm_of_source();
     out.history.reserve(detail::history_room(options));
   });
+  detail::check_source(b_norm);
   if (b_norm == 0) {
     std::fill_n(x.data(), x.size(), 0.0);
     return out;
@@ -260,6 +248,11 @@ Solution solve_mixed(Double& m, Single& m_single, SpinorField<double>& x,
   double r_norm = refinement.residual();
   check_finite(r_norm);
   while (r_norm > options.tolerance * b_norm) {
+    out.residual = r_norm / b_norm;
+    if (out.iterations >= options.max_iterations) {
+      if (options.best_effort) break;
+      detail::give_up(out, options, "max_iterations", detail::more_iterations);
+    }
     SolverOptions inner = options;
     inner.tolerance = std::clamp(0.5 * options.tolerance * b_norm / r_norm, inner_tolerance, 0.5);
     // Where single precision gets nowhere, half of the iterations are left to double.
@@ -271,7 +264,11 @@ Solution solve_mixed(Double& m, Single& m_single, SpinorField<double>& x,
     r_norm = refinement.residual();
     if (r_norm < before / 2) continue;
     if (!(r_norm < before)) refinement.take_back(before);
-    return finish_in_double(m, x, b, options, std::move(out), timer);
+    SolverOptions rest = options;
+    rest.relative_to = 0;
+    out = continue_solution(m, x, b, rest, std::move(out));
+    out.seconds = timer.seconds();
+    return out;
   }
   out.residual = r_norm / b_norm;
   out.seconds = timer.seconds();

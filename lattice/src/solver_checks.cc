@@ -46,4 +46,12 @@ void check_solver(const Lattice& lattice, const SolverOptions& options,
                   {"best_effort", options.best_effort ? "true" : "false"}});
 }
 
+void give_up(const Solution& solution, const SolverOptions& options, const std::string& what,
+             const std::string& remedy, const char* steps) {
+  throw Error(ErrorCode::argument, what + ": |b - M x|/|b| is " + scientific(solution.residual) +
+                                       " after " + std::to_string(solution.iterations) + " " +
+                                       steps + ", tolerance " + scientific(options.tolerance) +
+                                       "; " + remedy);
+}
+
 }  // namespace ropewalk::lattice::detail

@@ -16,6 +16,13 @@ std::string scientific(double value);  // with three digits, as 1.23e-08
 // of iterations; `fields` is a check of the caller's.
 void check_solver(const Lattice&, const SolverOptions&, const std::function<void()>& fields);
 
+// Ends a solution with what it has reached, and with what. `steps` is what it counts.
+[[noreturn]] void give_up(const Solution&, const SolverOptions&, const std::string& what,
+                          const std::string& remedy, const char* steps = "iterations");
+
+inline constexpr const char* more_iterations =
+    "allow more of them, raise the tolerance, or take a heavier quark";
+
 // Returns the room for the residuals of as many iterations as most solutions take, taken
 // beforehand: a rank that has none later would leave the others in the iteration.
 inline std::size_t history_room(const SolverOptions& options) {

@@ -11,6 +11,7 @@
 
 #include "lattice/proof_tools.hpp"
 #include "lattice/proofs.hpp"
+#include "lattice/scaled_sources.hpp"
 #include "ropewalk/lattice/bicgstab.hpp"
 #include "ropewalk/lattice/su3.hpp"
 #include "support/thread_mpi.hpp"
@@ -207,6 +208,19 @@ TEST(BiCgStab, SolvesTheReferencesSystem) {
   const Lattice lattice(Extents{4, 4, 2, 4});
   prove_solution<double>(lattice, 1e-10);
   prove_solution<float>(lattice, 1e-5);
+}
+
+// Squares of these numbers leave the range of single precision.
+TEST(BiCgStab, SourcesMayHaveAnySize) {
+  const Lattice lattice(Extents{4, 4, 2, 4});
+  const GaugeField<double> links = random_gauge(lattice, gauge_seed);
+  CloverOperator<float> op(as<float>(links), Whole::mass, Whole::csw);
+  CloverOperator<double> exact(links, Whole::mass, Whole::csw);
+  const SolverOptions options{.tolerance = 1e-5};
+  expect_solutions_at_any_scale(op, exact, options.tolerance,
+                                [&](SpinorField<float>& x, const SpinorField<float>& b) {
+                                  return solve_bicgstab(op, x, b, options);
+                                });
 }
 
 TEST(BiCgStab, SaysWhyThereIsNoSolution) {

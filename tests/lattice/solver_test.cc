@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "lattice/proofs.hpp"
+#include "lattice/scaled_sources.hpp"
 #include "ropewalk/lattice/conjugate_gradient.hpp"
 #include "support/thread_mpi.hpp"
 
@@ -134,6 +135,87 @@ TEST(Solver, EndsInAsManyStepsAsThereAreEigenvalues) {
   options.red_black = false;
   const SpinorField<double> b = imported(op.field(), random_spinor(lattice, 54));
   EXPECT_LE(solve(op, x, b, options).iterations, 15);
+}
+
+// Squares of these numbers leave the range of single precision, where |b| is a number like another.
+TEST(Solver, SourcesMayHaveAnySize) {
+  const Lattice lattice(global);
+  const GaugeField<double> links = random_gauge(lattice, 51);
+  WilsonOperator<float> op(as<float>(links), 0.5);
+  WilsonOperator<double> exact(links, 0.5);
+  for (const bool red_black : {false, true}) {
+    const SolverOptions options{.tolerance = 1e-5, .red_black = red_black};
+    expect_solutions_at_any_scale(op, exact, options.tolerance,
+                                  [&](SpinorField<float>& x, const SpinorField<float>& b) {
+                                    return solve(op, x, b, options);
+                                  });
+  }
+}
+
+TEST(Solver, TheIterationTakesSourcesOfAnySize) {
+  const Lattice lattice(global);
+  const GaugeField<double> links = random_gauge(lattice, 51);
+  WilsonOperator<float> op(as<float>(links), 0.5);
+  WilsonOperator<double> exact(links, 0.5);
+  const SolverOptions options{.tolerance = 1e-5};
+  expect_solutions_at_any_scale(
+      op, exact, options.tolerance, [&](SpinorField<float>& x, const SpinorField<float>& b) {
+        return conjugate_gradient<float>([&](SpinorField<float>& to, const SpinorField<float>& from,
+                                             bool dagger) { op.apply(to, from, dagger); },
+                                         x, b, options);
+      });
+}
+
+TEST(Solver, RefusesSourcesWithoutANorm) {
+  for (const bool red_black : {false, true}) {
+    const SolverOptions options{.red_black = red_black};
+    expect_error<double>({"b: |b| is inf, expected a finite number"}, options, 1e200);
+    expect_error<float>({"b: |b| is inf, expected a finite number"}, options,
+                        std::numeric_limits<double>::infinity());
+  }
+}
+
+// The solution is some 1e39, which single precision has not.
+TEST(Solver, SaysThatASolutionLeavesTheRange) {
+  const Lattice lattice({4, 4, 4, 4});
+  WilsonOperator<float> op(GaugeField<float>(lattice), 0.05);
+  SpinorField<float> x = op.field();
+  const SpinorField<float> b =
+      imported(op.field(), Numbers(lattice.local_sites() * 12, std::complex<double>(1e38)));
+  try {
+    solve(op, x, b, {.tolerance = 1e-4});
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("x: "), std::string::npos) << error.what();
+  }
+}
+
+// Returns the iterations that it took. Its error counts all that were allowed.
+int mixed_iterations(const SolverOptions& options, double mass) {
+  const Lattice lattice(global);
+  const GaugeField<double> links = tepid_gauge(lattice, 1, 0.5);
+  WilsonOperator<double> op(links, mass);
+  WilsonOperator<float> single(as<float>(links), mass);
+  const SpinorField<double> b = imported(op.field(), random_spinor(lattice, 3));
+  SpinorField<double> x = op.field();
+  try {
+    return solve_mixed(op, single, x, b, options).iterations;
+  } catch (const Error& error) {
+    const std::string text = error.what();
+    EXPECT_EQ(text.rfind("max_iterations: ", 0), 0U) << text;
+    const std::string all = " after " + std::to_string(options.max_iterations) + " iterations";
+    EXPECT_NE(text.find(all), std::string::npos) << text;
+    return options.max_iterations;
+  }
+}
+
+TEST(Solver, MixedPrecisionKeepsTheIterationsAllowed) {
+  for (const double mass : {0.2, 50.0}) {
+    for (const int allowed : {1, 2, 3, 5, 8, 12}) {
+      const SolverOptions options{.tolerance = 1e-13, .max_iterations = allowed};
+      EXPECT_LE(mixed_iterations(options, mass), allowed) << "mass " << mass;
+    }
+  }
 }
 
 TEST(Solver, BestEffortIsAgreedOn) {

@@ -39,7 +39,8 @@ struct Solution {
 // sums over the ranks, each a single allreduce. Throws Error(argument) on every rank when
 // max_iterations are used up, when the precision of Real does not allow the tolerance, and when
 // numbers are not finite. x then is what was reached; the message says how far that is and what to
-// do.
+// do. In single precision, sources below 1e-3 and above 1e12 are scaled, in a copy, so that squares
+// stay in its range; a solution that leaves the range is an Error(argument).
 template <class Operator, class Real>
 Solution solve(Operator& m, SpinorField<Real>& x, const SpinorField<Real>& b,
                const SolverOptions& = {});
@@ -47,7 +48,8 @@ Solution solve(Operator& m, SpinorField<Real>& x, const SpinorField<Real>& b,
 // Collective. Iterative refinement: it iterates in single precision and computes the residual in
 // double, until that is small enough. This saves memory traffic and reaches the same tolerances.
 // Where single precision no longer halves the residual, as with |x|/|b| from some 1e6 on, the
-// iterations go on in double. m_single may have faces of 16 bits (FacePrecision::half); m must not.
+// iterations go on in double; max_iterations are those of both. m_single may have faces of 16 bits
+// (FacePrecision::half); m must not.
 template <class Double, class Single>
 Solution solve_mixed(Double& m, Single& m_single, SpinorField<double>& x,
                      const SpinorField<double>& b, const SolverOptions& = {});
