@@ -1,12 +1,13 @@
 """The command `ropewalk`: one verb a job. A verb's module is imported when it is called."""
 
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from importlib import import_module
 from typing import NamedTuple
 
-from . import nested
+from . import nested, streams
 from .errors import CommandError
 
 
@@ -63,8 +64,30 @@ _STATUSES = (
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one verb; returns the exit status."""
+    streams.open_closed()
     words = list(sys.argv[1:] if arguments is None else arguments)
     verb = next((one for one in VERBS if words[:1] == [one.name]), None)
+    name = f"ropewalk {verb.name}" if verb else "ropewalk"
+    try:
+        return _call(verb, words)
+    except CommandError as error:
+        sys.stderr.write(f"{name}: {error}\n")
+        return error.status
+    except BrokenPipeError:  # `ropewalk doctor | head`
+        streams.drop_output()
+        return 0
+    except OSError as error:
+        if not streams.is_of_output(error):
+            raise
+        streams.drop_output()
+        sys.stderr.write(f"{name}: standard output: {error.strerror}; write it elsewhere\n")
+        return 1
+    except KeyboardInterrupt:
+        return _interrupted()
+
+
+def _call(verb: Verb | None, words: list[str]) -> int:
+    """The verb, or the command without one. All of its output is written at the end."""
     if verb is None or not verb.inside:
         nested.leave(os.environ)  # where a rank of `ropewalk run` starts another
     try:
@@ -73,12 +96,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         called = getattr(import_module(f".{verb.module}", __package__), verb.function)
         status: int = called(words[1:])
         return status
-    except CommandError as error:
-        sys.stderr.write(f"ropewalk{' ' + verb.name if verb else ''}: {error}\n")
-        return error.status
-    except BrokenPipeError:  # `ropewalk doctor | head`
-        sys.stderr.close()
-        return 0
+    finally:
+        sys.stdout.flush()
+
+
+def _interrupted() -> int:
+    """Ends as a program that does not catch Ctrl-C, so that a shell's loop ends, too."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    os.kill(os.getpid(), signal.SIGINT)
+    return 128 + signal.SIGINT
 
 
 def _without_verb(words: list[str]) -> int:
