@@ -9,6 +9,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from .cores import batch_nodes
+from .errors import CommandError
+
+_MOST_NAMES = 1 << 16  # of a range
+_DIGITS = 18  # of its ends
 
 
 @dataclass(frozen=True)
@@ -78,12 +82,35 @@ def _places(path: str) -> tuple[tuple[str, int], ...]:
 def expand(text: str) -> list[str]:
     """The names in Slurm's `a[01-03,7],b`. Unreadable parts are names as they stand."""
     found = []
-    for part in re.findall(r"(?:[^,\[]|\[[^\]]*\])+", text.strip()):
-        found += _expand_one(part.strip())
+    for part in _parts(text):
+        try:
+            found += _expand_one(part)
+        except OverflowError:
+            found.append(part)
     return found
 
 
+def expand_option(text: str) -> list[str]:
+    """The same of --nodes. Raises CommandError for unreadable parts."""
+    outside = re.sub(r"\[[^\[\]]*\]", "", text)
+    if "[" in outside or "]" in outside:
+        expected = "expected names, as in --nodes=node1,node[3-5]"
+        raise CommandError(f"--nodes: '{text}' has one bracket of two, {expected}")
+    try:
+        return [name for part in _parts(text) for name in _expand_one(part)]
+    except OverflowError:
+        raise CommandError(
+            f"--nodes: '{text}', expected at most {_MOST_NAMES} names of a range; name fewer"
+        ) from None
+
+
+def _parts(text: str) -> list[str]:
+    found = re.findall(r"(?:[^,\[]|\[[^\]]*\])+", text.strip())
+    return [part.strip() for part in found]
+
+
 def _expand_one(part: str) -> list[str]:
+    """Raises OverflowError for more names than a machine has nodes."""
     match = re.match(r"([^\[]*)\[([^\]]*)\](.*)$", part)
     if not match:
         return [part] if part else []
@@ -92,12 +119,18 @@ def _expand_one(part: str) -> list[str]:
     found = []
     for one in ranges.split(","):
         first, dash, last = one.partition("-")
-        if dash and first.isdigit() and last.isdigit():
-            numbers = [str(n).zfill(len(first)) for n in range(int(first), int(last) + 1)]
-        else:
-            numbers = [one]
+        counted = dash and first.isdigit() and last.isdigit()
+        numbers = _numbers(first, last) if counted else [one]
+        if len(numbers) * len(rest) > _MOST_NAMES:
+            raise OverflowError
         found += [f"{before}{number}{tail}" for number in numbers for tail in rest]
     return found
+
+
+def _numbers(first: str, last: str) -> list[str]:
+    if len(last) > _DIGITS or len(first) > _DIGITS or int(last) - int(first) >= _MOST_NAMES:
+        raise OverflowError
+    return [str(number).zfill(len(first)) for number in range(int(first), int(last) + 1)]
 
 
 def is_here(name: str, own: str | None = None) -> bool:

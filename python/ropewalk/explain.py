@@ -21,6 +21,8 @@ from .tune.profile import size_text
 
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _SIZE = re.compile(r"([0-9]+)([KMGT]?)(?:i?B)?", re.IGNORECASE)
+_LARGEST = 1 << 60  # bytes
+_DIGITS = 19  # of a number that the library can hold
 _LAYOUTS = ("packets", "fields", "buffers")
 _STRATEGIES = ("automatic", "sequential", "concurrent", "threaded", "direct", "put")
 _NARROWEST = 40  # columns of the last cell of a table
@@ -34,7 +36,10 @@ def size_of(text: str) -> int:
     match = _SIZE.fullmatch(text)
     if match is None:
         raise ArgumentTypeError(f"'{text}', expected bytes, as in 4096, 64K or 1M")
-    return int(match.group(1)) * _UNITS[match.group(2).upper()]
+    size = int(match.group(1)[:_DIGITS]) * _UNITS[match.group(2).upper()]
+    if len(match.group(1)) > _DIGITS or size > _LARGEST:
+        raise ArgumentTypeError(f"'{text}', expected at most {size_text(_LARGEST)} bytes")
+    return size
 
 
 def _extents_of(text: str) -> list[int]:

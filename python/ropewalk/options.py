@@ -18,6 +18,7 @@ from typing import IO, Any, NoReturn
 
 from .errors import CommandError
 
+_MOST = (1 << 31) - 1  # that the library counts
 _WIDEST = 100  # columns of help; wider lines are hard to read
 
 
@@ -107,9 +108,12 @@ def emphasised(text: str) -> str:
 def whole_number(text: str) -> int:
     """The type of an option that counts something."""
     try:
-        return int(text)
+        number = int(text)
     except ValueError:
         raise argparse.ArgumentTypeError(f"'{text}', expected a whole number") from None
+    if abs(number) > _MOST:
+        raise argparse.ArgumentTypeError(f"'{text}', expected at most {_MOST}")
+    return number
 
 
 # ---- what several verbs take ---------------------------------------------------------------------

@@ -87,6 +87,7 @@ def words(text):
         ("r[1-2]n[1-2].x", ["r1n1.x", "r1n2.x", "r2n1.x", "r2n2.x"]),
         ("", []),
         ("n[a-b]", ["na-b"]),
+        ("n[1-99999999],m", ["n[1-99999999]", "m"]),  # of a batch system, which means it
     ],
 )
 def test_expand(text, names):

@@ -126,7 +126,7 @@ def _main(arguments: Sequence[str]) -> int:
 def _names(name: str | None, rest: Sequence[str], found: Mapping[str, str]) -> Sequence[str]:
     if name is None:
         if rest:
-            raise CommandError(f"{rest[0]}: name the bench it is for: {', '.join(sorted(found))}")
+            raise CommandError(f"{rest[0]}: name the bench it is for: {', '.join(_all(found))}")
         suite = [one for one in SUITE if one in found]
         if suite:
             return suite
@@ -140,7 +140,12 @@ def _names(name: str | None, rest: Sequence[str], found: Mapping[str, str]) -> S
             "or give their folder in ROPEWALK_LIBEXEC",
             status=1,
         )
-    raise CommandError(f"NAME: '{name}', expected {', '.join(sorted(found))}")
+    raise CommandError(f"NAME: '{name}', expected {', '.join(_all(found))}")
+
+
+def _all(found: Mapping[str, str]) -> list[str]:
+    """The names of all benches."""
+    return sorted([*found, *jobs.MODULES, "torch"])
 
 
 def _mpis(options: BenchOptions) -> Sequence[str | None]:
@@ -263,7 +268,7 @@ def _help(name: str | None, found: Mapping[str, str]) -> int:
     parser().print_help()
     print()
     if name is None:
-        known = ", ".join(sorted([*found, *jobs.MODULES, "torch"])) if found else _NONE_FOUND
+        known = ", ".join(_all(found)) if found else _NONE_FOUND
         print(textwrap.fill(f"benches: {known}", _COLUMNS, subsequent_indent=" " * 9))
         return 0
     words = jobs.words_of(_names(name, [], found)[0], found)
