@@ -461,3 +461,28 @@ def test_errors(tune, tmp_path, words, problem):
     assert done.returncode == 2
     assert problem in done.stderr
     assert left_over(tmp_path) == []
+
+
+def test_where_nothing_can_be_written_nothing_is_measured(tune, tmp_path):
+    done = started(tune("-o", "/proc/p"), tmp_path / "work")
+    assert done.returncode == 1
+    assert "--output: '/proc': " in done.stderr and "name another folder" in done.stderr
+    assert "status" not in done.stderr and left_over(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "status", "problem"),
+    [
+        ("", [], 2, "--output: 'p' has no measurements to check"),
+        ("\0\1\2", [], 2, "--output: 'p' has no measurements to check"),
+        ("cost.a.b.c = 64:1\n", [], 2, "'p' is of an unknown number of ranks"),
+        ("cost.ranks = 3\ncost.a.b.c = 64:1\n", [], 2, "--ranks: 2, but 'p' is of 3 ranks"),
+        ("", ["-o", "none"], 1, "--output: none: No such file"),
+        ("", ["-o", "."], 1, "--output: .: Is a directory"),
+    ],
+)
+def test_a_check_of_no_profile_measures_nothing(tune, tmp_path, text, words, status, problem):
+    (tmp_path / "work/p").write_text(text)
+    done = started(tune("--check", "-n", 2, "-o", "p", *words), tmp_path / "work")
+    assert (done.returncode, done.stdout) == (status, "")
+    assert problem in done.stderr

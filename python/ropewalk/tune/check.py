@@ -63,6 +63,20 @@ def compare(rows: list[Row], notes: profile.Notes) -> list[Compared]:
     return all_cases
 
 
+def refuse_others(path: str, notes: profile.Notes, ranks: int | None) -> None:
+    """Raises CommandError, before anything is measured, for a profile that has no costs, or has
+    those of other ranks. In a box, which says how many there are, they are compared afterwards."""
+    if not notes.costs:
+        raise CommandError(
+            f"--output: '{path}' has no measurements to check, expected a profile that `ropewalk "
+            "tune` has written; name one, or measure without --check first"
+        )
+    held = None if notes.ranks is None else notes.ranks * notes.nodes
+    if ranks is not None and held != ranks:
+        of = "an unknown number of" if held is None else held
+        raise CommandError(f"--ranks: {ranks}, but '{path}' is of {of} ranks; start as many")
+
+
 def words(situation: dict[str, Any]) -> str:
     """Returns "2 ranks on one node, each with a core" and the like."""
     ranks = "an unknown number of" if situation["ranks"] is None else situation["ranks"]

@@ -111,8 +111,11 @@ def main(words: Sequence[str]) -> int:
     options = parser().parse_args(words)
     ranks = _ranks(options)
     seconds = budget.seconds(options.time)
-    notes = profile.read(options.output) if options.check else None
-    if notes is None:
+    notes = None
+    if options.check:
+        notes = profile.read(options.output, "--output")
+        check.refuse_others(options.output, notes, ranks)
+    else:
         _check_output(options.output)
     installation = installations.choose(options.mpi)
     rows = _measured(options, ranks, seconds, installation)
@@ -148,6 +151,12 @@ def _check_output(path: str) -> None:
         raise CommandError(f"--output: there is no folder '{folder}'; make it, or name another")
     if os.path.isdir(path):
         raise CommandError(f"--output: '{path}' is a folder, expected a file; name one in it")
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        remedy = "see its mode, or name another folder"
+        raise CommandError(f"--output: '{folder}': {error.strerror}; {remedy}", 1) from None
 
 
 def _measured(

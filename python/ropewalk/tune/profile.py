@@ -39,13 +39,14 @@ def _refuse(path: str, number: int, problem: str) -> CommandError:
     return CommandError(f"ROPEWALK_PROFILE: {path}:{number}: {problem}; {remedy}", 1)
 
 
-def read(path: str) -> Notes:
-    """Returns the notes of a profile, which may be empty. A CommandError names file and line."""
+def read(path: str, origin: str = "ROPEWALK_PROFILE") -> Notes:
+    """Returns the notes of a profile, which may be empty. A CommandError names file and line;
+    `origin` is what names the file."""
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
             lines = file.read().splitlines()
     except OSError as error:
-        raise CommandError(f"ROPEWALK_PROFILE: {path}: {error.strerror}", 1) from None
+        raise CommandError(f"{origin}: {path}: {error.strerror}", 1) from None
     notes = Notes()
     points: dict[tuple[str, str, str], list[model.Point]] = {}
     limits: tuple[int, ...] = ()
