@@ -8,3 +8,8 @@ PARENT = os.path.dirname(PACKAGE)
 # This is the tree that the Python files belong to; it means nothing where the package was
 # installed.
 TREE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
+
+
+def is_same_file(one: str, other: str) -> bool:
+    """Whether two paths lead to one place."""
+    return os.path.realpath(one) == os.path.realpath(other)

@@ -79,6 +79,12 @@ def test_ticks_lie_inside_and_get_fewer():
         ('{"bench": "x", "bytes": "8"}\n', 'wrong.json:1: bytes: "8", expected a number'),
         ('{"bench": "x", "ratio": NaN}\n', "wrong.json:1: not JSON: NaN is no number"),
         ('{"bench": "x", "ratios": [1]}\n', "wrong.json:1: ratios"),
+        (f'{{"bench": "x", "bytes": {"9" * 400}}}\n', "wrong.json:1: bytes"),
+        ("[" * 100000, "wrong.json:1: nested too deeply"),
+        ('{"bench": "machine", "cores": [2]}\n', "wrong.json:1: cores: [2], expected a number"),
+        ('{"bench": "machine", "memory_bytes": "8"}\n', 'wrong.json:1: memory_bytes: "8", expect'),
+        ('{"bench": "machine", "caches": [1]}\n', "wrong.json:1: caches: [1], expected a list"),
+        ('{"bench": "machine", "caches": [{"bytes": "x"}]}\n', "wrong.json:1: caches"),
     ],
 )
 def test_what_cannot_be_read_is_named(tmp_path, text, message):
@@ -86,6 +92,16 @@ def test_what_cannot_be_read_is_named(tmp_path, text, message):
     path.write_text(text)
     with pytest.raises(CommandError, match=message.replace("[", r"\[")):
         rows.read(str(path))
+
+
+@pytest.mark.parametrize("words", [["rows"], ["--compare", "rows", "rows"], ["link"]])
+def test_rows_are_not_written_over(tmp_path, capsys, monkeypatch, words):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "rows").write_text('{"bench": "memory"}\n')
+    (tmp_path / "link").symlink_to("rows")
+    assert command.main(["report", *words, "-o", "./rows"]) == 2
+    assert "-o: './rows' holds rows to read; name another file" in capsys.readouterr().err
+    assert (tmp_path / "rows").read_text() == '{"bench": "memory"}\n'
 
 
 def test_files_that_are_none(tmp_path, capsys):

@@ -10,6 +10,7 @@ from typing import Any
 
 from ..errors import CommandError
 from ..options import Parser
+from ..paths import is_same_file
 from . import compare, page, rows, sections
 from .charts import Section
 
@@ -85,6 +86,7 @@ def main(words: Sequence[str]) -> int:
         )
     if options.json and options.output == "-":
         raise CommandError("--json: standard output has the page already; name a file with -o")
+    _refuse_input(options)
     runs = [rows.read(file) for file in options.files]
     found: list[Section] = []
     if options.compare is not None:
@@ -98,6 +100,13 @@ def main(words: Sequence[str]) -> int:
     if options.output != "-":
         _tell(options, found, sum(len(run.rows) for run in runs))
     return 0
+
+
+def _refuse_input(options: ReportOptions) -> None:
+    """The page is not written over the rows that it is made of."""
+    for file in (*options.files, *(options.compare or ())):
+        if "-" not in (file, options.output) and is_same_file(file, options.output):
+            raise CommandError(f"-o: '{options.output}' holds rows to read; name another file")
 
 
 def _title(options: ReportOptions, runs: Sequence[rows.Run]) -> str:

@@ -15,6 +15,7 @@ Row = dict[str, Any]
 
 # Pictures take these fields as numbers. A row may lack any of them.
 _NUMBERS = ("bytes", "ranks", "ratio", "plain_us", "peer_us", "limit_us", "floats", "mb_per_s")
+_OF_MACHINES = ("cores", "memory_bytes")
 _TIMES = ("time_us", "plain_time_us")
 
 
@@ -63,6 +64,8 @@ _EXPECTED = "expected the JSON lines that `ropewalk bench --json FILE` writes"
 def _row(line: str, where: str) -> Row:
     try:
         row = json.loads(line, parse_constant=_no_number)
+    except RecursionError:
+        raise CommandError(f"{where}: nested too deeply; {_EXPECTED}", status=1) from None
     except ValueError as error:
         reason = f"{error}; {_EXPECTED}. A bench that was stopped may leave half a line: delete it"
         raise CommandError(f"{where}: not JSON: {reason}", status=1) from None
@@ -79,7 +82,8 @@ def _no_number(name: str) -> float:
 
 
 def _wrong_fields(row: Row) -> Iterator[tuple[str, str]]:
-    for field in _NUMBERS:
+    is_machine = row["bench"] == "machine"
+    for field in (*_NUMBERS, *(_OF_MACHINES if is_machine else ())):
         if field in row and row[field] is not None and number(row, field) is None:
             yield field, "a number"
     for field in _TIMES:
@@ -87,6 +91,17 @@ def _wrong_fields(row: Row) -> Iterator[tuple[str, str]]:
             yield field, 'a number of microseconds or {"median": ..., "min": ..., "p99": ...}'
     if not isinstance(row.get("ratios", {}), dict):
         yield "ratios", "an object of peers and numbers"
+    if is_machine and not _are_caches(row.get("caches")):
+        yield "caches", 'a list of {"level": ..., "bytes": ...}'
+
+
+def _are_caches(caches: Any) -> bool:
+    if caches is None:
+        return True
+    return isinstance(caches, list) and all(
+        isinstance(one, dict) and (one.get("bytes") is None or number(one, "bytes") is not None)
+        for one in caches
+    )
 
 
 # ---- fields --------------------------------------------------------------------------------------
@@ -99,9 +114,13 @@ def number(row: Mapping[str, Any], path: str) -> float | None:
         value = value.get(part) if isinstance(value, dict) else None
     if isinstance(value, dict):
         value = value.get("median")
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
-    return float(value)
+    try:
+        found = float(value)
+    except OverflowError:
+        return None
+    return found if math.isfinite(found) else None
 
 
 def positive(row: Mapping[str, Any], path: str) -> float | None:
