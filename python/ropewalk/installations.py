@@ -144,7 +144,11 @@ def recognise(prefix: str, origin: str = "", launcher: str | None = None) -> Ins
 
 def _of_launcher(launcher: str, origin: str) -> Installation | None:
     """The installation that a launcher on PATH belongs to."""
+    # /bin is a link to /usr/bin in most systems, and Open MPI does not start from the prefix "/".
+    launcher = os.path.join(os.path.realpath(os.path.dirname(launcher)), os.path.basename(launcher))
     for path in (launcher, os.path.realpath(launcher)):
+        if os.path.dirname(os.path.dirname(path)) == "/":
+            continue
         found = recognise(os.path.dirname(os.path.dirname(path)), origin, launcher)
         if found:
             return found

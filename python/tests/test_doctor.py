@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from conftest import elf_file
+from conftest import elf_file, write_program
 from ropewalk import cores, installations, machine, numa
 from ropewalk.doctor import command as report
 from ropewalk.doctor import dropin, judge, mpi_facts, probes
@@ -385,6 +385,15 @@ def test_thread_level_of_a_broken_mpi(prefix):
     found = mpi_facts.describe(installations.recognise(str(prefix("openmpi"))))
     assert found["error"]
     assert found["version"] == "9.8.7"
+
+
+def test_a_level_that_is_none_is_an_error(prefix):
+    from ropewalk import installations
+
+    path = prefix("mpich")
+    write_program(path / "bin/mpiexec", """#!/bin/sh\necho 'ropewalk:{"level": -1}'\n""")
+    found = mpi_facts.describe(installations.recognise(str(path)))
+    assert "MPI_Init_thread" in found["error"] and "thread_level" not in found
 
 
 @pytest.mark.parametrize("user", [None, 65534])

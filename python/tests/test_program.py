@@ -294,3 +294,13 @@ def test_a_linked_folder_of_libraries_is_its_own_prefix(prefix, tmp_path):
     (tmp_path / "lib").symlink_to("usr/lib")
     found = installations.of_library(str(tmp_path / "lib/libmpi.so.40"))
     assert (found.prefix, found.launcher) == (str(path), str(path / "bin/mpiexec"))
+
+
+def test_a_linked_folder_of_programs_is_its_own_prefix(prefix, tmp_path, monkeypatch):
+    """/bin is a link to /usr/bin, and the MPI's prefix is /usr."""
+    path = prefix("openmpi", "usr")
+    library(path / "lib", "libmpi.so.40")
+    (tmp_path / "lib").symlink_to("usr/lib")
+    (tmp_path / "bin").symlink_to("usr/bin")
+    found = installations.choose("system", environment={"PATH": str(tmp_path / "bin")})
+    assert (found.prefix, found.launcher) == (str(path), str(path / "bin/mpiexec"))

@@ -63,7 +63,10 @@ def ask(installation: Installation) -> dict[str, Any]:
     for line in done.stdout.splitlines():
         if line.startswith("ropewalk:"):
             answer: dict[str, Any] = json.loads(line.removeprefix("ropewalk:"))
-            return answer
+            level = answer["level"]
+            if level in range(len(THREAD_LEVELS)):
+                return answer
+            return {"error": f"MPI_Init_thread said nothing of its level (found {level})"}
     complaint = (done.stderr or done.stdout).strip().splitlines()
     return {"error": complaint[-1] if complaint else f"status {done.returncode}"}
 
@@ -96,8 +99,7 @@ def describe(installation: Installation, run: bool = True) -> dict[str, Any]:
     }
     answer = ask(installation) if run else {}
     if "level" in answer:
-        level = answer["level"]
-        found["thread_level"] = THREAD_LEVELS[level] if 0 <= level <= 3 else str(level)
+        found["thread_level"] = THREAD_LEVELS[answer["level"]]
         found["standard"] = answer["standard"]
         found["library_version"] = answer["library"]
     elif "error" in answer:
