@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <string>
@@ -50,7 +51,11 @@ void translate(const std::exception_ptr& thrown, void*) {
     const auto index = static_cast<std::size_t>(error.code()) - 1;
     const char* name = index < exception_names.size() ? exception_names[index] : "Error";
     const nb::object type = nb::module_::import_("ropewalk.exceptions").attr(name);
-    PyErr_SetString(type.ptr(), error.what());
+    // Texts quote what was found, which need not be UTF-8.
+    const char* what = error.what();
+    const auto size = static_cast<Py_ssize_t>(std::strlen(what));
+    const auto text = nb::steal(PyUnicode_DecodeUTF8(what, size, "replace"));
+    PyErr_SetObject(type.ptr(), text.ptr());
   }
 }
 

@@ -20,7 +20,7 @@ class Verb(NamedTuple):
 
 
 VERBS = (
-    Verb("run", "start an MPI program with the settings its MPI needs", "run"),
+    Verb("run", "start an MPI program with the settings its MPI needs", "run", inside=True),
     Verb("bench", "measure communication and memory on this machine", "bench.command"),
     Verb("report", "make a page with pictures of what benches have measured", "report.command"),
     Verb("cluster", "run a command on several nodes, made on this machine", "cluster.command"),

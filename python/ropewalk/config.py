@@ -97,12 +97,44 @@ def settings(environment: Mapping[str, str]) -> list[Setting]:
     for row in _core.settings():
         name = row["name"]
         text = environment.get(name, "")
-        value, error = _core.setting(name, text)
+        value, error = _core.setting(name, _readable(text))
+        if name == "ROPEWALK_PROFILE" and text and not error:
+            error = _wrong_profile(environment)
         origin = "environment" if text else "default"
         if text and set_by_run.get(name) == text:
             origin = "ropewalk run"
         made.append(Setting(value=value, error=error, origin=origin, **row))
     return made
+
+
+def _readable(text: str) -> str:
+    """With a mark for each byte that is not UTF-8: the table takes nothing else."""
+    return os.fsencode(text).decode(errors="replace")
+
+
+def _wrong_profile(environment: Mapping[str, str]) -> str:
+    """Why the profile cannot be understood, "" where it can; read in this process's environment."""
+    if environment.get("ROPEWALK_PROFILE") != os.environ.get("ROPEWALK_PROFILE"):
+        return ""
+    from . import _core
+    from .exceptions import ArgumentError
+
+    try:
+        _core.refused_profile()
+    except ArgumentError as error:
+        text = str(error)
+        return text if text.startswith("ROPEWALK_PROFILE:") else ""
+    return ""
+
+
+def errors(environment: Mapping[str, str]) -> list[str]:
+    """A text for each value that cannot be understood; empty, too, without the compiled part."""
+    if not any(name.startswith(_PREFIX) for name in environment):
+        return []
+    try:
+        return [one.error for one in settings(environment) if one.error]
+    except CommandError:
+        return []
 
 
 def unknown_names(environment: Mapping[str, str]) -> list[str]:
@@ -117,7 +149,7 @@ def unknown_names(environment: Mapping[str, str]) -> list[str]:
         from . import _core
     except ImportError:
         return []
-    return [text for name in names if (text := _core.unknown_setting(name))]
+    return [text for name in names if (text := _core.unknown_setting(_readable(name)))]
 
 
 def _named(found: list[Setting], name: str) -> Setting:
@@ -128,7 +160,9 @@ def _named(found: list[Setting], name: str) -> Setting:
             return one
     from . import _core
 
-    raise CommandError(_core.unknown_setting(wanted) or f"{name}: no setting of ropewalk")
+    raise CommandError(
+        _core.unknown_setting(_readable(wanted)) or f"{name}: no setting of ropewalk"
+    )
 
 
 def _plain(markdown: str) -> str:

@@ -17,6 +17,7 @@ _MARKS_OF_A_RANK = (
     "PALS_RANKID",
     "FLUX_TASK_RANK",
 )
+_SIZES = (("PMI_SIZE", "PMI_RANK"), ("OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"))
 # What a launcher has told a rank: who it is, and where it is to report. MPICH does not start where
 # it finds the words of two launchers.
 OF_A_RANK = (
@@ -84,6 +85,21 @@ def leave(environment: MutableMapping[str, str]) -> None:
         if name not in made:
             del environment[name]
     environment.update(made)
+
+
+def other_job(environment: Mapping[str, str]) -> tuple[str, ...]:
+    """A note where another launcher has started several of this process; the first tells. Ranks of
+    `ropewalk run` are scripts that start jobs of their own."""
+    if MARK in environment:
+        return ()
+    for size, rank in _SIZES:
+        count = environment.get(size, "")
+        if count.isdecimal() and int(count) > 1 and environment.get(rank, "0") == "0":
+            return (
+                f"this is one of {int(count)} ranks that another launcher has started ({size}), "
+                "and each starts a job of its own; call `ropewalk run` without that launcher",
+            )
+    return ()
 
 
 def _marked(text: str | None) -> list[tuple[str, tuple[str, str | None]]]:

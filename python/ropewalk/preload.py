@@ -82,11 +82,20 @@ def decide(
     found = find(environment)
     if not found:
         where = ", ".join(folders(environment))
-        return Preload(lines=(("no preload", f"the libraries are not built (not in {where})"),))
+        lines = (("no preload", f"the libraries are not built (not in {where})"),)
+        return Preload(lines=lines, warnings=_not_where_named(environment))
     refused = _refused(program, found)
     if refused:
         return Preload(lines=(("no preload", refused),), warnings=(refused,))
     return _compose(program, environment, found, malloc)
+
+
+def _not_where_named(environment: Mapping[str, str]) -> tuple[str, ...]:
+    folder = environment.get("ROPEWALK_PRELOAD")
+    if not folder:
+        return ()
+    expected = f"expected {' and '.join(LIBRARIES.values())}"
+    return (f"ROPEWALK_PRELOAD: '{folder}' has no libraries, {expected}; name theirs, or unset it",)
 
 
 def _refused(program: Program, found: Mapping[str, str]) -> str | None:

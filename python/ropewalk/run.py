@@ -10,14 +10,15 @@ import math
 import os
 import shutil
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from . import batch, config, installations, launchers, openmp, plan, preload, rank_grid
+from . import batch, installations, launchers, nested, openmp, plan, preload, rank_grid
 from . import program as programs
 from .cores import core_groups, usable_cores
 from .errors import CommandError
+from .notes import notes
 from .options import (
     DropInOptions,
     Parser,
@@ -26,6 +27,7 @@ from .options import (
     add_rank_options,
     whole_number,
 )
+from .paths import is_same_file
 
 if TYPE_CHECKING:
     from .fabric import Fabric
@@ -121,15 +123,17 @@ def parse(words: Sequence[str]) -> RunOptions:
 
 
 def main(arguments: Sequence[str]) -> int:
+    job = nested.other_job(os.environ)
+    nested.leave(os.environ)  # where a rank of `ropewalk run` starts another
     options = parse(arguments)
     request = make_request(options)
     planned = plan.make(request)
     if options.json and not options.dry_run:
         raise CommandError("--json: it is for --dry-run; a program writes what it likes itself")
     if options.dry_run:
-        print(describe(request, planned, options.json))
+        print(describe(request, planned, options.json, job))
         return 0
-    for warning in (*request.preload.warnings, *notes(request)):
+    for warning in (*job, *request.preload.warnings, *notes(request)):
         sys.stderr.write(f"ropewalk run: note: {warning}\n")
     from . import launch
 
@@ -190,7 +194,7 @@ def make_request(
 
 
 def _hosts(text: str | None) -> tuple[str, ...]:
-    hosts = tuple(batch.expand(text or ""))
+    hosts = tuple(batch.expand_option(text or ""))
     if text is not None and not hosts:
         raise CommandError("--nodes: none named; expected names, as in --nodes=node1,node[3-5]")
     if len(set(hosts)) < len(hosts):
@@ -284,18 +288,10 @@ def _own_library(
     """The libmpi that the program loads whatever we set, or the chosen one where it finds that by
     itself; None where LD_LIBRARY_PATH decides."""
     own = (program.mpi_library or (None,))[0]
-    if own is None or not program.mpi_libraries or _is_same_file(own, installation.library):
+    if own is None or not program.mpi_libraries or is_same_file(own, installation.library):
         return own if program.mpi_libraries else None
     kept = programs.mpi_found(program, environment, installation.library_folder)
     return kept if kept and os.path.dirname(kept) != installation.library_folder else None
-
-
-def _is_same_file(one: str, other: str) -> bool:
-    return os.path.realpath(one) == os.path.realpath(other)
-
-
-def _is_same_folder(one: str, other: str) -> bool:
-    return _is_same_file(os.path.dirname(os.path.realpath(one)), os.path.dirname(other))
 
 
 def _network(
@@ -340,56 +336,6 @@ def _is_ucx_netmod(
 _NETMOD = ("MPIR_CVAR_CH4_NETMOD",)
 
 
-def notes(request: plan.Request) -> Iterator[str]:
-    """Warnings to print before the ranks start."""
-    names = request.hosts or request.job.names
-    if names and not any(batch.is_here(name) for name in names):
-        yield (
-            f"no rank runs on this node ({os.uname().nodename}): its cores and its network were "
-            f"taken for those of {names[0]}"
-        )
-    used = -(-request.ranks // request.ranks_here)
-    if request.hosts and used < len(request.hosts):
-        yield f"{', '.join(request.hosts[used:])}: no rank, {request.ranks} fill the nodes before"
-    if request.threads > request.cores_each:
-        yield (
-            f"--threads: {request.threads} threads for each rank, which has {request.cores_each} "
-            f"core{'s' if request.cores_each > 1 else ''}: they take turns"
-        )
-    own, one = request.own_library, request.installation
-    kept = os.environ.get("ROPEWALK_MPI_LIBRARY")
-    if kept and not request.chosen and not _is_same_folder(kept, one.library):
-        yield (
-            f"ROPEWALK_MPI_LIBRARY={kept} is your own setting, but the launcher is that of "
-            f"{one.title} in {one.prefix}; unset it, or name the MPI with --mpi"
-        )
-    if own and os.path.dirname(os.path.realpath(own)) != os.path.realpath(one.library_folder):
-        yield (
-            f"the program is bound to {own} (DT_RPATH), but the launcher is that of {one.title} in "
-            f"{one.prefix}; without --mpi it gets its own"
-        )
-    yield from config.unknown_names({**os.environ, **dict(request.variables)})
-    yield from _refused_profile()
-
-
-def _refused_profile() -> Iterator[str]:
-    """The library, which prints nothing, goes by its defaults then. What it cannot understand is an
-    error of the ranks."""
-    if not os.environ.get("ROPEWALK_PROFILE"):
-        return
-    from .exceptions import ArgumentError
-    from .tune.predict import REMEDY
-
-    try:
-        from . import _core
-
-        why = _core.refused_profile()
-    except (ImportError, ArgumentError):
-        return
-    if why:
-        yield f"ROPEWALK_PROFILE is not used: {why}; the defaults are; {REMEDY}"
-
-
 def _variable(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals or not name:
@@ -418,14 +364,22 @@ def find_program(program: list[str]) -> tuple[list[str], bool]:
         return [os.path.abspath(path), *program[1:]], os.path.basename(path).startswith("python")
     if name.endswith(".py") and os.path.isfile(name):
         return [sys.executable, *program], True
+    raise _no_program(name)
+
+
+def _no_program(name: str) -> CommandError:
+    """Why a word cannot be started. Without a slash it is looked for on PATH alone."""
+    if "/" not in name:
+        hint = f"; give its path, as in ./{name}"
+        return CommandError(f"PROGRAM: {name}: not found on PATH{hint}", status=127)
+    if os.path.isdir(name):
+        remedy = "a folder, expected a program; name one in it"
+        return CommandError(f"PROGRAM: {name}: {remedy}", status=126)
     if os.path.exists(name):
-        raise CommandError(
-            f"PROGRAM: {name} cannot be executed; see its mode, or name its interpreter", status=126
-        )
-    where = "no such file" if "/" in name else "not found on PATH"
-    raise CommandError(
-        f"PROGRAM: {name}: {where}; give its path, as in ./{os.path.basename(name)}", status=127
-    )
+        remedy = "see its mode, or name its interpreter"
+        return CommandError(f"PROGRAM: {name} cannot be executed; {remedy}", status=126)
+    remedy = "no such file; name one that is here"
+    return CommandError(f"PROGRAM: {name}: {remedy}", status=127)
 
 
 def _wrong_family(program: programs.Program, installation: installations.Installation) -> str:
@@ -449,9 +403,11 @@ def _wrong_family(program: programs.Program, installation: installations.Install
     )
 
 
-def describe(request: plan.Request, planned: plan.Plan, as_json: bool = False) -> str:
-    """What --dry-run prints."""
+def describe(
+    request: plan.Request, planned: plan.Plan, as_json: bool = False, job: Sequence[str] = ()
+) -> str:
+    """What --dry-run prints; `job`: a note on the job that this is in."""
     from . import dry_run
 
     show = dry_run.as_json if as_json else dry_run.as_text
-    return show(request, planned, list(notes(request)))
+    return show(request, planned, [*job, *notes(request)])

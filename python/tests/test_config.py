@@ -114,6 +114,22 @@ def test_run_reports_unknown_names(capsys, monkeypatch, tmp_path):
     assert "# note: ROPEWALK_XYZZY: unknown" in text
 
 
+def test_a_profile_is_looked_at(capsys, monkeypatch):
+    monkeypatch.setenv("ROPEWALK_PROFILE", "nope")
+    error = "ropewalk config: ROPEWALK_PROFILE: nope: "
+    assert shown(capsys, "profile", status=1).err.startswith(error)
+
+
+def test_bytes_that_are_not_utf_8(capsys, monkeypatch):
+    monkeypatch.setenv("ROPEWALK_LANES", os.fsdecode(b"\xff"))
+    monkeypatch.setenv(os.fsdecode(b"ROPEWALK_\xff"), "1")
+    monkeypatch.setenv("ROPEWALK_MPI_LIBRARY", os.fsdecode(b"/\xff"))
+    assert 'ROPEWALK_LANES: found "\ufffd", expected' in shown(capsys, "lanes", status=1).err
+    found = as_json(capsys, status=1)
+    assert one(found, "ROPEWALK_MPI_LIBRARY")["value"] == "/\ufffd"
+    assert found["unknown"][0].startswith("ROPEWALK_\ufffd: unknown")
+
+
 def test_it_needs_neither_an_mpi_nor_numpy():
     """In a process of its own, whose modules are counted at the end."""
     script = (

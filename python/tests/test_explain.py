@@ -201,3 +201,23 @@ def test_what_is_wrong_on_the_command_line_is_one_line(capsys, words, error):
     assert text == ""
     assert errors.startswith(f"ropewalk explain: {error}")
     assert errors.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (["-s", "99999999T"], "-s/--size: '99999999T', expected at most 1048576T bytes"),
+        (["-s", "9" * 5000], "expected at most 1048576T bytes"),
+        (["-n", "9" * 20], "expected at most 2147483647"),
+    ],
+)
+def test_numbers_have_bounds(capsys, words, problem):
+    assert problem in shown(capsys, "allreduce", *words, status=2).err
+
+
+def test_a_profile_of_bytes_is_no_traceback(capsys, monkeypatch, tmp_path):
+    profile = tmp_path / "profile"
+    profile.write_bytes(bytes(range(128, 256)))
+    monkeypatch.setenv("ROPEWALK_PROFILE", str(profile))
+    error = shown(capsys, "allreduce", status=1).err
+    assert error.startswith(f"ropewalk explain: ROPEWALK_PROFILE: {profile}:1: ")

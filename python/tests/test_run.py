@@ -227,7 +227,12 @@ def test_root_under_openmpi(prefix):
         (["--env", "novalue", "true"], 2, ["--env", "NAME=VALUE"]),
         (["-n", "2"], 2, ["PROGRAM", "ropewalk run -n 2 -- ./program"]),
         (["no-such-program-anywhere"], 127, ["no-such-program-anywhere", "not found on PATH"]),
-        (["./no/such"], 127, ["./no/such", "no such file"]),
+        (["./no/such"], 127, ["./no/such", "no such file; name one"]),
+        (["/usr"], 126, ["/usr: a folder, expected a program"]),
+        (["--nodes", "n[1-99999999]", "true"], 2, ["--nodes", "at most 65536 names"]),
+        (["--nodes", "n[1-9][1-99999]", "true"], 2, ["--nodes", "at most 65536 names"]),
+        (["--nodes", "a[", "true"], 2, ["--nodes: 'a['", "one bracket of two"]),
+        (["-n", "99999999999999999999", "true"], 2, ["-n/--ranks", "at most 2147483647"]),
         (["--mpi", "/nonexistent", "true"], 2, ["--mpi", "/nonexistent", "mpich, openmpi, intel"]),
     ],
 )

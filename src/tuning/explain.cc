@@ -124,7 +124,10 @@ std::vector<Threshold> thresholds(const Situation& situation) {
   return all;
 }
 
-std::string refused_profile() { return topology::refusal_of_profile(); }
+std::string refused_profile() {
+  static_cast<void>(tuning::profile());
+  return topology::refusal_of_profile();
+}
 
 std::vector<std::string> explained_collectives() {
   std::vector<std::string> names;
