@@ -47,7 +47,7 @@ def _extents_of(text: str) -> list[int]:
     extents = text.split(".")
     if not all(one.isdecimal() for one in extents):
         raise ArgumentTypeError(f"'{text}', expected extents of the grid, as in 4.2 or 2.2.2.2")
-    return [int(one) for one in extents]
+    return [whole_number(one) for one in extents]
 
 
 def parser() -> Parser:

@@ -209,6 +209,7 @@ def test_what_is_wrong_on_the_command_line_is_one_line(capsys, words, error):
         (["-s", "99999999T"], "-s/--size: '99999999T', expected at most 1048576T bytes"),
         (["-s", "9" * 5000], "expected at most 1048576T bytes"),
         (["-n", "9" * 20], "expected at most 2147483647"),
+        (["--grid", "9" * 20 + ".2"], "expected at most 2147483647"),
     ],
 )
 def test_numbers_have_bounds(capsys, words, problem):
