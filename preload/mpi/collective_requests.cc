@@ -1,6 +1,6 @@
+#include <algorithm>
 #include <utility>
 
-#include "error_handlers.hpp"
 #include "pending.hpp"
 
 namespace ropewalk::preload::messages {
@@ -14,10 +14,20 @@ void CollectiveRequests::add(Word handle, Word comm,
   entries_.insert_or_assign(handle, std::move(entry));
 }
 
-void CollectiveRequests::forget(Word comm) noexcept {
+bool CollectiveRequests::uses(Word comm) const noexcept {
+  return std::ranges::any_of(entries_,
+                             [comm](const auto& entry) { return entry.second.to.comm == comm; });
+}
+
+void CollectiveRequests::forget(Word comm, Word stand_in) noexcept {
   for (auto& [handle, entry] : entries_) {
-    if (entry.to.comm == comm) entry.to.comm = with_handler_of(comm);
+    if (entry.to.comm == comm) entry.to.comm = stand_in;
   }
+}
+
+std::shared_ptr<PersistentCollective> CollectiveRequests::collective_of(Word handle) noexcept {
+  const Pending* found = find(handle);
+  return found != nullptr ? found->collective : nullptr;
 }
 
 Pending* CollectiveRequests::find_far(Word handle) noexcept {

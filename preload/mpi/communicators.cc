@@ -42,7 +42,7 @@ const char* text(Reason reason) {
       "arguments that MPI must judge",
       "a window that its ranks do not serve themselves",
       "a receiver or a buffer that memory does not lead to",
-      "large, or an operation of the program",
+      "large, an operation of the program, or threads that no lock keeps apart",
       "no memory to keep the communicator in mind"};
   return texts[static_cast<int>(reason)];
 }

@@ -64,7 +64,7 @@ class OwnRequest {
 };
 
 // Makes the type of one element of another, which lives until it is let go of, whatever the program
-// does with its own handle. It has none of the program's attributes, whose functions would be
+// does with its own handle. It has none of the program's attributes, whose copy functions would be
 // called with it.
 mpi::Datatype one_of(mpi::Datatype);
 void let_go(mpi::Datatype) noexcept;

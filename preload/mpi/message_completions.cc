@@ -298,7 +298,7 @@ namespace serve {
 int Wait(void* request, void* status) {
   if (pending.empty()) return next.Wait(request, status);
   const Word handle = ProgramRequests(request).get(0);
-  const bool round = is_round(handle);
+  const bool round = pending.collectives().active() != 0 && is_round(handle);
   if (round && is_ignored(status)) {
     const EndedRound ended = finish_round(handle);
     return ended.code == 0 ? 0 : raise_code(ended.comm, ended.code);
@@ -332,7 +332,8 @@ int Test(void* request, int* flag, void* status) {
 int Waitall(int count, void* requests, void* statuses) {
   if (pending.empty() || count <= 0) return next.Waitall(count, requests, statuses);
   const auto number = static_cast<std::size_t>(count);
-  if (is_ignored(statuses) && are_rounds(ProgramRequests(requests), number)) {
+  if (pending.collectives().active() >= number && is_ignored(statuses) &&
+      are_rounds(ProgramRequests(requests), number)) {
     return finish_rounds(ProgramRequests(requests), number);
   }
   const Call call(count, requests);
@@ -442,6 +443,7 @@ int Request_free(void* request) {
   const ProgramRequests given(request);
   Pending* entry = pending.empty() ? nullptr : pending.find(given.get(0));
   if (entry == nullptr) {
+    const auto gone = pending.collectives().collective_of(given.get(0));
     pending.erase_inactive(given.get(0));
     lock.end();
     return next.Request_free(request);

@@ -2,11 +2,11 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <utility>
 
 #include "datatypes.hpp"
-#include "error_handlers.hpp"
 #include "local_mpi.hpp"
 #include "messages.hpp"
 #include "never_destroyed.hpp"
@@ -129,6 +129,28 @@ bool settle_persistent(Word handle, Pending& entry) noexcept {
   return true;
 }
 
+// The receiver sends an acknowledgement where it has claimed the program's buffer. Where the data
+// was kept, or the receiver has died, it sends none, and MPI's receive of the acknowledgement is
+// cancelled. A persistent send has none in any case.
+bool settle_send(Word handle, Pending& entry) noexcept {
+  Outgoing& out = *entry.out;
+  const bool over = is_over(out);
+  if (entry.persistent) {
+    if (!over && is_found_dead(out) && is_lost(out)) entry.taken.code = code_of_loss(out);
+    return entry.settled = over || entry.taken.code != 0;
+  }
+  if (!over || !is_kept(out)) {
+    mpi::RawStatus status;
+    entry.settled = over && is_complete(handle, status);
+    if (entry.settled || !is_found_dead(out)) return entry.settled;
+    if (is_lost(out)) entry.taken.code = code_of_loss(out);
+  }
+  Word request = handle;
+  real.cancel(&request);
+  entry.settled = true;
+  return true;
+}
+
 }  // namespace
 
 void end_use(Pending& entry) noexcept {
@@ -215,13 +237,19 @@ void PendingRequests::add_persistent(Word handle, const SendArguments& send, std
   inactive_.insert_or_assign(handle, entry);
 }
 
-void PendingRequests::forget(Word comm) noexcept {
-  collectives_.forget(comm);
+bool PendingRequests::uses(Word comm) const noexcept {
+  const auto is_of = [comm](const auto& entry) { return entry.second.to.comm == comm; };
+  return collectives_.uses(comm) || std::ranges::any_of(entries_, is_of) ||
+         std::ranges::any_of(inactive_, is_of);
+}
+
+void PendingRequests::forget(Word comm, Word stand_in) noexcept {
+  collectives_.forget(comm, stand_in);
   for (Entries* entries : {&entries_, &inactive_}) {
     for (auto& [handle, entry] : *entries) {
       if (entry.to.comm != comm) continue;
       if (entry.sends) entry.send_bytes = 0;
-      entry.to.comm = with_handler_of(comm);
+      entry.to.comm = stand_in;
     }
   }
 }
@@ -311,28 +339,6 @@ bool PendingRequests::settle(Word handle, Pending& entry) noexcept {
   return true;
 }
 
-// The receiver sends an acknowledgement where it has claimed the program's buffer. Where the data
-// was kept, or the receiver has died, it sends none, and MPI's receive of the acknowledgement is
-// cancelled. A persistent send has none in any case.
-bool PendingRequests::settle_send(Word handle, Pending& entry) noexcept {
-  Outgoing& out = *entry.out;
-  const bool over = is_over(out);
-  if (entry.persistent) {
-    if (!over && is_found_dead(out) && is_lost(out)) entry.taken.code = code_of_loss(out);
-    return entry.settled = over || entry.taken.code != 0;
-  }
-  if (!over || !is_kept(out)) {
-    mpi::RawStatus status;
-    entry.settled = over && is_complete(handle, status);
-    if (entry.settled || !is_found_dead(out)) return entry.settled;
-    if (is_lost(out)) entry.taken.code = code_of_loss(out);
-  }
-  Word request = handle;
-  real.cancel(&request);
-  entry.settled = true;
-  return true;
-}
-
 bool PendingRequests::take_some() noexcept {
   if (taking_) return false;  // what an entry does makes MPI progress, which leads here again
   taking_ = true;
@@ -389,6 +395,7 @@ void end() noexcept {
 }
 
 void PendingRequests::end() noexcept {
+  taking_ = true;  // a barrier that is completed here looks at nothing else
   collectives_.end();
   for (auto at = entries_.begin(); at != entries_.end();) {
     if (at->second.out != nullptr && at->second.freed) keep(*at->second.out);

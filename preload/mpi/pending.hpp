@@ -93,8 +93,12 @@ class CollectiveRequests {
   void free(Pending&) noexcept;
   void end_freed() noexcept;
   void erase(Word handle) noexcept;
-  // The communicator is about to be freed.
-  void forget(Word comm) noexcept;
+  bool uses(Word comm) const noexcept;
+  // The communicator is about to be freed; what fails is raised by `stand_in`.
+  void forget(Word comm, Word stand_in) noexcept;
+  // Returns the collective of an entry, or null. Whoever removes the entry keeps it until the lock
+  // is given up, since the end of a type may call functions of the program.
+  std::shared_ptr<PersistentCollective> collective_of(Word handle) noexcept;
   // Ends all when MPI is about to end.
   void end() noexcept;
 
@@ -147,8 +151,10 @@ class PendingRequests {
   // Adds a persistent send that is not active.
   void add_persistent(Word handle, const SendArguments&, std::size_t bytes);
   // The communicator is about to be freed: MPI alone goes on with persistent sends over it, and
-  // what fails is raised elsewhere.
-  void forget(Word comm) noexcept;
+  // what fails is raised by `stand_in`.
+  void forget(Word comm, Word stand_in) noexcept;
+  // Says whether there is a request of the communicator.
+  bool uses(Word comm) const noexcept;
   // Returns a persistent request that is not active, or null.
   Pending* find_inactive(Word handle) noexcept;
   // Makes a persistent message active, which needs no memory.
@@ -173,7 +179,6 @@ class PendingRequests {
  private:
   using Entries = std::map<Word, Pending>;
   bool take_some_of_all() noexcept;
-  bool settle_send(Word handle, Pending&) noexcept;
   Entries::iterator drop(Entries::iterator) noexcept;
   // To be called whenever an entry was added or removed.
   void count() noexcept { count_.store(entries_.size(), std::memory_order_relaxed); }

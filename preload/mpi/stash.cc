@@ -6,6 +6,7 @@
 
 #include "communicators.hpp"
 #include "datatypes.hpp"
+#include "error_handlers.hpp"
 #include "local_mpi.hpp"
 #include "message_counts.hpp"
 #include "message_lock.hpp"
@@ -101,9 +102,20 @@ void Stash::forget(Word comm) noexcept {
   messages_.remove_if([&](const Stashed& one) { return one.from.comm == comm; });
 }
 
-void begin_free(Word comm) noexcept {
+namespace {
+
+bool has_requests(Word comm) noexcept {
   const MessageLock lock;
-  pending.forget(comm);
+  return pending.uses(comm);
+}
+
+}  // namespace
+
+void begin_free(Word comm) noexcept {
+  // MPI may wait for another thread meanwhile, and that for the lock.
+  const Word stand_in = has_requests(comm) ? with_handler_of(comm) : ranks.self.value;
+  const MessageLock lock;
+  pending.forget(comm, stand_in);
   // Another thread may get the handle for a communicator of its own as soon as MPI has freed it.
   if (ranks.threads && !stash.empty()) stash.forget(comm);
 }
