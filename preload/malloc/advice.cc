@@ -58,6 +58,11 @@ void note(Trace trace) noexcept { traces.fetch_or(trace, std::memory_order_relax
 int pass(void* address, std::size_t bytes, int advice) noexcept {
   return next.madvise(address, bytes, advice);
 }
+int pass_noted(void* address, std::size_t bytes, int advice, Trace trace) noexcept {
+  const int result = pass(address, bytes, advice);
+  if (result == 0) note(trace);
+  return result;
+}
 
 // Reads as zero afterwards, and has no pages. The kernel may do the same at any time after
 // MADV_FREE, which it takes for anonymous memory only.
@@ -115,11 +120,9 @@ int arena_advise(void* address, std::size_t bytes, int advice) noexcept {
     case MADV_DOFORK:
       return 0;
     case install_guard:
-      note(guards);
-      return pass(address, bytes, advice);
+      return pass_noted(address, bytes, advice, guards);
     case MADV_DONTDUMP:
-      note(left_out_of_dumps);
-      return pass(address, bytes, advice);
+      return pass_noted(address, bytes, advice, left_out_of_dumps);
     default:
       return pass(address, bytes, advice);
   }

@@ -95,7 +95,10 @@ void ArenaSpace::bound_kept(std::size_t bytes) noexcept {
 }
 
 void ArenaSpace::release_kept() {
-  for (const Extent block : kept_.clear()) free_.give(block);
+  while (const auto block = kept_.oldest()) {
+    free_.give(*block);  // which may throw
+    kept_.drop_oldest();
+  }
 }
 
 void ArenaSpace::trim() {

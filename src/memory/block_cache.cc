@@ -34,22 +34,25 @@ std::vector<Extent> BlockCache::give(Extent block) {
   return leaving;
 }
 
-std::vector<Extent> BlockCache::clear() {
-  std::vector<Extent> leaving(blocks_.begin(), blocks_.end());
+std::optional<Extent> BlockCache::oldest() const noexcept {
+  if (blocks_.empty()) return std::nullopt;
+  return blocks_.front();
+}
+
+void BlockCache::clear() noexcept {
   blocks_.clear();
   by_size_.clear();
   bytes_ = 0;
-  return leaving;
 }
 
-void BlockCache::drop(std::multimap<std::size_t, Blocks::iterator>::iterator entry) {
+void BlockCache::drop(std::multimap<std::size_t, Blocks::iterator>::iterator entry) noexcept {
   bytes_ -= entry->first;
   spare_block_.clear();
   spare_block_.splice(spare_block_.end(), blocks_, entry->second);
   spare_entry_ = by_size_.extract(entry);
 }
 
-void BlockCache::drop_oldest() {
+void BlockCache::drop_oldest() noexcept {
   const auto oldest = blocks_.begin();
   auto [at, end] = by_size_.equal_range(oldest->bytes);
   while (at != end && at->second != oldest) ++at;

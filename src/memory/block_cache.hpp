@@ -26,15 +26,16 @@ class BlockCache {
   std::vector<Extent> give(Extent block);
   // This holds from the next give() on.
   void bound(std::size_t most_bytes) noexcept { most_bytes_ = most_bytes; }
-  std::vector<Extent> clear();
+  std::optional<Extent> oldest() const noexcept;
+  void drop_oldest() noexcept;
+  void clear() noexcept;
 
   std::size_t bytes() const noexcept { return bytes_; }
 
  private:
   using Blocks = std::list<Extent>;  // oldest first
 
-  void drop(std::multimap<std::size_t, Blocks::iterator>::iterator entry);
-  void drop_oldest();
+  void drop(std::multimap<std::size_t, Blocks::iterator>::iterator entry) noexcept;
 
   // Small blocks come in thousands, large ones in tens (the paper kept ten); the byte limit is what
   // matters for the large.

@@ -1,5 +1,6 @@
 #include "memory/fork_policy.hpp"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <unistd.h>
@@ -8,6 +9,7 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <cstdlib>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -105,9 +107,16 @@ void read_policy(Registry& all) {
   all.has_policy = true;
 }
 
+// Newer ones register handlers in their own constructors, which may run after ours.
+bool is_tcmalloc_here() noexcept { return dlsym(RTLD_DEFAULT, "tc_malloc") != nullptr; }
+
 // Handlers that the program registers later run before ours: what they lock may be held by a thread
-// that waits for an arena.
+// that waits for an arena. Those of an allocator must run after ours, which allocate: most register
+// them at the first call of malloc.
 __attribute__((constructor(101))) void install_early() noexcept {
+  void* volatile first = std::malloc(1);
+  std::free(first);
+  if (is_tcmalloc_here()) return;  // the first arena installs ours
   try {
     install_fork_handlers();
   } catch (...) {  // no memory: the first arena tries again
@@ -118,6 +127,7 @@ __attribute__((constructor(101))) void install_early() noexcept {
 
 void install_fork_handlers() {
   static std::atomic<bool> installed{false};
+  registry();  // made here, since an allocator may be locked when a fork begins
   if (installed.exchange(true)) return;
   if (const int error = pthread_atfork(before_fork, in_parent, in_child)) {
     installed.store(false);

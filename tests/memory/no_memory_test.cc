@@ -35,6 +35,7 @@ TEST(NoMemory, AChildGetsNothing) {
   Arena arena(small());
   void* block = arena.allocate(os::mib);
   fill(block, os::mib, 1);
+  arena.deallocate(arena.allocate(5 * os::mib));
   fails = true;
   const int code = in_child([&] {
     fails = false;
