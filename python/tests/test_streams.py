@@ -77,6 +77,7 @@ def test_closed_streams_are_as_dev_null(prefix, tmp_path, redirection):
 def test_an_interruption_ends_it_as_the_signal_does():
     script = (
         "import signal; from ropewalk import command, config\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)  # tests may run without it\n"
         "config.main = lambda words: signal.raise_signal(signal.SIGINT)\n"
         "command.main(['config'])"
     )
