@@ -21,7 +21,11 @@ Word known_for(Word handler) {
   return known != made_for.value.end() ? known->second : 0;
 }
 
+// One thread at a time, since the split is a collective of one communicator.
 Word make_for(Word handler) {
+  static std::mutex making;
+  const std::lock_guard alone(making);
+  if (const Word known = known_for(handler); known != 0) return known;
   mpi::Comm made;
   if (!mpi::try_split(mpi::comm_self(), 0, 0, made)) return ranks.self.value;
   real.comm_set_errhandler(made.value, handler);

@@ -56,7 +56,8 @@ def row_here(
 
 def rows_of_job(action: str, pages: int | None, page_bytes: int | None) -> list[Row]:
     """The rows of all nodes of this job, by name; an error if a node does not answer."""
-    job, name = batch.job(), batch.job_name()
+    job = batch.job()
+    name = batch.job_name() or None
     words = [sys.executable, "-m", __name__, json.dumps([action, pages, page_bytes, name])]
     done = _start(words)
     rows = sorted(answers(done.stdout), key=lambda row: str(row["node"]))

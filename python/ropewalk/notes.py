@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator, Mapping
 
 from . import batch, config, plan
+from .exceptions import ArgumentError
 from .paths import is_same_file
 from .preload import LIBRARIES
 
@@ -88,7 +89,7 @@ def _refused_profile(environment: Mapping[str, str]) -> Iterator[str]:
         from . import _core
 
         why = _core.refused_profile()
-    except ImportError:
+    except (ImportError, ArgumentError):  # another setting is malformed, which is told already
         return
     if why:
         yield f"ROPEWALK_PROFILE is not used: {why}; the defaults are; {REMEDY}"

@@ -6,6 +6,7 @@ Only what starting needs is imported here: several hundred tests pay for it each
 from __future__ import annotations
 
 import argparse
+import contextlib
 import math
 import os
 import shutil
@@ -134,7 +135,8 @@ def main(arguments: Sequence[str]) -> int:
         print(describe(request, planned, options.json, job))
         return 0
     for warning in (*job, *request.preload.warnings, *notes(request)):
-        sys.stderr.write(f"ropewalk run: note: {warning}\n")
+        with contextlib.suppress(OSError):  # nobody reads it: the program starts all the same
+            sys.stderr.write(f"ropewalk run: note: {warning}\n")
     from . import launch
 
     return launch.start(planned.command, planned.environment(os.environ))

@@ -54,6 +54,13 @@ def test_a_profile_that_cannot_be_understood(noted, program, tmp_path, contents)
     assert note.startswith(f"ropewalk run: note: ROPEWALK_PROFILE: {path}:")
 
 
+def test_a_profile_beside_another_malformed_setting(noted, program, tmp_path):
+    path = tmp_path / "profile"
+    path.write_bytes(b"")
+    given = {"ROPEWALK_PROFILE": str(path), "ROPEWALK_PROFILE_MACHINE": "all"}
+    assert any("ROPEWALK_PROFILE_MACHINE" in note for note in noted(program, **given))
+
+
 def test_statistics_of_nobody(noted, program, tmp_path):
     (note,) = noted(program, "--plain", "--stats")
     assert "--stats: nothing counts in these ranks" in note and "--no-preload" in note

@@ -12,7 +12,8 @@ namespace ropewalk::collectives {
 struct Blocks {
   const std::size_t* counts;
   const std::size_t* displacements;
-  bool equal = false;  // of as many bytes behind each other, as every rank knows
+  bool equal = false;     // of as many bytes behind each other, as every rank knows
+  bool in_place = false;  // of an alltoallv, as every rank knows
 
   // Says where the last byte of `ranks` blocks ends. An empty block may lie anywhere.
   std::size_t end(int ranks) const {

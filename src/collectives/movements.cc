@@ -158,6 +158,7 @@ void Collectives::alltoallv(const void* send, const std::size_t* send_counts,
     if (is_in_place(send)) {
       send = receive;
       sends = receives;
+      sends.in_place = true;
     }
     check_blocks(*state_, send, sends, "send");
     check_blocks(*state_, receive, receives, "receive");

@@ -141,11 +141,10 @@ void ThroughMpi::alltoall(const void* send, void* receive, std::size_t bytes_eac
 void ThroughMpi::alltoallv(const void* send, const Blocks& sends, void* receive,
                            const Blocks& receives) {
   static constexpr std::byte nothing{};
-  const bool in_place =
-      sends.counts == receives.counts && sends.displacements == receives.displacements;
-  const void* from = send;
-  if (send == receive) from = in_place ? mpi::in_place() : &nothing;
   make([&](mpi::Comm comm, mpi::Waiter* waiter) {
+    const bool in_place = sends.in_place || (send == receive && sends.end(mpi::size(comm)) != 0);
+    const void* from = send;
+    if (send == receive) from = in_place ? mpi::in_place() : &nothing;
     mpi::fallback::alltoallv(from, sends.counts, sends.displacements, mpi::byte_type(), receive,
                              receives.counts, receives.displacements, mpi::byte_type(), comm,
                              waiter);

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 # A wait in the store ends this often, so that Python sees an interrupt.
 _LOOK_AFTER = timedelta(seconds=0.2)
+# So much longer the others wait for the answer of rank 0, which may have begun its wait later.
+_LEAST_GRACE_SECONDS = 1.0
 
 
 def _seconds(timeout: timedelta | float) -> float:
@@ -31,6 +33,9 @@ class _Deadline:
     def __init__(self, seconds: float) -> None:
         self._end = time.monotonic() + seconds
         self.milliseconds = round(seconds * 1000)
+
+    def again(self) -> _Deadline:
+        return _Deadline(max(_LEAST_GRACE_SECONDS, self.milliseconds / 1000))
 
     def meets(self, store: dist.Store, key: str) -> bool:
         """Waits for the key; says whether it came in time."""
@@ -86,7 +91,7 @@ class Monitoring(Base):
     def _report(self, deadline: _Deadline) -> None:
         store, answer = self._formation.store, f"monitored/{self._barriers}"
         store.set(f"{answer}/{self._my_rank}", "")
-        if not deadline.meets(store, answer):
+        if not deadline.meets(store, answer) and not deadline.again().meets(store, answer):
             raise PeerDeadError(
                 f"Rank {self._my_rank} timed out in monitoredBarrier after {deadline.milliseconds} "
                 "ms: rank 0 has not answered; see what it does, or allow more time"

@@ -71,10 +71,10 @@ def refuse_others(path: str, notes: profile.Notes, ranks: int | None) -> None:
             f"--output: '{path}' has no measurements to check, expected a profile that `ropewalk "
             "tune` has written; name one, or measure without --check first"
         )
-    held = None if notes.ranks is None else notes.ranks * notes.nodes
-    if ranks is not None and held != ranks:
-        of = "an unknown number of" if held is None else held
-        raise CommandError(f"--ranks: {ranks}, but '{path}' is of {of} ranks; start as many")
+    if ranks is None or (notes.ranks is not None and -(-ranks // notes.nodes) == notes.ranks):
+        return  # the fullest node has so many
+    of = "an unknown number of" if notes.ranks is None else notes.ranks * notes.nodes
+    raise CommandError(f"--ranks: {ranks}, but '{path}' is of {of} ranks; start as many")
 
 
 def words(situation: dict[str, Any]) -> str:

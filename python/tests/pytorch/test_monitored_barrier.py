@@ -78,6 +78,23 @@ def test_late_ranks_are_named_on_all_and_the_group_goes_on(late, wait_all_ranks,
     assert run(4, _some_are_late, late, wait_all_ranks, text) == ["told"] * 4
 
 
+def _equal_timeouts(rank, size, file):
+    join("ropewalk", rank, size, file)
+    dist.barrier()
+    if rank == 0:
+        time.sleep(0.3)  # so that the others' time is over before its own
+    if rank == 2:
+        time.sleep(2)
+    with pytest.raises(PeerDeadError, match=r"^Rank 2 failed to pass monitoredBarrier"):
+        ropewalk.torch.monitored_barrier(timeout=_SHORT)
+    dist.destroy_process_group()
+    return "told"
+
+
+def test_a_late_rank_is_named_where_all_have_the_same_timeout():
+    assert run(3, _equal_timeouts) == ["told"] * 3
+
+
 def _first_is_late(rank, size, file):
     join("ropewalk", rank, size, file)
     dist.barrier()
