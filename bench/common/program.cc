@@ -67,6 +67,15 @@ void complain(const std::string& program, const std::string& message) {
   std::fputs(fmt::format("{}: {}\n", program, message).c_str(), stderr);
 }
 
+// Tells what is wrong with the command line, once, and returns the status to exit with. All ranks
+// find the same; were another to fail before rank 0 has written, its launcher could end rank 0
+// (Open MPI's does). So rank 0 alone fails: every launcher hands that on.
+int refuse(const Program& program, const std::string& message) {
+  if (launcher_rank() != 0) return 0;
+  complain(program.app->get_name(), fmt::format("{}\n{}", message, more));
+  return wrong_command_line;
+}
+
 // Returns the exit status where the program must end, otherwise nothing.
 std::optional<int> parse(const Program& program, int argc, char** argv) {
   try {
@@ -77,10 +86,7 @@ std::optional<int> parse(const Program& program, int argc, char** argv) {
       if (launcher_rank() == 0) program.app->exit(error);
       return 0;
     }
-    if (launcher_rank() == 0) {
-      complain(program.app->get_name(), fmt::format("{}\n{}", error.what(), more));
-    }
-    return wrong_command_line;
+    return refuse(program, error.what());
   }
 }
 
@@ -193,10 +199,7 @@ int run(const Program& program, int argc, char** argv) {
   try {
     threads = program.check();
   } catch (const std::exception& error) {
-    if (launcher_rank() == 0) {
-      complain(program.app->get_name(), fmt::format("{}\n{}", error.what(), more));
-    }
-    return wrong_command_line;
+    return refuse(program, error.what());
   }
   return measure_with_mpi(program, threads, command_line(argc, argv));
 }
