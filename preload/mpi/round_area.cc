@@ -3,6 +3,7 @@
 #include <cstring>
 #include <new>
 
+#include "kernels/kernels.hpp"
 #include "os/relax.hpp"
 
 namespace ropewalk::preload {
@@ -81,7 +82,8 @@ void RoundArea::fill(std::uint64_t round, std::span<const SentBlock> sent) noexc
   std::byte* const to = room(memory_.rank(), round);
   for (std::size_t i = 0; i < sent.size(); ++i) {
     if (sent[i].bytes == 0 || (i > 0 && follows(sent[i], sent[i - 1]))) continue;
-    std::memcpy(to + placed(memory_.rank(), i).at, sent[i].from, sent[i].bytes);
+    kernels::copy(to + placed(memory_.rank(), i).at, sent[i].from, sent[i].bytes,
+                  kernels::Stores::temporal);
   }
   begin(round);
 }

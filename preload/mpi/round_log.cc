@@ -5,6 +5,7 @@
 #include <cstring>
 #include <new>
 
+#include "kernels/kernels.hpp"
 #include "ropewalk/memory.hpp"
 
 namespace ropewalk::preload {
@@ -117,7 +118,7 @@ RoundLog::Record* RoundLog::write(std::span<const SentBlock> sent) {
   auto* const bytes = reinterpret_cast<std::byte*>(record);
   for (std::size_t i = 0; i < places.size(); ++i) {
     const SentBlock& block = only != nullptr ? *only : sent[i];
-    if (block.bytes != 0) std::memcpy(bytes + places[i].at, block.from, block.bytes);
+    kernels::copy(bytes + places[i].at, block.from, block.bytes, kernels::Stores::temporal);
   }
   record->blocks = only != nullptr ? 0 : places.size();
   if (only != nullptr) {

@@ -1,7 +1,5 @@
 #include "round_plan.hpp"
 
-#include <cstring>
-
 namespace ropewalk::preload {
 
 std::vector<bool> RoundPlan::sources(int size) const {
@@ -15,7 +13,7 @@ std::vector<bool> RoundPlan::sources(int size) const {
 void RoundPlan::receive(std::span<const void* const> inputs) const {
   if (!operation) {
     for (std::size_t i = 0; i < received.size(); ++i) {
-      if (received[i].bytes != 0) std::memcpy(received[i].to, inputs[i], received[i].bytes);
+      kernels::copy(received[i].to, inputs[i], received[i].bytes, kernels::Stores::temporal);
     }
     if (unpacked != nullptr) unpacked->unpack();
     return;
@@ -23,7 +21,8 @@ void RoundPlan::receive(std::span<const void* const> inputs) const {
   if (received.empty() || received.front().bytes == 0) return;
   const std::size_t bytes = received.front().bytes;
   void* const to = received.front().to;
-  if (inputs.size() == 1) return static_cast<void>(std::memcpy(to, inputs.front(), bytes));
+  if (inputs.size() == 1)
+    return kernels::copy(to, inputs.front(), bytes, kernels::Stores::temporal);
   operation->combine({&to, 1}, inputs, bytes / operation->element_bytes, kernels::Stores::temporal);
 }
 

@@ -30,6 +30,18 @@ void any_row(const std::byte* source, std::byte* destination, const Level& level
   }
 }
 
+// Runs of this length and more are left to the copies of the kernels, which mind where they lie.
+constexpr std::size_t long_run_bytes = 2048;
+
+template <class Level>
+void long_row(const std::byte* source, std::byte* destination, const Level& level,
+              std::size_t run_bytes) noexcept {
+  for (std::ptrdiff_t i = 0; i < level.count; ++i) {
+    copy(destination + i * level.destination_stride, source + i * level.source_stride, run_bytes,
+         Stores::temporal);
+  }
+}
+
 template <class Level>
 auto row_for(std::size_t run_bytes) {
   switch (run_bytes) {
@@ -50,7 +62,7 @@ auto row_for(std::size_t run_bytes) {
     case 64:
       return &fixed_row<64, Level>;
     default:
-      return &any_row<Level>;
+      return run_bytes < long_run_bytes ? &any_row<Level> : &long_row<Level>;
   }
 }
 
@@ -93,6 +105,8 @@ void StridedCopy::add_inner_to_outer(const Level& level) {
 void StridedCopy::run() const noexcept {
   if (bytes_ == 0) return;
   if (levels_ == 0) {
+    if (run_bytes_ >= long_run_bytes)
+      return copy(destination_, source_, run_bytes_, Stores::temporal);
     std::memcpy(destination_, source_, run_bytes_);
     return;
   }

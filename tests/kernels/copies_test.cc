@@ -2,8 +2,11 @@
 // instruction set.
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <random>
+#include <vector>
 
 #include "kernels/buffers.hpp"
 #include "kernels/kernels.hpp"
@@ -50,6 +53,24 @@ TEST(Copy, LargerThanItsPieces) {
   for (const Stores stores : {Stores::temporal, Stores::streaming})
     for (const std::size_t bytes : {4096, 65536, 65537, 200003})
       for (const int outputs : {1, 2, 7}) check_copy(bytes, 3, 17, outputs, stores);
+}
+
+// A destination a little behind the source, but for whole pages, is copied in another way.
+TEST(Copy, ToAllPlacesWithinAPage) {
+  constexpr std::size_t page = 4096, most = 3 * page;
+  std::vector<std::byte> memory(6 * page + 2 * most);
+  const auto begin = reinterpret_cast<std::uintptr_t>(memory.data());
+  std::byte* const from = memory.data() + (0 - begin) % page + 24;
+  std::mt19937 random(4);
+  for (std::size_t i = 0; i < most; ++i) from[i] = static_cast<std::byte>(random());
+  for (std::size_t bytes : {std::size_t{2047}, std::size_t{2048}, std::size_t{5001}, most})
+    for (std::size_t behind = 0; behind <= 130; ++behind) {
+      std::byte* const to = from + 4 * page - 64 + behind;
+      std::memset(to - 1, 0x5a, bytes + 2);
+      kernels::copy(to, from, bytes, Stores::temporal);
+      ASSERT_EQ(std::memcmp(to, from, bytes), 0) << bytes << " bytes, " << behind;
+      ASSERT_TRUE(to[-1] == std::byte{0x5a} && to[bytes] == std::byte{0x5a}) << behind;
+    }
 }
 
 TEST(Copy, OntoItselfChangesNothing) {
