@@ -1,6 +1,7 @@
 #include "tuning/profile.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <utility>
 
 #include "ropewalk/error.hpp"
@@ -24,13 +25,25 @@ std::size_t believed_cache_bytes() {
   return std::clamp<std::size_t>(cache, std::size_t{16} << 20, std::size_t{64} << 20);
 }
 
-// Says by the maker whether the processor is of the kind on which the kernel's copy between
-// processes was measured to be fast. It is the same on all ranks of a node, as a measurement would
-// not be.
-bool has_fast_kernel_copy() {
+// Returns what the signature of the machine says of this, "" where it says nothing.
+std::string fact(std::string_view name) {
   const auto& facts = topology::signature();
-  const auto cpu = std::ranges::find(facts, "machine.cpu", &topology::MachineFact::name);
-  return cpu != facts.end() && cpu->value.find("Intel") != std::string::npos;
+  const auto found = std::ranges::find(facts, name, &topology::MachineFact::name);
+  return found == facts.end() ? "" : found->value;
+}
+
+// Says whether all CPUs are hardware threads of one core, or share its second cache otherwise. It
+// follows from the machine alone, so that all ranks of a node say the same.
+bool has_one_second_cache() {
+  const std::string cores = fact("machine.cores");
+  const std::string caches = fact("machine.caches");
+  const std::size_t second = caches.find("L2 ");
+  int count = 0;
+  int cpus = 0;
+  int sharing = 0;
+  return second != std::string::npos &&
+         std::sscanf(cores.c_str(), "%d, of %d", &count, &cpus) == 2 &&
+         std::sscanf(caches.c_str() + second, "L2 %*dK for %d", &sharing) == 1 && sharing == cpus;
 }
 
 [[noreturn]] void refuse_file(const std::string& file, const std::string& problem) {
@@ -186,7 +199,7 @@ Facts facts_of(int ranks, bool crowded) {
   return {.ranks = ranks,
           .crowded = crowded,
           .cache_bytes = believed_cache_bytes(),
-          .fast_kernel_copy = has_fast_kernel_copy()};
+          .one_second_cache = has_one_second_cache()};
 }
 
 Values::Values(const Facts& facts, const Profile& profile) {

@@ -42,9 +42,11 @@ constexpr std::size_t inlined_allgather(const Facts& facts) {
 // Where ranks share cores, an owner that waits for readers loses time slices.
 constexpr std::size_t pushed(const Facts& facts) { return facts.crowded ? unbounded : 16 * KiB; }
 
-// Was measured for two ranks with a core each: more of them may wait for each other in the kernel.
+// A copy through the arena moves every line from one core's second cache to the other's and back; a
+// line that the other core has read costs up to 30 ns to write. Was measured for two ranks with a
+// core each: more of them may wait for each other in the kernel.
 constexpr bool kernel_is_faster(const Facts& facts) {
-  return facts.fast_kernel_copy && facts.ranks == 2 && !facts.crowded;
+  return !facts.one_second_cache && facts.ranks == 2 && !facts.crowded;
 }
 
 constexpr std::size_t piecewise(const Facts& facts) {
@@ -118,15 +120,15 @@ constexpr Row all[] = {
      "private buffers up to here are copied into the arena before others read them",
      "below, the copy takes less than the kernel's system call", epyc},
     {Id::node_piecewise, "node.piecewise_bytes", Unit::bytes, 0, &piecewise,
-     "256K; 8K for two ranks on Intel processors", 0, most_copied,
+     "256K; 8K for two ranks with second caches of their own", 0, most_copied,
      "broadcast, allgather, scatter, alltoall, neighbours",
      "private buffers up to here are copied piece by piece, while others read",
      "copies and buffer fit the second cache: EPYC, 1.8 to 6 times as fast as the kernel's copy "
      "from 32K to here; Xeon, that takes 0.3 to 0.9 of their time in hot buffers",
      epyc_and_xeon},
     {Id::node_piecewise_alone, "node.piecewise_alone_bytes", Unit::bytes, 0, &piecewise_alone,
-     "256K / (ranks - 1), at least 16K; 16K for two ranks on Intel processors", 0, most_copied,
-     "allreduce, reduce, scan, exscan, reduce_scatter, gather",
+     "256K / (ranks - 1), at least 16K; 16K for two ranks with second caches of their own", 0,
+     most_copied, "allreduce, reduce, scan, exscan, reduce_scatter, gather",
      "as node.piecewise_bytes, where one rank reads the copies of all others",
      "all copies together fit the reader's second cache; Xeon, as above", epyc_and_xeon},
     {Id::node_piece, "node.piece_bytes", Unit::bytes, 8 * KiB, nullptr, "8K", least_piece,
@@ -305,22 +307,22 @@ constexpr Row all[] = {
      "direct", "faces up to so many bytes are claimed together; larger ones one by one",
      "1 us of copying: a claim waits for the stores before it, and a neighbour can help", "Zen 4"},
     {Id::halo_kernel, "halo.kernel_bytes", Unit::bytes, 0, &halo_kernel,
-     "128K; 4K for two ranks on Intel processors", 0, unbounded, "direct",
+     "128K; 4K for two ranks with second caches of their own", 0, unbounded, "direct",
      "faces in private memory on pages of 2 MiB are copied by the kernel from here on; smaller "
      "ones are staged",
      "EPYC: the kernel's copy of 256K and more in one run takes half the time of two plain ones; "
      "with 16K it takes longer. Xeon: as on small pages",
      epyc_and_xeon},
     {Id::halo_kernel_small_pages, "halo.kernel_small_pages_bytes", Unit::bytes, 0,
-     &halo_kernel_small_pages, "64M; 4K for two ranks on Intel processors", 0, unbounded, "direct",
-     "the same on pages of 4 KiB",
+     &halo_kernel_small_pages, "64M; 4K for two ranks with second caches of their own", 0,
+     unbounded, "direct", "the same on pages of 4 KiB",
      "EPYC: the kernel pins page by page: from 16K to 2M two plain copies take a quarter to two "
      "thirds of its time, from 4M to 64M still 0.6 to 1 times; beyond, an estimate: staging takes "
      "twice the face of the arena. Xeon: with one run of 12K to 2.5M the kernel takes 0.34 to 0.58 "
      "of their time",
      epyc_and_xeon},
     {Id::halo_kernel_run, "halo.kernel_run_bytes", Unit::bytes, 0, &halo_kernel_run,
-     "16K; 2K for two ranks on Intel processors", 0, unbounded, "direct",
+     "16K; 2K for two ranks with second caches of their own", 0, unbounded, "direct",
      "faces whose runs of bytes are shorter on average are staged, of any size; runs with small "
      "gaps between them are read as one",
      "the kernel's copy takes 0.1 us and more for each run: on pages of 2 MiB it is faster with "
@@ -338,17 +340,17 @@ constexpr Row all[] = {
      "send, receive", "messages up to here are copied through slots, and their senders do not wait",
      "above, one copy and two flags take less than two copies and one flag", epyc},
     {Id::channel_private_slot, "channel.private_slot_bytes", Unit::bytes, 0, &private_slot,
-     "32K; 8K for two ranks on Intel processors", 104, most_slot, "send, receive",
+     "32K; 8K for two ranks with second caches of their own", 104, most_slot, "send, receive",
      "the same for messages in private memory",
      "up to here slots take 0.7 to 0.9 of a pipeline's time on the EPYC, and 0.7 to 1.2 of that of "
      "the kernel's copy on the Xeon",
      epyc_and_xeon},
     {Id::channel_kernel, "channel.kernel_bytes", Unit::bytes, 0, &kernel,
-     "1T: never; 8K for two ranks on Intel processors", 1, unbounded, "send, receive",
+     "1T: never; 8K for two ranks with second caches of their own", 1, unbounded, "send, receive",
      "from here on both ranks have the kernel copy a part of a message from private to private "
      "memory; below, they copy it twice, through a pipeline",
-     "the kernel takes 1.7 to 3.4 times as long as a pipeline on the EPYC, and 0.25 to 0.7 times "
-     "on the Xeon",
+     "the kernel takes 1.7 to 3.4 times as long as a pipeline on the EPYC, 0.25 to 0.7 times on the "
+     "Xeon; on a Zen 4 0.4 to 0.7 times, and 0.1 to 0.25 while its two cores share no cache",
      epyc_and_xeon},
     {Id::channel_both, "channel.both_bytes", Unit::bytes, 64 * KiB, nullptr, "64K", 0, unbounded,
      "send, receive", "from here on both ranks copy a part, where each sees the other's buffer",

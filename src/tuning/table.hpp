@@ -97,13 +97,12 @@ enum class Unit : std::uint8_t { bytes, count };
 
 // What a default may follow from.
 struct Facts {
-  int ranks = 1;                // on this node
-  bool crowded = false;         // the node has more ranks than cores
-  std::size_t cache_bytes = 0;  // of the last-level cache, as far as it is believed
-  bool openmpi = false;         // the MPI is Open MPI
-  bool openmpi_eager = false;   // Open MPI sends below 64 KiB at once (btl_tcp_eager_limit)
-  // The kernel copies between processes about as fast as a program copies memory.
-  bool fast_kernel_copy = false;
+  int ranks = 1;                  // on this node
+  bool crowded = false;           // the node has more ranks than cores
+  std::size_t cache_bytes = 0;    // of the last-level cache, as far as it is believed
+  bool openmpi = false;           // the MPI is Open MPI
+  bool openmpi_eager = false;     // Open MPI sends below 64 KiB at once (btl_tcp_eager_limit)
+  bool one_second_cache = false;  // all CPUs of the machine share it
 };
 
 using Rule = std::size_t (*)(const Facts&);

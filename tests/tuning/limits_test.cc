@@ -12,10 +12,11 @@ namespace {
 
 constexpr std::size_t KiB = 1024;
 
-// Lets the machine have another processor while it lives.
+// Lets the machine have other cores and caches while it lives.
 class Processor {
  public:
-  explicit Processor(const char* name) : facts_{{"machine.cpu", name}} {
+  Processor(const char* cores, const char* caches)
+      : facts_{{"machine.cores", cores}, {"machine.caches", caches}} {
     before_ = topology::replace_signature(&facts_);
   }
   ~Processor() { topology::replace_signature(before_); }
@@ -27,8 +28,8 @@ class Processor {
   const std::vector<topology::MachineFact>* before_;
 };
 
-TEST(Limits, LetTheKernelCopyEarlierForTwoRanksOnIntelProcessors) {
-  const Processor xeon("Intel(R) Xeon(R) Processor");
+TEST(Limits, LetTheKernelCopyEarlierForTwoRanksWithSecondCachesOfTheirOwn) {
+  const Processor two_cores("2, of 2 CPUs", "L1 32K for 1, L2 1024K for 1, L3 32768K for 2");
   EXPECT_EQ(limits_for(2, false).piecewise_bytes, 8 * KiB);
   EXPECT_EQ(limits_for(2, false).alone_bytes, 16 * KiB);
   EXPECT_EQ(limits_for(2, true).piecewise_bytes, 256 * KiB);
@@ -41,8 +42,18 @@ TEST(Limits, LetTheKernelCopyEarlierForTwoRanksOnIntelProcessors) {
   EXPECT_EQ(halo_limits(3, false).kernel_run_bytes, 16 * KiB);
 }
 
-TEST(Limits, OfTwoRanksWithACoreEach) {
-  const Processor epyc("AMD EPYC 9654 96-Core Processor");
+TEST(Limits, TakeCachesThatAreNotKnownForCachesOfTheirOwn) {
+  const Processor container("2, of 2 CPUs", "");
+  EXPECT_EQ(limits_for(2, false).piecewise_bytes, 8 * KiB);
+}
+
+TEST(Limits, TakeOneOfSeveralSharedCachesForCachesOfTheirOwn) {
+  const Processor two_cores_of_two_threads("2, of 4 CPUs", "L1 32K for 2, L2 1024K for 2");
+  EXPECT_EQ(limits_for(2, false).piecewise_bytes, 8 * KiB);
+}
+
+TEST(Limits, OfTwoRanksThatShareASecondCache) {
+  const Processor two_threads("1, of 2 CPUs", "L1 48K for 2, L2 1024K for 2, L3 32768K for 2");
   const Limits limits = limits_for(2, false);
   EXPECT_EQ(limits.one_shot_bytes, 512U);
   EXPECT_EQ(limits.gathered_bytes, 2 * KiB);
