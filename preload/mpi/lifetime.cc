@@ -10,7 +10,6 @@
 #include "mpi/library.hpp"
 #include "ropewalk/memory.hpp"
 #include "start.hpp"
-#include "statistics.hpp"
 
 namespace ropewalk::preload::serve {
 namespace {
@@ -35,6 +34,7 @@ int Comm_free(void* comm) {
 // Unlike MPI_Comm_free it waits for what is under way.
 int Comm_disconnect(void* comm) {
   const Word handle = handle_at(comm);
+  messages::finish_freed(handle);
   const BeingFreed marked(handle);
   messages::begin_free(handle);
   CommunicatorEntry* entry = communicators.find(handle);
@@ -69,10 +69,8 @@ int Free_mem(void* memory) {
 
 int Finalize() {
   messages::begin_finalize();
-  print_statistics();
-  // The program has waited for its requests; their threads may still be on their way out of MPI.
-  collectives::wait_for_workers();
-  pass_everything();
+  // Callbacks of MPI_COMM_SELF may call what other ranks call before MPI_Finalize.
+  if (!messages::go_on()) end_serving();
   return next.Finalize();
 }
 

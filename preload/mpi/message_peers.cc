@@ -26,6 +26,7 @@
 #include "promise.hpp"
 #include "ropewalk/memory.hpp"
 #include "settings/value.hpp"
+#include "start.hpp"
 #include "statistics.hpp"
 
 namespace ropewalk::preload::messages {
@@ -185,7 +186,7 @@ bool ends_with_self = false;
 void end_with_self() {
   const auto on_end = [](void*) noexcept {
     end();
-    pass_messages();
+    end_serving();
   };
   const mpi::Keyval keyval = mpi::create_keyval(on_end);
   mpi::set_attribute(mpi::comm_self(), keyval, nullptr);

@@ -36,6 +36,9 @@ Meeting own_meeting() noexcept;
 // nothing where the ranks do not meet in this team, or have met. It throws on all ranks or on none.
 void meet(Collectives& team, mpi::Comm comm, Meeting);
 
+// The program disconnects a communicator: waits for what is under way of freed requests, for MPI
+// knows only descriptors of those messages.
+void finish_freed(Word comm) noexcept;
 // A communicator of the program is about to be freed, and has been freed.
 void begin_free(Word comm) noexcept;
 void end_free(Word comm) noexcept;

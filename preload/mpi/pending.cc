@@ -243,6 +243,12 @@ bool PendingRequests::uses(Word comm) const noexcept {
          std::ranges::any_of(inactive_, is_of);
 }
 
+bool PendingRequests::has_freed(Word comm) const noexcept {
+  return std::ranges::any_of(entries_, [comm](const auto& entry) {
+    return entry.second.freed && entry.second.to.comm == comm;
+  });
+}
+
 void PendingRequests::forget(Word comm, Word stand_in) noexcept {
   collectives_.forget(comm, stand_in);
   for (Entries* entries : {&entries_, &inactive_}) {

@@ -155,6 +155,8 @@ class PendingRequests {
   void forget(Word comm, Word stand_in) noexcept;
   // Says whether there is a request of the communicator.
   bool uses(Word comm) const noexcept;
+  // Says whether a request of the communicator is under way that the program has freed.
+  bool has_freed(Word comm) const noexcept;
   // Returns a persistent request that is not active, or null.
   Pending* find_inactive(Word handle) noexcept;
   // Makes a persistent message active, which needs no memory.

@@ -3,6 +3,7 @@
 
 #include <mutex>
 
+#include "collectives/state.hpp"
 #include "datatypes.hpp"
 #include "functions.hpp"
 #include "messages.hpp"
@@ -160,6 +161,13 @@ void pass_everything() {
   if (!onesided::any()) fill_onesided(false);
   // What the arena gave out is the arena's to take back.
   ropewalk_slot_Free_mem = &serve::Free_mem;
+}
+
+void end_serving() noexcept {
+  print_statistics();
+  // The program has waited for its requests; their threads may still be on their way out of MPI.
+  collectives::wait_for_workers();
+  pass_everything();
 }
 
 }  // namespace ropewalk::preload

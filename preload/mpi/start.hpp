@@ -5,5 +5,7 @@ namespace ropewalk::preload {
 
 bool disabled();         // by ROPEWALK_DISABLE
 void pass_everything();  // from now on: MPI is about to end
+// The same, behind the statistics, for which all ranks meet.
+void end_serving() noexcept;
 
 }  // namespace ropewalk::preload

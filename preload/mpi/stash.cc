@@ -111,6 +111,11 @@ bool has_requests(Word comm) noexcept {
 
 }  // namespace
 
+void finish_freed(Word comm) noexcept {
+  if (pending.only_collectives()) return;
+  wait_until([&] { return !pending.has_freed(comm); });
+}
+
 void begin_free(Word comm) noexcept {
   // MPI may wait for another thread meanwhile, and that for the lock.
   const Word stand_in = has_requests(comm) ? with_handler_of(comm) : ranks.self.value;

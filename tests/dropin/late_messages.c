@@ -1,7 +1,8 @@
 /* Large messages at the end of what they need: a datatype that is freed while a receive waits, a
  * communicator that is freed before its receive fails, messages that a callback receives from a
- * communicator that is being freed, or from MPI_COMM_WORLD in MPI_Finalize. And errors, of which
- * the program hears once, and only where there is one.
+ * communicator that is being freed, or from MPI_COMM_WORLD in MPI_Finalize, where it calls a
+ * collective as well; a send that is freed before its communicator is disconnected. And errors, of
+ * which the program hears once, and only where there is one.
  *
  *   late_messages [multiple]: with threads. Two ranks. */
 #include <pthread.h>
@@ -162,6 +163,27 @@ static void type_freed_under_receive(void) {
   CHECK(good);
 }
 
+/* A disconnected communicator has no message under way, also where its request was freed. */
+static void disconnected(void) {
+  MPI_Comm comm;
+  MPI_Request request;
+  fill();
+  MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  check_warm(comm);
+  if (rank == 0) {
+    CHECK_CALL(MPI_Isend(out, big, MPI_BYTE, 1, 7, comm, &request));
+    CHECK_CALL(MPI_Request_free(&request));
+  } else {
+    CHECK_CALL(MPI_Irecv(in, big, MPI_BYTE, 0, 7, comm, &request));
+    usleep(200000);
+    CHECK_CALL(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    check_all();
+  }
+  CHECK_CALL(MPI_Comm_disconnect(&comm));
+  if (rank == 0) memset(out, 0x11, big);
+  PMPI_Barrier(MPI_COMM_WORLD);
+}
+
 static int ended;
 
 static int receive_at_end(MPI_Comm comm, int key, void* value, void* extra) {
@@ -175,6 +197,7 @@ static int receive_at_end(MPI_Comm comm, int key, void* value, void* extra) {
   MPI_Get_count(&status, MPI_BYTE, &bytes);
   CHECK(bytes == big);
   check_all();
+  CHECK_CALL(MPI_Barrier(MPI_COMM_WORLD));
   ended = 1;
   return MPI_SUCCESS;
 }
@@ -187,6 +210,7 @@ int main(int argc, char** argv) {
   MPI_Alloc_mem(big, MPI_INFO_NULL, &out);
   MPI_Alloc_mem(big, MPI_INFO_NULL, &in);
   check_warm(MPI_COMM_WORLD);
+  for (int i = 0; i < 5; ++i) CHECK_CALL(MPI_Barrier(MPI_COMM_WORLD)); /* served from here on */
   errors_untouched(0);
   errors_untouched(1);
   for (int form = 0; form < 2; ++form) {
@@ -194,6 +218,7 @@ int main(int argc, char** argv) {
     raised_once(64, form);
   }
   failed_after_free();
+  disconnected();
   for (int which = 0; which < 4; ++which) {
     if (!multiple || which < 2) drained(which % 2, which / 2);
   }
@@ -202,7 +227,9 @@ int main(int argc, char** argv) {
   MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, receive_at_end, &key, NULL);
   if (rank == 1) MPI_Comm_set_attr(MPI_COMM_SELF, key, NULL);
   PMPI_Allreduce(&check_failures, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  /* The other rank is in MPI_Finalize. */
   if (rank == 0) CHECK_CALL(MPI_Send(out, big, MPI_BYTE, 1, 6, MPI_COMM_WORLD));
+  if (rank == 0) CHECK_CALL(MPI_Barrier(MPI_COMM_WORLD));
   MPI_Finalize();
   CHECK(rank != 1 || ended);
   return all != 0 || check_failures != 0;
