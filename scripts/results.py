@@ -211,6 +211,8 @@ def machine_words(machine: Row) -> str:
         words.append(f"L{cache['level']} {size(cache['bytes'])}")
     if "kernel" in machine:
         words.append(machine["kernel"].split("-")[0])
+    if "torch" in machine:
+        words.append(f"PyTorch {machine['torch'].split('+')[0]}")
     words += [machine[key] for key in ("mpi", "origin") if machine.get(key)]
     if "commit" in machine:
         words.append(f"commit {machine['commit']}")
