@@ -49,17 +49,17 @@ Sides sides_of(nanobind::handle array, nanobind::handle out, MakeShape shape) {
 }
 
 // The sides, where memory that both have is for a call in place (see check_apart). `rank` is given
-// where the larger side has a block for each rank.
+// where the larger side has a block of the same length for each rank.
 inline Sides&& apart(Sides&& sides, int rank = 0) {
   const std::size_t block = std::min(sides.send.bytes(), sides.receive.bytes());
   check_apart(sides.send, sides.receive, static_cast<std::size_t>(rank) * block);
   return std::move(sides);
 }
 
-// The same with blocks of different lengths.
-inline Sides&& apart(Sides&& sides, const Counts& counts, int rank) {
+// The same with blocks of `counts` rows, whose bytes are `row`.
+inline Sides&& apart(Sides&& sides, const Counts& counts, std::size_t row, int rank) {
   const std::size_t before = std::accumulate(counts.begin(), counts.begin() + rank, std::size_t{0});
-  check_apart(sides.send, sides.receive, before * sides.receive.row_bytes());
+  check_apart(sides.send, sides.receive, before * row);
   return std::move(sides);
 }
 

@@ -244,7 +244,8 @@ Sides of_all_rows(const Collectives& on, nb::handle array, nb::handle out, const
     check_own_rows(send, counts[static_cast<std::size_t>(on.rank())]);
     return with_rows(send, sum(counts));
   });
-  return apart(std::move(sides), counts, on.rank());
+  const std::size_t row = dealt_row(sides.receive, counts);
+  return apart(std::move(sides), counts, row, on.rank());
 }
 
 // What the ranks tell each other of the rows that they send.
@@ -276,7 +277,7 @@ nb::object allgatherv(HeldCollectives& self, nb::handle array, nb::handle out,
   });
   return run(self, start, std::move(sides.buffers),
              [from = sides.send.data, to = sides.receive.data, bytes = sides.send.bytes(),
-              layout = Layout(counts, sides.receive.row_bytes())](Collectives& here) {
+              layout = Layout(counts, dealt_row(sides.receive, counts))](Collectives& here) {
                here.allgatherv(from, bytes, to, layout.counts.data(), layout.displacements.data());
              });
 }
@@ -310,8 +311,8 @@ nb::object gatherv(HeldCollectives& self, nb::handle array, nb::handle out, nb::
   });
   return run(self, start, std::move(sides.buffers),
              [from = sides.send.data, to = sides.receive.data, bytes = sides.send.bytes(),
-              rows = sides.send.rows(), layout = Layout(counts, sides.receive.row_bytes()), counts,
-              root, asks](Collectives& here) {
+              rows = sides.send.rows(), layout = Layout(counts, dealt_row(sides.receive, counts)),
+              counts, root, asks](Collectives& here) {
                if (!asks) check_told_rows(here, rows, counts);
                here.gatherv(from, bytes, to, layout.counts.data(), layout.displacements.data(),
                             root);
@@ -331,13 +332,14 @@ nb::object scatterv(HeldCollectives& self, nb::handle array, nb::handle out,
         check_dealt(send, counts, "counts");
         return with_rows(send, counts[static_cast<std::size_t>(root)]);
       });
-      return apart(std::move(both), counts, root);
+      const std::size_t row = dealt_row(both.send, counts);
+      return apart(std::move(both), counts, row, root);
     }
     return received_only(out);
   });
   return run(self, start, std::move(sides.buffers),
              [from = sides.send.data, to = sides.receive.data, bytes = sides.receive.bytes(),
-              layout = Layout(counts, sides.send.row_bytes()), root](Collectives& here) {
+              layout = Layout(counts, dealt_row(sides.send, counts)), root](Collectives& here) {
                here.scatterv(from, layout.counts.data(), layout.displacements.data(), to, bytes,
                              root);
              });
@@ -356,8 +358,10 @@ nb::object alltoallv(HeldCollectives& self, nb::handle array, nb::handle out,
       return with_rows(send, sum(receive_counts));
     }));
   });
-  // Where a rank sends or receives no rows at all, its other side tells what a row is.
-  const std::size_t row = std::max(sides.send.row_bytes(), sides.receive.row_bytes());
+  // Where a rank sends or receives no rows at all, its other side tells what a row is; else both
+  // tell the same, since sides_of() has compared their elements.
+  const std::size_t row =
+      std::max(dealt_row(sides.send, send_counts), dealt_row(sides.receive, receive_counts));
   return run(self, start, std::move(sides.buffers),
              [from = sides.send.data, to = sides.receive.data, sends = Layout(send_counts, row),
               receives = Layout(receive_counts, row)](Collectives& here) {

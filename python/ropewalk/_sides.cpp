@@ -261,11 +261,15 @@ void check_dtypes(const Side& send, nb::handle array, const Side& receive, nb::h
 
 void check_apart(const Side& send, const Side& receive, std::size_t own) {
   if (send.bytes() == 0 || receive.bytes() == 0) return;
-  const auto from = reinterpret_cast<std::uintptr_t>(send.data);
-  const auto to = reinterpret_cast<std::uintptr_t>(receive.data);
-  const auto [first, second] = std::minmax(from, to);
-  if (second - first >= (first == from ? send : receive).bytes()) return;
-  if (second - first == own) return;
+  const bool is_sent_whole = send.bytes() > receive.bytes();
+  const Side& whole = is_sent_whole ? send : receive;
+  const Side& block = is_sent_whole ? receive : send;
+  const auto whole_begin = reinterpret_cast<std::uintptr_t>(whole.data);
+  const auto block_begin = reinterpret_cast<std::uintptr_t>(block.data);
+  const bool overlap = block_begin < whole_begin ? whole_begin - block_begin < block.bytes()
+                                                 : block_begin - whole_begin < whole.bytes();
+  // A block that begins before the whole is never in its place, however far it is.
+  if (!overlap || block_begin == whole_begin + own) return;
   refuse(
       "out: it shares memory with array, expected memory of its own, or the same array for a call "
       "in place; copy one of them first");
@@ -390,6 +394,11 @@ Counts counts_of(const Collectives& on, nb::handle given, const char* name) {
 
 std::size_t sum(const Counts& counts) {
   return std::accumulate(counts.begin(), counts.end(), std::size_t{0});
+}
+
+std::size_t dealt_row(const Side& side, const Counts& counts) {
+  const std::size_t rows = sum(counts);
+  return rows == 0 ? 0 : side.bytes() / rows;
 }
 
 Shape with_rows(const Side& side, std::size_t rows) {

@@ -38,6 +38,7 @@ struct Side {
 
   std::size_t bytes() const { return size * element_bytes; }
   std::size_t rows() const { return shape.empty() ? 1 : shape[0]; }
+  // Not of what the caller gives as `out`, which may have the elements in any shape: see dealt_row.
   std::size_t row_bytes() const { return rows() == 0 ? 0 : bytes() / rows(); }
 };
 
@@ -71,6 +72,8 @@ Side new_output(nanobind::handle sent, const Side& like, Shape shape);
 
 std::size_t product(const Shape& shape);
 std::size_t sum(const Counts& counts);
+// The bytes of a row, of a side that has as many rows as the counts say, whatever its shape is.
+std::size_t dealt_row(const Side& side, const Counts& counts);
 Shape with_rows(const Side& side, std::size_t rows);     // other rows of the same shape
 Shape stacked(const Collectives& on, const Side& side);  // one such array a rank
 
@@ -81,8 +84,8 @@ ElementType type(const Side& side, nanobind::handle given = {});
 // Whether two arrays that are only moved have the same type, which `Side` does not know then.
 void check_dtypes(const Side& send, nanobind::handle array, const Side& receive,
                   nanobind::handle out);
-// Whether the sides share no memory but where the call is in place: one is this rank's own block of
-// the other, which begins `own` bytes behind it.
+// Whether the sides share no memory but where the call is in place: the smaller is this rank's own
+// block of the larger, and begins `own` bytes behind the larger one's beginning.
 void check_apart(const Side& send, const Side& receive, std::size_t own);
 void check_elements(const Side& side, std::size_t size, const Side& like, const char* name);
 // Whether rows that are dealt out are those of the array.
