@@ -90,21 +90,32 @@ def zeros(
     return array
 
 
-class MemoryOf:
-    """Memory of another object, which the arrays that show it keep alive."""
+class _MemoryOf:
+    """Bytes that another object owns. The arrays that show them keep the object alive."""
 
-    def __init__(
-        self, owner: object, address: int, shape: tuple[int, ...], kind: np.dtype[Any]
-    ) -> None:
+    def __init__(self, owner: object, address: int, size: int, is_writable: bool) -> None:
         self._owner = owner
-        # A structure's fields are in `descr`; of all others `typestr` says as much.
         self.__array_interface__ = {
             "version": 3,
-            "data": (address, False),
-            "shape": shape,
-            "typestr": kind.str,
-            "descr": kind.descr,
+            "data": (address, not is_writable),
+            "shape": (size,),
+            "typestr": "|u1",
         }
+
+
+def array_of(
+    owner: object,
+    address: int,
+    shape: tuple[int, ...],
+    kind: np.dtype[Any],
+    *,
+    is_writable: bool,
+) -> Array:
+    """An array in memory of the owner. The interface tells of bytes alone: its words have none for
+    bfloat16, which they call two bytes of anything, nor for types that are arrays themselves."""
+    size = math.prod(shape) * kind.itemsize
+    memory = np.asarray(_MemoryOf(owner, address, size, is_writable))
+    return np.ndarray(shape, kind, buffer=memory)
 
 
 @dataclass(frozen=True)

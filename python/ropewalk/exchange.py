@@ -18,7 +18,7 @@ import numpy as np
 
 from . import _core, _ending  # noqa: F401  (which ends MPI with the program)
 from ._shared import ClosedTogether, OfRanks
-from .arrays import Array, MemoryOf
+from .arrays import Array, array_of
 from .exceptions import ArgumentError, Error
 
 if TYPE_CHECKING:
@@ -311,14 +311,12 @@ class Halo:
     def send_buffer(self, direction: int) -> Array:
         """Where the face of the next exchange is written. It may be elsewhere after each exchange:
         ask again for every one. Of halos made by buffers()."""
-        return self._view(direction, self._core.send_buffer)
+        return self._view(direction, self._core.send_buffer, is_writable=True)
 
     def receive_buffer(self, direction: int) -> Array:
         """What the last exchange has received; to be read before the next start(), and not
         written."""
-        view = self._view(direction, self._core.receive_buffer)
-        view.flags.writeable = False
-        return view
+        return self._view(direction, self._core.receive_buffer, is_writable=False)
 
     def ready(self, direction: int, part: int) -> None:
         """Hands over a part of send_buffer(direction) that this thread has written: of n bytes in P
@@ -343,7 +341,7 @@ class Halo:
         """The number of parts of each face; 0: faces are handed over as a whole."""
         return self._core.parts()
 
-    def _view(self, direction: int, address: Callable[[int], int]) -> Array:
+    def _view(self, direction: int, address: Callable[[int], int], *, is_writable: bool) -> Array:
         if not self._faces:
             raise ArgumentError("direction: this halo has no buffers, expected one of buffers()")
         at = _whole("direction", direction, _LARGEST_INT)
@@ -353,7 +351,11 @@ class Halo:
         place = address(at)
         if place == 0 and _count(shape):
             raise ArgumentError(f"direction: {at} has no neighbour, beyond an open boundary")
-        return np.asarray(MemoryOf(self, place, shape, kind)) if place else np.empty(shape, kind)
+        if place:
+            return array_of(self, place, shape, kind, is_writable=is_writable)
+        empty = np.empty(shape, kind)
+        empty.flags.writeable = is_writable
+        return empty
 
     def start(self) -> None:
         self._core.start()

@@ -118,6 +118,57 @@ def test_faces_over_nodes(path, tmp_path, monkeypatch, nodes, strategy):
     assert told == ["[]"] * 4
 
 
+# What the interface of NumPy's arrays has no words for, beside a direction that has no face. Bytes
+# are compared, since the gaps of a structure are no part of its fields.
+TYPES = """
+import json, numpy as np, ropewalk
+grid = ropewalk.CartesianGrid([SIZE, 1], True)
+kinds = [np.dtype((np.float32, (3,))), np.dtype((np.int16, (2, 2))),
+         np.dtype({"names": ["a", "b"], "formats": ["u1", "f8"], "offsets": [3, 8],
+                   "itemsize": 24}),
+         np.dtype([("a", "u1"), ("b", "f8", (2,))], align=True), np.dtype("V5"), np.dtype("S3"),
+         np.dtype("M8[us]"), np.dtype(">i4")]
+try: import ml_dtypes
+except ImportError: pass
+else: kinds += [np.dtype(ml_dtypes.bfloat16), np.dtype(ml_dtypes.float8_e4m3fn)]
+bad = []
+def fill(array, seed):
+    array.reshape(-1).view(np.uint8)[:] = (np.arange(array.nbytes) + seed) % 120
+def same(view, expected):
+    return (view.shape, view.dtype, view.tobytes()) == (
+        expected.shape, expected.dtype, expected.tobytes())
+with ropewalk.EndpointSet(lanes=1) as endpoints:
+    for kind in kinds:
+        shapes = [(2, 3), (2, 3), None, None]
+        halo = ropewalk.Halo.buffers(grid, endpoints, shapes, kind, strategy=STRATEGY)
+        like = np.empty((2, 3), kind)
+        for one in range(2):
+            view = halo.send_buffer(one)
+            if (view.shape, view.dtype) != (like.shape, like.dtype): bad.append((str(kind), "send"))
+            fill(view, one)
+        halo.exchange()
+        none = np.empty(0, kind)
+        for one in range(4):
+            view, expected = halo.receive_buffer(one), like if one < 2 else none
+            if one < 2: fill(like, one ^ 1)
+            if not same(view, expected): bad.append((str(kind), one, str(view.dtype)))
+            if view.flags.writeable: bad.append((str(kind), one, "writeable"))
+            if halo.send_buffer(one).dtype != none.dtype: bad.append((str(kind), one, "dtype"))
+        try: halo.receive_buffer(0).flags.writeable = True
+        except ValueError: pass
+        else: bad.append((str(kind), "made writeable"))
+tell(json.dumps(bad))
+"""
+
+
+@mpis
+@pytest.mark.parametrize(("ranks", "strategy"), [(1, "put"), (2, "put"), (2, "concurrent")])
+def test_types_without_a_word_of_their_own(path, tmp_path, ranks, strategy):
+    code = TYPES.replace("SIZE", str(ranks)).replace("STRATEGY", repr(strategy))
+    told, _ = run_ranks(path, ranks, code, tmp_path)
+    assert told == ["[]"] * ranks
+
+
 # On a ring whose ranks were dealt to two nodes, all faces leave; in compact blocks, one a rank.
 BY_NODE = """
 import ropewalk
