@@ -221,6 +221,8 @@ class Movements(Base):
         each rank gets equally many rows."""
         output = of.held(output, "output")
         whole = of.dense(given, "input")
+        if output.dtype != whole.dtype:  # as many bytes of another type are other numbers
+            raise ArgumentError(f"output: {output.dtype}, expected {whole.dtype} as the input")
         result = of.compact(output)
         if of.overlap(whole, result):
             whole = whole.clone()

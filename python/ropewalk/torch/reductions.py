@@ -169,6 +169,9 @@ class Reductions(Base):
         given = [of.held(each, "inputs") for each in of.only_list(inputs)]
         if len(given) != self._group_size:
             raise ArgumentError(f"inputs: {len(given)} tensors, expected {self._group_size}")
+        for each in given:
+            if each.dtype != given[0].dtype:
+                raise ArgumentError(f"inputs: {each.dtype}, expected {given[0].dtype} as others")
         joined = of.flat(given)
         return self._scatter_sum([(output, joined, [each.numel() for each in given])], opts)
 

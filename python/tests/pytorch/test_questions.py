@@ -130,3 +130,27 @@ def _reduce_scatter(rank, size, file):
 
 def test_reduce_scatter_of_what_is_not_plain():
     run(2, _reduce_scatter)
+
+
+def _other_types(rank, size, file):
+    """Numbers are not taken for those of another type, nor converted to it without a word. These
+    calls are made of the group, since torch.distributed checks types in its own."""
+    join("ropewalk", rank, size, file)
+    group = dist.group.WORLD
+    given = torch.arange(2 * size, dtype=torch.int32)
+    with pytest.raises(ropewalk.ArgumentError, match=r"output: torch\.float32, .* torch\.int32"):
+        group.alltoall_base(torch.empty(2 * size), given, [], [])
+    parts = [torch.ones(3) for _ in range(size)]
+    parts[1] = parts[1].double() / 3
+    with pytest.raises(ropewalk.ArgumentError, match=r"inputs: torch\.float64, .* torch\.float32"):
+        group.reduce_scatter(torch.empty(3), parts)
+    # What one rank alone gets wrong is an error of the other.
+    received = torch.empty(size, dtype=torch.float32 if rank == 0 else torch.int32)
+    error = r"output: torch\.float32" if rank == 0 else "refused there"
+    with pytest.raises(ropewalk.ArgumentError, match=error):
+        group.alltoall_base(received, given[:size], [], []).wait()
+    dist.destroy_process_group()
+
+
+def test_tensors_of_other_types_are_refused():
+    run(2, _other_types)

@@ -164,6 +164,33 @@ def test_gradients_as_bfloat16_lose_nothing_for_good():
     assert max(run(2, _compressed)) < 2 * 2**-8
 
 
+def _infinite(rank, size, file):
+    """The gradient has an infinity and no number in one step, as a scaler of gradients may make
+    them, and none in the steps after."""
+    join("ropewalk", rank, size, file)
+    model = DistributedDataParallel(_Constant())
+    model.register_comm_hook(Bfloat16(), average_as_bfloat16)
+    found = []
+    for step in range(4):
+        gradient = torch.full((1000,), 1.5)
+        if step == 1 and rank == 0:
+            gradient[:3] = torch.tensor([float("inf"), -float("inf"), float("nan")])
+        model.zero_grad()
+        model(gradient).backward()
+        found.append(model.module.weight.grad.clone())
+    dist.destroy_process_group()
+    return found
+
+
+def test_an_infinite_gradient_is_not_kept():
+    for found in run(2, _infinite):
+        whole = torch.full((1000,), 1.5)
+        assert torch.equal(found[0], whole)
+        assert not torch.isfinite(found[1][:3]).any()  # they are told, so that the step is skipped
+        assert torch.equal(found[1][3:], whole[3:])
+        assert all(torch.equal(later, whole) for later in found[2:])
+
+
 def _dtensor(rank, size, file):
     join("ropewalk", rank, size, file)
     mesh = init_device_mesh("cpu", (2, size // 2), mesh_dim_names=("rows", "columns"))
