@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import html
+import time
 from collections.abc import Callable, Generator
 from typing import Any, Generic, Protocol, Self, TypeVar
 
@@ -51,8 +52,8 @@ class ClosedTogether:
             self.close()
 
 
-# Seconds between two tests by a coroutine that awaits a collective or a message: a small one takes
-# some microseconds, and each test wakes the event loop.
+# Seconds between two tests by a coroutine that awaits a collective or a message, or by a wait that
+# has a limit: a small one takes some microseconds, and each test wakes the event loop.
 _FIRST_PAUSE = 20e-6
 _LONGEST_PAUSE = 1e-3
 
@@ -62,6 +63,18 @@ def _looks(test: Callable[[], bool]) -> Generator[Any, None, None]:
     pause = 0.0
     while not test():
         yield from asyncio.sleep(pause).__await__()
+        pause = min(max(2 * pause, _FIRST_PAUSE), _LONGEST_PAUSE)
+
+
+def _wait_for(test: Callable[[], bool], seconds: float) -> None:
+    """Returns when `test` says that it is complete; a TimeoutError after so many seconds."""
+    end = time.monotonic() + seconds
+    pause = 0.0
+    while not test():
+        left = end - time.monotonic()
+        if not left > 0:
+            raise TimeoutError(f"not complete after {seconds} s; it goes on, and may be waited for")
+        time.sleep(min(pause, left))
         pause = min(max(2 * pause, _FIRST_PAUSE), _LONGEST_PAUSE)
 
 
@@ -82,13 +95,17 @@ class Pending(Generic[_Result]):
         """True when it is complete; moves messages on. Raises what it has met."""
         return self._core.test()
 
-    def wait(self) -> None:
-        """Returns when it is complete. Raises what it has met."""
-        self._core.wait()
+    def wait(self, timeout: float | None = None) -> None:
+        """Returns when it is complete. Raises what it has met, and a TimeoutError where it is not
+        complete after `timeout` seconds; it goes on then, and may be waited for again."""
+        if timeout is None:
+            self._core.wait()
+        else:
+            _wait_for(self._core.test, timeout)
 
-    def result(self) -> _Result:
-        """Waits, and returns what the blocking form returns."""
-        self._core.wait()
+    def result(self, timeout: float | None = None) -> _Result:
+        """Waits in the same way, and returns what the blocking form returns."""
+        self.wait(timeout)
         return self._result()
 
     def __await__(self) -> Generator[Any, None, _Result]:

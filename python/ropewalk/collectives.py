@@ -349,14 +349,14 @@ class Communicator(OfRanks, ClosedTogether):
     ) -> PendingCollective[Any]:
         return PendingCollective(self._core.alltoall(array, out, True))
 
-    # Where this rank needs counts of others, and does not get them, these wait for them.
-
     def start_allgatherv(
         self,
         array: ArrayLike,
         out: ArrayLike | None = None,
         counts: Sequence[int] | None = None,
     ) -> PendingCollective[Any]:
+        """Without counts this waits until every rank has told its own, and only then goes on by
+        itself."""
         return PendingCollective(self._core.allgatherv(array, out, counts, True))
 
     def start_gatherv(
@@ -366,6 +366,7 @@ class Communicator(OfRanks, ClosedTogether):
         counts: Sequence[int] | None = None,
         root: int = 0,
     ) -> PendingCollective[Any]:
+        """Without counts the root waits until every rank has told its own; others do not wait."""
         return PendingCollective(self._core.gatherv(array, out, counts, root, True))
 
     def start_scatterv(
@@ -384,6 +385,8 @@ class Communicator(OfRanks, ClosedTogether):
         receive_counts: Sequence[int] | None = None,
         out: ArrayLike | None = None,
     ) -> PendingCollective[Any]:
+        """Without receive_counts this waits until every rank has told what it sends, and only then
+        goes on by itself."""
         if receive_counts is None:
             receive_counts = _receive_counts(self, send_counts)
         return PendingCollective(

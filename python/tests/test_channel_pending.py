@@ -31,6 +31,26 @@ def run_good(path, code, folder):
     assert run_ranks(path, 2, HEAD + code + TAIL, folder)[0] == ["good"] * 2
 
 
+LIMITED = """
+if rank == 0:
+    out = np.zeros(3)
+    late = channel.start_receive(out, other)
+    for ask in (late.wait, late.result):
+        try: ask(timeout=0.02)
+        except TimeoutError: good.append(not late.done())
+    comm.barrier()
+    good += [late.result(timeout=60).count == 3, out.tolist() == [1, 1, 1]]
+else:
+    comm.barrier()
+    channel.send(np.ones(3), other)
+"""
+
+
+@mpis
+def test_a_wait_with_a_limit(path, tmp_path):
+    run_good(path, LIMITED, tmp_path)
+
+
 # The wait of the first thread ends only by what the second does once it has been refused.
 REFUSED = """
 with_other, out = ropewalk.Channel(), np.zeros(3)

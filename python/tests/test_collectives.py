@@ -366,6 +366,17 @@ else:
     lone = ropewalk.Communicator()
     lone.barrier(); comm.barrier()
 good.append(rank != 0 or seen.is_set())
+# a wait with a limit, which the call outlives
+if rank == 0:
+    alone = comm.start_barrier()
+    for ask in (alone.wait, alone.result):
+        try: good.append(ask(0.02) == "no error")
+        except TimeoutError as error: good.append(f"after {0.02} s" in str(error))
+    lone.barrier()
+else:
+    lone.barrier()
+    alone = comm.start_barrier()
+good.append(alone.wait(60) is None and alone.done())
 # split
 with ropewalk.Communicator() as all_ranks:
     half = all_ranks.split(rank % 2, key=-rank)
