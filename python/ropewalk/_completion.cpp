@@ -1,10 +1,23 @@
 #include "_completion.hpp"
 
+#include <dlfcn.h>
+
 #include <utility>
 
 namespace nb = nanobind;
 
 namespace ropewalk::python {
+
+bool may_take_gil() noexcept {
+  // Python 3.13 has made it public. The stable ABI of 3.12, for which this is compiled, declares
+  // neither.
+  static auto* const is_finalizing = [] {
+    void* found = dlsym(RTLD_DEFAULT, "Py_IsFinalizing");
+    if (found == nullptr) found = dlsym(RTLD_DEFAULT, "_Py_IsFinalizing");
+    return reinterpret_cast<int (*)()>(found);
+  }();
+  return Py_IsInitialized() != 0 && (is_finalizing == nullptr || is_finalizing() == 0);
+}
 
 void Completion::finish(std::exception_ptr error) noexcept {
   std::vector<PyObject*> functions;
@@ -19,6 +32,7 @@ void Completion::finish(std::exception_ptr error) noexcept {
 }
 
 void Completion::call_all(std::vector<PyObject*> functions) noexcept {
+  if (!may_take_gil()) return;
   const nb::gil_scoped_acquire held;
   for (PyObject* each : functions) {
     const nb::object function = nb::steal(each);

@@ -12,10 +12,15 @@
 
 namespace ropewalk::python {
 
+// Returns false where the interpreter is ending or has ended. A thread that takes the GIL then is
+// ended inside of C++, which aborts the process, or never comes back (Python 3.14).
+bool may_take_gil() noexcept;
+
 class Completion {
  public:
   // Says that the call is done. Whoever has made the call calls this, with what the call has
-  // thrown, or null. Takes the GIL only where a function is to be called.
+  // thrown, or null. Takes the GIL only where a function is to be called, which none is once the
+  // interpreter is ending.
   void finish(std::exception_ptr error) noexcept;
 
   bool done() const noexcept { return done_.load(std::memory_order_acquire); }

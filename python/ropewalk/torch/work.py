@@ -6,6 +6,7 @@ import _thread
 import atexit
 import math
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -28,7 +29,8 @@ class Completions:
     after that is ended inside of torch's destructors, which aborts the process.
     """
 
-    _PATIENCE_SECONDS = 10.0  # for what follows a future and waits for a rank that is gone
+    # For what follows a future and waits for a rank that is gone, and for a call that does.
+    _PATIENCE_SECONDS = 10.0
 
     def __init__(self) -> None:
         self._forget()
@@ -38,10 +40,30 @@ class Completions:
     def _forget(self) -> None:
         self._changed = threading.Condition()
         self._running = 0
+        self._expected = 0  # threads that start when their calls are complete
 
     def start(self, complete: Callable[[], None]) -> None:
         with self._changed:
             self._running += 1
+        self._start(complete)
+
+    def start_after(
+        self, tell: Callable[[Callable[[], None]], None], complete: Callable[[], None]
+    ) -> None:
+        """Starts a thread when `tell` calls the function that it is given, which it does when a
+        call is complete. The thread counts from now on: the program may end before that."""
+
+        def begin() -> None:
+            with self._changed:
+                self._expected -= 1
+                self._running += 1
+            self._start(complete)
+
+        with self._changed:
+            self._expected += 1
+        tell(begin)
+
+    def _start(self, complete: Callable[[], None]) -> None:
         try:
             _thread.start_new_thread(self._run, (complete,))
         except BaseException:
@@ -60,8 +82,14 @@ class Completions:
             self._changed.notify_all()
 
     def wait(self) -> None:
+        # After an uncaught exception the others may not come to the calls, and wait for this rank
+        # to be gone.
+        failed = hasattr(sys, "last_value")
         with self._changed:
-            self._changed.wait_for(lambda: self._running == 0, self._PATIENCE_SECONDS)
+            self._changed.wait_for(
+                lambda: self._running == 0 and (failed or self._expected == 0),
+                self._PATIENCE_SECONDS,
+            )
 
 
 COMPLETIONS = Completions()
@@ -190,7 +218,7 @@ class BackgroundWork(dist.Work):
             else:
                 # What follows the future may wait for another call of the group, so the thread
                 # that makes the calls must not run it.
-                self._tell(lambda: COMPLETIONS.start(self._complete))
+                COMPLETIONS.start_after(self._tell, self._complete)
         return self._future
 
     def _is_put(self) -> bool:

@@ -56,6 +56,37 @@ def test_the_interpreter_waits_for_what_follows_a_future():
     assert done.stdout == "0\nafter the end\n"
 
 
+# Rank 0 comes to its end while the call is under way, and the future with it.
+UNDER_WAY_PROGRAM = """
+import sys, time
+import torch
+import torch.distributed as dist
+import ropewalk.torch.work
+ropewalk.torch.work.Completions._PATIENCE_SECONDS = float(sys.argv[1])
+dist.init_process_group("ropewalk")
+dist.barrier()
+total = torch.ones(3)
+if dist.get_rank() == 1:
+    time.sleep(2)
+    dist.all_reduce(total)
+    print("came", flush=True)
+else:
+    future = dist.all_reduce(total, async_op=True).get_future()
+    future.then(lambda told: print("followed", told.value()[0].tolist(), flush=True))
+"""
+
+
+@pytest.mark.parametrize("patience", [10, 0])
+def test_a_program_may_end_before_the_call_that_a_future_follows(tmp_path, patience):
+    program = tmp_path / "program.py"
+    program.write_text(UNDER_WAY_PROGRAM)
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node"]
+    done = run([*command, "2", program, patience])
+    assert done.returncode == 0, done.stderr
+    assert "came" in done.stdout
+    assert ("followed [2.0, 2.0, 2.0]" in done.stdout) == (patience > 0)
+
+
 def test_layers_that_are_split_over_ranks_give_the_same_answers(tmp_path):
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node"]
     example = EXAMPLE.with_name("tensor_parallel.py")
