@@ -28,7 +28,7 @@ Error destroyed() { return {ErrorCode::argument, "process group: destroyed, expe
 }  // namespace
 
 Kept::~Kept() {
-  if (held_ == nullptr || Py_IsInitialized() == 0) return;
+  if (held_ == nullptr || !may_take_gil()) return;
   const nanobind::gil_scoped_acquire with;
   give_back();
 }
@@ -240,6 +240,9 @@ RankGroup::StartedPointer RankGroup::start(Call call, PyObject* keep) {
     check_whole();
     CollectiveRequest request = collectives_->start(
         [this, started, call = std::move(call)](Collectives& on) { make(*started, call, on); });
+    // Where the system has no thread to give, test() makes the call here: who waits for `started`
+    // waits for its completion alone, and would never come to make it.
+    if (request.test()) return started;
     const std::lock_guard lock(mutex_);
     requests_.push_back(std::move(request));
   } catch (...) {
@@ -266,12 +269,19 @@ void RankGroup::make(Started& started, const Call& call, Collectives& on) noexce
 
 void RankGroup::forget() {
   std::list<StartedPointer> over;
+  std::list<CollectiveRequest> requests;
   {
     const std::lock_guard lock(mutex_);
     while (!kept_.empty() && kept_.front()->completion.done()) {
       over.splice(over.end(), kept_, kept_.begin());
     }
-    while (!requests_.empty() && requests_.front().test()) requests_.pop_front();
+    requests.swap(requests_);
+  }
+  // Without the mutex, which a call takes, too.
+  while (!requests.empty() && requests.front().test()) requests.pop_front();
+  {
+    const std::lock_guard lock(mutex_);
+    requests_.splice(requests_.begin(), requests);
   }
   for (const StartedPointer& each : over) each->kept.give_back();
   messenger_->forget();

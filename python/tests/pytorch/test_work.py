@@ -1,6 +1,10 @@
 """These tests are about the objects that stand for calls in the background: what they put into
 tensors and when, their errors, their timeouts, and what they keep."""
 
+import _thread
+import contextlib
+import pathlib
+import resource
 import sys
 import threading
 import time
@@ -287,3 +291,45 @@ def _told_by_waiting(rank, size, file):
 
 def test_a_future_has_its_result_after_a_wait():
     assert run(2, _told_by_waiting) == ["done"] * 2
+
+
+def _take_all_threads():
+    """Leaves no memory for the stack of another thread, and takes the stacks that the C library
+    keeps of ended ones. Returns a function that gives all back."""
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    pages = int(pathlib.Path("/proc/self/statm").read_text().split()[0])
+    end = threading.Event()
+    resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + (1 << 20), before[1]))
+    with contextlib.suppress(RuntimeError):
+        while True:
+            _thread.start_new_thread(end.wait, ())
+
+    def give_back():
+        resource.setrlimit(resource.RLIMIT_AS, before)
+        end.set()
+
+    return give_back
+
+
+def _without_a_thread(rank, size, file):
+    """Calls in the background are made at once where the system has no thread for them."""
+    join("ropewalk", rank, size, file)
+    totals = [torch.full((3,), rank + 1.0) for _ in range(3)]
+    dist.barrier()
+    give_back = _take_all_threads()
+    try:
+        works = [dist.all_reduce(total, async_op=True) for total in totals]
+        complete = [work.is_completed() for work in works]
+        for work in works:
+            work.wait()
+    finally:
+        give_back()
+    assert complete == [True] * 3
+    assert [total.tolist() for total in totals] == [[3.0] * 3] * 3
+    assert dist.all_reduce(totals[0], async_op=True).wait()  # by a thread again
+    dist.destroy_process_group()
+    return "done"
+
+
+def test_calls_in_the_background_need_no_thread():
+    assert run(2, _without_a_thread) == ["done"] * 2
