@@ -141,7 +141,7 @@ class Base(dist.ProcessGroup):
 
     def abort(self) -> None:
         """Does what shutdown() does, for a rank that gives up: the next call of the others raises
-        an error."""
+        an error. Waits for the calls under way, too, at most for the time-out of the group."""
         self._formation.close(by_error=True)
 
     def __repr__(self) -> str:
