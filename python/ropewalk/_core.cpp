@@ -1,6 +1,6 @@
 // This is the compiled part of the Python package: memory, endpoints and halos by address. The
-// Python classes around it (arrays.py, exchange.py, reduction.py) check shapes and keep the arrays
-// alive.
+// Python classes around it (arrays.py, exchange.py, reduction.py) check shapes, and say which
+// arrays are to be kept alive.
 //
 // Whatever may wait for another rank releases the GIL: the application's other threads go on.
 #include <nanobind/nanobind.h>
@@ -169,6 +169,12 @@ void check_not_in_call(int calls, const char* object) {
                                        "it when that call has returned");
 }
 
+std::vector<nb::object> objects_of(Keep sequence) {
+  std::vector<nb::object> objects;
+  for (const nb::handle each : sequence) objects.push_back(nb::borrow(each));
+  return objects;
+}
+
 Communicator communicator(std::optional<std::uintptr_t> handle) {
   if (handle) return Communicator(*handle);
   start_mpi();
@@ -193,30 +199,36 @@ struct Endpoints : Held<EndpointSet> {
 
 std::unique_ptr<Endpoints> make_endpoints(std::optional<std::uintptr_t> handle, int lanes,
                                           bool threads, bool pin,
-                                          std::optional<std::size_t> split_bytes) {
+                                          std::optional<std::size_t> split_bytes, Keep keep) {
   EndpointOptions options;
   options.lanes = lanes;
   options.threads = threads;
   options.pin = pin;
   options.split_bytes = split_bytes;
-  return std::make_unique<Endpoints>(std::make_unique<EndpointSet>(communicator(handle), options));
+  std::unique_ptr<EndpointSet> made;
+  {
+    const nb::gil_scoped_release released;
+    made = std::make_unique<EndpointSet>(communicator(handle), options);
+  }
+  return std::make_unique<Endpoints>(std::move(made), objects_of(keep));
 }
 
 // (is a send, address, bytes, peer, tag, lane, step)
 using MessageWords = std::tuple<bool, std::uintptr_t, std::size_t, int, int, int, int>;
 
-HeldPlan make_plan(Endpoints& endpoints, const std::vector<MessageWords>& words) {
+HeldPlan make_plan(Endpoints& endpoints, const std::vector<MessageWords>& words, Keep keep) {
   std::vector<Message> messages;
   messages.reserve(words.size());
   for (const auto& [send, address, bytes, peer, tag, lane, step] : words) {
     messages.push_back({send ? Message::Kind::send : Message::Kind::receive,
                         reinterpret_cast<void*>(address), bytes, peer, tag, lane, step});
   }
-  return HeldPlan(std::make_unique<MessagePlan>(endpoints.get().plan(std::move(messages))));
+  return HeldPlan(std::make_unique<MessagePlan>(endpoints.get().plan(std::move(messages))),
+                  objects_of(keep));
 }
 
 void define_endpoints(nb::module_& module) {
-  nb::class_<HeldPlan>(module, "MessagePlan")
+  nb::class_<HeldPlan>(module, "MessagePlan", nb::type_slots(kept_slots<HeldPlan>))
       .def(
           "start",
           [](HeldPlan& plan, const std::string& wanted) { plan.value->start(strategy(wanted)); },
@@ -226,7 +238,7 @@ void define_endpoints(nb::module_& module) {
       .def(
           "wait", [](HeldPlan& plan) { plan.value->wait(); }, release_gil())
       .def("send_bytes", [](const HeldPlan& plan) { return plan.value->send_bytes(); });
-  nb::class_<Endpoints>(module, "Endpoints")
+  nb::class_<Endpoints>(module, "Endpoints", nb::type_slots(kept_slots<Endpoints>))
       .def("lanes", [](const Endpoints& self) { return self.get().lanes(); })
       .def("rank", [](const Endpoints& self) { return self.get().rank(); })
       .def("size", [](const Endpoints& self) { return self.get().size(); })
@@ -247,7 +259,7 @@ void define_endpoints(nb::module_& module) {
       .def(
           "close", [](Endpoints& self) { self.value.reset(); }, release_gil());
   module.def("endpoints", &make_endpoints, "handle"_a.none(), "lanes"_a, "threads"_a, "pin"_a,
-             "split_bytes"_a.none(), release_gil());
+             "split_bytes"_a.none(), "keep"_a);
 }
 
 // ---- halo ---------------------------------------------------------------------------------------
@@ -257,6 +269,17 @@ std::unique_ptr<CartesianGrid> make_grid(std::optional<std::uintptr_t> handle,
                                          const std::vector<bool>& periodic, bool by_node) {
   return std::make_unique<CartesianGrid>(communicator(handle), std::move(extents), periodic,
                                          by_node ? RankOrder::by_node : RankOrder::row_major);
+}
+
+// Makes a halo that keeps the objects of `keep`.
+HeldHalo make_halo(const CartesianGrid& grid, Endpoints& endpoints, const auto& faces,
+                   const HaloOptions& options, Keep keep) {
+  std::unique_ptr<HaloWithThreads> made;
+  {
+    const nb::gil_scoped_release released;
+    made = std::make_unique<HaloWithThreads>(grid, endpoints.get(), faces, options);
+  }
+  return HeldHalo(std::move(made), objects_of(keep));
 }
 
 HaloOptions halo_options(const std::string& wanted, bool corners, int parts, int threads) {
@@ -269,21 +292,20 @@ using FieldWords =
 
 HeldHalo make_field_halo(const CartesianGrid& grid, Endpoints& endpoints,
                          const std::vector<FieldWords>& words, const std::string& wanted,
-                         bool corners, int threads) {
+                         bool corners, int threads, Keep keep) {
   std::vector<Field> fields;
   fields.reserve(words.size());
   for (const auto& [address, element_bytes, interior, ghost] : words) {
     fields.push_back({reinterpret_cast<void*>(address), element_bytes, interior, ghost});
   }
-  return HeldHalo(std::make_unique<HaloWithThreads>(grid, endpoints.get(), fields,
-                                                    halo_options(wanted, corners, 0, threads)));
+  return make_halo(grid, endpoints, fields, halo_options(wanted, corners, 0, threads), keep);
 }
 
 HeldHalo make_face_halo(const CartesianGrid& grid, Endpoints& endpoints,
                         const std::vector<std::uintptr_t>& send,
                         const std::vector<std::uintptr_t>& receive,
                         const std::vector<std::size_t>& bytes, const std::string& wanted,
-                        int threads) {
+                        int threads, Keep keep) {
   FacePackets packets;
   for (const std::uintptr_t address : send) {
     packets.send.push_back(reinterpret_cast<const void*>(address));
@@ -292,17 +314,15 @@ HeldHalo make_face_halo(const CartesianGrid& grid, Endpoints& endpoints,
     packets.receive.push_back(reinterpret_cast<void*>(address));
   }
   packets.bytes = bytes;
-  return HeldHalo(std::make_unique<HaloWithThreads>(grid, endpoints.get(), packets,
-                                                    halo_options(wanted, false, 0, threads)));
+  return make_halo(grid, endpoints, packets, halo_options(wanted, false, 0, threads), keep);
 }
 
 // A halo that owns its faces; `bytes` of each direction.
 HeldHalo make_buffer_halo(const CartesianGrid& grid, Endpoints& endpoints,
                           std::vector<std::size_t> bytes, const std::string& wanted, int parts,
-                          int threads) {
-  return HeldHalo(std::make_unique<HaloWithThreads>(grid, endpoints.get(),
-                                                    HaloBuffers{std::move(bytes)},
-                                                    halo_options(wanted, false, parts, threads)));
+                          int threads, Keep keep) {
+  return make_halo(grid, endpoints, HaloBuffers{std::move(bytes)},
+                   halo_options(wanted, false, parts, threads), keep);
 }
 
 std::uintptr_t word(const void* address) { return reinterpret_cast<std::uintptr_t>(address); }
@@ -316,7 +336,7 @@ void define_halo(nb::module_& module) {
       .def("size", &CartesianGrid::size)
       .def("neighbour",
            nb::overload_cast<const std::vector<int>&>(&CartesianGrid::neighbour, nb::const_));
-  nb::class_<HeldHalo>(module, "Halo")
+  nb::class_<HeldHalo>(module, "Halo", nb::type_slots(kept_slots<HeldHalo>))
       .def(
           "start", [](HeldHalo& halo) { halo.value->start(); }, release_gil())
       .def(
@@ -343,9 +363,9 @@ void define_halo(nb::module_& module) {
   module.def("grid", &make_grid, "handle"_a.none(), "extents"_a, "periodic"_a, "by_node"_a = false,
              release_gil());
   module.def("check_strategy", [](const std::string& wanted) { (void)strategy(wanted); });
-  module.def("field_halo", &make_field_halo, release_gil());
-  module.def("face_halo", &make_face_halo, release_gil());
-  module.def("buffer_halo", &make_buffer_halo, release_gil());
+  module.def("field_halo", &make_field_halo);
+  module.def("face_halo", &make_face_halo);
+  module.def("buffer_halo", &make_buffer_halo);
 }
 
 }  // namespace

@@ -43,29 +43,38 @@ void HeldCollectives::close() {
   check_not_in_call(calls, "communicator");
   auto closing = std::move(value);
   auto with = std::move(own);
-  const nb::gil_scoped_release released;
-  closing.reset();
-  with.reset();
+  {
+    const nb::gil_scoped_release released;
+    closing.reset();
+    with.reset();
+  }
+  tidy_left_collectives();
 }
 
 void HeldCollectives::end() {
   if (value == nullptr || calls > 0 || !is_own()) return;
   const bool is_near = value->nodes() == 1;
   auto leaving = is_near ? std::move(value) : nullptr;
-  const nb::gil_scoped_release released;
-  if (is_near) {
-    leave(std::move(leaving));  // its destructor waits for its thread
-  } else if (started) {
-    value->start([](Collectives&) {}).wait();  // calls end in the order of their starts
+  {
+    const nb::gil_scoped_release released;
+    if (is_near) {
+      leave(std::move(leaving));  // its destructor waits for its thread
+    } else if (started) {
+      value->start([](Collectives&) {}).wait();  // calls end in the order of their starts
+    }
   }
+  tidy_left_collectives();
 }
 
 void HeldCollectives::drop() {
   const bool is_near = value != nullptr && value->nodes() == 1;
-  const nb::gil_scoped_release released;
-  if (is_near) leave(std::move(value));
-  value.reset();
-  own.reset();
+  {
+    const nb::gil_scoped_release released;
+    if (is_near) leave(std::move(value));
+    value.reset();
+    own.reset();
+  }
+  tidy_left_collectives();
 }
 
 }  // namespace ropewalk::python

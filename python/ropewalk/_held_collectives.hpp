@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "_core.hpp"
+#include "_left_collectives.hpp"
 #include "ropewalk/collectives.hpp"
 #include "ropewalk/error.hpp"
 
@@ -24,6 +25,7 @@ struct HeldCollectives : Held<Collectives> {
     }
   }
   Collectives& get() const {
+    tidy_left_collectives();
     if (value == nullptr) {
       throw Error(ErrorCode::argument, "communicator: closed, expected an open one");
     }

@@ -12,6 +12,7 @@
 #include "_both_sides.hpp"
 #include "_completion.hpp"
 #include "_core.hpp"
+#include "_left_collectives.hpp"
 #include "ropewalk/collectives.hpp"
 
 namespace ropewalk::python {
@@ -23,15 +24,13 @@ class Pending : OfProcess {
       : buffers_(std::move(its)), end_(std::move(its_end)), request_(std::move(started)) {}
   Pending(const Pending&) = delete;
   Pending& operator=(const Pending&) = delete;
-  // Waits; not where other ranks may never come.
+  // Waits for nobody.
   ~Pending() {
-    auto left = std::make_unique<CollectiveRequest>(std::move(request_));
     if (is_abandoned()) {  // its thread may still write to the arrays
-      static_cast<void>(left.release());
+      static_cast<void>(new CollectiveRequest(std::move(request_)));
       static_cast<void>(new Buffers(std::move(buffers_)));
-    } else {
-      const nanobind::gil_scoped_release released;
-      left.reset();
+    } else if (!end_->done()) {
+      keep_until_complete(std::move(request_), std::move(end_), std::move(buffers_));
     }
   }
   bool test() {

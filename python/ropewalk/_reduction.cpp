@@ -43,7 +43,8 @@ Described describe(const Array& array) {
 
 // ---- plans
 
-// The plan is closed explicitly, or by Python's collector.
+// The plan is closed explicitly, or by Python's collector. It keeps the arrays of its tensors, in
+// their order, and the communicator behind them.
 struct HeldReduction : Held<ReductionPlan> {
   using Held::Held;
   ReductionPlan& get() const {
@@ -74,7 +75,7 @@ using TensorWords = std::tuple<std::size_t, int, std::uintptr_t, std::uintptr_t>
 std::unique_ptr<HeldReduction> make_plan(std::optional<std::uintptr_t> handle,
                                          const std::vector<TensorWords>& words, int op,
                                          bool average, std::size_t bucket_bytes,
-                                         std::size_t fuse_bytes, bool thread) {
+                                         std::size_t fuse_bytes, bool thread, Keep keep) {
   std::vector<PlanTensor> tensors;
   tensors.reserve(words.size());
   for (const auto& [count, type, input, output] : words) {
@@ -87,8 +88,12 @@ std::unique_ptr<HeldReduction> make_plan(std::optional<std::uintptr_t> handle,
   options.bucket_bytes = bucket_bytes;
   options.fuse_bytes = fuse_bytes;
   options.thread = thread;
-  return std::make_unique<HeldReduction>(
-      std::make_unique<ReductionPlan>(communicator(handle), tensors, options));
+  std::unique_ptr<ReductionPlan> made;
+  {
+    const nb::gil_scoped_release released;
+    made = std::make_unique<ReductionPlan>(communicator(handle), tensors, options);
+  }
+  return std::make_unique<HeldReduction>(std::move(made), objects_of(keep));
 }
 
 using Bytes = nb::ndarray<nb::numpy, std::uint8_t, nb::ndim<1>>;
@@ -133,7 +138,7 @@ void define_started(nb::module_& module) {
 }
 
 void define_plan(nb::module_& module) {
-  nb::class_<HeldReduction>(module, "ReductionPlan")
+  nb::class_<HeldReduction>(module, "ReductionPlan", nb::type_slots(kept_slots<HeldReduction>))
       .def("rank", [](const HeldReduction& self) { return self.get().rank(); })
       .def("size", [](const HeldReduction& self) { return self.get().size(); })
       .def("nodes", [](const HeldReduction& self) { return self.get().nodes(); })
@@ -142,9 +147,11 @@ void define_plan(nb::module_& module) {
       .def("bucket_of",
            [](const HeldReduction& self, int tensor) { return self.get().bucket_of(tensor); })
       .def("bind",
-           [](HeldReduction& self, int tensor, std::uintptr_t input, std::uintptr_t output) {
+           [](HeldReduction& self, int tensor, std::uintptr_t input, std::uintptr_t output,
+              nb::object keep) {
              self.get().bind(tensor, reinterpret_cast<const void*>(input),
                              reinterpret_cast<void*>(output));
+             std::swap(self.kept.at(static_cast<std::size_t>(tensor)), keep);
            })
       .def("data",
            [](const HeldReduction& self, int tensor) {
@@ -164,7 +171,7 @@ void define_plan(nb::module_& module) {
       .def("close", &close)
       .def("end", &end);
   module.def("reduction_plan", &make_plan, "handle"_a.none(), "tensors"_a, "op"_a, "average"_a,
-             "bucket_bytes"_a, "fuse_bytes"_a, "thread"_a, release_gil());
+             "bucket_bytes"_a, "fuse_bytes"_a, "thread"_a, "keep"_a);
 }
 
 }  // namespace

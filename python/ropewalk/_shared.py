@@ -38,6 +38,19 @@ class OfRanks:
         return f'<code style="{style}">{words}</code>'
 
 
+def kept(*objects: Any) -> tuple[object, ...]:
+    """Returns what the compiled part of an object keeps until it has ended, of arrays and other
+    objects that it uses. Of an object of ranks that is its compiled part: the collector of cycles
+    may take the Python object apart before the other one ends, and clears a list, but no tuple."""
+    found: list[object] = []
+    for one in objects:
+        while isinstance(one, OfRanks):
+            found.append(one._core)
+            one = getattr(one, "_given", None)  # the communicator that it was made of
+        found.append(one)
+    return tuple(found)
+
+
 class ClosedTogether:
     """An object that every rank closes: by close(), or at the end of its `with`."""
 

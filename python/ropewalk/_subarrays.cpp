@@ -28,10 +28,14 @@ using Bytes = nb::ndarray<nb::numpy, std::uint8_t, nb::ndim<1>>;
 using PartWords = std::tuple<std::size_t, std::vector<std::size_t>, std::vector<std::size_t>>;
 
 struct HeldExchange : OfProcess {
-  explicit HeldExchange(std::shared_ptr<SubarrayExchange> made) : value(std::move(made)) {}
+  HeldExchange(std::shared_ptr<SubarrayExchange> made, nb::handle communicator_kept)
+      : communicator(nb::borrow(communicator_kept)), value(std::move(made)) {}
   ~HeldExchange() {
     // Other ranks may never come to the end of it: it is left to the end of the process.
-    if (is_abandoned() && value != nullptr) static_cast<void>(new auto(std::move(value)));
+    if (is_abandoned() && value != nullptr) {
+      static_cast<void>(new auto(std::move(value)));
+      static_cast<void>(communicator.release());
+    }
   }
   HeldExchange(const HeldExchange&) = delete;
   HeldExchange& operator=(const HeldExchange&) = delete;
@@ -40,6 +44,7 @@ struct HeldExchange : OfProcess {
     if (value == nullptr) refuse("subarray exchange: closed, expected an open one");
     return *value;
   }
+  nb::object communicator;                  // ends after `value`, which uses it
   std::shared_ptr<SubarrayExchange> value;  // arrays of its memory own it, too
 };
 
@@ -54,11 +59,15 @@ ArrayParts parts_of(std::size_t bytes, const std::vector<PartWords>& words) {
 std::unique_ptr<HeldExchange> make(std::optional<std::uintptr_t> handle, std::size_t element_bytes,
                                    std::size_t sent_bytes, const std::vector<PartWords>& sent,
                                    std::size_t received_bytes,
-                                   const std::vector<PartWords>& received) {
-  const nb::gil_scoped_release released;
-  return std::make_unique<HeldExchange>(std::make_shared<SubarrayExchange>(
-      communicator(handle), element_bytes, parts_of(sent_bytes, sent),
-      parts_of(received_bytes, received)));
+                                   const std::vector<PartWords>& received, nb::handle keep) {
+  std::shared_ptr<SubarrayExchange> made;
+  {
+    const nb::gil_scoped_release released;
+    made = std::make_shared<SubarrayExchange>(communicator(handle), element_bytes,
+                                              parts_of(sent_bytes, sent),
+                                              parts_of(received_bytes, received));
+  }
+  return std::make_unique<HeldExchange>(std::move(made), keep);
 }
 
 Bytes memory(const HeldExchange& self) {
@@ -96,7 +105,7 @@ void define_subarrays(nb::module_& module) {
       "ranks_of", [](std::optional<std::uintptr_t> handle) { return communicator(handle).size(); },
       "handle"_a.none());
   module.def("subarray_exchange", &make, "handle"_a.none(), "element_bytes"_a, "sent_bytes"_a,
-             "sent"_a, "received_bytes"_a, "received"_a);
+             "sent"_a, "received_bytes"_a, "received"_a, "keep"_a.none());
 }
 
 }  // namespace ropewalk::python

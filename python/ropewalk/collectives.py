@@ -102,19 +102,21 @@ class Communicator(OfRanks, ClosedTogether):
     """
 
     def __init__(self, comm: CommunicatorLike = None, *, threads: int = 0) -> None:
-        self._given = comm  # is kept, since nothing here outlives it
         self._handle = _handle(comm)
         with _refusing_jointly(lambda: _core.grid(self._handle, [], [])):
             threads = _whole("threads", threads, _LARGEST_INT)
         self._core: _core.Collectives = _core.collectives(self._handle, threads)
+        # Is kept, and cleared after the compiled part, which uses it: attributes go in the order in
+        # which they were set.
+        self._given = comm
         end_with_program(self)
 
     @classmethod
     def _made(cls, core: _core.Collectives) -> Self:
         made = cls.__new__(cls)
-        made._given = None
         made._handle = core.own_handle()
         made._core = core
+        made._given = None
         end_with_program(made)
         return made
 

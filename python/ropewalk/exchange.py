@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 import numpy as np
 
 from . import _core, _ending  # noqa: F401  (which ends MPI with the program)
-from ._shared import ClosedTogether, OfRanks
+from ._shared import ClosedTogether, OfRanks, kept
 from .arrays import Array, array_of
 from .exceptions import ArgumentError, Error
 
@@ -88,16 +88,17 @@ class EndpointSet(OfRanks, ClosedTogether):
         pin: bool = True,
         split_bytes: int | None = None,
     ) -> None:
-        self._communicator = communicator  # is kept, since nothing here outlives it
         handle = _handle(communicator)
-        with _refusing_jointly(lambda: _core.endpoints(handle, -1, False, False, 1)):
+        with _refusing_jointly(lambda: _core.endpoints(handle, -1, False, False, 1, ())):
             lanes = _whole("lanes", lanes, _LARGEST_INT)
             if split_bytes is not None:
                 split_bytes = _whole("split_bytes", split_bytes, sys.maxsize)
             if split_bytes is not None and split_bytes < 0:
                 raise ArgumentError(f"split_bytes: {split_bytes}, expected 0 or more")
             threads, pin = bool(threads), bool(pin)
-        self._core: _core.Endpoints = _core.endpoints(handle, lanes, threads, pin, split_bytes)
+        self._core: _core.Endpoints = _core.endpoints(
+            handle, lanes, threads, pin, split_bytes, kept(communicator)
+        )
 
     @property
     def lanes(self) -> int:
@@ -138,17 +139,18 @@ class MessagePlan:
     def __init__(
         self, endpoints: EndpointSet, sends: Iterable[Message], receives: Iterable[Message]
     ) -> None:
-        self._kept: list[object] = [endpoints]
-        words = [self._words(True, message) for message in sends]
-        words += [self._words(False, message) for message in receives]
-        self._core = endpoints._core.plan(words)
+        arrays: list[Array] = []
+        words = [self._words(True, message, arrays) for message in sends]
+        words += [self._words(False, message, arrays) for message in receives]
+        self._core = endpoints._core.plan(words, kept(endpoints, *arrays))
 
-    def _words(self, is_send: bool, message: Message) -> tuple[bool, int, int, int, int, int, int]:
+    @staticmethod
+    def _words(is_send: bool, message: Message, arrays: list[Array]) -> _core.MessageWords:
         array, peer, *rest = message
         tag = rest[0] if rest else 0
         lane = rest[1] if len(rest) > 1 else -1
         _contiguous(array, "sends" if is_send else "receives", writable=not is_send)
-        self._kept.append(array)
+        arrays.append(array)
         return is_send, _address(array), array.nbytes, peer, tag, lane, 0
 
     def start(self, strategy: str = "concurrent") -> None:
@@ -181,7 +183,6 @@ class CartesianGrid(OfRanks):
         *,
         by_node: bool = False,
     ) -> None:
-        self._communicator = communicator  # is kept, since halos on this grid use it
         handle = _handle(communicator)
         with _refusing_jointly(lambda: _core.grid(handle, [], [])):
             extents = [_whole("extents", extent, _LARGEST_INT) for extent in extents]
@@ -189,6 +190,7 @@ class CartesianGrid(OfRanks):
                 periodic = [periodic] * len(extents)
             periodic = [bool(one) for one in periodic]
         self._core: _core.Grid = _core.grid(handle, extents, periodic, bool(by_node))
+        self._given = communicator  # is kept, since halos on this grid use it
 
     def __repr__(self) -> str:
         extents = " x ".join(map(str, self.extents))
@@ -245,9 +247,9 @@ class Halo:
             _core.check_strategy(strategy)
             corners = bool(corners)
             threads = _whole("threads", threads, _LARGEST_INT)
-        self._kept = [grid, endpoints, *arrays]
+        keep = kept(grid, endpoints, *arrays)
         self._core = _core.field_halo(
-            grid._core, endpoints._core, words, strategy, corners, threads
+            grid._core, endpoints._core, words, strategy, corners, threads, keep
         )
 
     @classmethod
@@ -271,12 +273,12 @@ class Halo:
             sizes = [_face_bytes(*pair) for pair in zip(send, receive, strict=True)]
             _core.check_strategy(strategy)
             threads = _whole("threads", threads, _LARGEST_INT)
-        halo._kept = [grid, endpoints, *send, *receive]
+        keep = kept(grid, endpoints, *send, *receive)
         sent, received = (
             [0 if one is None else _address(one) for one in side] for side in (send, receive)
         )
         halo._core = _core.face_halo(
-            grid._core, endpoints._core, sent, received, sizes, strategy, threads
+            grid._core, endpoints._core, sent, received, sizes, strategy, threads, keep
         )
         return halo
 
@@ -304,8 +306,9 @@ class Halo:
             _core.check_strategy(strategy)
             parts = _whole("parts", parts, _LARGEST_INT)
             threads = _whole("threads", threads, _LARGEST_INT)
-        halo._kept = [grid, endpoints]
-        halo._core = _core.buffer_halo(grid._core, endpoints._core, sizes, strategy, parts, threads)
+        halo._core = _core.buffer_halo(
+            grid._core, endpoints._core, sizes, strategy, parts, threads, kept(grid, endpoints)
+        )
         return halo
 
     def send_buffer(self, direction: int) -> Array:
@@ -428,10 +431,11 @@ def _refusing_jointly(refuse: Callable[[], object]) -> Iterator[None]:
 def _refusing_halo(
     grid: CartesianGrid, endpoints: EndpointSet
 ) -> contextlib.AbstractContextManager[None]:
-    _handle(grid._communicator)  # is open still
+    _handle(grid._given)  # is open still
 
     def refuse() -> None:
-        _core.field_halo(grid._core, endpoints._core, [(0, 0, [], [])], "sequential", False, 1)
+        words: list[_core.FieldWords] = [(0, 0, [], [])]
+        _core.field_halo(grid._core, endpoints._core, words, "sequential", False, 1, ())
 
     return _refusing_jointly(refuse)
 

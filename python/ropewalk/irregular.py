@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from . import _core
-from ._shared import ClosedTogether
+from ._shared import ClosedTogether, kept
 from .arrays import plain
 from .exceptions import ArgumentError
 from .exchange import _address, _contiguous, _handle, _refusing_jointly
@@ -50,11 +50,10 @@ class IrregularHalo(ClosedTogether):
         dtype: DTypeLike = np.float64,
         comm: CommunicatorLike = None,
     ) -> None:
-        self._given = comm  # is kept, since this must not outlive it
         handle = _handle(comm)
         nothing = np.empty(0, np.int64)
         with _refusing_jointly(
-            lambda: _core.irregular_halo(handle, [(-1, nothing, nothing)], 0, 1)
+            lambda: _core.irregular_halo(handle, [(-1, nothing, nothing)], 0, 1, None)
         ):
             self._take(shape, dtype)
             if not isinstance(neighbors, Mapping):
@@ -64,7 +63,9 @@ class IrregularHalo(ClosedTogether):
                 )
             words = [_words(rank, lists) for rank, lists in neighbors.items()]
         elements, size = self._shape[0], self._element_bytes()
-        self._core: _core.IrregularHalo = _core.irregular_halo(handle, words, elements, size)
+        self._core: _core.IrregularHalo = _core.irregular_halo(
+            handle, words, elements, size, kept(comm)
+        )
 
     @classmethod
     def by_rows(
@@ -80,24 +81,22 @@ class IrregularHalo(ClosedTogether):
         elements with the global numbers `ghosts`, whose owners are found here. Arrays have the rows
         first and the ghosts behind them, in the order given; `element` is the shape of one."""
         halo = cls.__new__(cls)
-        halo._given = comm
         handle = _handle(comm)
         nothing = np.empty(0, np.int64)
-        with _refusing_jointly(lambda: _core.irregular_halo_by_rows(handle, -1, nothing, 1)):
+        with _refusing_jointly(lambda: _core.irregular_halo_by_rows(handle, -1, nothing, 1, None)):
             if not isinstance(rows, (int, np.integer)) or rows < 0:
                 raise ArgumentError(f"rows: {rows!r}, expected 0 or more")
             needed = _indices(ghosts, "ghosts")
             inner, _ = plain(element, dtype)
             halo._take((int(rows) + len(needed), *inner), dtype)
         size = halo._element_bytes()
-        halo._core = _core.irregular_halo_by_rows(handle, int(rows), needed, size)
+        halo._core = _core.irregular_halo_by_rows(handle, int(rows), needed, size, kept(comm))
         return halo
 
     def _take(self, shape: Shape, dtype: DTypeLike) -> None:
         self._shape, self._dtype = plain(shape, dtype)
         if not self._shape or self._element_bytes() == 0:
             raise ArgumentError(f"shape: {self._shape}, expected elements along a first axis")
-        self._array: Array | None = None  # of the exchange that is under way
 
     def _element_bytes(self) -> int:
         return math.prod(self._shape[1:]) * self._dtype.itemsize
@@ -120,20 +119,15 @@ class IrregularHalo(ClosedTogether):
     def start(self, array: Array) -> None:
         """Sends the elements, which may be changed again when it returns. Those that are received
         belong to the exchange until wait() has returned, or test() has returned True."""
-        self._core.start(self._checked(array))
-        self._array = array
+        self._core.start(self._checked(array), array)
 
     def test(self) -> bool:
         """True when all has come."""
-        if not self._core.test():
-            return False
-        self._array = None
-        return True
+        return self._core.test()
 
     def wait(self) -> None:
         """Returns when all has come."""
         self._core.wait()
-        self._array = None
 
     def combine(self, array: Array, op: Operation = "sum") -> None:
         """The other way round: values of received elements go back to their owners, where sent

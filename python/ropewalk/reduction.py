@@ -15,7 +15,7 @@ import numpy as np
 
 from . import _core
 from ._ending import end_with_program
-from ._shared import ClosedTogether, OfRanks
+from ._shared import ClosedTogether, OfRanks, kept
 from .arrays import Array, is_lazy
 from .exceptions import ArgumentError, Error
 from .exchange import _handle
@@ -96,7 +96,6 @@ class ReductionPlan(OfRanks, ClosedTogether):
         fuse_bytes: int = 64 << 10,
         thread: bool = True,
     ) -> None:
-        self._communicator = communicator  # is kept, since the plan must not outlive it
         handle = _handle(communicator)
         with _refusing_jointly(handle):
             op = operation_name(op)
@@ -107,7 +106,6 @@ class ReductionPlan(OfRanks, ClosedTogether):
             _sizes(bucket_bytes, fuse_bytes)
             thread = bool(thread)
         self._shapes = [(shape, kind) for shape, kind, _, _ in words]
-        self._kept = tensors
         self._core: _core.ReductionPlan = _core.reduction_plan(
             handle,
             [(_count(shape), kind, read, write) for shape, kind, read, write in words],
@@ -116,6 +114,7 @@ class ReductionPlan(OfRanks, ClosedTogether):
             bucket_bytes,
             fuse_bytes,
             thread,
+            kept(*map(_memory, tensors), communicator),  # by the numbers of the tensors
         )
         end_with_program(self)
 
@@ -150,8 +149,7 @@ class ReductionPlan(OfRanks, ClosedTogether):
                     f"arrays: {_count(other)} elements of {_name(other_kind)}, expected "
                     f"{_count(shape)} of {_name(kind)}, as tensor {tensor} has"
                 )
-        self._core.bind(tensor, read, write)
-        self._kept[tensor] = arrays
+        self._core.bind(tensor, read, write, _memory(arrays))
 
     def data(self, tensor: int) -> Array | None:
         """The plan's memory of a tensor, in its shape; what is written there is not copied. None
@@ -209,8 +207,15 @@ def _refusing_jointly(handle: int | None) -> Iterator[None]:
         yield
     except Exception:
         with contextlib.suppress(Error):
-            _core.reduction_plan(handle, [(0, -1, 0, 0)], _OPS["sum"], False, 1, 0, False)
+            _core.reduction_plan(handle, [(0, -1, 0, 0)], _OPS["sum"], False, 1, 0, False, ())
         raise
+
+
+def _memory(given: Tensor) -> Any:
+    """What has the memory of a tensor as it was given."""
+    if isinstance(given, tuple):
+        return tuple(map(_memory, given))
+    return given.array if isinstance(given, as_bfloat16) else given
 
 
 def _name(kind: int) -> str:

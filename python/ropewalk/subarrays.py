@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import _core
-from ._shared import ClosedTogether
+from ._shared import ClosedTogether, kept
 from .arrays import plain
 from .exceptions import ArgumentError
 from .exchange import _address, _contiguous, _handle, _refusing_jointly
@@ -66,10 +66,11 @@ class SubarrayExchange(ClosedTogether):
         *,
         axes: Sequence[int] | None = None,
     ) -> None:
-        self._given = comm  # is kept, since this must not outlive it
         handle = _handle(comm)
         nothing: list[_Words] = []
-        with _refusing_jointly(lambda: _core.subarray_exchange(handle, 1, 0, nothing, 0, nothing)):
+        with _refusing_jointly(
+            lambda: _core.subarray_exchange(handle, 1, 0, nothing, 0, nothing, None)
+        ):
             self._shape, self._dtype = plain(shape, dtype)
             self._received_shape, _ = plain(received_shape, dtype)
             if self._dtype.itemsize == 0:
@@ -81,7 +82,7 @@ class SubarrayExchange(ClosedTogether):
         sizes = (math.prod(of) * item for of in (self._shape, self._received_shape))
         sent_bytes, received_bytes = sizes
         self._core: _core.SubarrayExchange = _core.subarray_exchange(
-            handle, item, sent_bytes, from_here, received_bytes, into
+            handle, item, sent_bytes, from_here, received_bytes, into, kept(comm)
         )
 
     @property
