@@ -103,8 +103,13 @@ void Halo::start() {
     throw Error(ErrorCode::argument,
                 "halo: started while an exchange is under way, expected none; wait for it first");
   }
+  try {
+    state_->parts.start();
+  } catch (...) {
+    state_->failure = std::current_exception();
+    throw;
+  }
   state_->failure = nullptr;
-  state_->parts.start();
   state_->started = true;
 }
 

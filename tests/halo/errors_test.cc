@@ -2,11 +2,13 @@
 // waiting (the MPI of threads reports a deadlock).
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <functional>
 #include <limits>
 #include <string>
 #include <vector>
 
+#include "mpi/mpi.hpp"
 #include "ropewalk/halo.hpp"
 #include "support/thread_mpi.hpp"
 
@@ -276,6 +278,34 @@ TEST(HaloErrors, EndpointsOfOtherRanks) {
     EXPECT_NE(text.find("endpoints: "), std::string::npos) << text;
     EXPECT_NE(text.find("same communicator"), std::string::npos) << text;
   }
+}
+
+// Whoever asks after a start that has failed is not told that the exchange went well.
+TEST(HaloErrors, AStartThatFailsIsNoSuccess) {
+  std::atomic<bool> is_failing{false};
+  RunOptions run;
+  run.check_leaks = false;  // of an exchange that is given up
+  run.fail = [&](const char* function, int) {
+    return is_failing && std::string(function) == "MPI_Isend" ? 16 : 0;
+  };
+  run_ranks(
+      2,
+      [&](int) {
+        Arrangement made;
+        const CartesianGrid grid(Communicator::world(), {2, 1}, {true, true});
+        EndpointSet set(Communicator::world(), made.endpoints);
+        Halo halo(grid, set, made.fields, made.options);
+        mpi::barrier(mpi::comm_world());
+        is_failing = true;
+        EXPECT_THROW(halo.exchange(), Error);
+        EXPECT_THROW(halo.wait(), Error);
+        EXPECT_THROW(halo.start(), Error);  // the endpoints are of no use any more
+        EXPECT_THROW(halo.wait(), Error);
+        EXPECT_THROW(halo.test(), Error);
+        mpi::barrier(mpi::comm_world());
+        is_failing = false;
+      },
+      run);
 }
 
 }  // namespace
