@@ -30,23 +30,22 @@ int first_number(std::initializer_list<const char*> names) {
   return 0;
 }
 
-// Other ranks of the job on this node may have the same cores, and put their threads there, unseen
-// by `ranks` that were asked. How many there are on the node says the launcher; where none does,
-// all ranks of the job may be here: as MPI says, or PMI or Slurm.
-bool has_strangers(int ranks) {
-  if (const auto local = topology::told_node_ranks()) return *local > ranks;
-  if (mpi::loaded() && mpi::initialized() && !mpi::finalized()) {
-    return mpi::size(mpi::comm_world()) > ranks;
-  }
-  return first_number({"PMI_SIZE", "SLURM_STEP_NUM_TASKS"}) > ranks;
-}
-
-ThreadTeamOptions unpinned_among_strangers(ThreadTeamOptions options, int ranks) {
-  options.pin = options.pin && !has_strangers(ranks);
+ThreadTeamOptions unpinned_among_strangers(ThreadTeamOptions options, const RanksAsked& asked) {
+  options.pin = options.pin && !has_strangers(asked);
   return options;
 }
 
 }  // namespace
+
+// How many ranks there are on the node says the launcher; where none does, all ranks of the job may
+// be here: as MPI says, or PMI or Slurm.
+bool has_strangers(const RanksAsked& asked) {
+  if (const auto local = topology::told_node_ranks()) return *local > asked.here;
+  if (mpi::loaded() && mpi::initialized() && !mpi::finalized()) {
+    return mpi::size(mpi::comm_world()) > asked.everywhere;
+  }
+  return first_number({"PMI_SIZE", "SLURM_STEP_NUM_TASKS"}) > asked.everywhere;
+}
 
 Placement place(std::span<const int> cores, int position, int neighbours, int quota,
                 const ThreadTeamOptions& options) {
@@ -64,7 +63,7 @@ Placement place(std::span<const int> cores, int position, int neighbours, int qu
 
 Placement place_alone(const ThreadTeamOptions& options) {
   return place(os::process_cores(), 0, 1, topology::usable_cpus().count(),
-               unpinned_among_strangers(options, 1));
+               unpinned_among_strangers(options, {1, 1}));
 }
 
 Placement place_together(Communicator communicator, const ThreadTeamOptions& options) {
@@ -77,7 +76,7 @@ Placement place_together(Communicator communicator, const ThreadTeamOptions& opt
   const int quota = topology::usable_cpus().quota ? topology::usable_cpus().count()
                                                   : static_cast<int>(cores.size());
   return place(cores, agreement.position, agreement.neighbours, quota,
-               unpinned_among_strangers(options, communicator.size()));
+               unpinned_among_strangers(options, {agreement.beside, communicator.size()}));
 }
 
 }  // namespace ropewalk::schedule

@@ -19,6 +19,15 @@ struct Placement {
 Placement place(std::span<const int> cores, int position, int neighbours, int quota,
                 const ThreadTeamOptions& options);
 
+// So many ranks have agreed where they put their threads.
+struct RanksAsked {
+  int here;        // on this node
+  int everywhere;  // on all nodes
+};
+// Whether other ranks of the job on this node may have the same cores, and put their threads there,
+// unseen by those that were asked.
+bool has_strangers(const RanksAsked&);
+
 Placement place_alone(const ThreadTeamOptions& options);
 Placement place_together(Communicator, const ThreadTeamOptions& options);  // collective
 

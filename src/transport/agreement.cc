@@ -204,6 +204,7 @@ Agreement judge(std::span<const EndpointFacts> facts, int rank) {
   const EndpointFacts& own = facts[static_cast<std::size_t>(rank)];
   agreement.neighbours = neighbours_of(facts, own);
   agreement.position = neighbours_of(facts.first(static_cast<std::size_t>(rank)), own);
+  agreement.beside = static_cast<int>(std::ranges::count(facts, own.node, &EndpointFacts::node));
   agreement.nodes = nodes_of(facts);
   return agreement;
 }

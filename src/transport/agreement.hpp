@@ -37,6 +37,7 @@ struct Agreement {
   std::size_t piece_bytes = 0;  // the least that any rank wants; 0: messages stay whole
   int neighbours = 1;           // ranks that share this rank's cores, itself included
   int position = 0;             // of this rank among them
+  int beside = 1;               // ranks on this rank's machine, itself included
   std::vector<int> nodes;       // of each rank: ranks with equal numbers may share memory
 };
 

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <optional>
+#include <string>
 #include <vector>
 
 namespace ropewalk::schedule {
@@ -36,6 +39,19 @@ TEST(Placement, CrowdedThreadsGoAnywhere) {
 TEST(Placement, AQuotaCountsAsFewerCores) {
   EXPECT_EQ(place(eight, 0, 1, 3, {}).threads, 3);
   EXPECT_TRUE(place(eight, 0, 1, 3, {.threads = 4}).crowded);
+}
+
+// Of eight ranks on two nodes, four agree: all those of one node, or two on each.
+TEST(Placement, RanksThatWereNotAskedAreStrangers) {
+  const char* const told = "OMPI_COMM_WORLD_LOCAL_SIZE";  // is asked for first
+  const char* const set = std::getenv(told);
+  const std::optional<std::string> before =
+      set != nullptr ? std::optional<std::string>(set) : std::nullopt;
+  ::setenv(told, "4", 1);
+  EXPECT_FALSE(has_strangers({.here = 4, .everywhere = 4}));
+  EXPECT_FALSE(has_strangers({.here = 4, .everywhere = 8}));
+  EXPECT_TRUE(has_strangers({.here = 2, .everywhere = 4}));
+  before ? ::setenv(told, before->c_str(), 1) : ::unsetenv(told);
 }
 
 TEST(Placement, PinningIsOptional) { EXPECT_TRUE(place(eight, 0, 1, 8, {0, false}).cores.empty()); }

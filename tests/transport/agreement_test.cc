@@ -143,6 +143,14 @@ TEST(Agreement, PositionCountsRanksOnTheSameCores) {
   EXPECT_EQ(judge(facts, 3).position, 1);
 }
 
+TEST(Agreement, RanksOfOtherMachinesAreNotBeside) {
+  auto facts = ranks_on(5, 8);
+  facts[1].node = facts[3].node = 7;
+  facts[4].cores_hash = 5;
+  EXPECT_EQ(judge(facts, 0).beside, 3);
+  EXPECT_EQ(judge(facts, 3).beside, 2);
+}
+
 TEST(Cores, LanesOfNeighboursGetCoresOfTheirOwnFromTheEnd) {
   const std::vector<int> cores{0, 1, 4, 5, 8, 9};
   std::vector<int> taken;
