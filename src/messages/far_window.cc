@@ -8,6 +8,7 @@
 
 #include "mpi/collectively.hpp"
 #include "mpi/fallback.hpp"
+#include "mpi/progress.hpp"
 #include "mpi/waiter.hpp"
 #include "node/machine_share.hpp"
 #include "os/waiting.hpp"
@@ -64,7 +65,7 @@ std::unique_ptr<FarWindow> FarWindow::create(mpi::Comm comm, const WindowMemory&
     }
     made->comm_ = requests;
     mpi::return_errors(requests);
-    made->server_ = std::make_unique<WindowServer>(requests, made->size_, own, waits);
+    made->server_ = std::make_unique<WindowServer>(requests, made->rank_, made->size_, own, waits);
   });
   waits.watch_with(made.get());
   return made;
@@ -149,23 +150,15 @@ void FarWindow::end(bool alone) noexcept {
   } catch (...) {  // a rank has died or left: nobody can wait for all
   }
   has_left_ = true;
-  tell_others();
-}
-
-void FarWindow::tell_others() noexcept {
-  static constexpr OneSidedRequest request{.kind =
-                                               OneSidedRequest::Kind::leave};  // MPI may keep it
-  for (int rank = 0; rank < size_; ++rank) {
-    if (rank == rank_) continue;
-    try {
-      mpi::Request sent = mpi::isend(&request, sizeof request, rank, window_request_tag, comm_);
-      if (!mpi::test(sent)) mpi::leave(sent);
-    } catch (...) {  // an exception is on its way already
-    }
-  }
+  tell_left(comm_, rank_, size_);
 }
 
 void FarWindow::look() {
+  look_for_dead();
+  require_whole(rank_);
+}
+
+void FarWindow::look_for_dead() {
   if (liveness_ != nullptr) liveness_->look();
 }
 
@@ -216,8 +209,9 @@ void FarWindow::wait_for(mpi::Request& request, int rank) {
   if (mpi::test(request)) return;
   os::Waiting wait(crowded_ ? os::wait_for_nodes_crowded : os::wait_for_nodes);
   while (!wait.poll([&] { return mpi::test(request); })) {
+    if (!wait.spins()) mpi::look_also();
     if (wait.look_due()) {
-      look();
+      look_for_dead();
       require_whole(rank);
     }
     wait.pause();

@@ -43,7 +43,8 @@ class FarWindow final : public node::Watcher {
   // it goes alone, and the others are told.
   void end(bool alone) noexcept;
 
-  // Throws Error(peer_dead) where a rank has died.
+  // For a rank that waits for all, or for anyone: throws Error(peer_dead) where a rank has died, or
+  // has left after an error, and what MPI has told the thread of this rank.
   void look() override;
   void lost(int /*rank*/) override {}
 
@@ -52,7 +53,6 @@ class FarWindow final : public node::Watcher {
 
   FarWindow(mpi::Comm comm, bool crowded);
   bool is_here() const noexcept;
-  void tell_others() noexcept;
   void ask(const OneSidedRequest&, const void* data, std::size_t bytes, int rank);
   // Sends a request whose answer is `bytes` long, and waits for that.
   void ask_for(const OneSidedRequest&, const void* data, std::size_t bytes, int rank, void* answer,
@@ -60,6 +60,7 @@ class FarWindow final : public node::Watcher {
   void send(const OneSidedRequest&, const void* data, std::size_t bytes, int rank);
   void finish(mpi::Request, int rank);
   void wait_for(mpi::Request&, int rank);
+  void look_for_dead();
   // This rank stands for all: a call that waits for each of them.
   void require_whole(int rank);
 

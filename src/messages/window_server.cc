@@ -21,9 +21,23 @@ void keep(std::list<Left>&& left) {
 
 }  // namespace
 
-WindowServer::WindowServer(mpi::Comm comm, int ranks, const WindowMemory& memory,
+void tell_left(mpi::Comm comm, int own, int ranks) noexcept {
+  static constexpr OneSidedRequest request{.kind =
+                                               OneSidedRequest::Kind::leave};  // MPI may keep it
+  for (int rank = 0; rank < ranks; ++rank) {
+    if (rank == own) continue;
+    try {
+      mpi::Request sent = mpi::isend(&request, sizeof request, rank, window_request_tag, comm);
+      if (!mpi::test(sent)) mpi::leave(sent);
+    } catch (...) {  // an error is on its way already
+    }
+  }
+}
+
+WindowServer::WindowServer(mpi::Comm comm, int own, int ranks, const WindowMemory& memory,
                            node::Waits& waits)
     : comm_(comm),
+      own_(own),
       ranks_(ranks),
       memory_(memory),
       waits_(waits),
@@ -88,6 +102,7 @@ void WindowServer::run() noexcept {
   } catch (...) {
     error_ = std::current_exception();
     failed_.store(true, std::memory_order_release);
+    tell_left(comm_, own_, ranks_);
   }
   leave_answers();
 }

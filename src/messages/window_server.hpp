@@ -23,11 +23,14 @@
 
 namespace ropewalk::messages {
 
+// Tells the others that this rank answers nothing more. MPI may keep what it cannot send at once.
+void tell_left(mpi::Comm comm, int own, int ranks) noexcept;
+
 class WindowServer {
  public:
   // Serves what comes over `comm`; `waits` are those of the ranks of this node. Throws
   // Error(system) where there can be no thread.
-  WindowServer(mpi::Comm comm, int ranks, const WindowMemory& memory, node::Waits& waits);
+  WindowServer(mpi::Comm comm, int own, int ranks, const WindowMemory& memory, node::Waits& waits);
   // Nothing may be under way to it any more, or nobody waits for it.
   ~WindowServer();
   WindowServer(const WindowServer&) = delete;
@@ -63,6 +66,7 @@ class WindowServer {
   }
 
   const mpi::Comm comm_;
+  const int own_;
   const int ranks_;
   const WindowMemory memory_;
   node::Waits& waits_;

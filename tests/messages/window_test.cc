@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstring>
 #include <functional>
 #include <random>
@@ -243,6 +244,54 @@ TEST(Window, AnErrorTakesARankAwayFromOtherNodes) {
         }
         if (rank == 0) expect_error(ErrorCode::peer_dead, "rank 1 has left the window", use);
         if (rank == 2) use();
+      },
+      options);
+  ::unsetenv("ROPEWALK_NODES");
+}
+
+// Who waits for a signal, or for the ranks of its own node, learns of it as well.
+TEST(Window, AnErrorOfARankEndsTheWaitsOfAll) {
+  ::setenv("ROPEWALK_NODES", "2", 1);
+  test::RunOptions options;
+  options.check_leaks = false;  // MPI keeps the communicator
+  test::run_ranks(
+      4,
+      [](int rank) {
+        const auto use = [&] {
+          Window window(Communicator::world(), 64, {.signals = 1});
+          if (rank == 1) throw std::runtime_error("gone");
+          rank == 2 ? window.wait_signal(1) : window.fence();
+        };
+        if (rank == 1) {
+          EXPECT_THROW(use(), std::runtime_error);
+        } else {
+          expect_error(ErrorCode::peer_dead, "rank ", use);
+        }
+      },
+      options);
+  ::unsetenv("ROPEWALK_NODES");
+}
+
+// The thread of rank 1 has failed: nobody is answered there any more.
+TEST(Window, AThreadThatFailsEndsTheWaitsOfAll) {
+  ::setenv("ROPEWALK_NODES", "1", 1);
+  std::atomic<bool> is_failing{false};
+  test::RunOptions options;
+  options.check_leaks = false;
+  options.fail = [&](const char* function, int rank) {
+    return is_failing && rank == 1 && std::string(function) == "MPI_Iprobe" ? 16 : 0;
+  };
+  test::run_ranks(
+      2,
+      [&](int rank) {
+        const auto use = [&] {
+          Window window(Communicator::world(), 64, {.signals = 1});
+          mpi::barrier(mpi::comm_world());
+          is_failing = true;
+          window.wait_signal(1);
+        };
+        if (rank == 0) expect_error(ErrorCode::peer_dead, "rank 1 has left the window", use);
+        if (rank == 1) expect_error(ErrorCode::mpi, "MPI_Iprobe", use);
       },
       options);
   ::unsetenv("ROPEWALK_NODES");
