@@ -138,8 +138,9 @@ class RW_EXPORT PersistentMessage {
 // Messages from one rank to another are matched in the order they were sent, by tag, as in MPI; a
 // receive may leave its source, its tag, or both open. Messages of a channel meet neither messages
 // of MPI nor those of another channel. A send of up to slot_bytes() is complete when it returns; a
-// longer one may wait for its receiver. While a call waits, it moves all messages of this rank on,
-// and MPI's.
+// longer one may wait for its receiver. While a thread waits in a call of this channel, of another
+// one, of a window or of collectives, it moves on what it has begun in all of its channels, and
+// MPI's messages. A channel belongs to the thread that has made the last call.
 //
 // A buffer may be memory of a CUDA device, where the program has used the device before it makes
 // the channel: it has then loaded the driver, libcuda.so.1, which ropewalk calls and never loads.

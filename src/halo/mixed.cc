@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "halo/candidate.hpp"
+#include "mpi/progress.hpp"
 #include "os/waiting.hpp"
 
 namespace ropewalk::halo {
@@ -115,7 +116,10 @@ void MixedCarrier::poll_both() {
     near_there_ = near_there_ || near_->poll();
     return far_there_ || near_there_;
   };
-  while (!wait.poll(look)) wait.pause();
+  while (!wait.poll(look)) {
+    if (!wait.spins()) mpi::look_also();
+    wait.pause();
+  }
 }
 
 void MixedCarrier::wait() {

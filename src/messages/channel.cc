@@ -78,7 +78,7 @@ bool Channel::is_near(int rank) const {
   return engine_->is_near(rank);
 }
 const std::string& Channel::reason() const noexcept { return engine_->reach().reason; }
-std::size_t Channel::slot_bytes() const noexcept { return engine_->slot_bytes(); }
+std::size_t Channel::slot_bytes() const noexcept { return engine_->reach().slot_bytes; }
 Mechanism Channel::last_mechanism() const noexcept { return engine_->last(); }
 
 void Channel::send(const void* data, std::size_t bytes, int to, int tag) {
@@ -185,12 +185,14 @@ bool MessageRequest::test() {
 
 void MessageRequest::wait() {
   if (operation_ == nullptr) return;
-  if (!operation_->complete) engine_->wait(*operation_);
+  engine_->wait(*operation_);
   finish();
 }
 
 bool MessageRequest::cancel() noexcept {
-  if (operation_ == nullptr || !operation_->posted) return false;
+  if (operation_ == nullptr) return false;
+  engine_->enter();
+  if (!operation_->posted) return false;
   engine_->withdraw(*std::exchange(operation_, nullptr));
   engine_.reset();
   return true;
@@ -207,7 +209,7 @@ void MessageRequest::finish() {
 void MessageRequest::end() noexcept {
   if (operation_ == nullptr) return;
   try {
-    if (!unwinding_ && !operation_->complete) engine_->wait(*operation_);
+    if (!unwinding_) engine_->wait(*operation_);
   } catch (...) {  // told to whoever waits for the next message
   }
   engine_->withdraw(*operation_);

@@ -114,7 +114,11 @@ std::shared_ptr<MessageEngine> MessageEngine::create(mpi::Comm comm,
 }
 
 MessageEngine::MessageEngine(mpi::Comm comm)
-    : rank_(mpi::rank(comm)), size_(mpi::size(comm)), posted_(size_), watch_(*this) {}
+    : EngineKeeper(*this),
+      rank_(mpi::rank(comm)),
+      size_(mpi::size(comm)),
+      posted_(size_),
+      watch_(*this) {}
 
 void MessageEngine::meet(mpi::Comm comm, const ChannelOptions& options) {
   const std::vector<int> nodes = node::nodes_of_ranks(comm);
@@ -139,6 +143,7 @@ void MessageEngine::meet(mpi::Comm comm, const ChannelOptions& options) {
   }
   const Copiers copiers = start_copiers(comm, options, near_.get(), limits_, copy_threads_);
   if (near_ != nullptr) serve_near(options.force, copiers);
+  reach_.slot_bytes = limits_.slot_bytes;
   if (mpi::true_on_all(comm, near_ != nullptr && all_near)) return;
   std::string not_watched;
   liveness_ = node::Liveness::create(comm, not_watched);
@@ -161,6 +166,7 @@ void MessageEngine::serve_near(Mechanism force, const Copiers& copiers) {
 }
 
 MessageEngine::~MessageEngine() {
+  end();
   if (unwinding_ && far_ != nullptr) far_->leave();
   if (near_ != nullptr) near_->end();
 }
@@ -169,6 +175,7 @@ MessageEngine::~MessageEngine() {
 
 bool MessageEngine::receive_now(void* data, std::size_t bytes, int from, int tag, unsigned looks,
                                 MessageStatus& status) {
+  enter();
   watch_.require_whole();
   if (from == any_source || from == rank_ || !is_near(from) || !sending_->idle()) return false;
   if (devices_.context_of(data, bytes) != nullptr) return false;
@@ -195,6 +202,7 @@ MessageStatus MessageEngine::receive(void* data, std::size_t bytes, int from, in
 }
 
 MessageOperation* MessageEngine::start_send(const void* data, std::size_t bytes, int to, int tag) {
+  enter();
   watch_.require_whole();
   channel::DeviceContext* device = devices_.context_of(data, bytes);
   const std::size_t largest_slot = std::max(limits_.slot_bytes, limits_.private_slot_bytes);
@@ -202,45 +210,70 @@ MessageOperation* MessageEngine::start_send(const void* data, std::size_t bytes,
   if (to_peer && device == nullptr && sending_->send_now(data, bytes, near_->place_of(to), tag)) {
     return nullptr;
   }
+  keep();
   MessageOperation& operation = pool_.take();
   operation = described(true, data, bytes, to, tag);
   operation.device = device;
   if (device != nullptr && (!to_peer || bytes <= largest_slot)) {
     stage_in(pool_, operation);
   }
-  if (!is_near(to)) {
-    far_->start_send(operation);
-  } else if (to != rank_) {
-    sending_->start(operation, near_->place_of(to));
-  } else {
-    receiving_->send_to_self(operation);
-    operation.status = {rank_, tag, bytes};
-    operation.complete = true;
+  try {
+    // Where one of them throws, the message is in no list.
+    if (!is_near(to)) {
+      far_->start_send(operation);
+    } else if (to != rank_) {
+      sending_->start(operation, near_->place_of(to));
+    } else {
+      receiving_->send_to_self(operation);
+      operation.status = {rank_, tag, bytes};
+      operation.complete = true;
+    }
+  } catch (...) {
+    pool_.put(operation);
+    throw;
   }
   return &operation;
 }
 
 MessageOperation* MessageEngine::start_receive(void* data, std::size_t bytes, int from, int tag) {
+  keep();
   watch_.require_whole();
   channel::DeviceContext* device = devices_.context_of(data, bytes);
   MessageOperation& operation = pool_.take();
   operation = described(false, data, bytes, from, tag);
   operation.device = device;
   const bool may_be_near = from == any_source || is_near(from);
-  if (near_ != nullptr && may_be_near && receiving_->take_unexpected(operation)) return &operation;
-  posted_.add(operation);
-  advance();
+  try {
+    if (near_ != nullptr && may_be_near && receiving_->take_unexpected(operation)) {
+      return &operation;
+    }
+    posted_.add(operation);
+    advance();
+  } catch (...) {  // another message that moves on meanwhile may have failed, and will say so again
+    if (operation.complete || (operation.listed && !operation.posted)) return &operation;
+    // The caller gets no message, so nothing may be written to its buffer any more.
+    withdraw(operation);
+    throw;
+  }
   return &operation;
 }
 
 std::optional<MessageStatus> MessageEngine::probe(int from, int tag) {
+  enter();
   watch_.require_whole();
   advance();
   if (near_ != nullptr && (from == any_source || is_near(from))) {
     if (const auto found = receiving_->probe(from, tag)) return found;
   }
   std::optional<MessageStatus> found;
-  if (far_ != nullptr && (from == any_source || !is_near(from))) found = far_->probe(from, tag);
+  if (far_ != nullptr && (from == any_source || !is_near(from))) {
+    found = far_->probe(from, tag);
+    // A message that has come since the advance above belongs to a receive that waits for it.
+    while (found && posted_.match(found->source, found->tag) != nullptr) {
+      far_->advance();
+      found = far_->probe(from, tag);
+    }
+  }
   if (!found) watch_.tested(nullptr);
   return found;
 }
@@ -255,7 +288,13 @@ void MessageEngine::advance() {
   if (far_ != nullptr) far_->advance();
 }
 
+bool MessageEngine::has_messages_under_way() const noexcept {
+  if (!posted_.empty() || (far_ != nullptr && !far_->idle())) return true;
+  return near_ != nullptr && (!sending_->idle() || !receiving_->idle());
+}
+
 bool MessageEngine::test(MessageOperation& operation) {
+  keep();
   if (operation.complete) return true;
   advance();
   if (operation.complete) return true;
@@ -264,6 +303,9 @@ bool MessageEngine::test(MessageOperation& operation) {
 }
 
 void MessageEngine::wait(MessageOperation& operation) {
+  keep();
+  if (operation.complete) return;
+  const Wait waiting(*this);
   watch_.wait_for(&operation);
   const auto ready = [&] {
     advance();
@@ -280,6 +322,7 @@ void MessageEngine::wait(MessageOperation& operation) {
   }
   os::Waiting wait(limits_.crowded ? os::wait_for_nodes_crowded : os::wait_for_nodes);
   while (!wait.poll(ready)) {
+    if (!wait.spins()) mpi::look_also();
     if (wait.look_due()) watch_.look();
     wait.pause();
   }
@@ -307,6 +350,7 @@ MessageStatus MessageEngine::finish(MessageOperation& operation) {
 }
 
 void MessageEngine::withdraw(MessageOperation& operation) noexcept {
+  enter();
   watch_.wait_for(nullptr);
   try {
     if (!operation.complete) take_back(operation);
@@ -320,6 +364,7 @@ void MessageEngine::withdraw(MessageOperation& operation) noexcept {
 
 void MessageEngine::take_back(MessageOperation& operation) {
   if (operation.posted) return posted_.remove(operation);
+  if (!operation.listed) return;  // nothing of it is under way
   const int peer = peer_of(operation);
   if (!is_near(peer)) return far_->withdraw(operation);
   const int place = near_->place_of(peer);

@@ -10,6 +10,7 @@
 
 #include "messages/copy_threads.hpp"
 #include "messages/device_buffers.hpp"
+#include "messages/engine_keeper.hpp"
 #include "messages/far.hpp"
 #include "messages/near_ranks.hpp"
 #include "messages/operation.hpp"
@@ -30,9 +31,10 @@ struct MessageReach {
   std::string reason;  // why none goes through shared memory; empty where some do
   // Tags are 0 to this. MPI has a bound of its own for messages that it carries.
   int tag_bound = std::numeric_limits<int>::max();
+  std::size_t slot_bytes = 0;  // the longest message from any memory that does not wait
 };
 
-class MessageEngine final {
+class MessageEngine final : public EngineKeeper {
  public:
   // Makes the engine. Collective.
   static std::shared_ptr<MessageEngine> create(mpi::Comm comm, const ChannelOptions&);
@@ -44,8 +46,10 @@ class MessageEngine final {
   int size() const noexcept { return size_; }
   bool is_near(int rank) const noexcept { return near_ != nullptr && near_->place_of(rank) >= 0; }
   const MessageReach& reach() const noexcept { return reach_; }
-  std::size_t slot_bytes() const noexcept { return limits_.slot_bytes; }
-  Mechanism last() const noexcept { return near_ != nullptr ? receiving_->last() : Mechanism::mpi; }
+  Mechanism last() noexcept {
+    enter();
+    return near_ != nullptr ? receiving_->last() : Mechanism::mpi;
+  }
 
   void send(const void* data, std::size_t bytes, int to, int tag);
   MessageStatus receive(void* data, std::size_t bytes, int from, int tag);
@@ -67,6 +71,7 @@ class MessageEngine final {
 
   // Moves everything on.
   void advance();
+  bool has_messages_under_way() const noexcept;
   NearRanks* near() noexcept { return near_.get(); }
 
  private:

@@ -2,8 +2,12 @@
 
 #include <unistd.h>
 
+#include <exception>
 #include <memory>
+#include <mutex>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "messages/device_buffers.hpp"
 #include "messages/receiving.hpp"
@@ -17,6 +21,44 @@ int tag_for_mpi(int tag) { return tag == any_tag ? mpi::any_tag() : tag; }
 
 MessageStatus status_of(const mpi::Status& status) {
   return {status.source, status.tag, static_cast<std::size_t>(status.bytes)};
+}
+
+// MPI may still read or write it: it stays where it is. Never destroyed.
+void keep(std::unique_ptr<std::byte[]> staged) noexcept {
+  if (staged == nullptr) return;
+  static auto* all = new std::vector<std::unique_ptr<std::byte[]>>;
+  static std::mutex mutex;
+  try {
+    const std::lock_guard lock(mutex);
+    all->push_back(std::move(staged));
+  } catch (const std::exception&) {  // no memory: push_back() has not taken it
+    (void)staged.release();
+  }
+}
+
+// Gives up the request of a message. Sends cannot be cancelled.
+void give_up(MessageOperation& operation) noexcept {
+  if (operation.request == mpi::Request{}) return;  // never begun
+  bool is_over = false;
+  if (operation.is_send) {
+    mpi::leave(operation.request);
+  } else {
+    is_over = mpi::withdraw(operation.request);
+  }
+  if (!is_over) keep(std::move(operation.staged));
+}
+
+// Is called where an exception is caught. It is told to whoever waits for this message.
+void fail(MessageOperation& operation) noexcept {
+  give_up(operation);
+  try {
+    throw;
+  } catch (const Error& error) {
+    operation.error.emplace(error);
+  } catch (const std::exception& error) {
+    operation.error.emplace(ErrorCode::memory, std::string("channel: ") + error.what());
+  }
+  operation.complete = true;
 }
 
 }  // namespace
@@ -39,11 +81,7 @@ Far::~Far() {
 void Far::start_send(MessageOperation& send) {
   send.request = mpi::isend(send.data, send.bytes, send.peer, send.tag, comm_);
   send.status = {send.peer, send.tag, send.bytes};
-  if (mpi::test(send.request)) {
-    send.complete = true;
-  } else {
-    under_way_.add(send);
-  }
+  if (!advance(send)) under_way_.add(send);
 }
 
 void Far::advance() {
@@ -78,6 +116,14 @@ void Far::receive_found(const MessageOperation& probed, mpi::Status status) {
 void Far::receive(MessageOperation& operation, const mpi::Status& status) {
   posted_.remove(operation);
   operation.status = status_of(status);
+  try {
+    begin_receive(operation, status);
+  } catch (...) {
+    fail(operation);
+  }
+}
+
+void Far::begin_receive(MessageOperation& operation, const mpi::Status& status) {
   if (operation.status.bytes > operation.bytes) {
     operation.error.emplace(too_long(operation.status, operation.bytes));
     const auto dropped = std::make_unique_for_overwrite<std::byte[]>(operation.status.bytes);
@@ -94,22 +140,23 @@ void Far::receive(MessageOperation& operation, const mpi::Status& status) {
   if (!advance(operation)) under_way_.add(operation);
 }
 
-bool Far::advance(MessageOperation& operation) {
-  if (!mpi::test(operation.request)) return false;
-  if (operation.device != nullptr) {
-    put_into_device(operation, operation.staged.get(), operation.status.bytes);
+// Returns whether the message is over.
+bool Far::advance(MessageOperation& operation) noexcept {
+  try {
+    if (!mpi::test(operation.request)) return false;
+    if (operation.device != nullptr && !operation.is_send) {
+      put_into_device(operation, operation.staged.get(), operation.status.bytes);
+    }
+    operation.complete = true;
+  } catch (...) {
+    fail(operation);
   }
-  operation.complete = true;
   return true;
 }
 
 void Far::withdraw(MessageOperation& operation) noexcept {
   under_way_.remove(operation);
-  if (operation.is_send) {
-    mpi::leave(operation.request);
-  } else {
-    mpi::withdraw(operation.request);
-  }
+  give_up(operation);
 }
 
 std::optional<MessageStatus> Far::probe(int source, int tag) {

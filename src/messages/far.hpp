@@ -24,11 +24,12 @@ class Far {
   Far& operator=(const Far&) = delete;
 
   void start_send(MessageOperation&);
-  // Moves everything on.
+  // Moves everything on. What goes wrong with a message is told to whoever waits for that one.
   void advance();
   // Withdraws a message that is under way: a receive is cancelled, a send is left to MPI.
   void withdraw(MessageOperation&) noexcept;
   std::optional<MessageStatus> probe(int source, int tag);
+  bool idle() const noexcept { return under_way_.empty(); }
   // MPI keeps the communicator: an exception takes this rank away.
   void leave() noexcept { comm_ = mpi::comm_null(); }
 
@@ -36,7 +37,8 @@ class Far {
   bool found(int source, int tag, mpi::Status&);
   void receive_found(const MessageOperation& probed, mpi::Status);
   void receive(MessageOperation&, const mpi::Status&);
-  bool advance(MessageOperation&);
+  void begin_receive(MessageOperation&, const mpi::Status&);
+  bool advance(MessageOperation&) noexcept;
 
   mpi::Comm comm_;
   int process_;  // that made it

@@ -51,10 +51,12 @@ class Inbox {
   // to half the slot memory finds no room only where more than half is in use. A message that did
   // not fit before the end of the memory leaves a gap there that is shorter than itself, so that
   // more than a quarter of the memory is messages; a little less, as each begins on a new line.
-  bool slots_fill() noexcept {
+  // That holds where no message is longer than a quarter: beside longer gaps a short one is enough.
+  bool slots_fill(std::size_t longest) noexcept {
     if (ring_ == nullptr && !open()) return false;
+    const std::size_t enough = longest <= slot_memory_bytes / 4 ? slot_memory_bytes * 3 / 16 : 1;
     std::size_t bytes = 0;
-    for (std::uint64_t number = next_; bytes < slot_memory_bytes * 3 / 16; ++number) {
+    for (std::uint64_t number = next_; bytes < enough; ++number) {
       const Cell& cell = ring_->cell[number % cells];
       // As in head().
       if (cell.number.load(std::memory_order_acquire) != number) return false;

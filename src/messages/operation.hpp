@@ -52,6 +52,7 @@ struct MessageOperation {
   mpi::Request request;  // of a message to or from another node
   bool posted = false;   // in the list of receives without a message
   // The list that it is in.
+  bool listed = false;
   MessageOperation* before = nullptr;
   MessageOperation* next = nullptr;
 };
@@ -70,17 +71,22 @@ class OperationList {
     operation.next = nullptr;
     (last_ != nullptr ? last_->next : first_) = &operation;
     last_ = &operation;
+    operation.listed = true;
   }
   void add_first(MessageOperation& operation) noexcept {
     operation.before = nullptr;
     operation.next = first_;
     (first_ != nullptr ? first_->before : last_) = &operation;
     first_ = &operation;
+    operation.listed = true;
   }
+  // Does nothing to an operation that is in no list.
   void remove(MessageOperation& operation) noexcept {
+    if (!operation.listed) return;
     (operation.before != nullptr ? operation.before->next : first_) = operation.next;
     (operation.next != nullptr ? operation.next->before : last_) = operation.before;
     operation.before = operation.next = nullptr;
+    operation.listed = false;
   }
   // Calls `advance` for each, and removes those for which it returns true. Operations may be added
   // meanwhile.

@@ -40,6 +40,16 @@ std::uint64_t copied_by_sender(const MessageProgress& progress) noexcept {
   return progress.transfer->sent.load(std::memory_order_acquire);
 }
 
+// Whether a message that was kept can still be received: its sender may have withdrawn its offer.
+bool is_there(const NearRanks& near, const UnexpectedMessage& message, int source) noexcept {
+  if (message.carriage != Carriage::offer) return true;
+  const auto& transfer =
+      *reinterpret_cast<const Transfer*>(near.base(near.place_of(source)) + message.offer.transfer);
+  // Relaxed: nothing that the sender has written is read by it.
+  return transfer.state.load(std::memory_order_relaxed) ==
+         state::of(message.offer.number, state::offered);
+}
+
 // What has failed at the sender, or has been refused by the kernel.
 Error refusal(const NearRanks& near, const MessageOperation& receive) {
   const Transfer& transfer = *receive.progress.transfer;
@@ -138,13 +148,14 @@ Receiving::Receiving(NearRanks& near, Posted& posted, int ranks,
 void Receiving::advance() {
   incoming_.advance_all([&](MessageOperation& operation) { return advance(operation); });
   // Its senders would write the lines of cells that are looked at too often more slowly.
+  const std::size_t longest_slot = std::max(limits_.slot_bytes, limits_.private_slot_bytes);
   const bool looks_at_slots = ++advances_ % advances_per_look_at_slots == 0;
   for (int place = 0; place < near_.size(); ++place) {
     if (place == near_.place()) continue;
     // Messages that nobody waits for are taken before they keep their sender from others.
     const bool wanted = posted_.wants(near_.rank_at(place));
     Inbox& inbox = inboxes_[static_cast<std::size_t>(place)];
-    if (wanted || inbox.is_half_full() || (looks_at_slots && inbox.slots_fill())) {
+    if (wanted || inbox.is_half_full() || (looks_at_slots && inbox.slots_fill(longest_slot))) {
       empty_inbox(place, !wanted);
     }
   }
@@ -200,10 +211,15 @@ void Receiving::keep(const Cell& cell, int place) {
 
 bool Receiving::take_unexpected(MessageOperation& receive) {
   while (const auto found = unexpected_.find(receive.peer, receive.tag)) {
-    const UnexpectedMessage message = unexpected_.take(*found);
+    UnexpectedMessage message = unexpected_.take(*found);
     receive.status = {found->source, message.tag, message.bytes};
     if (message.carriage == Carriage::offer) {
-      if (answer(receive, found->source, message.tag, message.bytes, message.offer)) return true;
+      try {
+        if (answer(receive, found->source, message.tag, message.bytes, message.offer)) return true;
+      } catch (...) {  // where its sender was not answered, it waits for the next receive again
+        if (!receive.listed && !receive.complete) unexpected_.put_back(*found, std::move(message));
+        throw;
+      }
       continue;  // it was withdrawn
     }
     if (message.bytes > receive.bytes) {
@@ -245,10 +261,14 @@ std::optional<MessageStatus> Receiving::probe(int source, int tag) {
       empty_inbox(place, true);
     }
   }
-  const auto found = unexpected_.find(source, tag);
-  if (!found) return {};
-  const UnexpectedMessage& message = unexpected_.at(*found);
-  return MessageStatus{found->source, message.tag, message.bytes};
+  while (const auto found = unexpected_.find(source, tag)) {
+    const UnexpectedMessage& message = unexpected_.at(*found);
+    if (is_there(near_, message, found->source)) {
+      return MessageStatus{found->source, message.tag, message.bytes};
+    }
+    unexpected_.take(*found);
+  }
+  return {};
 }
 
 // ---- messages that lie in their sender's buffer

@@ -53,6 +53,12 @@ class Unexpected {
     last_ = found.source;
     return message;
   }
+  // Undoes take(), before anything else is added or taken.
+  void put_back(Found found, UnexpectedMessage message) {
+    auto& list = from_[static_cast<std::size_t>(found.source)];
+    list.insert(list.begin() + static_cast<std::ptrdiff_t>(found.index), std::move(message));
+    ++count_;
+  }
 
  private:
   const std::deque<UnexpectedMessage>& list_of(int source) const {

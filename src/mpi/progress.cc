@@ -1,5 +1,6 @@
 #include "mpi/progress.hpp"
 
+#include <array>
 #include <atomic>
 
 #include "mpi/attributes.hpp"
@@ -68,25 +69,38 @@ void test_request() {
 
 std::atomic<bool> one_sided{false};
 
-std::atomic<void (*)() noexcept> owners_look{nullptr};
+using Look = void (*)() noexcept;
 
-// What `owners_look` calls may ask for progress, too.
-void call_look() noexcept {
+// Filled from the front: messages of the drop-in, and those of channels.
+std::array<std::atomic<Look>, 2> owners_looks{};
+
+// What the functions call may ask for progress, too.
+void call_looks() noexcept {
   static thread_local bool looking = false;
   if (looking) return;
   looking = true;
-  owners_look.load(std::memory_order_acquire)();
+  for (const std::atomic<Look>& look : owners_looks) {
+    // Pairs with the release in progress_also(): what the function needs is there.
+    if (const Look set = look.load(std::memory_order_acquire)) set();
+  }
   looking = false;
 }
 
 }  // namespace
 
 void progress_also(void (*look)() noexcept) noexcept {
-  owners_look.store(look, std::memory_order_release);
+  for (std::atomic<Look>& place : owners_looks) {
+    Look before = nullptr;
+    if (place.compare_exchange_strong(before, look, std::memory_order_release,
+                                      std::memory_order_relaxed) ||
+        before == look) {
+      return;
+    }
+  }
 }
 
 void look_also() noexcept {
-  if (owners_look.load(std::memory_order_relaxed) != nullptr) call_look();
+  if (owners_looks[0].load(std::memory_order_relaxed) != nullptr) call_looks();
 }
 
 void progress() {

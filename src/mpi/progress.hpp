@@ -14,10 +14,11 @@ namespace ropewalk::mpi {
 // called by several threads under MPI_THREAD_MULTIPLE: while one looks, the others return at once.
 void progress();
 
-// From now on progress() calls `look` first, which moves what only its owner knows of. There is one
-// such function in a process; `look` is not called again while it runs.
+// From now on progress() calls `look` first, which moves what only its owner knows of. There are
+// two such functions in a process at most; neither is called again while one runs in the same
+// thread.
 void progress_also(void (*look)() noexcept) noexcept;
-// Calls that function by itself, for waits whose own tests make MPI's progress.
+// Calls those functions by themselves, for waits whose own tests make MPI's progress.
 void look_also() noexcept;
 
 // The program has made windows that other ranks reach through MPI: their operations take about a

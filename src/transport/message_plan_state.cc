@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "mpi/progress.hpp"
 #include "os/waiting.hpp"
 
 namespace ropewalk::transport {
@@ -182,6 +183,7 @@ void MessagePlanState::wait_quietly() noexcept {
   if (strategy_ == Strategy::threaded) return wait_for_lanes();
   os::Waiting wait(os::wait_for_messages, awake_ns_);
   while (!wait.poll([&] { return advance(); })) {
+    if (!wait.spins()) mpi::look_also();
     if (wait.check_due() && hopeless()) return give_up();
     wait.pause();
   }
@@ -285,6 +287,7 @@ void MessagePlanState::exchange_lane(int lane) {
   os::Waiting wait(os::wait_for_messages, awake_ns_);
   bool given_up = false;
   while (!wait.poll([&] { return batch.advance(); })) {
+    if (!wait.spins()) mpi::look_also();
     if (wait.check_due() && (batch.stopping() ? set_->lost().any_dead() : set_->lost().any())) {
       set_->mark_broken();
       given_up = true;

@@ -36,6 +36,35 @@ TEST(ChannelSlots, MessagesUpToSlotBytesDoNotWaitForTheirReceives) {
   });
 }
 
+// Slots of half the memory: a short message before its end and the gap behind it leave no room.
+TEST(ChannelSlots, ALongSlotDoesNotWaitBehindAGap) {
+  test::run_ranks(3, [](int rank) {
+    Channel channel(Communicator::world(), {.force = Mechanism::slots});
+    constexpr std::size_t kib = 1024;
+    ASSERT_EQ(channel.slot_bytes(), 64 * kib);
+    std::vector<char> data(64 * kib);
+    char token = 0;
+    if (rank == 0) {
+      channel.receive(data.data(), data.size(), 1);
+      mpi::barrier(mpi::comm_world());
+      channel.receive(&token, 1, 2);
+      EXPECT_EQ(channel.receive(data.data(), data.size(), 1).bytes, 10 * kib);
+      EXPECT_EQ(channel.receive(data.data(), data.size(), 1).bytes, 64 * kib);
+    } else if (rank == 1) {
+      channel.send(data.data(), 60 * kib, 0);
+      mpi::barrier(mpi::comm_world());
+      channel.send(data.data(), 10 * kib, 0);
+      channel.send(data.data(), 64 * kib, 0);
+      channel.send(&token, 1, 2);
+    } else {
+      mpi::barrier(mpi::comm_world());
+      channel.receive(&token, 1, 1);
+      channel.send(&token, 1, 0);
+    }
+    mpi::barrier(mpi::comm_world());
+  });
+}
+
 TEST(ChannelSlots, PersistentMessagesGoOnWhenTheirChannelIsMoved) {
   test::run_ranks(2, [](int rank) {
     Channel channel(Communicator::world());

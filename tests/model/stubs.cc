@@ -60,6 +60,8 @@ Comm usable(Comm comm) { return comm; }
 int any_source() { return -1; }
 int any_tag() { return -1; }
 void progress() {}
+void progress_also(void (* /*look*/)() noexcept) noexcept {}
+void look_also() noexcept {}
 bool true_on_all(Comm /*comm*/, bool value) { return value; }
 bool one_sided_expected() noexcept { return false; }
 // All ranks make the same team at the same place of their arenas, so their facts are alike.
