@@ -23,8 +23,9 @@ void take(KeptEngine& kept) noexcept {
 }
 void give_back(KeptEngine& kept) noexcept { kept.busy.clear(std::memory_order_release); }
 
+// In a child of fork, what its parent has made is kept there.
 bool is_kept_here(const KeptEngine& kept) noexcept {
-  return kept.engine != nullptr &&
+  return kept.engine != nullptr && kept.fork.same_process() &&
          kept.thread.load(std::memory_order_relaxed) == &engines_of_thread;
 }
 
@@ -33,6 +34,7 @@ struct EndOfThread {
   ~EndOfThread() {
     EnginesOfThread& own = engines_of_thread;
     for (const auto& kept : *own.engines) {
+      if (!kept->fork.same_process()) continue;
       take(*kept);
       if (is_kept_here(*kept)) kept->thread.store(nullptr, std::memory_order_relaxed);
       give_back(*kept);
@@ -52,10 +54,8 @@ void move_on(MessageEngine& engine) noexcept {
 
 // What a thread calls while it waits for anything.
 void look_at_engines() noexcept {
-  // In a child of fork they are those of its parent.
-  static thread_local const os::ForkCheck fork;
   const EnginesOfThread& own = engines_of_thread;
-  if (own.engines == nullptr || !fork.same_process()) return;
+  if (own.engines == nullptr) return;
   for (std::size_t i = 0; i < own.engines->size();) {
     KeptEngine& kept = *(*own.engines)[i];
     if (!try_take(kept)) {  // another thread takes it over
@@ -97,7 +97,7 @@ EngineKeeper::EngineKeeper(MessageEngine& engine) : kept_(std::make_shared<KeptE
 }
 
 void EngineKeeper::end() noexcept {
-  if (!fork_.same_process()) return;
+  if (!kept_->fork.same_process()) return;
   take(*kept_);
   const bool is_here = is_kept_here(*kept_);
   kept_->engine = nullptr;
@@ -109,7 +109,7 @@ void EngineKeeper::end() noexcept {
 
 // In a child of fork nobody keeps what its parent has made.
 void EngineKeeper::take_over() noexcept {
-  if (!fork_.same_process()) return;
+  if (!kept_->fork.same_process()) return;
   take(*kept_);
   kept_->thread.store(&engines_of_thread, std::memory_order_relaxed);
   if (!add_to_thread(kept_)) kept_->thread.store(nullptr, std::memory_order_relaxed);

@@ -30,6 +30,7 @@ struct KeptEngine {
   std::atomic<const void*> thread{nullptr};  // its EnginesOfThread; null: nobody keeps the engine
   std::atomic_flag busy;                     // held while the engine is moved on, or changes hands
   MessageEngine* engine = nullptr;           // null: it is gone
+  os::ForkCheck fork;                        // a child of fork has none of its threads
   bool waits_itself = false;                 // known to the thread that keeps it alone
 };
 
@@ -80,7 +81,6 @@ class EngineKeeper {
   void take_over() noexcept;
 
   std::shared_ptr<KeptEngine> kept_;
-  os::ForkCheck fork_;
 };
 
 }  // namespace ropewalk::messages
