@@ -185,7 +185,8 @@ bool MessageRequest::test() {
 
 void MessageRequest::wait() {
   if (operation_ == nullptr) return;
-  engine_->wait(*operation_);
+  engine_->enter();
+  if (!operation_->complete) engine_->wait(*operation_);
   finish();
 }
 
@@ -209,7 +210,8 @@ void MessageRequest::finish() {
 void MessageRequest::end() noexcept {
   if (operation_ == nullptr) return;
   try {
-    if (!unwinding_) engine_->wait(*operation_);
+    engine_->enter();
+    if (!unwinding_ && !operation_->complete) engine_->wait(*operation_);
   } catch (...) {  // told to whoever waits for the next message
   }
   engine_->withdraw(*operation_);

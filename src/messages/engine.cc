@@ -304,7 +304,6 @@ bool MessageEngine::test(MessageOperation& operation) {
 
 void MessageEngine::wait(MessageOperation& operation) {
   keep();
-  if (operation.complete) return;
   const Wait waiting(*this);
   watch_.wait_for(&operation);
   const auto ready = [&] {
