@@ -165,8 +165,7 @@ void pass_everything() {
 
 void end_serving() noexcept {
   print_statistics();
-  // The program has waited for its requests; their threads may still be on their way out of MPI.
-  collectives::wait_for_workers();
+  collectives::wait_for_workers();  // of what callbacks have started
   pass_everything();
 }
 

@@ -350,6 +350,7 @@ MessageStatus MessageEngine::finish(MessageOperation& operation) {
 
 void MessageEngine::withdraw(MessageOperation& operation) noexcept {
   enter();
+  const Wait waiting(*this);
   watch_.wait_for(nullptr);
   try {
     if (!operation.complete) take_back(operation);

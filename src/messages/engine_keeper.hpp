@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "os/fork.hpp"
@@ -66,15 +67,15 @@ class EngineKeeper {
   // While this lives, the engine waits, and moves its messages on by itself.
   class Wait {
    public:
-    explicit Wait(EngineKeeper& keeper) noexcept : kept_(*keeper.kept_) {
-      kept_.waits_itself = true;
-    }
-    ~Wait() { kept_.waits_itself = false; }
+    explicit Wait(EngineKeeper& keeper) noexcept
+        : kept_(*keeper.kept_), before_(std::exchange(kept_.waits_itself, true)) {}
+    ~Wait() { kept_.waits_itself = before_; }
     Wait(const Wait&) = delete;
     Wait& operator=(const Wait&) = delete;
 
    private:
     KeptEngine& kept_;
+    bool before_;
   };
 
  private:
