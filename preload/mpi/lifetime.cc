@@ -69,8 +69,8 @@ int Free_mem(void* memory) {
 
 int Finalize() {
   messages::begin_finalize();
-  // The program has waited for its requests; their threads may still be on their way out of MPI, and
-  // delete attributes of MPI_COMM_SELF.
+  // The program has waited for its requests; their threads may still be on their way out of MPI,
+  // and delete attributes of MPI_COMM_SELF.
   collectives::wait_for_workers();
   // Callbacks of MPI_COMM_SELF may call what other ranks call before MPI_Finalize.
   if (!messages::go_on()) end_serving();

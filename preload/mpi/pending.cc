@@ -237,16 +237,14 @@ void PendingRequests::add_persistent(Word handle, const SendArguments& send, std
   inactive_.insert_or_assign(handle, entry);
 }
 
-bool PendingRequests::uses(Word comm) const noexcept {
+bool PendingRequests::uses(Word comm, Kind kind) const noexcept {
   const auto is_of = [comm](const auto& entry) { return entry.second.to.comm == comm; };
+  if (kind == Kind::freed) {
+    return std::ranges::any_of(
+        entries_, [&](const auto& entry) { return entry.second.freed && is_of(entry); });
+  }
   return collectives_.uses(comm) || std::ranges::any_of(entries_, is_of) ||
          std::ranges::any_of(inactive_, is_of);
-}
-
-bool PendingRequests::has_freed(Word comm) const noexcept {
-  return std::ranges::any_of(entries_, [comm](const auto& entry) {
-    return entry.second.freed && entry.second.to.comm == comm;
-  });
 }
 
 void PendingRequests::forget(Word comm, Word stand_in) noexcept {

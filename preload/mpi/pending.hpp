@@ -153,10 +153,10 @@ class PendingRequests {
   // The communicator is about to be freed: MPI alone goes on with persistent sends over it, and
   // what fails is raised by `stand_in`.
   void forget(Word comm, Word stand_in) noexcept;
-  // Says whether there is a request of the communicator.
-  bool uses(Word comm) const noexcept;
-  // Says whether a request of the communicator is under way that the program has freed.
-  bool has_freed(Word comm) const noexcept;
+  // Says whether there is a request of the communicator, of any kind or one under way that the
+  // program has freed.
+  enum class Kind { any, freed };
+  bool uses(Word comm, Kind kind = Kind::any) const noexcept;
   // Returns a persistent request that is not active, or null.
   Pending* find_inactive(Word handle) noexcept;
   // Makes a persistent message active, which needs no memory.

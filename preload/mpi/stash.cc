@@ -113,7 +113,7 @@ bool has_requests(Word comm) noexcept {
 
 void finish_freed(Word comm) noexcept {
   if (pending.only_collectives()) return;
-  wait_until([&] { return !pending.has_freed(comm); });
+  wait_until([&] { return !pending.uses(comm, PendingRequests::Kind::freed); });
 }
 
 void begin_free(Word comm) noexcept {

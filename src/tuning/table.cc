@@ -349,8 +349,8 @@ constexpr Row all[] = {
      "1T: never; 8K for two ranks with second caches of their own", 1, unbounded, "send, receive",
      "from here on both ranks have the kernel copy a part of a message from private to private "
      "memory; below, they copy it twice, through a pipeline",
-     "the kernel takes 1.7 to 3.4 times as long as a pipeline on the EPYC, 0.25 to 0.7 times on the "
-     "Xeon; on a Zen 4 0.4 to 0.7 times, and 0.1 to 0.25 while its two cores share no cache",
+     "the kernel takes 1.7 to 3.4 times as long as a pipeline on the EPYC, 0.25 to 0.7 times on "
+     "the Xeon; on a Zen 4 0.4 to 0.7 times, and 0.1 to 0.25 while its two cores share no cache",
      epyc_and_xeon},
     {Id::channel_both, "channel.both_bytes", Unit::bytes, 64 * KiB, nullptr, "64K", 0, unbounded,
      "send, receive", "from here on both ranks copy a part, where each sees the other's buffer",
