@@ -330,7 +330,8 @@ bool Receiving::read_whole(MessageOperation& receive, int place, channel::Refere
   const bool read = near_.memory().read(receive.data, place, source, receive.progress.bytes,
                                         kernels::Stores::temporal);
   if (!read) {
-    incoming_.add(receive);  // before it may throw
+    receive.progress.failed = true;  // if the next throws, whoever moves it on meets that again
+    incoming_.add(receive);          // before it may throw
     receive.error.emplace(refusal(near_, receive));
     incoming_.remove(receive);
   }

@@ -52,16 +52,38 @@ class Circle {
   std::byte* arena_ = nullptr;  // goes with the process
 };
 
+int outcome_of(const Error& error) {
+  const bool names = std::string(error.what()).find("rank 1 ") != std::string::npos;
+  if (error.code() == ErrorCode::peer_dead && names) return good;
+  std::fprintf(stderr, "rank %d: %s\n", forked_rank(), error.what());
+  return wrong_error;
+}
+
 int outcome_of(Circle& circle) {
   constexpr int turns = 1'000'000;  // far more than the victim makes
   try {
     for (int turn = 0; turn < turns; ++turn) circle.turn();
     return no_error;
   } catch (const Error& error) {
-    const bool names = std::string(error.what()).find("rank 1 ") != std::string::npos;
-    if (error.code() == ErrorCode::peer_dead && names) return good;
-    std::fprintf(stderr, "rank %d: %s\n", forked_rank(), error.what());
-    return wrong_error;
+    return outcome_of(error);
+  }
+}
+
+// The victim has offered its message, and is dead before the other asks for it.
+int receive_from_the_dead() {
+  Channel channel(Communicator::world());
+  if (!channel.is_near(1 - channel.rank())) return not_near;
+  std::vector<std::byte> data(12 << 10);
+  if (forked_rank() == victim) {
+    const auto sent = channel.start_send(data.data(), data.size(), 0, 1);
+    kill(getpid(), SIGKILL);
+  }
+  usleep(300'000);
+  try {
+    channel.receive(data.data(), data.size(), victim, 1);
+    return no_error;
+  } catch (const Error& error) {
+    return outcome_of(error);
   }
 }
 
@@ -110,6 +132,12 @@ TEST_P(DeadSender, IsNamedToEverySurvivor) {
       }
     }
   }
+}
+
+TEST(OfferOfTheDead, IsNoMessage) {
+  const std::vector<int> codes = run_forked(2, receive_from_the_dead);
+  if (codes[0] == not_near) GTEST_SKIP() << "processes here cannot reach each other's memory";
+  EXPECT_EQ(codes[0], static_cast<int>(good));
 }
 
 INSTANTIATE_TEST_SUITE_P(In, DeadSender, testing::ValuesIn(situations),
