@@ -24,12 +24,12 @@ class Pending : OfProcess {
       : buffers_(std::move(its)), end_(std::move(its_end)), request_(std::move(started)) {}
   Pending(const Pending&) = delete;
   Pending& operator=(const Pending&) = delete;
-  // Waits for nobody.
+  // Waits for nobody, unless the communicator has no thread of its own: then the call is made here.
   ~Pending() {
     if (is_abandoned()) {  // its thread may still write to the arrays
       static_cast<void>(new CollectiveRequest(std::move(request_)));
       static_cast<void>(new Buffers(std::move(buffers_)));
-    } else if (!end_->done()) {
+    } else if (!ask_once()) {
       keep_until_complete(std::move(request_), std::move(end_), std::move(buffers_));
     }
   }
@@ -52,6 +52,12 @@ class Pending : OfProcess {
   nanobind::object result() const { return buffers_.result; }
 
  private:
+  bool ask_once() {
+    if (end_->done()) return true;
+    const nanobind::gil_scoped_release released;
+    ask([&] { request_.test(); });
+    return end_->done();
+  }
   // Where the communicator has no thread of its own, the call is made here. What it throws is in
   // end_, for everyone who asks.
   template <class Ask>

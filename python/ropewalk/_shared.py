@@ -40,12 +40,13 @@ class OfRanks:
 
 def kept(*objects: Any) -> tuple[object, ...]:
     """Returns what the compiled part of an object keeps until it has ended, of arrays and other
-    objects that it uses. Of an object of ranks that is its compiled part: the collector of cycles
-    may take the Python object apart before the other one ends, and clears a list, but no tuple."""
+    objects that it uses. Of an object of ranks that is its compiled part, too: the collector of
+    cycles may take the Python object apart before the other one ends, and clears a list, but no
+    tuple. The Python object itself is what the end of the program completes."""
     found: list[object] = []
     for one in objects:
         while isinstance(one, OfRanks):
-            found.append(one._core)
+            found += (one, one._core)
             one = getattr(one, "_given", None)  # the communicator that it was made of
         found.append(one)
     return tuple(found)

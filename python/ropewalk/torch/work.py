@@ -53,15 +53,25 @@ class Completions:
         """Starts a thread when `tell` calls the function that it is given, which it does when a
         call is complete. The thread counts from now on: the program may end before that."""
 
+        begun = False
+
         def begin() -> None:
+            nonlocal begun
             with self._changed:
+                begun = True
                 self._expected -= 1
                 self._running += 1
             self._start(complete)
 
         with self._changed:
             self._expected += 1
-        tell(begin)
+        try:
+            tell(begin)
+        except BaseException:
+            with self._changed:
+                if not begun:
+                    self._expected -= 1
+            raise
 
     def _start(self, complete: Callable[[], None]) -> None:
         try:
