@@ -21,8 +21,10 @@ void RoundPlan::receive(std::span<const void* const> inputs) const {
   if (received.empty() || received.front().bytes == 0) return;
   const std::size_t bytes = received.front().bytes;
   void* const to = received.front().to;
-  if (inputs.size() == 1)
-    return kernels::copy(to, inputs.front(), bytes, kernels::Stores::temporal);
+  if (inputs.size() == 1) {
+    kernels::copy(to, inputs.front(), bytes, kernels::Stores::temporal);
+    return;
+  }
   operation->combine({&to, 1}, inputs, bytes / operation->element_bytes, kernels::Stores::temporal);
 }
 

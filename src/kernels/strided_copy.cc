@@ -105,9 +105,11 @@ void StridedCopy::add_inner_to_outer(const Level& level) {
 void StridedCopy::run() const noexcept {
   if (bytes_ == 0) return;
   if (levels_ == 0) {
-    if (run_bytes_ >= long_run_bytes)
-      return copy(destination_, source_, run_bytes_, Stores::temporal);
-    std::memcpy(destination_, source_, run_bytes_);
+    if (run_bytes_ >= long_run_bytes) {
+      copy(destination_, source_, run_bytes_, Stores::temporal);
+    } else {
+      std::memcpy(destination_, source_, run_bytes_);
+    }
     return;
   }
   each_row([this](const std::byte* source, std::byte* destination) {

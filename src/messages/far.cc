@@ -5,6 +5,7 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,12 +27,12 @@ MessageStatus status_of(const mpi::Status& status) {
 // MPI may still read or write it: it stays where it is. Never destroyed.
 void keep(std::unique_ptr<std::byte[]> staged) noexcept {
   if (staged == nullptr) return;
-  static auto* all = new std::vector<std::unique_ptr<std::byte[]>>;
   static std::mutex mutex;
+  const std::lock_guard lock(mutex);
   try {
-    const std::lock_guard lock(mutex);
+    static auto* const all = new std::vector<std::unique_ptr<std::byte[]>>;
     all->push_back(std::move(staged));
-  } catch (const std::exception&) {  // no memory: push_back() has not taken it
+  } catch (const std::bad_alloc&) {  // push_back() has not taken it
     (void)staged.release();
   }
 }
