@@ -3,11 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 
 #include "common/machine.hpp"
 #include "common/parse.hpp"
@@ -67,12 +69,15 @@ void complain(const std::string& program, const std::string& message) {
   std::fputs(fmt::format("{}: {}\n", program, message).c_str(), stderr);
 }
 
-// Tells what is wrong with the command line, once, and returns the status to exit with. All ranks
-// find the same; were another to fail before rank 0 has written, its launcher could end rank 0
-// (Open MPI's does). So rank 0 alone fails: every launcher hands that on.
+// Tells what is wrong with the command line, once, and returns the status to exit with. Where
+// another rank fails before rank 0 has written, the launcher may end rank 0 (Open MPI's does). So
+// the others leave rank 0 a second. They fail all the same: rank 0 may have found nothing wrong.
 int refuse(const Program& program, const std::string& message) {
-  if (launcher_rank() != 0) return 0;
-  complain(program.app->get_name(), fmt::format("{}\n{}", message, more));
+  if (launcher_rank() == 0) {
+    complain(program.app->get_name(), fmt::format("{}\n{}", message, more));
+  } else {
+    std::this_thread::sleep_for(std::chrono::seconds(1));
+  }
   return wrong_command_line;
 }
 

@@ -34,6 +34,24 @@ def test_calls_under_way_are_completed(path, tmp_path, monkeypatch, nodes):
         assert run_ranks(path, 2, UNDER_WAY, folder)[0] == ["2.0", "2.0"]
 
 
+# Only what was made of the communicator is left when the program ends.
+HELD = """
+import numpy as np, ropewalk
+def build():
+    comm = ropewalk.Communicator()
+    return ropewalk.EndpointSet(comm, lanes=1), comm.start_allreduce(np.ones(4_000_000))
+held = build()
+"""
+
+
+@mpis
+@pytest.mark.parametrize("nodes", ["", "1"])
+def test_calls_of_a_communicator_without_a_name_are_completed(path, tmp_path, monkeypatch, nodes):
+    if nodes:
+        monkeypatch.setenv("ROPEWALK_NODES", nodes)
+    run_ranks(path, 2, HELD, tmp_path)
+
+
 EXIT = """
 import sys, numpy as np, ropewalk
 comm = ropewalk.Communicator()

@@ -55,7 +55,7 @@ TEST(Copy, LargerThanItsPieces) {
       for (const int outputs : {1, 2, 7}) check_copy(bytes, 3, 17, outputs, stores);
 }
 
-// A destination a little behind the source, but for whole pages, is copied in another way.
+// A destination that lies a little behind the source, modulo a page, is written in another way.
 TEST(Copy, ToAllPlacesWithinAPage) {
   constexpr std::size_t page = 4096, most = 3 * page;
   std::vector<std::byte> memory(6 * page + 2 * most);

@@ -46,8 +46,8 @@ def average_as_bfloat16(
     kept.add_(gradients)
     sent.copy_(kept)
     kept.sub_(sent)
-    # What is no number is sent this once, so that a scaler of gradients sees it. If it were kept
-    # back, too, every later gradient of that element would be none.
+    # An infinity or a NaN is sent this once, so that a scaler of gradients sees it. If it were kept
+    # back, too, every later gradient of that element would be NaN.
     kept.nan_to_num_(nan=0.0, posinf=0.0, neginf=0.0)
     work = dist.all_reduce(sent, group=state.group, async_op=True)
     size = dist.get_world_size(state.group)
